@@ -348,8 +348,6 @@ def _make_engine(url: str, connections: int = CONNECTIONS) -> Engine:
         )
         if engine.dialect.name == "postgresql":
             event.listen(engine, "connect", _configure_postgresql)
-        if engine.driver == "psycopg":
-            event.listen(engine, "connect", _write_storable_texts)
         return engine
     if parsed.database:
         Path(parsed.database).parent.mkdir(parents=True, exist_ok=True)
@@ -397,18 +395,6 @@ def _configure_postgresql(connection: Any, _record: object) -> None:
         cursor.execute(f"SET idle_in_transaction_session_timeout = '{IDLE_IN_TRANSACTION_S}s'")
         cursor.execute("SET plan_cache_mode = force_custom_plan")
     connection.commit()
-
-
-def _write_storable_texts(connection: Any, _record: object) -> None:
-    """Have each text stored, or looked for, as `storable` makes it, instead of an error for those that it changes."""
-    from psycopg.abc import Buffer
-    from psycopg.types.string import StrDumperUnknown  # an extra, which is there where PostgreSQL is
-
-    class StorableDumper(StrDumperUnknown):
-        def dump(self, obj: str) -> Buffer | None:
-            return super().dump(storable(obj))
-
-    connection.adapters.register_dumper(str, StorableDumper)
 
 
 def _configure_sqlite(connection: sqlite3.Connection, _record: object) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from sqlalchemy import Connection, and_, func, select
 
+from braid.core.ledger.database import storable
 from braid.core.ledger.tables import ConversationRow, MessageRow, MessageTextRow
 from braid.core.text.normalization import normalize
 
@@ -23,7 +24,7 @@ def fold(text: str) -> str:
 
 def words_of(text: str) -> list[str]:
     """Return the folded words of what somebody searches for; of a longer text only the beginning."""
-    return [word[:MAX_WORD_CHARS] for word in fold(text).split()[:MAX_WORDS]]
+    return [word[:MAX_WORD_CHARS] for word in fold(storable(text)).split()[:MAX_WORDS]]
 
 
 def find_messages(connection: Connection, user_id: int, words: Sequence[str]) -> dict[int, str]:

@@ -198,6 +198,8 @@ def test_pinned_conversations_come_first(store: ConversationStore, ann: int) -> 
         ("Straße", ["de"]),
         ("STRASSE", ["de"]),
         (" ", []),
+        ("\x00", []),
+        ("mush\x00room", ["en"]),
         ("Pinned title", ["de"]),
     ],
 )

@@ -8,7 +8,6 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
@@ -149,17 +148,6 @@ def test_large_answers_fill_no_memory() -> None:
     for number in range(11):
         remembered.get(number, lambda: read(MOST_ROWS // 10))
     assert sum(len(rows) for rows in remembered._answers.values()) <= MOST_ROWS
-
-
-def test_postgresql_takes_texts_that_it_cannot_store(new_postgres_url: Callable[[], str]) -> None:
-    """SQLite does; what somebody typed must not be an error of the server."""
-    database = Database(new_postgres_url())
-    try:
-        with database.engine.connect() as connection:
-            found = connection.execute(text("SELECT CAST(:typed AS TEXT)"), {"typed": "a\x00b\ud800"}).scalar_one()
-    finally:
-        database.close()
-    assert found == "ab?"
 
 
 def test_postgresql_plans_statements_for_their_values(new_postgres_url: Callable[[], str]) -> None:
