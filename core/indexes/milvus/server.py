@@ -123,6 +123,7 @@ class MilvusServer:
         if self.is_there(name):
             return
         from pymilvus import DataType
+        from pymilvus.exceptions import MilvusException
 
         with self.answering() as client:
             schema = client.create_schema(auto_id=False, enable_dynamic_field=False, description=shape.version)
@@ -136,7 +137,7 @@ class MilvusServer:
             indexes.add_index(**{**shape.index, "params": {"params": shape.index["params"]}})
             try:
                 client.create_collection(name, schema=schema, consistency_level="Strong", num_partitions=PARTITIONS)
-            except Exception:
+            except MilvusException:
                 if not client.has_collection(name, timeout=TIMEOUT_S):  # another process has just made it
                     raise
             client.create_index(name, indexes, timeout=TIMEOUT_S)
@@ -163,9 +164,9 @@ class MilvusServer:
                     raise StoreUnreachableError(f"Milvus at {options.where} cannot be reached: it did not answer")
                 try:
                     self._connected = MilvusClient(options.url, token=options.token, timeout=CONNECT_S, **named)
-                except Exception:
-                    self._refused_until = time.monotonic() + CONNECT_S
-                    raise
+                finally:
+                    if self._connected is None:
+                        self._refused_until = time.monotonic() + CONNECT_S
             return self._connected
 
     def _translation(self, error: Exception) -> IndexUnavailableError:
