@@ -79,8 +79,8 @@ def _examine_collection(braid: Braid, changes: ChangeLog, collection: str) -> li
     indexer, found = braid.indexer, list[Finding]()
     expected = changes.chunk_ids(collection)
     embedded = changes.embedded_ids(collection, braid.model_of(collection).fingerprint)
-    dense = indexer.leg_progress("dense", collection)
-    found += _compare("bm25", braid.bm25, indexer.leg_progress("bm25", collection), expected)
+    dense = _progress(braid, "dense", collection)
+    found += _compare("bm25", braid.bm25, _progress(braid, "bm25", collection), expected)
     found += _compare("dense", braid.dense, dense, embedded)
     if braid.chroma is not None:
         found += _compare("chroma", braid.chroma, indexer.copy_progress(collection), embedded)
@@ -90,6 +90,12 @@ def _examine_collection(braid: Braid, changes: ChangeLog, collection: str) -> li
             detail += f" of {braid.model_of(collection).fingerprint} yet, which is another model than before"
         found.append(Finding("not_embedded", collection, detail, "embed them", "dense", _is_at_work(dense)))
     return found
+
+
+def _progress(braid: Braid, leg: Leg, collection: str) -> LegProgress:
+    """Return the last report of a leg; where it lacks passages, how far the leg is by now."""
+    last = braid.indexer.leg_progress(leg, collection)
+    return braid.indexer.states([(leg, collection)])[0] if last.pending else last
 
 
 def repair(

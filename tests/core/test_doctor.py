@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -74,6 +75,25 @@ def assert_mended(braid: Braid, findings: list[Finding]) -> None:
 def test_nothing_to_find(braid: Braid) -> None:
     assert examine(braid) == []
     assert repair(braid, [])
+
+
+@pytest.mark.parametrize("leg", get_args(Leg))
+def test_what_was_waited_for_is_not_found_to_be_missing(
+    braid: Braid, leg: Leg, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A leg's report may come later than the passages are in its index."""
+    board = braid.indexer.followers[leg]._board
+    report = board.report
+
+    def report_late(*args: Any, **options: Any) -> None:
+        if not options.get("pending"):
+            time.sleep(0.5)  # as a busy machine may let the thread wait here
+        report(*args, **options)
+
+    monkeypatch.setattr(board, "report", report_late)
+    braid.ledger.put_document(1, document("b", "a fourth passage", file_type="txt"))
+    assert braid.indexer.wait(WAIT_S, INDEXES)
+    assert examine(braid) == []
 
 
 @pytest.mark.parametrize("name", INDEXES)
