@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from braid.core.ledger.ledger import Ledger
@@ -14,6 +14,17 @@ SPARE = 5
 """Passages that are read beyond the wanted ones, in place of equal texts."""
 WORDS_TO_COMPARE = 3
 """Words at the beginning of a text that tell most texts apart."""
+
+
+@dataclass(slots=True)
+class EqualTexts:
+    """The passages of one text, best first, which make one hit."""
+
+    rows: list[PassageRow]
+    score: float
+    """Fused score of the first."""
+    more_in_document: int = 0
+    """Other texts of the first one's document; counted only in a search for documents."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,68 +46,78 @@ class HitReader:
         ids = [hit.chunk_id for hit in fused.order]
         by_document = query.group_by == "document"
         end = len(ids) if by_document else min(len(ids), limit + SPARE)
-        hits = self._hits(query, fused, ids[:end], limit, by_document)
-        while len(hits) < limit and end < len(ids):
+        found = self._read_and_group(query, fused, ids[:end], limit, by_document)
+        while len(found) < limit and end < len(ids):
             end = min(len(ids), 2 * end)
-            hits = self._hits(query, fused, ids[:end], limit, by_document)
+            found = self._read_and_group(query, fused, ids[:end], limit, by_document)
         unread = [chunk_id for chunk_id in ids[end:] if chunk_id not in self._rows]
-        if hits and self._read_copies(query, unread, hits):
-            hits = self._hits(query, fused, ids[:end], limit, by_document)
-        return hits
+        if found and self._read_copies(query, unread, found):
+            found = self._read_and_group(query, fused, ids[:end], limit, by_document)
+        return build_hits(fused, found.values())
 
-    def _hits(self, query: Query, fused: FusedRanking, ids: Sequence[str], limit: int, by_document: bool) -> list[Hit]:
+    def _read_and_group(
+        self, query: Query, fused: FusedRanking, ids: Sequence[str], limit: int, by_document: bool
+    ) -> dict[str, EqualTexts]:
         unread = [chunk_id for chunk_id in ids if chunk_id not in self._rows]
         if unread:
             found = self.ledger.passage_rows(unread, self.scope.dataset_ids, query.filters)
             self._rows.update((chunk_id, found.get(chunk_id)) for chunk_id in unread)
-        rows = {chunk_id: row for chunk_id, row in self._rows.items() if row is not None}
-        return build_hits(fused, rows, limit, by_document=by_document)
+        return group_equal_texts(fused, self._rows, limit, by_document=by_document)
 
-    def _read_copies(self, query: Query, ids: Sequence[str], hits: Sequence[Hit]) -> bool:
-        """Read those of the ids whose text may equal that of a hit; return whether there are any."""
-        words = {(hit.passage.text.split(None, 1) or [""])[0] for hit in hits}
+    def _read_copies(self, query: Query, ids: Sequence[str], shown: Mapping[str, EqualTexts]) -> bool:
+        """Read those of the ids whose text may equal one that is shown; return whether one does."""
+        words = {(text.split(None, 1) or [""])[0] for text in shown}
         found = self.ledger.passage_rows(ids, self.scope.dataset_ids, query.filters, first_words=words)
         self._rows.update(found)
-        return bool(found)
+        return any(_without_spacing(row.text) in shown for row in found.values())
 
 
-def build_hits(
-    fused: FusedRanking, rows: Mapping[str, PassageRow], limit: int, *, by_document: bool = False
-) -> list[Hit]:
-    """Return up to ``limit`` hits in fused order.
+def group_equal_texts(
+    fused: FusedRanking, rows: Mapping[str, PassageRow | None], limit: int, *, by_document: bool = False
+) -> dict[str, EqualTexts]:
+    """Return up to ``limit`` texts in fused order, each at its best rank with all passages that have it.
 
-    Equal texts become one hit, at its best rank, with the other occurrences. White space does not count. With
-    ``by_document``, a document is shown by its first hit, and its other texts are counted.
+    White space does not count: in the keys, one space stands for any. With ``by_document``, a document is shown by its
+    first text, and its others are counted.
     """
-    equal: dict[str, list[PassageRow]] = {}
-    best: dict[str, float] = {}
+    equal: dict[str, EqualTexts] = {}
     beginnings: set[tuple[str, ...]] = set()
-    more: dict[int, int] = {}
+    first_of: dict[int, EqualTexts] = {}
     for scored in fused.order:
         row = rows.get(scored.chunk_id)
         if row is None:
             continue
         beginning = tuple(row.text.split(None, WORDS_TO_COMPARE)[:WORDS_TO_COMPARE])
-        is_counted = by_document and row.document_id in more
+        is_counted = by_document and row.document_id in first_of
         if beginning not in beginnings and (is_counted or len(equal) == limit):
             if is_counted:
-                more[row.document_id] += 1
+                first_of[row.document_id].more_in_document += 1
             continue  # no copy of a hit, which spares the comparison of whole texts
-        text = " ".join(row.text.split())
+        text = _without_spacing(row.text)
         if text in equal:
-            equal[text].append(row)
+            equal[text].rows.append(row)
         elif is_counted:
-            more[row.document_id] += 1
+            first_of[row.document_id].more_in_document += 1
         elif len(equal) < limit:
-            equal[text], best[text], more[row.document_id] = [row], scored.score, 0
+            equal[text] = EqualTexts([row], scored.score)
+            first_of.setdefault(row.document_id, equal[text])
             beginnings.add(beginning)
+    return equal
+
+
+def _without_spacing(text: str) -> str:
+    return " ".join(text.split())
+
+
+def build_hits(fused: FusedRanking, found: Iterable[EqualTexts]) -> list[Hit]:
+    """Return a hit for each text: its first passage, with the other occurrences."""
     return [
         Hit(
-            passage=first.passage(),
-            score=best[text],
+            passage=(first := each.rows[0]).passage(),
+            score=each.score,
             legs=fused.legs[first.chunk_id],
-            also_in=tuple(Occurrence(row.chunk_id, row.dataset_id, row.source, row.title) for row in others),
-            more_in_document=more[first.document_id] if by_document else 0,
+            also_in=tuple(Occurrence(row.chunk_id, row.dataset_id, row.source, row.title) for row in each.rows[1:]),
+            more_in_document=each.more_in_document,
         )
-        for text, (first, *others) in equal.items()
+        for each in found
     ]

@@ -15,7 +15,7 @@ from braid.config.models import SiteModels
 from braid.config.settings import Settings
 from braid.core.braid import Braid
 from braid.core.ledger.queries import PassageRow
-from braid.core.search.hits import HitReader, build_hits
+from braid.core.search.hits import HitReader, build_hits, group_equal_texts
 from braid.core.search.ranking import FusedRanking
 from braid.core.types import CollectionScope, Filters, Hit, Scope, ScoredChunk, SearchOptions
 from tests.worlds import document, eventually
@@ -32,7 +32,8 @@ def hits(texts: Sequence[str], limit: int, missing: str = "") -> list[Hit]:
         if chunk_id not in missing
     }
     order = tuple(ScoredChunk(chunk_id, 1.0 / (int(chunk_id) + 1)) for chunk_id in ids)
-    return build_hits(FusedRanking((), order, dict.fromkeys(ids, ())), rows, limit)
+    fused = FusedRanking((), order, dict.fromkeys(ids, ()))
+    return build_hits(fused, group_equal_texts(fused, rows, limit).values())
 
 
 def places(found: Sequence[Hit]) -> list[list[str]]:
@@ -100,18 +101,19 @@ def test_what_is_left_unread_changes_nothing(braid: Braid, seed: int) -> None:
     dataset = braid.ledger.add_dataset(braid.ledger.add_user("ann").id, "notes")
     documents = [document(f"{n}.md", dice.choice(["", " ", "\u00a0"]) + text) for n, text in enumerate(texts)]
     braid.ledger.put_documents(dataset.id, documents)
-    rows = [passage for n in range(80) for passage in braid.ledger.document_passages(n + 1, [dataset.id])]
-    ids = [passage.chunk_id for passage in rows] + [f"{n:032x}" for n in range(30)]
+    passages = [passage for n in range(80) for passage in braid.ledger.document_passages(n + 1, [dataset.id])]
+    ids = [passage.chunk_id for passage in passages] + [f"{n:032x}" for n in range(30)]
     dice.shuffle(ids)
     order = tuple(ScoredChunk(chunk_id, 1 / (1 + rank)) for rank, chunk_id in enumerate(ids))
     fused = FusedRanking((), order, dict.fromkeys(ids, ()))
     scope = Scope((CollectionScope(dataset.collection, frozenset({dataset.id}), 1),), (), 1)
-    whole = build_hits(fused, braid.ledger.passage_rows(ids, [dataset.id]), 110)
+    whole = build_hits(fused, group_equal_texts(fused, braid.ledger.passage_rows(ids, [dataset.id]), 110).values())
     assert len(whole) > 10
     assert any(hit.also_in for hit in whole[:3])
     for k in (1, 3, 10, 110):
         query = SearchOptions(k=k).for_text("pump")
         assert HitReader(braid.ledger, scope).read(query, fused) == whole[:k]
         filters = Filters(source_prefix="1")
-        few = build_hits(fused, braid.ledger.passage_rows(ids, [dataset.id], filters), 110)
+        rows = braid.ledger.passage_rows(ids, [dataset.id], filters)
+        few = build_hits(fused, group_equal_texts(fused, rows, 110).values())
         assert HitReader(braid.ledger, scope).read(replace(query, filters=filters), fused) == few[:k]
