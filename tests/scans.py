@@ -8,12 +8,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+import reportlab  # type: ignore[import-untyped]
 from PIL import Image, ImageDraw, ImageFont
 from reportlab.lib.utils import ImageReader  # type: ignore[import-untyped]
 from reportlab.pdfgen.canvas import Canvas  # type: ignore[import-untyped]
 
 _FONTS = Path("/usr/share/fonts/opentype/noto")
 SANS, SERIF = _FONTS / "NotoSansCJK-Regular.ttc", _FONTS / "NotoSerifCJK-Regular.ttc"
+LATIN = Path(reportlab.__file__).parent / "fonts" / "Vera.ttf"
+"""Is there wherever the tests run; the others come with a Debian package."""
 _OF_LANGUAGE = {"en": 0, "ja": 0, "ko": 1}
 """Number of the font in its collection."""
 A4_INCHES = (8.27, 11.69)

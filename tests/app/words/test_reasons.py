@@ -63,7 +63,7 @@ def test_why_a_file_cannot_be_read_is_said_in_the_readers_language(name: str, la
         text = told(reason)
     assert text is not None, reason
     assert text.startswith(name)
-    assert text.endswith(stop)
+    assert text.endswith((stop, "tesseract-ocr-kor-vert")), "a sentence, or the command that installs Tesseract"
     words = set(text.replace(name, "").split())
     assert not words & {"is", "the", "a", "it", "and", "again;", "which", "save"}
 

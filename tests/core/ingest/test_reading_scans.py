@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import random
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -21,16 +22,18 @@ from braid.core.ingest.scans.recognize import read_picture
 from tests import scans
 
 SENTENCE = "Columns of text stand beside each other and are read from the first to the last line."
-TEXT = scans.lines_of(" ".join([SENTENCE] * 36), "en")
+lines_of = partial(scans.lines_of, language="en", font=scans.LATIN)
+page_of = partial(scans.page, font=scans.LATIN)
+TEXT = lines_of(" ".join([SENTENCE] * 36))
 
 
 def two_columns() -> Image.Image:
-    return scans.page(scans.lines_of(" ".join([SENTENCE] * 36), "en", columns=2), columns=2)
+    return page_of(lines_of(" ".join([SENTENCE] * 36), columns=2), columns=2)
 
 
 def test_columns_whose_lines_stand_at_different_heights_are_read_one_after_the_other() -> None:
     page = two_columns()
-    draw, font = ImageDraw.Draw(page), ImageFont.truetype(str(scans.SERIF), 90)
+    draw, font = ImageDraw.Draw(page), ImageFont.truetype(str(scans.LATIN), 90)
     draw.text((300, 120), "A heading over both of the columns of text", font=font, fill=0)
     heading, left, right = columns_of(page)
     assert heading.bottom < min(left.top, right.top)
@@ -42,12 +45,12 @@ def test_columns_whose_lines_stand_at_different_heights_are_read_one_after_the_o
 
 
 def test_columns_of_short_and_long_lines_are_columns() -> None:
-    lines = ["Each of the contracts ends after three years.", "It may be renewed once."] * 16
-    assert len(columns_of(scans.page(lines, columns=2))) == 2
+    lines = ["Each contract ends after three years.", "It may be renewed once."] * 16
+    assert len(columns_of(page_of(lines, columns=2))) == 2
 
 
 def test_columns_below_pictures_that_are_taller_than_they_are_columns() -> None:
-    page = scans.page([])
+    page = page_of([])
     draw = ImageDraw.Draw(page)
     for left, right in ((300, 800), (1000, 2180)):
         for x in range(left, right, 24):
@@ -62,22 +65,22 @@ def test_columns_below_pictures_that_are_taller_than_they_are_columns() -> None:
 
 
 def table() -> Image.Image:
-    dice, page = random.Random(3), scans.page([])
-    draw, font = ImageDraw.Draw(page), ImageFont.truetype(str(scans.SANS), 44)
+    dice, page = random.Random(3), page_of([])
+    draw, font = ImageDraw.Draw(page), ImageFont.truetype(str(scans.LATIN), 44)
     for row in range(30):
         for column in range(3):
             draw.text((300 + 650 * column, 300 + 75 * row), "8" * dice.choice((2, 3, 4, 11)), font=font, fill=0)
     return page
 
 
-@pytest.mark.parametrize("page", [scans.page(TEXT), table(), scans.page([])], ids=["one column", "table", "blank"])
+@pytest.mark.parametrize("page", [page_of(TEXT), table(), page_of([])], ids=["one column", "table", "blank"])
 def test_a_page_without_columns_is_read_as_one(page: Image.Image) -> None:
     assert columns_of(page) == [(0, 0, *page.size)]
 
 
 def test_noise_is_taken_out_before_a_scan_is_enlarged_and_a_clean_one_stays() -> None:
     lines = TEXT[:6]
-    clean, noisy = (scans.page(lines, dpi=150, noise=noise) for noise in (0.0, 0.08))
+    clean, noisy = (page_of(lines, dpi=150, noise=noise) for noise in (0.0, 0.08))
     assert readable(clean, 300) == clean
     cleaned = readable(noisy, 300)
     paper = (slice(-300, -100), slice(100, -100))
@@ -90,10 +93,10 @@ def test_noise_is_taken_out_before_a_scan_is_enlarged_and_a_clean_one_stays() ->
 
 
 def test_a_coarse_scan_in_a_pdf_is_drawn_as_coarse_as_it_is_and_its_noise_taken_out() -> None:
-    noisy = scans.page(TEXT[:6], dpi=150, noise=0.08)
-    drawn = page_for_reading(scans.pdf([noisy]), 1)
-    assert 3400 < max(drawn.size) < 3600, "300 dots per inch"
-    blank = np.asarray(drawn)[-600:-200, 200:-200]
+    noisy = page_of(TEXT[:6], dpi=150, noise=0.08)
+    prepared = page_for_reading(scans.pdf([noisy]), 1)
+    assert 3400 < max(prepared.size) < 3600, "300 dots per inch"
+    blank = np.asarray(prepared)[-600:-200, 200:-200]
     assert blank.std() < 12 < np.asarray(noisy)[-300:-100, 100:-100].std()
 
 
@@ -164,7 +167,7 @@ def test_syllables_are_joined_to_the_words_that_tesseract_wrote(
     monkeypatch.setenv("PATH", str(scans.install_fake(tmp_path / "program", lines, syllables=True)))
     tesseract = find_tesseract()
     assert tesseract is not None
-    reading = read_picture(scans.page(["."]), tesseract, languages=["kor"], timeout_s=10)
+    reading = read_picture(page_of(["."]), tesseract, languages=["kor"], timeout_s=10)
     assert reading.text == "\n".join(lines)
     first = reading.words[0]
     assert (first.text, first.left, first.right) == ("보증금은", 300, 300 + 3 * 60 + 50)
