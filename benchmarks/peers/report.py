@@ -46,15 +46,15 @@ def _losses(results: Results) -> str:
     """Every figure in which a peer is better."""
     lines = []
     for title, unit, higher, figures in _comparisons(results):
-        own = figures.get(BRAID)
-        if own is None:
+        if BRAID not in figures:
             continue
+        own = figures[BRAID]
         others = {name: value for name, value in figures.items() if name != BRAID and value is not None}
-        better = [name for name, value in others.items() if _is_better(value, own, higher=higher)]
+        better = [name for name, value in others.items() if own is None or _is_better(value, own, higher=higher)]
         if better:
             better.sort(key=lambda name: others[name], reverse=higher)
             said = ", ".join(f"{TITLES[name]} {_number(others[name])}" for name in better)
-            lines.append(f"- {title}: {said}; Braid {_number(own)}{unit}")
+            lines.append(f"- {title}: {said}; Braid {'gave no answer' if own is None else _number(own) + unit}")
     text = "\n".join(lines) or "- In no figure of this run."
     return f"Where Braid loses:\n\n{text}"
 
