@@ -69,7 +69,7 @@ def test_what_is_installed_has_a_version_and_leaves_no_lists_behind() -> None:
             packages = re.findall(
                 r"\b[a-z][a-z0-9-]+(?:=\S+)?", re.sub(r"--\S+|apt-get install|\$\{[A-Z]+:\+", "", command)
             )
-            assert len(packages) == 9
+            assert len(packages) == 10
             assert [package for package in packages if "=" not in package] == []
         if "pip" in words and words[-1] != "pip" and "install" in words and "-r" not in words:
             named = [word for word in words[words.index("install") + 1 :] if re.match(r"[a-z]", word)]
