@@ -62,7 +62,7 @@ class HitReader:
         if unread:
             found = self.ledger.passage_rows(unread, self.scope.dataset_ids, query.filters)
             self._rows.update((chunk_id, found.get(chunk_id)) for chunk_id in unread)
-        return group_equal_texts(fused, self._rows, limit, by_document=by_document)
+        return group_equal_texts(fused, self._rows, limit, end=len(ids), by_document=by_document)
 
     def _read_copies(self, query: Query, ids: Sequence[str], shown: Mapping[str, EqualTexts]) -> bool:
         """Read those of the ids whose text may equal one that is shown; return whether one does."""
@@ -73,23 +73,30 @@ class HitReader:
 
 
 def group_equal_texts(
-    fused: FusedRanking, rows: Mapping[str, PassageRow | None], limit: int, *, by_document: bool = False
+    fused: FusedRanking,
+    rows: Mapping[str, PassageRow | None],
+    limit: int,
+    *,
+    end: int | None = None,
+    by_document: bool = False,
 ) -> dict[str, EqualTexts]:
     """Return up to ``limit`` texts in fused order, each at its best rank with all passages that have it.
 
-    White space does not count: in the keys, one space stands for any. With ``by_document``, a document is shown by its
-    first text, and its others are counted.
+    White space does not count: in the keys, one space stands for any. From place ``end`` on, where not all rows may be
+    read, only copies are looked for. With ``by_document``, a document is shown by its first text, and its others are
+    counted.
     """
     equal: dict[str, EqualTexts] = {}
     beginnings: set[tuple[str, ...]] = set()
     first_of: dict[int, EqualTexts] = {}
-    for scored in fused.order:
+    for place, scored in enumerate(fused.order):
         row = rows.get(scored.chunk_id)
         if row is None:
             continue
+        is_full = len(equal) == limit or (end is not None and place >= end)
         beginning = tuple(row.text.split(None, WORDS_TO_COMPARE)[:WORDS_TO_COMPARE])
         is_counted = by_document and row.document_id in first_of
-        if beginning not in beginnings and (is_counted or len(equal) == limit):
+        if beginning not in beginnings and (is_counted or is_full):
             if is_counted:
                 first_of[row.document_id].more_in_document += 1
             continue  # no copy of a hit, which spares the comparison of whole texts
@@ -98,7 +105,7 @@ def group_equal_texts(
             equal[text].rows.append(row)
         elif is_counted:
             first_of[row.document_id].more_in_document += 1
-        elif len(equal) < limit:
+        elif not is_full:
             equal[text] = EqualTexts([row], scored.score)
             first_of.setdefault(row.document_id, equal[text])
             beginnings.add(beginning)

@@ -117,3 +117,12 @@ def test_what_is_left_unread_changes_nothing(braid: Braid, seed: int) -> None:
         rows = braid.ledger.passage_rows(ids, [dataset.id], filters)
         few = build_hits(fused, group_equal_texts(fused, rows, 110).values())
         assert HitReader(braid.ledger, scope).read(replace(query, filters=filters), fused) == few[:k]
+    query = SearchOptions().for_text("pump")
+    for _ in range(60):  # what was read for one ranking leaves nothing out of another
+        reader = HitReader(braid.ledger, scope)
+        for limit in (dice.randint(1, 5), dice.randint(1, 30)):
+            dice.shuffle(ids)
+            order = tuple(ScoredChunk(chunk_id, 1 / (1 + rank)) for rank, chunk_id in enumerate(ids))
+            other = FusedRanking((), order, dict.fromkeys(ids, ()))
+            expected = HitReader(braid.ledger, scope).read(query, other, limit=limit)
+            assert reader.read(query, other, limit=limit) == expected
