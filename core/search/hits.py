@@ -77,14 +77,13 @@ def group_equal_texts(
     rows: Mapping[str, PassageRow | None],
     limit: int,
     *,
-    end: int | None = None,
+    end: int,
     by_document: bool = False,
 ) -> dict[str, EqualTexts]:
     """Return up to ``limit`` texts in fused order, each at its best rank with all passages that have it.
 
-    White space does not count: in the keys, one space stands for any. From place ``end`` on, where not all rows may be
-    read, only copies are looked for. With ``by_document``, a document is shown by its first text, and its others are
-    counted.
+    White space is ignored: the keys have single spaces. After the first ``end`` chunks, some of which may not have been
+    read, rows only add copies. With ``by_document``, a document is shown by its first text, and its others are counted.
     """
     equal: dict[str, EqualTexts] = {}
     beginnings: set[tuple[str, ...]] = set()
@@ -93,7 +92,7 @@ def group_equal_texts(
         row = rows.get(scored.chunk_id)
         if row is None:
             continue
-        is_full = len(equal) == limit or (end is not None and place >= end)
+        is_full = len(equal) == limit or place >= end
         beginning = tuple(row.text.split(None, WORDS_TO_COMPARE)[:WORDS_TO_COMPARE])
         is_counted = by_document and row.document_id in first_of
         if beginning not in beginnings and (is_counted or is_full):

@@ -17,6 +17,7 @@ from braid.core.ingest.readers import ParsedDocument, read_document
 from braid.core.ingest.readers.paged import ruled
 from braid.core.ingest.readers.paged.page_picture import draw_page
 from braid.core.originals.placing import find_passage
+from tests.scans import SANS
 
 Draw = Callable[[Canvas], None]
 Lines = Callable[[Canvas, Sequence[float], Sequence[float]], None]
@@ -95,6 +96,11 @@ def test_rows_stand_in_their_place_however_the_lines_are_drawn(lines: Lines, tur
         (
             "HYSMyeongJo-Medium",
             (("부서", "책임자", "예산"), ("홍보 팀", "이토", "610만 원"), ("매점", "김민", "485만 원")),
+        ),
+        pytest.param(
+            "HeiseiMin-W3",
+            (("部署", "責任者", "予算"), ("広報課", "伊藤", "610万円"), ("売店", "金", "485万円")),
+            marks=pytest.mark.skipif(not SANS.exists(), reason="PDFium leaves a letter alone out without its font"),
         ),
     ],
 )

@@ -33,7 +33,7 @@ def hits(texts: Sequence[str], limit: int, missing: str = "") -> list[Hit]:
     }
     order = tuple(ScoredChunk(chunk_id, 1.0 / (int(chunk_id) + 1)) for chunk_id in ids)
     fused = FusedRanking((), order, dict.fromkeys(ids, ()))
-    return build_hits(fused, group_equal_texts(fused, rows, limit).values())
+    return build_hits(fused, group_equal_texts(fused, rows, limit, end=len(ids)).values())
 
 
 def places(found: Sequence[Hit]) -> list[list[str]]:
@@ -107,7 +107,8 @@ def test_what_is_left_unread_changes_nothing(braid: Braid, seed: int) -> None:
     order = tuple(ScoredChunk(chunk_id, 1 / (1 + rank)) for rank, chunk_id in enumerate(ids))
     fused = FusedRanking((), order, dict.fromkeys(ids, ()))
     scope = Scope((CollectionScope(dataset.collection, frozenset({dataset.id}), 1),), (), 1)
-    whole = build_hits(fused, group_equal_texts(fused, braid.ledger.passage_rows(ids, [dataset.id]), 110).values())
+    rows = braid.ledger.passage_rows(ids, [dataset.id])
+    whole = build_hits(fused, group_equal_texts(fused, rows, 110, end=110).values())
     assert len(whole) > 10
     assert any(hit.also_in for hit in whole[:3])
     for k in (1, 3, 10, 110):
@@ -115,7 +116,7 @@ def test_what_is_left_unread_changes_nothing(braid: Braid, seed: int) -> None:
         assert HitReader(braid.ledger, scope).read(query, fused) == whole[:k]
         filters = Filters(source_prefix="1")
         rows = braid.ledger.passage_rows(ids, [dataset.id], filters)
-        few = build_hits(fused, group_equal_texts(fused, rows, 110).values())
+        few = build_hits(fused, group_equal_texts(fused, rows, 110, end=110).values())
         assert HitReader(braid.ledger, scope).read(replace(query, filters=filters), fused) == few[:k]
     query = SearchOptions().for_text("pump")
     for _ in range(60):  # what was read for one ranking leaves nothing out of another
