@@ -22,6 +22,7 @@ from braid.core.ledger.document_writes import (
     write_metadata,
 )
 from braid.core.ledger.queries import metadata_of
+from braid.core.ledger.text_hash import text_hash
 from braid.core.types import ChunkInput, DocumentInput
 
 DOCUMENTS_PER_BATCH = 500
@@ -212,6 +213,7 @@ def _chunk_rows(dataset_id: int, document_id: int, title: str, document: Documen
             "dataset_id": dataset_id,
             "position": position,
             "text": chunk.text,
+            "text_hash": text_hash(chunk.text),
             "heading_path": chunk.heading_path,
             "page": chunk.page,
             "page_end": chunk.page_end,

@@ -37,7 +37,6 @@ from braid.core.ledger.document_writes import (
 )
 from braid.core.ledger.queries import (
     PassageRow,
-    beginning_with,
     document_of,
     filtered,
     select_documents,
@@ -405,20 +404,22 @@ class Ledger:
         chunk_ids: Collection[str],
         dataset_ids: Collection[int],
         filters: Filters | None = None,
-        *,
-        first_words: Collection[str] | None = None,
     ) -> dict[str, PassageRow]:
         """Return the passages with these ids that the scope allows and the filters select, by id.
 
-        Every hit of an index is read through here, by one statement. With ``first_words`` only texts that begin with
-        one of them are read, and some others: the words' first letters are compared.
+        Every hit of an index is read through here, by one statement.
         """
         if not chunk_ids or not dataset_ids:
             return {}
         statement, parameters = self._selection(prepared.PASSAGES, chunk_ids, dataset_ids, filters)
-        if first_words is not None:
-            statement, parameters = beginning_with(statement, parameters, first_words)
         return {row[0]: PassageRow._make(row) for row in self.database.rows(statement, **parameters)}
+
+    def with_texts(self, chunk_ids: Collection[str], hashes: Collection[int]) -> list[str]:
+        """Return those of the ids whose texts have one of the hashes, whoever may read them: see `passage_rows`."""
+        if not chunk_ids or not hashes:
+            return []
+        rows = self.database.rows(prepared.WITH_TEXTS, ids=_storable(chunk_ids), hashes=hashes)
+        return [row[0] for row in rows]
 
     def passages(
         self, chunk_ids: Collection[str], dataset_ids: Collection[int], filters: Filters | None = None
@@ -487,7 +488,13 @@ class Ledger:
         self, statement: str, chunk_ids: Collection[str], dataset_ids: Collection[int], filters: Filters | None
     ) -> tuple[str, dict[str, prepared.Value]]:
         statement, parameters = filtered(statement, filters, "each")
-        return statement, {"ids": [storable(chunk_id) for chunk_id in chunk_ids], "datasets": dataset_ids, **parameters}
+        return statement, {"ids": _storable(chunk_ids), "datasets": dataset_ids, **parameters}
+
+
+def _storable(chunk_ids: Collection[str]) -> Collection[str]:
+    if "".join(chunk_ids).isalnum():  # as Braid's own are
+        return chunk_ids
+    return [storable(chunk_id) for chunk_id in chunk_ids]
 
 
 def _users() -> Select[int, str]:

@@ -64,7 +64,7 @@ _SELECTED = """
 
 _PASSAGES = """
     SELECT c.id, c.document_id, c.dataset_id, d.collection, t.source, t.title, t.file_type, c.heading_path, c.text,
-        c.position, c.page, c.page_end, c.line, c.line_end, t.date, t.meta, c.chunk_kind, c.confidence
+        c.position, c.page, c.page_end, c.line, c.line_end, t.date, t.meta, c.chunk_kind, c.confidence, c.text_hash
     FROM chunks c JOIN documents t ON t.id = c.document_id JOIN datasets d ON d.id = c.dataset_id
     WHERE c.dataset_id + 0 IN :datasets AND d.removed_at IS NULL"""
 PASSAGES_OF_DOCUMENT = f"""{_PASSAGES} AND c.document_id = :document_id
@@ -79,6 +79,9 @@ HEADINGS_OF_DOCUMENT = """
 _CHUNKS_FIRST = "WITH found AS MATERIALIZED (SELECT * FROM chunks WHERE id IN :ids)"
 _OF_KIND = "(:any_kind = 1 OR c.chunk_kind IN :chunk_kinds)"
 PASSAGES = f"{_CHUNKS_FIRST} {_PASSAGES.replace('FROM chunks c', 'FROM found c')} AND {_OF_KIND} AND {_SELECTED}"
+# By the index alone, which SQLite would not choose itself; "+ 0" keeps it from looking for each pair of id and hash.
+WITH_TEXTS = """
+    SELECT id FROM chunks INDEXED BY ix_chunks_id_text_hash WHERE id IN :ids AND text_hash + 0 IN :hashes"""
 VISIBLE = f"""
     {_CHUNKS_FIRST} SELECT c.id FROM found c JOIN documents t ON t.id = c.document_id
     WHERE c.dataset_id + 0 IN :datasets AND {_OF_KIND} AND {_SELECTED}"""
@@ -248,10 +251,10 @@ INSERT_METADATA = """
 CHUNKS_OF_DOCUMENTS = "SELECT id, document_id FROM chunks WHERE document_id IN :document_ids"
 DELETE_CHUNKS = "DELETE FROM chunks WHERE id IN :ids"
 INSERT_CHUNK = """
-    INSERT INTO chunks (id, document_id, dataset_id, position, text, heading_path, page, page_end, line, line_end,
-        chunk_kind, confidence)
-    VALUES (:id, :document_id, :dataset_id, :position, :text, :heading_path, :page, :page_end, :line, :line_end,
-        :chunk_kind, :confidence)"""
+    INSERT INTO chunks (id, document_id, dataset_id, position, text, text_hash, heading_path, page, page_end, line,
+        line_end, chunk_kind, confidence)
+    VALUES (:id, :document_id, :dataset_id, :position, :text, :text_hash, :heading_path, :page, :page_end, :line,
+        :line_end, :chunk_kind, :confidence)"""
 MOVE_CHUNK = """
     UPDATE chunks SET position = :position, page = :page, page_end = :page_end, line = :line, line_end = :line_end,
         chunk_kind = :chunk_kind, confidence = :confidence
@@ -273,6 +276,7 @@ def text_for(dialect: str, statement: str) -> str:
     if dialect == "sqlite":  # which does better without the copy, and locks the whole file for a write
         statement = statement.replace("AS MATERIALIZED", "AS").removesuffix(" FOR UPDATE")
         return re.sub(r"IN :(\w+)", r"IN (SELECT value FROM json_each(:\1))", statement)
+    statement = re.sub(r" INDEXED BY \w+", "", statement)
     statement = re.sub(r"IN :(\w+)", r"= ANY(:\1)", statement).replace("instr(", "strpos(")
     return re.sub(r":(\w+)", r"%(\1)s", statement)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
 from sqlalchemy import ColumnElement, Select, func, select
@@ -14,11 +14,6 @@ from braid.core.ledger.prepared import Value
 from braid.core.ledger.tables import DocumentRow
 from braid.core.metadata import parse_where, read_metadata
 from braid.core.types import ChunkKind, Document, Filters, Passage
-
-LETTERS = 4
-WHITE_SPACE = "".join(character for character in map(chr, range(1, 0x10000)) if character.isspace())
-BEGINS = f"""
-    (substr(ltrim(c.text, :white), 1, {LETTERS}) IN :long OR substr(ltrim(c.text, :white), 1, 1) IN :short)"""
 
 
 def select_documents() -> Select[*tuple[Any, ...]]:
@@ -68,10 +63,12 @@ class PassageRow(NamedTuple):
     metadata: str | dict[str, Any]
     chunk_kind: ChunkKind | Literal[""] = ""
     confidence: float | None = None
+    text_hash: int = 0
+    """See `braid.core.ledger.text_hash`."""
 
     def passage(self) -> Passage:
         """Return the row as a passage."""
-        return Passage(*(*self[:-3], read_metadata(metadata_of(self.metadata)), self.chunk_kind, self.confidence))
+        return Passage(*(*self[:-4], read_metadata(metadata_of(self.metadata)), self.chunk_kind, self.confidence))
 
 
 def metadata_of(stored: str | dict[str, Any]) -> dict[str, Any]:
@@ -84,21 +81,6 @@ def filtered(statement: str, filters: Filters | None, way: Way) -> tuple[str, di
     """Return a statement on documents ``t`` with its filters on metadata, and the parameters of all filters."""
     where, parameters = condition(parse_where(filters.metadata) if filters else None, way)
     return f"{statement} AND {where}", {**filter_parameters(filters), **parameters}
-
-
-def beginning_with(
-    statement: str, parameters: Mapping[str, Value], words: Collection[str]
-) -> tuple[str, dict[str, Value]]:
-    """Return a statement on chunks ``c`` with the condition that the text begins with the first letters of one of the
-    words, white space aside.
-    """
-    beginnings = {word[:LETTERS] for word in words}
-    return f"{statement} AND {BEGINS}", {
-        **parameters,
-        "white": WHITE_SPACE,
-        "long": sorted(word for word in beginnings if len(word) == LETTERS),
-        "short": sorted({word[:1] for word in beginnings if len(word) < LETTERS}),
-    }
 
 
 def filter_parameters(filters: Filters | None) -> dict[str, Value]:

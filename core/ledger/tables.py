@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 from sqlalchemy import (
     JSON,
+    BigInteger,
     Double,
     ForeignKey,
     Index,
@@ -172,13 +173,15 @@ class ChunkRow(Base):
     """A passage of a document. ``dataset_id`` repeats the document's, for the scope check of every hit."""
 
     __tablename__ = "chunks"
-    __table_args__ = (Index(None, "document_id", "position"),)
+    __table_args__ = (Index(None, "document_id", "position"), Index("ix_chunks_id_text_hash", "id", "text_hash"))
 
     id: Mapped[str] = mapped_column(primary_key=True)
     document_id: Mapped[int] = mapped_column(ForeignKey("documents.id", ondelete="CASCADE"))
     dataset_id: Mapped[int] = mapped_column(index=True)
     position: Mapped[int]
     text: Mapped[str]
+    text_hash: Mapped[int] = mapped_column(BigInteger, server_default="0")
+    """See `braid.core.ledger.text_hash`."""
     heading_path: Mapped[str]
     page: Mapped[int | None]
     page_end: Mapped[int | None]

