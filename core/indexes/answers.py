@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import threading
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -26,6 +27,27 @@ class DenseAnswer(NamedTuple):
 
     It tells how much a difference between two cosines means.
     """
+
+
+class BestScores:
+    """The ``k`` best scores of several searches whose hits go into one ranking, so that a later one need not name hits
+    that ``k`` others are better than. Safe to use from several threads.
+    """
+
+    def __init__(self, k: int) -> None:
+        self._k = k
+        self._best: list[float] = []
+        self._lock = threading.Lock()
+
+    @property
+    def least(self) -> float:
+        """The score that a hit must have to be among the best; minus infinity while there are fewer than ``k``."""
+        return self._best[0] if len(self._best) == self._k else float("-inf")
+
+    def add(self, scores: Sequence[float]) -> None:
+        """Add the scores of hits that have been named."""
+        with self._lock:
+            self._best = sorted([*self._best, *scores])[-self._k :]
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from typing import Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from braid.core.indexes.answers import Bm25Statistics, DenseAnswer, Where
+from braid.core.indexes.answers import BestScores, Bm25Statistics, DenseAnswer, Where
 from braid.core.indexes.vector_block import Selection
 from braid.core.ledger.change_log import IndexedChunk, StateName
 from braid.core.types import Leg, ScoredChunk
@@ -86,6 +86,8 @@ class KeywordIndex(LegIndex, Protocol):
         dataset_ids: Collection[int] | None = None,
         document_ids: NDArray[np.int64] | None = None,
         share: float = 1.0,
+        factor: float = 1.0,
+        best: BestScores | None = None,
     ) -> list[ScoredChunk]:
         """Return the best chunks with at least one of the terms."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import os
 import shutil
 import struct
 import threading
@@ -22,7 +23,7 @@ from numpy.typing import NDArray
 from tantivy import Occur, Query
 
 from braid.core.errors import IndexUnavailableError
-from braid.core.indexes.answers import Bm25Counts, Bm25Statistics
+from braid.core.indexes.answers import BestScores, Bm25Counts, Bm25Statistics
 from braid.core.ledger.change_log import IndexedChunk, StateName
 from braid.core.priority import SearchPriority
 from braid.core.text.analyzer import Analyzer
@@ -100,8 +101,11 @@ class Bm25Index:
         dataset_ids: Collection[int] | None = None,
         document_ids: NDArray[np.int64] | None = None,
         share: float = 1.0,
+        factor: float = 1.0,
+        best: BestScores | None = None,
     ) -> list[ScoredChunk]:
-        """Return the ``k`` best chunks with at least one of the terms, by Σ weight · BM25, within the given ids.
+        """Return the ``k`` best chunks with at least one of the terms, by factor · Σ weight · BM25, within the given
+        ids. Hits that are not among the ``best`` of several searches are left out.
 
         ``document_ids`` (n,) are different ones. ``share`` tells about how many of the collection's chunks are theirs
         (0.0–1.0): many documents become terms of the query only where few hits are of them.
@@ -116,9 +120,15 @@ class Bm25Index:
                 found = _best(searcher, self._query(terms, dataset_ids, named), k)
             else:
                 found = self._best_of(searcher, self._query(terms, dataset_ids, None), k, document_ids, share)
-            ids = _ids(searcher, [address for _, address in found])
-        hits = [ScoredChunk(chunk_id, score) for chunk_id, (score, _) in zip(ids, found, strict=True)]
-        return sorted(hits, key=lambda hit: (-hit.score, hit.chunk_id))
+            scores = [factor * score for score, _ in found]
+            if best is not None:
+                least = best.least
+                scores = [score for score in scores if score >= least]
+            ids = _ids(searcher, [address for _, address in found[: len(scores)]])
+        if best is not None:
+            best.add(scores)
+        hits = list(map(ScoredChunk, ids, scores))
+        return hits if len(set(scores)) == len(scores) else sorted(hits, key=lambda hit: (-hit.score, hit.chunk_id))
 
     def containing(
         self, collection: str, tokens: Collection[str], n: int, *, dataset_ids: Collection[int]
@@ -297,7 +307,7 @@ class Bm25Index:
 
     def _open(self, collection: str) -> _Open | None:
         """Return the collection's current searcher; None when it was never written."""
-        signature = _signature(self._path / collection)
+        signature = _signature(f"{self._path}/{collection}")
         with self._lock:
             self._used[collection] = time.monotonic()
             opened = self._opened.get(collection)
@@ -358,10 +368,10 @@ def _count(searcher: tantivy.Searcher, query: Query) -> int:
     return int(searcher.search(query, 1, count=True).count)  # type: ignore[attr-defined]  # missing in tantivy's types
 
 
-def _signature(folder: Path) -> tuple[int, int, int] | None:
+def _signature(folder: Path | str) -> tuple[int, int, int] | None:
     """Return a value that changes with every commit and every damage to tantivy's table of contents."""
     try:
-        stat = (folder / "meta.json").stat()
+        stat = os.stat(f"{folder}/meta.json")
     except (FileNotFoundError, NotADirectoryError):
         return None
     return (stat.st_mtime_ns, stat.st_size, stat.st_ino)

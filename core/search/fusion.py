@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
+from operator import itemgetter
 
 from braid.core.indexes.answers import Bm25Statistics
 from braid.core.indexes.bm25 import K1, B, bm25_idf
@@ -22,7 +23,7 @@ MOST_STANDOUT = 5.0
 def pool(rankings: Iterable[Iterable[ScoredChunk]], depth: int) -> list[ScoredChunk]:
     """Merge rankings with comparable scores into one of at most ``depth`` hits; ties by id."""
     merged = [hit for ranking in rankings for hit in ranking]
-    return sorted(merged, key=lambda hit: (-hit.score, hit.chunk_id))[:depth]
+    return sorted(merged, key=lambda hit: (-hit[1], hit[0]))[:depth]
 
 
 def rrf_contributions(ranking: Sequence[ScoredChunk], weight: float, c: int = RRF_C) -> dict[str, float]:
@@ -97,9 +98,17 @@ def by_score_then_id(fused: Mapping[str, float], ties: Mapping[str, float] | Non
 
     ``ties`` decides between equal scores before the id does: higher is better.
     """
-    ties = ties or {}
-    ordered = sorted(fused.items(), key=lambda item: (-item[1], -ties.get(item[0], 0.0), item[0]))
+    if not has_ties(fused):
+        ordered = sorted(fused.items(), key=itemgetter(1), reverse=True)
+    else:
+        ties = ties or {}
+        ordered = sorted(fused.items(), key=lambda item: (-item[1], -ties.get(item[0], 0.0), item[0]))
     return [ScoredChunk(chunk_id, score) for chunk_id, score in ordered]
+
+
+def has_ties(fused: Mapping[str, float]) -> bool:
+    """Return whether any chunks have equal scores."""
+    return len(set(fused.values())) < len(fused)
 
 
 def rrf_ties(rankings: Sequence[tuple[Sequence[ScoredChunk], float]]) -> dict[str, float]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from braid.core.errors import BraidError, EmbeddingError, IndexUnavailableError
+from braid.core.indexes.answers import BestScores
 from braid.core.indexes.chroma.errors import StoreUnreachableError
 from braid.core.models.embeddings import EmbeddingModel
 from braid.core.search.context import SearchContext
@@ -120,11 +121,12 @@ class Gatherer:
         wanted: list[Wanted] = []
         asked: set[LegKey] = set()
         for variant in variants:
-            keys = {leg_key(query, leg, variant): leg for leg in legs if "bm25" in variant.legs}
+            best = None if query.pooling == "none" else BestScores(query.fetch_k)
+            keys = {leg_key(query.fetch_k, leg, variant): leg for leg in legs if "bm25" in variant.legs}
             new = {key: leg for key, leg in keys.items() if key not in self.memory.hits and key not in asked}
             asked.update(new)
             searches = {
-                leg.scope.collection: (key, partial(leg.rank, query.fetch_k, self.plans[leg.scope.collection]))
+                leg.scope.collection: (key, partial(leg.rank, query.fetch_k, self.plans[leg.scope.collection], best))
                 for key, leg in new.items()
             }
             if searches:
@@ -147,7 +149,7 @@ class Gatherer:
         for variant in variants:
             for fingerprint, of_model in by_model.items() if "dense" in variant.legs else ():
                 vector = vectors.vector(variant, fingerprint)
-                keys = {leg.scope.collection: leg_key(query, leg, variant) for leg in of_model}
+                keys = {leg.scope.collection: leg_key(query.fetch_k, leg, variant) for leg in of_model}
                 plans = {name: self.plans[name] for name, key in keys.items() if key not in self.memory.hits}
                 if vector is not None and plans:
                     found = rank_dense(
@@ -228,12 +230,12 @@ class Gatherer:
     def _remembered_hits(
         self, query: Query, variants: Sequence[QueryVariant], models: Mapping[str, EmbeddingModel]
     ) -> list[LegHits]:
-        found = []
+        found, depth = [], query.fetch_k
         for leg in self.legs:
             model = models.get(leg.scope.collection) if leg.leg == "dense" else None
             for number, variant in enumerate(variants):
                 if leg.leg in variant.legs:
-                    hits = self.memory.hits.get(leg_key(query, leg, variant))
+                    hits = self.memory.hits.get(leg_key(depth, leg, variant))
                     if hits is not None:
                         self.trace.answered[leg.leg] = None
                     fingerprint = model.fingerprint if model else ""
@@ -241,6 +243,6 @@ class Gatherer:
         return found
 
 
-def leg_key(query: Query, leg: CollectionLeg, variant: QueryVariant) -> LegKey:
-    """Return the key under which the leg's hits for the variant are remembered."""
-    return LegKey(leg.leg, leg.scope.collection, query.fetch_k, variant.target_for(leg.leg))
+def leg_key(depth: int, leg: CollectionLeg, variant: QueryVariant) -> LegKey:
+    """Return the key under which the leg's ``depth`` best hits for the variant are remembered."""
+    return LegKey(leg.leg, leg.scope.collection, depth, variant.target_for(leg.leg))

@@ -8,7 +8,7 @@ from functools import partial
 from typing import ClassVar
 
 from braid.core.errors import BraidError, EmbeddingError, IndexUnavailableError
-from braid.core.indexes.answers import DenseAnswer
+from braid.core.indexes.answers import BestScores, DenseAnswer
 from braid.core.indexes.base import KeywordIndex, VectorIndex
 from braid.core.ledger.ledger import Ledger
 from braid.core.search.context import SearchContext
@@ -37,9 +37,15 @@ class Bm25Leg:
     index: KeywordIndex
     ledger: Ledger
 
-    def rank(self, k: int, plan: FilterPlan, terms: Mapping[str, float], factor: float) -> list[ScoredChunk]:
-        """Return the ``k`` best chunks of the plan by factor · Σ weight · BM25."""
+    def rank(
+        self, k: int, plan: FilterPlan, best: BestScores | None, terms: Mapping[str, float], factor: float
+    ) -> list[ScoredChunk]:
+        """Return the ``k`` best chunks of the plan by factor · Σ weight · BM25, or those of them that are among the
+        ``best`` of several collections.
+        """
         search = partial(self.index.search, self.scope.collection, terms)
+        if plan.is_named and plan.counted_ids is None:
+            return search(k, **plan.selection._asdict(), share=plan.share, factor=factor, best=best)
 
         def fetch(part: FilterPlan, n: int) -> list[ScoredChunk]:
             return search(n, **part.selection._asdict(), share=part.share)

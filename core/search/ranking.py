@@ -125,8 +125,8 @@ def fuse(query: Query, rankings: Sequence[Ranking]) -> FusedRanking:
     if query.pooling == "none":
         order = fusion.by_score_then_appearance(fused)
     else:
-        ties = fusion.rrf_ties([(ranking.hits, ranking.weight) for ranking in rankings])
-        order = fusion.by_score_then_id(fused, ties)
+        weighted = [(ranking.hits, ranking.weight) for ranking in rankings]
+        order = fusion.by_score_then_id(fused, fusion.rrf_ties(weighted) if fusion.has_ties(fused) else None)
     return FusedRanking(tuple(rankings), tuple(order), LegScores(rankings, contributions))
 
 

@@ -8,12 +8,12 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, cast
 
 from braid.core.errors import EmbeddingError, IndexUnavailableError
-from braid.core.indexes.answers import DenseAnswer, Where
+from braid.core.indexes.answers import BestScores, DenseAnswer, Where
 from braid.core.indexes.base import IndexName
 from braid.core.indexes.leg_progress import PROGRESS_S, Counting, LegProgress
 from braid.core.indexes.opened import Indexes
 from braid.core.models.embeddings import EmbeddingModel
-from braid.core.types import Leg
+from braid.core.types import Leg, ScoredChunk
 from braid.core.vector import Vector
 from braid.core.workers.link import FarPart, Link
 
@@ -34,12 +34,23 @@ KNOWN_S = 1.0
 def far_indexes(link: Link, *, keeps_copy: bool) -> Indexes:
     """Return the owner's indexes, with the copy in Chroma if it keeps one."""
     return Indexes(
-        bm25=cast("KeywordIndex", link.part("bm25")),
+        bm25=cast("KeywordIndex", FarKeyword(link)),
         dense=cast("VectorIndex", FarDense(link)),
         chroma=cast("ChromaCopy", link.part("chroma")) if keeps_copy else None,
         indexer=cast("Indexer", FarIndexer(link)),
         answering_model=FarModels(link).answering,
     )
+
+
+class FarKeyword(FarPart):
+    """The owner's keyword leg."""
+
+    def __init__(self, link: Link) -> None:
+        super().__init__(link, "bm25")
+
+    def search(self, *arguments: Any, best: BestScores | None = None, **options: Any) -> list[ScoredChunk]:
+        """Search like `Bm25Index.search`; every hit is named, since the best scores are known here alone."""
+        return cast("list[ScoredChunk]", self._link.call("bm25.search", *arguments, **options))
 
 
 class FarDense(FarPart):

@@ -13,7 +13,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from braid.core.indexes.answers import Bm25Counts, Bm25Statistics
+from braid.core.indexes.answers import BestScores, Bm25Counts, Bm25Statistics
 from braid.core.indexes.bm25 import K1, B
 from braid.core.indexes.milvus.index import MilvusIndex
 from braid.core.indexes.milvus.server import TIMEOUT_S, MilvusServer, Shape, Store, within
@@ -67,8 +67,10 @@ class MilvusKeywordIndex(MilvusIndex):
         dataset_ids: Collection[int] | None = None,
         document_ids: NDArray[Any] | None = None,
         share: float = 1.0,
+        factor: float = 1.0,
+        best: BestScores | None = None,
     ) -> list[ScoredChunk]:
-        """Return the ``k`` best chunks with at least one of the terms, by BM25, within the given ids.
+        """Return the ``k`` best chunks with at least one of the terms, by factor · BM25, within the given ids.
 
         Milvus, which counts the words of all collections of a store, chooses four times as many, at least 200. They are
         scored by what the collection itself has. To Milvus a term of weight 2 counts as if it were there twice; weights
@@ -89,7 +91,7 @@ class MilvusKeywordIndex(MilvusIndex):
         if not found:
             self._require_some(collection, partial(self._changes.chunk_count, collection))
         weights = sample.idf_weights({_word(term): weight for term, weight in terms.items()})
-        ranked = [ScoredChunk(chunk_id, sample.score(weights, words)) for chunk_id, words in found.items()]
+        ranked = [ScoredChunk(chunk_id, factor * sample.score(weights, words)) for chunk_id, words in found.items()]
         return sorted(ranked, key=lambda hit: (-hit.score, hit.chunk_id))[:k]
 
     def containing(

@@ -17,9 +17,10 @@ import numpy as np
 import pytest
 
 from braid.core.errors import IndexUnavailableError
+from braid.core.indexes.answers import BestScores
 from braid.core.indexes.bm25 import Bm25Index, bm25_idf
 from braid.core.ledger.change_log import IndexedChunk
-from braid.core.search.fusion import pooled_bm25_boosts
+from braid.core.search.fusion import pool, pooled_bm25_boosts
 from braid.core.text.analyzer import Analyzer
 
 ANALYZER = Analyzer()
@@ -95,6 +96,34 @@ def test_filters_select_and_leave_scores_alone(index: Bm25Index) -> None:
 def test_equal_scores_are_in_order_of_id(index: Bm25Index) -> None:
     index.apply(WHERE, [chunk("b", "cat"), chunk("c", "cat"), chunk("a", "cat")], [])
     assert found(index, "cat") == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_hits_that_others_are_better_than_are_not_named(index: Bm25Index, seed: int) -> None:
+    dice, words = random.Random(seed), ["cat", "dog", "tree", "bird"]
+    names, factors = [f"shared_{n}" for n in range(6)], [dice.uniform(0.5, 1.5) for _ in range(6)]
+    for number, name in enumerate(names):
+        index.apply(name, chunks(*(" ".join(dice.choices(words, k=dice.randint(1, 3))) for _ in range(30))), [])
+        index.apply(name, [chunk(f"{number}:{n}", "cat cat") for n in range(3)], [])  # equal scores
+    terms, best, k = {"cat": 1.0, "bird": 2.0}, BestScores(20), 20
+    every = [index.search(name, terms, k, factor=factor) for name, factor in zip(names, factors, strict=True)]
+    named = [
+        index.search(name, terms, k, factor=factor, best=best) for name, factor in zip(names, factors, strict=True)
+    ]
+    assert pool(named, k) == pool(every, k)
+    assert all(hits == all_hits[: len(hits)] for hits, all_hits in zip(named, every, strict=True))
+    assert sum(map(len, named)) < 0.8 * sum(map(len, every))
+
+
+def test_the_least_of_the_best_scores() -> None:
+    best = BestScores(3)
+    best.add([1.0, 5.0])
+    assert best.least == -math.inf
+    best.add([])
+    best.add([3.0])
+    assert best.least == 1.0
+    best.add([4.0, 0.5])
+    assert best.least == 3.0
 
 
 @pytest.mark.parametrize(
