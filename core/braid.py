@@ -8,6 +8,7 @@ import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
@@ -248,7 +249,14 @@ class Braid(DataDirectory):
             priority=self.priority,
         )
         chroma = ChromaCopy(folder / "dense", url=options.chroma_url) if self.keeps_copy else None
-        dense = DenseIndex(changes, models, chroma, memory_mb=options.dense_memory_mb, mode=options.dense_search)
+        dense = DenseIndex(
+            changes,
+            models,
+            chroma,
+            memory_mb=options.dense_memory_mb,
+            mode=options.dense_search,
+            processor=partial(self._threads.places.hold, options.leg_timeout_s),
+        )
         return bm25, dense, chroma
 
     @property

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from braid.core.indexes.answers import DenseAnswer, Where
 from braid.core.indexes.chroma.copy import ChromaCopy
 from braid.core.indexes.chroma.filters import selection_filter
 from braid.core.indexes.vector_block import EVERYTHING, SAMPLE, Found, Selection
-from braid.core.indexes.vector_memory import DenseSearch, Loaded, VectorMemory
+from braid.core.indexes.vector_memory import DenseSearch, Loaded, Processor, VectorMemory
 from braid.core.ledger.change_log import ChangeLog, IndexedChunk, StateName
 from braid.core.types import Leg, ScoredChunk
 from braid.core.vector import Vector
@@ -35,7 +36,8 @@ class DenseIndex:
     """Searches the vectors that the ledger has under the model that answers for a collection.
 
     At most ``memory_mb`` are used, or what one collection needs; ``mode`` and ``copy`` say where others are searched.
-    Without a copy, all are searched in memory.
+    Without a copy, all are searched in memory. A search whose scan is shared with a second thread waits for a
+    ``processor`` there.
     Searches come from any thread, `apply` and `drop` from one.
     """
 
@@ -52,11 +54,14 @@ class DenseIndex:
         *,
         memory_mb: int = 1024,
         mode: DenseSearch = "auto",
+        processor: Processor = nullcontext,
     ) -> None:
         self._changes = changes
         self._version = models.answering_version
         self._copy = copy
-        self._memory = VectorMemory(changes, models, memory_mb=memory_mb, mode=mode if copy else "exact")
+        self._memory = VectorMemory(
+            changes, models, memory_mb=memory_mb, mode=mode if copy else "exact", processor=processor
+        )
 
     # ------------------------------------------------------------ searching
 
@@ -104,8 +109,7 @@ class DenseIndex:
         if k < 1:
             raise InvalidInputError(f"k is {k}; it must be at least 1", field="k")
         answers: dict[str, list[ScoredChunk] | BraidError] = {}
-        candidates: dict[str, Found] = {}
-        versions: dict[str, str] = {}
+        scanned: dict[str, tuple[Loaded, Selection]] = {}
         from_chroma: set[str] = set()
         depth, deadline = max(MIN_CANDIDATES, 2 * k), time.monotonic() + timeout_s
         sample = SAMPLE if spread else 0
@@ -117,10 +121,12 @@ class DenseIndex:
                     left_s = max(0.1, deadline - time.monotonic())
                     answers[collection] = self._search_chroma(collection, vector, k, selection, left_s)
                 else:
-                    candidates[collection] = _candidates(collection, loaded, vector, depth, selection, sample)
-                    versions[collection] = loaded.version
+                    _require_dimension(collection, loaded, vector)
+                    scanned[collection] = loaded, selection
             except (IndexUnavailableError, EmbeddingError) as error:
                 answers[collection] = error
+        candidates = self._memory.nearest(scanned, vector, depth, sample=sample)
+        versions = {collection: loaded.version for collection, (loaded, _) in scanned.items()}
         answers.update(self._rescored(_best(candidates, depth) if pooled else candidates, versions, vector, k))
         return DenseAnswer(answers, from_chroma, _spread(candidates) if spread else 0.0)
 
@@ -238,15 +244,12 @@ def _spread(candidates: Mapping[str, Found]) -> float:
     return float(np.std(sample)) if len(sample) > 1 else 0.0
 
 
-def _candidates(collection: str, loaded: Loaded, vector: Vector, k: int, selection: Selection, sample: int) -> Found:
-    if not loaded.blocks:
-        return Found.nothing()
-    if vector.shape != (loaded.blocks[0].dimension,):
+def _require_dimension(collection: str, loaded: Loaded, vector: Vector) -> None:
+    if loaded.blocks and vector.shape != (loaded.blocks[0].dimension,):
         raise EmbeddingError(
             f"{collection} has vectors of {loaded.blocks[0].dimension} dimensions, the query's has {vector.size}; "
             "embed the collection again after a change of the embedding model"
         )
-    return loaded.nearest(vector, k, selection, sample=sample)
 
 
 def _best(candidates: Mapping[str, Found], k: int) -> dict[str, Found]:

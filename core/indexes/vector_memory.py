@@ -6,10 +6,11 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import OrderedDict
-from collections.abc import Sequence
+from collections import OrderedDict, deque
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeoutError
+from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -23,8 +24,13 @@ from braid.core.vector import Vector
 DenseSearch = Literal["auto", "exact", "chroma"]
 """Where the dense leg searches: in memory, in Chroma, or in memory as far as a collection fits (``auto``)."""
 
+Processor = Callable[[], AbstractContextManager[object]]
+"""Waits for a processor, which the block then has."""
+
 LOADERS = 2
 """Collections that are loaded at a time."""
+ROWS_TO_SHARE = 20_000
+"""Rows from which on two threads scan: handing work to another one takes as long as scanning 3,000."""
 _MEGABYTE = 2**20
 _CHANGED = "the embedding model of {} has just changed"
 _MERGE_RATIO = 4
@@ -51,29 +57,41 @@ class Loaded(NamedTuple):
         """Return the ``k`` selected rows with the largest approximate product with ``vector`` (dim,), best first, and
         ``sample`` random ones.
         """
-        found = [block.nearest(vector, k, selection, sample=sample) for block in self.blocks]
+        found = [block.nearest(vector, k, selection, sample=sample) for block in self.blocks] or [Found.nothing()]
         return found[0] if len(found) == 1 else Found.joined(found, k)
 
 
 class VectorMemory:
     """Has the vectors of the model that answers for a collection; at most ``memory_mb``, or what one collection needs.
 
-    `load` comes from any thread, `apply` and `drop` from one.
+    `load` comes from any thread, `apply` and `drop` from one. Further threads of a search wait for a ``processor``.
     """
 
-    def __init__(self, changes: ChangeLog, models: AnsweringModels, *, memory_mb: int, mode: DenseSearch) -> None:
+    def __init__(
+        self,
+        changes: ChangeLog,
+        models: AnsweringModels,
+        *,
+        memory_mb: int,
+        mode: DenseSearch,
+        processor: Processor = nullcontext,
+    ) -> None:
         self._changes = changes
         self._version = models.answering_version
         self._wanted_version = models.wanted_version
         self._most_bytes = memory_mb * _MEGABYTE
         self._mode = mode
+        self._processor = processor
         self._loaded: OrderedDict[str, Loaded] = OrderedDict()
         self._size_bytes = 0
         self._too_large: dict[str, str] = {}  # collection → the version of its vectors, which do not fit
         self._readings: dict[tuple[str, str], Future[Loaded | None]] = {}
         self._lock = threading.Lock()
+        self._scanning = threading.Lock()
+        """Held by the first of the searches that scan at the same time."""
         self._loading: dict[str, threading.Lock] = {}
         self._loader = ThreadPoolExecutor(LOADERS, "braid-load")
+        self._helper = ThreadPoolExecutor(1, "braid-scan")
         self._closed = False
 
     def load(self, collection: str, deadline: float, model: str = "") -> Loaded | None:
@@ -100,6 +118,42 @@ class VectorMemory:
             raise IndexUnavailableError("the dense index is closed") from None
         except FutureTimeoutError:
             raise IndexUnavailableError(f"the vectors of {collection} are being loaded into memory") from None
+
+    def nearest(
+        self, where: Mapping[str, tuple[Loaded, Selection]], vector: Vector, k: int, *, sample: int
+    ) -> dict[str, Found]:
+        """Return `Loaded.nearest` of several collections; of many rows with the help of a second thread, once there is
+        a processor for it, unless another search scans, too.
+        """
+        found: dict[str, Found] = {}
+        left = deque(where.items())
+
+        def scan() -> None:
+            while left:
+                try:
+                    collection, (loaded, selection) = left.popleft()
+                except IndexError:  # the other thread was faster
+                    return
+                found[collection] = loaded.nearest(vector, k, selection, sample=sample)
+
+        def help_scan() -> None:
+            with self._processor():
+                scan()
+
+        helper, is_alone = None, self._scanning.acquire(blocking=False)
+        try:
+            if is_alone and len(where) > 1 and sum(loaded.rows for loaded, _ in where.values()) >= ROWS_TO_SHARE:
+                with suppress(RuntimeError):  # it has just been closed
+                    helper = self._helper.submit(help_scan)
+            scan()
+            if helper is not None and len(found) < len(where):
+                helper.result()
+        finally:
+            if helper is not None:
+                helper.cancel()
+            if is_alone:
+                self._scanning.release()
+        return {collection: found[collection] for collection in where}
 
     def _reading(self, collection: str, version: str) -> Future[Loaded | None]:
         """Begin to read the collection's vectors, unless that is being done: one loader per collection, however many
@@ -173,7 +227,8 @@ class VectorMemory:
     def close(self) -> None:
         """Give back the memory."""
         self._closed = True
-        self._loader.shutdown(wait=True, cancel_futures=True)
+        for threads in (self._loader, self._helper):
+            threads.shutdown(wait=True, cancel_futures=True)
         with self._lock:
             self._loaded.clear()
             self._size_bytes = 0

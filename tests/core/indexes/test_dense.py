@@ -6,6 +6,7 @@ import random
 import threading
 from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +15,12 @@ import pytest
 
 from braid.core.braid import Braid, IndexOptions
 from braid.core.errors import BraidError, EmbeddingError, IndexUnavailableError, InvalidInputError
+from braid.core.indexes import vector_memory
 from braid.core.indexes.answering_models import AnsweringModels
 from braid.core.indexes.chroma.copy import ChromaCopy
 from braid.core.indexes.dense import MIN_CANDIDATES, DenseIndex
-from braid.core.indexes.vector_block import EVERYTHING, Selection
+from braid.core.indexes.vector_block import EVERYTHING, Found, Selection
+from braid.core.indexes.vector_memory import Loaded
 from braid.core.ledger.change_log import ChangeLog, IndexedChunk, VectorBatch
 from braid.core.ledger.ledger import Ledger
 from braid.core.vector import Vector
@@ -221,6 +224,80 @@ def test_several_collections_are_searched_at_once(shelf: Shelf) -> None:
         (pytest.approx(score, abs=1e-6), chunk_id) for score, chunk_id in everything[:10]
     ]
     assert each["user_9"] == pooled["user_9"] == []
+
+
+@contextmanager
+def scanned_by(monkeypatch: pytest.MonkeyPatch, *, meet: threading.Barrier | None = None) -> Iterator[list[str]]:
+    """The threads that scan collections; with ``meet``, two of them scan at the same time, or the test fails."""
+    threads: list[str] = []
+    nearest = Loaded.nearest
+
+    def observed(self: Loaded, *args: Any, **kwargs: Any) -> Found:
+        threads.append(threading.current_thread().name)
+        if meet is not None:
+            meet.wait(10)
+        return nearest(self, *args, **kwargs)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(vector_memory, "ROWS_TO_SHARE", 500)
+        patch.setattr(Loaded, "nearest", observed)
+        yield threads
+
+
+def test_a_second_thread_helps_to_scan_many_rows(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
+    for n, name in enumerate("abcd"):
+        shelf.put(shelf.dataset(name), name, unit(300, seed=n))
+    index, query, where = shelf.open(), VECTORS[5], {f"user_{n}": EVERYTHING for n in range(1, 5)}
+    alone = index.search_all(where, query, 10, pooled=True)
+    with scanned_by(monkeypatch, meet=threading.Barrier(2)) as threads:
+        assert index.search_all(where, query, 10, pooled=True) == alone
+    assert len(threads) == 4
+    assert len(set(threads)) == 2
+    with scanned_by(monkeypatch) as threads:
+        index.search_all(dict(list(where.items())[:1]), query, 10)
+    assert threads == [threading.current_thread().name], "few rows, in one collection"
+
+
+def test_a_scan_does_not_wait_for_help(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where no processor is free for the second thread, the first one scans everything."""
+    for n, name in enumerate("abc"):
+        shelf.put(shelf.dataset(name), name, unit(300, seed=n))
+    free, came = threading.Event(), threading.Event()
+
+    @contextmanager
+    def processor() -> Iterator[None]:
+        came.set()
+        assert free.wait(30)
+        yield
+
+    index, query, where = shelf.open(processor=processor), VECTORS[5], {f"user_{n}": EVERYTHING for n in range(1, 4)}
+    alone = index.search_all(where, query, 10)
+    with scanned_by(monkeypatch) as threads:
+        for _ in range(3):
+            assert index.search_all(where, query, 10) == alone
+        assert came.wait(10)
+        free.set()
+    assert set(threads) == {threading.current_thread().name}
+    assert len(threads) == 9
+
+
+def test_what_fails_in_the_second_thread_is_raised(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
+    for n, name in enumerate("ab"):
+        shelf.put(shelf.dataset(name), name, unit(300, seed=n))
+    index, query, where = shelf.open(), VECTORS[5], {"user_1": EVERYTHING, "user_2": EVERYTHING}
+    index.search_all(where, query, 10)
+    meet, nearest = threading.Barrier(2), Loaded.nearest
+
+    def broken(self: Loaded, *args: Any, **kwargs: Any) -> Found:
+        meet.wait(10)
+        if threading.current_thread() is not threading.main_thread():
+            raise MemoryError("no room for the scan")
+        return nearest(self, *args, **kwargs)
+
+    monkeypatch.setattr(vector_memory, "ROWS_TO_SHARE", 500)
+    monkeypatch.setattr(Loaded, "nearest", broken)
+    with pytest.raises(MemoryError, match="no room"):
+        index.search_all(where, query, 10)
 
 
 def test_the_answer_tells_how_far_the_cosines_of_a_sample_spread(shelf: Shelf) -> None:
