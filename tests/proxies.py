@@ -19,6 +19,8 @@ from tests.worlds import eventually
 DEPLOY = Path(__file__).parents[1] / "deploy"
 NAME = "braid.example.org"
 PROXIES = ("nginx", "caddy")
+IN_FRONT_OF_PROCESSES = "caddy of compose.yaml"
+"""Caddy with the file that `deploy/compose.yaml` gives it. It knows no path and has no certificate here."""
 NGINX = """
 worker_processes 1;
 pid {folder}/nginx.pid;
@@ -49,12 +51,13 @@ class Site:
 @contextmanager
 def proxy(kind: str, folder: Path, site: Site) -> Iterator[int]:
     """Run the proxy; gives its port. Skips the test where it is not installed."""
-    program = shutil.which(kind) or shutil.which(kind, path="/usr/sbin")
+    name = kind.partition(" ")[0]
+    program = shutil.which(name) or shutil.which(name, path="/usr/sbin")
     if program is None:
-        pytest.skip(f"{kind} is not installed: apt-get install nginx-light caddy")
+        pytest.skip(f"{name} is not installed: apt-get install nginx-light caddy")
     folder.chmod(0o755)
     port = free_port()
-    arguments = (_nginx if kind == "nginx" else _caddy)(folder, port, site)
+    arguments = _FILES[kind](folder, port, site)
     environment = {**os.environ, "HOME": str(folder), "XDG_DATA_HOME": str(folder)}
     process = subprocess.Popen([program, *arguments], env=environment)
     try:
@@ -107,8 +110,23 @@ def _caddy(folder: Path, port: int, site: Site) -> list[str]:
         ("\thandle {\n", f"\thandle {site.prefix}/* {{\n"),
         ("127.0.0.1:8000", f"127.0.0.1:{site.behind}"),
     ]
+    return _caddy_with(folder, _changed((DEPLOY / "Caddyfile").read_text(), changes))
+
+
+def _caddy_of_compose(folder: Path, port: int, site: Site) -> list[str]:
+    text = (DEPLOY / "compose.Caddyfile").read_text()
+    dynamic = re.search(r"\t\tdynamic a \{.*?\n\t\t\}\n", text, flags=re.DOTALL)
+    assert dynamic is not None
+    changes = [
+        ("{$BRAID_NAME} {\n", f"http://:{port} {{\n\tbind 127.0.0.1\n"),
+        (dynamic[0], f"\t\tto 127.0.0.1:{site.behind}\n"),  # no server of names knows `web` here
+    ]
+    return _caddy_with(folder, _changed(text, changes))
+
+
+def _caddy_with(folder: Path, text: str) -> list[str]:
     options = "{\n\tadmin off\n\tauto_https disable_redirects\n}\n"
-    (folder / "Caddyfile").write_text(options + _changed((DEPLOY / "Caddyfile").read_text(), changes))
+    (folder / "Caddyfile").write_text(options + text)
     return ["run", "--config", str(folder / "Caddyfile"), "--adapter", "caddyfile"]
 
 
@@ -117,3 +135,6 @@ def _changed(text: str, changes: list[tuple[str, str]]) -> str:
         assert before in text, before
         text = text.replace(before, after)
     return text
+
+
+_FILES = {"nginx": _nginx, "caddy": _caddy, IN_FRONT_OF_PROCESSES: _caddy_of_compose}

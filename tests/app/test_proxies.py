@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import re
 import signal
+import socketserver
 import ssl
 import subprocess
+import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import httpx
 import pytest
 
 from tests.model_server import model_server
-from tests.proxies import NAME, PROXIES, Site, proxy
+from tests.proxies import IN_FRONT_OF_PROCESSES, NAME, PROXIES, Site, proxy
 from tests.served import Served
 from tests.web import PASSWORD
 from tests.worlds import eventually
@@ -22,6 +25,9 @@ from tests.worlds import eventually
 pytestmark = pytest.mark.browser  # they need packages of the system, like a browser
 
 PREFIX = "/braid"
+QUESTIONS = 300
+"""Caddy broke off the answers to one in twenty of them."""
+EVENT = b"data: It is in the second tray.\n\n"
 QUESTION = "Where is the paper?"
 ANSWER = "The paper is in the second tray [1]. " * 40
 
@@ -169,6 +175,49 @@ def test_an_answer_streams(proxied: httpx.Client, path: str, asked: dict[str, ob
         arrived = list(answer.iter_text())
     assert len(arrived) > 3, "one piece would have been collected by the proxy"
     assert first in arrived[0]
+
+
+class _AtOnce(socketserver.StreamRequestHandler):
+    """Begins to answer with the last byte of the question, sooner than Braid can, and goes on a little later."""
+
+    def handle(self) -> None:
+        while head := self._head():
+            self.rfile.read(int(re.findall(r"content-length: (\d+)", head)[0]))
+            fields = b"Content-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
+            self.wfile.write(b"HTTP/1.1 200 OK\r\n" + fields)
+            time.sleep(0.005)
+            self.wfile.write(b"%x\r\n%s\r\n0\r\n\r\n" % (len(EVENT), EVENT))
+
+    def _head(self) -> str:
+        lines = []
+        while (line := self.rfile.readline()).strip():
+            lines.append(line.decode().lower())
+        return "".join(lines)
+
+
+@pytest.mark.parametrize("kind", [*PROXIES, IN_FRONT_OF_PROCESSES])
+def test_an_answer_that_begins_at_once_comes_whole(kind: str, tmp_path: Path) -> None:
+    """Through Caddy a head came and nothing else, now and then: Go's server closes a request when the answer to it
+    begins, and Caddy, if it still looked for the end of the request, took that for an error and broke the answer off.
+    """
+
+    def whole(client: httpx.Client) -> bool:
+        try:
+            return client.post("/", content=b"{}").content == EVENT
+        except httpx.TransportError:
+            return False
+
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), _AtOnce) as behind:
+        behind.daemon_threads = True
+        threading.Thread(target=behind.serve_forever, daemon=True).start()
+        with (
+            proxy(kind, tmp_path, Site(behind.server_address[1], "")) as port,
+            httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60) as client,
+            ThreadPoolExecutor(4) as threads,
+        ):
+            came = list(threads.map(whole, [client] * QUESTIONS))
+        behind.shutdown()
+    assert came.count(False) == 0
 
 
 def test_probes_metrics_and_mcp_are_below_the_path(proxied: httpx.Client) -> None:
