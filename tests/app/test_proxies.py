@@ -16,7 +16,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.model_server import model_server
+from tests.model_server import ModelServer, model_server
 from tests.proxies import IN_FRONT_OF_PROCESSES, NAME, PROXIES, Site, proxy
 from tests.served import Served
 from tests.web import PASSWORD
@@ -33,18 +33,23 @@ ANSWER = "The paper is in the second tray [1]. " * 40
 
 
 @pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    with model_server(ANSWER) as model:
-        settings = {
-            "ALLOWED_HOSTS": NAME,
-            "TRUSTED_PROXIES": 1,
-            "URL_PREFIX": PREFIX,
-            "SUMMARY_MODEL": "openai:stub",
-            "SUMMARY_MODEL_BASE_URL": model.url,
-            "SUMMARY_MODEL_API_KEY": "none",
-        }
-        with Served(tmp_path_factory.mktemp("proxied") / "data", **settings) as running:
-            yield running
+def model() -> Iterator[ModelServer]:
+    with model_server(ANSWER) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory, model: ModelServer) -> Iterator[Served]:
+    settings = {
+        "ALLOWED_HOSTS": NAME,
+        "TRUSTED_PROXIES": 1,
+        "URL_PREFIX": PREFIX,
+        "SUMMARY_MODEL": "openai:stub",
+        "SUMMARY_MODEL_BASE_URL": model.url,
+        "SUMMARY_MODEL_API_KEY": "none",
+    }
+    with Served(tmp_path_factory.mktemp("proxied") / "data", **settings) as running:
+        yield running
 
 
 @pytest.fixture(scope="module")
@@ -143,12 +148,24 @@ def test_files_are_uploaded_and_found_and_the_api_answers(proxied: httpx.Client)
     file = {"file": ("keys.txt", text)}
     sent = proxied.post(f"{PREFIX}/api/v1/datasets/{dataset}/documents", files=file, headers=headers)
     assert sent.status_code == 202, sent.text
+    _put(proxied, dataset, headers)
+
+
+def _put_a_document(client: httpx.Client) -> None:
+    """Return once a question about it finds it."""
+    headers = _headers(client)
+    made = client.post(f"{PREFIX}/api/v1/datasets", json={"name": f"Trays {time.time_ns()}"}, headers=headers)
+    assert made.status_code == 201, made.text
+    _put(client, made.json()["id"], headers)
+
+
+def _put(client: httpx.Client, dataset: int, headers: dict[str, str]) -> None:
     small = {"source": "a.txt", "text": "The paper lies in the second tray."}
-    assert proxied.put(f"{PREFIX}/api/v1/datasets/{dataset}/documents", json=small, headers=headers).status_code < 300
+    assert client.put(f"{PREFIX}/api/v1/datasets/{dataset}/documents", json=small, headers=headers).status_code < 300
     query = {"query": "paper tray", "dataset_ids": [dataset]}
 
     def found() -> bool:
-        answer = proxied.post(f"{PREFIX}/api/v1/search", json=query, headers=headers)
+        answer = client.post(f"{PREFIX}/api/v1/search", json=query, headers=headers)
         assert answer.status_code == 200, answer.text
         return "a.txt" in answer.text
 
@@ -166,15 +183,33 @@ def test_files_are_uploaded_and_found_and_the_api_answers(proxied: httpx.Client)
         ),
     ],
 )
-def test_an_answer_streams(proxied: httpx.Client, path: str, asked: dict[str, object], first: str) -> None:
-    """The first event is there before the last one is sent."""
+def test_an_answer_streams(
+    proxied: httpx.Client, model: ModelServer, path: str, asked: dict[str, object], first: str
+) -> None:
+    """The first event is there before the last one is sent: the model answers only when that event has come."""
+    _put_a_document(proxied)
+    has_come, in_time = threading.Event(), list[bool]()
+
+    def answer_then(_: object) -> str:
+        in_time.append(has_come.wait(20))
+        return ANSWER
+
     headers = {**_headers(proxied), "Accept": "text/event-stream"}
-    with proxied.stream("POST", f"{PREFIX}{path}", json=asked, headers=headers) as answer:
-        assert answer.status_code == 200, answer.read()
-        assert answer.headers["content-type"].startswith("text/event-stream")
-        arrived = list(answer.iter_text())
-    assert len(arrived) > 3, "one piece would have been collected by the proxy"
+    arrived = []
+    before, model.reply = model.reply, answer_then
+    try:
+        with proxied.stream("POST", f"{PREFIX}{path}", json=asked, headers=headers) as answer:
+            assert answer.status_code == 200, answer.read()
+            assert answer.headers["content-type"].startswith("text/event-stream")
+            for piece in answer.iter_text():
+                arrived.append(piece)
+                has_come.set()
+    finally:
+        model.reply = before
     assert first in arrived[0]
+    assert in_time, "the model was not asked"
+    assert all(in_time), "the proxy collected the answer"
+    assert "second tray" in "".join(arrived[1:])
 
 
 class _AtOnce(socketserver.StreamRequestHandler):
