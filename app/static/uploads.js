@@ -153,10 +153,12 @@ function add(files) {
 
 for (const id of ["files", "folder"]) {
   const input = document.getElementById(id);
-  input.addEventListener("change", () => {
+  const take = () => {
     add([...input.files].map((file) => [file, file.webkitRelativePath || file.name]));
     input.value = "";
-  });
+  };
+  input.addEventListener("change", take);
+  take(); // what was chosen before this script ran
 }
 
 // ---------------------------------------------------------------- dropping

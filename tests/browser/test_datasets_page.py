@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, Page, Route, expect
 
 from tests import samples
 from tests.browser.conftest import Site
@@ -66,6 +66,23 @@ def test_files_are_uploaded_with_live_progress(
     page.get_by_role("link", name="図書館の案内").click()
     expect(page.locator(".passages li")).to_have_count(2)
     expect(page.locator(".passages li").nth(1)).to_contain_text("page 2")
+
+
+def test_a_file_that_is_chosen_before_the_script_runs_is_uploaded(
+    open_anonymous: Open, visitor: dict[str, str], files: Path
+) -> None:
+    """On a slow connection the page is there before its script is."""
+    page = open_anonymous("datasets", cookies=[visitor])
+    held: list[Route] = []
+    page.route("**/uploads.*.js", lambda route: held.append(route))
+    page.get_by_label("Name", exact=True).first.fill("Early")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", level=1)).to_contain_text("Early")
+    page.locator("#files").set_input_files(files / "manual.docx")
+    while not held:  # pytest-timeout ends it
+        page.wait_for_timeout(50)
+    held[0].continue_()
+    expect(row(page, "Library manual").locator(".state")).to_have_text("done", timeout=30_000)
 
 
 def test_a_folder_keeps_its_paths(open_anonymous: Open, visitor: dict[str, str], files: Path) -> None:
