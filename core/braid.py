@@ -8,7 +8,6 @@ import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
@@ -255,7 +254,7 @@ class Braid(DataDirectory):
             chroma,
             memory_mb=options.dense_memory_mb,
             mode=options.dense_search,
-            processor=partial(self._threads.places.hold, options.leg_timeout_s),
+            processor=self._threads.places.hold_if_free,
         )
         return bm25, dense, chroma
 

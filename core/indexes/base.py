@@ -89,7 +89,9 @@ class KeywordIndex(LegIndex, Protocol):
         factor: float = 1.0,
         best: BestScores | None = None,
     ) -> list[ScoredChunk]:
-        """Return the best chunks with at least one of the terms."""
+        """Return the best chunks with at least one of the terms, and their scores times ``factor``. Those that are
+        not among the ``best`` of several searches may be left out; those that are returned are added to it.
+        """
 
     def containing(
         self, collection: str, tokens: Collection[str], n: int, *, dataset_ids: Collection[int]

@@ -105,7 +105,7 @@ class Bm25Index:
         best: BestScores | None = None,
     ) -> list[ScoredChunk]:
         """Return the ``k`` best chunks with at least one of the terms, by factor · Σ weight · BM25, within the given
-        ids. Hits that are not among the ``best`` of several searches are left out.
+        ids. Hits that are not among the ``best`` of several searches are left out, the others added to it.
 
         ``document_ids`` (n,) are different ones. ``share`` tells about how many of the collection's chunks are theirs
         (0.0–1.0): many documents become terms of the query only where few hits are of them.

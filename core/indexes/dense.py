@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import nullcontext
 
 import numpy as np
 
@@ -19,7 +18,7 @@ from braid.core.indexes.answers import DenseAnswer, Where
 from braid.core.indexes.chroma.copy import ChromaCopy
 from braid.core.indexes.chroma.filters import selection_filter
 from braid.core.indexes.vector_block import EVERYTHING, SAMPLE, Found, Selection
-from braid.core.indexes.vector_memory import DenseSearch, Loaded, Processor, VectorMemory
+from braid.core.indexes.vector_memory import DenseSearch, Loaded, Processor, VectorMemory, always
 from braid.core.ledger.change_log import ChangeLog, IndexedChunk, StateName
 from braid.core.types import Leg, ScoredChunk
 from braid.core.vector import Vector
@@ -36,8 +35,8 @@ class DenseIndex:
     """Searches the vectors that the ledger has under the model that answers for a collection.
 
     At most ``memory_mb`` are used, or what one collection needs; ``mode`` and ``copy`` say where others are searched.
-    Without a copy, all are searched in memory. A search whose scan is shared with a second thread waits for a
-    ``processor`` there.
+    Without a copy, all are searched in memory. A second thread helps a search to scan while it gets a
+    ``processor``.
     Searches come from any thread, `apply` and `drop` from one.
     """
 
@@ -54,7 +53,7 @@ class DenseIndex:
         *,
         memory_mb: int = 1024,
         mode: DenseSearch = "auto",
-        processor: Processor = nullcontext,
+        processor: Processor = always,
     ) -> None:
         self._changes = changes
         self._version = models.answering_version
@@ -109,10 +108,13 @@ class DenseIndex:
         if k < 1:
             raise InvalidInputError(f"k is {k}; it must be at least 1", field="k")
         answers: dict[str, list[ScoredChunk] | BraidError] = {}
-        scanned: dict[str, tuple[Loaded, Selection]] = {}
+        candidates: dict[str, Found] = {}
+        versions: dict[str, str] = {}
+        to_scan: dict[str, tuple[Loaded, Selection]] = {}
         from_chroma: set[str] = set()
         depth, deadline = max(MIN_CANDIDATES, 2 * k), time.monotonic() + timeout_s
         sample = SAMPLE if spread else 0
+        forgotten = self._memory.forgotten
         for collection, selection in where.items():
             try:
                 loaded = self._memory.load(collection, deadline, model)
@@ -122,11 +124,13 @@ class DenseIndex:
                     answers[collection] = self._search_chroma(collection, vector, k, selection, left_s)
                 else:
                     _require_dimension(collection, loaded, vector)
-                    scanned[collection] = loaded, selection
+                    to_scan[collection], versions[collection] = (loaded, selection), loaded.version
             except (IndexUnavailableError, EmbeddingError) as error:
                 answers[collection] = error
-        candidates = self._memory.nearest(scanned, vector, depth, sample=sample)
-        versions = {collection: loaded.version for collection, (loaded, _) in scanned.items()}
+            if self._memory.forgotten != forgotten:  # not all fit into memory: let go of what was loaded
+                candidates |= self._memory.nearest(to_scan, vector, depth, sample=sample)
+                to_scan, loaded, forgotten = {}, None, self._memory.forgotten
+        candidates |= self._memory.nearest(to_scan, vector, depth, sample=sample)
         answers.update(self._rescored(_best(candidates, depth) if pooled else candidates, versions, vector, k))
         return DenseAnswer(answers, from_chroma, _spread(candidates) if spread else 0.0)
 

@@ -24,8 +24,8 @@ from braid.core.vector import Vector
 DenseSearch = Literal["auto", "exact", "chroma"]
 """Where the dense leg searches: in memory, in Chroma, or in memory as far as a collection fits (``auto``)."""
 
-Processor = Callable[[], AbstractContextManager[object]]
-"""Waits for a processor, which the block then has."""
+Processor = Callable[[], AbstractContextManager[bool]]
+"""Says whether the block has a processor for itself."""
 
 LOADERS = 2
 """Collections that are loaded at a time."""
@@ -35,6 +35,11 @@ _MEGABYTE = 2**20
 _CHANGED = "the embedding model of {} has just changed"
 _MERGE_RATIO = 4
 """A block is merged into the one before it when that is not this many times larger, so that there are few blocks."""
+
+
+def always() -> AbstractContextManager[bool]:
+    """Return the `Processor` of a process that has enough of them."""
+    return nullcontext(True)
 
 
 class Loaded(NamedTuple):
@@ -64,7 +69,8 @@ class Loaded(NamedTuple):
 class VectorMemory:
     """Has the vectors of the model that answers for a collection; at most ``memory_mb``, or what one collection needs.
 
-    `load` comes from any thread, `apply` and `drop` from one. Further threads of a search wait for a ``processor``.
+    `load` comes from any thread, `apply` and `drop` from one. A second thread helps a search while it gets a
+    ``processor``.
     """
 
     def __init__(
@@ -74,7 +80,7 @@ class VectorMemory:
         *,
         memory_mb: int,
         mode: DenseSearch,
-        processor: Processor = nullcontext,
+        processor: Processor = always,
     ) -> None:
         self._changes = changes
         self._version = models.answering_version
@@ -84,6 +90,8 @@ class VectorMemory:
         self._processor = processor
         self._loaded: OrderedDict[str, Loaded] = OrderedDict()
         self._size_bytes = 0
+        self.forgotten = 0
+        """How many collections have been forgotten for others, so far."""
         self._too_large: dict[str, str] = {}  # collection → the version of its vectors, which do not fit
         self._readings: dict[tuple[str, str], Future[Loaded | None]] = {}
         self._lock = threading.Lock()
@@ -122,33 +130,37 @@ class VectorMemory:
     def nearest(
         self, where: Mapping[str, tuple[Loaded, Selection]], vector: Vector, k: int, *, sample: int
     ) -> dict[str, Found]:
-        """Return `Loaded.nearest` of several collections; of many rows with the help of a second thread, once there is
-        a processor for it, unless another search scans, too.
+        """Return `Loaded.nearest` of several collections; of many rows with the help of a second thread, while there is
+        a processor for it and no other search scans.
         """
         found: dict[str, Found] = {}
         left = deque(where.items())
 
-        def scan() -> None:
-            while left:
-                try:
-                    collection, (loaded, selection) = left.popleft()
-                except IndexError:  # the other thread was faster
-                    return
-                found[collection] = loaded.nearest(vector, k, selection, sample=sample)
+        def scan_one() -> bool:
+            try:
+                collection, (loaded, selection) = left.popleft()
+            except IndexError:  # the other thread was faster
+                return False
+            found[collection] = loaded.nearest(vector, k, selection, sample=sample)
+            return True
 
         def help_scan() -> None:
-            with self._processor():
-                scan()
+            while left:
+                with self._processor() as is_free:
+                    if not is_free or not scan_one():
+                        return
 
         helper, is_alone = None, self._scanning.acquire(blocking=False)
         try:
             if is_alone and len(where) > 1 and sum(loaded.rows for loaded, _ in where.values()) >= ROWS_TO_SHARE:
                 with suppress(RuntimeError):  # it has just been closed
                     helper = self._helper.submit(help_scan)
-            scan()
+            while scan_one():
+                pass
             if helper is not None and len(found) < len(where):
                 helper.result()
         finally:
+            left.clear()  # there is something left only where this thread has failed
             if helper is not None:
                 helper.cancel()
             if is_alone:
@@ -208,6 +220,7 @@ class VectorMemory:
             self._size_bytes += loaded.size_bytes
             while self._size_bytes > self._most_bytes and len(self._loaded) > 1:
                 self._pop(next(iter(self._loaded)))
+                self.forgotten += 1
 
     def _pop(self, collection: str) -> None:
         forgotten = self._loaded.pop(collection, None)

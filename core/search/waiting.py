@@ -133,6 +133,23 @@ class Places:
                 self._held.pop(turn, None)
                 self._admit()
 
+    @contextmanager
+    def hold_if_free(self) -> Iterator[bool]:
+        """Hold a place until the block ends if one is free and nobody waits for it; say whether it is held."""
+        turn = threading.Lock()
+        with self._lock:
+            now = time.monotonic()
+            self._held = {each: since for each, since in self._held.items() if now - since < LEASE_S}
+            is_free = not self._waiting and len(self._held) < self._count
+            if is_free:
+                self._held[turn] = now
+        try:
+            yield is_free
+        finally:
+            with self._lock:
+                self._held.pop(turn, None)
+                self._admit()
+
     def _admit(self) -> None:
         """Give the free places to those who wait for longest. The caller holds the lock."""
         if not self._waiting:

@@ -70,7 +70,8 @@ class MilvusKeywordIndex(MilvusIndex):
         factor: float = 1.0,
         best: BestScores | None = None,
     ) -> list[ScoredChunk]:
-        """Return the ``k`` best chunks with at least one of the terms, by factor · BM25, within the given ids.
+        """Return the ``k`` best chunks with at least one of the terms, by factor · BM25, within the given ids; also
+        those that are not among the ``best``.
 
         Milvus, which counts the words of all collections of a store, chooses four times as many, at least 200. They are
         scored by what the collection itself has. To Milvus a term of weight 2 counts as if it were there twice; weights

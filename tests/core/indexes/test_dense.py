@@ -6,9 +6,10 @@ import random
 import threading
 from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
+from weakref import WeakSet
 
 import numpy as np
 import pytest
@@ -19,7 +20,7 @@ from braid.core.indexes import vector_memory
 from braid.core.indexes.answering_models import AnsweringModels
 from braid.core.indexes.chroma.copy import ChromaCopy
 from braid.core.indexes.dense import MIN_CANDIDATES, DenseIndex
-from braid.core.indexes.vector_block import EVERYTHING, Found, Selection
+from braid.core.indexes.vector_block import EVERYTHING, Found, Selection, VectorBlock
 from braid.core.indexes.vector_memory import Loaded
 from braid.core.ledger.change_log import ChangeLog, IndexedChunk, VectorBatch
 from braid.core.ledger.ledger import Ledger
@@ -258,27 +259,47 @@ def test_a_second_thread_helps_to_scan_many_rows(shelf: Shelf, monkeypatch: pyte
     assert threads == [threading.current_thread().name], "few rows, in one collection"
 
 
-def test_a_scan_does_not_wait_for_help(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where no processor is free for the second thread, the first one scans everything."""
+def test_a_scan_is_not_helped_where_no_processor_is_free(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
     for n, name in enumerate("abc"):
         shelf.put(shelf.dataset(name), name, unit(300, seed=n))
-    free, came = threading.Event(), threading.Event()
+    asked = threading.Event()
 
-    @contextmanager
-    def processor() -> Iterator[None]:
-        came.set()
-        assert free.wait(30)
-        yield
+    def processor() -> AbstractContextManager[bool]:
+        asked.set()
+        return nullcontext(False)
 
     index, query, where = shelf.open(processor=processor), VECTORS[5], {f"user_{n}": EVERYTHING for n in range(1, 4)}
     alone = index.search_all(where, query, 10)
     with scanned_by(monkeypatch) as threads:
         for _ in range(3):
             assert index.search_all(where, query, 10) == alone
-        assert came.wait(10)
-        free.set()
-    assert set(threads) == {threading.current_thread().name}
-    assert len(threads) == 9
+        index.close()
+    assert threads == [threading.current_thread().name] * 9
+    assert asked.is_set()
+
+
+def test_a_search_of_more_than_fits_into_memory_lets_go_of_what_it_has_scanned(
+    shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each collection fills half of the memory."""
+    names = [f"owner-{n}" for n in range(12)]
+    for n, name in enumerate(names):
+        shelf.put(shelf.dataset(name), name, unit(500, LARGE, seed=n))
+    index, where = shelf.open(memory_mb=1), {f"user_{n + 1}": EVERYTHING for n in range(len(names))}
+    living, most = WeakSet[Any](), 0
+    made = VectorBlock._of_codes
+
+    def observed(*args: Any) -> VectorBlock:
+        nonlocal most
+        block = made(*args)
+        living.add(block.index)
+        most = max(most, len(living))
+        return block
+
+    monkeypatch.setattr(VectorBlock, "_of_codes", observed)
+    answers = index.search_all(where, unit(1, LARGE)[0], 3).hits
+    assert all(not isinstance(hits, BraidError) and len(hits) == 3 for hits in answers.values())
+    assert 1 < most <= 5
 
 
 def test_what_fails_in_the_second_thread_is_raised(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:

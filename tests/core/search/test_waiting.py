@@ -116,3 +116,26 @@ def test_a_collection_that_does_not_answer_is_named_and_the_others_are_searched(
     object.__setattr__(context, "leg_timeout_s", LONG_S)
     whole = braid.search("pump", user_id=user.id, dataset_ids=[own, guide], mode="keyword")
     assert ({hit.passage.source for hit in whole.hits}, whole.degraded) == ({"a.md", "b.md"}, ())
+
+
+def test_a_place_is_held_without_waiting_where_one_is_free(came: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(waiting, "LEASE_S", LONG_S)
+    places = Places(2)
+    first = Holder(places, "first", came)
+    eventually(lambda: came == ["first"])
+    with places.hold_if_free() as is_free:
+        assert is_free
+        with places.hold_if_free() as is_free_too:
+            assert not is_free_too
+        second = Holder(places, "second", came)
+        eventually(lambda: len(places._waiting) == 1)
+        first.end()
+        eventually(lambda: came == ["first", "second"])
+        with places.hold_if_free() as is_free_too:
+            assert not is_free_too
+    third = Holder(places, "third", came)
+    eventually(lambda: came == ["first", "second", "third"])
+    for holder in (second, third):
+        holder.end()
+    with places.hold_if_free() as is_free:
+        assert is_free
