@@ -414,11 +414,11 @@ class Ledger:
         statement, parameters = self._selection(prepared.PASSAGES, chunk_ids, dataset_ids, filters)
         return {row[0]: PassageRow._make(row) for row in self.database.rows(statement, **parameters)}
 
-    def with_texts(self, chunk_ids: Collection[str], hashes: Collection[int]) -> list[str]:
-        """Return those of the ids whose texts have one of the hashes, whoever may read them: see `passage_rows`."""
+    def having_hashes(self, chunk_ids: Collection[str], hashes: Collection[int]) -> list[str]:
+        """Return those of the ids whose texts have one of the hashes. No scope is applied: `passage_rows` does."""
         if not chunk_ids or not hashes:
             return []
-        rows = self.database.rows(prepared.WITH_TEXTS, ids=_storable(chunk_ids), hashes=hashes)
+        rows = self.database.rows(prepared.HAVING_HASHES, ids=_storable(chunk_ids), hashes=hashes)
         return [row[0] for row in rows]
 
     def passages(

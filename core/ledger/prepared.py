@@ -80,7 +80,7 @@ _CHUNKS_FIRST = "WITH found AS MATERIALIZED (SELECT * FROM chunks WHERE id IN :i
 _OF_KIND = "(:any_kind = 1 OR c.chunk_kind IN :chunk_kinds)"
 PASSAGES = f"{_CHUNKS_FIRST} {_PASSAGES.replace('FROM chunks c', 'FROM found c')} AND {_OF_KIND} AND {_SELECTED}"
 # By the index alone, which SQLite would not choose itself; "+ 0" keeps it from looking for each pair of id and hash.
-WITH_TEXTS = """
+HAVING_HASHES = """
     SELECT id FROM chunks INDEXED BY ix_chunks_id_text_hash WHERE id IN :ids AND text_hash + 0 IN :hashes"""
 VISIBLE = f"""
     {_CHUNKS_FIRST} SELECT c.id FROM found c JOIN documents t ON t.id = c.document_id
@@ -256,8 +256,9 @@ INSERT_CHUNK = """
     VALUES (:id, :document_id, :dataset_id, :position, :text, :text_hash, :heading_path, :page, :page_end, :line,
         :line_end, :chunk_kind, :confidence)"""
 MOVE_CHUNK = """
-    UPDATE chunks SET position = :position, page = :page, page_end = :page_end, line = :line, line_end = :line_end,
-        chunk_kind = :chunk_kind, confidence = :confidence
+    UPDATE chunks
+    SET position = :position, text_hash = :text_hash, page = :page, page_end = :page_end, line = :line,
+        line_end = :line_end, chunk_kind = :chunk_kind, confidence = :confidence
     WHERE id = :id"""
 
 LOG_CHUNK = "INSERT INTO changes (collection, chunk_id) VALUES (:collection, :chunk_id)"

