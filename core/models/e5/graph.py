@@ -38,7 +38,7 @@ def encoder(model: ModelFile, smoothing: Vector, *, signed: bool = True, watched
     return layers.graph.model({TOKEN_VECTORS: (1, "tokens", model.width)}, outputs)
 
 
-def largest_product() -> bytes:
+def overflow_probe() -> bytes:
     """Return a model: ``token_vectors`` (1, 1, 64) of ones to ``pooled`` (1, 1, 16), each of which is 64 unless signed
     weights overflow.
     """

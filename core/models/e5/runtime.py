@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import onnxruntime
 
-from braid.core.models.e5.graph import POOLED, TOKEN_VECTORS, encoder, largest_product
+from braid.core.models.e5.graph import POOLED, TOKEN_VECTORS, encoder, overflow_probe
 from braid.core.models.e5.model_file import floats_of, read_model_file
 from braid.core.models.e5.tokens import Tokenizer
 from braid.core.vector import Vector
@@ -103,7 +103,7 @@ class OnnxE5:
 def overflows() -> bool:
     """Return whether products with signed weights overflow on this processor."""
     ones = np.ones((1, 1, 64), np.float32)
-    (products,) = open_session(largest_product()).run([POOLED], {TOKEN_VECTORS: ones})
+    (products,) = open_session(overflow_probe()).run([POOLED], {TOKEN_VECTORS: ones})
     return not np.allclose(products, 64, rtol=0.01)
 
 
