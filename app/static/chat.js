@@ -8,6 +8,7 @@ const said = form.dataset;
 const refused = document.getElementById("refused");
 const csrf = document.querySelector("meta[name=csrf-token]").content;
 const SILENCE_MS = 45_000; // the server says something every 15 seconds
+const UNSTORED_MS = 3_000; // how long an answer that shall stop may be without an address to stop it at
 
 const REATTACH_MS = [300, 1000, 2000, 4000, 8000]; // the server may be restarting
 
@@ -162,6 +163,7 @@ function happened(turn, kind, values) {
 function begun(values) {
   running.stop = values.stop;
   running.follow = values.follow;
+  if (!running.wanted) stop(); // it was asked to stop before it could be told to
   sessionStorage.removeItem(KEPT);
   if (form.action !== new URL(values.messages, location).href) {
     form.action = values.messages;
@@ -260,11 +262,12 @@ function busy(is) {
 }
 
 function stop() {
-  const { stop: address, abort } = running ?? {};
-  if (!abort) return;
-  running.wanted = false;
-  if (!address) abort.abort("stopped");
-  else post(address, new FormData()).catch(() => abort.abort("stopped"));
+  if (!running) return;
+  const one = running;
+  one.wanted = false;
+  const leave = () => one.abort.abort("stopped");
+  if (one.stop) post(one.stop, new FormData()).catch(leave);
+  else setTimeout(() => one.stop || leave(), UNSTORED_MS);
 }
 
 // ---- the composer

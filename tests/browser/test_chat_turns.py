@@ -22,6 +22,17 @@ WEIGHT = 70_000
 MOST_HTML = 50_000
 """Bytes of its page alone, before it is compressed."""
 
+HELD_BACK = """() => {
+  const real = window.fetch;
+  window.fetch = async (...given) => {
+    const response = await real(...given);
+    const held = String(given[0]).match(/messages$|events$/) ? 700 : 0;
+    await new Promise((resolve) => setTimeout(resolve, held));
+    return response;
+  };
+}"""
+"""A page whose streams of answers arrive 0.7 s late."""
+
 
 def slow(chat: Chat) -> None:
     """Let the model write for some seconds."""
@@ -79,6 +90,32 @@ def test_an_answer_is_stopped_from_another_tab(open_chat: Callable[..., Page], c
     for tab in (page, other):
         expect(tab.get_by_text("You stopped this answer.")).to_be_visible()
     assert len(words(page)) < 60
+
+
+def test_an_answer_that_has_not_begun_on_the_page_is_stopped(open_chat: Callable[..., Page], chat: Chat) -> None:
+    slow(chat)
+    page = open_chat()
+    page.evaluate(HELD_BACK)
+    ask(page)
+    page.get_by_role("button", name="Stop").click()
+    expect(page.get_by_text("You stopped this answer.")).to_be_visible()
+    ask(page, "And what about the weights?")
+    expect(page.locator(".pending .prose")).to_contain_text("word3", timeout=30_000)
+    other = page.context.new_page()
+    other.add_init_script(f"({HELD_BACK})()")
+    other.goto(page.url)
+    other.get_by_role("button", name="Stop").click()
+    for tab in (page, other):
+        expect(tab.get_by_text("You stopped this answer.")).to_have_count(2)
+
+
+def test_a_question_that_reaches_no_server_is_stopped(open_chat: Callable[..., Page], chat: Chat) -> None:
+    page = open_chat()
+    page.evaluate("() => { window.fetch = (to, { signal }) => new Promise((_, no) => { signal.onabort = no; }); }")
+    ask(page)
+    page.get_by_role("button", name="Stop").click()
+    expect(page.locator(".turn .notice strong")).to_have_text("Stopped.")
+    expect(page.get_by_role("button", name="Ask", exact=True)).to_be_visible()
 
 
 def test_a_lost_connection_is_taken_up_again(open_chat: Callable[..., Page], chat: Chat) -> None:
