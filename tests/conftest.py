@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import itertools
 import os
 import shutil
@@ -47,6 +48,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items if config.getoption("--apps") > 1 else ():
         if item.get_closest_marker("one_app"):
             item.add_marker(pytest.mark.skip(reason="it reaches into the app that its client asks"))
+
+
+def pytest_collection_finish() -> None:
+    """Let the garbage collector leave thousands of tests and modules alone: it took an eighth of the time."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(10_000, 10, 10)
 
 
 @pytest.hookimpl(trylast=True)

@@ -83,6 +83,7 @@ def test_who_is_denied_is_in_the_servers_log(app: Flask, caplog: pytest.LogCaptu
     ann = add_user(app, "ann")
     client = sign_in(app, "ann")
     with caplog.at_level(logging.INFO):
+        caplog.clear()  # signing in, which is logged where another test has set the level
         client.get("/admin/")
         app.test_client().get("/api/v1/me", headers={"Authorization": "Bearer braid_wrong"})
         client.get("/account")
