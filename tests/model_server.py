@@ -18,6 +18,7 @@ from tests.fakes import HashEmbeddings
 
 Reply = Callable[[Sequence[tuple[str, str]]], str]
 """From the messages, each a role and a text, to what the model says."""
+MOST_PAUSE_S = 60.0
 REASONS = {401: "Incorrect API key provided", 429: "Rate limit reached", 500: "The server had an error"}
 
 
@@ -49,7 +50,7 @@ class EmbeddingCall:
 
 @dataclass
 class ModelServer:
-    """A running server. ``reply``, ``statuses`` and ``delay_s`` may be changed between calls."""
+    """A running server. ``reply``, ``statuses``, ``delay_s`` and ``pause_after`` may be changed between calls."""
 
     url: str
     reply: Reply
@@ -67,6 +68,9 @@ class ModelServer:
     """The key of each request for the list."""
     unfinished: int = 0
     """Words after which a stream ends without its finish mark; 0 for one that ends as it should."""
+    pause_after: int = 0
+    """Words after which a stream waits for ``go_on``; 0 for one that does not."""
+    go_on: threading.Event = field(default_factory=threading.Event, repr=False)
     calls: list[Call] = field(default_factory=list)
     embedding_calls: list[EmbeddingCall] = field(default_factory=list)
     embeddings: HashEmbeddings = field(default_factory=HashEmbeddings)
@@ -175,9 +179,11 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Connection", "close")
         self.end_headers()
         words = text.splitlines(keepends=True) if "\n" in text else [f"{word} " for word in text.split(" ")]
-        for word in words[: server.unfinished or None]:
+        for number, word in enumerate(words[: server.unfinished or None], start=1):
             self._event(_completion(call, {"delta": _said(word)}, kind="chat.completion.chunk"))
             time.sleep(server.delay_s)
+            if number == server.pause_after:
+                server.go_on.wait(MOST_PAUSE_S)
         if server.unfinished:
             self.close_connection = True
             return

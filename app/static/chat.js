@@ -8,7 +8,7 @@ const said = form.dataset;
 const refused = document.getElementById("refused");
 const csrf = document.querySelector("meta[name=csrf-token]").content;
 const SILENCE_MS = 45_000; // the server says something every 15 seconds
-const UNSTORED_MS = 3_000; // how long an answer that shall stop may be without an address to stop it at
+const UNSTORED_MS = 8_000; // how long an answer that shall stop may be without an address to stop it at
 
 const REATTACH_MS = [300, 1000, 2000, 4000, 8000]; // the server may be restarting
 
@@ -165,11 +165,17 @@ function begun(values) {
   running.follow = values.follow;
   if (!running.wanted) stop(); // it was asked to stop before it could be told to
   sessionStorage.removeItem(KEPT);
-  if (form.action !== new URL(values.messages, location).href) {
-    form.action = values.messages;
-    history.replaceState(null, "", values.conversation);
-  }
+  if (form.action !== new URL(values.messages, location).href) belongTo(values);
   if (values.title) entitle(values);
+}
+
+// What is asked and added from now on belongs to the conversation that the first question or file has made.
+function belongTo({ conversation, messages, files }) {
+  form.action = messages;
+  const area = document.getElementById("files");
+  area.dataset.list = area.dataset.add = files;
+  document.getElementById("keep-files").action = `${files}/keep`;
+  history.replaceState(null, "", conversation);
 }
 
 function entitle({ title, sidebar }) {
@@ -266,7 +272,7 @@ function stop() {
   const one = running;
   one.wanted = false;
   const leave = () => one.abort.abort("stopped");
-  if (one.stop) post(one.stop, new FormData()).catch(leave);
+  if (one.stop) post(one.stop, new FormData()).then((response) => response.ok || leave(), leave);
   else setTimeout(() => one.stop || leave(), UNSTORED_MS);
 }
 
@@ -335,17 +341,20 @@ const dialog = document.getElementById("dialog");
 const find = document.getElementById("find");
 let searching = 0;
 
+async function listFound() {
+  const wanted = new URLSearchParams(new FormData(find)).toString();
+  const response = await fetch(`${find.dataset.list}?${wanted}`).catch(() => null);
+  if (!response?.ok) return announce(said.offline);
+  const found = await response.text();
+  if (wanted !== new URLSearchParams(new FormData(find)).toString()) return; // more was typed meanwhile
+  list.innerHTML = found;
+  announce(said.listed.replace("{count}", list.querySelectorAll("li").length));
+}
+
 find.addEventListener("submit", (event) => event.preventDefault());
 find.addEventListener("input", () => {
   clearTimeout(searching);
-  searching = setTimeout(async () => {
-    const wanted = new URLSearchParams(new FormData(find));
-    const response = await fetch(`${find.dataset.list}?${wanted}`).catch(() => null);
-    if (!response?.ok) return announce(said.offline);
-    const list = document.getElementById("conversations");
-    list.innerHTML = await response.text();
-    announce(said.listed.replace("{count}", list.querySelectorAll("li").length));
-  }, 200);
+  searching = setTimeout(listFound, 200);
 });
 
 // One stop of the tab key for each conversation; arrows lead to the next one, and to what can be done with it.
@@ -578,6 +587,7 @@ if (sessionStorage.getItem(KEPT)) {
 }
 nameOptions();
 grow();
+if (find.elements.find.value !== find.elements.find.defaultValue) listFound(); // it was typed before this script ran
 if (matchMedia("(min-width: 801px)").matches) box.focus({ preventScroll: true });
 if (!location.hash && log.children.length > 1) log.lastElementChild.scrollIntoView({ block: "start" });
 const unfinished = log.querySelector(".turn[data-follow]");

@@ -64,15 +64,11 @@
     for (let next = queue.shift(); next; next = queue.shift()) {
       const [file, item] = next;
       if (file.size > Number(words.maxMb) * 1048576) { refuse(item, words.tooLarge); continue; }
+      while (isNew() && running) await new Promise((resolve) => setTimeout(resolve, 100)); // for the question's conversation
       const answer = await send(file, item);
       if (answer.reason) { refuse(item, answer.reason); continue; }
       item.remove();
-      if (isNew()) {
-        words.list = words.add = answer.files;
-        form.action = answer.messages;
-        document.getElementById("keep-files").action = `${answer.files}/keep`;
-        history.replaceState(null, "", answer.conversation);
-      }
+      if (isNew()) belongTo(answer);
       await refresh();
     }
     sending = false;

@@ -9,8 +9,9 @@
   const status = palette.querySelector("[role=status]");
   const said = palette.dataset;
   const WAIT_MS = 120;
-  let timer = 0;
+  let timer = 0; // 0 when the list is of what is typed, or will be
   let running = null;
+  let listed = null; // whether it is, once the search has ended
 
   const options = () => [...list.querySelectorAll("[role=option]")];
   const current = () => list.querySelector("[aria-selected=true]");
@@ -68,18 +69,26 @@
       if (response.status === 401) return location.reload(); // signed out: the form to sign in comes back here
       if (!response.ok) throw new Error(response.statusText);
       show((await response.json()).groups);
+      return true;
     } catch (error) {
-      if (error.name === "AbortError") return;
+      if (error.name === "AbortError") return false;
       show([]);
       status.textContent = said.offline;
+      return true;
     }
+  }
+
+  function look() {
+    clearTimeout(timer);
+    timer = 0;
+    listed = find();
   }
 
   function open() {
     if (palette.open) return palette.close();
     field.value = "";
     palette.showModal();
-    find();
+    look();
   }
 
   function go(option, event) {
@@ -97,21 +106,21 @@
 
   field.addEventListener("input", () => {
     clearTimeout(timer);
-    timer = setTimeout(find, WAIT_MS);
+    timer = setTimeout(look, WAIT_MS);
   });
-  field.addEventListener("keydown", (event) => {
+  field.addEventListener("keydown", async (event) => {
     if (event.isComposing || event.keyCode === 229) return;
-    if (event.key === "Enter") {
-      event.preventDefault();
-      go(current(), event);
-    } else if (event.key === "Escape") {
+    if (event.key === "Escape") {
       event.preventDefault(); // a search field would take it to be emptied
       palette.close();
-    } else if (event.key in STEPS) {
-      event.preventDefault();
-      const all = options();
-      choose(STEPS[event.key](all, all.indexOf(current())));
     }
+    if (event.key !== "Enter" && !(event.key in STEPS)) return;
+    event.preventDefault();
+    if (timer) look();
+    if (!(await listed)) return;
+    const all = options();
+    if (event.key === "Enter") go(current(), event);
+    else choose(STEPS[event.key](all, all.indexOf(current())));
   });
   list.addEventListener("click", (event) => go(event.target.closest("[role=option]"), event));
   palette.addEventListener("click", (event) => event.target === palette && palette.close());

@@ -161,15 +161,13 @@
   }
 
   if (isSheet) {
+    filter.autofocus = true; // at once as it opens: `toggle` comes later, and keys before it would go to the button
+    picker.addEventListener("beforetoggle", (event) => event.newState === "open" && order());
     picker.addEventListener("toggle", (event) => {
-      if (event.newState === "open") {
-        order();
-        filter.focus();
-      } else {
-        filter.value = "";
-        find();
-        if (document.activeElement === document.body) button.focus();
-      }
+      if (event.newState === "open") return;
+      filter.value = "";
+      find();
+      if (document.activeElement === document.body) button.focus();
     });
   }
 

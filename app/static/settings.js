@@ -38,8 +38,17 @@ async function save(form) {
   else document.documentElement.dataset.theme = theme.value;
 }
 
+// What was changed before this script ran is not saved yet: the button stays.
+function isChanged(form) {
+  return [...form.elements].some((field) => {
+    if (field.type === "checkbox" || field.type === "radio") return field.checked !== field.defaultChecked;
+    if (field.options) return field.selectedIndex !== Math.max(0, [...field.options].findIndex((option) => option.defaultSelected));
+    return field.matches("input, textarea") && field.value !== field.defaultValue;
+  });
+}
+
 for (const form of document.querySelectorAll("form[data-saves]")) {
-  form.querySelector(".actions").hidden = true;
+  form.querySelector(".actions").hidden = !isChanged(form);
   if (form.elements.language) form.elements.language.dataset.was = form.elements.language.value;
   form.addEventListener("change", () => save(form));
   form.addEventListener("submit", (event) => {

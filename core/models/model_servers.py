@@ -211,16 +211,15 @@ def fetch_models(provider: str, base_url: str, key: str = "", *, timeout_s: floa
 
 
 def _read(url: str, headers: Mapping[str, str], timeout_s: float) -> tuple[int, bytes]:
-    deadline, content = time.monotonic() + timeout_s, b""
-    with (
-        httpx.Client(timeout=timeout_s, trust_env=not is_loopback(url), follow_redirects=False) as client,
-        client.stream("GET", url, headers=headers) as answer,
-    ):
-        for piece in answer.iter_bytes():
-            content += piece
-            if len(content) > MAX_LIST_BYTES or time.monotonic() > deadline:
-                raise httpx.ReadTimeout("the list of models is too long or too slow")
-        return answer.status_code, content
+    content = b""
+    with httpx.Client(timeout=timeout_s, trust_env=not is_loopback(url), follow_redirects=False) as client:
+        deadline = time.monotonic() + timeout_s  # making the client takes a while on a busy machine
+        with client.stream("GET", url, headers=headers) as answer:
+            for piece in answer.iter_bytes():
+                content += piece
+                if len(content) > MAX_LIST_BYTES or time.monotonic() > deadline:
+                    raise httpx.ReadTimeout("the list of models is too long or too slow")
+            return answer.status_code, content
 
 
 def _names(host: str, content: bytes) -> tuple[str, ...]:

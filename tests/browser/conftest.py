@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -53,6 +54,13 @@ class Site:
 def overflow(page: Page) -> int:
     """By how many pixels the page is wider than the window."""
     return page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def chat_libraries() -> None:
+    """Load what the first answer of a process would load, which takes seconds; a server does so after its start."""
+    for name in ("langgraph.graph", "langchain.chat_models", "langchain_openai"):
+        import_module(name)
 
 
 @pytest.fixture(scope="session")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from tests.browser.conftest import Site
 from tests.web import add_user, site_of
@@ -69,6 +69,25 @@ def test_settings_are_saved_at_once_and_the_balance_is_said_in_words(
     assert dict(stored) == {"fusion": "weighted", "alpha": 0.4, "theme": "dark"}
     page.locator("#language").select_option("ja")
     expect(page.get_by_role("heading", level=1)).to_have_text("設定")
+
+
+def test_a_setting_that_is_changed_before_the_script_runs_can_be_saved(
+    site: Site, open_page: Callable[..., Page]
+) -> None:
+    add_user(site.app, "Eva")
+    page = open_page("search", cookies=[site.cookie("Eva")])
+    held: list[Route] = []
+    page.route("**/static/settings.*.js", lambda route: held.append(route))
+    page.goto(site.url + "settings", wait_until="commit")
+    page.get_by_label("Theme").select_option("dark")
+    while not held:  # pytest-timeout ends it
+        page.wait_for_timeout(50)
+    held[0].continue_()
+    page.wait_for_load_state("load")
+    expect(page.get_by_role("button", name="Save", exact=True)).to_have_count(1)
+    page.get_by_role("button", name="Save", exact=True).click()
+    expect(page.locator("#look .saved")).to_have_text("Saved")
+    expect(page.locator("html")).to_have_attribute("data-theme", "dark")
 
 
 def test_a_setting_that_cannot_be_is_said_beside_it(site: Site, open_page: Callable[..., Page]) -> None:

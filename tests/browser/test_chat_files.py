@@ -82,6 +82,24 @@ def test_pasted_and_dropped_files_are_kept_as_a_dataset(
     expect(page.locator("#chips")).to_contain_text("Valves")
 
 
+def test_a_file_that_follows_the_first_question_belongs_to_its_conversation(
+    open_anonymous: Callable[..., Page], ana: dict[str, str]
+) -> None:
+    page = open_anonymous("chat", cookies=[ana])
+    page.locator("#text").fill("At how many bar does the pump run?")
+    page.keyboard.press("Enter")
+    page.evaluate(DROP, ["valve.txt", TEXT, "drop"])  # while it is answered
+    expect(page.locator(".turn:not(.pending) .source").first).to_contain_text("12 bar", timeout=30_000)
+    expect(page.locator("#files li.ready")).to_have_text("valve.txt", timeout=20_000)
+    page.locator("#text").fill("Which valve is closed by hand?")
+    page.keyboard.press("Enter")
+    expect(page.locator(".turn").nth(1).locator(".source").first).to_contain_text(TEXT, timeout=30_000)
+    expect(page.locator("#conversations li")).to_have_count(1)
+    page.reload()
+    expect(page.locator(".turn")).to_have_count(2)
+    expect(page.locator("#files li.ready")).to_have_text("valve.txt")
+
+
 def test_files_are_picked_and_what_is_refused_says_why(
     open_anonymous: Callable[..., Page], ana: dict[str, str], picture: Callable[[Page, str], None]
 ) -> None:

@@ -57,7 +57,8 @@ def chat_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chat]:
 def chat(chat_site: Chat) -> Chat:
     """The app, whose model answers at once, without conversations."""
     chat_site.model.delay_s, chat_site.model.broken, chat_site.model.unfinished = 0.0, 0, 0
-    chat_site.model.reply = lambda _: ANSWER
+    chat_site.model.reply, chat_site.model.pause_after = lambda _: ANSWER, 0
+    chat_site.model.go_on.clear()
     with chat_site.braid.ledger.database.write() as connection:
         connection.exec_driver_sql("DELETE FROM conversations")
     return chat_site
@@ -119,7 +120,7 @@ def test_first_visit_to_a_cited_passage(open_chat: Callable[..., Page]) -> None:
 
 
 def test_the_answer_appears_as_it_is_written_and_can_be_stopped(open_chat: Callable[..., Page], chat: Chat) -> None:
-    chat.model.reply = lambda _: "They are fused by rank [1]. " + "And so on. " * 100
+    chat.model.reply = lambda _: "They are fused by rank [1]. " + "And so on. " * 2_000
     chat.model.delay_s = 0.05
     page = open_chat()
     ask(page)

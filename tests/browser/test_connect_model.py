@@ -26,7 +26,7 @@ MOST_CLICKS, MOST_SECONDS = 6, 60
 def server() -> Iterator[ModelServer]:
     """A model server on one of the usual ports, started before the app."""
     with model_server(ANSWER, ports=[local.port for local in LOCAL_SERVERS]) as running:
-        running.models, running.delay_s = ("qwen3:8b", "nomic-embed-text"), 0.05
+        running.models = ("qwen3:8b", "nomic-embed-text")
         yield running
 
 
@@ -76,11 +76,14 @@ def test_from_the_first_start_to_a_streamed_cited_answer_by_clicks(
     offer.get_by_role("button").click()
     clicks += 1
     expect(page.get_by_role("status").first).to_contain_text("qwen3:8b now writes the answers.")
+    page.wait_for_load_state("domcontentloaded")  # without its script the page shows the answer at its end
+    server.pause_after = 3
     page.locator(".starters button").first.click()
     clicks += 1
     prose = page.locator(".turn .prose").last
     expect(prose).to_contain_text("Braid")
     assert "become one" not in prose.inner_text(), "the answer comes at once, not streamed"
+    server.go_on.set()
     expect(page.locator(".turn:not(.pending) .prose a.cite").first).to_be_visible()
     assert "Both rankings become one" in prose.inner_text()
     expect(page.locator(".turn .source").first).to_be_visible()
@@ -96,7 +99,7 @@ def test_a_server_is_connected_tested_and_used_on_the_page(
     open_page: Callable[..., Page], picture: Callable[[Page, str], None]
 ) -> None:
     with model_server("Hello from the other side of the wire.") as server:
-        server.models, server.delay_s = ("writer", "small"), 0.15
+        server.models, server.pause_after = ("writer", "small"), 3
         page = open_page("admin/models")
         page.get_by_label("Provider").select_option("openai")
         expect(page.get_by_label("Address")).to_be_hidden()
@@ -105,10 +108,12 @@ def test_a_server_is_connected_tested_and_used_on_the_page(
         page.get_by_label("Key", exact=True).fill("sk-very-secret-1")
         page.get_by_role("button", name="Connect and fetch models").click()
         card = page.locator(".card", has=page.get_by_text("key stored, encrypted"))
+        page.wait_for_load_state("domcontentloaded")
         card.locator("select").select_option("small")
         card.get_by_role("button", name="Test", exact=True).click()
         expect(card.locator(".result")).to_contain_text("Hello from")
         assert "wire" not in card.locator(".result").inner_text(), "the sentence comes at once, not streamed"
+        server.go_on.set()
         expect(card.locator(".result")).to_contain_text("wire.")
         expect(card.locator(".result")).to_contain_text("s in total")
         picture(page, "models-tested")

@@ -56,9 +56,9 @@ def test_files_are_uploaded_with_live_progress(
     page.locator("#files").set_input_files([files / "図書館.pdf", files / "manual.docx", files / "photo.gif"])
     expect(page.locator("#sending-count")).to_have_text("3 of 3 files uploaded", timeout=20_000)
     expect(row(page, "図書館の案内").locator(".state")).to_have_text("done", timeout=30_000)
-    expect(row(page, "Library manual").locator(".state")).to_have_text("done")
-    expect(row(page, "photo.gif")).to_contain_text("photo.gif is a GIF image")
-    expect(page.locator("#announcer")).to_contain_text("Everything is searchable.")
+    expect(row(page, "Library manual").locator(".state")).to_have_text("done", timeout=30_000)
+    expect(row(page, "photo.gif")).to_contain_text("photo.gif is a GIF image", timeout=30_000)
+    expect(page.locator("#announcer")).to_contain_text("Everything is searchable.", timeout=30_000)
     assert page.evaluate("window.stayed")
     picture(page, "dataset")
     page.get_by_role("button", name="Delete: photo.gif").click()
@@ -90,7 +90,7 @@ def test_a_folder_keeps_its_paths(open_anonymous: Open, visitor: dict[str, str],
     new_dataset(page, "Folder")
     page.locator("#folder").set_input_files(files / "notes")
     expect(page.locator(".documents li")).to_have_count(3, timeout=20_000)
-    expect(row(page, "Note 1")).to_contain_text("notes/deep/1.md")
+    expect(row(page, "Note 1")).to_contain_text("notes/deep/1.md", timeout=30_000)
 
 
 def test_what_is_too_large_is_said_before_it_is_sent(

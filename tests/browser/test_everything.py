@@ -62,6 +62,7 @@ def add_gaskets(page: Page, site: Site) -> None:
     expect(page.locator("h1")).to_contain_text("Gaskets")
     file = {"name": "gasket.md", "mimeType": "text/markdown", "buffer": b"The gasket is stored in hall 4."}
     page.locator("#files").set_input_files(file)  # type: ignore[arg-type]
+    page.wait_for_load_state("domcontentloaded")  # a script hides the button
     if page.locator("#send").is_visible():
         page.locator("#send").click()
     deadline = time.monotonic() + 30

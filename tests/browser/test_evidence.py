@@ -148,7 +148,7 @@ class Reader:
         """Ask, and open the first citation beside the answer."""
         page = self.asks(language, question)
         page.locator(".turn .prose a.cite").first.click()
-        expect(page.locator("#panel #cited")).to_be_visible()
+        expect(page.locator("#panel #cited")).to_be_visible(timeout=30_000)  # its page is drawn
         assert is_within(page), question
         return page, page.locator("#panel")
 

@@ -56,6 +56,15 @@ def test_typing_arrows_and_enter_go_there(open_page: Callable[..., Page], site: 
     expect(page.locator(OPTION)).to_have_count(0)
 
 
+def test_enter_waits_for_the_list_of_what_is_typed(open_page: Callable[..., Page]) -> None:
+    page = open_page("settings")
+    page.keyboard.press("Control+k")
+    expect(page.locator(OPTION).first).to_be_visible()
+    page.keyboard.type("admin")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/admin/")
+
+
 def test_who_was_signed_out_is_led_to_the_form_and_back(
     chromium: Browser, site: Site, administrator: dict[str, str]
 ) -> None:

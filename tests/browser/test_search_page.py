@@ -153,8 +153,10 @@ def test_back_button_returns_to_the_search_before(open_page: Open) -> None:
 
 def test_missing_leg_is_said(open_page: Open, picture: Picture, site: Site) -> None:
     site.embeddings.failing = True
-    page = open_page("search?q=hybrid+search&d=1&d=-1&d=-77")
-    site.embeddings.failing = False
+    try:
+        page = open_page("search?q=hybrid+search&d=1&d=-1&d=-77")
+    finally:
+        site.embeddings.failing = False
     expect(page.locator(".notice").first).to_contain_text("Search by meaning is incomplete.")
     expect(page.locator(".notice").nth(1)).to_contain_text("Dataset -77 was skipped")
     expect(page.locator(".hit")).to_have_count(5)

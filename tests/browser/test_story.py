@@ -119,7 +119,7 @@ def test_from_the_first_start_to_a_second_user(visit: Callable[..., Page], fresh
     expect(source).to_contain_text("安全の手引き")
     ana.screenshot(path=Path(__file__).parents[2] / ".artifacts" / "story-answer.png")
     source.get_by_role("link").first.click()
-    expect(ana.locator("#panel-heading")).to_contain_text("安全の手引き")
+    expect(ana.locator("#panel-heading")).to_contain_text("安全の手引き", timeout=30_000)  # the page is drawn
     expect(ana.locator("#panel")).to_contain_text("Page 2 of ")
     expect(ana.locator("#cited").first).to_be_visible()
 

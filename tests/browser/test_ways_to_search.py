@@ -30,8 +30,8 @@ def test_three_fields_show_progress_and_lead_to_a_passage_and_back(open_page: Op
     page.evaluate(
         """() => {
           window.seen = [];
-          const tell = (text) => text && window.seen.at(-1) !== text && window.seen.push(text);
-          new MutationObserver(() => tell(document.getElementById("announcer").textContent))
+          const tell = ({ addedNodes }) => window.seen.push(...[...addedNodes].map((node) => node.textContent));
+          new MutationObserver((changes) => changes.forEach(tell))
             .observe(document.getElementById("announcer"), { childList: true });
         }"""
     )

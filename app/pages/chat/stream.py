@@ -66,6 +66,7 @@ def addresses(turn: StoredTurn) -> Values:
         "stop": url_for("braid.chat.stop", conversation_id=conversation_id, message_id=answer_id),
         "conversation": url_for("braid.chat.conversation", conversation_id=conversation_id),
         "messages": url_for("braid.chat.ask", conversation_id=conversation_id),
+        "files": url_for("braid.chat.files", conversation_id=conversation_id),
     }
 
 
