@@ -43,7 +43,10 @@ class IncompleteError(RuntimeError):
 
 
 class Peer(Protocol):
-    """A library that is measured. ``folder`` is where it may write."""
+    """A library that is measured. ``folder`` is where it may write.
+
+    One that goes on working in the background after `build` has a method ``settle()`` that waits for it.
+    """
 
     about: str
     """How it is set up, in a phrase for the table."""

@@ -53,7 +53,7 @@ class Worker:
         return {"about": self._engine.about, "versions": versions}
 
     def build(self, workload: str, folder: str) -> dict[str, Any]:
-        """Store and index a workload."""
+        """Store and index a workload, and wait until nothing goes on in the background."""
         self._folder = Path(folder)
         self._folder.mkdir(parents=True, exist_ok=True)
         collections = read_collections(Path(workload))
@@ -63,7 +63,10 @@ class Worker:
         self._peer = self._engine(self._folder)
         started = time.perf_counter()
         self._peer.build(collections)
-        return {"build_s": time.perf_counter() - started, "rss_before_mb": before}
+        built = time.perf_counter()
+        if settle := getattr(self._peer, "settle", None):
+            settle()
+        return {"build_s": built - started, "settle_s": time.perf_counter() - built, "rss_before_mb": before}
 
     def ask(
         self, numbers: Sequence[int], *, clients: int, below: int | None, start_s: float, cap_s: float

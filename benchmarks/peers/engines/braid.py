@@ -40,6 +40,11 @@ class Engine:
             raise RuntimeError(f"not indexed within {INDEXING_TIMEOUT_S} s")
         self._model.forget()
 
+    def settle(self) -> None:
+        """Wait for the copy of the vectors in Chroma, which no search here asks."""
+        if not self._braid.indexer.wait(INDEXING_TIMEOUT_S, ["chroma"]):
+            raise RuntimeError(f"not copied within {INDEXING_TIMEOUT_S} s")
+
     def search(self, text: str, vector: FloatVector, k: int, below: int | None) -> list[str]:
         self._model.know_query(text, vector)
         filters = Filters() if below is None else Filters(date_to=below - 0.5)
