@@ -12,7 +12,7 @@ const UNSTORED_MS = 8_000; // how long an answer that shall stop may be without 
 
 const REATTACH_MS = [300, 1000, 2000, 4000, 8000]; // the server may be restarting
 
-let running = null; // { abort, stop, follow, seen } while an answer is being written
+let running = null; // { abort, stop, follow, seen, wanted } while an answer is being written
 
 function announce(text) {
   document.getElementById("announcer").textContent = text;
@@ -263,7 +263,9 @@ function refuse(text) {
 
 function busy(is) {
   document.getElementById("send").hidden = is;
-  document.getElementById("stop").hidden = !is;
+  const button = document.getElementById("stop");
+  button.hidden = !is;
+  button.disabled = false;
   if (!is && document.activeElement === document.body) box.focus({ preventScroll: true });
 }
 
@@ -271,9 +273,16 @@ function stop() {
   if (!running) return;
   const one = running;
   one.wanted = false;
-  const leave = () => one.abort.abort("stopped");
-  if (one.stop) post(one.stop, new FormData()).then((response) => response.ok || leave(), leave);
-  else setTimeout(() => one.stop || leave(), UNSTORED_MS);
+  document.getElementById("stop").disabled = true;
+  if (one.stop) post(one.stop, new FormData()).then((response) => response.ok || goOn(one), () => goOn(one));
+  else setTimeout(() => one.stop || one.abort.abort("stopped"), UNSTORED_MS);
+}
+
+// It could not be stopped, and is followed to its end.
+function goOn(one) {
+  one.wanted = true;
+  document.getElementById("stop").disabled = false;
+  tell(said.unstopped);
 }
 
 // ---- the composer

@@ -58,17 +58,25 @@
     });
   }
 
+  // A first question that is on its way makes the conversation.
+  async function noQuestion() {
+    while (isNew() && running) await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+
   async function pump() {
     if (sending) return;
     sending = true;
     for (let next = queue.shift(); next; next = queue.shift()) {
       const [file, item] = next;
       if (file.size > Number(words.maxMb) * 1048576) { refuse(item, words.tooLarge); continue; }
-      while (isNew() && running) await new Promise((resolve) => setTimeout(resolve, 100)); // for the question's conversation
+      await noQuestion();
+      const first = isNew();
       const answer = await send(file, item);
       if (answer.reason) { refuse(item, answer.reason); continue; }
+      await noQuestion();
+      if (first && !isNew()) { queue.unshift(next); continue; } // it belongs to the conversation that a question has made
       item.remove();
-      if (isNew()) belongTo(answer);
+      if (first) belongTo(answer);
       await refresh();
     }
     sending = false;
@@ -100,7 +108,7 @@
   let held = false;
   let waiting = false;
   form.addEventListener("submit", async (event) => {
-    if (held || !(sending || queue.length || unread())) return;
+    if (held || running || !(sending || queue.length || unread())) return;
     event.preventDefault();
     event.stopImmediatePropagation();
     if (waiting) return;
@@ -109,7 +117,8 @@
     document.getElementById("held").hidden = false;
     announce(words.held);
     const until = Date.now() + READ_MS;
-    while (Date.now() < until && (sending || queue.length || unread())) await new Promise((resolve) => setTimeout(resolve, 200));
+    const isWaited = () => Date.now() < until || (isNew() && sending); // the first file makes the conversation
+    while (isWaited() && (sending || queue.length || unread())) await new Promise((resolve) => setTimeout(resolve, 200));
     document.getElementById("held").hidden = true;
     waiting = false;
     held = true;

@@ -95,8 +95,8 @@ finder?.addEventListener("input", () => {
   clearTimeout(finding);
   finding = setTimeout(follow, 150);
 });
-const typed = finder?.querySelector("input[type=search]");
-if (typed && typed.value !== typed.defaultValue) follow(); // before this script ran
+const isChosen = (field) => (field.options ? !field.options[field.selectedIndex].defaultSelected : field.value !== field.defaultValue);
+if ([...(finder?.querySelectorAll("input[type=search], select") ?? [])].some(isChosen)) follow(); // before this script ran
 finder?.addEventListener("submit", (event) => {
   event.preventDefault();
   follow();

@@ -9,9 +9,9 @@
   const status = palette.querySelector("[role=status]");
   const said = palette.dataset;
   const WAIT_MS = 120;
-  let timer = 0; // 0 when the list is of what is typed, or will be
+  let timer = 0; // of the search that waits for more to be typed; 0 when none does
   let running = null;
-  let listed = null; // whether it is, once the search has ended
+  let listed = null; // promises true once the list is of what is typed, and false if more was typed meanwhile
 
   const options = () => [...list.querySelectorAll("[role=option]")];
   const current = () => list.querySelector("[aria-selected=true]");
@@ -117,7 +117,7 @@
     if (event.key !== "Enter" && !(event.key in STEPS)) return;
     event.preventDefault();
     if (timer) look();
-    if (!(await listed)) return;
+    if (!(await listed) || !palette.open) return;
     const all = options();
     if (event.key === "Enter") go(current(), event);
     else choose(STEPS[event.key](all, all.indexOf(current())));

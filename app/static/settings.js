@@ -43,13 +43,14 @@ function isChanged(form) {
   return [...form.elements].some((field) => {
     if (field.type === "checkbox" || field.type === "radio") return field.checked !== field.defaultChecked;
     if (field.options) return field.selectedIndex !== Math.max(0, [...field.options].findIndex((option) => option.defaultSelected));
+    if (field.type === "range") return Math.abs(field.value - field.defaultValue) >= field.step / 2; // browsers round it
     return field.matches("input, textarea") && field.value !== field.defaultValue;
   });
 }
 
 for (const form of document.querySelectorAll("form[data-saves]")) {
   form.querySelector(".actions").hidden = !isChanged(form);
-  if (form.elements.language) form.elements.language.dataset.was = form.elements.language.value;
+  if (form.elements.language) form.elements.language.dataset.was = [...form.elements.language.options].find((option) => option.defaultSelected)?.value ?? "";
   form.addEventListener("change", () => save(form));
   form.addEventListener("submit", (event) => {
     event.preventDefault();

@@ -28,4 +28,4 @@ field.addEventListener("input", () => {
   clearTimeout(timer);
   if (field.value.trim()) timer = setTimeout(offer, WAIT_MS);
 });
-if (field.value !== field.defaultValue) offer(); // it was typed before this script ran
+if (field.value.trim() && field.value !== field.defaultValue) offer(); // it was typed before this script ran

@@ -117,6 +117,21 @@ def test_an_answer_that_has_not_begun_on_the_page_is_stopped(open_chat: Callable
         expect(tab.get_by_text("You stopped this answer.")).to_have_count(2)
 
 
+def test_an_answer_that_cannot_be_stopped_goes_on(open_chat: Callable[..., Page], chat: Chat) -> None:
+    slow(chat)
+    chat.model.pause_after = 40
+    page = open_chat()
+    ask(page)
+    being_written(page)
+    page.route("**/stop", lambda route: route.fulfill(status=503))
+    page.get_by_role("button", name="Stop").click()
+    expect(page.locator("#refused")).to_have_text("The answer could not be stopped. Try again.")
+    expect(page.get_by_role("button", name="Stop")).to_be_enabled()
+    chat.model.go_on.set()
+    answered(page)
+    assert words(page) == [f"word{number}" for number in range(60)]
+
+
 def test_a_question_that_reaches_no_server_is_stopped(open_chat: Callable[..., Page], chat: Chat) -> None:
     page = open_chat()
     page.evaluate("() => { window.fetch = (to, { signal }) => new Promise((_, no) => { signal.onabort = no; }); }")

@@ -91,7 +91,8 @@ def test_a_small_file_is_found_by_meaning_while_the_book_is_embedded(tmp_path: P
         embeddings.go.set()
         embeddings.__class__ = Counting
         assert braid.indexer.wait(60)
-        assert braid.indexer.leg_progress("dense", "user_1").pending == 0
+        [dense] = braid.indexer.states([("dense", "user_1")])  # as the next search sees it
+        assert dense.pending == 0
 
 
 def test_a_book_goes_on_however_many_small_files_come(tmp_path: Path) -> None:

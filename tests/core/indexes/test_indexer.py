@@ -779,7 +779,8 @@ def test_progress_tells_how_far_each_leg_is(shelf: Shelf) -> None:
     assert eventually(behind)
     shelf.embeddings.delay_s = 0.0
     assert shelf.braid.indexer.wait(WAIT_S)
-    assert shelf.braid.indexer.leg_progress("dense", "user_1").pending == 0
+    [dense] = shelf.braid.indexer.states([("dense", "user_1")])  # as the next search sees it
+    assert dense.pending == 0
 
 
 def test_who_waits_leaves_the_processor_to_the_work(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
