@@ -138,11 +138,9 @@ class Places:
         """Hold a place until the block ends if one is free and nobody waits for it; say whether it is held."""
         turn = threading.Lock()
         with self._lock:
-            now = time.monotonic()
-            self._held = {each: since for each, since in self._held.items() if now - since < LEASE_S}
-            is_free = not self._waiting and len(self._held) < self._count
+            is_free = not self._waiting and self._has_free()
             if is_free:
-                self._held[turn] = now
+                self._held[turn] = time.monotonic()
         try:
             yield is_free
         finally:
@@ -152,11 +150,13 @@ class Places:
 
     def _admit(self) -> None:
         """Give the free places to those who wait for longest. The caller holds the lock."""
-        if not self._waiting:
-            return
+        while self._waiting and self._has_free():
+            turn = self._waiting.popleft()
+            self._held[turn] = time.monotonic()
+            turn.release()
+
+    def _has_free(self) -> bool:
+        """Return whether a place is free, also one whose time is over. The caller holds the lock."""
         now = time.monotonic()
         self._held = {turn: since for turn, since in self._held.items() if now - since < LEASE_S}
-        while self._waiting and len(self._held) < self._count:
-            turn = self._waiting.popleft()
-            self._held[turn] = now
-            turn.release()
+        return len(self._held) < self._count
