@@ -280,6 +280,7 @@ function stop() {
 
 // It could not be stopped, and is followed to its end.
 function goOn(one) {
+  if (running !== one) return; // it has ended meanwhile
   one.wanted = true;
   document.getElementById("stop").disabled = false;
   tell(said.unstopped);
