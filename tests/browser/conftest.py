@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from flask import Flask
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, Route, sync_playwright
 
 from braid.app import first_start
 from braid.core.braid import Braid
@@ -54,6 +54,18 @@ class Site:
 def overflow(page: Page) -> int:
     """By how many pixels the page is wider than the window."""
     return page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+
+
+@contextmanager
+def before_the_script(page: Page, script: str) -> Iterator[None]:
+    """Keep this script of the next page on its way until the block ends, as on a slow connection."""
+    held: list[Route] = []
+    page.route(f"**/static/{script}.*.js", lambda route: held.append(route))
+    yield
+    while not held:  # pytest-timeout ends it
+        page.wait_for_timeout(50)
+    held[0].continue_()
+    page.wait_for_load_state("load")
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from playwright.sync_api import Page, Route, expect
+from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import Site
+from tests.browser.conftest import Site, before_the_script
 from tests.web import add_user, site_of
 
 pytestmark = pytest.mark.browser
@@ -77,14 +77,9 @@ def test_a_setting_that_is_changed_before_the_script_runs_can_be_saved(
 ) -> None:
     add_user(site.app, "Eva")
     page = open_page("search", cookies=[site.cookie("Eva")])
-    held: list[Route] = []
-    page.route("**/static/settings.*.js", lambda route: held.append(route))
-    page.goto(site.url + "settings", wait_until="commit")
-    page.locator("#language").select_option("ko")
-    while not held:  # pytest-timeout ends it
-        page.wait_for_timeout(50)
-    held[0].continue_()
-    page.wait_for_load_state("load")
+    with before_the_script(page, "settings"):
+        page.goto(site.url + "settings", wait_until="commit")
+        page.locator("#language").select_option("ko")
     expect(page.get_by_role("button", name="Save", exact=True)).to_have_count(1)
     page.get_by_role("button", name="Save", exact=True).click()
     expect(page.get_by_role("heading", level=1)).to_have_text("설정")

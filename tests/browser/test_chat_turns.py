@@ -7,8 +7,9 @@ import time
 from collections.abc import Callable
 
 import pytest
-from playwright.sync_api import Page, Route, expect
+from playwright.sync_api import Page, expect
 
+from tests.browser.conftest import before_the_script
 from tests.browser.test_chat_page import QUESTION, Chat, answered, ask, chat, chat_site, open_chat
 from tests.web import PASSWORD
 
@@ -316,13 +317,9 @@ def test_what_is_typed_before_the_script_runs_is_found(open_chat: Callable[..., 
     page = open_chat()
     ask(page)
     answered(page)
-    held: list[Route] = []
-    page.route("**/static/chat.*.js", lambda route: held.append(route))
-    page.goto(chat.url + "chat", wait_until="commit")
-    page.get_by_label("Search conversations").fill("nothing like it")
-    while not held:  # pytest-timeout ends it
-        page.wait_for_timeout(50)
-    held[0].continue_()
+    with before_the_script(page, "chat"):
+        page.goto(chat.url + "chat", wait_until="commit")
+        page.get_by_label("Search conversations").fill("nothing like it")
     expect(page.get_by_text("Nothing found in titles, questions and answers.")).to_be_visible()
 
 

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Locator, Page, Route, expect
+from playwright.sync_api import Locator, Page, expect
 
 from tests import samples
-from tests.browser.conftest import Site
+from tests.browser.conftest import Site, before_the_script
 from tests.web import add_user
 
 pytestmark = pytest.mark.browser
@@ -71,17 +71,12 @@ def test_files_are_uploaded_with_live_progress(
 def test_a_file_that_is_chosen_before_the_script_runs_is_uploaded(
     open_anonymous: Open, visitor: dict[str, str], files: Path
 ) -> None:
-    """On a slow connection the page is there before its script is."""
     page = open_anonymous("datasets", cookies=[visitor])
-    held: list[Route] = []
-    page.route("**/uploads.*.js", lambda route: held.append(route))
-    page.get_by_label("Name", exact=True).first.fill("Early")
-    page.keyboard.press("Enter")
-    expect(page.get_by_role("heading", level=1)).to_contain_text("Early")
-    page.locator("#files").set_input_files(files / "manual.docx")
-    while not held:  # pytest-timeout ends it
-        page.wait_for_timeout(50)
-    held[0].continue_()
+    with before_the_script(page, "uploads"):
+        page.get_by_label("Name", exact=True).first.fill("Early")
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("heading", level=1)).to_contain_text("Early")
+        page.locator("#files").set_input_files(files / "manual.docx")
     expect(row(page, "Library manual").locator(".state")).to_have_text("done", timeout=30_000)
 
 
