@@ -40,6 +40,7 @@ MORE: dict[Cause, Sequence[str]] = {"disk_full": ["the disk of the server is alm
 """What is also said: of a full disk before anything is written."""
 RESTART_S = 60.0
 """The same where the disk is checked and the server is started again."""
+LOOKS, LOOK_PAUSE_S = 5, 0.1
 OUTAGES = ("stopped", "read-only database", "full disk", "read-only disk")
 
 
@@ -134,7 +135,7 @@ def drill(
         with outage:
             time.sleep(seconds)
             load.wait_answered(begin)
-            ready = httpx.get(f"{place.url.rstrip('/')}/readyz")
+            ready = _health(place)
             lines = [line for line in log()[seen:] if "level=INFO" not in line]
             end = time.monotonic()
         if restarted is None:
@@ -160,6 +161,18 @@ def drill(
         tried_again=again == [True],
         started_again=restarted is not None,
     )
+
+
+def _health(place: Place) -> httpx.Response:
+    """Ask how the server is, again while it says that it answers: what a failed write gives back to a full disk is free
+    for a moment.
+    """
+    for _ in range(LOOKS):
+        ready = httpx.get(f"{place.url.rstrip('/')}/readyz")
+        if ready.status_code != 200:
+            break
+        time.sleep(LOOK_PAUSE_S)
+    return ready
 
 
 def _send_long(place: Place, lines: int) -> int:
