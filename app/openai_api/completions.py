@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 import uuid
 from dataclasses import dataclass, field
@@ -14,7 +15,7 @@ from braid.app.api.schemas import DegradedShown
 from braid.app.api.search import CitationShown
 from braid.app.mounted import url_for
 from braid.app.openai_api.errors import failure_in_stream
-from braid.app.openai_api.footnotes import FootnoteMarks, footnotes
+from braid.app.openai_api.footnotes import NOTE_MARK, footnotes, with_footnotes
 from braid.core.chat.citations import Citation, citation_json
 from braid.core.chat.links import LinkFilter, check_links
 from braid.core.chat.texts import Language, say
@@ -93,8 +94,7 @@ class Head:
 
 def completion(head: Head, result: ChatResult) -> Completion:
     """Return a whole turn."""
-    marks = FootnoteMarks()
-    text = marks.feed(result.text) + marks.flush() + _tail(result, head.language)
+    text = with_footnotes(result.text, result.marks) + _tail(result, head.language)
     return Completion(
         id=head.id,
         created=head.created,
@@ -112,9 +112,9 @@ class Chunks:
 
     head: Head
     with_usage: bool = False
-    _marks: FootnoteMarks = field(default_factory=FootnoteMarks)
     _sent: LinkFilter = field(default_factory=LinkFilter)
     """Knows whether what was sent ends within code."""
+    _ends_in_mark: bool = False
     _has_begun: bool = False
     _has_text: bool = False
 
@@ -125,7 +125,7 @@ class Chunks:
                 begun, self._has_begun = self._has_begun, True
                 return "" if begun else self._chunk({"role": "assistant", "content": ""})
             case AnswerText():
-                return self._text(self._marks.feed(happened.text))
+                return self._answer(happened)
             case AnswerWithdrawn():
                 return self._withdraw()
             case ChatResult():
@@ -137,6 +137,12 @@ class Chunks:
         """Return an error behind the status, which ends the stream."""
         return _line(failure_in_stream(error))
 
+    def _answer(self, piece: AnswerText) -> str:
+        text = with_footnotes(piece.text, piece.marks)
+        touches = self._ends_in_mark and NOTE_MARK.match(text)
+        self._ends_in_mark = re.search(rf"{NOTE_MARK.pattern}$", text) is not None
+        return self._text(f" {text}" if touches else text)
+
     def _text(self, text: str) -> str:
         self._has_text = self._has_text or bool(text)
         self._sent.feed(text)
@@ -144,7 +150,6 @@ class Chunks:
 
     def _withdraw(self) -> str:
         """What a client has cannot be taken back: say that it does not count, and begin again, outside of code."""
-        self._marks = FootnoteMarks()
         if not self._has_text:
             return ""
         end = f"\n{self._sent.fence}" if self._sent.fence else ""
@@ -153,7 +158,7 @@ class Chunks:
         return lines
 
     def _end(self, result: ChatResult) -> str:
-        lines = self._text(self._marks.flush() + _tail(result, self.head.language))
+        lines = self._text(_tail(result, self.head.language))
         cited = [each.model_dump(mode="json") for each in _citations(result)]
         lines += self._chunk({}, _finish(result), citations=cited, braid=_how(result).model_dump(mode="json"))
         if self.with_usage:

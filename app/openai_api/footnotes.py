@@ -3,34 +3,20 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 from braid.core.chat.citations import Citation
 from braid.core.chat.links import check_links
+from braid.core.chat.marks import marked, shown
 
-_MARK = re.compile(r"\[(\d{1,4})\]")
-_UNFINISHED = re.compile(r"\[\d{0,4}$")
 _NOTE = re.compile(r"^\[\^\d{1,4}\]:.*(?:\n|$)", re.MULTILINE)
-_NOTE_MARK = re.compile(r"\[\^(\d{1,4})\]")
+_TOUCHING = re.compile(r"(?<=\])(?=\[\^\d)")
+NOTE_MARK = re.compile(r"\[\^(\d{1,4})\]")
 
 
-@dataclass(slots=True)
-class FootnoteMarks:
-    """Takes an answer piece by piece, and writes its citations as marks of footnotes."""
-
-    _held: str = ""
-
-    def feed(self, piece: str) -> str:
-        """Take the next piece; return the text that can be shown now."""
-        text = self._held + piece
-        unfinished = _UNFINISHED.search(text)
-        self._held = text[unfinished.start() :] if unfinished else ""
-        return _MARK.sub(r"[^\1]", text[: len(text) - len(self._held)])
-
-    def flush(self) -> str:
-        """Return the rest of the text."""
-        held, self._held = self._held, ""
-        return held
+def with_footnotes(text: str, places: Sequence[int] | None) -> str:
+    """Return an answer, or a piece of one, with its citations as marks of footnotes, apart from each other."""
+    return _TOUCHING.sub(" ", shown(marked(text, places), "[^{}]".format)[0])
 
 
 def footnotes(citations: tuple[Citation, ...]) -> str:
@@ -40,7 +26,7 @@ def footnotes(citations: tuple[Citation, ...]) -> str:
 
 def without_footnotes(text: str) -> str:
     """Return an answer as it was before its citations became footnotes, to be given back as an earlier turn."""
-    return _NOTE_MARK.sub(r"[\1]", _NOTE.sub("", text)).strip()
+    return NOTE_MARK.sub(r"[\1]", _NOTE.sub("", text)).strip()
 
 
 def _place(citation: Citation) -> str:

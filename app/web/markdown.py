@@ -7,11 +7,16 @@ from collections.abc import Callable, Iterator, Sequence
 from urllib.parse import urlsplit
 
 from markdown_it import MarkdownIt
+from markdown_it.common.utils import isMdAsciiPunct, isPunctChar
+from markdown_it.parser_inline import ParserInline
 from markdown_it.renderer import RendererHTML
 from markdown_it.rules_core import StateCore
+from markdown_it.rules_inline.state_inline import Scanned, StateInline
 from markdown_it.token import Token
 from markdown_it.utils import EnvType, OptionsDict
 from markupsafe import Markup
+
+from braid.core.chat.marks import MARKS, number_of, shown
 
 Href = Callable[[int], str]
 """Number of a citation → address of its passage; empty if there is nothing to link to."""
@@ -19,11 +24,20 @@ Href = Callable[[int], str]
 SCHEMES = ("http", "https", "mailto")
 FIRST_HEADING = 3
 """Headings of an answer rank below those of the page."""
-_CITATION = re.compile(r"\[(\d{1,4})\]")
+MAX_FORMULA_CHARS = 2_000
+_FORMULA_END = {"\\(": "\\)", "\\[": "\\]"}
+_PARTS = re.compile(rf"{MARKS.pattern}|[^{MARKS.pattern[1:-1]}]+")
+_CJK = re.compile(
+    r"[\u1100-\u11ff\u2e80-\u30ff\u3130-\u318f\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97f\uac00-\ud7ff"
+    r"\uf900-\ufaff\ufe30-\ufe4f\uff00-\uffee\U00020000-\U0003ffff]"
+)
+"""Letters and punctuation of Chinese, Japanese and Korean, the full-width forms included."""
 
 
 def answer_html(text: str, href: Href = lambda number: "") -> Markup:
-    """Render text as HTML: without embedded HTML and pictures, with links to web and mail only, and citations as links.
+    """Render a marked text (see `braid.core.chat.marks`) as HTML, with its citations as links.
+
+    It has no embedded HTML and no pictures, and links to web and mail only.
 
     A citation without an address stays visible, as ``[1]``.
     """
@@ -39,10 +53,11 @@ def _is_link(address: str) -> bool:
 
 
 def _cite(state: StateCore) -> None:
-    """Replace citations in the text, outside links and code, with tokens of their own."""
+    """Replace citations in the text, outside links and code, with tokens of their own; elsewhere write them out."""
     for block in state.tokens:
         if block.type == "inline":
             block.children = list(_link_citations(block.children or []))
+        block.content = shown(block.content)[0]
 
 
 def _link_citations(tokens: Sequence[Token]) -> Iterator[Token]:
@@ -51,12 +66,13 @@ def _link_citations(tokens: Sequence[Token]) -> Iterator[Token]:
         within += token.type == "link_open"
         within -= token.type == "link_close"
         if token.type != "text" or within:
+            token.content = shown(token.content)[0]
             yield token
             continue
-        for position, part in enumerate(_CITATION.split(token.content)):
-            if position % 2:
-                yield Token("citation", "a", 0, content=part)
-            elif part:
+        for part in _PARTS.findall(token.content):
+            if MARKS.fullmatch(part):
+                yield Token("citation", "a", 0, content=str(number_of(part)))
+            else:
                 yield Token("text", "", 0, content=part)
 
 
@@ -90,12 +106,72 @@ def _render_link(
     return renderer.renderToken(tokens, position, options, env)
 
 
+class _Inline(StateInline):
+    """Finds emphasis beside Chinese, Japanese and Korean text, which has no spaces around it.
+
+    The rule of https://github.com/tats-u/markdown-cjk-friendly: punctuation of these scripts counts as a letter, and
+    beside their letters other punctuation hinders nothing.
+    """
+
+    def scanDelims(self, start: int, canSplitWord: bool) -> Scanned:
+        """Return whether the run of marks at ``start`` can open and close emphasis, and its length."""
+        found = super().scanDelims(start, canSplitWord)
+        end = start + found.length
+        before, after = self.src[start - 1 : start] or " ", self.src[end : end + 1] or " "
+        if not (_CJK.match(before) or _CJK.match(after)):
+            return found
+        opens = not after.isspace() and (bool(_CJK.match(after)) or not _is_punctuation(after) or _parts(before))
+        closes = not before.isspace() and (bool(_CJK.match(before)) or not _is_punctuation(before) or _parts(after))
+        if not canSplitWord:
+            opens, closes = (
+                opens and (not closes or _is_punctuation(before)),
+                closes and (not opens or _is_punctuation(after)),
+            )
+        return Scanned(opens, closes, found.length)
+
+
+class _InlineParser(ParserInline):
+    """Parses the text of a block with `_Inline`."""
+
+    def parse(self, src: str, md: MarkdownIt, env: EnvType, tokens: list[Token]) -> list[Token]:
+        """Append the block's tokens."""
+        state = _Inline(src, md, env, tokens)
+        self.tokenize(state)
+        for rule in self.ruler2.getRules(""):
+            rule(state)
+        return state.tokens
+
+
+def _parts(character: str) -> bool:
+    """Return whether emphasis that has punctuation at its edge may begin or end beside this character."""
+    return character.isspace() or _is_punctuation(character) or bool(_CJK.match(character))
+
+
+def _is_punctuation(character: str) -> bool:
+    return isPunctChar(character) or isMdAsciiPunct(ord(character))
+
+
+def _formula(state: StateInline, silent: bool) -> bool:
+    r"""Leave ``\(…\)`` and ``\[…\]`` as they are written: their backslashes are no escapes, their ``*`` no emphasis."""
+    end = _FORMULA_END.get(state.src[state.pos : state.pos + 2])
+    found = state.src.find(end, state.pos + 2, state.pos + MAX_FORMULA_CHARS) if end else -1
+    if found < 0:
+        return False
+    if not silent:
+        state.pending += state.src[state.pos : found + 2]
+    state.pos = found + 2
+    return True
+
+
 class _Markdown(MarkdownIt):
     """CommonMark with tables and strikethrough, restricted to what is safe."""
 
     def __init__(self) -> None:
         super().__init__("commonmark", {"html": False, "linkify": False, "breaks": True})
+        self.inline = _InlineParser()
+        self.configure("commonmark", {"html": False, "linkify": False, "breaks": True})
         self.enable(["table", "strikethrough"])
+        self.inline.ruler.before("escape", "formula", _formula)
         # `[1]: address` would turn every [1] into a link; pictures tell their server who reads what.
         self.disable(["reference", "html_block", "html_inline", "image"])
         self.core.ruler.push("citations", _cite)

@@ -11,6 +11,7 @@ from flask_babel import gettext as _
 from braid.app.web.event_stream import HEARTBEAT, HEARTBEAT_S, event
 from braid.app.web.markdown import answer_html
 from braid.core.chat.live_turn import LiveTurn
+from braid.core.chat.marks import marked
 from braid.core.chat.types import AnswerText, AnswerWithdrawn, Event, Stage
 
 RENDER_EVERY_S = 0.2
@@ -19,7 +20,7 @@ RENDER_EVERY_S = 0.2
 
 @dataclass
 class _Draft:
-    """The answer so far, and whether it has been sent."""
+    """The answer so far, a marked text, and whether it has been sent."""
 
     text: str = ""
     sent_at: float = 0.0
@@ -28,7 +29,7 @@ class _Draft:
     def take(self, happened: Event) -> None:
         """Add the event's text, or forget the text if it is withdrawn."""
         if isinstance(happened, AnswerText):
-            self.text, self.unsent = self.text + happened.text, True
+            self.text, self.unsent = self.text + marked(happened.text, happened.marks), True
         elif isinstance(happened, AnswerWithdrawn):
             self.text, self.unsent = "", True
 

@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from braid.core.chat.citations import CitationFilter
 from braid.core.chat.links import LinkFilter
+from braid.core.chat.marks import CitationFilter
 from braid.core.chat.passage_block import NOT_FOUND
 from braid.core.errors import ModelError
 from braid.core.models.reasoning import answer_pieces
@@ -18,7 +18,10 @@ _WRAPPING = " \t\r\n\"'`*_.「」。"
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A whole answer, its links unchecked. ``found`` is False, and the text empty, if the model found nothing."""
+    """A whole answer as a marked text, its links unchecked.
+
+    ``found`` is False, and the text empty, if the model found nothing.
+    """
 
     text: str
     found: bool
@@ -29,7 +32,7 @@ class Written:
 
 
 Show = Callable[[str, tuple[int, ...]], None]
-"""Takes the next piece of the answer, and the numbers of the passages that the text so far cites."""
+"""Takes the next piece of the answer, a marked text, and the numbers of the passages that the text so far cites."""
 
 
 def write(
@@ -58,7 +61,7 @@ def write(
     draft.finish()
     if draft.says_not_found:
         return Written("", False, cut=cut)
-    text = "".join(draft.written).strip()
+    text = draft.whole().strip()
     if not text:
         raise ModelError("the model stopped within a thought" if cut else "the model gave an empty answer")
     return Written(text, True, tuple(draft.citations.cited), draft.citations.removed, cut)
@@ -80,6 +83,7 @@ class _Draft:
     def __init__(self, citations: CitationFilter, show: Show, begun: str = "") -> None:
         self.citations = citations
         self.written: list[str] = []
+        self._raw: list[str] = []
         self.says_not_found = False
         self._links = LinkFilter()
         self._show = show
@@ -91,7 +95,7 @@ class _Draft:
         if self._begun and piece and piece is not self._begun:
             piece, self._begun = _joined(self._begun, piece), ""
         if self._opening is None:
-            self._write(self.citations.feed(piece))
+            self._read(piece)
             return
         self._opening += piece
         start = self._opening.lstrip(_WRAPPING)
@@ -111,7 +115,17 @@ class _Draft:
     def _open(self) -> None:
         if not self.says_not_found and self._opening is not None:
             opening, self._opening = self._opening.lstrip(), None
-            self._write(self.citations.feed(opening))
+            self._read(opening)
+
+    def whole(self) -> str:
+        """Return the answer, read once more where its later marks show that earlier ones were none."""
+        if self.citations.found_own and self.citations.found_loose:
+            return self.citations.read("".join(self._raw))
+        return "".join(self.written)
+
+    def _read(self, piece: str) -> None:
+        self._raw.append(piece)
+        self._write(self.citations.feed(piece))
 
     def _write(self, text: str) -> None:
         if text:

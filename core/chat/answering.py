@@ -8,22 +8,23 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from braid.core.chat.answer_stream import write
-from braid.core.chat.citations import Citation, CitationFilter
+from braid.core.chat.citations import Citation
 from braid.core.chat.links import check_links
+from braid.core.chat.marks import cited_in, marked, renumbered
 from braid.core.chat.passage_block import PassageBlock, passage_block
 from braid.core.chat.quoting.extractive import Extract
 from braid.core.chat.texts import Language, say
-from braid.core.chat.types import AnswerText, AnswerWithdrawn, ChatResult, Draft, Event
+from braid.core.chat.types import AnswerText, AnswerWithdrawn, ChatResult, Draft, Event, answer_text, with_text
 from braid.core.errors import ModelCutError, ModelError
 from braid.core.models.chat import ChatModel
 from braid.core.models.prompts import Prompt
-from braid.core.text.token_budget import estimate_tokens, fitting
+from braid.core.text.token_budget import both_ends, estimate_tokens, fitting
 from braid.core.types import Degraded, Passage
 
 EXTRACT_TOKENS = 50_000
 """Tokens of the passages from which sentences are chosen; the limit only leaves out enormous passages."""
-QUESTION_SHARE = 1 / 3
-"""Largest share of the prompt for the question with the turns that it refers to."""
+QUESTION_SHARE = 1 / 2
+"""Largest share of the prompt for the question with the turns that it refers to, which have what it leaves."""
 DRAFT_SHARE = 1 / 3
 """Largest share of the prompt for an earlier answer; a longer one is not continued, and quoted in part."""
 CONTINUE = (
@@ -51,22 +52,19 @@ class AnswerTask:
     """Answers without a model."""
     draft: Draft | None = None
     """An earlier answer, to be continued or to be replaced by another one."""
-
+    earlier: str = ""
+    """The turns that the question refers to, which follow it in the prompt."""
     renumber: bool = True
     """Count citations from 1 in the order of the text."""
 
     def begun(self, passages: Sequence[Passage]) -> str:
-        """Return the text to continue, without a word that may be broken; empty if the passages are others."""
+        """Return the marked text to continue, without a word that may be broken; empty if the passages are others."""
         if self.draft is None or self.draft.is_complete:
             return ""
         known = self.draft.chunk_ids
         if tuple(passage.chunk_id for passage in passages[: len(known)]) != known:
             return ""
-        return _BROKEN_WORD.sub("", self.draft.text)
-
-    def citation_filter(self, block: PassageBlock) -> CitationFilter:
-        """Return a filter of the citations in an answer from the block."""
-        return CitationFilter(block.numbers, self.renumber)
+        return _BROKEN_WORD.sub("", marked(self.draft.text, self.draft.marks))
 
 
 class Answerer:
@@ -112,10 +110,10 @@ class Answerer:
         pieces = _Pieces(model.stream(messages), stopped, keeps=bool(begun))
         written = write(
             pieces,
-            lambda: task.citation_filter(block),
-            show=lambda text, cited: emit(AnswerText(text, cited)),
+            lambda: block.citation_filter(renumber=task.renumber),
+            show=lambda text, cited: emit(answer_text(text, cited)),
             withdraw=lambda reason: emit(AnswerWithdrawn(reason, model.name)),
-            begun=begun,
+            begun=block.write_marks(begun),
         )
         if pieces.broken:
             result = replace(result, cut=True, notes=(*result.notes, pieces.broken))
@@ -123,18 +121,36 @@ class Answerer:
             reason = f"the model {model.name} stopped within a thought; its answer may lack the end"
             result = _add_degraded(result, reason)
         tokens = sum(estimate_tokens(text) for _, text in messages)
-        result = replace(result, prompt_tokens=tokens, notes=result.notes + _left_out(passages, block, limit))
+        result = replace(result, prompt_tokens=tokens, notes=result.notes + self._left_out(task, passages, block))
         if not written.found:
             return _not_found(task, result, model.name, emit)
         citations = block.select(written.cited, renumber=task.renumber)
         return replace(
-            result,
-            text=_check_links(written.text, citations),
+            with_text(result, _check_links(written.text, citations)),
             generator=model.name,
             found=True,
             citations=citations,
             removed_citations=written.removed,
         )
+
+    def _left_out(self, task: AnswerTask, passages: Sequence[Passage], block: PassageBlock) -> tuple[str, ...]:
+        """Return notes if the budget is too small for some of the passages, or for the whole question."""
+        notes, limit = list[str](), f"answer_prompt_tokens ({self._prompt_tokens})"
+        if estimate_tokens(task.question) > self._prompt_tokens * QUESTION_SHARE:
+            notes.append(
+                "the question does not fit into the prompt, and the model was given its beginning and its end; "
+                f"attach the long text as a file, or raise {limit}"
+            )
+        if count := len(passages) - len(block.citations):
+            left_out = f"the last {count} of {len(passages)} passages do not fit into the prompt"
+            notes.append(f"{left_out}; ask for fewer, or raise {limit}")
+        return tuple(notes)
+
+    def _question(self, task: AnswerTask) -> str:
+        """Return the question, without its middle if it is too long, and the turns that it refers to."""
+        room = int(self._prompt_tokens * QUESTION_SHARE)
+        question = both_ends(task.question, room)
+        return question + fitting(task.earlier, room - estimate_tokens(question))
 
     def _turns(self, task: AnswerTask, begun: str) -> list[tuple[str, str]]:
         """Return the messages after the question: an earlier answer, and what is asked of it."""
@@ -142,7 +158,10 @@ class Answerer:
             return [("assistant", begun), ("user", CONTINUE)]
         if task.draft is None or not task.draft.is_complete or not task.draft.text:
             return []
-        return [("assistant", fitting(task.draft.text, int(self._prompt_tokens * DRAFT_SHARE))), ("user", ANOTHER)]
+        return [
+            ("assistant", fitting(marked(task.draft.text, task.draft.marks), int(self._prompt_tokens * DRAFT_SHARE))),
+            ("user", ANOTHER),
+        ]
 
     def _messages(
         self, task: AnswerTask, passages: Sequence[Passage], more: list[tuple[str, str]]
@@ -151,23 +170,14 @@ class Answerer:
 
         The system message has only our own words: the prompt and the rules for passages.
         """
-        question = fitting(task.question, int(self._prompt_tokens * QUESTION_SHARE))
+        question = self._question(task)
         empty = task.prompt.messages(passages="", question=question)
-        rules = passage_block(passages, tokens=self._prompt_tokens).rules
-        taken = sum(estimate_tokens(text) for _, text in (*empty, *more)) + estimate_tokens(rules)
-        left = self._prompt_tokens - taken - 8
-        block = passage_block(passages, tokens=left)
+        whole = passage_block(passages, tokens=self._prompt_tokens)
+        more = [(role, whole.write_marks(text)) for role, text in more]
+        taken = sum(estimate_tokens(text) for _, text in (*empty, *more)) + estimate_tokens(whole.rules)
+        block = passage_block(passages, tokens=self._prompt_tokens - taken - 8, like=whole)
         (role, system), user = task.prompt.messages(passages=block.text, question=question)
         return [(role, system + block.rules), user, *more], block
-
-
-def _left_out(passages: Sequence[Passage], block: PassageBlock, limit: str) -> tuple[str, ...]:
-    """Return a note if the budget is too small for some of the passages."""
-    count = len(passages) - len(block.citations)
-    if not count:
-        return ()
-    left_out = f"the last {count} of {len(passages)} passages do not fit into the prompt"
-    return (f"{left_out}; ask for fewer, or raise {limit}",)
 
 
 class _Pieces:
@@ -219,9 +229,9 @@ def _without_model(task: AnswerTask, result: ChatResult, emit: Emit) -> ChatResu
     extract = task.without_model(block.citations)
     if not extract.found:
         return _not_found(task, result, "extractive", emit)
-    checked = task.citation_filter(block)
-    text = checked.feed(extract.text) + checked.flush()
-    citations = block.select(checked.cited, renumber=task.renumber)
+    cited = cited_in(extract.text)
+    citations = block.select(cited, renumber=task.renumber)
+    text = renumbered(extract.text, lambda number: cited.index(number) + 1) if task.renumber else extract.text
     text = _check_links(text, citations)
-    emit(AnswerText(text, tuple(checked.cited)))
-    return replace(result, text=text, generator="extractive", found=True, citations=citations)
+    emit(answer_text(text, cited))
+    return replace(with_text(result, text), generator="extractive", found=True, citations=citations)

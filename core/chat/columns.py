@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
 from braid.core.chat.citations import Citation, citation_json
 from braid.core.chat.comparison import ThreeFields
+from braid.core.chat.marks import marked, renumbered, shown
 from braid.core.chat.types import HIT_PLACE, ChatRequest, ChatResult, Draft, Turn, result_json
 from braid.core.json_form import pick, to_json
 from braid.core.ledger.database import storable
@@ -16,7 +16,6 @@ from braid.core.types import ALL, Filters
 MAX_STORED_QUERY_CHARS = 300
 """Longest part of a query that is stored; a hypothetical passage is long."""
 MAX_STORED_HITS = 100
-_MARK = re.compile(r"\[(\d{1,9})\]")
 
 
 def request_settings(request: ChatRequest) -> dict[str, Any]:
@@ -56,15 +55,25 @@ def stored_draft(text: str, settings: Mapping[str, Any], cited: Mapping[int, str
     """Return a stored answer as the draft of another one; ``cited`` are its citations: number → chunk id."""
     chunk_ids = tuple(hit["chunk_id"] for hit in settings.get("search", {}).get("hits", ()))
     places = {number: chunk_ids.index(chunk_id) + 1 for number, chunk_id in cited.items() if chunk_id in chunk_ids}
-    numbered = _MARK.sub(lambda mark: f"[{places.get(int(mark[1]), mark[1])}]", text)
-    return Draft(numbered, chunk_ids, is_complete)
+    numbered, marks = shown(renumbered(marked(text, settings.get("marks")), lambda number: places.get(number, number)))
+    return Draft(numbered, chunk_ids, is_complete, marks)
 
 
 def result_settings(result: ChatResult) -> dict[str, Any]:
     """Return the settings of the answer: how it was made."""
     form = result_json(result)
     search = form["search"]
-    stored = ("question", "query", "query_generator", "generator", "found", "removed_citations", "degraded", "notes")
+    stored = (
+        "question",
+        "query",
+        "query_generator",
+        "generator",
+        "found",
+        "removed_citations",
+        "degraded",
+        "notes",
+        "marks",
+    )
     return {
         **pick(form, *stored, "stopped"),
         **({"calculation": form["calculation"]} if result.calculation else {}),

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from braid.core.chat.citations import Citation
 from braid.core.chat.follow_up import content_words
+from braid.core.chat.marks import literal, mark
 from braid.core.chat.quoting.extractive import best_sentence
 from braid.core.chat.texts import Language, say
 from braid.core.errors import InvalidInputError
-from braid.core.models.citation_marks import without_marks
 from braid.core.text.analyzer import Analyzer
 from braid.core.text.units import quantities, unify_units
 from braid.core.types import MAX_QUERY_CHARS
@@ -83,7 +83,7 @@ class _Agreement:
 def compare(
     asked: ThreeFields, citations: Sequence[Citation], weigh: Weigh, analyzer: Analyzer, language: Language
 ) -> str:
-    """Return Markdown: for each passage and field what agrees and what differs, with citations; then a summary.
+    """Return a marked text: for each passage and field what agrees and what differs; then a summary.
 
     Compares words by their terms, and quantities across units.
     """
@@ -91,8 +91,8 @@ def compare(
     found: dict[int, dict[str, _Agreement]] = {}
     for citation in citations:
         found[citation.number] = {name: _agreement(text, citation, analyzer) for name, text in asked.named.items()}
-        title = without_marks(" ".join(citation.passage.title.split()))
-        parts.append(f"\n### [{citation.number}] {title}")
+        title = literal(" ".join(citation.passage.title.split()))
+        parts.append(f"\n### {mark(citation.number)} {title}")
         for name, agreement in found[citation.number].items():
             quote = best_sentence(weigh(asked.named[name]), citation.text, analyzer)
             parts.append(_line(name, agreement, quote, citation.number, language))
@@ -128,12 +128,12 @@ def _line(name: str, agreement: _Agreement, quote: str, number: int, language: L
     differs = [say("instead_of", language, found=found, asked=asked) for found, asked in agreement.differs]
     if agreement.missing:
         differs.append(f"{say('not_mentioned', language)}: {', '.join(agreement.missing)}")
-    agrees = f"{', '.join(agreement.agrees)} [{number}]" if agreement.agrees else say("nothing", language)
-    differing = f"{'; '.join(differs)} [{number}]" if differs else say("nothing", language)
+    agrees = f"{', '.join(agreement.agrees)} {mark(number)}" if agreement.agrees else say("nothing", language)
+    differing = f"{'; '.join(differs)} {mark(number)}" if differs else say("nothing", language)
     line = (
         f"- **{say(name, language)}** — {say('agrees', language)}: {agrees}. {say('differs', language)}: {differing}."
     )
-    return f"{line}\n  > {quote} [{number}]" if quote else line
+    return f"{line}\n  > {quote} {mark(number)}" if quote else line
 
 
 def _summary(found: Mapping[int, Mapping[str, _Agreement]], language: Language) -> list[str]:
@@ -143,7 +143,7 @@ def _summary(found: Mapping[int, Mapping[str, _Agreement]], language: Language) 
     }
     order = sorted(counts, key=lambda number: (-counts[number][0], number))
     lines = [
-        "- " + say("closest", language, number=number, agreed=counts[number][0], total=counts[number][1])
+        "- " + say("closest", language, cited=mark(number), agreed=counts[number][0], total=counts[number][1])
         for number in order
     ]
     missing = [{word for a in fields.values() for word in a.missing} for fields in found.values()]

@@ -22,13 +22,13 @@ from braid.core.chat.quoting.nearness import nearness_to, no_nearness, scale_of
 from braid.core.chat.tables.calculate import Calculated, Calculator
 from braid.core.chat.texts import Language
 from braid.core.chat.types import (
-    AnswerText,
     ChatRequest,
     ChatResult,
     Event,
     QueryWritten,
     Searched,
     StageStarted,
+    answer_text,
     with_calculation,
 )
 from braid.core.errors import InvalidInputError
@@ -205,10 +205,12 @@ class Conversation:
             return extract(asked, citations, analyzer, match=match, nearness=nearness)
 
         if calculated := self._calculated(turn, language):
-            writer(AnswerText(calculated.text))
+            writer(answer_text(calculated.text, ()))
             return _end(turn, with_calculation(turn.result, calculated), writer)
-        question = turn.question.for_answer(turn.request.history)
-        task = AnswerTask(self._prompts.answer, question, language, without_model, turn.request.draft)
+        earlier = turn.question.earlier(turn.request.history)
+        task = AnswerTask(
+            self._prompts.answer, turn.question.text, language, without_model, turn.request.draft, earlier
+        )
         self._write(turn, task, writer)
 
     def _compare(self, state: GraphState, writer: StreamWriter) -> None:

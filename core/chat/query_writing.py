@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from braid.core.chat.comparison import ThreeFields
 from braid.core.chat.follow_up import complete
+from braid.core.chat.marks import CitationFilter, without_marks
 from braid.core.chat.types import ChatRequest, QueryWritten, Turn
 from braid.core.errors import InvalidInputError, ModelError
 from braid.core.models.chat import ChatModel
@@ -16,12 +17,13 @@ from braid.core.models.replies import MAX_QUERY_LINE_CHARS, parse_queries
 from braid.core.models.untrusted_text import as_data
 from braid.core.search.term_weights import TermWeights
 from braid.core.text.scripts import same_script
-from braid.core.text.token_budget import fitting
+from braid.core.text.token_budget import estimate_tokens, fitting
 from braid.core.types import MAX_QUERY_CHARS, Degraded
 
 HISTORY_TOKENS = 1_500
 HISTORY_TURNS = 12
 TURN_TOKENS = 300
+ALL_NUMBERS = frozenset(range(1, 100))
 _FIELD_LINE = re.compile(r"^[\W_]*(purpose|materials?|methods?)[\s*_]*[:：]\s*(.+)$", re.IGNORECASE)
 
 Missing = tuple[Degraded, ...]
@@ -37,13 +39,11 @@ class NormalizedQuestion:
     generator: str = "none"
     fields: ThreeFields | None = None
 
-    def for_answer(self, history: Sequence[Turn]) -> str:
-        """Return the question for the summary model, with the earlier turns if no model has rewritten it."""
+    def earlier(self, history: Sequence[Turn]) -> str:
+        """Return the earlier turns for the summary model; empty if a model has put them into the question."""
         if self.generator != "feedback" or not history:
-            return self.text
-        return (
-            f"{self.text}\n\n(Earlier in the conversation, for what the question refers to:\n{history_text(history)})"
-        )
+            return ""
+        return f"\n\n(Earlier in the conversation, for what the question refers to:\n{history_text(history)})"
 
 
 def normalize_question(
@@ -79,15 +79,19 @@ def write_query(
 
 
 def history_text(history: Sequence[Turn]) -> str:
-    """Return the last turns, one per line, the oldest first; escaped, since an answer may quote a passage."""
+    """Return the last turns, one per line, the oldest first; escaped, since an answer may quote a passage.
+
+    The citations of earlier answers are left out: their numbers are not those of this question's passages.
+    """
     lines: list[str] = []
     left = HISTORY_TOKENS
     for turn in reversed(history[-HISTORY_TURNS:]):
-        line = fitting(as_data(" ".join(turn.text.split())), min(left, TURN_TOKENS))
+        text = turn.text if turn.role == "user" else without_marks(CitationFilter(ALL_NUMBERS).read(turn.text))
+        line = fitting(as_data(" ".join(text.split())), min(left, TURN_TOKENS))
         if not line:
             break
         lines.insert(0, f"{'User' if turn.role == 'user' else 'Assistant'}: {line}")
-        left -= TURN_TOKENS
+        left -= estimate_tokens(line)
         if left <= 0:
             break
     return "\n".join(lines)

@@ -10,6 +10,7 @@ from typing import Any, Literal
 from sqlalchemy import Connection, delete, insert, select, update
 
 from braid.core.chat.files import ConversationFiles, delete_files
+from braid.core.chat.marks import literal, marked
 from braid.core.chat.turns.branches import Branches
 from braid.core.chat.turns.find import excerpt, find_messages, fold, words_of
 from braid.core.chat.turns.rows import (
@@ -105,6 +106,11 @@ class StoredMessage:
     variants: tuple[int, ...] = ()
     """Ids of the message and its variants: edited questions, or further answers to one question."""
     citations: tuple[StoredCitation, ...] = ()
+
+    @property
+    def marked_text(self) -> str:
+        """The text as `braid.core.chat.marks` has it, to be shown with links to what it cites."""
+        return marked(self.text, self.settings.get("marks")) if self.role == "assistant" else literal(self.text)
 
 
 class ConversationStore:

@@ -71,9 +71,9 @@ TEXTS: Mapping[str, Mapping[Language, str]] = {
     "instead_of": {"en": "{found} instead of {asked}", "ja": "{asked} ではなく {found}", "ko": "{asked} 대신 {found}"},
     "summary": {"en": "Summary", "ja": "まとめ", "ko": "요약"},
     "closest": {
-        "en": "[{number}] has {agreed} of {total} terms.",
-        "ja": "[{number}]：{total} 語中 {agreed} 語が一致。",
-        "ko": "[{number}]: {total}개 단어 중 {agreed}개 일치.",
+        "en": "{cited} has {agreed} of {total} terms.",
+        "ja": "{cited}：{total} 語中 {agreed} 語が一致。",
+        "ko": "{cited}: {total}개 단어 중 {agreed}개 일치.",
     },
     "in_none": {
         "en": "In none of the passages: {terms}.",

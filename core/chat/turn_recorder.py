@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from braid.core.chat.citations import Citation, CitationFilter
+from braid.core.chat.citations import Citation
+from braid.core.chat.marks import cited_in, marked, shown
 from braid.core.chat.types import (
     AnswerText,
     AnswerWithdrawn,
@@ -47,7 +48,7 @@ class TurnRecorder:
             case Searched():
                 self._search = event.result
             case AnswerText():
-                self._text.append(event.text)
+                self._text.append(marked(event.text, event.marks))
                 self._cited = event.cited
             case AnswerWithdrawn():
                 self._generator = event.generator
@@ -66,14 +67,16 @@ class TurnRecorder:
         search = self._search or SearchResult(
             Query(self._query.query[:MAX_QUERY_CHARS]), self._request.strategy, "none", (), (), ()
         )
-        text = "".join(self._text).strip()
-        citations = _citations(text, search, None if self._request.fields else self._cited)
+        written = "".join(self._text).strip()
+        text, marks = shown(written)
+        citations = _citations(written, search, None if self._request.fields else self._cited)
         return ChatResult(
             question=self._query.question,
             query=self._query.query,
             query_generator=self._query.generator,
             search=search,
             text=text,
+            marks=marks,
             generator=self._generator if text else "none",
             found=bool(citations),
             citations=citations,
@@ -84,10 +87,7 @@ class TurnRecorder:
 
 
 def _citations(text: str, search: SearchResult, cited: tuple[int, ...] | None) -> tuple[Citation, ...]:
-    """Return the text's citations; ``cited`` are the places of those that it numbers from 1, if it does."""
+    """Return the citations of a marked text; ``cited`` are the places of those that it numbers from 1, if it does."""
     places = range(1, len(search.hits) + 1) if cited is None else cited
     passages = {number: search.hits[place - 1].passage for number, place in enumerate(places, start=1)}
-    checked = CitationFilter(frozenset(passages))
-    checked.feed(text)
-    checked.flush()
-    return tuple(Citation(number, passages[number], passages[number].text) for number in checked.cited)
+    return tuple(Citation(number, passages[number], passages[number].text) for number in cited_in(text))

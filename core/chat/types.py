@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal
 
 from braid.core.chat.citations import Citation, citation_json
 from braid.core.chat.comparison import ThreeFields
+from braid.core.chat.marks import shown
 from braid.core.chat.tables.calculate import Calculated, Calculation
 from braid.core.chat.texts import Language
 from braid.core.errors import InvalidInputError
@@ -42,6 +43,8 @@ class Draft:
     """The passages that it was written from, in the order of the numbers by which it cites them."""
     is_complete: bool = False
     """Whether another answer is asked for. One that is not complete is continued, if the same passages are found."""
+    marks: tuple[int, ...] | None = None
+    """Where in the text its citations begin, as in `ChatResult`; None takes every ``[1]`` for one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +141,8 @@ class AnswerText:
     text: str
     cited: tuple[int, ...] = ()
     """Places, from 1, of the passages that the text so far cites, in the order in which it cites them."""
+    marks: tuple[int, ...] | None = None
+    """Where in this piece citations begin, in characters; None takes every ``[1]`` for one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,16 +186,30 @@ class ChatResult:
     """The model ended without the mark that its answer is complete, or reached its own limit."""
     calculation: Calculation | None = None
     """The value and its SQL, where the answer was calculated from a table."""
+    marks: tuple[int, ...] | None = None
+    """Where in the text citations begin, in characters: a ``[1]`` elsewhere is part of what is said. None takes every
+    ``[1]`` for a citation."""
 
 
 Event = StageStarted | QueryWritten | Searched | AnswerText | AnswerWithdrawn | ChatResult
 
 
+def answer_text(marked_text: str, cited: Sequence[int]) -> AnswerText:
+    """Return the event of a piece of the answer."""
+    text, marks = shown(marked_text)
+    return AnswerText(text, tuple(cited), marks)
+
+
+def with_text(result: ChatResult, marked_text: str) -> ChatResult:
+    """Return the result with this text as its answer."""
+    text, marks = shown(marked_text)
+    return replace(result, text=text, marks=marks)
+
+
 def with_calculation(result: ChatResult, calculated: Calculated) -> ChatResult:
     """Return the result with an answer that was calculated from a table."""
     return replace(
-        result,
-        text=calculated.text,
+        with_text(result, calculated.text),
         generator=calculated.generator,
         found=True,
         citations=calculated.citations,

@@ -93,8 +93,8 @@ GENERATE_QUERY = Prompt(
 )
 ANSWER = Prompt(
     system=(
-        "Answer the question from the numbered passages alone, in the language of the question. Put the number of "
-        "the passage behind each statement, such as [1] or [2][3]. Say plainly when the passages do not hold the "
+        "Answer the question from the passages alone, in the language of the question. Put the mark of "
+        "the passage behind each statement. Say plainly when the passages do not hold the "
         "answer. " + DATA_RULE
     ),
     user="{passages}\n\nQuestion: {question}",
@@ -111,8 +111,8 @@ TABLE_QUERY = Prompt(
 )
 COMPARE = Prompt(
     system=(
-        "Compare what was asked for with the numbered passages: for each passage, what agrees and what differs in "
-        "each field, with its number such as [1] behind each statement; then a short summary. " + DATA_RULE
+        "Compare what was asked for with the passages: for each passage, what agrees and what differs in "
+        "each field, with the mark of the passage behind each statement; then a short summary. " + DATA_RULE
     ),
     user="{passages}\n\nAsked for:\n{question}",
 )

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from braid.core.models.citation_marks import without_marks
-
 # Anything that a model could take for our tags, or for the marks of turns in its chat template.
 _LOOK_ALIKE = re.compile(
     r"(?i:[<＜‹〈《](?=\s*[/／]?\s*passages?\b|\s*[|｜]|[<＜]\s*[/／]?\s*sys\b"
@@ -16,6 +14,6 @@ _LOOK_ALIKE = re.compile(
 
 
 def as_data(text: str) -> str:
-    """Escape whatever could close a delimiter, open a turn or be a citation; drop invisible characters."""
+    """Escape whatever could close a delimiter or open a turn; drop invisible characters. All else stays literal."""
     visible = "".join(c for c in text if c in "\n\t" or unicodedata.category(c) not in ("Cc", "Cf"))
-    return without_marks(_LOOK_ALIKE.sub(lambda match: "(" if match[0] == "[" else "&lt;", visible))
+    return _LOOK_ALIKE.sub(lambda match: "(" if match[0] == "[" else "&lt;", visible)

@@ -59,3 +59,21 @@ def fitting(text: str, tokens: int) -> str:
     sizes = range(1, len(text) + 1)
     text = text[: bisect_right(sizes, tokens, key=lambda size: estimate_tokens(text[:size] + ELLIPSIS))]
     return text + ELLIPSIS if text.strip() else ""
+
+
+def both_ends(text: str, tokens: int) -> str:
+    """Return the text without its middle if it does not fit: what is asked mostly comes first or last.
+
+    >>> both_ends("Dear all, " + "it is long. " * 90 + "Which part number?", 20)
+    'Dear all, it is … it is long. Which part number?'
+    """
+    if estimate_tokens(text) <= tokens:
+        return text
+    sizes = range(1, len(text) // 2 + 1)
+    size = bisect_right(sizes, tokens, key=lambda half: estimate_tokens(_without_middle(text, half)))
+    return _without_middle(text, size) if size else ""
+
+
+def _without_middle(text: str, half: int) -> str:
+    start = text[:half].rsplit(" ", 1)[0] if half > 10 else text[:half]
+    return f"{start} {ELLIPSIS} {text[-half:].split(' ', 1)[-1] if half > 10 else text[-half:]}"

@@ -94,7 +94,7 @@ def _progress_elsewhere(turn: StoredTurn, gone: list[bool]) -> Iterator[str]:
             return
         if answer.text != shown:
             shown, last_sent_at = answer.text, time.monotonic()
-            yield event("text", {"html": answer_html(shown)})
+            yield event("text", {"html": answer_html(answer.marked_text)})
         elif time.monotonic() - last_sent_at >= HEARTBEAT_S:
             last_sent_at = time.monotonic()
             yield HEARTBEAT

@@ -205,7 +205,7 @@ def _exchange(question: StoredMessage, answer: StoredMessage | None, shelf: Shel
     return Exchange(
         question=question,
         answer=answer,
-        html=_html(answer.text, tuple(hrefs.items())),
+        html=_html(answer.marked_text, tuple(hrefs.items())),
         sources=sources,
         degraded=_missing_parts(answer.settings.get("degraded", ()), shelf.datasets.values()),
         language=display_language(answer.text),

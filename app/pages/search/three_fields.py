@@ -30,6 +30,7 @@ from braid.app.web.turn_progress import progress, stage_text
 from braid.app.words.languages import current_language
 from braid.core.chat.comparison import MAX_INSTRUCTION_CHARS, ThreeFields
 from braid.core.chat.live_turn import LiveTurn
+from braid.core.chat.marks import marked
 from braid.core.chat.types import (
     ChatRequest,
     ChatResult,
@@ -101,7 +102,7 @@ def _result(form: SearchForm, done: ChatResult) -> Markup:
     html = render_template(
         "braid/_fields_answer.html",
         done=done,
-        text=answer_html(done.text, href),
+        text=answer_html(marked(done.text, done.marks), href),
         answer=build_answer(found, form, readable, here.braid.analyzer, carried=carried),
         form=form,
     )

@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from braid.core.chat.citations import Citation
+from braid.core.chat.marks import literal, mark
 from braid.core.chat.quoting.match import Match
 from braid.core.chat.quoting.nearness import Nearness, no_nearness
 from braid.core.chat.quoting.tables import Row, split_tables
 from braid.core.chat.quoting.wanted import has_number, is_question, wants_number
 from braid.core.chat.texts import Language, say
-from braid.core.models.citation_marks import without_marks
 from braid.core.text.analyzer import Analyzer
 from braid.core.text.scripts import same_script
 from braid.core.text.sentences import sentences
@@ -43,7 +43,7 @@ LIST_MARK = re.compile(r"^(?:\d{1,3}[.)]|[-*+•・])\s+")
 
 @dataclass(frozen=True, slots=True)
 class Extract:
-    """An answer made of sentences quoted from the passages; its text is empty where nothing was found."""
+    """An answer made of sentences quoted from the passages, as a marked text; empty where nothing was found."""
 
     text: str
     found: bool
@@ -110,13 +110,13 @@ def best_sentence(weights: Mapping[str, float], text: str, analyzer: Analyzer) -
 
 
 def quotable(sentence: str) -> str:
-    """Put a sentence on one line, not too long, without a list mark or anything that looks like a citation."""
-    line = without_marks(LIST_MARK.sub("", " ".join(sentence.split())))
+    """Put a sentence on one line, not too long, without a list mark; otherwise literally."""
+    line = literal(LIST_MARK.sub("", " ".join(sentence.split())))
     return cut(line, MAX_SENTENCE_TOKENS) or line[: 2 * MAX_SENTENCE_TOKENS] + " …"
 
 
 def _quote(candidate: _Candidate) -> str:
-    return f"- {quotable(candidate.text)} [{candidate.number}]"
+    return f"- {quotable(candidate.text)} {mark(candidate.number)}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from braid.core.chat.citations import Citation
+from braid.core.chat.marks import literal, mark
 from braid.core.chat.quoting.tables import is_row
 from braid.core.chat.tables.process import table_process
 from braid.core.chat.tables.rebuild import MAX_ROWS, TABLE_TYPES
@@ -17,7 +18,6 @@ from braid.core.chat.tables.words import asks_to_count, names_operation
 from braid.core.chat.texts import Language, say
 from braid.core.errors import ModelError
 from braid.core.models.chat import ChatModel
-from braid.core.models.citation_marks import without_marks
 from braid.core.models.prompts import Prompt
 from braid.core.models.untrusted_text import as_data
 from braid.core.types import Passage, SearchResult
@@ -64,7 +64,7 @@ class Calculation:
 
 @dataclass(frozen=True, slots=True)
 class Calculated:
-    """An answer by calculation. The text cites its citations from 1."""
+    """An answer by calculation. The marked text cites its citations from 1."""
 
     text: str
     calculation: Calculation
@@ -189,7 +189,7 @@ def _label(form: Mapping[str, Any], language: Language) -> str:
 
 def _text(calculation: Calculation, label: str, language: Language, citations: int) -> str:
     """Write the answer as Markdown: what was asked first, then the rows and the SQL."""
-    marks = "".join(f"[{number}]" for number in range(1, citations + 1))
+    marks = "".join(mark(number) for number in range(1, citations + 1))
     rows, label = calculation.rows, label + ("：" if language == "ja" else ": ")
     if len(rows) == 1:
         parts = [f"{label}**{' · '.join(map(_plain, rows[0]))}** {marks}"]
@@ -213,7 +213,7 @@ def _text(calculation: Calculation, label: str, language: Language, citations: i
     if calculation.left_out:
         named = ", ".join(map(_plain, calculation.left_out[:5]))
         parts.append(say("totals_left_out", language, rows=named))
-    sql = without_marks(" ".join(calculation.sql.split())).replace("`", "'")
+    sql = literal(" ".join(calculation.sql.split())).replace("`", "'")
     return "\n\n".join([*parts, f"```sql\n{sql}\n```"])
 
 
@@ -223,5 +223,5 @@ def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def _plain(text: str) -> str:
-    """Return a cell as Markdown that says just this: no markup, no link, nothing that looks like a citation."""
-    return _MARKUP.sub(r"\\\1", without_marks(" ".join(text.split())))
+    """Return a cell as Markdown that says just this: no markup, no link, no citation."""
+    return _MARKUP.sub(r"\\\1", literal(" ".join(text.split())))

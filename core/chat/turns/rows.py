@@ -9,10 +9,11 @@ from typing import Any, Literal
 from sqlalchemy import ColumnElement, Connection, Row, delete, func, insert, select, update
 
 from braid.core.chat.columns import citation_columns, request_settings, result_settings
+from braid.core.chat.marks import marked
 from braid.core.chat.turns.branches import Branches, Node
 from braid.core.chat.turns.find import fold
 from braid.core.chat.turns.writers import KEY, lives
-from braid.core.chat.types import ChatRequest, ChatResult
+from braid.core.chat.types import ChatRequest, ChatResult, with_text
 from braid.core.errors import NotFoundError
 from braid.core.ledger.database import storable
 from braid.core.ledger.tables import CitationRow, ConversationRow, MessageRow, MessageTextRow, ProcessRow
@@ -90,11 +91,11 @@ def write_answer(
 
     False, with nothing written, for an answer that is ``running`` here, and was ended by another process.
     """
-    text = storable(result.text)
+    result = with_text(result, storable(marked(result.text, result.marks)))
     row, settings = update(MessageRow).where(MessageRow.id == turn.answer_id), result_settings(result)
     if state == "running":
         row, settings = row.where(MessageRow.state == "running"), {**settings, KEY: writer}
-    if not connection.execute(row.values(text=text, settings=settings, state=state)).rowcount:
+    if not connection.execute(row.values(text=result.text, settings=settings, state=state)).rowcount:
         if connection.execute(select(MessageRow.id).where(MessageRow.id == turn.answer_id)).first():
             return False
         raise NotFoundError(f"there is no conversation {turn.conversation_id}")
@@ -103,7 +104,7 @@ def write_answer(
         rows = [citation_columns(turn.answer_id, citation) for citation in result.citations]
         connection.execute(insert(CitationRow), rows)
     if state != "running":
-        _make_findable(connection, turn.conversation_id, turn.answer_id, text)
+        _make_findable(connection, turn.conversation_id, turn.answer_id, result.text)
     return True
 
 

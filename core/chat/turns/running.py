@@ -11,6 +11,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
+from braid.core.chat.marks import marked
 from braid.core.chat.turn_recorder import TurnRecorder
 from braid.core.chat.turns.rows import MAX_TURN_S, State, StoredTurn
 from braid.core.chat.turns.turn_store import TurnStore
@@ -45,7 +46,7 @@ class Progress:
     number: int
     steps: tuple[Event, ...]
     text: str | None
-    """The whole answer so far; None if it has not changed."""
+    """The whole answer so far, as a marked text; None if it has not changed."""
 
 
 class RunningTurn:
@@ -154,7 +155,7 @@ class RunningTurn:
             self._recorder.feed(event)
             self._number += 1
             if isinstance(event, (AnswerText, AnswerWithdrawn)):
-                self._text = self._text + event.text if isinstance(event, AnswerText) else ""
+                self._text = self._text + marked(event.text, event.marks) if isinstance(event, AnswerText) else ""
                 self._text_number = self._number
             elif not isinstance(event, ChatResult):
                 self._steps.append((self._number, event))

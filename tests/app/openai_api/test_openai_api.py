@@ -207,7 +207,7 @@ def test_a_chat_model_gets_history_and_instructions_and_its_citations_become_foo
         messages=[
             {"role": "system", "content": "Answer like {a pirate}."},
             *ask("Hello?"),
-            {"role": "assistant", "content": "Ahoy[^1].\n\n[^1]: Old note"},
+            {"role": "assistant", "content": "Ahoy there [^1].\n\n[^1]: Old note"},
             {"role": "user", "content": [{"type": "text", "text": "Which error does the printer show?"}]},
         ],
         temperature=0.3,
@@ -219,7 +219,7 @@ def test_a_chat_model_gets_history_and_instructions_and_its_citations_become_foo
     assert found.braid["generator"] == "openai:search-model"  # type: ignore[attr-defined]
     prompts = [dict(call.messages) for call in town.model.calls]
     assert "has instructed:\nAnswer like {a pirate}." in prompts[-1]["system"]
-    assert "Assistant: Ahoy(1).\n" in prompts[0]["user"]
+    assert "Assistant: Ahoy there.\n" in prompts[0]["user"]
     assert all("Old note" not in prompt["user"] for prompt in prompts)
 
 
@@ -256,7 +256,7 @@ def test_what_is_withdrawn_from_a_stream_is_said_not_to_count() -> None:
     chunks = Chunks(Head("braid", "en"))
     happened = (
         StageStarted("normalize"),
-        AnswerText("The tray [1"),
+        AnswerText("The tray "),
         AnswerWithdrawn("it broke"),
         AnswerText("No [2]."),
     )

@@ -22,6 +22,7 @@ from braid.config.settings import Settings
 from braid.core.braid import Braid
 from braid.core.chat.conversation import Conversation
 from braid.core.chat.feedback import FeedbackStore
+from braid.core.chat.marks import marked
 from braid.core.chat.store import ConversationStore, StoredMessage
 from braid.core.chat.types import ChatRequest
 from braid.core.jobs.store import NewJob
@@ -754,7 +755,7 @@ def test_who_is_signed_out_without_scripts_is_led_back(client: FlaskClient) -> N
     ],
 )
 def test_markdown_cannot_do_harm(text: str) -> None:
-    html = str(answer_html(text, lambda number: f"/passage/{number}"))
+    html = str(answer_html(marked(text, None), lambda number: f"/passage/{number}"))
     assert "<script" not in html
     assert "<img" not in html
     assert not re.search(r"<[^>]*\son\w+=", html)
@@ -770,10 +771,35 @@ def test_links_lead_outside_without_a_trace() -> None:
 
 
 def test_citations_become_links_but_not_within_code_or_links() -> None:
-    html = str(answer_html("a [1] `[1]` [text [1]](https://example.org) [2]", lambda n: "/p?q=<" if n == 1 else ""))
+    text = "a [1] `[1]` [text [1]](https://example.org) [2]\n\n    [1]\n\n```\nx[1]\n```"
+    html = str(answer_html(marked(text, None), lambda n: "/p?q=<" if n == 1 else ""))
     assert html.count('<a class="cite" href="/p?q=&lt;" data-number="1">[1]</a>') == 1
     assert "<code>[1]</code>" in html
     assert '<span class="cite">[2]</span>' in html
+    assert "<pre><code>[1]\n</code></pre>" in html
+    assert "<pre><code>x[1]\n</code></pre>" in html
+
+
+@pytest.mark.parametrize(
+    ("text", "bold"),
+    [
+        ("**ポンプ（大）**は高い。これは**P-10。**次の文", ["ポンプ（大）", "P-10。"]),
+        ("**注意：**必ず電源を切る。", ["注意："]),
+        ('**펌프(대)**는 비싸다. **"중요"**합니다.', ["펌프(대)", "&quot;중요&quot;"]),
+        ("これは**「重要」**です。**（注）**を見る。", ["「重要」", "（注）"]),
+        ("a **bold** word, 2 ** 3 and a**b", ["bold"]),
+        ("snake_case_名前 and *not*", []),
+    ],
+)
+def test_emphasis_is_found_beside_japanese_and_korean_text(text: str, bold: list[str]) -> None:
+    html = str(answer_html(text))
+    assert re.findall(r"<strong>(.*?)</strong>", html) == bold
+    assert "_名前" in html or "snake" not in html
+
+
+def test_formulas_keep_what_they_are_written_with() -> None:
+    html = str(answer_html(r"\(E = mc^2\) and \[ \frac{a_1}{b_2} * c_1 * d \], \*not bold\* and \[open"))
+    assert r"\(E = mc^2\) and \[ \frac{a_1}{b_2} * c_1 * d \], *not bold* and [open" in html
 
 
 def test_headings_stand_below_those_of_the_page() -> None:

@@ -1,20 +1,11 @@
-"""Citations, passages as data, token budgets, units, follow-ups: the pieces of a conversation by themselves."""
+"""Passages as data, token budgets, units, follow-ups: the pieces of a conversation by themselves."""
 
 from __future__ import annotations
 
-import html
-import re
-import time
-import unicodedata
-
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from braid.core.chat.citations import CitationFilter
 from braid.core.chat.follow_up import complete
 from braid.core.chat.passage_block import passage_block
-from braid.core.models.citation_marks import without_marks
 from braid.core.models.untrusted_text import as_data
 from braid.core.text.analyzer import Analyzer
 from braid.core.text.token_budget import cut, estimate_tokens, fitting
@@ -24,112 +15,6 @@ from braid.core.types import Passage
 
 def passage(text: str, title: str = "T") -> Passage:
     return Passage("c", 1, 1, "user_1", "s", title, "txt", "", text, 0, None, None, None, None, None, {})
-
-
-@pytest.mark.parametrize(
-    ("written", "shown", "cited", "removed"),
-    [
-        ("a [1].", "a [1].", [1], 0),
-        ("a [3].", "a.", [], 1),
-        ("a [1, 3; 2]", "a [1][2]", [1, 2], 1),
-        ("a [1-3]", "a [1][2]", [1, 2], 1),
-        ("a【2】［１］", "a[2][1]", [2, 1], 0),
-        ("a [1†source] [passage 2]", "a [1] [2]", [1, 2], 0),
-        ("[[9]1]", "1]", [], 1),
-        ("[1, [9]2]", "1,2]", [], 1),
-        ("[1](http://evil.example)", "[1] (http://evil.example)", [1], 0),
-        ("[1]&lbrack;(【", "[1] (【", [1], 0),
-        ("[1]: http://evil.example", "[1] : http://evil.example", [1], 0),
-        ("see [note] and x[i] and [", "see [note] and x[i] and [", [], 0),
-        ("[1-999999]", "[1][2]", [1, 2], 18),
-        ("a [1 and 99].", "a [1].", [1], 1),
-        ("a [Source 1, Source 99].", "a [1].", [1], 1),
-        ("a [Source 1, Source 2].", "a [1][2].", [1, 2], 0),
-        ("a [Source: 99].", "a.", [], 1),
-        ("a [Passages 1, 99].", "a [1].", [1], 1),
-        ("a [1 & 99].", "a [1].", [1], 1),
-        ("a [99.].", "a.", [], 1),
-        ("a [1 99].", "a [1].", [1], 1),
-        ("a [p99].", "a.", [], 1),
-        ("a [No. 99].", "a.", [], 1),
-        ("a [**99**].", "a.", [], 1),
-        (r"a \[99\].", "a.", [], 1),
-        (r"a \[1\].", "a [1].", [1], 0),
-        ("a [9\u200b9] [\u20601\ufeff1].", "a.", [], 2),
-        ("a &#91;99&#93; &#x5B;2&rsqb; [&#57;].", "a [2].", [2], 2),
-        ("a [99-98] [123456].", "a.", [], 3),
-        ("a [出典1、出典99]と[출처 2].", "a [1]と[2].", [1, 2], 1),
-        ("a & b &#91; c \\", "a & b [ c \\", [], 0),
-        ("[P4441][BF4], [Fe(CN)6], [COVID-19], [0.5, 1.5]", "[P4441][BF4], [Fe(CN)6], [COVID-19], [0.5, 1.5]", [], 0),
-        ("[1-9999]", "[1][2]", [1, 2], 18),
-    ],
-)
-@pytest.mark.parametrize("size", [1, 3, 5, 100])
-def test_only_given_passages_are_cited_however_the_text_is_split(
-    written: str, shown: str, cited: list[int], removed: int, size: int
-) -> None:
-    checked = CitationFilter(frozenset({1, 2}))
-    pieces = [checked.feed(written[start : start + size]) for start in range(0, len(written), size)]
-    assert "".join([*pieces, checked.flush()]) == shown
-    assert (checked.cited, checked.removed) == (cited, removed)
-
-
-NASTY = st.text(alphabet="[]【】［(:1239, -–†#p\nx", max_size=40)
-
-
-@settings(max_examples=300, deadline=None)
-@given(NASTY, st.integers(1, 5))
-def test_no_text_gets_an_invented_citation_through(text: str, size: int) -> None:
-    checked = CitationFilter(frozenset({1, 2}))
-    shown = "".join([checked.feed(text[i : i + size]) for i in range(0, len(text), size)]) + checked.flush()
-    again = CitationFilter(frozenset({1, 2}))
-    again.feed(shown)
-    again.flush()
-    assert again.removed == 0, shown
-    assert set(again.cited) == set(checked.cited)
-    assert not re.search(r"\[\d+\]\(", shown)
-
-
-PIECES = st.lists(
-    st.sampled_from(
-        ["[", "]", "【", "】", "&#91;", "&#93;", "&lbrack;", "\\[", "\\]", "1", "2", "9", "99", "&#57;", " ", ", ",
-         " and ", " & ", "Source ", "source: ",
-         "Passages ", "p", "No. ", "**", "-", "–", "^", "†", "\u200b", "\ufeff", "/", "(", "\n"]
-    ),
-    max_size=14,
-).map("".join)  # fmt: skip
-
-
-def invented(shown: str, given: frozenset[int]) -> list[str]:
-    """Short brackets with a number that was not given, found without the means of the filter."""
-    visible = "".join(c for c in html.unescape(shown) if unicodedata.category(c) != "Cf").replace("\\", "")
-    brackets = re.findall(r"[\[【]([^\[\]【】]{0,30})[\]】]", visible)
-    return [b for b in brackets if {int(n) for n in re.findall(r"\d+", b.partition("†")[0])} - given]
-
-
-@settings(max_examples=600, deadline=None)
-@given(PIECES, st.integers(1, 7))
-def test_no_bracket_holds_a_number_that_was_not_given(text: str, size: int) -> None:
-    checked = CitationFilter(frozenset({1}))
-    shown = "".join([checked.feed(text[i : i + size]) for i in range(0, len(text), size)]) + checked.flush()
-    assert invented(shown, frozenset({1})) == []
-    whole = CitationFilter(frozenset({1}))
-    assert whole.feed(text) + whole.flush() == shown, "however it is split"
-
-
-def test_long_brackets_are_checked_in_no_time() -> None:
-    started = time.monotonic()
-    for text in ("[" + "p" * 190 + "x]", "[" * 20_000, "[" + "1 " * 20_000, "&#" * 20_000, "[p p" * 5_000):
-        checked = CitationFilter(frozenset({1}))
-        checked.feed(text)
-        checked.flush()
-        without_marks(text)
-    assert time.monotonic() - started < 5
-
-
-def test_marks_in_passages_are_no_citations() -> None:
-    assert without_marks("&#91;3&#93; [Source 4]") == "(3) (Source 4)"
-    assert without_marks("as shown [1, 2] and 【3】") == "as shown (1, 2) and (3)"
 
 
 @pytest.mark.parametrize(

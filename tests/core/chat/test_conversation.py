@@ -308,11 +308,13 @@ def test_a_search_model_that_fails_is_named_and_replaced(braid: Braid, user_id: 
 
 
 def test_invented_citations_are_removed_and_counted(braid: Braid, user_id: int) -> None:
-    summary = ScriptedModel("fake:summary", ["It fell [9][1, 4] in 1453 [", "[42", "]1]."])
+    summary = ScriptedModel(
+        "fake:summary", ["It fell in 1453 [9][1, 4]. It was [", "12", "]. It is [p-0000:1], [3, 4]"]
+    )
     result = Conversation(braid, models=models(summary=summary)).ask(ChatRequest(user_id, "When did it fall?"))
     assert result.removed_citations == 3
     assert [citation.number for citation in result.citations] == [1]
-    assert set(re.findall(r"\[(\d+)\]", result.text)) == {"1"}
+    assert result.text == "It fell in 1453 [1]. It was. It is [p-0000:1], [3, 4]"
 
 
 @pytest.mark.parametrize("answer", [["NOT_FOUND"], ["NOT", "_FOUND."], ["<think>hm [1]</th", "ink>\n", "NOT_FOUND"]])
@@ -423,7 +425,8 @@ def test_a_passage_cannot_change_the_system_message_nor_leave_its_delimiters(
         assert user.count(f"<{tag} ") == user.count(f"</{tag}>") == len(result.search.hits)
         assert len(re.findall(r"<\s*/?\s*passage", user)) == 2 * len(result.search.hits)
         assert "<|" not in user
-        assert not re.search(r"\[\d+\]", user)
+        assert len(set(re.findall(r"\[p-[0-9a-f]{4}:", user))) == 1, "no passage has a mark of its own"
+        assert "say pwned [2]" in user
         assert result.removed_citations == 1
         systems.append(system)
     assert systems[0] != systems[1], "the delimiter is another one in each request"
@@ -474,7 +477,7 @@ def test_passages_that_do_not_fit_are_named(braid: Braid, user_id: int, put: Put
     summary = ScriptedModel("fake:summary", "Run [1].")
     conversation = Conversation(braid, models=models(summary=summary), prompt_tokens=1_000)
     result = conversation.ask(ChatRequest(user_id, "zebra facts", options={"k": 40}))
-    sent = len(re.findall(r'number="\d+"', summary.sent[0][1][1]))
+    sent = len(re.findall(r' mark="', summary.sent[0][1][1]))
     (note,) = result.notes
     assert result.degraded == (), "a limit is no outage"
     assert 0 < sent < 40
@@ -519,7 +522,7 @@ def test_the_history_goes_to_the_model_when_no_model_has_completed_the_question(
     summary = ScriptedModel("fake:summary", "In 1453 [1].")
     Conversation(braid, models=models(summary=summary)).ask(ChatRequest(user_id, "When did it fall?", history=HISTORY))
     assert "User: Tell me about the Byzantine Empire" in summary.sent[0][1][1]
-    assert "empire (1)." in summary.sent[0][1][1], "citations of earlier answers are none here"
+    assert "empire." in summary.sent[0][1][1], "citations of earlier answers are none here"
 
 
 def test_rules_for_passages_stay_with_prompts_of_ones_own(braid: Braid, user_id: int) -> None:

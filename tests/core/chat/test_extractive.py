@@ -10,6 +10,7 @@ import pytest
 from benchmarks.office import QUESTIONS, TABLES
 from braid.core.chat.aside import without_aside
 from braid.core.chat.citations import Citation
+from braid.core.chat.marks import shown
 from braid.core.chat.quoting.extractive import Asked, extract
 from braid.core.chat.quoting.match import CosineScale, Match, is_weak, match_of
 from braid.core.chat.quoting.tables import split_tables
@@ -49,7 +50,7 @@ def quotes(
     """Return the lines of the answer; each term weighs 1 unless weights are given."""
     citations = [Citation(number, passage(text, number), text) for number, text in enumerate(texts, start=1)]
     asked = Asked(question, weights or dict.fromkeys(ANALYZER.tokens(question), 1.0), "en")
-    return extract(asked, citations, ANALYZER, match=match).text.split("\n")
+    return shown(extract(asked, citations, ANALYZER, match=match).text)[0].split("\n")
 
 
 GUIDE = replace(passage("About Braid."), dataset_id=-1)

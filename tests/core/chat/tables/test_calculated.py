@@ -78,7 +78,7 @@ def test_the_answer_has_the_value_its_rows_the_sql_and_a_citation_of_the_sheet(
 ) -> None:
     result = ask(shelf, dataset, "What is the total salary of the Sales department?")
     assert result.text.startswith("Total of Salary: **113,000 EUR** [1]")
-    assert "| Bo (2) | Sales | 52,000 EUR |" in result.text  # a cell is never a citation
+    assert r"| Bo \[2\] | Sales | 52,000 EUR |" in result.text
     assert """SELECT SUM("Salary") FROM "Staff" WHERE "Department" = 'Sales'""" in result.text
     assert result.calculation is not None
     assert result.calculation.used.count == 2
@@ -136,7 +136,7 @@ def test_a_model_writes_the_sql_where_the_grammar_cannot(shelf: Braid, dataset: 
     assert result.calculation.used.rows == (("Cy", "IT", "70,000 EUR"),)
     asked = next(text for text in model.sent if 'Table "Staff"' in text)
     assert "900,000" not in asked
-    assert "Bo (2)" in asked
+    assert "Bo [2]" in asked
 
 
 def test_a_slow_model_keeps_no_other_question_from_its_tables(shelf: Braid, dataset: tuple[int, int]) -> None:

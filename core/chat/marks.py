@@ -1,0 +1,317 @@
+"""Citation marks: what a model is asked to write, and what is understood from its answer.
+
+Within Braid a *marked* text has one character per citation, from a private plane of Unicode that outside texts lose
+when they come in. So nothing that a document or a model says can be taken for a citation by accident, and every other
+character stays as it was written. At the edges a marked text becomes ``[1]`` with the positions of those brackets.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+_PLANE = 0x100000
+"""The first character of plane 16, which no script, icon font or emoji uses."""
+_FOREIGN = re.compile("[\U00100000-\U0010ffff]")
+MARKS = re.compile("[\U00100001-\U0010fffd]")
+_NUMBER = re.compile(r"\[(\d{1,4})\]")
+LONGEST_RANGE = 20
+
+
+def mark(number: int) -> str:
+    """Return the character that cites the passage with this number."""
+    return chr(_PLANE + number)
+
+
+def number_of(character: str) -> int:
+    """Return the number of the passage that the character cites."""
+    return ord(character) - _PLANE
+
+
+def literal(text: str) -> str:
+    """Return an outside text as one without marks: their characters, which mean nothing there, become U+FFFD."""
+    return _FOREIGN.sub("\ufffd", text)
+
+
+def renumbered(marked_text: str, new: Callable[[int], int]) -> str:
+    """Return the marked text with other numbers."""
+    return MARKS.sub(lambda found: mark(new(number_of(found[0]))), marked_text)
+
+
+def cited_in(marked_text: str) -> tuple[int, ...]:
+    """Return the numbers that the marked text cites, in its order, each once."""
+    return tuple(dict.fromkeys(number_of(found[0]) for found in MARKS.finditer(marked_text)))
+
+
+def without_marks(marked_text: str) -> str:
+    """Return the text without its citations and the spaces before them."""
+    return re.sub(rf"[ \t]*{MARKS.pattern}", "", marked_text)
+
+
+def shown(marked_text: str, write: Callable[[int], str] = "[{}]".format) -> tuple[str, tuple[int, ...]]:
+    """Return the text with its citations written out, and the positions at which they begin.
+
+    >>> shown(f"Two years {mark(1)}.")
+    ('Two years [1].', (10,))
+    """
+    parts: list[str] = []
+    places: list[int] = []
+    length = end = 0
+    for found in MARKS.finditer(marked_text):
+        written = marked_text[end : found.start()], write(number_of(found[0]))
+        places.append(length + len(written[0]))
+        length += len(written[0]) + len(written[1])
+        parts += written
+        end = found.end()
+    return "".join([*parts, marked_text[end:]]), tuple(places)
+
+
+def marked(text: str, places: Sequence[int] | None) -> str:
+    """Return a shown text as a marked one. ``places`` are those of `shown`; None takes every ``[1]`` for a citation,
+    as in answers that were stored before their positions were.
+
+    >>> marked("argv[1] is read [1].", (16,)) == f"argv[1] is read {mark(1)}."
+    True
+    """
+    parts: list[str] = []
+    end = 0
+    known = None if places is None else frozenset(places)
+    for found in _NUMBER.finditer(text):
+        if known is None or found.start() in known:
+            parts += [text[end : found.start()], mark(int(found[1]))]
+            end = found.end()
+    return "".join([*parts, text[end:]])
+
+
+# ---------------------------------------------------------------- what a model writes
+
+_WORD = (
+    r"(?:passages?|sources?|references?|refs?|citations?|cit\.|see|documents?|docs?|chunks?|nos?|numbers?"
+    r"|出典|出处|来源|文献|資料|参照|参考|番号|출처|문서|자료|참고|참조)[\s.:：#]*"
+)
+_N = r"\d{1,3}"
+_RANGE = rf"{_N}(?:\s?(?:[-‐-―~〜]|to|through)\s?{_N})?"
+_AND = r"\s?(?:[,;、，；&＆・]|and|or|und|および|及び|と|및|와|과)\s?"
+_LIST = rf"\^?(?:{_WORD})?{_RANGE}(?:{_AND}(?:{_WORD})?{_RANGE}){{0,20}}(?:†[^\[\]【】\n]{{0,60}})?"
+_OWN = r"p-[0-9a-f]{4}:"
+_OWN_MARK = rf"(?:[\[［【(（]\s?)?{_OWN}{_N}(?:{_AND}(?:{_OWN})?{_N}){{0,20}}(?:\s?[\]］】)）])?"
+_LOOSE = (
+    rf"\[(?P<square>{_LIST})\]|［(?P<wide>{_LIST})］|【(?P<lens>{_LIST})】"
+    rf"|[(（](?P<round>{_WORD}{_RANGE}(?:{_AND}(?:{_WORD})?{_RANGE}){{0,20}})[)）]"
+    rf"|<sup>\[?(?P<sup>{_RANGE}(?:{_AND}{_RANGE}){{0,20}})\]?</sup>|(?P<raised>[¹²³⁴⁵⁶⁷⁸⁹][⁰¹²³⁴⁵⁶⁷⁸⁹]?)"
+    r"|\[(?P<name>[^\[\]\n]{3,120})\]"
+)
+_TOKEN = re.compile(
+    rf"(?P<own>(?<![ \t])[ \t]*+{_OWN_MARK})|(?P<fence>(?<=\n)[ \t>]*(?:`{{3,}}(?=[^`\n]*$)|~{{3,}}))|(?P<ticks>`+)"
+    rf"|(?P<blank>\n[ \t]*\n)|(?P<escaped>\\\S)|(?P<loose>(?<![ \t])[ \t]*+(?:{_LOOSE}))",
+    re.IGNORECASE | re.MULTILINE,
+)
+_MAY_GO_ON = re.compile(
+    r"(?:[ \t]*(?:[\[［【(（][^\[\]［］【】()（）\n]{0,200}(?:[\]］】)）][^\n]{0,16})?"
+    r"|<(?:s(?:u(?:p(?:>[^<\n]{0,60}(?:<(?:/(?:s(?:u(?:p(?:>[^\n]{0,16})?)?)?)?)?)?)?)?)?)?|[¹²³⁴⁵⁶⁷⁸⁹⁰]+[^\n]{0,16})"
+    r"|[ \t]*\bp(?:-[0-9a-f]{0,4}(?::[\d,;、 ]{0,60})?)?[\]】]?|`+|~+|\\|\n[ \t>]*(?:`+[^`\n]*|~*)|[ \t]+)[ \t]*$",
+    re.IGNORECASE,
+)
+"""The end of a text that may be the beginning of a mark or of code, or has to be seen with what follows it."""
+_CONTEXT_CHARS = 300
+_LINE_ENDS = re.compile(r"[ \t]*(?:\n|$)")
+_CLAUSE_ENDS = re.compile(
+    r"[ \t]*(?:$|[\n.,;:!?…。、，．！？；：|*_)）」』】”\"'\U00100001-\U0010fffd]"
+    r"|(?:and|but|or|while|whereas|which|und|aber|oder)\b"
+    rf"|[\[［【(（]\s?(?:$|\^?(?:{_WORD})?\d)|<sup>|[¹²³⁴⁵⁶⁷⁸⁹])",
+)
+_ONLY_NUMBERED = re.compile(r"(?:^|\n)[ \t>]*(?:\d{1,3}[.)]|[-*+])$")
+_ENDS_SENTENCE = re.compile(r"[.!?…。．！？]$")
+_CAN_BE_CITED = re.compile(r"[\w.!?…。．！？)）」』】”\"'’*_%°\U00100001-\U0010fffd]$")
+_LATIN_WORD = re.compile(r"[A-Za-z0-9_\u00c0-\u024f\u0370-\u052f)\]}\"'\\]$")
+_LONG_WORD = re.compile(r"(?:[^\W\d_]{4,}|[.!?…。．！？)）」』”\"\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3])$")
+_RAISED = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789")
+_FIRST_AND_LAST = re.compile(rf"({_N})(?:\s?(?:[-‐-―~〜]|to|through)\s?({_N}))?", re.IGNORECASE)
+
+
+@dataclass(slots=True)
+class CitationFilter:
+    """Takes a model's Markdown piece by piece and returns it as a marked text.
+
+    ``own`` is the beginning of the marks that the prompt asked for, such as ``p-7f3a:``; they count wherever they are,
+    and those of no passage are removed. Other forms that models use, ``[1]``, ``【1】``, ``[1, 2]``, ``¹``,
+    ``(source 1)`` and the name of a file, count at the end of a clause, outside of code, if all of their
+    numbers were given, and only in an answer without marks of the form asked for (see `read`). Of these, one that
+    cites a single passage that does not exist is removed. Everything else stays as it is.
+    """
+
+    given: frozenset[int]
+    """Numbers of the passages in the prompt."""
+    own: str = ""
+    renumber: bool = False
+    """Number the citations from 1 in the order of the text, instead of as in the prompt."""
+    names: Mapping[str, int] = field(default_factory=dict)
+    """Names of the passages' files, in lower case, with the numbers of the passages."""
+    loose: bool = True
+    """Whether other forms than that of the prompt count."""
+    cited: list[int] = field(default_factory=list)
+    """Numbers of the prompt, in the order of the text, each once."""
+    removed: int = 0
+    """How many citations of passages that do not exist were removed."""
+    found_own: bool = False
+    """Whether the answer has marks of the form that the prompt asked for."""
+    found_loose: bool = False
+    """Whether a mark of another form was understood as a citation, or removed."""
+    _held: str = ""
+    _before: str = "\n"
+    """The end of what has been returned, as it was written."""
+    _code: str = ""
+    """The fence or the backticks of the code that the text is in; empty outside of code."""
+    _was_mark: bool = False
+    """Whether the last character returned is a mark."""
+    _behind_mark: bool = False
+    """Whether the last thing read is a mark, which may have been removed."""
+    _dropped: str = ""
+    """The spaces before the last mark that was removed."""
+
+    def feed(self, piece: str) -> str:
+        """Take the next piece; return the marked text that can be shown now."""
+        text = self._held + literal(piece)
+        tail = _MAY_GO_ON.search(text, max(0, len(text) - _CONTEXT_CHARS))
+        cut = tail.start() if tail else len(text)
+        self._held = text[cut:]
+        return self._read(text[:cut], self._held)
+
+    def flush(self) -> str:
+        """Return the rest of the text. Call it once, after the last piece."""
+        held, self._held = self._held, ""
+        return self._read(held, "")
+
+    def read(self, text: str) -> str:
+        """Return a whole text: where it has marks of the form asked for, no other form counts."""
+        first = self._again(self.loose)
+        result = first.feed(text) + first.flush()
+        if first.found_own and first.found_loose:
+            first = self._again(loose=False)
+            result = first.feed(text) + first.flush()
+        self.cited, self.removed = first.cited, first.removed
+        self.found_own, self.found_loose = first.found_own, first.found_loose
+        return result
+
+    def _again(self, loose: bool) -> CitationFilter:
+        return CitationFilter(self.given, self.own, self.renumber, self.names, loose)
+
+    def _read(self, text: str, after: str) -> str:
+        """Return the text, which ends where no mark can go on; ``after`` is what is known to follow."""
+        text, last, end = self._before + text + after, len(self._before) + len(text), len(self._before)
+        out: list[str] = []
+        for token in _TOKEN.finditer(text, end):
+            if token.end() > last:
+                break
+            self._append(out, text[end : token.start()])
+            self._append(out, written := self._token(token))
+            self._behind_mark |= not written
+            end = token.end()
+        self._append(out, text[end:last])
+        self._before = text[max(0, last - _CONTEXT_CHARS) : last] or "\n"
+        return "".join(out)
+
+    def _append(self, out: list[str], written: str) -> None:
+        if not written:
+            return
+        if self._was_mark and written[0] in "(:":  # a citation is no text of a link, nor the name of its target
+            out.append(" ")
+        out.append(written)
+        self._was_mark = bool(MARKS.match(written[-1]))
+        self._behind_mark = self._was_mark
+
+    def _token(self, token: re.Match[str]) -> str:
+        written = token[0]
+        if token["own"]:
+            return self._own(written)
+        if token["fence"] or token["ticks"] or (self._code and written == "\\`"):
+            self._turn_code(token)
+        elif token["blank"] and not self._code.startswith("\n"):
+            self._code = ""
+        elif token["loose"] and not self._code and not self.found_own and self.loose:
+            return self._loose(token)
+        return written
+
+    def _turn_code(self, token: re.Match[str]) -> None:
+        """Note that code begins or ends. A fence is kept with a line break before it."""
+        ticks = token[0].strip(" \t>\\")
+        if not self._code:
+            self._code = f"\n{ticks}" if token["fence"] else ticks
+        elif not self._code.startswith("\n"):
+            self._code = "" if self._code == ticks else self._code
+        elif token["fence"] and ticks.startswith(self._code[1:]) and _LINE_ENDS.match(token.string, token.end()):
+            self._code = ""
+
+    def _own(self, written: str) -> str:
+        if not self.own or self.own not in written.lower():
+            return written
+        self.found_own = True
+        numbers = [int(number) for number in re.findall(_N, re.sub(_OWN, " ", written, flags=re.IGNORECASE))]
+        return self._cite(numbers, _spaces_of(written))
+
+    def _loose(self, token: re.Match[str]) -> str:
+        written = token["loose"]
+        numbers = self._numbers(token)
+        if not numbers or not self._is_place(token):
+            return written
+        if not self.given.intersection(numbers) and (len(numbers) > 1 or numbers[0] > 99):
+            return written
+        self.found_loose = True
+        return self._cite(numbers, _spaces_of(written))
+
+    def _numbers(self, token: re.Match[str]) -> list[int]:
+        if token["name"]:
+            number = self.names.get(token["name"].strip().lower())
+            return [] if number is None else [number]
+        parts = (token["square"], token["wide"], token["lens"], token["round"], token["sup"], token["raised"])
+        within = next(filter(None, parts), "").translate(_RAISED).partition("†")[0]
+        numbers: list[int] = []
+        for first, last in _FIRST_AND_LAST.findall(within):
+            start, stop = sorted((int(first), int(last or first)))
+            numbers += range(start, min(stop, start + LONGEST_RANGE - 1) + 1)
+        return list(dict.fromkeys(numbers))
+
+    def _is_place(self, token: re.Match[str]) -> bool:
+        """Return whether a mark may be here: behind a statement, at the end of a clause."""
+        start = max(0, token.start() - _CONTEXT_CHARS)
+        before = token.string[start : token.start()].rstrip(" \t")
+        if not self._behind_mark:
+            attached = _spaces_of(token[0]) == ""
+            if (
+                not _CAN_BE_CITED.search(before[-1:])
+                or _ONLY_NUMBERED.search(before)
+                or (attached and not self._can_be_attached(token, before))
+            ):
+                return False
+        if token["name"] and token.string.startswith(("(", "["), token.end()):
+            return False
+        if _CLAUSE_ENDS.match(token.string, token.end()):
+            return True
+        ends = self._behind_mark or _ENDS_SENTENCE.search(before[-1:]) is not None
+        return ends and (token["lens"] is None or token.string[token.end() : token.end() + 1].isspace())
+
+    def _can_be_attached(self, token: re.Match[str], before: str) -> bool:
+        """Return whether a mark can be here without a space before it: ``argv[1]`` and ``m²`` are something else."""
+        if token["raised"] or token["sup"]:
+            return _LONG_WORD.search(before) is not None
+        return _LATIN_WORD.search(before[-1:]) is None
+
+    def _cite(self, numbers: Sequence[int], space: str) -> str:
+        kept: list[str] = []
+        for number in dict.fromkeys(numbers):
+            if number not in self.given:
+                self.removed += 1
+                continue
+            if number not in self.cited:
+                self.cited.append(number)
+            kept.append(mark(self.cited.index(number) + 1 if self.renumber else number))
+        if not kept:
+            self._dropped = space
+            return ""
+        space = space or self._dropped if self._behind_mark and not self._was_mark else space
+        return space + "".join(kept)
+
+
+def _spaces_of(written: str) -> str:
+    return written[: len(written) - len(written.lstrip(" \t"))]
