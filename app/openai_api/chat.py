@@ -13,6 +13,7 @@ from braid.app.auth.identity import identity
 from braid.app.openai_api.chat_request import CompletionGiven, read_messages, with_instructions
 from braid.app.openai_api.completions import Chunks, Completion, Head, completion
 from braid.app.openai_api.models import choice_of
+from braid.app.openai_api.tasks import task_events
 from braid.app.site import site
 from braid.core.chat.types import ChatRequest, ChatResult
 
@@ -31,8 +32,10 @@ def complete_chat(body: CompletionGiven) -> Completion | Response:
     """Answer the last message from the passages of the model's datasets.
 
     Earlier messages say what the question refers to; system messages instruct the chat model, if one is connected.
-    Without one the answer is quoted from the passages, and says so. `citations` has the cited passages and `braid` how
-    the answer was made, in a stream in its last chunk. Closing the connection ends the turn.
+    Without one the answer is quoted from the passages, and says so. A message that begins with `### Task:` and has a
+    `<chat_history>`, as Open WebUI asks for titles and tags, is answered by the chat model without a search.
+    `citations` has the cited passages, `annotations` where they are cited, and `braid` how the answer was made, in a
+    stream in its last chunk. Closing the connection ends the turn.
     """
     body.require_supported()
     asked = read_messages(body.messages)
@@ -51,12 +54,15 @@ def complete_chat(body: CompletionGiven) -> Completion | Response:
     )
     talk = conversation(wanted, options)
     here = site()
-    here.usage.count(identity().account.id, "chat")
+    if not asked.is_task:
+        here.usage.count(identity().account.id, "chat")
 
     def done(result: ChatResult) -> None:
-        here.metrics.count_search(result.search, result.degraded)
+        if not asked.is_task:
+            here.metrics.count_search(result.search, result.degraded)
 
-    head, events = Head(body.model, request.answer_language), talk.stream(request)
+    head = Head(body.model, request.answer_language, body.notes)
+    events = task_events(asked.question, talk.writer) if asked.is_task else talk.stream(request)
     if body.stream:
         chunks = Chunks(head, with_usage=bool(body.stream_options and body.stream_options.include_usage))
         return stream_response(request, events, done, StreamForm(chunks.event, chunks.error))

@@ -44,9 +44,10 @@ class CompletionGiven(Lenient):
     stream: bool | None = None
     stream_options: StreamOptions | None = None
     n: int | None = Field(None, description="1; Braid writes one answer")
-    tools: list[Any] | None = Field(None, description="None; Braid calls no tools")
+    tools: list[Any] | None = Field(None, description="Ignored, and named in `braid.notes`: Braid calls no tools")
     functions: list[Any] | None = None
-    tool_choice: Any = Field(None, description="With `none` the tools are ignored")
+    tool_choice: Any = Field(None, description="`auto` or `none`; that a tool must be called is refused")
+    function_call: Any = None
     response_format: dict[str, Any] | None = Field(None, description="Of the type `text`")
     modalities: list[str] | None = None
     braid: SearchOptions = Field(
@@ -58,11 +59,11 @@ class CompletionGiven(Lenient):
         """Raise InvalidInputError for a parameter that would change what the answer is."""
         if self.n not in (None, 1):
             raise InvalidInputError(f"n is {self.n}; Braid writes one answer, so leave n out", field="n")
-        for name in ("tools", "functions"):
-            if getattr(self, name) and self.tool_choice != "none":
+        for name in ("tool_choice", "function_call"):
+            if (choice := getattr(self, name)) not in (None, "auto", "none"):
                 raise InvalidInputError(
-                    f"{name} are given, and Braid calls none: it answers from its datasets; leave {name} out, "
-                    "or turn tool calling off for this model",
+                    f"{name} is {str(choice)[:60]!r}, and Braid calls no tools: it answers from its datasets; leave "
+                    f"{name} out",
                     field=name,
                 )
         kind = (self.response_format or {}).get("type", "text")
@@ -78,6 +79,13 @@ class CompletionGiven(Lenient):
                 field="braid.dataset_ids",
             )
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was given and has no effect on the answer."""
+        if not (self.tools or self.functions):
+            return ()
+        return ("tools are given, and none was called: Braid answers from its datasets",)
+
 
 @dataclass(frozen=True, slots=True)
 class Asked:
@@ -87,21 +95,33 @@ class Asked:
     history: tuple[Turn, ...]
     instructions: str
 
+    @property
+    def is_task(self) -> bool:
+        """Whether an app wants a title, tags or the like for a conversation, not an answer: what Open WebUI asks."""
+        return self.question.lstrip().startswith("### Task:") and "<chat_history>" in self.question
+
 
 def read_messages(messages: list[MessageGiven]) -> Asked:
-    """Return what the messages ask. Raises InvalidInputError for messages that are no conversation of texts."""
-    texts = [_text(message, place) for place, message in enumerate(messages)]
-    if messages[-1].role != "user" or not texts[-1].strip():
+    """Return what the messages ask: the last of the role user, which system messages alone may follow.
+
+    Pictures and files of earlier messages are named instead, and tools' messages left out. Raises InvalidInputError
+    for messages that are no conversation of texts.
+    """
+    last = len(messages) - 1
+    while last > 0 and messages[last].role in INSTRUCTIONS:
+        last -= 1
+    texts = [_text(message, place, is_last=place == last) for place, message in enumerate(messages)]
+    if messages[last].role != "user" or not texts[last].strip():
         raise InvalidInputError(
             "the last message is not a question; let messages end with a text of the role user", field="messages"
         )
     turns = [
         Turn("user", text) if message.role == "user" else Turn("assistant", without_footnotes(text))
-        for message, text in zip(messages[:-1], texts, strict=False)
+        for message, text in zip(messages[:last], texts, strict=False)
         if message.role in ("user", "assistant") and text.strip()
     ]
     instructions = [text for message, text in zip(messages, texts, strict=True) if message.role in INSTRUCTIONS]
-    return Asked(texts[-1], tuple(turns[-MAX_TURNS:]), "\n\n".join(filter(str.strip, instructions)))
+    return Asked(texts[last], tuple(turns[-MAX_TURNS:]), "\n\n".join(filter(str.strip, instructions)))
 
 
 def with_instructions(options: SearchOptions, instructions: str) -> SearchOptions:
@@ -123,23 +143,26 @@ def with_instructions(options: SearchOptions, instructions: str) -> SearchOption
     return options.model_copy(update={"custom_prompts": {**options.custom_prompts, "answer": prompt}})
 
 
-def _text(message: MessageGiven, place: int) -> str:
+def _text(message: MessageGiven, place: int, *, is_last: bool) -> str:
     field = f"messages.{place}"
-    if message.role in ("tool", "function"):
+    if message.role in ("tool", "function") and is_last:
         raise InvalidInputError(
             f"{field} has the role {message.role!r}; Braid calls no tools, so leave it out", field=f"{field}.role"
         )
     if message.content is None or isinstance(message.content, str):
         return message.content or ""
-    return "\n".join(_text_of_part(part, f"{field}.content.{number}") for number, part in enumerate(message.content))
+    parts = enumerate(message.content)
+    return "\n".join(_text_of_part(part, f"{field}.content.{number}", is_last=is_last) for number, part in parts)
 
 
-def _text_of_part(part: dict[str, Any], field: str) -> str:
-    kind, text = part.get("type"), part.get("text")
-    if kind != "text" or not isinstance(text, str):
-        raise InvalidInputError(
-            f"{field} is of the type {str(kind)[:60]!r}; Braid reads texts, so send parts of the type text, and put "
-            "pictures and files into a dataset",
-            field=field,
-        )
-    return text
+def _text_of_part(part: dict[str, Any], field: str, *, is_last: bool) -> str:
+    kind, text = str(part.get("type"))[:60], part.get("text")
+    if kind in ("text", "input_text", "output_text") and isinstance(text, str):
+        return text
+    if not is_last:
+        return f"[{'picture' if 'image' in kind else 'file'} left out]"
+    raise InvalidInputError(
+        f"{field} is of the type {kind!r}; Braid reads texts, so send parts of the type text, and put pictures and "
+        "files into a dataset",
+        field=field,
+    )

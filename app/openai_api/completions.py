@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-import re
 import time
 import uuid
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -52,12 +52,29 @@ class Usage(BaseModel):
     total_tokens: int
 
 
+class UrlCitation(BaseModel):
+    """A passage that a part of the answer cites: the part, in characters, and the passage's page."""
+
+    start_index: int
+    end_index: int
+    url: str
+    title: str
+
+
+class Annotation(BaseModel):
+    """A mark in the answer, as OpenAI's clients read it."""
+
+    type: Literal["url_citation"] = "url_citation"
+    url_citation: UrlCitation
+
+
 class MessageShown(BaseModel):
     """The answer: Markdown with citations as footnotes."""
 
     role: Literal["assistant"] = "assistant"
     content: str
     refusal: None = None
+    annotations: list[Annotation]
 
 
 class Choice(BaseModel):
@@ -88,21 +105,26 @@ class Head:
 
     model: str
     language: Language
+    notes: tuple[str, ...] = ()
+    """What was given and has no effect."""
     id: str = field(default_factory=lambda: f"chatcmpl-{uuid.uuid4().hex}")
     created: int = field(default_factory=lambda: int(time.time()))
 
 
 def completion(head: Head, result: ChatResult) -> Completion:
     """Return a whole turn."""
-    text = with_footnotes(result.text, result.marks) + _tail(result, head.language)
+    text, places = with_footnotes(result.text, result.marks)
+    message = MessageShown(
+        content=text + _tail(result, head.language), annotations=_annotations(text, places, result.citations)
+    )
     return Completion(
         id=head.id,
         created=head.created,
         model=head.model,
-        choices=[Choice(message=MessageShown(content=text), finish_reason=_finish(result))],
+        choices=[Choice(message=message, finish_reason=_finish(result))],
         usage=_usage(result),
         citations=_citations(result),
-        braid=_how(result),
+        braid=_how(result, head.notes),
     )
 
 
@@ -115,6 +137,10 @@ class Chunks:
     _sent: LinkFilter = field(default_factory=LinkFilter)
     """Knows whether what was sent ends within code."""
     _ends_in_mark: bool = False
+    _length: int = 0
+    _places: list[int] = field(default_factory=list)
+    """Where in what was sent citations begin."""
+    _answer_text: list[str] = field(default_factory=list)
     _has_begun: bool = False
     _has_text: bool = False
 
@@ -138,18 +164,24 @@ class Chunks:
         return _line(failure_in_stream(error))
 
     def _answer(self, piece: AnswerText) -> str:
-        text = with_footnotes(piece.text, piece.marks)
-        touches = self._ends_in_mark and NOTE_MARK.match(text)
-        self._ends_in_mark = re.search(rf"{NOTE_MARK.pattern}$", text) is not None
-        return self._text(f" {text}" if touches else text)
+        text, places = with_footnotes(piece.text, piece.marks)
+        if self._ends_in_mark and 0 in places:
+            text, places = f" {text}", tuple(place + 1 for place in places)
+        self._places += [self._length + place for place in places]
+        if text:
+            self._ends_in_mark = bool(places) and text.endswith("]") and "]" not in text[places[-1] : -1]
+        return self._text(text)
 
     def _text(self, text: str) -> str:
         self._has_text = self._has_text or bool(text)
+        self._answer_text.append(text)
+        self._length += len(text)
         self._sent.feed(text)
         return self._chunk({"content": text}) if text else ""
 
     def _withdraw(self) -> str:
         """What a client has cannot be taken back: say that it does not count, and begin again, outside of code."""
+        self._places.clear()
         if not self._has_text:
             return ""
         end = f"\n{self._sent.fence}" if self._sent.fence else ""
@@ -160,7 +192,10 @@ class Chunks:
     def _end(self, result: ChatResult) -> str:
         lines = self._text(_tail(result, self.head.language))
         cited = [each.model_dump(mode="json") for each in _citations(result)]
-        lines += self._chunk({}, _finish(result), citations=cited, braid=_how(result).model_dump(mode="json"))
+        marks = _annotations("".join(self._answer_text), self._places, result.citations)
+        delta = {"annotations": [each.model_dump() for each in marks]} if marks else {}
+        how = _how(result, self.head.notes).model_dump(mode="json")
+        lines += self._chunk(delta, _finish(result), citations=cited, braid=how)
         if self.with_usage:
             lines += _line({**self._shared(), "choices": [], "usage": _usage(result).model_dump()})
         return lines + DONE
@@ -182,7 +217,7 @@ def _tail(result: ChatResult, language: Language) -> str:
     """Return what stands below an answer: what could not be searched or asked, and the footnotes."""
     reasons = "; ".join(dict.fromkeys(" ".join(part.reason.split()) for part in result.degraded))
     missing = f"> {check_links(say('degraded', language, reasons=reasons))}" if reasons else ""
-    return "".join(f"\n\n{part}" for part in (missing, footnotes(result.citations)) if part)
+    return "".join(f"\n\n{part}" for part in (missing, footnotes(result.citations, _page)) if part)
 
 
 def _finish(result: ChatResult) -> Literal["stop", "length"]:
@@ -204,10 +239,27 @@ def _page(citation: Citation) -> str:
     return url_for("braid.search.document", chunk_id=citation.passage.chunk_id, _external=True)
 
 
-def _how(result: ChatResult) -> BraidShown:
+def _annotations(text: str, places: Sequence[int], citations: Sequence[Citation]) -> list[Annotation]:
+    """Return a mark for each citation in the text that was sent."""
+    cited = {citation.number: citation for citation in citations}
+    marks = [(found, cited[int(found[1])]) for place in places if (found := NOTE_MARK.match(text, place))]
+    return [
+        Annotation(
+            url_citation=UrlCitation(
+                start_index=found.start(),
+                end_index=found.end(),
+                url=_page(citation),
+                title=citation.passage.title or citation.passage.source,
+            )
+        )
+        for found, citation in marks
+    ]
+
+
+def _how(result: ChatResult, notes: Sequence[str]) -> BraidShown:
     return BraidShown.model_validate(
         {
-            **to_json({"degraded": result.degraded, "notes": result.notes}),
+            **to_json({"degraded": result.degraded, "notes": (*result.notes, *notes)}),
             "generator": result.generator,
             "found": result.found,
             "question": result.question,

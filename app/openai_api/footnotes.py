@@ -3,25 +3,32 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from braid.core.chat.citations import Citation
 from braid.core.chat.links import check_links
-from braid.core.chat.marks import marked, shown
+from braid.core.chat.marks import MARKS, marked, shown
 
 _NOTE = re.compile(r"^\[\^\d{1,4}\]:.*(?:\n|$)", re.MULTILINE)
-_TOUCHING = re.compile(r"(?<=\])(?=\[\^\d)")
+_TOUCHING = re.compile(rf"({MARKS.pattern})(?={MARKS.pattern})")
+_MARKUP = re.compile(r"(?<!\\)([\[\]`])")
 NOTE_MARK = re.compile(r"\[\^(\d{1,4})\]")
 
 
-def with_footnotes(text: str, places: Sequence[int] | None) -> str:
-    """Return an answer, or a piece of one, with its citations as marks of footnotes, apart from each other."""
-    return _TOUCHING.sub(" ", shown(marked(text, places), "[^{}]".format)[0])
+def with_footnotes(text: str, places: Sequence[int] | None) -> tuple[str, tuple[int, ...]]:
+    """Return an answer, or a piece of one, with its citations as marks of footnotes, which are apart from each other,
+    and where those begin."""
+    return shown(_TOUCHING.sub(r"\1 ", marked(text, places)), "[^{}]".format)
 
 
-def footnotes(citations: tuple[Citation, ...]) -> str:
-    """Return the footnotes, a line each: title, heading, page or line, source. Markdown in them is text."""
-    return "\n".join(f"[^{citation.number}]:{check_links(f' {_place(citation)}')}" for citation in citations)
+def footnotes(citations: Sequence[Citation], page: Callable[[Citation], str]) -> str:
+    """Return the footnotes, a line each: title, heading, page or line and source, linked to the passage's ``page``.
+    Markdown in them is text."""
+    return "\n".join(f"[^{each.number}]: [{_label(each)}]({page(each)})" for each in citations)
+
+
+def _label(citation: Citation) -> str:
+    return _MARKUP.sub(r"\\\1", check_links(f" {_place(citation)}").strip())
 
 
 def without_footnotes(text: str) -> str:

@@ -178,6 +178,8 @@ class _Markdown(MarkdownIt):
         self.core.ruler.push("tame", _tame)
         self.add_render_rule("citation", _render_citation)
         self.add_render_rule("link_open", _render_link)
+        self.add_render_rule("table_open", lambda *_: '<div class="wide" tabindex="0"><table>')
+        self.add_render_rule("table_close", lambda *_: "</table></div>")
 
     def validateLink(self, url: str) -> bool:
         """Return whether this may be a link; if not, it stays text."""

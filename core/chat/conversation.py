@@ -104,6 +104,11 @@ class Conversation:
         self._answerer = Answerer(self._models.summary, prompt_tokens)
         self._graph = self._build_graph()
 
+    @property
+    def writer(self) -> ChatModel | None:
+        """The model that writes answers; None if they are quoted."""
+        return self._models.summary
+
     def stream(self, request: ChatRequest) -> Iterator[Event]:
         """Return the turn's events as they happen; the last one is its ChatResult. Closing the iterator ends the turn.
 

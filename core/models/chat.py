@@ -20,6 +20,7 @@ from braid.core.models.failures import count_failure
 from braid.core.models.finish import FinishMark
 from braid.core.models.reasoning import without_reasoning
 from braid.core.models.reasons import safe_reason
+from braid.core.models.whole_text import WholeText, whole
 
 if TYPE_CHECKING:  # imported with the first model that is loaded
     from langchain_core.language_models import BaseChatModel
@@ -139,20 +140,22 @@ class ChatModel:
     ) -> None:
         try:
             chunks = self._with_retries(lambda: _await_first(self._get_model().stream(list(messages))), deadline)
-            mark = FinishMark(self._get_model())
+            mark, whole_text = FinishMark(self._get_model()), WholeText()
             for chunk in chunks:
                 if stopped.is_set():
                     return
                 mark.watch(chunk.response_metadata)
-                if chunk.text:
-                    pieces.put(_Outcome(str(chunk.text)))
+                if text := whole_text.feed(str(chunk.text)):
+                    pieces.put(_Outcome(text))
+            if text := whole_text.flush():
+                pieces.put(_Outcome(text))
             cut = mark.problem(self.name)
             pieces.put(_Outcome(None, ModelCutError(cut) if cut else None))
         except Exception as error:  # the edge to a provider: any of them raises its own family
             pieces.put(_Outcome(None, error))
 
     def _ask(self, messages: Sequence[Message]) -> str:
-        return str(self._get_model().invoke(list(messages)).text)
+        return whole(str(self._get_model().invoke(list(messages)).text))
 
     def _admit(self) -> None:
         if refusal := self._circuit.admit():

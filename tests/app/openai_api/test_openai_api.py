@@ -20,6 +20,7 @@ from braid.app.factory import register_braid
 from braid.app.host import HostUser
 from braid.app.openai_api.completions import Chunks, Head
 from braid.app.openai_api.footnotes import footnotes
+from braid.app.web.markdown import answer_html
 from braid.config.settings import Settings
 from braid.core.accounts.accounts import Account
 from braid.core.braid import Braid
@@ -152,7 +153,7 @@ def test_an_answer_over_two_datasets_is_streamed_with_footnotes_and_citations(an
     assert usage.usage.completion_tokens > 10
     notes = [line for line in text.splitlines() if line.startswith("[^") and "]: " in line]
     assert [note.partition("]: ")[0] for note in notes] == [f"[^{each['number']}" for each in cited]
-    assert any(note.endswith("travel.md") for note in notes)
+    assert any("travel.md](http" in note for note in notes)
     assert "](http://evil.example" not in text
 
 
@@ -235,6 +236,82 @@ def test_instructions_go_with_a_prompt_that_is_given_as_a_text(town: Town, eve: 
     assert "has instructed:\nAnswer like a pirate." in prompt["system"]
 
 
+def test_tools_that_may_be_called_are_not_and_that_is_noted(ann: openai.OpenAI) -> None:
+    tools: Any = [{"type": "function", "function": {"name": "clock", "parameters": {"type": "object"}}}]
+    for more in ({}, {"tool_choice": "auto"}, {"tool_choice": "none"}):
+        found = ann.chat.completions.create(model="braid:1", messages=ask("Which error?"), tools=tools, **more)
+        assert found.citations  # type: ignore[attr-defined]
+        assert any("tools are given" in note for note in found.braid["notes"])  # type: ignore[attr-defined]
+
+
+def test_a_picture_or_a_tool_earlier_in_the_conversation_is_left_out(town: Town, eve: openai.OpenAI) -> None:
+    picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}}
+    messages: Any = [
+        {"role": "user", "content": [{"type": "text", "text": "Which printer is this?"}, picture]},
+        {"role": "assistant", "content": "The one in hall 3."},
+        {"role": "tool", "content": "12:30", "tool_call_id": "1"},
+        *ask("Which error does it show?"),
+        {"role": "system", "content": "Be brief."},
+    ]
+    eve.chat.completions.create(model="braid:2", messages=messages)
+    prompts = [dict(call.messages) for call in town.model.calls]
+    assert "Which printer is this? [picture left out]" in prompts[0]["user"]
+    assert "12:30" not in prompts[0]["user"]
+    assert "has instructed:\nBe brief." in prompts[-1]["system"]
+
+
+TASK = (
+    "### Task:\nGenerate a concise title.\n### Output:\nJSON format: {{ {form} }}\n### Chat History:\n"
+    "<chat_history>\nUSER: Where is the tray?\nASSISTANT: In hall 4 [^1].\n</chat_history>"
+)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_title_is_written_without_a_search(town: Town, eve: openai.OpenAI, stream: bool) -> None:
+    asked = ask(TASK.format(form='"title": "your title"'))
+    found = eve.chat.completions.create(model="braid:2", messages=asked, stream=stream)
+    text = (
+        "".join(chunk.choices[0].delta.content or "" for chunk in found) if stream else found.choices[0].message.content  # type: ignore[union-attr]
+    )
+    (call,) = town.model.calls
+    assert "<passage-" not in dict(call.messages)["user"]
+    assert text.startswith("The tray is empty [1]"), "what the model says, to the letter"
+
+
+@pytest.mark.parametrize(
+    ("form", "expected"),
+    [
+        ('"title": "x"', {"title": "Where is the tray?"}),
+        ('"tags": []', {"tags": []}),
+        ('"follow_ups": []', {"follow_ups": []}),
+    ],
+)
+def test_without_a_model_a_task_gets_what_can_be_said(ann: openai.OpenAI, form: str, expected: dict[str, Any]) -> None:
+    found = ann.chat.completions.create(model="braid:1", messages=ask(TASK.format(form=form)))
+    assert json.loads(found.choices[0].message.content or "") == expected
+    assert found.citations == []  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_citations_are_annotations_with_the_place_of_their_mark(ann: openai.OpenAI, stream: bool) -> None:
+    asked = ask("Which error does the printer show, and who books trains to the printer fair?")
+    found: Any = ann.chat.completions.create(model="braid:1,-1", messages=asked, stream=stream)
+    if stream:
+        chunks = list(found)
+        text = "".join(chunk.choices[0].delta.content or "" for chunk in chunks)
+        annotations, citations = chunks[-1].choices[0].delta.annotations, chunks[-1].citations
+    else:
+        message = found.choices[0].message
+        text, citations = message.content, found.citations
+        annotations = [each.model_dump() for each in message.annotations]
+    assert annotations
+    for each in annotations:
+        cited = each["url_citation"]
+        number = text[cited["start_index"] : cited["end_index"]]
+        assert cited["url"] == next(c["url"] for c in citations if f"[^{c['number']}]" == number)
+        assert f"]({cited['url']})" in text, "the note is a link to it"
+
+
 def test_a_failed_model_is_named_in_the_answer(town: Town, eve: openai.OpenAI) -> None:
     town.model.broken = 500
     frail = {"braid": {"summary_llm_model": "openai:frail", "search_llm_model": "none"}}
@@ -286,13 +363,17 @@ def test_code_of_a_withdrawn_text_does_not_turn_what_follows_inside_out() -> Non
 @pytest.mark.parametrize("title", ["``` ![c](http://evil.example/c)", "~~~ ![c](http://evil.example/c)", "<img src=x>"])
 def test_a_footnote_is_text_however_its_title_begins(title: str) -> None:
     passage = Passage("c", 1, 1, "user_1", "a.md", title, "md", "", "text", 0, 3, 3, None, None, None, {})
-    written = footnotes((Citation(1, passage, "text"), Citation(2, passage, "text")))
+    written = footnotes(
+        (Citation(1, passage, "text"), Citation(2, passage, "text")), lambda cited: "https://braid.example/p"
+    )
     first, second = written.splitlines()
-    assert first.startswith("[^1]: ")
+    assert first.startswith("[^1]: [")
     assert second.startswith("[^2]: ")
-    assert " · p. 3 · a.md" in first
-    assert "\\![c]" in first if "![" in title else "&lt;img" in first
-    assert not written.endswith(("```", "~~~"))
+    assert first.endswith(" · p. 3 · a.md](https://braid.example/p)")
+    html = str(answer_html(written.replace("[^1]: ", "").replace("[^2]: ", "")))
+    assert html.count("<a ") == html.count('href="https://braid.example/p"') == 2
+    assert "<img" not in html
+    assert "<code" not in html
 
 
 def test_closing_the_stream_ends_the_turn(town: Town, eve: openai.OpenAI) -> None:
@@ -373,7 +454,11 @@ def test_somebody_elses_dataset_is_a_model_that_there_is_not(ann: openai.OpenAI,
 
 WRONG: tuple[tuple[dict[str, Any], str, str], ...] = (
     ({"n": 2}, "n", "one answer"),
-    ({"tools": [{"type": "function", "function": {"name": "f"}}]}, "tools", "calls none"),
+    (
+        {"tools": [{"type": "function", "function": {"name": "f"}}], "tool_choice": "required"},
+        "tool_choice",
+        "no tools",
+    ),
     ({"response_format": {"type": "json_object"}}, "response_format", "Markdown"),
     ({"messages": []}, "messages", "at least 1"),
     ({"messages": [{"role": "assistant", "content": "Hi"}]}, "messages", "not a question"),
@@ -405,6 +490,11 @@ def test_other_errors_have_the_form_too(town: Town, ann: openai.OpenAI) -> None:
     with pytest.raises(openai.APIStatusError) as refused:
         ann.post("/models", body={}, cast_to=object)
     assert refused.value.status_code == 405
+    with pytest.raises(openai.NotFoundError, match="chat_completions"):
+        ann.responses.create(model="braid", input="printer?")
+    with pytest.raises(openai.NotFoundError) as unknown:
+        ann.completions.create(model="braid", prompt="printer?")
+    assert unknown.value.type == "invalid_request_error"
     here = site_of(town.app)
     here.settings, kept = Settings(api_rate_limit="1/minute"), here.settings
     try:
