@@ -42,6 +42,10 @@ class StoredCitationShown(CitationShown):
     """A cited passage with its text when it was cited."""
 
     deleted: bool = Field(description="Whether the passage was deleted or changed, or you may no longer read it")
+    fate: Literal["current", "changed", "deleted", "withheld"] = Field(
+        description="`withheld`: you may no longer read it, so that its text, title and place are empty"
+    )
+    now: str = Field(description="Of a changed passage: the id of a passage of the document as it is now")
 
 
 class MessageShown(Shown):

@@ -411,7 +411,7 @@ async function manage(link) {
 function copied(turn) {
   const prose = turn.querySelector(".answer .prose");
   const sources = [...turn.querySelectorAll(".source")].map((source) => {
-    const title = source.querySelector(".source-title :is(a, del)").textContent.trim();
+    const title = (source.querySelector(".source-title :is(a, del)") ?? source.querySelector(".source-title")).textContent.trim();
     const places = [...source.querySelectorAll(".place span")].map((part) => part.textContent.trim());
     return `[${source.dataset.number}] ${[title, ...places].join(" · ")}`;
   });

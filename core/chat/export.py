@@ -11,7 +11,8 @@ from braid.core.chat.links import check_links
 from braid.core.chat.store import StoredCitation, StoredConversation, StoredMessage
 from braid.core.json_form import to_json
 
-DELETED = "deleted since"
+FATES = {"changed": " (changed since)", "deleted": " (deleted since)"}
+WITHHELD = "you may no longer read this"
 
 
 def conversation_json(
@@ -51,14 +52,15 @@ def as_markdown(conversation: StoredConversation, messages: Sequence[StoredMessa
 
 
 def _citation(citation: StoredCitation) -> str:
+    if citation.fate == "withheld":
+        return f"**[{citation.number}]** {WITHHELD}"
     place = [citation.title, citation.heading_path, citation.source]
     place += [f"page {citation.page}"] if citation.page is not None else []
     place += [f"line {citation.line}"] if citation.line is not None else []
     named = _line(" · ".join(dict.fromkeys(filter(None, place))))
     lines = check_links("\n".join(line.rstrip() for line in citation.text.splitlines())).split("\n")
     quoted = "\n".join(f"> {line}".rstrip() for line in lines)
-    deleted = f" ({DELETED})" if citation.deleted else ""
-    return f"{check_links(f'**[{citation.number}]** {named}')}{deleted}\n\n{quoted}"
+    return f"{check_links(f'**[{citation.number}]** {named}')}{FATES.get(citation.fate, '')}\n\n{quoted}"
 
 
 def _line(text: str) -> str:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from sqlalchemy import Connection, delete, insert, select, update
 
+from braid.core.chat.fates import Fate, Fates, fates, readable_of, withheld_settings, withheld_text
 from braid.core.chat.files import ConversationFiles, delete_files
 from braid.core.chat.marks import literal, marked
 from braid.core.chat.turns.branches import Branches
@@ -27,7 +28,6 @@ from braid.core.chat.turns.rows import (
 from braid.core.chat.turns.turn_store import require_user
 from braid.core.chat.types import ChatRequest, ChatResult, Turn
 from braid.core.datasets.registry import Registry
-from braid.core.datasets.scope import resolve_scope
 from braid.core.errors import InvalidInputError, NotFoundError
 from braid.core.ledger.database import storable
 from braid.core.ledger.ledger import Ledger
@@ -85,8 +85,12 @@ class StoredCitation:
     page: int | None
     line: int | None
     text: str
-    deleted: bool
-    """The passage was deleted or changed, or the user may no longer read it."""
+    deleted: bool = False
+    """There is no such passage any more, or the user may not read it."""
+    fate: Fate = "current"
+    """What became of it. One that is ``withheld`` has no text, title or place."""
+    now: str = ""
+    """Of one that was changed: a passage of the document as it is now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,14 +158,20 @@ class ConversationStore:
         if not words:
             return []
         with self._ledger.database.read() as connection:
-            texts = find_messages(connection, user_id, words)
+            messages = find_messages(connection, user_id, words)
         found: list[FoundConversation] = []
         for one in self.conversations(user_id):
             if all(word in fold(one.title) for word in words):
                 found.append(FoundConversation(one, ""))
-            elif one.id in texts:
-                found.append(FoundConversation(one, excerpt(texts[one.id], words[0])))
+            elif one.id in messages and (part := self._excerpt(user_id, one.id, messages[one.id], words)):
+                found.append(FoundConversation(one, part))
         return found[:limit]
+
+    def _excerpt(self, user_id: int, conversation_id: int, message_id: int, words: Sequence[str]) -> str:
+        """Return the part of a message around the first word; empty where the user may no longer read all of them."""
+        found = self.messages(user_id, conversation_id, ids=[message_id])
+        folded = fold(found[0].text) if found else ""
+        return excerpt(found[0].text, words[0]) if all(word in folded for word in words) else ""
 
     def conversation(self, user_id: int, conversation_id: int) -> StoredConversation:
         """Return one of the user's conversations."""
@@ -244,15 +254,22 @@ class ConversationStore:
     def history(self, user_id: int, conversation_id: int, *, before: int | None = None) -> tuple[Turn, ...]:
         """Return the chosen turns so far, for the next ChatRequest; or those that lead to the message ``before``."""
         columns = select(MessageRow.id, MessageRow.role, MessageRow.text)
+        cited_by = select(CitationRow.message_id, CitationRow.dataset_id).distinct()
         with self._ledger.database.read() as connection:
             _require(connection, user_id, conversation_id)
             branches = read_branches(connection, conversation_id)
             if before is not None and before not in branches:
                 raise NotFoundError(f"there is no message {before} in this conversation")
             rows = connection.execute(columns.where(MessageRow.conversation_id == conversation_id)).all()
-        texts = {row.id: row for row in rows if row.text}
-        wanted = branches.path() if before is None else branches.above(before)
-        return tuple(Turn(texts[id_].role, texts[id_].text) for id_ in wanted if id_ in texts)
+            joined = cited_by.join(MessageRow, MessageRow.id == CitationRow.message_id)
+            cited = connection.execute(joined.where(MessageRow.conversation_id == conversation_id)).all()
+        texts = {row.id: (row.role, row.text) for row in rows if row.text}
+        wanted = [id_ for id_ in (branches.path() if before is None else branches.above(before)) if id_ in texts]
+        lost = {row.dataset_id for row in cited} - readable_of(self._ledger, self._registry, user_id, cited)
+        partly = [id_ for id_ in wanted if any(row.message_id == id_ and row.dataset_id in lost for row in cited)]
+        if partly:
+            texts |= {each.id: (each.role, each.text) for each in self.messages(user_id, conversation_id, ids=partly)}
+        return tuple(Turn(*texts[id_]) for id_ in wanted)
 
     def last_settings(self, user_id: int, conversation_id: int) -> Mapping[str, Any]:
         """Return the settings of the last question, as in `StoredMessage.settings`; empty before the first."""
@@ -268,30 +285,40 @@ class ConversationStore:
     def _stored(
         self, user_id: int, branches: Branches, rows: Sequence[Any], cited: Sequence[Any]
     ) -> list[StoredMessage]:
-        there = self._still_there(user_id, cited)
+        known = fates(self._ledger, self._registry, user_id, cited)
         citations: dict[int, list[StoredCitation]] = {}
         for row in cited:
-            values = {name: value for name, value in row._mapping.items() if name != "message_id"}
-            deleted = row.chunk_id not in there
-            citations.setdefault(row.message_id, []).append(StoredCitation(**values, deleted=deleted))
+            citations.setdefault(row.message_id, []).append(self._citation(row, known))
         return [
-            StoredMessage(
-                **{**row._mapping, "state": _state(row)},
-                variants=branches.variants(row.id),
-                citations=tuple(citations.get(row.id, ())),
+            _readable(
+                StoredMessage(
+                    **{**row._mapping, "state": _state(row)},
+                    variants=branches.variants(row.id),
+                    citations=tuple(citations.get(row.id, ())),
+                )
             )
             for row in rows
         ]
 
-    def _still_there(self, user_id: int, cited: Sequence[Any]) -> set[str]:
-        """Return the ids of the cited chunks that the user may read now."""
-        readable: set[str] = set()
-        dataset_ids = sorted({row.dataset_id for row in cited})
-        for start in range(0, len(dataset_ids), 500):
-            part = dataset_ids[start : start + 500]
-            scope = resolve_scope(self._ledger, self._registry, user_id=user_id, dataset_ids=part)
-            readable |= self._ledger.visible(sorted({row.chunk_id for row in cited}), scope.dataset_ids)
-        return readable
+    def _citation(self, row: Any, known: Fates) -> StoredCitation:
+        values = {name: value for name, value in row._mapping.items() if name != "message_id"}
+        fate, now = known.of(row), ""
+        if fate == "withheld":
+            values |= dict.fromkeys(("source", "title", "heading_path", "text"), "") | {"page": None, "line": None}
+        if fate == "changed":
+            document_id = known.documents[row.dataset_id, row.source]
+            first = self._ledger.document_passages(document_id, [row.dataset_id], limit=1)
+            now = first[0].chunk_id if first else ""
+        return StoredCitation(**values, deleted=fate != "current", fate=fate, now=now)
+
+
+def _readable(message: StoredMessage) -> StoredMessage:
+    """Return the message without what its user may no longer read."""
+    withheld = {citation.number for citation in message.citations if citation.fate == "withheld"}
+    if not withheld:
+        return message
+    text, marks = withheld_text(message.text, message.settings.get("marks"), withheld)
+    return replace(message, text=text, settings=withheld_settings(message.settings, marks))
 
 
 def _require(connection: Connection, user_id: int, conversation_id: int, *, lock: bool = False) -> StoredConversation:

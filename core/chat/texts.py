@@ -64,6 +64,11 @@ TEXTS: Mapping[str, Mapping[Language, str]] = {
         "ja": "上の回答は途中で切れました。代わりの回答です：",
         "ko": "위 답변이 중간에 끊겼어요. 다음 답변으로 바꿀게요:",
     },
+    "withheld": {
+        "en": "Left out: you may no longer read what is cited here.",
+        "ja": "省略：ここで引用されている文書を読む権限がなくなりました。",
+        "ko": "생략: 여기에 인용된 문서를 더 이상 읽을 수 없어요.",
+    },
     "agrees": {"en": "agrees", "ja": "一致", "ko": "일치"},
     "differs": {"en": "differs", "ja": "相違", "ko": "차이"},
     "not_mentioned": {"en": "not mentioned", "ja": "記載なし", "ko": "언급 없음"},

@@ -238,7 +238,7 @@ def _source(citation: StoredCitation, asked: str, query: str, shelf: Shelf) -> S
     return Source(
         citation=citation,
         dataset=shelf.dataset_name(citation.dataset_id),
-        href="" if citation.deleted else shelf.href(citation.chunk_id, asked),
+        href=shelf.href(citation.now or citation.chunk_id, asked) if citation.fate == "current" or citation.now else "",
         excerpt=readable(citation.text, _file_type(citation.source)),
         language=display_language(citation.text),
         thumb=shelf.thumbs.get((query, citation.chunk_id), ""),

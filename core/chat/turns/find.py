@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from sqlalchemy import Connection, and_, func, select
 
 from braid.core.ledger.database import storable
-from braid.core.ledger.tables import ConversationRow, MessageRow, MessageTextRow
+from braid.core.ledger.tables import ConversationRow, MessageTextRow
 from braid.core.text.normalization import normalize
 
 MAX_WORDS = 8
@@ -27,17 +27,16 @@ def words_of(text: str) -> list[str]:
     return [word[:MAX_WORD_CHARS] for word in fold(storable(text)).split()[:MAX_WORDS]]
 
 
-def find_messages(connection: Connection, user_id: int, words: Sequence[str]) -> dict[int, str]:
-    """Return conversation id → text of its newest message that has all the words. Reads this user's messages alone."""
+def find_messages(connection: Connection, user_id: int, words: Sequence[str]) -> dict[int, int]:
+    """Return conversation id → id of its newest message that has all the words. Reads this user's messages alone."""
     has_all = and_(*(MessageTextRow.folded.contains(word, autoescape=True) for word in words))
     newest = (
-        select(func.max(MessageTextRow.message_id))
+        select(MessageTextRow.conversation_id, func.max(MessageTextRow.message_id))
         .join(ConversationRow, ConversationRow.id == MessageTextRow.conversation_id)
         .where(ConversationRow.user_id == user_id, has_all)
         .group_by(MessageTextRow.conversation_id)
     )
-    rows = connection.execute(select(MessageRow.conversation_id, MessageRow.text).where(MessageRow.id.in_(newest)))
-    return {row.conversation_id: row.text for row in rows}
+    return {row.conversation_id: row[1] for row in connection.execute(newest)}
 
 
 def excerpt(text: str, word: str) -> str:

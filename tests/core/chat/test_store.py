@@ -133,10 +133,15 @@ def test_a_cited_passage_that_was_deleted_since_is_marked_and_kept_as_cited(
     conversation = store.create(ann)
     store.add(conversation.id, ChatRequest(ann, "q"), result("[1][2]", *passages))
     put(ledger, dataset, "One.", "Two, changed.")
-    assert [c.deleted for c in store.messages(ann, conversation.id)[1].citations] == [False, True]
+    changed = store.messages(ann, conversation.id)[1].citations
+    assert [(c.deleted, c.fate) for c in changed] == [(False, "current"), (True, "changed")]
+    assert changed[1].now == ledger.document_passages(passages[0].document_id, [dataset])[0].chunk_id
     ledger.remove_document(dataset, "a.md")
     citations = store.messages(ann, conversation.id)[1].citations
-    assert [(c.text, c.deleted) for c in citations] == [("One.", True), ("Two.", True)]
+    assert [(c.text, c.fate) for c in citations] == [("One.", "deleted"), ("Two.", "deleted")]
+    ledger.remove_dataset(dataset)
+    citations = store.messages(ann, conversation.id)[1].citations
+    assert [(c.text, c.fate) for c in citations] == [("One.", "deleted"), ("Two.", "deleted")]
 
 
 def test_a_shared_passage_that_may_no_longer_be_read_is_marked(
@@ -224,7 +229,7 @@ def test_export_as_markdown_and_json(ledger: Ledger, store: ConversationStore) -
     markdown = as_markdown(stored, messages)
     assert markdown.startswith("# Numbers\n\n## Question (")
     assert "**[1]** Title · Head · a.md · page 3 · line 7\n\n> One.\n> Still one." in markdown
-    assert "**[2]** Title · Head · a.md · page 3 · line 7 (deleted since)\n\n> Two." in markdown
+    assert "**[2]** Title · Head · a.md · page 3 · line 7 (changed since)\n\n> Two." in markdown
     exported = json.loads(as_json(stored, messages))
     assert exported["title"] == "Numbers"
     assert [c["deleted"] for c in exported["messages"][1]["citations"]] == [False, True]

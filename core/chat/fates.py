@@ -1,0 +1,117 @@
+"""What became of the passages that stored answers cite, and answers without the text that a user may no longer read.
+
+A user may lose a group, or a shared dataset, after a passage was cited. What such a passage says is then shown nowhere:
+neither its citation nor the parts of the answer that cite it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from sqlalchemy import select
+
+from braid.core.chat.marks import MARKS, marked, number_of, shown
+from braid.core.chat.texts import say
+from braid.core.datasets.registry import Registry
+from braid.core.datasets.scope import resolve_scope
+from braid.core.ledger.ledger import Ledger
+from braid.core.ledger.tables import DatasetRow, DocumentRow
+from braid.core.text.scripts import question_language
+
+Fate = Literal["current", "changed", "deleted", "withheld"]
+"""The passage is as it was cited; its document is there with another text; it is gone; the user may not read it now."""
+MOST_IDS = 500
+"""Ids in one statement."""
+_TELLS = ("calculation", "search", "query", "question")
+"""Settings of an answer that may repeat what its passages say."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fates:
+    """What became of cited passages, for one user."""
+
+    readable: frozenset[int]
+    """The datasets that the user may read."""
+    own_deleted: frozenset[int]
+    """Personal datasets that are deleted: only their user could delete them, and had read them."""
+    chunk_ids: frozenset[str]
+    """Passages that are as they were cited."""
+    documents: Mapping[tuple[int, str], int]
+    """Dataset and source of documents that are there, with their ids."""
+
+    def of(self, cited: Any) -> Fate:
+        """Return the fate of a citation, a row of the table or an object with its fields."""
+        if cited.dataset_id in self.own_deleted:
+            return "deleted"
+        if cited.dataset_id not in self.readable:
+            return "withheld"
+        if cited.chunk_id in self.chunk_ids:
+            return "current"
+        return "changed" if (cited.dataset_id, cited.source) in self.documents else "deleted"
+
+
+def fates(ledger: Ledger, registry: Registry, user_id: int, cited: Sequence[Any]) -> Fates:
+    """Look up what became of the citations."""
+    readable = readable_of(ledger, registry, user_id, cited)
+    chunk_ids = ledger.visible(sorted({row.chunk_id for row in cited}), readable)
+    gone = [row for row in cited if row.chunk_id not in chunk_ids]
+    return Fates(
+        readable,
+        _own_deleted(ledger, user_id, {row.dataset_id for row in gone} - readable),
+        frozenset(chunk_ids),
+        _documents(ledger, [row for row in gone if row.dataset_id in readable]),
+    )
+
+
+def readable_of(ledger: Ledger, registry: Registry, user_id: int, cited: Sequence[Any]) -> frozenset[int]:
+    """Return those of the cited datasets that the user may read."""
+    dataset_ids = sorted({row.dataset_id for row in cited})
+    readable: set[int] = set()
+    for start in range(0, len(dataset_ids), MOST_IDS):
+        part = dataset_ids[start : start + MOST_IDS]
+        readable |= resolve_scope(ledger, registry, user_id=user_id, dataset_ids=part).dataset_ids
+    return frozenset(readable)
+
+
+def withheld_text(text: str, marks: Sequence[int] | None, numbers: Collection[int]) -> tuple[str, tuple[int, ...]]:
+    """Return an answer and the places of its citations without the lines that cite one of the numbers.
+
+    >>> withheld_text("It costs 5 EUR [1].\\nIt is red [2].", None, {1})[0].splitlines()[1]
+    'It is red [2].'
+    """
+    said = f"[{say('withheld', question_language(text))}]"
+    kept = [
+        said if any(number_of(found) in numbers for found in MARKS.findall(line)) else line
+        for line in marked(text, marks).split("\n")
+    ]
+    return shown("\n".join(line for at, line in enumerate(kept) if line != said or kept[at - 1 : at] != [said]))
+
+
+def withheld_settings(settings: Mapping[str, Any], marks: tuple[int, ...]) -> dict[str, Any]:
+    """Return the settings of an answer without what may repeat its passages."""
+    return {**{name: value for name, value in settings.items() if name not in _TELLS}, "marks": list(marks)}
+
+
+def _own_deleted(ledger: Ledger, user_id: int, dataset_ids: Collection[int]) -> frozenset[int]:
+    if not dataset_ids:
+        return frozenset()
+    own = DatasetRow.user_id == user_id, DatasetRow.removed_at.is_not(None)
+    with ledger.database.read() as connection:
+        return frozenset(connection.execute(select(DatasetRow.id).where(*own)).scalars()) & frozenset(dataset_ids)
+
+
+def _documents(ledger: Ledger, cited: Sequence[Any]) -> dict[tuple[int, str], int]:
+    if not cited:
+        return {}
+    sources, datasets = {row.source for row in cited}, {row.dataset_id for row in cited}
+    columns = select(DocumentRow.dataset_id, DocumentRow.source, DocumentRow.id)
+    found: dict[tuple[int, str], int] = {}
+    ordered = sorted(sources)
+    with ledger.database.read() as connection:
+        for start in range(0, len(ordered), MOST_IDS):
+            part = DocumentRow.source.in_(ordered[start : start + MOST_IDS])
+            rows = connection.execute(columns.where(DocumentRow.dataset_id.in_(sorted(datasets)), part))
+            found |= {(row.dataset_id, row.source): row.id for row in rows}
+    return found

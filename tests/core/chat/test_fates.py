@@ -1,0 +1,98 @@
+"""What a user may no longer read is in no stored answer, whatever reads it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from braid.core.chat.citations import Citation
+from braid.core.chat.export import as_json, as_markdown
+from braid.core.chat.fates import withheld_text
+from braid.core.chat.marks import mark, shown
+from braid.core.chat.store import ConversationStore
+from braid.core.chat.tables.calculate import Calculation, UsedRows
+from braid.core.chat.types import ChatRequest, ChatResult
+from braid.core.datasets.registry import Registry
+from braid.core.ledger.ledger import Ledger
+from braid.core.types import ChunkInput, DocumentInput, Query, SearchResult
+
+SECRET = "The salary of the director is 240,000 EUR."
+
+
+@pytest.fixture
+def registry(ledger: Ledger, tmp_path: Path) -> Registry:
+    return Registry(tmp_path / "shared_dbs.json", retired_ids=ledger.retired_shared_ids)
+
+
+class Talk:
+    """Ann asks about a shared dataset of her group and one of her own; then her group may not read the shared one."""
+
+    def __init__(self, ledger: Ledger, registry: Registry) -> None:
+        self.store = ConversationStore(ledger, registry)
+        self.ann = ledger.add_user("ann", ["hr"]).id
+        own = ledger.add_dataset(self.ann, "notes").id
+        self._registry = registry
+        self.entry = registry.add("HR", "shared_hr", allowed_groups=("hr",))
+        ledger.register_shared(self.entry.id, self.entry.name, self.entry.collection_name)
+        cited = []
+        for number, (dataset, source, text) in enumerate(
+            ((self.entry.id, "salaries.md", SECRET), (own, "notes.md", "It is sunny.")), start=1
+        ):
+            put = ledger.put_document(dataset, DocumentInput(source, f"Title of {source}", "md", (ChunkInput(text),)))
+            (passage,) = ledger.document_passages(put.document_id, [dataset])
+            cited.append(Citation(number, passage, text))
+        search = SearchResult(Query("q"), "basic", "none", (f"query {SECRET}",), (), ())
+        said, marks = shown(f"- {SECRET} {mark(1)}\n- It says [1] in the table {mark(2)}.\n\nIt is sunny {mark(2)}.")
+        self.conversation = self.store.create(self.ann, "Pay").id
+        self.store.add(self.conversation, ChatRequest(self.ann, "What does the director earn?"), ChatResult(
+            "q", "q", "none", search, said, "extractive", True, tuple(cited), marks=marks,
+            calculation=Calculation("pay", 1, "SELECT 1", ("a",), ((SECRET,),), UsedRows(1, ("a",), ((SECRET,),))),
+        ))  # fmt: skip
+
+    def surfaces(self) -> dict[str, str]:
+        messages = self.store.messages(self.ann, self.conversation)
+        stored = self.store.conversation(self.ann, self.conversation)
+        return {
+            "messages": repr(messages),
+            "variants": repr(self.store.messages(self.ann, self.conversation, ids=[messages[1].id])),
+            "markdown": as_markdown(stored, messages),
+            "json": as_json(stored, messages),
+            "history": repr(self.store.history(self.ann, self.conversation)),
+            "search": repr(self.store.find(self.ann, "salary director", limit=5)),
+        }
+
+    def regroup(self, *groups: str) -> None:
+        self._registry.update(self.entry.id, allowed_groups=groups)
+
+
+def test_what_may_no_longer_be_read_is_nowhere_and_comes_back_with_the_right(
+    ledger: Ledger, registry: Registry
+) -> None:
+    talk = Talk(ledger, registry)
+    assert all("salary of the director" in text for text in talk.surfaces().values())
+    talk.regroup("board")
+    for name, text in talk.surfaces().items():
+        assert "240,000" not in text, name
+        assert "salary" not in text, name
+        assert "salaries.md" not in text, name
+    answer = talk.store.messages(talk.ann, talk.conversation)[1]
+    assert [each.fate for each in answer.citations] == ["withheld", "current"]
+    assert answer.text.endswith("\n\nIt is sunny [2].")
+    assert answer.marked_text.count("[2]") == 0, "its citation is still one"
+    assert "It says [1] in the table" in answer.text, "a number in brackets that cites nothing"
+    talk.regroup("hr")
+    assert all("salary of the director" in text for text in talk.surfaces().values())
+
+
+def test_a_shared_dataset_that_is_removed_may_be_read_by_nobody(ledger: Ledger, registry: Registry) -> None:
+    talk = Talk(ledger, registry)
+    registry.remove(talk.entry.id)
+    ledger.remove_dataset(talk.entry.id)
+    assert all("240,000" not in text for text in talk.surfaces().values())
+
+
+def test_lines_that_cite_what_is_withheld_are_replaced_once() -> None:
+    text, marks = withheld_text("給与は高い [1]。\n役員も [1]。\n\n晴れ [2]。", None, {1})
+    assert text == "[省略：ここで引用されている文書を読む権限がなくなりました。]\n\n晴れ [2]。"
+    assert [text[place : place + 3] for place in marks] == ["[2]"]
