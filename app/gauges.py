@@ -23,7 +23,7 @@ from braid.core.errors import BraidError
 from braid.core.jobs.store import JobStore
 from braid.core.ledger.outages import times_met
 from braid.core.ledger.waiting_changes import WaitingChanges
-from braid.core.models.failures import failures
+from braid.core.models.failures import MODEL_CALLS
 from braid.core.originals.store import Originals
 from braid.core.version import version
 
@@ -52,7 +52,9 @@ class Gauges(Collector):
         yield self._parts(health)
         yield from self._disk()
         yield from self._backup()
+        yield from self._site()
         yield from self._outages()
+        yield from self._models()
         yield from self._connections()
         yield from _unless_out(self._indexes)
         yield from _unless_out(self._queue)
@@ -91,8 +93,24 @@ class Gauges(Collector):
         yield sizes
 
     def _backup(self) -> Iterator[Metric]:
-        if last := last_backup(self._braid.data_dir):
-            yield GaugeMetricFamily("braid_last_backup_timestamp_seconds", "When the last backup was made.", last.at)
+        last = last_backup(self._braid.data_dir)
+        yield GaugeMetricFamily(
+            "braid_last_backup_timestamp_seconds", "When the last backup was made; 0 for never.", last.at if last else 0
+        )
+
+    def _site(self) -> Iterator[Metric]:
+        noticed = self._braid.ledger.noticed
+        yield GaugeMetricFamily("braid_time_seconds", "This computer's clock.", time.time())
+        yield GaugeMetricFamily(
+            "braid_clock_jumped", "1 while nothing is deleted by age because the clock jumped.", noticed.clock_jumped
+        )
+        yield GaugeMetricFamily(
+            "braid_secret_key_replaced", "1 when the site began with another secret.", noticed.secret_key_replaced
+        )
+        if noticed.missing_originals is not None:
+            yield GaugeMetricFamily(
+                "braid_missing_originals", "Original files that are gone, counted hourly.", noticed.missing_originals
+            )
 
     def _measured(self) -> dict[str, int]:
         if time.monotonic() >= self._sized_at + SIZES_KEPT_S:
@@ -121,10 +139,17 @@ class Gauges(Collector):
         for cause, times in times_met().items():
             met.add_metric([cause], times)
         yield met
+
+    def _models(self) -> Iterator[Metric]:
+        calls = CounterMetricFamily("braid_model_calls", "Calls of models, failed or not.", labels=["kind"])
         failed = CounterMetricFamily("braid_model_failures", "Calls of models that failed.", labels=["kind"])
-        for kind, times in failures().items():
-            failed.add_metric([kind], times)
-        yield failed
+        failing = GaugeMetricFamily("braid_failing_models", "Models whose last call failed.", labels=["kind"])
+        failures, kinds = MODEL_CALLS.failures(), [model.kind for model in MODEL_CALLS.failing()]
+        for kind, times in MODEL_CALLS.calls().items():
+            calls.add_metric([kind], times)
+            failed.add_metric([kind], failures[kind])
+            failing.add_metric([kind], kinds.count(kind))
+        yield from (calls, failed, failing)
 
     def _connections(self) -> Iterator[Metric]:
         pool = self._engine.pool

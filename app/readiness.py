@@ -9,7 +9,7 @@ import json
 import shutil
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from sqlalchemy.exc import SQLAlchemyError
@@ -18,20 +18,27 @@ from braid.core.braid import Braid
 from braid.core.errors import BraidError, FilesUnavailableError
 from braid.core.files.bucket import Bucket
 from braid.core.ledger.outages import outage_of
+from braid.core.models.failures import MODEL_CALLS
 
-PartName = Literal["ledger", "disk", "registry", "indexes", "owner", "files"]
+PartName = Literal["ledger", "disk", "registry", "indexes", "owner", "files", "models", "site"]
 State = Literal["ok", "impaired", "failed"]
 MEBIBYTE = 1 << 20
+READING = "reading"
+"""The purpose ``/readyz?for=reading`` asks about."""
 FILES_S = 2.0
 """How long the store of files has to answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One part: ``impaired`` leaves something out and answers the rest, ``failed`` refuses requests."""
+    """One part: ``impaired`` leaves something out and answers the rest, ``failed`` refuses requests.
+
+    ``reads`` says of a part that failed whether searches, answers and pages go on, so that only writing is refused.
+    """
 
     state: State = "ok"
     reason: str = ""
+    reads: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +46,14 @@ class Health:
     """All parts."""
 
     parts: Mapping[PartName, Part]
+
+    def seen_for(self, purpose: str) -> Health:
+        """Return the health as it is for a purpose: for ``reading``, what only refuses writing is impaired."""
+        if purpose != READING:
+            return self
+        return Health(
+            {name: replace(part, state="impaired") if part.reads else part for name, part in self.parts.items()}
+        )
 
     @property
     def state(self) -> State:
@@ -68,6 +83,8 @@ def health_of(braid: Braid, *, min_free_mb: int = 0) -> Health:
         "registry": _registry(braid),
         "indexes": _indexes(braid),
         "owner": _owner(braid),
+        "models": _models(),
+        "site": _site(braid),
     }
     if braid.bucket is not None:
         parts["files"] = _files(braid.bucket)
@@ -87,7 +104,8 @@ def disk_of(braid: Braid, *, min_free_mb: int) -> Part:
     except OSError as error:
         return Part("failed", f"the data directory cannot be read: {error.strerror}")
     if free < min_free_mb * MEBIBYTE:
-        return Part("failed", f"{free // MEBIBYTE:,} MiB are free, fewer than min_free_disk_mb ({min_free_mb:,})")
+        reason = f"{free // MEBIBYTE:,} MiB are free, fewer than min_free_disk_mb ({min_free_mb:,})"
+        return Part("failed", reason, reads=True)
     return Part()
 
 
@@ -99,7 +117,7 @@ def _written(braid: Braid, disk: Part) -> Part:
         with tempfile.TemporaryFile(dir=braid.data_dir) as file:
             file.write(b"\0")
     except OSError as error:
-        return Part("failed", f"the data directory cannot be written to: {error.strerror}")
+        return Part("failed", f"the data directory cannot be written to: {error.strerror}", reads=True)
     return disk
 
 
@@ -121,7 +139,7 @@ def _registry(braid: Braid) -> Part:
         return Part("impaired", "the list of shared datasets is in the database, which does not answer")
     if braid.registry.entries():
         return Part("impaired", "the list of shared datasets has an error; its last valid version is in effect")
-    return Part("failed", "the list of shared datasets has an error, and there is no valid version of it")
+    return Part("failed", "the list of shared datasets has an error, and there is no valid version of it", reads=True)
 
 
 def _files(bucket: Bucket) -> Part:
@@ -145,6 +163,20 @@ def _indexes(braid: Braid) -> Part:
     if ill:
         return Part("impaired", f"{ill} of {len(progress)} indexes cannot be searched or brought up to date")
     return Part()
+
+
+def _models() -> Part:
+    """Return what recent calls of models say; none is called for this."""
+    kinds = sorted({model.kind for model in MODEL_CALLS.failing()})
+    if kinds:
+        said = " and ".join("the reranker" if kind == "reranker" else f"the {kind} model" for kind in kinds)
+        return Part("impaired", f"the last call failed of {said}; the log and the overview say why")
+    return Part()
+
+
+def _site(braid: Braid) -> Part:
+    ill = "; ".join(braid.ledger.noticed.ill())
+    return Part("impaired", ill) if ill else Part()
 
 
 def _fleet(braid: Braid) -> Part:

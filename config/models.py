@@ -11,6 +11,7 @@ from braid.core.accounts.app_settings import AppSettings
 from braid.core.accounts.model_connections import Connection, ModelConnections
 from braid.core.ledger.ledger import Ledger
 from braid.core.models.chat import ChatModels, ModelSettings, Role, chat_models
+from braid.core.models.failures import MODEL_CALLS
 from braid.core.models.prompts import Prompts, read_prompts
 
 BASE_URL_PROVIDER = "openai"
@@ -69,6 +70,7 @@ class SiteModels:
     def choose(self, role: Role, name: str) -> None:
         """Make this the role's model; an empty name leaves it to the settings."""
         self._chosen.set(CHOSEN[role], name or None)
+        MODEL_CALLS.forget()
 
     def is_chosen(self, role: Role) -> bool:
         """Return whether an administrator chose the role's model, so that the settings' is not used."""

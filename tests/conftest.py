@@ -21,6 +21,7 @@ from braid.core.ledger import database
 from braid.core.ledger.database import CONNECTIONS, Database
 from braid.core.ledger.ledger import Ledger
 from braid.core.ledger.tables import Base
+from braid.core.models.failures import MODEL_CALLS
 from tests.fakes import HashEmbeddings
 from tests.proxies import PROXIES
 from tests.worlds import document
@@ -78,6 +79,12 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
             if name == "through" and number and each.nodeid in passed
         }
         terminalreporter.write_line(f"{len(sent)} tests that passed sent {sum(sent.values())} requests through {kind}")
+
+
+@pytest.fixture(autouse=True)
+def well_models() -> None:
+    """Models that failed in a test of this process are not ill in the next one."""
+    MODEL_CALLS.forget()
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -123,7 +123,7 @@ def _rerankers(name: str) -> Rerankers | None:
             raise InvalidInputError(
                 f"reranker is {name!r}; a key can be used with a cohere:MODEL only", field="reranker"
             )
-        return Rerankers(api_key=key, timeout_s=settings.reranker_timeout_s)
+        return Rerankers(api_key=key, timeout_s=settings.reranker_timeout_s, counts=False)
     if name not in ("", settings.reranker):
         offered = f"{settings.reranker!r}, or " if settings.reranker else ""
         raise InvalidInputError(

@@ -170,7 +170,7 @@ class ModelShelf:
         if chosen is None:
             return None
         if chosen.own_key:
-            return ChatModel(chosen.settings)
+            return ChatModel(chosen.settings, counts=False)
         return self._models.get_or_make(chosen.settings, lambda: ChatModel(chosen.settings))
 
 

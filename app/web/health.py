@@ -32,8 +32,11 @@ def alive() -> Response:
 @health.get("/readyz")
 @rule("anyone")
 def ready() -> Response:
-    """Answer 200 as long as requests are answered, and say which parts are ill; 503 when one refuses requests."""
-    found = health_of(site().braid, min_free_mb=site().settings.min_free_disk_mb)
+    """Answer 200 as long as requests are answered, and say which parts are ill; 503 when one refuses requests.
+
+    With ``for=reading``, 503 only when searches, answers and pages are refused.
+    """
+    found = health_of(site().braid, min_free_mb=site().settings.min_free_disk_mb).seen_for(request.args.get("for", ""))
     return Response(found.text, found.status, mimetype="application/json")
 
 

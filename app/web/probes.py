@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from starlette.responses import Response
 
 from braid.app.auth.access import answers_to
-from braid.app.readiness import Health, health_of, without_ledger
+from braid.app.readiness import READING, Health, health_of, without_ledger
 from braid.app.web.health import ALIVE
 from braid.app.web.security_headers import SECURITY_HEADERS
 
@@ -36,7 +36,7 @@ def with_probes(app: ASGI, here: Site) -> ASGI:
             return
         text, status = ALIVE, 200
         if scope["path"] == "/readyz":
-            found = await readiness.current()
+            found = (await readiness.current()).seen_for(_purpose(scope))
             text, status = found.text, found.status
         await Response(text, status, HEADERS, media_type="application/json")(scope, receive, send)
 
@@ -47,6 +47,10 @@ def _is_ours(scope: Any, here: Site) -> bool:
     """Whether the method and the name are those that are answered; the app refuses the others."""
     host = next((value.decode("latin-1") for name, value in scope["headers"] if name == b"host"), "")
     return scope["method"] in ("GET", "HEAD") and answers_to(host, here.settings)
+
+
+def _purpose(scope: Any) -> str:
+    return READING if f"for={READING}".encode() in scope["query_string"].split(b"&") else ""
 
 
 class _Readiness:

@@ -281,8 +281,17 @@ class Background:
         while not self._closing.wait(TIDY_EVERY_S):
             self._try_to_tidy()
 
+    def _count_missing(self) -> None:
+        """Note how many originals are gone, which somebody else must have deleted; one line when there are more."""
+        noticed, missing = self._braid.ledger.noticed, self.originals.missing()
+        if missing > (noticed.missing_originals or 0):
+            logger.error("event=originals_missing count=%d remedy=restore_a_backup", missing)
+        noticed.missing_originals = missing
+
     def _try_to_tidy(self) -> None:
         try:
             self._tidy()
+            if self._braid.holds(TIDY):
+                self._count_missing()
         except Exception as error:  # the edge of a thread: it must outlive an outage of the database or the bucket
             log_failure(logger, "tidying", error)

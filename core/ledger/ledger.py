@@ -35,6 +35,7 @@ from braid.core.ledger.document_writes import (
     unread_uploads,
     write_metadata,
 )
+from braid.core.ledger.noticed import Noticed
 from braid.core.ledger.queries import (
     PassageRow,
     document_of,
@@ -85,6 +86,7 @@ class Ledger:
 
     def __init__(self, url: str, *, upgrading: Upgrading = without_copy, connections: int = CONNECTIONS) -> None:
         self.database = Database(url, upgrading=upgrading, connections=connections)
+        self.noticed = Noticed()
 
     def close(self) -> None:
         """Close all connections."""

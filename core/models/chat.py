@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from braid.core.errors import InvalidInputError, ModelCutError, ModelError
 from braid.core.extras import MissingExtraError, require
 from braid.core.models.circuit import CircuitBreaker
-from braid.core.models.failures import count_failure
+from braid.core.models.failures import MODEL_CALLS
 from braid.core.models.finish import FinishMark
 from braid.core.models.reasoning import without_reasoning
-from braid.core.models.reasons import safe_reason
+from braid.core.models.reasons import loggable, safe_reason
 from braid.core.models.whole_text import WholeText, whole
 
 if TYPE_CHECKING:  # imported with the first model that is loaded
@@ -96,12 +96,16 @@ class ChatModel:
     """One role's model. Safe to use from several threads.
 
     A model that hangs, or cannot be reached, costs the deadline once: then calls fail at once for ``pause_s`` seconds,
-    after which one call is a trial.
+    after which one call is a trial. ``counts`` says whether its failures are the site's, for metrics, log and overview:
+    not those of a user's own key.
     """
 
-    def __init__(self, settings: ModelSettings, *, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, settings: ModelSettings, *, counts: bool = True, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self.name = settings.name
         self._settings = settings
+        self._counts = counts
         self._circuit = CircuitBreaker(settings.pause_s, clock)
         self._lock = threading.Lock()
         self._model: BaseChatModel | None = None
@@ -113,7 +117,9 @@ class ChatModel:
         deadline = time.monotonic() + seconds
         self._admit()
         answer = _in_background(lambda: self._with_retries(lambda: self._ask(messages), deadline))
-        return without_reasoning(self._next(answer, deadline, seconds) or "")
+        text = self._next(answer, deadline, seconds) or ""
+        self._note_answer()
+        return without_reasoning(text)
 
     def stream(self, messages: Sequence[Message]) -> Iterator[str]:
         """Yield the answer as it is written, reasoning included, each piece within the deadline.
@@ -123,17 +129,24 @@ class ChatModel:
         seconds = self._settings.timeout_s
         deadline = time.monotonic() + seconds
         self._admit()
-        stopped = threading.Event()
+        stopped, is_heard = threading.Event(), False
         pieces: queue.Queue[_Outcome] = queue.Queue()
         threading.Thread(
             target=self._stream_into, args=(pieces, messages, deadline, stopped), name="braid-model", daemon=True
         ).start()
         try:
             while (piece := self._next(pieces, deadline, seconds)) is not None:
+                is_heard = True
                 yield piece
                 deadline = time.monotonic() + seconds
+            is_heard = True
+        except ModelError as error:
+            is_heard = isinstance(error, ModelCutError)
+            raise
         finally:
             stopped.set()
+            if is_heard:  # also by a caller who has heard enough
+                self._note_answer()
 
     def _stream_into(
         self, pieces: queue.Queue[_Outcome], messages: Sequence[Message], deadline: float, stopped: threading.Event
@@ -168,12 +181,12 @@ class ChatModel:
             reason = f"the model {self.name} took longer than {seconds:g} s"
             if self._model is not None and seconds >= self._settings.timeout_s:  # not while its package is loaded
                 self._circuit.record_outage(reason)
-            count_failure("chat")
-            raise ModelError(reason) from None
+            raise self._failed(ModelError(reason)) from None
         if isinstance(outcome.error, ModelCutError):
             self._circuit.record_answer()
-        if isinstance(outcome.error, ModelError):
             raise outcome.error
+        if isinstance(outcome.error, ModelError):
+            raise self._failed(outcome.error)
         if outcome.error is None:
             self._circuit.record_answer()
             return outcome.text
@@ -182,8 +195,17 @@ class ChatModel:
             self._circuit.record_outage(reason)
         else:
             self._circuit.record_answer()
-        count_failure("chat")
-        raise ModelError(reason) from outcome.error
+        raise self._failed(ModelError(reason), outcome.error) from outcome.error
+
+    def _failed(self, error: ModelError, cause: Exception | None = None) -> ModelError:
+        if self._counts:
+            error.__cause__ = cause or error.__cause__
+            MODEL_CALLS.failed("chat", self.name, loggable(error))
+        return error
+
+    def _note_answer(self) -> None:
+        if self._counts:
+            MODEL_CALLS.answered("chat", self.name)
 
     def _with_retries(self, ask: Callable[[], T], deadline: float) -> T:
         pause, retries = FIRST_PAUSE_S, self._settings.retries

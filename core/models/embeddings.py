@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
 from braid.core.errors import EmbeddingError, InvalidInputError
 from braid.core.extras import require
-from braid.core.models.failures import count_failure
+from braid.core.models.failures import MODEL_CALLS
 from braid.core.models.fingerprint import derived_fingerprint
-from braid.core.models.reasons import safe_reason
+from braid.core.models.reasons import loggable, safe_reason
 from braid.core.spans import span
 from braid.core.types import MAX_EMBEDDING_BATCH, require_choice
 
@@ -160,7 +160,6 @@ class ProviderModel:
         except EmbeddingError:
             raise
         except Exception as error:  # the edge to a provider: any of them raises its own family
-            count_failure("embedding")
             raise EmbeddingError(f"the embedding model {self.fingerprint} failed: {self._reason(error)}") from None
 
     def _reason(self, error: BaseException) -> str:
@@ -323,15 +322,13 @@ def raw_vectors(model: EmbeddingModel, texts: Sequence[str], *, of_queries: bool
     """
     import numpy as np
 
-    try:
+    def embed() -> Vector:
         if not of_queries:
             return np.asarray(model.embed_documents(list(texts)), dtype=np.float32)
         batch = getattr(model, "embed_queries", None)
         return np.asarray(batch(list(texts)) if batch else _one_by_one(model.embed_query, texts), dtype=np.float32)
-    except EmbeddingError:
-        raise
-    except Exception as error:  # the edge to a provider: any of them raises its own family
-        raise _failed(model, error) from error
+
+    return _watched(model, embed)
 
 
 def forget_loaded_models() -> None:
@@ -339,21 +336,31 @@ def forget_loaded_models() -> None:
     _onnx_e5.cache_clear()
 
 
-def _failed(model: EmbeddingModel, error: Exception) -> EmbeddingError:
-    count_failure("embedding")
-    return EmbeddingError(f"the embedding model {model.fingerprint} failed: {type(error).__name__}: {error}")
+def _watched(model: EmbeddingModel, embed: Callable[[], T]) -> T:
+    """Note what comes of the call. Raises EmbeddingError, whatever it raises."""
+    try:
+        found = embed()
+    except EmbeddingError as error:
+        MODEL_CALLS.failed("embedding", model.fingerprint, loggable(error))
+        raise
+    except Exception as error:  # the edge to a provider: any of them raises its own family
+        failed = EmbeddingError(f"the embedding model {model.fingerprint} failed: {safe_reason(error)}")
+        failed.__cause__ = error
+        MODEL_CALLS.failed("embedding", model.fingerprint, loggable(failed))
+        raise failed from error
+    MODEL_CALLS.answered("embedding", model.fingerprint)
+    return found
 
 
 def _vectors(model: EmbeddingModel, embed: Callable[[], Sequence[Sequence[float]]], expected: int) -> Vector:
+    with span("embed", texts=expected):
+        return _watched(model, lambda: _unit_vectors(model, embed(), expected))
+
+
+def _unit_vectors(model: EmbeddingModel, made: Sequence[Sequence[float]], expected: int) -> Vector:
     import numpy as np
 
-    try:
-        with span("embed", texts=expected):
-            vectors = np.asarray(embed(), dtype=np.float32)
-    except EmbeddingError:
-        raise
-    except Exception as error:  # the edge to a provider: any of them raises its own family
-        raise _failed(model, error) from error
+    vectors = np.asarray(made, dtype=np.float32)
     if vectors.ndim != 2 or vectors.shape[0] != expected or vectors.shape[1] == 0:
         raise EmbeddingError(
             f"the embedding model {model.fingerprint} gave an array of shape {vectors.shape} for {expected} texts"

@@ -12,13 +12,13 @@ from typing import Any, Protocol
 
 from braid.core.errors import InvalidInputError, ModelError
 from braid.core.forks import tell_of_forks
-from braid.core.models.failures import count_failure
+from braid.core.models.failures import MODEL_CALLS
+from braid.core.models.reasons import loggable, safe_reason
 from braid.core.types import RERANKERS, Hit, Query, indexed_text
 
 COHERE_PACKAGE = "langchain-cohere==0.6.0"
 LOCAL_PACKAGE = "sentence-transformers"
 THREADS = 4
-MAX_REASON_CHARS = 300
 
 
 class Reranker(Protocol):
@@ -56,7 +56,6 @@ class CohereReranker:
         except ModelError:
             raise
         except Exception as error:  # the edge to a provider: any of them raises its own family
-            count_failure("reranker")
             raise ModelError(f"the reranker {self.name} failed: {_reason(error, self._api_key)}") from error
         return _check(self.name, [given.get(index, math.nan) for index in range(len(texts))], len(texts))
 
@@ -93,7 +92,6 @@ class CrossEncoderReranker:
         except ModelError:
             raise
         except Exception as error:  # the edge to a model: any of them raises its own family
-            count_failure("reranker")
             raise ModelError(f"the reranker {self.name} failed: {_reason(error)}") from error
         return _check(self.name, scores, len(texts))
 
@@ -128,12 +126,13 @@ class Rerankers:
     """The rerankers of an open data directory, each loaded once, at its first use, and asked with a deadline.
 
     ``timeout_s``, in seconds, includes loading; a model that is still loading by then goes on loading, for the next
-    search.
+    search. ``counts`` is as of `ChatModel`.
     """
 
-    def __init__(self, *, base_url: str = "", api_key: str = "", timeout_s: float = 10.0) -> None:
+    def __init__(self, *, base_url: str = "", api_key: str = "", timeout_s: float = 10.0, counts: bool = True) -> None:
         self._arguments: dict[str, Any] = {"base_url": base_url, "api_key": api_key, "timeout_s": timeout_s}
         self._timeout_s = timeout_s
+        self._counts = counts
         self._begin()
         tell_of_forks(self)
 
@@ -167,16 +166,31 @@ class Rerankers:
         if reranker is None or not hits:
             return list(hits)
         texts = [indexed_text(hit.passage.title, hit.passage.heading_path, hit.passage.text) for hit in hits]
-        future = self._executor.submit(reranker.scores, query.text, texts)
+        scores = self._scores(reranker, query.text, texts)
+        scored = [replace(hit, rerank_score=score) for hit, score in zip(hits, scores, strict=True)]
+        order = sorted(range(len(scored)), key=lambda index: -scores[index])
+        return [scored[index] for index in order]
+
+    def _scores(self, reranker: Reranker, query: str, texts: Sequence[str]) -> Sequence[float]:
+        future = self._executor.submit(reranker.scores, query, texts)
         try:
             scores = future.result(self._timeout_s)
         except FutureTimeoutError:
             future.cancel()
-            count_failure("reranker")
-            raise ModelError(f"the reranker {reranker.name} took longer than {self._timeout_s:g} s") from None
-        scored = [replace(hit, rerank_score=score) for hit, score in zip(hits, scores, strict=True)]
-        order = sorted(range(len(scored)), key=lambda index: -scores[index])
-        return [scored[index] for index in order]
+            raise self._failed(
+                reranker, ModelError(f"the reranker {reranker.name} took longer than {self._timeout_s:g} s")
+            ) from None
+        except ModelError as error:
+            self._failed(reranker, error)
+            raise
+        if self._counts:
+            MODEL_CALLS.answered("reranker", reranker.name)
+        return scores
+
+    def _failed(self, reranker: Reranker, error: ModelError) -> ModelError:
+        if self._counts:
+            MODEL_CALLS.failed("reranker", reranker.name, loggable(error))
+        return error
 
     def close(self) -> None:
         """Start no more calls. A running call ends by itself, and nobody waits for it."""
@@ -205,6 +219,5 @@ def _missing(name: str, package: str, error: ImportError) -> ModelError:
 def _reason(error: Exception, secret: str = "") -> str:
     """Describe the error by type and message, in one line and without the key."""
     status, body = getattr(error, "status_code", None), getattr(error, "body", None)
-    said = f"{status} {body}" if status is not None or body is not None else str(error)
-    line = " ".join(f"{type(error).__name__}: {said}".split())
-    return (line.replace(secret, "***") if secret else line)[:MAX_REASON_CHARS]
+    said = f"{status} {body}" if status is not None or body is not None else ""
+    return safe_reason(error, (secret,), said=said)

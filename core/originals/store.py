@@ -157,6 +157,15 @@ class Originals:
                     removed += self._remove(path, before)
         return removed
 
+    def missing(self) -> int:
+        """Return how many contents of documents have no file any more; lists names, and opens no file."""
+        wanted = self._hashes()
+        if self._bucket is not None:
+            gone = wanted - {key.rpartition("/")[2] for key, _ in self._bucket.below(f"{ORIGINALS}/")}
+        else:
+            gone = wanted - {path.name for path in self._files()}
+        return len(gone & self._hashes()) if gone else 0  # a document may have been removed meanwhile
+
     def damaged(self) -> Iterator[str]:
         """Say which kept files are missing or have another size, a sentence each."""
         columns = select(OriginalRow.content_hash, OriginalRow.size_bytes).where(*_AS_STORED).distinct()

@@ -8,6 +8,7 @@ from datetime import timedelta
 
 from flask_babel import format_timedelta
 from flask_babel import gettext as _
+from sqlalchemy import func, select
 from werkzeug.wrappers import Response
 
 from braid.app.auth.access import rule
@@ -15,8 +16,11 @@ from braid.app.pages.admin.blueprint import admin, audit, done
 from braid.app.site import site
 from braid.core.background.backups import KEPT, BackupState
 from braid.core.backup.record import LastBackup, last_backup
+from braid.core.ledger.tables import UserRow
 
 DAY_S = 86_400
+GRACE_DAYS = 3
+"""Age of a site from which the page warns when it was never backed up."""
 OLD_DAYS = 8
 """Days after which the page warns: a weekly backup is late."""
 
@@ -43,6 +47,15 @@ def backup_is_old() -> bool:
     """Return whether there were backups and the last one is older than `OLD_DAYS`."""
     last = last_backup(site().braid.data_dir)
     return last is not None and time.time() - last.at > OLD_DAYS * DAY_S
+
+
+def never_backed_up() -> bool:
+    """Return whether a site that has had users for `GRACE_DAYS` has no backup."""
+    if last_backup(site().braid.data_dir) is not None:
+        return False
+    with site().braid.ledger.database.read() as connection:
+        began = connection.execute(select(func.min(UserRow.created_at))).scalar()
+    return began is not None and time.time() - began > GRACE_DAYS * DAY_S
 
 
 @admin.post("/backup")

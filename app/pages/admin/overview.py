@@ -13,7 +13,7 @@ from flask_babel import ngettext
 
 from braid.app.auth.access import rule
 from braid.app.mounted import url_for
-from braid.app.pages.admin.backup import OLD_DAYS, backup_is_old, backup_view
+from braid.app.pages.admin.backup import OLD_DAYS, backup_is_old, backup_view, never_backed_up
 from braid.app.pages.admin.blueprint import admin
 from braid.app.pages.admin.scans import scans_view
 from braid.app.pages.admin.shared import unlisted
@@ -25,12 +25,19 @@ from braid.core.accounts.account_list import count_accounts, count_waiting
 from braid.core.background.retention import KEPT, Kept
 from braid.core.jobs.store import JobStore
 from braid.core.ledger.database import LACKS_NEWEST
+from braid.core.models.failures import MODEL_CALLS, Kind
 
 KEPT_NAMES: Mapping[Kept, str] = {
     "conversations": _l("Conversations"),
     "audit": _l("Audit log"),
     "usage": _l("Usage"),
     "expired_tokens": _l("Expired API tokens"),
+}
+
+OF_FAILING: Mapping[Kind, str] = {
+    "chat": _l("The language model %(name)s does not answer. Answers are quoted from the sources meanwhile."),
+    "embedding": _l("The embedding model %(name)s does not answer. Search by meaning is incomplete meanwhile."),
+    "reranker": _l("The reranker %(name)s does not answer. Results keep the order of the search meanwhile."),
 }
 
 
@@ -100,8 +107,38 @@ def _retention() -> list[tuple[str, int, int]]:
     return [(str(KEPT_NAMES[kind]), kept.days.of(kind), counts[kind]) for kind in KEPT]
 
 
+def _warn_of_models() -> Iterator[Concern]:
+    """Yield a warning per model whose last call failed, with the page that tests it."""
+    for model in MODEL_CALLS.failing():
+        text = str(OF_FAILING[model.kind]) % {"name": model.name}
+        yield Concern(text, url_for("braid.admin.models"), model.reason)
+
+
+def _warn_of_site() -> Iterator[Concern]:
+    noticed = site().braid.ledger.noticed
+    if missing := noticed.missing_originals:
+        text = ngettext(
+            "The original file of %(num)s document is missing. Restore it from a backup, or upload the document again.",
+            "The original files of %(num)s documents are missing. Restore them from a backup, or upload the documents "
+            "again.",
+            missing,
+        )
+        yield Concern(text, detail="python -m app doctor")
+    if noticed.secret_key_replaced:
+        yield Concern(
+            _(
+                "The secret of this site was replaced: everybody signs in again, and stored keys of models are entered "
+                "again, unless you restore it from a backup."
+            )
+        )
+    if noticed.clock_jumped:
+        yield Concern(_("The clock of the server jumped. Nothing is deleted by age until it is right, or for a day."))
+
+
 def _warnings() -> Iterator[Concern]:
     braid = site().braid
+    yield from _warn_of_models()
+    yield from _warn_of_site()
     yield from _warn_of_disk()
     if exposure := braid.exposure():
         yield Concern(_("Other users of this computer can access the data folder."), detail=exposure)
@@ -131,6 +168,8 @@ def _warnings() -> Iterator[Concern]:
         yield Concern(text, url_for("braid.admin.jobs", state="failed"))
     if backup_is_old():
         yield Concern(_("The last backup is more than %(num)s days old.", num=OLD_DAYS))
+    if never_backed_up():
+        yield Concern(_("This site has never been backed up."))
     if waiting := count_waiting(braid.ledger.database):
         text = ngettext("%(num)s user waits for approval", "%(num)s users wait for approval", waiting)
         yield Concern(text, url_for("braid.admin.users", waiting=1))

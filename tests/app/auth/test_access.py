@@ -647,7 +647,7 @@ def test_every_form_that_changes_something_carries_the_token(app: Flask) -> None
 def test_health_is_open_and_figures_are_not(app: Flask, new_user: Callable[[], str]) -> None:
     client = app.test_client()
     assert client.get("/healthz").json == {"status": "ok"}
-    ready = dict.fromkeys(("ledger", "disk", "registry", "indexes", "owner"), "ok")
+    ready = dict.fromkeys(("ledger", "disk", "registry", "indexes", "owner", "models", "site"), "ok")
     assert client.get("/readyz").json == {"status": "ready", **ready}
     assert client.get("/metrics").status_code == 401, "a program would follow a redirect, and find a form"
     assert sign_in(app, new_user()).get("/metrics").status_code == 403

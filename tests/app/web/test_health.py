@@ -15,16 +15,21 @@ import pytest
 from flask import Flask
 from sqlalchemy import event, update
 from sqlalchemy.exc import OperationalError
+from starlette.testclient import TestClient
 
 from braid.app.factory import create_app
 from braid.app.gauges import _size_of_folder
+from braid.app.web.probes import with_probes
 from braid.config.settings import Settings, load_settings
+from braid.core.backup.record import LastBackup, note_backup
 from braid.core.braid import Braid
 from braid.core.errors import EmbeddingError, InvalidInputError
 from braid.core.indexes.leg_progress import LegProgress
 from braid.core.jobs.store import JobStore, NewJob
-from braid.core.ledger.tables import JobRow
+from braid.core.ledger.noticed import Noticed
+from braid.core.ledger.tables import JobRow, UserRow
 from braid.core.models.embeddings import embed_query
+from braid.core.models.failures import MODEL_CALLS
 from tests.fakes import HashEmbeddings
 from tests.web import bearer, make_app, sign_in, site_of
 from tests.worlds import document, eventually
@@ -51,8 +56,8 @@ def out(shelf: Braid) -> Iterator[None]:
     event.remove(pool, "checkout", refuse)
 
 
-def _ready(app: Flask) -> tuple[int, dict[str, str], dict[str, str]]:
-    answer = app.test_client().get("/readyz")
+def _ready(app: Flask, purpose: str = "") -> tuple[int, dict[str, str], dict[str, str]]:
+    answer = app.test_client().get("/readyz", query_string={"for": purpose} if purpose else {})
     found = dict(answer.get_json())
     return answer.status_code, found, found.pop("reasons", {})
 
@@ -69,6 +74,90 @@ def test_a_read_only_disk_refuses_requests(app: Flask) -> None:
     with patch("braid.app.readiness.tempfile.TemporaryFile", side_effect=refusal):
         status, _, reasons = _ready(app)
     assert (status, reasons) == (503, {"disk": "the data directory cannot be written to: Read-only file system"})
+
+
+def test_where_only_writing_is_refused_reading_is_ready(shelf: Braid, app: Flask) -> None:
+    status, found, reasons = _ready(create_app(Settings(min_free_disk_mb=NOBODY_HAS_MB), shelf), "reading")
+    assert (status, found["status"], found["disk"]) == (200, "impaired", "impaired")
+    assert "min_free_disk_mb" in reasons["disk"]
+    with patch("braid.app.readiness.tempfile.TemporaryFile", side_effect=OSError(errno.EROFS, "Read-only file system")):
+        assert (_ready(app, "reading")[0], _ready(app, "writing")[0], _ready(app)[0]) == (200, 503, 503)
+    with (
+        patch.object(shelf.registry, "problem", return_value="line 3"),
+        patch.object(shelf.registry, "entries", return_value=[]),
+    ):
+        assert (_ready(app, "reading")[0], _ready(app)[0]) == (200, 503)
+    with patch("shutil.disk_usage", side_effect=OSError(errno.EIO, "Input/output error")):
+        assert _ready(app, "reading")[0] == 503, "nothing can be read"
+
+
+def test_the_servers_own_probe_takes_the_purpose(shelf: Braid) -> None:
+    here = site_of(create_app(Settings(min_free_disk_mb=NOBODY_HAS_MB), shelf))
+    probe = TestClient(with_probes(None, here), base_url="http://localhost")  # type: ignore[arg-type]
+    found = {query: probe.get(f"/readyz{query}").status_code for query in ("", "?for=reading", "?for=readings")}
+    assert found == {"": 503, "?for=reading": 200, "?for=readings": 503}
+
+
+@pytest.mark.usefixtures("out")
+def test_without_the_database_nothing_can_be_read(app: Flask) -> None:
+    assert _ready(app, "reading")[0] == 503
+
+
+def test_a_dead_model_is_told_to_all_without_its_name_and_to_administrators_with_its_cause(app: Flask) -> None:
+    reason = "the model openai:m failed: OpenAIConnectionError: Connection error. (certificate has expired)"
+    MODEL_CALLS.failed("chat", "openai:m", reason)
+    status, found, reasons = _ready(app)
+    assert (status, found["status"], found["models"]) == (200, "impaired", "impaired")
+    assert reasons == {"models": "the last call failed of the chat model; the log and the overview say why"}
+    page = sign_in(app).get("/admin/").text
+    assert "The language model openai:m does not answer." in page
+    assert "certificate has expired" in page
+    metrics = _metrics(app)
+    assert metrics['braid_part_ok{part="models"}'] == 0
+    assert metrics['braid_failing_models{kind="chat"}'] == 1
+    failed, called = 'braid_model_failures_total{kind="chat"}', 'braid_model_calls_total{kind="chat"}'
+    MODEL_CALLS.answered("chat", "openai:m")
+    after = _metrics(app)
+    assert (after[failed] - metrics[failed], after[called] - metrics[called]) == (0, 1)
+    assert after['braid_failing_models{kind="chat"}'] == 0
+    assert _ready(app)[1]["status"] == "ready"
+    assert "does not answer" not in sign_in(app).get("/admin/").text
+
+
+def test_what_was_noticed_of_the_site_is_told(app: Flask, shelf: Braid) -> None:
+    quiet = _metrics(app)
+    shelf.ledger.noticed = Noticed(secret_key_replaced=True, clock_jumped=True, missing_originals=2)
+    try:
+        status, found, reasons = _ready(app)
+        metrics, page = _metrics(app), sign_in(app).get("/admin/").text
+    finally:
+        shelf.ledger.noticed = Noticed()
+    assert (status, found["site"]) == (200, "impaired")
+    assert reasons["site"] == (
+        "the original files of 2 documents are missing; the secret of the site was replaced; the clock has jumped"
+    )
+    for name in ("braid_secret_key_replaced", "braid_clock_jumped"):
+        assert (quiet[name], metrics[name]) == (0, 1)
+    assert metrics["braid_missing_originals"] == 2
+    for told in (
+        "2 documents are missing. Restore them",
+        "The secret of this site was replaced",
+        "clock of the server",
+    ):
+        assert told in page
+
+
+def test_a_site_that_was_never_backed_up_says_so_after_some_days(tmp_path: Path) -> None:
+    with Braid(tmp_path / "data", embedding_model=HashEmbeddings()) as braid:
+        app = make_app(braid, Settings(metrics_tokens=(OLD,)))
+        assert _metrics(app)["braid_last_backup_timestamp_seconds"] == 0
+        client = sign_in(app)
+        assert "never been backed up" not in client.get("/admin/").text
+        with braid.ledger.database.write() as connection:
+            connection.execute(update(UserRow).values(created_at=time.time() - 4 * 86_400))
+        assert "never been backed up" in client.get("/admin/").text
+        note_backup(braid.data_dir, LastBackup(time.time(), "backup.zip", 1))
+        assert "never been backed up" not in client.get("/admin/").text
 
 
 def test_a_broken_list_of_shared_datasets_is_told_and_the_last_good_one_answers(shelf: Braid, app: Flask) -> None:

@@ -71,6 +71,22 @@ def test_a_content_is_kept_once_and_found_by_each_of_its_documents(
     assert len(files(directory)) == 1
 
 
+def test_contents_whose_file_somebody_deleted_are_counted(
+    directory: DataDirectory, originals: Originals, tmp_path: Path
+) -> None:
+    assert originals.missing() == 0
+    for name in ("a", "b", "c"):
+        keep(originals, tmp_path, put(directory, f"{name}.pdf", name.encode()), name.encode())
+    keep(originals, tmp_path, put(directory, "also-a.pdf", b"a"), b"a")
+    assert originals.missing() == 0
+    for path in files(directory)[:2]:
+        path.unlink()
+    assert originals.missing() == 2
+    for name in ("a", "also-a", "b", "c"):
+        directory.ledger.remove_document(1, f"{name}.pdf")
+    assert originals.missing() == 0, "nobody misses them"
+
+
 def test_a_document_that_only_claims_a_hash_has_no_file(
     directory: DataDirectory, originals: Originals, tmp_path: Path
 ) -> None:
