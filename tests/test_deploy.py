@@ -113,6 +113,12 @@ def test_the_unit_runs_a_command_that_there_is_as_its_own_user_and_waits_for_its
     assert int(stop_s) > OVERDUE_S
 
 
+def test_the_unit_bounds_memory_and_lets_libreoffice_leave_the_network() -> None:
+    lines = set(UNIT.splitlines())
+    assert {"MemoryMax=75%", "OOMPolicy=continue"} <= lines, "or the end of one reader is the end of the service"
+    assert "RestrictNamespaces=user net" in lines  # the two of core/ingest/readers/office/converted.py
+
+
 def test_systemd_reads_the_unit_and_calls_it_hardened(tmp_path: Path) -> None:
     program = shutil.which("systemd-analyze")
     if program is None:

@@ -175,9 +175,14 @@ def answers_to(host: str, settings: Settings) -> bool:
 
 
 def is_local() -> bool:
-    """Return whether the request comes from this computer and is addressed to this computer's own name."""
+    """Return whether the request comes from this computer and is addressed to this computer's own name.
+
+    Behind a proxy the connection must come from this computer, too: who reaches Braid without the proxy gives any
+    address as the visitor's.
+    """
     local_name = LOCAL_HOST.fullmatch(request.headers.get("Host", "")) is not None
-    return local_name and request.remote_addr in LOCAL_ADDRESSES
+    connected = request.environ.get("werkzeug.proxy_fix.orig", {}).get("REMOTE_ADDR", request.remote_addr)
+    return local_name and {request.remote_addr, connected} <= set(LOCAL_ADDRESSES)
 
 
 def is_forwarded() -> bool:

@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 import io
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
+from unittest.mock import patch
 
 import lxml.html
 import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 from PIL import Image
+from sqlalchemy import event
 
 from braid.config.settings import Settings
 from braid.core.braid import Braid
 from braid.core.ingest.incoming import Incoming
 from braid.core.ingest.parse_pool import PagePicture, ParsePool
+from braid.core.ledger.database import Database
 from braid.core.originals.pages import PagePictures
 from braid.core.types import ChunkInput, DocumentInput
 from tests import samples
 from tests.fakes import HashEmbeddings
-from tests.web import bearer, make_app, sign_in, site_of
+from tests.web import PASSWORD, bearer, make_app, sign_in, site_of
 
 EVIL = b"<script>alert(1)</script>"
 Add = Callable[..., tuple[int, int, str]]
@@ -123,6 +128,49 @@ def test_a_program_downloads_the_file(app: Flask, add: Add) -> None:
     assert (response.data, response.mimetype) == (b"%PDF", "application/octet-stream")
     site_of(app).braid.ledger.remove_document(dataset_id, "fees.pdf")
     assert app.test_client().get(address, headers=headers).status_code == 404
+
+
+def test_what_is_not_ones_own_takes_the_work_of_what_does_not_exist(app: Flask, add: Add) -> None:
+    here = site_of(app)
+    dataset_id, document_id, chunk_id = add("secret.pdf", samples.pdf(PAGES), "pdf", page=1)
+    eve = here.accounts.add("eve", PASSWORD)
+    browser, read = sign_in(app, "eve"), {"headers": bearer(app, eve, "read")}
+    mine = here.braid.ledger.add_dataset(eve.id, "mine").id
+    asked: list[str] = []
+    in_dialect, me = Database._in_dialect, threading.get_ident()
+
+    def work(path: str) -> tuple[int, list[str], int]:
+        options = read if path.startswith("/api") else {}
+        asked.clear()
+        answer = (app.test_client() if options else browser).get(path, **options)
+        return answer.status_code, list(asked), len(answer.data)
+
+    def note(_connection: object, _cursor: object, statement: str, *_: object) -> None:
+        if threading.get_ident() == me:
+            asked.append(statement)
+
+    def noted(database: Database, statement: str, parameters: Any) -> Any:  # also where the answer is remembered
+        note(None, None, statement)
+        return in_dialect(database, statement, parameters)
+
+    def draw(*_: object, **__: object) -> PagePicture:
+        raise AssertionError("nobody may see this page")
+
+    event.listen(here.braid.ledger.database.engine, "before_cursor_execute", note)
+    try:
+        with patch.object(ParsePool, "draw_page", draw), patch.object(Database, "_in_dialect", noted):
+            for ending in ("", "/original", "/page/1", "/page/1.png"):
+                theirs, nobodys = f"/documents/passage/{chunk_id}{ending}", f"/documents/passage/{'0' * 32}{ending}"
+                assert work(theirs) == work(nobodys), ending
+                assert work(theirs)[0] == 404
+            for page in ("/datasets/{}/documents/{}", "/datasets/{}/documents/{}/original"):
+                for api, dataset in (("", dataset_id), ("", mine), ("/api/v1", dataset_id), ("/api/v1", mine)):
+                    theirs = f"{api}{page}".format(dataset, document_id)
+                    nobodys = f"{api}{page}".format(dataset, document_id + 7)  # as many digits, so as many bytes
+                    assert work(theirs) == work(nobodys), theirs
+                    assert work(theirs)[0] == 404
+    finally:
+        event.remove(here.braid.ledger.database.engine, "before_cursor_execute", note)
 
 
 # ---------------------------------------------------------------- pages as they look

@@ -109,6 +109,11 @@ def _headers(client: httpx.Client) -> dict[str, str]:
     return {"X-CSRFToken": _token(client.get(f"{PREFIX}/account")), "Accept": "application/json"}
 
 
+def test_browsers_are_to_ask_by_https_alone(proxied: httpx.Client) -> None:
+    for path in (f"{PREFIX}/login", f"{PREFIX}/readyz", f"{PREFIX}/nowhere"):
+        assert proxied.get(path).headers.get_list("Strict-Transport-Security") == ["max-age=31536000"], path
+
+
 def test_every_page_and_file_that_leads_on_is_below_the_path(proxied: httpx.Client) -> None:
     seen, waiting = set[str](), [f"{PREFIX}/"]
     while waiting:

@@ -14,6 +14,7 @@ import pytest
 import yaml
 from lightkube.models import apps_v1, autoscaling_v2, core_v1, networking_v1, policy_v1
 
+from braid.app.readiness import READING
 from braid.app.server import OVERDUE_S
 from braid.core.errors import InvalidInputError
 from tests.deploy.named import DEPLOY, check_command, check_image, check_settings, check_values
@@ -23,6 +24,7 @@ KINDS: dict[tuple[str, str], type[msgspec.Struct]] = {
     ("apps/v1", "Deployment"): apps_v1.Deployment,
     ("autoscaling/v2", "HorizontalPodAutoscaler"): autoscaling_v2.HorizontalPodAutoscaler,
     ("networking.k8s.io/v1", "Ingress"): networking_v1.Ingress,
+    ("networking.k8s.io/v1", "NetworkPolicy"): networking_v1.NetworkPolicy,
     ("policy/v1", "PodDisruptionBudget"): policy_v1.PodDisruptionBudget,
     **{("v1", kind): getattr(core_v1, kind) for kind in ("ConfigMap", "PersistentVolumeClaim", "Secret", "Service")},
 }
@@ -115,7 +117,7 @@ def test_a_process_is_started_probed_and_ended_as_it_needs(part: str) -> None:
     assert f"EXPOSE {port['containerPort']}\n" in (DEPLOY / "Dockerfile").read_text()
     probes = {kind: container[f"{kind}Probe"] for kind in ("startup", "liveness", "readiness")}
     paths = {kind: probe["httpGet"]["path"] for kind, probe in probes.items()}
-    assert paths == {"startup": "/healthz", "liveness": "/healthz", "readiness": "/readyz"}
+    assert paths == {"startup": "/healthz", "liveness": "/healthz", "readiness": f"/readyz?for={READING}"}
     for probe in probes.values():
         assert probe["httpGet"]["port"] == port["name"]
         assert probe["httpGet"]["httpHeaders"] == [{"name": "Host", "value": "localhost"}]
@@ -179,6 +181,24 @@ def test_the_ingress_leads_to_the_service_and_does_not_buffer() -> None:
     (rule,) = ingress["spec"]["rules"]
     assert rule["host"] == ALL["ConfigMap", "braid"]["data"]["PUBLIC_NAME"]
     assert rule["http"]["paths"][0]["backend"]["service"] == {"name": "braid", "port": {"name": "http"}}
+
+
+def test_only_the_ingress_controller_and_prometheus_reach_a_process() -> None:
+    reach = {"web": {"ingress-nginx", "monitoring"}, "worker": {"monitoring"}}
+    assert ALL["ConfigMap", "braid"]["data"]["BRAID_TRUSTED_PROXIES"] == "1", (
+        "who comes past the proxy can say who it is"
+    )
+    for part in PARTS:
+        policy: Object = ALL["NetworkPolicy", f"braid-{part}"]["spec"]
+        labels = ALL["Deployment", f"braid-{part}"]["spec"]["template"]["metadata"]["labels"]
+        assert policy["podSelector"]["matchLabels"] == labels
+        assert policy["policyTypes"] == ["Ingress"]
+        (rule,) = policy["ingress"]
+        assert rule["ports"] == [{"port": _container(part)["ports"][0]["name"]}]
+        # by namespace alone: kustomize would add the label of Braid to a selector of pods
+        assert [list(each) for each in rule["from"]] == [["namespaceSelector"]] * len(rule["from"])
+        names = [each["namespaceSelector"]["matchLabels"] for each in rule["from"]]
+        assert {each["kubernetes.io/metadata.name"] for each in names} == reach[part]
 
 
 @pytest.mark.parametrize("name", ["base", "s3"])

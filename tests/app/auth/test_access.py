@@ -195,6 +195,13 @@ def test_forwarded_address_counts_behind_a_trusted_proxy_only(braid: Braid) -> N
     assert behind.test_client().get("/setup", **local).status_code == 200
 
 
+def test_who_comes_past_the_proxy_is_not_on_this_computer_whatever_they_say(braid: Braid) -> None:
+    app = fresh_app(braid, Settings(trusted_proxies=1))
+    forged = {"environ_base": {"REMOTE_ADDR": "10.0.0.7"}, "headers": {"X-Forwarded-For": "127.0.0.1"}}
+    assert app.test_client().get("/setup", **forged).status_code == 403
+    assert site_of(app).accounts.need_setup()
+
+
 FORWARDED = (
     {"headers": {"X-Forwarded-For": "127.0.0.1"}},
     {"headers": {"X-Forwarded-Proto": "https"}},

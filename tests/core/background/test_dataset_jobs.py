@@ -250,6 +250,31 @@ def test_a_dataset_goes_out_and_comes_in_again(
     assert not page.exists(), "no document has this content"
 
 
+def test_originals_that_somebody_deleted_are_noticed_when_files_are_tidied(
+    braid: Braid,
+    background: Background,
+    dataset_id: int,
+    do: Callable[..., list[Job]],
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    do(upload(background, dataset_id, "a.md", b"# Fees\n\nTwo euros a day."))
+    document = braid.ledger.documents(dataset_id)[0]
+    original = background.originals.find(document)
+    assert original is not None
+    background._try_to_tidy()
+    assert braid.ledger.noticed.missing_originals == 0
+    content = original.read_bytes()
+    original.unlink()
+    for _ in range(2):
+        background._try_to_tidy()
+    assert braid.ledger.noticed.missing_originals == 1
+    told = [record.getMessage() for record in caplog.records if "originals_missing" in record.getMessage()]
+    assert told == ["event=originals_missing count=1 remedy=restore_a_backup"]
+    original.write_bytes(content)
+    background._try_to_tidy()
+    assert braid.ledger.noticed.missing_originals == 0
+
+
 def test_what_is_no_export_is_refused_at_once_and_makes_no_dataset(braid: Braid, background: Background) -> None:
     before = (braid.ledger.datasets(1), spooled(background))
     with pytest.raises(InvalidInputError, match="no export of a dataset"):
