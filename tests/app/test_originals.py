@@ -159,6 +159,7 @@ def test_what_is_not_ones_own_takes_the_work_of_what_does_not_exist(app: Flask, 
     event.listen(here.braid.ledger.database.engine, "before_cursor_execute", note)
     try:
         with patch.object(ParsePool, "draw_page", draw), patch.object(Database, "_in_dialect", noted):
+            assert (work("/datasets")[0], work("/api/v1/datasets")[0]) == (200, 200)  # the first use is noted
             for ending in ("", "/original", "/page/1", "/page/1.png"):
                 theirs, nobodys = f"/documents/passage/{chunk_id}{ending}", f"/documents/passage/{'0' * 32}{ending}"
                 assert work(theirs) == work(nobodys), ending
