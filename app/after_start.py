@@ -11,6 +11,7 @@ from functools import partial
 
 from braid.app import first_start
 from braid.core.braid import Braid
+from braid.core.ledger.outages import log_failure
 
 logger = logging.getLogger(__name__)
 
@@ -49,8 +50,8 @@ class AfterStart:
                 step()
             except ModuleNotFoundError as error:
                 logger.info("event=not_installed module=%s", error.name)
-            except Exception:  # the edge of a thread: without one step the server still answers
-                logger.exception("event=after_start_failed")
+            except Exception as error:  # the edge of a thread: without one step the server still answers
+                log_failure(logger, "a step after the start", error)
 
 
 def keep_loaded() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import threading
 import time
 from pathlib import Path
@@ -12,6 +13,7 @@ from braid.app import first_start
 from braid.app.after_start import AfterStart
 from braid.core.braid import Braid
 from braid.core.datasets.registry import SharedDataset
+from braid.core.ledger.outages import times_met
 from braid.core.types import ChunkInput, DocumentInput, Mode
 from tests.fakes import HashEmbeddings
 
@@ -116,3 +118,20 @@ def test_a_step_that_fails_keeps_none_of_the_others(
         assert ended.wait(WAIT_S)
         after_start.close()
     assert "no space left" in caplog.text
+
+
+def test_an_outage_in_a_step_is_one_line_without_a_traceback(
+    stored: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def full(_braid: Braid) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(first_start, "load_sample", full)
+    before = times_met()["disk_full"]
+    with open_again(stored) as braid:
+        steps = AfterStart(braid)
+        steps.start()
+        steps._thread.join()
+        steps.close()
+    assert times_met()["disk_full"] == before + 1
+    assert [record.exc_info for record in caplog.records if record.exc_info] == []

@@ -85,8 +85,8 @@ def _start() -> subprocess.Popen[bytes] | None:
             stderr=subprocess.DEVNULL,
             env={name: os.environ[name] for name in ("SYSTEMROOT", "LD_LIBRARY_PATH") if name in os.environ},
         )
-    except OSError:  # no memory, no more processes or files: the question is answered as any other
-        logger.warning("event=tables_not_started", exc_info=True)
+    except OSError as error:  # no memory, no more processes or files: the question is answered as any other
+        logger.warning('event=tables_not_started reason="%s"', error.strerror or error)
         return None
 
 
