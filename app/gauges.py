@@ -94,9 +94,9 @@ class Gauges(Collector):
 
     def _backup(self) -> Iterator[Metric]:
         last = last_backup(self._braid.data_dir)
-        yield GaugeMetricFamily(
-            "braid_last_backup_timestamp_seconds", "When the last backup was made; 0 for never.", last.at if last else 0
-        )
+        if last or self._braid.bucket is None:  # else another machine may have made one
+            at = last.at if last else 0
+            yield GaugeMetricFamily("braid_last_backup_timestamp_seconds", "Of the last backup; 0 for never.", at)
 
     def _site(self) -> Iterator[Metric]:
         noticed = self._braid.ledger.noticed

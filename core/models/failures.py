@@ -100,7 +100,8 @@ class _Cause:
 def _room(kept: dict[Key, Any]) -> None:
     """Let the oldest go when there are `MAX_KEPT`."""
     if len(kept) >= MAX_KEPT:
-        kept.pop(next(iter(kept)), None)
+        oldest, *_ = list(kept)  # a copy: another thread may change it meanwhile
+        kept.pop(oldest, None)
 
 
 MODEL_CALLS = ModelCalls()

@@ -11,6 +11,8 @@ MAX_REASON_CHARS = 300
 """Longest part of a provider's error message that is shown."""
 MAX_READ_CHARS = 4000
 """Longest part that is looked at."""
+LEAST_SECRET_CHARS = 5
+"""A shorter one, such as "none" for a server without keys, is no secret, and would be taken out of other words."""
 MAX_CAUSES = 20
 QUOTING_STATUS = frozenset({400, 413, 422})
 """HTTP statuses of what is wrong with a request, with which a provider may repeat a question or a passage."""
@@ -47,8 +49,9 @@ def loggable(error: BraidError) -> str:
 
 def _clean(text: str, secrets: Iterable[str | None]) -> str:
     text = " ".join(text[:MAX_READ_CHARS].split())
-    for secret in filter(None, secrets):
-        text = text.replace(secret, "***")
+    for secret in secrets:
+        if secret and len(secret) >= LEAST_SECRET_CHARS:
+            text = text.replace(secret, "***")
     return _SECRETS.sub("***", text)[:MAX_REASON_CHARS]
 
 

@@ -207,6 +207,10 @@ def test_a_reason_has_no_secret(said: str, secret: str) -> None:
     assert "***" in reason
 
 
+def test_a_key_that_is_none_leaves_words_whole() -> None:
+    assert safe_reason(ValueError("none of them is known"), ("none", "k")) == "ValueError: none of them is known"
+
+
 def test_the_innermost_cause_is_found_below_errors_that_say_nothing() -> None:
     error = RuntimeError("Connection error.")
     error.__cause__ = ValueError("no")
