@@ -25,6 +25,7 @@ class AfterStart:
 
     def __init__(self, braid: Braid) -> None:
         self._steps: Sequence[Callable[[], object]] = (
+            *([braid.bucket.load] if braid.bucket is not None else []),
             partial(first_start.load_sample, braid),
             *(partial(importlib.import_module, name) for name in MODULES),
             keep_loaded,

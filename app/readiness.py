@@ -17,7 +17,8 @@ from sqlalchemy.exc import SQLAlchemyError
 from braid.core.braid import Braid
 from braid.core.errors import BraidError, FilesUnavailableError
 from braid.core.files.bucket import Bucket
-from braid.core.ledger.outages import outage_of
+from braid.core.ledger.outages import TEXT_OF, outage_of
+from braid.core.ledger.permissions import barred
 from braid.core.models.failures import MODEL_CALLS
 
 PartName = Literal["ledger", "disk", "registry", "indexes", "owner", "files", "models", "site"]
@@ -118,6 +119,8 @@ def _written(braid: Braid, disk: Part) -> Part:
             file.write(b"\0")
     except OSError as error:
         return Part("failed", f"the data directory cannot be written to: {error.strerror}", reads=True)
+    if barred(braid.data_dir) is not None:
+        return Part("impaired", TEXT_OF["not_permitted"].partition(";")[0])
     return disk
 
 
@@ -128,6 +131,8 @@ def _ledger(braid: Braid) -> Part:
     except SQLAlchemyError as error:
         outage = outage_of(error)
         return Part("failed", outage.text.partition(";")[0] if outage else "the database cannot be read")
+    if braid.ledger.database.damage:  # of another page than those that were read just now
+        return Part("failed", TEXT_OF["ledger_damaged"].partition(";")[0])
     return Part("impaired", "the database can only be read now") if is_read_only else Part()
 
 

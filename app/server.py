@@ -92,6 +92,9 @@ def _run(settings: Settings, braid: Braid, listener: socket.socket, only: Callab
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     if hasattr(signal, "SIGHUP"):
         signal.signal(signal.SIGHUP, signal.default_int_handler if sys.stdin.isatty() else _stay)
+    for name in ("SIGUSR1", "SIGUSR2"):
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), _stay)
     here.start_jobs()
     if problem := unused_file(braid.data_dir, settings.secret_key):
         log.warning("event=another_secret %s", problem)
@@ -147,9 +150,9 @@ class _ReadyServer(uvicorn.Server):
         await super().shutdown(sockets)
 
 
-def _stay(*_: object) -> None:
-    """Go on after a hang-up, as logrotate and `systemctl reload` send: no file of Braid's has to be opened again."""
-    log.info("event=hangup_ignored")
+def _stay(number: int, _frame: object) -> None:
+    """Go on after a signal by which logrotate or `systemctl reload` has programs open files again: Braid has none."""
+    log.info("event=hangup_ignored signal=%s", signal.Signals(number).name)
 
 
 def leave() -> NoReturn:

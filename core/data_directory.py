@@ -20,6 +20,7 @@ from braid.core.forks import tell_of_forks
 from braid.core.ledger.change_log import LOCAL, StateNames
 from braid.core.ledger.database import CONNECTIONS
 from braid.core.ledger.ledger import Ledger
+from braid.core.ledger.permissions import require_permission
 from braid.core.models.embeddings import (
     EmbeddingModel,
     EmbeddingOptions,
@@ -75,6 +76,7 @@ class DataDirectory:
         default_model(embedding_model, embedding_threads, self.embedding_options)  # before anything is on the disk
         self.data_dir = Path(path).resolve()
         self.data_dir.mkdir(parents=True, exist_ok=True, mode=PRIVATE)
+        require_permission(self.data_dir)
         self.closed = False
         self.bucket = open_bucket(files_url, self.data_dir / FETCHED) if files_url else None
         shared_dbs = Path(shared_dbs or self.data_dir / "shared_dbs.json")

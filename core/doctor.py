@@ -8,6 +8,7 @@ from typing import Literal
 
 from sqlalchemy import func, select, update
 
+from braid.core.backup.soundness import damage_in
 from braid.core.braid import Braid
 from braid.core.errors import IndexUnavailableError
 from braid.core.indexes.base import IndexName, LegIndex
@@ -22,7 +23,9 @@ SETTLE_S = 5.0
 MOST_LOOKS = 5
 INDEXES: tuple[IndexName, ...] = ("bm25", "dense", "chroma")
 NAMES = {"bm25": "the bm25 index", "dense": "the dense index", "chroma": "the copy in Chroma"}
-Problem = Literal["behind", "broken", "missing", "extra", "not_embedded", "orphan", "unlisted", "counter", "original"]
+Problem = Literal[
+    "ledger", "behind", "broken", "missing", "extra", "not_embedded", "orphan", "unlisted", "counter", "original"
+]
 
 DIFFERENCES = frozenset({"missing", "extra", "not_embedded"})
 """What is seen for a moment when somebody writes."""
@@ -46,9 +49,12 @@ def examine(
 ) -> list[Finding]:
     """Return all differences, after the indexes have had up to ``wait_s`` seconds, or 30, to follow the ledger.
 
+    The ledger is read whole first; where it is damaged, nothing is compared with it, and `damaged` is what is found.
     Works beside the process that owns the indexes, and while it writes. ``on_progress`` is called with the number of
     collections that are done, and of all. Raises IndexUnavailableError when the owner does not answer.
     """
+    if damage := damage_in(braid.ledger.database):
+        return list(map(damaged, damage))
     braid.indexer.wait(CATCH_UP_S if wait_s is None else wait_s, INDEXES)
     changes = ChangeLog(braid.ledger.database)
     collections = sorted(changes.heads())
@@ -58,6 +64,11 @@ def examine(
         findings += _examine_while_written(braid, changes, collection)
     findings += [Finding("original", "", said) for said in Originals(braid).damaged()]
     return [*findings, *_orphans(braid, collections)]
+
+
+def damaged(said: str) -> Finding:
+    """Return the finding that the ledger is damaged, as ``said`` by its database."""
+    return Finding("ledger", "", f"the ledger is damaged: {said}; restore a backup with `python -m app restore`")
 
 
 def _examine_while_written(braid: Braid, changes: ChangeLog, collection: str) -> list[Finding]:

@@ -53,6 +53,10 @@ class RegistryConflictError(RegistryError):
     """shared_dbs.json was changed by somebody else meanwhile; nothing was written."""
 
 
+class LedgerDamagedError(BraidError):
+    """The ledger has pages that are not what was written; a backup is to be restored."""
+
+
 class FilesUnavailableError(OSError):
     """The store of uploads and originals does not answer, or refuses; ``reason`` is its own word for it."""
 
@@ -97,7 +101,14 @@ class ModelCutError(ModelError):
 
 
 class IndexUnavailableError(BraidError):
-    """An index cannot answer now: it is broken, being rebuilt, or its store cannot be reached."""
+    """An index cannot answer now: it is broken, being rebuilt, or its store cannot be reached.
+
+    ``inner`` are the words of the program that has the index, which the log tells and no user is told.
+    """
+
+    def __init__(self, message: str, *, inner: str = "") -> None:
+        super().__init__(message)
+        self.inner = inner
 
 
 class DegradedError(BraidError):

@@ -13,6 +13,7 @@ from braid.app.cli.common import BraidCommand, current_settings, json_option
 from braid.app.cli.output import plural, print_json, print_table
 from braid.app.cli.progress import Bars, Count
 from braid.app.opening import open_braid
+from braid.core.errors import BraidError
 
 if TYPE_CHECKING:
     from braid.core.doctor import Finding
@@ -58,10 +59,34 @@ def worker(port: int | None) -> None:
 @json_option
 @click.pass_context
 def doctor(context: click.Context, repair: bool, wait: float, quiet: bool, as_json: bool) -> None:
-    """Compare the ledger with both indexes, report differences, and warn of a data directory that others may enter.
+    """Read the ledger whole, compare it with both indexes, and report what differs.
+
+    Warns of a data directory that others may enter.
 
     Works beside a running app. Ends with 1 when there is damage, and with 4 when there is only work left to do.
     """
+    from sqlalchemy.exc import SQLAlchemyError
+
+    from braid.core.doctor import damaged
+    from braid.core.ledger.outages import outage_of
+
+    try:
+        findings, left = _examine(repair=repair, wait=wait, quiet=quiet, as_json=as_json)
+    except (BraidError, SQLAlchemyError) as error:
+        outage = outage_of(error)
+        if outage is None or outage.cause != "ledger_damaged":
+            raise
+        findings = left = [damaged(outage.reason)]  # too much to be opened
+        if not as_json:
+            _print_findings(findings, quiet=quiet)
+    if as_json:
+        print_json({"findings": findings, "left": left})
+    is_damaged = any(not finding.waits for finding in left)
+    context.exit(DAMAGED if is_damaged else WAITING if left else 0)
+
+
+def _examine(*, repair: bool, wait: float, quiet: bool, as_json: bool) -> tuple[list[Finding], list[Finding]]:
+    """Return what was found, and what of it is left after the repair."""
     from braid.core import doctor as check
 
     with open_braid(current_settings()) as braid, Bars(quiet=quiet) as bars:
@@ -85,10 +110,7 @@ def doctor(context: click.Context, repair: bool, wait: float, quiet: bool, as_js
                 click.echo(f"After the repair, {plural(len(left), 'difference')} left.")
             if not as_json and left:
                 _print_findings(left, quiet=quiet)
-    if as_json:
-        print_json({"findings": findings, "left": left})
-    is_damaged = any(not finding.waits for finding in left)
-    context.exit(DAMAGED if is_damaged else WAITING if left else 0)
+    return findings, left
 
 
 def _show(bars: Bars, name: str, done: int, total: int) -> None:

@@ -77,10 +77,11 @@ class Cli(BraidGroup):
             place = f": {error.filename}" if error.filename else ""
             return fail(error, f"error: {error.strerror or error}{place}", WRONG_USE)
         except Exception as error:  # the edge: any other error is one line too, with the traceback on request
-            from braid.core.ledger.outages import outage_of  # loads SQLAlchemy
+            from braid.core.ledger.outages import REMEDY, outage_of  # loads SQLAlchemy
 
             if outage := outage_of(error):
-                return fail(error, f"error: {outage.text.partition(';')[0]} ({outage.reason})", WRONG_USE)
+                what, remedy = outage.text.partition(";")[0], REMEDY.get(outage.cause, "")
+                return fail(error, f"error: {what} ({outage.reason}){remedy and '; '}{remedy}", WRONG_USE)
             if os.environ.get(DEBUG_VARIABLE, "").upper() == "DEBUG":
                 traceback.print_exc()
             message = f"unexpected error: {type(error).__name__}: {error} ({DEBUG_VARIABLE}=DEBUG shows where)"

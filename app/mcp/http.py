@@ -139,7 +139,8 @@ class _Gate:
             except SQLAlchemyError as error:
                 log_failure(logger, "an MCP request", error)
                 outage = outage_of(error)
-                await refusal(503 if outage else 500, outage.text if outage else "")(scope, receive, send)
+                again = outage is None or not outage.lasts
+                await refusal(503 if outage else 500, outage.text if outage else "", again=again)(scope, receive, send)
                 return
         if found is None or "read" not in found.permissions:
             response = Response(

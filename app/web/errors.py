@@ -136,7 +136,8 @@ def on_outage(outage: Outage) -> tuple[Response | str, int]:
 
 
 def logged_outage(outage: Outage) -> str:
-    """Log an outage, and return what is said of it."""
+    """Log an outage, and return what is said of it. Of one that lasts nobody is told when to try again."""
+    g.braid_outage_lasts = outage.lasts
     log_outage(logger, outage, f"request {_request_id()}")
     return outage.text
 

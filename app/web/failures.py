@@ -35,7 +35,7 @@ class Failure:
 def failure_of(error: Exception) -> Failure:
     """Return what is answered to an error; what is the server's fault is logged."""
     if outage := outage_of(error):
-        return Failure(503, logged_outage(outage), RETRY)
+        return Failure(503, logged_outage(outage), {} if outage.lasts else RETRY)
     if isinstance(error, BraidError):
         status, wrong = logged_status(error), error.field if isinstance(error, InvalidInputError) else ""
         return Failure(status, str(error), RETRY if status == 503 else {}, wrong)

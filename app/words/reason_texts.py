@@ -159,6 +159,8 @@ JOBS = (
     N_("the disk of the server is full; tell the administrator"),
     N_("the data of the server can only be read now; tell the administrator"),
     N_("the disk of the server cannot be used; tell the administrator"),
+    N_("the database of the server is damaged; tell the administrator, who restores a backup"),
+    N_("the server may not use some of its own files; tell the administrator"),
     N_("Braid is being stopped; try again in a moment"),
     N_("the title is empty; say what the text is"),
     N_("the text is empty; type or paste some"),
@@ -298,8 +300,14 @@ SHOWN = {
     "the keyword index of %(collection)s was removed from disk; it is being rebuilt": N_(
         "the index for search by keyword was removed from disk and is being rebuilt"
     ),
-    "the keyword index of %(collection)s is damaged: %(error)s": N_(
-        "the index for search by keyword is damaged: %(error)s"
+    "the keyword index of %(collection)s cannot be used; it is being checked": N_(
+        "the index for search by keyword cannot be used and is being checked"
+    ),
+    "the keyword index of %(collection)s cannot be used: %(reason)s": N_(
+        "the index for search by keyword cannot be used: %(reason)s"
+    ),
+    "the ledger is damaged: %(error)s; restore a backup with `python -m app restore`": N_(
+        "restore a backup; the database says: %(error)s"
     ),
     "the vectors of %(collection)s are being loaded into memory": N_("the vectors are being loaded into memory"),
     "the embedding model of %(collection)s has just changed": N_("the embedding model has just changed"),

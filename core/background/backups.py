@@ -41,6 +41,7 @@ class Backups:
 
     def __init__(self, directory: DataDirectory, sources: Callable[[], Sources]) -> None:
         self.folder = directory.data_dir / FOLDER
+        self._database = directory.ledger.database
         self._sources = sources
         self._work = SharedWork(directory.ledger, "backup")
 
@@ -63,6 +64,7 @@ class Backups:
             self._make()
         except BraidError as error:
             reason = str(error)
+            self._database.note(error)
         except OSError as error:
             reason = f"the file cannot be written: {error.strerror or error}"
         except Exception as error:  # the edge of a thread: the page must not wait for ever

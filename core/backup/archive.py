@@ -8,9 +8,9 @@ import shutil
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO
+from typing import IO, Self
 
 from braid.core.backup.manifest import (
     MANIFEST,
@@ -34,11 +34,21 @@ Progress = Callable[[str, int, int], None]
 
 
 class ArchiveWriter:
-    """Writes members one after the other, and counts and hashes them meanwhile."""
+    """Writes members one after the other, and counts and hashes them meanwhile.
+
+    Used in a ``with``: what an error breaks off is let go of while the file is still open.
+    """
 
     def __init__(self, file: IO[bytes]) -> None:
         self._zip = zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=FASTEST)
         self.members: dict[str, Member] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        with suppress(OSError, ValueError):  # of an archive that is not wanted any more; a finished one is closed
+            self._zip.close()
 
     @contextmanager
     def member(self, name: str) -> Iterator[Write]:

@@ -4,35 +4,42 @@ from __future__ import annotations
 
 import os
 import shutil
+import stat
 import tempfile
+import time
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from filelock import FileLock, Timeout
 from sqlalchemy import Engine, make_url
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from braid.core.backup.archive import ArchiveWriter, Progress
 from braid.core.backup.files import HeldFiles
 from braid.core.backup.manifest import LEDGER, BackupError, Manifest
 from braid.core.backup.record import LastBackup, note_backup
 from braid.core.backup.snapshot import snapshot_of
+from braid.core.errors import LedgerDamagedError
 from braid.core.files.bucket import FETCHED, open_bucket
 from braid.core.ledger.database import file_of, make_engine
 from braid.core.ledger.durable import sync_folder
 from braid.core.ledger.live_copy import lacks_newest, take_back
-from braid.core.ledger.outages import words_of
+from braid.core.ledger.outages import outage_of, words_of
 from braid.core.ledger.schema import current_revision, require_known
 from braid.core.version import version
 
 LOCK = "backup.lock"
 TEMPORARY = ".backup-"
 """Beginning of the names of folders with what is not whole yet."""
-ROOM = 64 * 2**20
-"""Bytes that stay free on the disk beside a backup."""
+HELD = "lock"
+"""File in such a folder that is locked as long as the backup is being made."""
+ROOM, LEAST_ROOM = 64 * 2**20, 4 * 2**20
+"""Bytes that stay free on the disk beside a backup: at most and at least; between them a quarter of what it takes."""
+LEFT_S = 86_400.0
+"""Age of a folder without a lock from which it is what a killed backup of an earlier version has left."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +81,8 @@ def make_backup(
 
     Writers wait for as long as it takes to begin to read, some milliseconds, and not for the copying. What was
     committed before that moment is in the backup, and so are the uploads that waited then. Raises BackupError when
-    the file exists, the disk is too full, or another backup is being made. The data directory remembers it as its last
+    the file exists, the disk is too full, another backup is being made, or the ledger is damaged: what was copied is
+    read whole before the file gets its name. The data directory remembers it as its last
     backup, unless ``note`` is False.
     """
     if target.exists() or target.is_symlink():
@@ -85,7 +93,7 @@ def make_backup(
     with opened(sources) as engine:
         try:
             with _alone(sources.data_dir), _temporary(sources.data_dir, target.parent) as made:
-                partial = Path(made) / "partial"
+                partial = made / "partial"
                 bucket = open_bucket(sources.files_url, sources.data_dir / FETCHED) if sources.files_url else None
                 with closing(HeldFiles(sources.data_dir, sources.shared_dbs, bucket=bucket)) as files:
                     _require_room(engine, files, target.parent)
@@ -94,10 +102,22 @@ def make_backup(
                 _publish(partial, target)
                 if note:
                     note_backup(sources.data_dir, LastBackup(manifest.made_at, str(target.absolute()), size_bytes))
-        except SQLAlchemyError as error:
-            reason = words_of(error)
-            raise BackupError(f"the ledger cannot be read: {reason}; no backup was made") from error
+        except (SQLAlchemyError, LedgerDamagedError) as error:
+            raise _no_backup(error) from error
+        except engine.dialect.loaded_dbapi.Error as error:
+            named = DBAPIError.instance("", None, error, engine.dialect.loaded_dbapi.Error, hide_parameters=True)
+            raise _no_backup(named) from named
     return manifest
+
+
+def _no_backup(error: Exception) -> BackupError:
+    reason, outage = words_of(error), outage_of(error)
+    if outage is None or outage.cause != "ledger_damaged":
+        return BackupError(f"the ledger cannot be read: {reason}; no backup was made")
+    return BackupError(
+        f"the ledger is damaged: {reason}; no backup was made, and those made before are let be. Restore the newest of "
+        "them that `python -m app backup --verify` calls whole"
+    )
 
 
 def revision_of(sources: Sources) -> tuple[str, str]:
@@ -138,12 +158,23 @@ def opened(sources: Sources) -> Iterator[Engine]:
             take_back(file)
 
 
-def _temporary(data_dir: Path, folder: Path) -> tempfile.TemporaryDirectory[str]:
-    """Make a folder for what is not whole yet. In the data directory, what a kill has left of others is deleted."""
-    if folder.resolve().is_relative_to(data_dir.resolve()):
-        for left in folder.glob(f"{TEMPORARY}*"):
-            shutil.rmtree(left, ignore_errors=True)
-    return tempfile.TemporaryDirectory(prefix=TEMPORARY, dir=folder)
+@contextmanager
+def _temporary(data_dir: Path, folder: Path) -> Iterator[Path]:
+    """Make a folder for what is not whole yet, with a lock in it, and delete those that killed backups have left.
+
+    In the data directory nobody else makes one meanwhile.
+    """
+    is_ours = folder.resolve().is_relative_to(data_dir.resolve())
+    for left in folder.glob(f"{TEMPORARY}*"):
+        with suppress(OSError, Timeout):
+            found = left.lstat()
+            if not stat.S_ISDIR(found.st_mode) or (os.name != "nt" and found.st_uid != os.geteuid()):
+                continue  # of another user, whose lock may lead anywhere
+            if is_ours or (left / HELD).exists() or time.time() - found.st_mtime > LEFT_S:
+                with FileLock(left / HELD, timeout=0):
+                    shutil.rmtree(left, ignore_errors=True)
+    with tempfile.TemporaryDirectory(prefix=TEMPORARY, dir=folder) as made, FileLock(Path(made) / HELD):
+        yield Path(made)
 
 
 @contextmanager
@@ -171,9 +202,10 @@ def _require_room(engine: Engine, files: HeldFiles, folder: Path) -> None:
             needed = int(connection.exec_driver_sql("SELECT pg_database_size(current_database())").scalar_one())
     needed += files.size_bytes()
     free = shutil.disk_usage(folder).free
-    if free < needed + ROOM:
+    needed += max(LEAST_ROOM, min(ROOM, needed // 4))
+    if free < needed:
         raise BackupError(
-            f"{folder} has {free // 2**20:,} MiB free and a backup takes up to {(needed + ROOM) // 2**20:,}; make "
+            f"{folder} has {free // 2**20:,} MiB free and a backup takes up to {needed // 2**20:,}; make "
             "room, or name a file on another disk"
         )
 
@@ -183,8 +215,7 @@ def _ledger_files(ledger: Path) -> list[Path]:
 
 
 def _write(sources: Sources, engine: Engine, files: HeldFiles, partial: Path, on_progress: Progress) -> Manifest:
-    with open(partial, "xb", opener=owner_only) as file:
-        archive = ArchiveWriter(file)
+    with open(partial, "xb", opener=owner_only) as file, ArchiveWriter(file) as archive:
         hold = files.hold if sources.with_files else lambda *_names: files.hold((), ())
         with snapshot_of(engine, hold) as snapshot:
             files.hold_originals(snapshot.originals if sources.with_files else ())

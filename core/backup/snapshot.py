@@ -14,6 +14,7 @@ from sqlalchemy import Connection, Engine, inspect
 
 from braid.core.backup.archive import ArchiveWriter, Progress
 from braid.core.backup.manifest import LEDGER, TABLES, BackupError
+from braid.core.backup.soundness import require_whole
 from braid.core.ledger.database import take_time
 from braid.core.ledger.schema import VERSION_TABLE, current_revision
 
@@ -127,6 +128,8 @@ class Sqlite:
             source.backup(target, pages=PAGES_PER_STEP, progress=show)
             target.execute("PRAGMA user_version = 0")  # it is not in use, and lacks nothing
             target.execute("PRAGMA journal_mode = DELETE")  # the file alone is the whole database
+            on_progress("checking the copy", 0, 1)
+            require_whole(target)
             rows = count_rows(target)
         archive.add_file(LEDGER, copy, on_progress)
         copy.unlink()

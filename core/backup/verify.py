@@ -11,8 +11,8 @@ from pathlib import Path
 from braid.core.backup.archive import ArchiveReader, Progress, open_backup
 from braid.core.backup.manifest import LEDGER, SECRET_KEY, TABLES, BackupError, Manifest
 from braid.core.backup.snapshot import count_rows
-
-MOST_PROBLEMS = 20
+from braid.core.backup.soundness import require_whole
+from braid.core.errors import LedgerDamagedError
 
 
 def verify_backup(path: Path, *, on_progress: Progress = lambda what, done, total: None) -> Manifest:
@@ -56,13 +56,9 @@ def check_ledger(path: Path, manifest: Manifest) -> None:
     """Open an unpacked ledger and compare it with the manifest. Raises BackupError."""
     try:
         with closing(sqlite3.connect(path)) as database:
-            problems = [str(row[0]) for row in database.execute(f"PRAGMA integrity_check({MOST_PROBLEMS})")]
-            if problems != ["ok"]:
-                raise BackupError(f"the ledger in it is damaged: {problems[0]}")
-            if (broken := database.execute("PRAGMA foreign_key_check").fetchone()) is not None:
-                raise BackupError(f"the ledger in it is damaged: a row of {broken[0]} refers to none of {broken[2]}")
+            require_whole(database)
             require_rows(manifest, count_rows(database))
-    except sqlite3.Error as error:
+    except (sqlite3.Error, LedgerDamagedError) as error:
         raise BackupError(f"the ledger in it is damaged: {error}") from error
 
 

@@ -184,6 +184,10 @@ class Bucket:
         files = self._files()
         return sync(files.loop, getattr(files, name), *args, timeout=seconds, **options)
 
+    def load(self) -> None:
+        """Load the packages that ask the store: in two threads at once, some of them trip over each other."""
+        self._files()
+
     def _files(self) -> Any:
         with self._opening:
             if self._opened is None:

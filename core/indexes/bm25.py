@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import logging
 import math
 import os
 import shutil
@@ -25,6 +26,7 @@ from tantivy import Occur, Query
 from braid.core.errors import IndexUnavailableError
 from braid.core.indexes.answers import BestScores, Bm25Counts, Bm25Statistics
 from braid.core.ledger.change_log import IndexedChunk, StateName
+from braid.core.ledger.outages import outage_of
 from braid.core.priority import SearchPriority
 from braid.core.text.analyzer import Analyzer
 from braid.core.types import Leg, ScoredChunk
@@ -46,6 +48,8 @@ WRITER_HEAP_BYTES = 64_000_000
 UNUSED_S = 120.0
 
 _Found = tuple[float, tantivy.DocAddress]
+
+logger = logging.getLogger(__name__)
 
 
 def bm25_idf(documents: int, containing: float) -> float:
@@ -249,10 +253,11 @@ class Bm25Index:
             self._opened.pop(collection, None)
             self._known.discard(collection)
         folder = self._path / collection
-        if folder.is_dir():
-            shutil.rmtree(folder, ignore_errors=True)
-        else:
-            folder.unlink(missing_ok=True)
+        with _translate_errors(collection):
+            if folder.is_dir():
+                shutil.rmtree(folder, ignore_errors=True)
+            else:
+                folder.unlink(missing_ok=True)
 
     def reset(self) -> bool:
         """Do nothing and return False: the collections are independent."""
@@ -279,6 +284,7 @@ class Bm25Index:
         try:
             ids = list(self.ids(collection))
         except IndexUnavailableError as error:
+            logger.warning("%s reason=%r", error, error.inner)
             return str(error)
         return "" if len(ids) == len(set(ids)) else f"{len(ids) - len(set(ids))} chunks are in {collection} twice"
 
@@ -290,7 +296,8 @@ class Bm25Index:
 
     def collections(self) -> list[str]:
         """Return the names of the collections that exist, sorted."""
-        return sorted(path.name for path in self._path.iterdir() if path.is_dir()) if self._path.is_dir() else []
+        with _translate_errors("all collections"):
+            return sorted(path.name for path in self._path.iterdir() if path.is_dir()) if self._path.is_dir() else []
 
     def rest(self) -> None:
         """Close indexes that nobody has searched for 2 minutes: tantivy has a thread for each open one."""
@@ -307,7 +314,8 @@ class Bm25Index:
 
     def _open(self, collection: str) -> _Open | None:
         """Return the collection's current searcher; None when it was never written."""
-        signature = _signature(f"{self._path}/{collection}")
+        with _translate_errors(collection):
+            signature = _signature(f"{self._path}/{collection}")
         with self._lock:
             self._used[collection] = time.monotonic()
             opened = self._opened.get(collection)
@@ -402,12 +410,14 @@ def _factors(explanation: Mapping[str, object]) -> dict[str, float]:
 
 @contextmanager
 def _translate_errors(collection: str) -> Iterator[None]:
-    """Turn tantivy's errors, and panics of its Rust code, into IndexUnavailableError."""
+    """Turn tantivy's errors, and panics of its Rust code, into IndexUnavailableError in plain words."""
     try:
         yield
-    except (ValueError, OSError) as error:
-        raise IndexUnavailableError(f"the keyword index of {collection} cannot be used: {error}") from error
     except BaseException as error:
-        if type(error).__name__ != "PanicException":  # pyo3 does not export the class
-            raise
-        raise IndexUnavailableError(f"the keyword index of {collection} is damaged: {error}") from error
+        if not isinstance(error, (ValueError, OSError)) and type(error).__name__ != "PanicException":
+            raise  # pyo3 does not export the class of a panic
+        outage = outage_of(error)
+        why = f": {outage.text}" if outage else "; it is being checked"
+        raise IndexUnavailableError(
+            f"the keyword index of {collection} cannot be used{why}", inner=f"{type(error).__name__}: {error}"
+        ) from error

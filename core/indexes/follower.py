@@ -185,7 +185,8 @@ class IndexFollower:
         if outage := outage_of(error):
             log_outage(logger, outage, f"the {self.name} index of {collection}, which will be tried again")
         else:
-            logger.warning("%s index of %s: %s; trying again in %.0f s", self.name, collection, error, pause)
+            inner = f" reason={error.inner!r}" if isinstance(error, IndexUnavailableError) and error.inner else ""
+            logger.warning("%s index of %s: %s; trying again in %.0f s%s", self.name, collection, error, pause, inner)
         before = self._board.get(collection) or LegProgress(self.leg, collection, "ready")
         if isinstance(error, EmbeddingError) and before.state == "ready":  # what is indexed can still be searched
             self._board.report(collection, "ready", pending=max(before.pending, 1), error=str(error))

@@ -34,6 +34,7 @@ from braid.core.types import ChunkInput, DocumentInput
 REQUESTS_PER_PROCESS = 200
 """After so many files a new process takes over, because libraries leak memory."""
 TIMEOUT_S = 60.0
+NOT_STARTED = "the program that reads documents does not start; the server's log says why"
 
 logger = logging.getLogger(__name__)
 
@@ -196,14 +197,18 @@ class ParsePool:
                     self._busy.add(process)
                     return process
                 process.end()
-        process = ParseProcess(self._memory_mb)  # takes a second: others take and give back meanwhile
+        try:
+            process = ParseProcess(self._memory_mb)  # takes a second: others take and give back meanwhile
+        except OSError as error:
+            logger.error("event=parser_not_started reason=%r", f"{error.strerror}: {error.filename}")
+            raise ParserUnavailableError(NOT_STARTED) from error
         with self._lock:
             self._busy.add(process)
             is_started = process.is_usable and not self._closed
         if not is_started:
             self._give_back(process)
             self._require_open()
-            raise ParserUnavailableError("the program that reads documents does not start; the server's log says why")
+            raise ParserUnavailableError(NOT_STARTED)
         return process
 
     def _give_back(self, process: ParseProcess) -> None:

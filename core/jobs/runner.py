@@ -159,17 +159,16 @@ class JobRunner:
             result = self._handlers[job.kind](job, _ThrottledProgress(self._store, job, self._abandoned))
         except JobStopped:
             logger.info("event=job_stopped job=%d kind=%s", job.id, job.kind)
-        except BraidError as error:
-            if self._stopping.is_set():  # perhaps the reason of the error; if not, the job fails again after the start
-                self._record(lambda: self._store.hand_over(job))
-            else:
-                reason = str(error)
-                self._record(lambda: self._store.fail(job, reason))
         except Exception as error:  # the edge of a thread: log the fault and go on with the next job
-            if is_outage(error):
+            if isinstance(error, BraidError) and self._stopping.is_set():
+                self._record(lambda: self._store.hand_over(job))  # perhaps the reason; if not, it fails after the start
+            elif is_outage(error):
                 log_failure(logger, f"job {job.id}, which will be tried again", error)
                 self._stopping.wait(OUTAGE_PAUSE_S)
                 self._record(lambda: self._store.hand_over(job))
+            elif isinstance(error, BraidError):
+                reason = str(error)
+                self._record(lambda: self._store.fail(job, reason))
             elif not self._abandoned.is_set():
                 logger.error("event=job_failed job=%d kind=%s %s", job.id, job.kind, _fault(error))
                 reason = f"{INTERNAL}; the log says more under job {job.id}"

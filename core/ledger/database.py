@@ -17,6 +17,7 @@ from sqlalchemy import (
     CursorResult,
     Double,
     Engine,
+    ExceptionContext,
     PoolProxiedConnection,
     cast,
     create_engine,
@@ -32,7 +33,7 @@ from braid.core.errors import InvalidInputError
 from braid.core.extras import require
 from braid.core.forks import Use, tell_of_forks
 from braid.core.ledger.live_copy import lacks_newest, mark_in_use, take_back
-from braid.core.ledger.outages import remedy_for, words_of
+from braid.core.ledger.outages import log_outage, name_permission, outage_of, remedy_for, words_of
 from braid.core.ledger.prepared import Value, parameters_for, text_for
 from braid.core.ledger.remembered import Remembered
 from braid.core.ledger.schema import Upgrading, bring_up_to_date, without_copy
@@ -90,6 +91,9 @@ class Database:
         self.lacks_newest = self._file is not None and lacks_newest(self._file)
         """Whether the file was copied while it was in use, without its newest changes."""
         self._owned = False
+        self.damage = ""
+        """The words that said first that the database is damaged, kept as long as it is open; empty if none did."""
+        event.listen(self.engine, "handle_error", lambda context: self.note(context.sqlalchemy_exception))
         self.process_name: Callable[[], str] = lambda: ""
         """Returns the name of this process in a fleet, see `braid.core.ledger.member`; nothing outside of one."""
         self.serves_fleet = self.engine.dialect.name == "postgresql"
@@ -190,7 +194,18 @@ class Database:
                 cursor.execute(text, values)
                 return list(cursor.fetchall())
         except driver.Error as error:
-            raise DBAPIError.instance(text, None, error, driver.Error, hide_parameters=True) from error
+            if self._file is not None:
+                name_permission(self._file, error)
+            named = DBAPIError.instance(text, None, error, driver.Error, hide_parameters=True)
+            self.note(named)
+            raise named from error
+
+    def note(self, error: BaseException | None) -> None:
+        """Remember an error which says that the database is damaged, wherever it was met: the next one may be far."""
+        found = outage_of(error) if error is not None and not self.damage else None
+        if found is not None and found.cause == "ledger_damaged":
+            self.damage = found.reason
+            log_outage(logger, found, "the ledger")
 
     def watch(self) -> Callable[[], bool]:
         """Return a function that says whether any process may have committed something since its last call.
@@ -360,6 +375,7 @@ def _make_engine(url: str, connections: int = CONNECTIONS) -> Engine:
     )
     event.listen(engine, "connect", _configure_sqlite)
     event.listen(engine, "begin", _begin_sqlite)
+    event.listen(engine, "handle_error", _name_permission)
     return engine
 
 
@@ -405,8 +421,14 @@ def _configure_sqlite(connection: sqlite3.Connection, _record: object) -> None:
         "foreign_keys=ON",
         "synchronous=FULL",
         "cache_size=-20000",
+        "cell_size_check=ON",  # a damaged page is told from a sound one when it is read, and not written any further
     ):
         connection.execute(f"PRAGMA {pragma}")
+
+
+def _name_permission(context: ExceptionContext) -> None:
+    if context.engine is not None and (file := file_of(context.engine)):
+        name_permission(file, context.original_exception)
 
 
 def _begin_sqlite(connection: Connection) -> None:

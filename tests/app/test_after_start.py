@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import sys
 import threading
 import time
 from pathlib import Path
@@ -135,3 +136,30 @@ def test_an_outage_in_a_step_is_one_line_without_a_traceback(
         steps.close()
     assert times_met()["disk_full"] == before + 1
     assert [record.exc_info for record in caplog.records if record.exc_info] == []
+
+
+class _Bucket:
+    """A store whose packages are loaded; notes what others were loaded before."""
+
+    def __init__(self, module: str) -> None:
+        self.module = module
+        self.was_loaded: list[bool] = []
+
+    def load(self) -> None:
+        self.was_loaded.append(self.module in sys.modules)
+
+
+def test_what_asks_the_bucket_is_loaded_before_the_rest_and_by_one_thread(
+    stored: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bucket = _Bucket("colorsys")
+    sys.modules.pop("colorsys", None)
+    monkeypatch.setattr("braid.app.after_start.MODULES", ("colorsys",))
+    with open_again(stored) as braid:
+        monkeypatch.setattr(braid, "bucket", bucket)
+        after = AfterStart(braid)
+        monkeypatch.setattr(braid, "bucket", None)
+        after.start()
+        after._thread.join(WAIT_S)
+    assert bucket.was_loaded == [False]
+    assert "colorsys" in sys.modules

@@ -267,9 +267,12 @@ def test_probes_metrics_and_mcp_are_below_the_path(proxied: httpx.Client) -> Non
     assert proxied.get("/account").status_code in (200, 404), "not Braid's"
 
 
-def test_a_hang_up_does_not_end_the_server(served: Served, proxied: httpx.Client) -> None:
-    served.process.send_signal(signal.SIGHUP)
+def test_what_has_other_programs_open_files_again_does_not_end_the_server(
+    served: Served, proxied: httpx.Client
+) -> None:
     log = served.data_dir.parent / "server.log"
-    eventually(lambda: "event=hangup_ignored" in log.read_text(), 10)
+    for number in (signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2):
+        served.process.send_signal(number)
+        eventually(lambda said=f"event=hangup_ignored signal={number.name}": said in log.read_text(), 60)
     assert re.search(r"event=started version=\S+ database=sqlite embedding_model=\S+ url=http://", log.read_text())
     assert proxied.get(f"{PREFIX}/healthz").status_code == 200

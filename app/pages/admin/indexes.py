@@ -30,6 +30,7 @@ ILL, WORKING, READY = range(3)
 NAMED_DATASETS = 3
 """Datasets of a collection that are named; the others are counted."""
 PROBLEMS: Mapping[Problem, str] = {
+    "ledger": _l("The database is damaged"),
     "behind": _l("The index is behind"),
     "broken": _l("The index is damaged"),
     "missing": _l("Passages are missing"),

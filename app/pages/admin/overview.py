@@ -25,6 +25,7 @@ from braid.core.accounts.account_list import count_accounts, count_waiting
 from braid.core.background.retention import KEPT, Kept
 from braid.core.jobs.store import JobStore
 from braid.core.ledger.database import LACKS_NEWEST
+from braid.core.ledger.permissions import barred
 from braid.core.models.failures import MODEL_CALLS, Kind
 
 KEPT_NAMES: Mapping[Kept, str] = {
@@ -76,6 +77,7 @@ def index() -> str:
         embedding_model=site().settings.embedding_model,
         jobs=JobStore(braid.ledger).counts(),
         unreadable=JobStore(braid.ledger).unreadable(),
+        damage=braid.ledger.database.damage,
         data_dir=braid.data_dir,
         backup=backup_view(),
         scans=scans_view(),
@@ -135,13 +137,24 @@ def _warn_of_site() -> Iterator[Concern]:
         yield Concern(_("The clock of the server jumped. Nothing is deleted by age until it is right, or for a day."))
 
 
+def _warn_of_files() -> Iterator[Concern]:
+    """Yield what is wrong with the ledger or with permissions, which nobody can put right on a page."""
+    braid = site().braid
+    if damage := braid.ledger.database.damage:
+        text = _("The database is damaged. Keep the backups you have, stop Braid, and restore the newest good one.")
+        yield Concern(text, detail=damage)
+    if path := barred(braid.data_dir):
+        yield Concern(_("Braid is not allowed to use some of its own files."), detail=str(path))
+    if exposure := braid.exposure():
+        yield Concern(_("Other users of this computer can access the data folder."), detail=exposure)
+
+
 def _warnings() -> Iterator[Concern]:
     braid = site().braid
+    yield from _warn_of_files()
     yield from _warn_of_models()
     yield from _warn_of_site()
     yield from _warn_of_disk()
-    if exposure := braid.exposure():
-        yield Concern(_("Other users of this computer can access the data folder."), detail=exposure)
     if braid.ledger.database.lacks_newest:
         yield Concern(
             _("The database was copied while Braid ran, and the newest changes are missing. Restore a backup."),

@@ -37,9 +37,9 @@ def _translation(error: BaseException, subject: str) -> IndexUnavailableError | 
     if isinstance(error, httpx.TransportError):
         return StoreUnreachableError(f"{subject} cannot be reached: {error}")
     if isinstance(error, (ChromaError, ValueError, OSError, sqlite3.Error)):
-        return IndexUnavailableError(f"{subject} cannot be used: {error}")
+        return IndexUnavailableError(f"{subject} cannot be used: {error}", inner=str(error))
     if type(error) is Exception:  # Chroma raises it for an answer that is not Chroma's, such as a proxy's
         return StoreUnreachableError(f"{subject} cannot be reached: {str(error)[:200]}")
     if type(error).__name__ == "PanicException":  # pyo3 does not export the class
-        return IndexUnavailableError(f"{subject} is damaged: {error}")
+        return IndexUnavailableError(f"{subject} is damaged; it is being checked", inner=str(error))
     return None

@@ -70,10 +70,10 @@ def _answer_calls(path: Path, url: str, answers: IO[bytes]) -> None:
             answer = error
         except IndexUnavailableError as error:
             is_write = method == "apply" and store is not None and not store.is_gone()
-            answer = WriteFailedError(str(error)) if is_write else error
+            answer = WriteFailedError(str(error), inner=error.inner) if is_write else error
         except BraidError as error:
             answer = error
         except Exception as error:  # the edge of the process: whatever it is, the caller is told
-            answer = IndexUnavailableError(f"the Chroma store failed: {type(error).__name__}: {error}")
+            answer = IndexUnavailableError(f"the Chroma store failed: {type(error).__name__}", inner=str(error))
         with contextlib.suppress(BrokenPipeError):  # the server has ended meanwhile
             send(answers, answer)

@@ -178,8 +178,8 @@ class MilvusServer:
         if code == _NO_SUCH_COLLECTION:
             return IndexUnavailableError(f"{subject} has lost an index, which is made again: {said}")
         if 0 < code < 65_535 and code not in _OUTAGES:
-            return IndexUnavailableError(f"{subject} refuses: {said}")
-        return StoreUnreachableError(f"{subject} cannot be reached: {said}")
+            return IndexUnavailableError(f"{subject} refuses: {said}", inner=str(error))
+        return StoreUnreachableError(f"{subject} cannot be reached: {said}", inner=str(error))
 
 
 _OUTAGES = frozenset({1, 2, 3, 4})
@@ -315,5 +315,8 @@ def _digest(text: str) -> str:
 
 
 def _short(error: Exception) -> str:
+    """Return what the server says, in one line; of a connection that broke, gRPC describes itself."""
     said = str(getattr(error, "message", "") or error).strip().splitlines()
+    if said and said[0].startswith("<"):
+        return "it did not answer"
     return said[0][:200] if said else type(error).__name__

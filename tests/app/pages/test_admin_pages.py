@@ -569,7 +569,7 @@ def test_the_overview_makes_a_backup_and_says_how_old_the_last_one_is(
     assert "The last backup is more than 8 days old." in admin.get("/admin/").text
     monkeypatch.setattr(braid.ledger.database, "lacks_newest", True)
     assert "The database was copied while Braid ran" in admin.get("/admin/").text
-    monkeypatch.setattr("braid.core.backup.make.ROOM", 2**60)
+    monkeypatch.setattr("braid.core.backup.make.LEAST_ROOM", 2**60)
     post_form(admin, "/admin/backup")
     eventually(lambda: not site_of(app).backups.state.running)
     assert "The backup failed." in admin.get("/admin/").text

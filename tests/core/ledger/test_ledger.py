@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -779,7 +780,9 @@ def test_a_full_or_read_only_disk_at_the_start_is_named_with_what_to_do(
 
     assert told().endswith("unable to open database file")
     with monkeypatch.context() as patch:
-        patch.setattr("braid.core.ledger.outages.os.access", lambda *_: False)
+        patch.setattr("braid.core.ledger.outages.os.access", lambda *_, **__: False)
+        assert told().endswith(f"Permission denied: {tmp_path}: let this user read and write it")
+        patch.setattr("braid.core.ledger.permissions.os.statvfs", lambda _: SimpleNamespace(f_flag=os.ST_RDONLY))
         assert "cannot be written to; mount it writable, or let this user write there" in told()
     with monkeypatch.context() as patch:
         patch.setattr("braid.core.ledger.outages.shutil.disk_usage", lambda _: SimpleNamespace(free=0))

@@ -6,6 +6,7 @@ import errno
 import logging
 import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -14,9 +15,10 @@ from sqlalchemy import Engine, create_engine
 from sqlalchemy.exc import ProgrammingError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
-from braid.core.errors import ClosedError
+from braid.core.errors import ClosedError, IndexUnavailableError, LedgerDamagedError
 from braid.core.ledger import outages
 from braid.core.ledger.outages import is_outage, log_failure, outage_of, times_met
+from tests.damage import damage_tables
 
 logger = logging.getLogger(__name__)
 
@@ -60,9 +62,28 @@ def _no_folder(path: Path) -> SQLAlchemyError:
     return _error_of(create_engine(f"sqlite:///{path / 'not' / 'there'}"), "CREATE TABLE t (b)")
 
 
+def _no_database(path: Path) -> SQLAlchemyError:
+    path.write_bytes(b"no database" * 1000)
+    return _error_of(create_engine(f"sqlite:///{path}"), "CREATE TABLE t (b)")
+
+
+def _malformed(path: Path) -> SQLAlchemyError:
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute("CREATE TABLE t (b)")
+    damage_tables(path, "t")
+    return _error_of(create_engine(f"sqlite:///{path}"), "SELECT * FROM t")
+
+
 @pytest.mark.parametrize(
     ("cause", "make"),
-    [("disk_full", _full), ("read_only", _read_only), ("database_locked", _locked), ("disk_failing", _no_folder)],
+    [
+        ("disk_full", _full),
+        ("read_only", _read_only),
+        ("database_locked", _locked),
+        ("disk_failing", _no_folder),
+        ("ledger_damaged", _no_database),
+        ("ledger_damaged", _malformed),
+    ],
 )
 def test_what_sqlite_says_is_told_apart(tmp_path: Path, cause: str, make: Callable[[Path], SQLAlchemyError]) -> None:
     found = outage_of(make(tmp_path / "ledger.db"))
@@ -83,6 +104,12 @@ def test_what_sqlite_says_is_told_apart(tmp_path: Path, cause: str, make: Callab
             "disk_full",
             InternalError("error returned from database: (code: 13) database or disk is full"),
         ),
+        ("not_permitted", PermissionError(errno.EACCES, "Permission denied", "/data/originals")),
+        ("not_permitted", PermissionError(errno.EPERM, "Operation not permitted")),
+        ("not_permitted", ValueError("IoError 'Os { code: 13, kind: PermissionDenied }' while create directory")),
+        ("not_permitted", InternalError("error (os error 13)")),
+        ("disk_full", IndexUnavailableError("the copy cannot be used", inner="No space left on device (os error 28)")),
+        ("ledger_damaged", LedgerDamagedError("row 7 missing from index ix")),
         ("connections_taken", PoolTimeoutError("QueuePool limit of size 10 overflow 20 reached")),
         ("closing", ClosedError("this Braid is closed")),
         ("closing", RuntimeError("cannot schedule new futures after shutdown")),
@@ -94,6 +121,24 @@ def test_so_is_what_the_system_and_braid_say(cause: str, error: Exception) -> No
     assert found.cause == cause
 
 
+@pytest.mark.parametrize(
+    ("state", "cause"),
+    [
+        ("XX001", "ledger_damaged"),
+        ("XX002", "ledger_damaged"),
+        ("58P01", "ledger_damaged"),
+        ("42501", "not_permitted"),
+        ("58030", "disk_failing"),
+    ],
+)
+def test_so_is_what_postgresql_says(postgres: Engine, state: str, cause: str) -> None:
+    statement = f"DO $$ BEGIN RAISE EXCEPTION 'invalid page in block 7' USING ERRCODE = '{state}'; END $$"
+    found = outage_of(_error_of(create_engine(postgres.url), statement))
+    assert found is not None
+    assert found.cause == cause
+    assert "invalid page in block 7" in found.reason
+
+
 def test_postgresql_says_that_nothing_may_be_written(postgres: Engine) -> None:
     url = postgres.url.update_query_dict({"options": "-cdefault_transaction_read_only=on"})
     found = outage_of(_error_of(create_engine(url), "CREATE TABLE t (n int)"))
@@ -103,7 +148,14 @@ def test_postgresql_says_that_nothing_may_be_written(postgres: Engine) -> None:
 
 @pytest.mark.parametrize(
     "error",
-    [ValueError("a sentence"), ProgrammingError("select", {}, Exception()), FileNotFoundError(2, "no"), OSError()],
+    [
+        InternalError("database disk image is malformed"),  # of Chroma's own file, which is made again from the ledger
+        sqlite3.DatabaseError("malformed"),
+        ValueError("a sentence"),
+        ProgrammingError("select", {}, Exception()),
+        FileNotFoundError(2, "no"),
+        OSError(),
+    ],
 )
 def test_a_fault_of_the_code_is_no_outage(error: Exception) -> None:
     assert outage_of(error) is None

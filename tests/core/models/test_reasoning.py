@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from braid.core.chat.answer_stream import Written, write
-from braid.core.chat.citations import CitationFilter
+from braid.core.chat.marks import CitationFilter
+from braid.core.chat.marks import shown as plain
 from braid.core.errors import ModelError
 from braid.core.models.chat import ChatModel
 from braid.core.models.reasoning import without_reasoning
@@ -42,23 +45,23 @@ def written(pieces: list[str]) -> tuple[Written, str, list[str]]:
         ever.append(text)
 
     result = write(pieces, lambda: CitationFilter(frozenset({1, 2})), show, lambda _: shown.clear())
-    return result, "".join(shown), ever
+    return replace(result, text=plain(result.text)[0]), plain("".join(shown))[0], ever
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 5, 7, 100])
 @pytest.mark.parametrize(
     "text",
     [
-        "<think>Is it [2]?</think>It fell [1] in 1453.",
-        "It fell <think>or [2]?</think>[1] in 1453.",
-        "It <thinking>hm</thinking>fell [1<think>2</think>] in 1453.<think>good</think>",
-        "\n<think>x</think>\n\nIt fell [1] in 1453.\n",
+        "<think>Is it [2]?</think>It fell in 1453 [1].",
+        "It fell in 1453 <think>or [2]?</think>[1].",
+        "It <thinking>hm</thinking>fell in 1453 [1<think>2</think>].<think>good</think>",
+        "\n<think>x</think>\n\nIt fell in 1453 [1].\n",
     ],
 )
 def test_no_piece_of_a_thought_is_shown_however_it_comes(text: str, size: int) -> None:
     pieces = [text[start : start + size] for start in range(0, len(text), size)]
     result, shown, _ = written(pieces)
-    assert result == Written("It fell [1] in 1453.", True, (1,))
+    assert result == Written("It fell in 1453 [1].", True, (1,))
     assert shown.strip() == result.text
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import shutil
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping
@@ -608,7 +609,6 @@ class PanicException(BaseException):
         OSError("disk"),
         sqlite3.DatabaseError("malformed"),
         Exception("502"),
-        PanicException("index out of bounds"),
     ],
     ids=lambda error: type(error).__name__,
 )
@@ -618,6 +618,14 @@ def test_what_chroma_raises_is_told_with_its_cause(error: BaseException) -> None
         translate_errors("the Chroma collection user_7"),
     ):
         raise error
+
+
+def test_what_a_crash_of_chroma_says_is_for_the_log() -> None:
+    with pytest.raises(IndexUnavailableError) as caught, translate_errors("the Chroma collection user_7"):
+        raise PanicException("index out of bounds")
+    assert str(caught.value) == "the Chroma collection user_7 is damaged; it is being checked"
+    copied = pickle.loads(pickle.dumps(caught.value))
+    assert copied.inner == "index out of bounds"
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), TypeError("a bug"), EmbeddingError("ours")])

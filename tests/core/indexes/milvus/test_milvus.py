@@ -303,6 +303,13 @@ def test_an_error_of_grpc_is_an_outage_too(shelf: Shelf) -> None:
     server = shelf.braid.bm25._store("user_1").server  # type: ignore[attr-defined]
     with pytest.raises(StoreUnreachableError, match="cannot be reached: the proxy says so"), server.answering():
         raise MilvusException(code=grpc.StatusCode.UNAVAILABLE, message="the proxy says so")
+    of_grpc = "<_InactiveRpcError of RPC that terminated with:\n\tstatus = StatusCode.UNAVAILABLE"
+    with (
+        pytest.raises(StoreUnreachableError, match=r"cannot be reached: it did not answer$") as caught,
+        server.answering(),
+    ):
+        raise MilvusException(code=grpc.StatusCode.UNAVAILABLE, message=of_grpc)
+    assert "_InactiveRpcError" in caught.value.inner, "for the log"
 
 
 def test_a_half_made_store_is_made_whole(shelf: Shelf, milvus: MilvusLite) -> None:
