@@ -20,6 +20,7 @@ from braid.app.readiness import MEBIBYTE, Health, health_of, without_ledger
 from braid.core.backup.record import last_backup
 from braid.core.braid import Braid
 from braid.core.errors import BraidError
+from braid.core.files.lost import swept
 from braid.core.jobs.store import JobStore
 from braid.core.ledger.outages import times_met
 from braid.core.ledger.waiting_changes import WaitingChanges
@@ -139,6 +140,7 @@ class Gauges(Collector):
         for cause, times in times_met().items():
             met.add_metric([cause], times)
         yield met
+        yield CounterMetricFamily("braid_swept_files", "Files that tidying put into lost/.", swept())
 
     def _models(self) -> Iterator[Metric]:
         calls = CounterMetricFamily("braid_model_calls", "Calls of models, failed or not.", labels=["kind"])

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import click
+
 from braid.app.terminal import log_briefly
 from braid.core.errors import InvalidInputError
 
@@ -22,6 +24,8 @@ LOCAL_USER = "local"
 """Name of the user that a data directory without users gets."""
 FIRST_DATASET = "My documents"
 """Name of the personal dataset that a user without one gets."""
+NEW_SITE = "braid.new_site"
+"""Key in click's meta, which all nested contexts share: the option ``--new-site``."""
 SAMPLE_NAME = "Braid guide"
 """Name of the shared dataset with the sample, see `braid.app.first_start`."""
 SAMPLE_DESCRIPTION = "What Braid is and how to use it, in English, Japanese and Korean"
@@ -43,7 +47,6 @@ def open_braid(settings: Settings, *, must_own: bool = False, migrate: bool = Fa
     """
     from braid.config.models import SiteModels, models_of, prompts_of
     from braid.core import spans
-    from braid.core.accounts.secret_key import secret_key
     from braid.core.braid import Braid, IndexOptions
 
     log_briefly(debug=settings.log_level == "DEBUG")
@@ -70,10 +73,20 @@ def open_braid(settings: Settings, *, must_own: bool = False, migrate: bool = Fa
         work=settings.work,
         migrate=migrate,
     )
-    connected = SiteModels(settings, braid.ledger, secret_key(braid.data_dir, settings.secret_key))
+    connected = SiteModels(settings, braid.ledger, _secret_of(settings, braid))
     braid.manager.use_models(connected.chat_models)
     braid.on_close(spans.flush)
     return braid
+
+
+def _secret_of(settings: Settings, braid: Braid) -> bytes:
+    from braid.core.accounts.secret_key import site_secret
+
+    try:
+        return site_secret(braid.data_dir, braid.ledger, settings.secret_key)
+    except BaseException:
+        braid.close()
+        raise
 
 
 def _require_secret(settings: Settings) -> None:
@@ -107,7 +120,14 @@ def _directory_values(settings: Settings) -> dict[str, Any]:
         "embedding_model": settings.embedding_model,
         "embedding_threads": settings.embedding_threads,
         "embedding_options": embedding_options_of(settings),
+        "new_site": _is_new_site(),
     }
+
+
+def _is_new_site() -> bool:
+    """Return whether the command line says so; a program without one never does."""
+    context = click.get_current_context(silent=True)
+    return context is not None and bool(context.meta.get(NEW_SITE))
 
 
 def embedding_options_of(settings: Settings) -> EmbeddingOptions:

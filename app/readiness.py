@@ -200,6 +200,8 @@ def _owner(braid: Braid) -> Part:
         return Part("failed", "Braid is closed")
     if braid.is_member:
         return _fleet(braid)
+    if braid.has_lost_ledger:
+        return Part("failed", "another server has taken the database: stop one of the two")
     if braid.is_owner:
         return Part()
     try:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         InvalidInputError,
         NotFoundError,
         NotOwnerError,
+        OtherSiteError,
     )
     from braid.core.extras import MissingExtraError
     from braid.core.indexes.milvus.options import MilvusOptions
@@ -72,6 +73,7 @@ __all__ = [
     "MissingExtraError",
     "NotFoundError",
     "NotOwnerError",
+    "OtherSiteError",
     "Passage",
     "RemoteBraid",
     "RetrieverManager",
@@ -102,6 +104,7 @@ _HOMES = {
         "InvalidInputError",
         "NotFoundError",
         "NotOwnerError",
+        "OtherSiteError",
     ),
     "braid.core.extras": ("MissingExtraError",),
     "braid.core.adding.add": ("AddProgress", "AddReport", "add_documents"),

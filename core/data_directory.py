@@ -21,6 +21,7 @@ from braid.core.ledger.change_log import LOCAL, StateNames
 from braid.core.ledger.database import CONNECTIONS
 from braid.core.ledger.ledger import Ledger
 from braid.core.ledger.permissions import require_permission
+from braid.core.ledger.site import open_site, require_known_ledger, require_same
 from braid.core.models.embeddings import (
     EmbeddingModel,
     EmbeddingOptions,
@@ -50,7 +51,8 @@ class DataDirectory:
     LangChain embeddings object, see `braid.core.models.embeddings.named_model`. ``embedding_threads`` 0 means all
     cores. ``database_connections`` are open at a time at most, and who needs another one waits for 10 seconds. The
     ledger of an earlier version is upgraded, after a copy into the folder ``backups``; with ``migrate=False`` it is
-    refused instead.
+    refused instead. Raises OtherSiteError where the ledger is not that of the directory or the bucket, which
+    ``new_site`` makes one site.
 
     >>> with DataDirectory(data_dir, embedding_model=model) as directory:
     ...     ann = directory.ledger.add_user("ann")
@@ -71,6 +73,7 @@ class DataDirectory:
         embedding_threads: int = 0,
         embedding_options: EmbeddingOptions | None = None,
         migrate: bool = True,
+        new_site: bool = False,
     ) -> None:
         self.embedding_options = embedding_options or EmbeddingOptions()
         default_model(embedding_model, embedding_threads, self.embedding_options)  # before anything is on the disk
@@ -80,14 +83,19 @@ class DataDirectory:
         self.closed = False
         self.bucket = open_bucket(files_url, self.data_dir / FETCHED) if files_url else None
         shared_dbs = Path(shared_dbs or self.data_dir / "shared_dbs.json")
+        url = database_url or f"sqlite:///{self.data_dir / 'ledger.db'}"
+        require_known_ledger(url, self.data_dir, takes=new_site)
         self.ledger = Ledger(
-            database_url or f"sqlite:///{self.data_dir / 'ledger.db'}",
+            url,
             upgrading=upgrading(self.data_dir, shared_dbs, migrate=migrate, files=not files_url),
             connections=database_connections,
         )
         self._closing = ExitStack()  # what `close` calls, the last first; a subclass adds what it opens
         self._closing.callback(self.ledger.close)
         try:
+            self.claim = open_site(self.ledger.database, self.data_dir, takes=new_site)
+            if self.bucket is not None:
+                self.bucket.claim = self.claim
             self.registry = self._open_registry(shared_dbs)
             self._registered_version = -1
             self._models = _Models(embedding_model, embedding_threads, self.embedding_options, self.registry)
@@ -160,6 +168,15 @@ class DataDirectory:
                 self.ledger.register_shared(entry.id, entry.name, entry.collection_name)
             self._registered_version = version
         return version
+
+    def require_site(self) -> None:
+        """Raise OtherSiteError when the ledger, the directory and the bucket are not of one site, or not any more.
+
+        Raises FilesUnavailableError when the bucket does not answer.
+        """
+        require_same(self.ledger.database, self.data_dir)
+        if self.bucket is not None:
+            self.bucket.require_site()
 
     def exposure(self) -> str:
         """Say that other users of this computer may enter the directory, and what closes it; empty when they may not.

@@ -157,6 +157,21 @@ class NotOwnerError(BraidError):
         self.owner = owner
 
 
+class OtherSiteError(BraidError):
+    """The ledger, the data directory and the services are not of one site; nothing was opened, and nothing deleted.
+
+    The message names both, and what makes them one: `Braid` with ``new_site=True``, or ``--new-site``.
+
+    >>> from braid import Braid
+    >>> elsewhere = f"sqlite:///{data_dir}-other.db"
+    >>> try:
+    ...     Braid(braid.data_dir, database_url=elsewhere, embedding_model=model)
+    ... except OtherSiteError:
+    ...     print("this directory has another ledger")
+    this directory has another ledger
+    """
+
+
 class ValidationError(InvalidInputError):
     """A value given to a standalone retriever or searcher is wrong."""
 

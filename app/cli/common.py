@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from braid.app.opening import LOCAL_USER
+from braid.app.opening import LOCAL_USER, NEW_SITE
 from braid.core.errors import NotFoundError
 
 if TYPE_CHECKING:
@@ -42,12 +42,27 @@ def _data_dir_option() -> click.Option:
     )
 
 
+def _keep_new_site(context: click.Context, _: click.Parameter, value: bool) -> None:
+    context.meta[NEW_SITE] = value or context.meta.get(NEW_SITE, False)
+
+
+def _new_site_option(*, hidden: bool) -> click.Option:
+    return click.Option(
+        ["--new-site"],
+        is_flag=True,
+        hidden=hidden,
+        expose_value=False,
+        callback=_keep_new_site,
+        help="Make one site of this ledger, data directory, bucket and Milvus, whosever they were before.",
+    )
+
+
 class BraidCommand(click.Command):
-    """A command that takes ``--data-dir`` after its name."""
+    """A command that takes ``--data-dir`` after its name, and ``--new-site``, which ``serve`` alone shows."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.params.append(_data_dir_option())
+        self.params += [_data_dir_option(), _new_site_option(hidden=self.name not in ("serve", "worker"))]
 
 
 class BraidGroup(click.Group):

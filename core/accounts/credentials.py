@@ -60,11 +60,10 @@ class WebSessions:
         self._database = ledger.database
 
     def open(self, user_id: int, user_agent: str = "") -> str:
-        """Sign a browser in and return the secret for its cookie; delete old sessions."""
+        """Sign a browser in and return the secret for its cookie."""
         secret, now = secrets.token_urlsafe(32), time.time()
         values = {"user_id": user_id, "token_hash": _hash(secret), "user_agent": storable(user_agent)[:300]}
         with self._database.write() as connection:
-            connection.execute(delete(WebSessionRow).where(WebSessionRow.seen_at < now - SESSION_DAYS * DAY_S))
             connection.execute(insert(WebSessionRow).values(**values, created_at=now, seen_at=now))
         return secret
 
@@ -83,6 +82,11 @@ class WebSessions:
             with self._database.write() as connection:
                 connection.execute(update(WebSessionRow).where(WebSessionRow.id == row.id).values(seen_at=now))
         return WebSession(**row._mapping)
+
+    def forget_old(self, now: float) -> None:
+        """Delete the sessions that had not been used for `SESSION_DAYS` at a time, in seconds since the epoch."""
+        with self._database.write() as connection:
+            connection.execute(delete(WebSessionRow).where(WebSessionRow.seen_at < now - SESSION_DAYS * DAY_S))
 
     def of_user(self, user_id: int) -> list[WebSession]:
         """Return a user's sessions, the last used first."""

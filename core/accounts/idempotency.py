@@ -52,7 +52,6 @@ class IdempotencyKeys:
         values = {"user_id": user_id, "key": key, "request_hash": request_hash, "status": 0, "body": ""}
         try:
             with self._database.write() as connection:
-                connection.execute(delete(IdempotencyRow).where(IdempotencyRow.created_at < now - KEPT_S))
                 connection.execute(delete(IdempotencyRow).where(*owned, *abandoned))
                 connection.execute(insert(IdempotencyRow).values(**values, created_at=now))
             return None
@@ -70,6 +69,11 @@ class IdempotencyKeys:
         owned = (IdempotencyRow.user_id == user_id, IdempotencyRow.key == key)
         with self._database.write() as connection:
             connection.execute(delete(IdempotencyRow).where(*owned))
+
+    def forget_old(self, now: float) -> None:
+        """Delete the answers that had been kept for longer than `KEPT_S` at a time, in seconds since the epoch."""
+        with self._database.write() as connection:
+            connection.execute(delete(IdempotencyRow).where(IdempotencyRow.created_at < now - KEPT_S))
 
     def _stored_answer(self, user_id: int, key: str, request_hash: str) -> KeptAnswer | None:
         columns = (IdempotencyRow.request_hash, IdempotencyRow.status, IdempotencyRow.body)

@@ -3,36 +3,82 @@
 from __future__ import annotations
 
 import base64
+import logging
 import os
 import re
 import secrets
 import shlex
+from contextlib import suppress
 from pathlib import Path
 
 from cryptography.fernet import Fernet, InvalidToken
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+from sqlalchemy import select
+from sqlalchemy.exc import SQLAlchemyError
 
+from braid.core.accounts.app_settings import AppSettings
 from braid.core.errors import InvalidInputError
 from braid.core.ledger.durable import sync_folder
+from braid.core.ledger.ledger import Ledger
+from braid.core.ledger.tables import WebSessionRow
 
 FILE = "secret_key"
 SECRET_BYTES = 32
 BASE64 = "base64:"
 """Beginning of a secret whose bytes are given in Base64, such as those of the file of a data directory."""
+MARK = "secret_mark"
+"""Name of the app setting that tells the site's secret from another one, and does not tell it."""
+
+logger = logging.getLogger(__name__)
 
 
 def secret_key(data_dir: Path, given: str = "") -> bytes:
     """Return the secret ``given``, or that of the data directory where none is.
 
-    The first call creates the directory's, readable only by its owner; nobody ever finds half of it.
+    The first call creates the directory's, readable only by its owner; nobody ever finds half of it. Raises
+    InvalidInputError for a file that is too short to be one.
     """
     if given:
         return base64.b64decode(given.removeprefix(BASE64)) if given.startswith(BASE64) else given.encode()
     path = data_dir / FILE
     if not path.exists() or not path.stat().st_size:  # empty: it was lost in a power cut
         _make(path)
-    return path.read_bytes()
+    secret = path.read_bytes()
+    if len(secret) < SECRET_BYTES:
+        raise InvalidInputError(
+            f"the secret in {str(path)!r} has {len(secret)} of {SECRET_BYTES} bytes: the file was cut. Put it back "
+            "from a backup; or delete it: everybody signs in again, and stored keys of models are entered again",
+            field="secret_key",
+        )
+    return secret
+
+
+def site_secret(data_dir: Path, ledger: Ledger, given: str = "") -> bytes:
+    """Return the secret as `secret_key` does, and log a warning when it is another one than the site had."""
+    path, settings = data_dir / FILE, AppSettings(ledger)
+    had_file = path.is_file() and path.stat().st_size > 0
+    secret = secret_key(data_dir, given)
+    mark = HKDF(SHA256(), length=16, salt=None, info=MARK.encode()).derive(secret).hex()
+    before = settings.get(MARK)
+    if before == mark:
+        return secret
+    if before or not (given or had_file or _is_unused(ledger)):
+        ledger.noticed.secret_key_replaced = True
+        logger.warning(
+            "event=secret_key_replaced file=%s it is not the secret that the site had: everybody signs in again, and "
+            "stored keys of models are entered again, unless it is put back from a backup",
+            "-" if given else path,
+        )
+    with suppress(SQLAlchemyError):  # a ledger that can only be read now
+        settings.set(MARK, mark)
+    return secret
+
+
+def _is_unused(ledger: Ledger) -> bool:
+    """Return whether nobody has signed in yet, so that no secret was needed."""
+    with ledger.database.read() as connection:
+        return connection.execute(select(WebSessionRow.id).limit(1)).first() is None
 
 
 def unused_file(data_dir: Path, given: str) -> str:

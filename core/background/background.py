@@ -13,7 +13,8 @@ from sqlalchemy.exc import SQLAlchemyError
 from braid.core.background.dataset_jobs import UNPACKED_FACTOR, DatasetJobs
 from braid.core.background.retention import Retention, RetentionDays
 from braid.core.background.scan_jobs import SCAN, ScanJobs, ScanRules
-from braid.core.files.bucket import Bucket
+from braid.core.background.tidying import Clock, Tidying
+from braid.core.errors import OtherSiteError
 from braid.core.folders.rules import FolderRules
 from braid.core.folders.store import SyncedFolders
 from braid.core.folders.supervisor import FolderSupervisor
@@ -36,10 +37,6 @@ TIDY_EVERY_S = 3600.0
 TIDY = "tidy"
 FOLDERS = "folders"
 """What one process alone does of several that run jobs."""
-LET_BE_S = 3600.0
-"""A younger file may belong to an upload that is not a job yet, or to a document that is not stored yet: also at the
-start, since other processes may be at work already.
-"""
 
 logger = logging.getLogger(__name__)
 
@@ -68,6 +65,7 @@ class Background:
         keep_originals: bool = True,
         scans: ScanRules | None = None,
         retention: RetentionDays | None = None,
+        clock: Clock | None = None,
     ) -> None:
         self._braid = braid
         self.retention = Retention(braid, retention or RetentionDays())
@@ -121,7 +119,7 @@ class Background:
             "scan": self.scans.run,
         }
         self._workers = workers or max(1, (os.cpu_count() or 1) // 2)
-        self._days = days
+        self.tidying = Tidying(braid, self.spool, self.originals, self.retention, days=days, clock=clock)
         self._wanted = False
         self._make_threads()
         tell_of_forks(self)
@@ -253,28 +251,6 @@ class Background:
     def _remove_file(self, job: Job) -> None:
         self.spool.remove(job.payload.get("file", ""))
 
-    def _tidy(self) -> None:
-        if self._braid.bucket is not None:
-            self._tidy_here(self._braid.bucket)
-        if not self._braid.holds(TIDY):
-            return
-        self.store.prune(self._days)
-        if any(deleted := self.retention.apply().values()):
-            logger.info("event=retention deleted=%s", sum(deleted))
-        self.spool.sweep(self.store.kept_files(), older_than_s=LET_BE_S)
-        self.originals.sweep(older_than_s=LET_BE_S)
-        self.scans.store.sweep()
-        self.pages.sweep(self.originals.known)
-
-    def _tidy_here(self, bucket: Bucket) -> None:
-        """Tidy what this machine alone has: all files are in the bucket."""
-        kept = self.store.kept_files()
-        if brought := self.spool.bring_in(kept) + self.originals.bring_in():
-            logger.info("event=files_brought_in count=%d to=%s", brought, bucket.url)
-        bucket.tidy()
-        self.spool.sweep_folder(kept, older_than_s=LET_BE_S)
-        self.pages.sweep(self.originals.known)
-
     def _tidy_hourly(self) -> None:
         if self._braid.bucket is not None:  # which may be down, or take long: the start does not wait for it
             self._try_to_tidy()
@@ -290,8 +266,10 @@ class Background:
 
     def _try_to_tidy(self) -> None:
         try:
-            self._tidy()
+            self.tidying.tidy(everything=self._braid.holds(TIDY))
             if self._braid.holds(TIDY):
                 self._count_missing()
+        except OtherSiteError as error:
+            logger.error('event=not_tidied reason="%s"', error)
         except Exception as error:  # the edge of a thread: it must outlive an outage of the database or the bucket
             log_failure(logger, "tidying", error)

@@ -57,25 +57,26 @@ class Retention:
             found[kind] = self._count(kind) if self.days.of(kind) else 0
         return found
 
-    def apply(self) -> Mapping[Kept, int]:
-        """Delete what is too old; return how much of each kind it was."""
+    def apply(self, *, now: float | None = None) -> Mapping[Kept, int]:
+        """Delete what is too old, at the time ``now`` or by the clock; return how much of each kind it was."""
+        now = time.time() if now is None else now
         done: dict[Kept, int] = {}
         for kind in KEPT:
             if not self.days.of(kind):
                 done[kind] = 0
             elif kind == "conversations":
-                done[kind] = self._delete_conversations()
+                done[kind] = self._delete_conversations(now)
             else:
                 with self._database.write() as connection:
-                    done[kind] = connection.execute(_old(kind, self.days.of(kind), delete)).rowcount
+                    done[kind] = connection.execute(_old(kind, now - self.days.of(kind) * DAY_S, delete)).rowcount
         return done
 
     def _count(self, kind: Kept) -> int:
         with self._database.read() as connection:
-            return int(connection.execute(_old(kind, self.days.of(kind), _counted)).scalar_one())
+            return int(connection.execute(_old(kind, time.time() - self.days.of(kind) * DAY_S, _counted)).scalar_one())
 
-    def _delete_conversations(self) -> int:
-        before, number = time.time() - self.days.conversations * DAY_S, 0
+    def _delete_conversations(self, now: float) -> int:
+        before, number = now - self.days.conversations * DAY_S, 0
         columns = select(ConversationRow.id, ConversationRow.user_id).order_by(ConversationRow.id)
         last = 0
         while True:
@@ -96,9 +97,8 @@ def _counted(table: type[Base]) -> Select[Any]:
     return select(func.count()).select_from(table)
 
 
-def _old(kind: Kept, days: int, start: Any) -> Delete | Select[Any]:
-    """Return the statement on the rows of a kind that are older than the days."""
-    before = time.time() - days * DAY_S
+def _old(kind: Kept, before: float, start: Any) -> Delete | Select[Any]:
+    """Return the statement on the rows of a kind from before a time."""
     statement: Any
     if kind == "audit":
         statement = start(AuditRow).where(AuditRow.at < before)

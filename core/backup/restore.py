@@ -10,18 +10,19 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, make_url
+from sqlalchemy import Connection, make_url, text
 from sqlalchemy.exc import SQLAlchemyError
 
 from braid.core.backup.archive import ArchiveReader, Progress, open_backup
 from braid.core.backup.make import ROOM, owner_only
-from braid.core.backup.manifest import LEDGER, ORIGINALS, TABLES, BackupError, Manifest
+from braid.core.backup.manifest import LEDGER, ORIGINALS, SETTINGS, TABLES, BackupError, Manifest
 from braid.core.backup.snapshot import copied, tables_in_order
 from braid.core.backup.verify import check_ledger, require_complete, require_rows
 from braid.core.ledger.database import make_engine
 from braid.core.ledger.durable import sync_folder
 from braid.core.ledger.outages import words_of
 from braid.core.ledger.schema import create_tables, require_known
+from braid.core.ledger.site import as_copy, write_note
 from braid.core.ledger.tables import OF_PROCESSES
 
 UNPACKING = ".restoring"
@@ -33,12 +34,15 @@ def restore_backup(
     data_dir: Path,
     *,
     database_url: str = "",
+    settings: Callable[[Manifest, str], str] = lambda manifest, text: text,
     on_progress: Progress = lambda what, done, total: None,
 ) -> Manifest:
     """Unpack a backup into a folder that is new or empty, check it, and return its manifest.
 
-    A ledger of PostgreSQL goes into the empty database of ``database_url``. The indexes are built when the directory
-    is opened. Raises BackupError; the folder and the database are then as empty as before.
+    A ledger of PostgreSQL goes into the empty database of ``database_url``. ``settings`` makes the settings file of
+    the one in the backup. What is restored is a site of its own, and not taken for the one that was backed up. The
+    indexes are built when the directory is opened. Raises BackupError; the folder and the database are then as empty as
+    before.
     """
     with open_backup(path) as archive:
         manifest = archive.manifest
@@ -57,9 +61,11 @@ def restore_backup(
             with ExitStack() as committing:
                 if manifest.database == "sqlite":
                     check_ledger(unpacking / LEDGER, manifest)
-                    _forget_processes(unpacking / LEDGER)
+                    site = _begin_as_copy(unpacking / LEDGER)
                 else:
-                    _fill(archive, database_url, committing, on_progress)
+                    site = _fill(archive, database_url, committing, on_progress)
+                write_note(unpacking, site)
+                _rewrite(unpacking / SETTINGS, lambda text: settings(manifest, text))
                 _move(unpacking, data_dir)
         except BaseException:
             _empty(data_dir, remove=is_new)
@@ -125,12 +131,27 @@ def place_of(name: str) -> str:
     return name if content_hash == name else f"{ORIGINALS}{content_hash[:2]}/{content_hash}"
 
 
-def _forget_processes(ledger: Path) -> None:
-    """Empty the tables of what processes did when the backup was made."""
+def _begin_as_copy(ledger: Path) -> str:
+    """Empty the tables of what processes did when the backup was made, and return the id that the site gets."""
     with closing(sqlite3.connect(ledger)) as database, database:
         for table in OF_PROCESSES:
             if database.execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (table,)).fetchone():
                 database.execute(f"DELETE FROM {table}")
+
+        def run(statement: str, **values: str) -> list[Any]:
+            return database.execute(statement, values).fetchall()
+
+        return as_copy(run)
+
+
+def _rewrite(path: Path, act: Callable[[str], str]) -> None:
+    if path.is_file():
+        text = act(path.read_text(encoding="utf-8"))
+        with open(path, "r+", encoding="utf-8") as file:  # which stays the user's alone
+            file.truncate()
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
 
 
 def _move(unpacking: Path, data_dir: Path) -> None:
@@ -144,7 +165,7 @@ def _move(unpacking: Path, data_dir: Path) -> None:
 # ---------------------------------------------------------------- PostgreSQL
 
 
-def _fill(archive: ArchiveReader, url: str, committing: ExitStack, on_progress: Progress) -> None:
+def _fill(archive: ArchiveReader, url: str, committing: ExitStack, on_progress: Progress) -> str:
     """Fill an empty database in a transaction that ``committing`` commits at its end."""
     engine = make_engine(url)
     import psycopg
@@ -152,12 +173,12 @@ def _fill(archive: ArchiveReader, url: str, committing: ExitStack, on_progress: 
     committing.callback(engine.dispose)
     try:
         connection = committing.enter_context(engine.begin())
-        _fill_tables(archive, connection, on_progress)
+        return _fill_tables(archive, connection, on_progress)
     except (SQLAlchemyError, psycopg.Error) as error:
         raise BackupError(f"the database cannot be filled: {words_of(error)}") from error
 
 
-def _fill_tables(archive: ArchiveReader, connection: Connection, on_progress: Progress) -> None:
+def _fill_tables(archive: ArchiveReader, connection: Connection, on_progress: Progress) -> str:
     manifest = archive.manifest
     there = tables_in_order(connection)
     if there:
@@ -183,6 +204,12 @@ def _fill_tables(archive: ArchiveReader, connection: Connection, on_progress: Pr
     for name, last in manifest.sequences.items():
         connection.exec_driver_sql("SELECT setval(format('%%I', %s::text)::regclass, %s)", (name, last))
     on_progress("filling the tables", len(tables), len(tables))
+
+    def run(statement: str, **values: str) -> list[Any]:
+        done = connection.execute(text(statement), values)
+        return list(done) if done.returns_rows else []
+
+    return as_copy(run)
 
 
 def _send(archive: ArchiveReader, table: str, write: Callable[[bytes], object]) -> None:

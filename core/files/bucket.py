@@ -17,8 +17,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from braid.core.errors import FilesUnavailableError, InvalidInputError
+from braid.core.errors import FilesUnavailableError, InvalidInputError, OtherSiteError
 from braid.core.extras import require
+from braid.core.files.claim import Claim
 from braid.core.forks import tell_of_forks
 
 URL = re.compile(r"s3://([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])((?:/[A-Za-z0-9_.-]+)*)/?")
@@ -40,6 +41,8 @@ ROOM_S = 600.0
 """The same where the copies take more than `ROOM_BYTES`."""
 ROOM_BYTES = 2 * 2**30
 PRIVATE = 0o700
+SITE = "site_id"
+"""Key of the object that says which site the files are of."""
 
 
 def open_bucket(url: str, scratch: Path) -> Bucket:
@@ -70,13 +73,15 @@ class Bucket:
     """Files by their keys, such as ``originals/ab/ab12…``. Safe to use from any thread.
 
     What the store cannot do now raises FilesUnavailableError; FileNotFoundError says that it answered, and has no such
-    file.
+    file. With a ``claim``, a bucket of another site is not used either: nothing is read, written or deleted there.
     """
 
     def __init__(self, url: str, scratch: Path) -> None:
         self.url = url
         self._root = url.removeprefix("s3://").rstrip("/")
         self._scratch = scratch
+        self.claim: Claim | None = None
+        self._is_ours = False
         self._begin()
         tell_of_forks(self)
 
@@ -96,6 +101,7 @@ class Bucket:
     def add(self, path: Path, key: str, *, keep: bool = False) -> None:
         """Put the file at ``path`` there, whole or not at all. It becomes a copy here, or stays with ``keep``."""
         size = path.stat().st_size
+        self._require_ours()
         with self._asked():
             self._run("_put_file", str(path), self._at(key), seconds=_seconds(size))
         if not keep:
@@ -124,6 +130,7 @@ class Bucket:
 
     def fetch_to(self, key: str, path: Path) -> None:
         """Write a file to ``path``, past the copies. Raises FileNotFoundError."""
+        self._require_ours()
         with self._asked():
             self._run("_get_file", self._at(key), str(path), seconds=_seconds(MOST_BYTES))
 
@@ -136,6 +143,7 @@ class Bucket:
         name, _, root = self._root.partition("/")
         begin = f"{root}/" if root else ""
         asked: dict[str, object] = {"Bucket": name, "Prefix": begin + prefix}
+        self._require_ours()
         while True:
             with self._asked():
                 page = self._run("_call_s3", "list_objects_v2", **asked, seconds=CALL_S)
@@ -145,15 +153,74 @@ class Bucket:
                 return
             asked["ContinuationToken"] = page["NextContinuationToken"]
 
+    def move(self, key: str, to: str) -> None:
+        """Give a file another key; this machine's copy is deleted. Raises FileNotFoundError."""
+        self._require_ours()
+        with self._asked():
+            self._run("_cp_file", self._at(key), self._at(to), seconds=_seconds(MOST_BYTES))
+        self.remove(key)
+
     def remove(self, key: str) -> None:
         """Delete a file and this machine's copy; other machines delete theirs within the hour."""
+        self._require_ours()
         with self._asked():
             self._run("_rm_file", self._at(key), seconds=CALL_S)
         self._copy(key).unlink(missing_ok=True)
 
+    def require_site(self, *, seconds: float = CALL_S) -> None:
+        """Raise OtherSiteError unless the bucket is of the site of the claim; one without an id gets it."""
+        if self.claim is None:
+            return
+        self._is_ours = False
+        place = f"the bucket {self.url!r}"
+        found = self._site(seconds)
+        has = "files" if not found and self.claim.is_new and self._has_files(seconds) else ""
+        if self.claim.check(place, found, has=has):
+            self._write_site(self.claim.site, seconds, over=self.claim.takes)
+            self.claim.check(place, self._site(seconds))  # another process may have been first
+        self._is_ours = True
+
+    def _require_ours(self, seconds: float = CALL_S) -> None:
+        if not self._is_ours and self.claim is not None:
+            try:
+                self.require_site(seconds=seconds)
+            except OtherSiteError as error:
+                raise FilesUnavailableError("the bucket is of another site") from error
+
+    def _site(self, seconds: float) -> str:
+        try:
+            with self._asked():
+                return str(self._run("_cat_file", self._at(SITE), seconds=seconds).decode())
+        except FileNotFoundError:
+            return ""
+
+    def _has_files(self, seconds: float) -> bool:
+        name, _, root = self._root.partition("/")
+        with self._asked():
+            prefix = f"{root}/" if root else ""
+            return bool(
+                self._run("_call_s3", "list_objects_v2", Bucket=name, Prefix=prefix, seconds=seconds)["KeyCount"]
+            )
+
+    def _write_site(self, site: str, seconds: float, *, over: bool) -> None:
+        """Write the id; unless ``over``, only where there is none, as far as the store knows that condition."""
+        name, _, key = self._at(SITE).partition("/")
+        condition: dict[str, Any] = {} if over else {"IfNoneMatch": "*"}
+        put: dict[str, Any] = {"Bucket": name, "Key": key, "Body": site.encode(), "seconds": seconds}
+        try:
+            with self._asked():
+                self._run("_call_s3", "put_object", **put, **condition)
+        except FilesUnavailableError as error:
+            if over or error.strerror not in ("NotImplemented", "PreconditionFailed", "ParamValidationError", "501"):
+                raise
+            if error.strerror != "PreconditionFailed" and not self._site(seconds):
+                with self._asked():
+                    self._run("_call_s3", "put_object", **put)
+
     def check(self, *, seconds: float = CALL_S) -> None:
         """Raise FilesUnavailableError unless the store answers for this bucket."""
         name, _, root = self._root.partition("/")
+        self._require_ours(seconds)
         with self._asked():
             self._run("_call_s3", "list_objects_v2", Bucket=name, Prefix=root, MaxKeys=1, seconds=seconds)
 

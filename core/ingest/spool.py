@@ -7,7 +7,7 @@ import logging
 import os
 import re
 import secrets
-import time
+import shutil
 import unicodedata
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
@@ -16,6 +16,7 @@ from typing import IO, TYPE_CHECKING, Protocol, Self
 
 from braid.core.errors import FilesUnavailableError, InvalidInputError, NotFoundError
 from braid.core.files.bucket import Bucket
+from braid.core.files.lost import Lost, Rules
 from braid.core.ingest.plan import source_name
 from braid.core.ledger.durable import sync_folder
 from braid.core.ledger.outages import log_failure
@@ -61,6 +62,7 @@ class Spool:
     def __init__(self, folder: Path, bucket: Bucket | None = None) -> None:
         self._folder = folder
         self._bucket = bucket
+        self._lost = Lost(folder.parent, UPLOADS, bucket)
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
 
     @classmethod
@@ -153,28 +155,60 @@ class Spool:
                     brought += 1
         return brought
 
-    def sweep(self, keep: Collection[str], *, older_than_s: float = 0.0) -> int:
-        """Delete files, whole or partial, that are not in ``keep`` and old enough. Returns how many."""
-        before = time.time() - older_than_s
-        removed = self.sweep_folder(keep, older_than_s=older_than_s)
-        if self._bucket is None:
-            return removed
-        for key, stored in list(self._bucket.below(_key(""))):
-            if key.removeprefix(_key("")) not in keep and stored.at <= before:
-                self._bucket.remove(key)
-                removed += 1
-        return removed
+    def sweep(self, keep: Collection[str], rules: Rules) -> int:
+        """Take away files that are not in ``keep``, into ``lost/``, and delete partial ones; return how many."""
+        there = [(key, stored.at) for key, stored in self._bucket.below(_key(""))] if self._bucket is not None else []
+        gone = [key for key, at in there if key.removeprefix(_key("")) not in keep and rules.takes(at)]
+        taken = 0
+        for key in gone if self._lost.may_take(gone, len(there)) else ():
+            with contextlib.suppress(FileNotFoundError):  # its job has just ended
+                self._lost.take_key(key, rules.now)
+                taken += 1
+        self._lost.purge(rules.now)
+        return self._lost.say(taken, rules.now) + self.sweep_folder(keep, rules)
 
-    def sweep_folder(self, keep: Collection[str], *, older_than_s: float = 0.0) -> int:
-        """Delete what is old enough in the folder alone, whose machine no other process of a fleet sees."""
-        before = time.time() - older_than_s
-        removed = 0
+    def sweep_folder(self, keep: Collection[str], rules: Rules) -> int:
+        """Do the same in the folder alone, whose machine no other process of a fleet sees."""
+        self._bring_back(keep)
+        there = list(self._folder.iterdir())
+        gone, taken = [], 0
+        for path in there:
+            with contextlib.suppress(FileNotFoundError):
+                if path.name not in keep and rules.takes(path.stat().st_mtime):
+                    gone.append(path)
+        partial = [path for path in gone if path.name.endswith(_PARTIAL)]  # nobody was told that they are there
+        for path in partial:
+            path.unlink(missing_ok=True)
+        whole = [path for path in gone if path not in partial]
+        for path in whole if self._lost.may_take(whole, len(there)) else ():
+            with contextlib.suppress(FileNotFoundError):
+                self._lost.take(path, rules.now)
+                taken += 1
+        return self._lost.say(taken, rules.now) + len(partial)
+
+    def newest_unknown(self, keep: Collection[str], since: float, until: float) -> float | None:
+        """Return when the newest file came that is not in ``keep``, of those from after ``since``, up to ``until``."""
+        found = []
         for path in self._folder.iterdir():
             with contextlib.suppress(FileNotFoundError):
-                if path.name not in keep and path.stat().st_mtime <= before:
-                    path.unlink()
-                    removed += 1
-        return removed
+                if path.name not in keep:
+                    found.append(path.stat().st_mtime)
+        for key, stored in self._bucket.below(_key("")) if self._bucket is not None else ():
+            if key.removeprefix(_key("")) not in keep:
+                found.append(stored.at)
+        return max((at for at in found if since < at <= until), default=None)
+
+    def _bring_back(self, keep: Collection[str]) -> None:
+        """Put back what was taken away while the ledger was another one, or an older one."""
+        found = [path for path in self._lost.files() if path.name in keep and not (self._folder / path.name).exists()]
+        for path in found:
+            shutil.move(path, self._folder / path.name)
+        back = [(lost, key) for lost, key in self._lost.objects() if key.removeprefix(_key("")) in keep]
+        for lost, key in back:
+            if self._bucket is not None:
+                self._bucket.move(lost, key)
+        if found or back:
+            logger.warning("event=found_again what=%s files=%d", UPLOADS, len(found) + len(back))
 
 
 def _key(name: str) -> str:

@@ -221,9 +221,9 @@ class JobStore:
         conditions = _conditions(None, state)
         return self._read(_select().where(*conditions).order_by(JobRow.id.desc()).limit(limit).offset(offset))
 
-    def prune(self, days: float) -> int:
-        """Delete jobs that ended more than ``days`` days ago. Returns how many."""
-        before = time.time() - days * SECONDS_PER_DAY
+    def prune(self, days: float, *, now: float) -> int:
+        """Delete jobs that ended more than ``days`` days before ``now``. Returns how many."""
+        before = now - days * SECONDS_PER_DAY
         with self._ledger.database.write() as connection:
             return connection.execute(delete(JobRow).where(JobRow.finished_at < before)).rowcount
 

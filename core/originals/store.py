@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import re
 import secrets
 import shutil
 import threading
-import time
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from sqlalchemy import delete, func, insert, literal, select
 from braid.core.batches import batches
 from braid.core.data_directory import PRIVATE, DataDirectory
 from braid.core.files.bucket import Stored
+from braid.core.files.lost import Lost, Rules
 from braid.core.folders.store import SyncedFolder, SyncedFolders
 from braid.core.ingest.incoming import Incoming
 from braid.core.ledger.database import take_time
@@ -30,6 +31,8 @@ _CHANGING = threading.Lock()
 _NAME = re.compile(r"[0-9a-f]{64}")
 _AS_STORED = (OriginalRow.document_id == DocumentRow.id, OriginalRow.content_hash == DocumentRow.content_hash)
 """A document that was written again from a text keeps the row of its earlier file until it gets another or goes."""
+
+logger = logging.getLogger(__name__)
 
 
 class Originals:
@@ -46,6 +49,7 @@ class Originals:
     def __init__(self, directory: DataDirectory) -> None:
         self._folder = directory.data_dir / ORIGINALS
         self._bucket = directory.bucket
+        self._lost = Lost(directory.data_dir, ORIGINALS, directory.bucket)
         self._database = directory.ledger.database
         self._synced = SyncedFolders(directory)
 
@@ -147,15 +151,30 @@ class Originals:
 
     # ------------------------------------------------------------ looking after the files
 
-    def sweep(self, *, older_than_s: float) -> int:
-        """Delete files of this age that no document has, and what an interrupted `keep` left. Returns how many."""
-        wanted, before = self._hashes(), time.time() - older_than_s
-        removed = self._sweep_bucket(wanted, before)
-        for path in self._files():
+    def sweep(self, rules: Rules) -> int:
+        """Take away files that no document has, and what an interrupted `keep` left, into ``lost/``; return how many.
+
+        Those that were taken away, and that a document has again, come back first.
+        """
+        wanted = self._hashes()
+        self._bring_back(wanted)
+        there = list(self._files())
+        gone = [path for path, at in _with_times(there) if path.name not in wanted and rules.takes(at)]
+        taken = 0
+        for path in gone if self._lost.may_take(gone, len(there)) else ():
             with contextlib.suppress(FileNotFoundError):
-                if path.name not in wanted and path.stat().st_mtime <= before:
-                    removed += self._remove(path, before)
-        return removed
+                taken += self._take(path, rules)
+        self._lost.purge(rules.now)
+        return self._lost.say(taken + self._sweep_bucket(wanted, rules), rules.now)
+
+    def newest_unknown(self, since: float, until: float) -> float | None:
+        """Return when the newest file was kept that no document has, of those from after ``since``, up to ``until``."""
+        wanted = self._hashes()
+        found = [at for path, at in _with_times(self._files()) if path.name not in wanted and since < at <= until]
+        for key, stored in self._bucket.below(f"{ORIGINALS}/") if self._bucket is not None else ():
+            if key.rpartition("/")[2] not in wanted and since < stored.at <= until:
+                found.append(stored.at)
+        return max(found, default=None)
 
     def missing(self) -> int:
         """Return how many contents of documents have no file any more; lists names, and opens no file."""
@@ -198,20 +217,41 @@ class Originals:
                 brought += 1
         return brought
 
-    def _sweep_bucket(self, wanted: Collection[str], before: float) -> int:
+    def _sweep_bucket(self, wanted: Collection[str], rules: Rules) -> int:
         if self._bucket is None:
             return 0
-        removed = 0
+        there, gone = 0, []
         for key, stored in self._bucket.below(f"{ORIGINALS}/"):
+            content_hash, there = key.rpartition("/")[2], there + 1
+            if content_hash not in wanted and rules.takes(stored.at) and _NAME.fullmatch(content_hash):
+                gone.append(key)
+        taken = 0
+        for key in gone if self._lost.may_take(gone, there) else ():
             content_hash = key.rpartition("/")[2]
-            if content_hash in wanted or stored.at > before or not _NAME.fullmatch(content_hash):
-                continue
             with self._alone(content_hash):
                 now = self._bucket.find(key)
-                if now is not None and now.at <= before and not self._is_wanted(content_hash):
-                    self._bucket.remove(key)
-                    removed += 1
-        return removed
+                if now is not None and rules.takes(now.at) and not self._is_wanted(content_hash):
+                    self._lost.take_key(key, rules.now)
+                    taken += 1
+        return taken
+
+    def _bring_back(self, wanted: Collection[str]) -> None:
+        """Put back what was taken away while the ledger was another one, or an older one."""
+        found = 0
+        for path in [path for path in self._lost.files() if path.name in wanted]:
+            if not self._path(path.name).exists():
+                self._place(path, path.name)
+                path.unlink()
+                found += 1
+        for lost, key in list(self._lost.objects()):
+            content_hash = key.rpartition("/")[2]
+            if self._bucket is not None and content_hash in wanted:
+                with self._alone(content_hash):
+                    if self._bucket.find(key) is None:
+                        self._bucket.move(lost, key)
+                        found += 1
+        if found:
+            logger.warning("event=found_again what=%s files=%d", ORIGINALS, found)
 
     def _copy(self, content_hash: str, to: Path | None) -> Path:
         """Return where the file is, or a copy of it; it may be gone."""
@@ -246,15 +286,19 @@ class Originals:
         with self._database.read() as connection:
             return connection.execute(statement.limit(1)).first() is not None
 
-    def _remove(self, path: Path, before: float) -> bool:
-        """Delete a file, unless another process has just kept the same content again."""
-        aside = path.with_name(f".{secrets.token_hex(8)}")
-        os.rename(path, aside)
-        if self._is_wanted(path.name) or aside.stat().st_mtime > before:
-            os.replace(aside, path)
+    def _take(self, path: Path, rules: Rules) -> bool:
+        """Take a file away, unless another process has just kept the same content again."""
+        lost = self._lost.take(path, rules.now)
+        if self._is_wanted(path.name) or not rules.takes(lost.stat().st_mtime):
+            os.replace(lost, path)
             return False
-        aside.unlink()
         return True
+
+
+def _with_times(files: Iterable[Path]) -> Iterator[tuple[Path, float]]:
+    for path in files:
+        with contextlib.suppress(FileNotFoundError):
+            yield path, path.stat().st_mtime
 
 
 def _in_synced_folder(document: Document, folders: Iterable[SyncedFolder]) -> Path | None:

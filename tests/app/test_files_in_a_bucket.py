@@ -18,6 +18,7 @@ from braid.config.settings import Settings
 from braid.core.braid import Braid
 from braid.core.errors import FilesUnavailableError
 from braid.core.files.bucket import Bucket
+from braid.core.files.lost import Rules
 from braid.core.ledger.outages import times_met
 from tests.fakes import HashEmbeddings
 from tests.web import add_user, bearer, make_app, site_of
@@ -66,7 +67,7 @@ def test_files_are_in_the_bucket_and_an_outage_of_it_is_named(
 
     [job] = upload()[1]["items"]  # type: ignore[misc]
     done(caller, headers, job["id"])
-    eventually(lambda: [key.partition("/")[0] for key, _ in bucket.below("")] == ["originals"])
+    eventually(lambda: [key.partition("/")[0] for key, _ in bucket.below("")] == ["originals", "site_id"])
     [document] = caller.get(f"{where}/documents", headers=headers).get_json()["items"]
     original = f"{where}/documents/{document['id']}/original"
     assert caller.get(original, headers=headers, buffered=True).data == PUMP
@@ -107,7 +108,7 @@ def test_files_are_in_the_bucket_and_an_outage_of_it_is_named(
     assert upload()[0] == 202
 
     caller.delete(where, headers=headers)
-    here.background.originals.sweep(older_than_s=-1)
+    here.background.originals.sweep(Rules.older_than(-1))
     assert not list(bucket.below("originals/"))
 
 

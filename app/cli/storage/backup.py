@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from contextlib import closing
 from pathlib import Path
@@ -53,16 +54,28 @@ def restore(file: Path, folder: Path, as_json: bool) -> None:
 
     A ledger of PostgreSQL goes into the empty database of the setting database_url.
     """
+    from braid.config.backup import as_copy
     from braid.core.backup.manifest import LEDGER
     from braid.core.backup.restore import restore_backup
 
     with Bars() as bars:
         url = current_settings().database_url
-        manifest = restore_backup(file, folder, database_url=url, on_progress=_shower(bars))
+        manifest = restore_backup(file, folder, database_url=url, settings=as_copy, on_progress=_shower(bars))
     _record_restored(manifest, file, url if manifest.database == "postgresql" else f"sqlite:///{folder / LEDGER}")
     _report(f"Restored into {folder}", file, manifest, as_json=as_json)
     if not as_json:
-        click.echo(f"Start it: BRAID_CONFIG={folder / 'braid.toml'} python -m app serve")
+        named = f"{_variable_for(url)} " if manifest.database == "postgresql" else ""
+        click.echo(f"Start it: {named}BRAID_CONFIG={shlex.quote(str(folder / 'braid.toml'))} python -m app serve")
+        click.echo("It is a site of its own: services of the site that was backed up are comments in its braid.toml.")
+
+
+def _variable_for(url: str) -> str:
+    """Return the variable that names a database; in place of a password, that which the shell has, or its refusal."""
+    from sqlalchemy import make_url
+
+    if make_url(url).password:
+        return 'BRAID_DATABASE_URL="${BRAID_DATABASE_URL:?set it to the database that was restored}"'
+    return f"BRAID_DATABASE_URL={shlex.quote(url)}"
 
 
 def _record(sources: Sources, manifest: Manifest, file: Path) -> None:

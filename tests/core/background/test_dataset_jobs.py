@@ -245,7 +245,7 @@ def test_a_dataset_goes_out_and_comes_in_again(
     page.parent.mkdir()
     page.touch()
     os.utime(path, (0, 0))
-    background._tidy()
+    background.tidying.tidy(everything=True)
     assert path.exists()
     assert not page.exists(), "no document has this content"
 

@@ -38,6 +38,7 @@ from braid.core.backup.verify import lacks, verify_backup
 from braid.core.braid import Braid, IndexOptions
 from braid.core.data_directory import DataDirectory
 from braid.core.errors import InvalidInputError
+from braid.core.files.lost import Rules
 from braid.core.ingest.incoming import Incoming
 from braid.core.ingest.ingest import ingest_bytes
 from braid.core.ingest.spool import Spool
@@ -206,7 +207,7 @@ def test_originals_are_in_the_backup_also_one_that_is_deleted_meanwhile(
 
     def delete(_what: str, _done: int, _total: int) -> None:
         directory.ledger.remove_document(1, "a.txt")
-        originals.sweep(older_than_s=-1)
+        originals.sweep(Rules.older_than(-1))
 
     manifest = make_backup(taken, tmp_path / "backup.zip", on_progress=delete)
     assert originals.count()[0] == 1

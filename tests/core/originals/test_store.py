@@ -11,6 +11,7 @@ from unittest.mock import patch
 import pytest
 
 from braid.core.data_directory import DataDirectory
+from braid.core.files.lost import Rules
 from braid.core.folders.store import NewSyncedFolder, SyncedFolders
 from braid.core.folders.sync import FolderSync
 from braid.core.ingest.incoming import Incoming
@@ -110,7 +111,7 @@ def test_a_document_that_was_written_again_from_a_text_loses_its_file(
     keep(originals, tmp_path, put(directory, "a.pdf", CONTENT))
     written = put(directory, "a.pdf", b"a text")
     assert originals.find(written) is None
-    assert originals.sweep(older_than_s=0) == 1
+    assert originals.sweep(Rules.older_than(0)) == 1
     assert files(directory) == []
 
 
@@ -120,13 +121,13 @@ def test_a_file_goes_with_the_last_document_that_has_it(
     for name in ("a.pdf", "b.pdf"):
         keep(originals, tmp_path, put(directory, name, CONTENT))
     directory.ledger.remove_document(1, "a.pdf")
-    assert originals.sweep(older_than_s=0) == 0
+    assert originals.sweep(Rules.older_than(0)) == 0
     content_hash = hashlib.sha256(CONTENT).hexdigest()
     assert originals.known({content_hash, "0" * 64}) == {content_hash}
     directory.ledger.remove_dataset(1)
     assert originals.known({content_hash}) == set()
-    assert originals.sweep(older_than_s=3600) == 0, "it may belong to a document that is not stored yet"
-    assert originals.sweep(older_than_s=0) == 1
+    assert originals.sweep(Rules.older_than(3600)) == 0, "it may belong to a document that is not stored yet"
+    assert originals.sweep(Rules.older_than(0)) == 1
     assert files(directory) == []
 
 
@@ -142,7 +143,7 @@ def test_a_file_that_is_kept_again_while_it_is_swept_stays(
         rename(path, to)
 
     monkeypatch.setattr(os, "rename", keep_then_rename)
-    assert originals.sweep(older_than_s=0) == 0
+    assert originals.sweep(Rules.older_than(0)) == 0
     assert originals.find(again) is not None
 
 
@@ -151,7 +152,7 @@ def test_a_sweep_reads_the_list_of_files_once(directory: DataDirectory, original
         keep(originals, tmp_path, put(directory, f"{content!r}.pdf", content), content)
     directory.ledger.remove_dataset(1)
     with patch.object(Originals, "_hashes", autospec=True, side_effect=Originals._hashes) as read:
-        assert originals.sweep(older_than_s=0) == 3
+        assert originals.sweep(Rules.older_than(0)) == 3
     assert read.call_count == 1
 
 
