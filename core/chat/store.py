@@ -9,10 +9,10 @@ from typing import Any, Literal
 
 from sqlalchemy import Connection, delete, insert, select, update
 
-from braid.core.chat.fates import Fate, Fates, fates, readable_of, withheld_settings, withheld_text
 from braid.core.chat.files import ConversationFiles, delete_files
 from braid.core.chat.marks import literal, marked
 from braid.core.chat.turns.branches import Branches
+from braid.core.chat.turns.fates import Fate, Fates, fates, readable_of, withheld_settings, withheld_text
 from braid.core.chat.turns.find import excerpt, find_messages, fold, words_of
 from braid.core.chat.turns.rows import (
     MAX_TURN_S,

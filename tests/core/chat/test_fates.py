@@ -8,10 +8,10 @@ import pytest
 
 from braid.core.chat.citations import Citation
 from braid.core.chat.export import as_json, as_markdown
-from braid.core.chat.fates import withheld_text
 from braid.core.chat.marks import mark, shown
 from braid.core.chat.store import ConversationStore
 from braid.core.chat.tables.calculate import Calculation, UsedRows
+from braid.core.chat.turns.fates import withheld_text
 from braid.core.chat.types import ChatRequest, ChatResult
 from braid.core.datasets.registry import Registry
 from braid.core.ledger.ledger import Ledger
