@@ -217,10 +217,9 @@ def test_files_that_are_newer_than_an_older_ledger_stay(
         newer = keep(braid, background, "newer.md", tmp_path)
         waiting = data_dir / "uploads" / background.spool.write(lambda file: file.write(b"x")).name
     shutil.copy(tmp_path / "older.db", data_dir / "ledger.db")
-    with tidying(data_dir, Hands()) as (braid, background):
-        # Both are as old as files that are swept, and newer than all that the ledger has.
-        with braid.ledger.database.write() as connection:
-            connection.exec_driver_sql("UPDATE documents SET updated_at = updated_at - 30000")
+    # Both are as old as files that are swept, and newer than all that the ledger has.
+    with tidying(data_dir, Hands()) as (braid, background), braid.ledger.database.write() as connection:
+        connection.exec_driver_sql("UPDATE documents SET updated_at = updated_at - 30000")
     for path in (newer, waiting):
         os.utime(path, (time.time() - OLD_S,) * 2)
     for _ in range(2):  # also after the ledger has gone on
