@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from hashlib import blake2b
 from typing import Any, NamedTuple
@@ -122,6 +122,7 @@ class MilvusServer:
                 client.create_collection(mine, schema=schema)
             for name in marks:  # of sites that have it no more
                 client.drop_collection(name)
+            self._claim = replace(self._claim, takes=False)
 
     @contextmanager
     def answering(self, call: str = "") -> Iterator[Any]:
