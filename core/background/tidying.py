@@ -136,7 +136,8 @@ class Tidying:
             (since, until), self._gap = self._gap, None
             kept = self._jobs.kept_files()
             newest = (self._spool.newest_unknown(kept, since, until), self._originals.newest_unknown(since, until))
-            if last := max((at for at in newest if at is not None), default=None):
+            last = max((at for at in newest if at is not None), default=None)
+            if last is not None and not any(first < last <= end for first, end in self._settings.get(SPANS, [])):
                 self._settings.change(SPANS, [], lambda spans: [*spans, (since, last)])
                 logger.warning("event=older_ledger files that are newer than it are kept, though it has no row of them")
         now = self._clock.now()

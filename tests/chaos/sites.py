@@ -1,7 +1,7 @@
 """The wrong ledger, a restored copy beside its production, a wrong clock: `python -m tests.chaos.sites`.
 
-Each is opened and tidied two hours later. What production has, on the disk, in a bucket, in Milvus and in PostgreSQL, must
-be as it was, and each refusal is printed. Exits with 1 when something was deleted, or opened that should not be.
+Each is opened and tidied two hours later. What production has, on the disk, in a bucket, in Milvus and in PostgreSQL,
+must be as it was, and each refusal is printed. Exits with 1 when something was deleted, or opened that should not be.
 """
 
 from __future__ import annotations
@@ -185,8 +185,8 @@ def wrong_ledgers(drill: Drill) -> None:
 
 def copies(drill: Drill, bucket: str, milvus: str, postgres: Callable[[], str]) -> None:
     """A restored copy that runs beside its production, or is given what is production's."""
-    with drill.case("copy on the same disk") as site, site.open() as production, copy_of(site).open() as copy:
-        tidy(copy)
+    with drill.case("copy on the same disk") as site, site.open() as production, copy_of(site).open() as beside:
+        tidy(beside)
         tidy(production)
     with drill.case("copy with production's bucket", files_url=f"{bucket}/production") as site, site.open():
         drill.refused("bucket", partial(copy_of(site).open, files_url=f"{bucket}/production"))
@@ -236,9 +236,8 @@ def main() -> None:
         copies(drill, bucket, milvus.url, database)
     for line in drill.wrong:
         print(f"WRONG {line}", flush=True)
-    print(
-        f"{'something was lost' if drill.wrong else 'nothing was lost'} in {time.monotonic() - began:.0f} s", flush=True
-    )
+    came = "something was lost" if drill.wrong else "nothing was lost"
+    print(f"{came}, in {time.monotonic() - began:.0f} s", flush=True)
     if drill.wrong:
         sys.exit(1)
     shutil.rmtree(folder, ignore_errors=True)
