@@ -19,6 +19,7 @@ from braid.core.background.background import Background
 from braid.core.background.retention import RetentionDays
 from braid.core.background.tidying import Clock
 from braid.core.braid import Braid
+from braid.core.doctor import examine, repair
 from braid.core.files.lost import FEW, swept
 from braid.core.ingest.incoming import Incoming
 from braid.core.jobs.store import NewJob
@@ -204,6 +205,11 @@ def test_most_of_what_is_there_is_never_taken(data_dir: Path, tmp_path: Path, ca
         background.tidying.tidy(everything=True)
         assert all(path.exists() for path in paths)
         assert f"event=sweep_held what=originals files={FEW + 1} of={FEW + 1}" in caplog.text
+        [found] = [each for each in examine(braid) if each.problem == "unclaimed"]
+        assert found.detail.startswith(f"no document has {FEW + 1} of {FEW + 1} original files")
+        assert repair(braid, [found])
+        assert not any(path.exists() for path in paths)
+        assert len(list((data_dir / "lost").glob("*/originals/*"))) == FEW + 1
 
 
 def test_files_that_are_newer_than_an_older_ledger_stay(
