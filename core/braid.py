@@ -222,7 +222,7 @@ class Braid(DataDirectory):
         if options.milvus is not None:
             from braid.core.indexes.milvus.open import open_milvus
 
-            (bm25, dense), chroma = open_milvus(options.milvus, changes, models, self.analyzer), None
+            (bm25, dense), chroma = open_milvus(options.milvus, changes, models, self.analyzer, self.claim), None
         else:
             bm25, dense, chroma = self._open_local(changes, models)
         for index in (bm25, chroma, dense):
@@ -270,7 +270,7 @@ class Braid(DataDirectory):
             max_open_collections=options.max_open_collections,
             priority=self.priority,
         )
-        chroma = ChromaCopy(folder / "dense", url=options.chroma_url) if self.keeps_copy else None
+        chroma = ChromaCopy(folder / "dense", url=options.chroma_url, claim=self.claim) if self.keeps_copy else None
         dense = DenseIndex(
             changes,
             models,

@@ -24,7 +24,17 @@ MOST_LOOKS = 5
 INDEXES: tuple[IndexName, ...] = ("bm25", "dense", "chroma")
 NAMES = {"bm25": "the bm25 index", "dense": "the dense index", "chroma": "the copy in Chroma"}
 Problem = Literal[
-    "ledger", "behind", "broken", "missing", "extra", "not_embedded", "orphan", "unlisted", "counter", "original"
+    "ledger",
+    "behind",
+    "broken",
+    "missing",
+    "extra",
+    "not_embedded",
+    "orphan",
+    "unlisted",
+    "counter",
+    "original",
+    "unclaimed",
 ]
 
 DIFFERENCES = frozenset({"missing", "extra", "not_embedded"})
@@ -63,6 +73,10 @@ def examine(
         on_progress(done, len(collections))
         findings += _examine_while_written(braid, changes, collection)
     findings += [Finding("original", "", said) for said in Originals(braid).damaged()]
+    held, there = Originals(braid).held()
+    if held:
+        detail = f"no document has {held:,} of {there:,} original files: look whether this is the right ledger"
+        findings.append(Finding("unclaimed", "", detail, "move them to lost/"))
     return [*findings, *_orphans(braid, collections)]
 
 
@@ -121,6 +135,9 @@ def repair(
     for finding in findings:
         if finding.problem == "counter":
             _recount(braid)
+        elif finding.problem == "unclaimed":
+            originals = Originals(braid)
+            originals.sweep(originals.rules(any_number=True))
         elif finding.leg and finding.problem == "orphan":
             _stored(braid)[finding.leg].drop(finding.collection)
         elif finding.leg and finding.repair and not finding.waits:

@@ -18,21 +18,17 @@ from braid.core.ledger.ledger import Ledger
 from braid.core.ledger.site import newest_activity
 from braid.core.originals.pages import PagePictures
 from braid.core.originals.scans import Scans
-from braid.core.originals.store import Originals
+from braid.core.originals.store import SPANS, Originals
 
 if TYPE_CHECKING:
     from braid.core.braid import Braid
 
-LET_BE_S = 3600.0
-"""A younger file may belong to an upload that is not a job yet, or to a document that is not stored yet: also at the
-start, since other processes may be at work already.
-"""
 JUMP_S = 7 * 86_400.0
 """A difference to the time of the last tidying after which the clock may be wrong."""
 SURE_AFTER_S = 86_400.0
 """Time of running after which a clock that jumped is believed."""
-TIDIED_AT, SPANS = "tidied_at", "older_ledger"
-"""Names of the app settings with the time of the last tidying, and with spans of `braid.core.files.lost.Rules`."""
+TIDIED_AT = "tidied_at"
+"""Name of the app setting with the time of the last tidying."""
 
 logger = logging.getLogger(__name__)
 
@@ -136,8 +132,8 @@ class Tidying:
             (since, until), self._gap = self._gap, None
             kept = self._jobs.kept_files()
             newest = (self._spool.newest_unknown(kept, since, until), self._originals.newest_unknown(since, until))
-            if last := max((at for at in newest if at is not None), default=None):
+            last = max((at for at in newest if at is not None), default=None)
+            if last is not None and not any(first < last <= end for first, end in self._settings.get(SPANS, [])):
                 self._settings.change(SPANS, [], lambda spans: [*spans, (since, last)])
                 logger.warning("event=older_ledger files that are newer than it are kept, though it has no row of them")
-        now = self._clock.now()
-        return Rules(now - LET_BE_S, now, [(first, last) for first, last in self._settings.get(SPANS, [])])
+        return self._originals.rules(self._clock.now())

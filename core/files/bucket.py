@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -177,6 +177,7 @@ class Bucket:
         has = "files" if not found and self.claim.is_new and self._has_files(seconds) else ""
         if self.claim.check(place, found, has=has):
             self._write_site(self.claim.site, seconds, over=self.claim.takes)
+            self.claim = replace(self.claim, takes=False)
             self.claim.check(place, self._site(seconds))  # another process may have been first
         self._is_ours = True
 

@@ -40,7 +40,7 @@ class Claim:
         if self.site and not self.is_new:
             copied = f" (a restored copy of {self.copy_of[:SHOWN]})" if self.copy_of else ""
             said = f"the ledger {self.ledger} is of the site {self.site[:SHOWN]}{copied}, but {place} is of{theirs}"
-            remedy = "set the places of one site; if they are to be one from now on, and nobody else uses that one,"
+            remedy = "set the one of this ledger; or, if it takes that one over and nobody else uses it any more,"
         else:
             said = f"the ledger {self.ledger} is new, but {place} is of a site{theirs} already"
             remedy = "name its ledger (database_url), or restore it; to begin a new site with what lies there,"

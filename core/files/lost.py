@@ -38,12 +38,18 @@ class Rules:
     before: float
     now: float
     spans: Sequence[tuple[float, float]] = ()
+    any_number: bool = False
+    """Whether a person wants it, however many they are."""
 
     @classmethod
     def older_than(cls, seconds: float) -> Rules:
         """Return the rules for files of this age, by the clock."""
         now = time.time()
         return cls(now - seconds, now)
+
+    def allows(self, taken: int, there: int) -> bool:
+        """Return whether so many of the files may be taken at a time."""
+        return self.any_number or taken <= max(FEW, LARGEST_SHARE * there)
 
     def takes(self, at: float) -> bool:
         """Return whether a file from this time is taken."""
@@ -105,9 +111,9 @@ class Lost:
             logger.warning("event=swept what=%s files=%d kept_until=%s", self._kind, taken, until)
         return taken
 
-    def may_take(self, taken: Collection[object], there: int) -> bool:
+    def may_take(self, taken: Collection[object], there: int, rules: Rules) -> bool:
         """Return whether so many of the files may be taken at a time, and say so where they may not."""
-        if len(taken) <= max(FEW, LARGEST_SHARE * there):
+        if rules.allows(len(taken), there):
             return True
         logger.warning(
             "event=sweep_held what=%s files=%d of=%d none of them is taken: the ledger knows too few of the files",

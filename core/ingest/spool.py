@@ -160,7 +160,7 @@ class Spool:
         there = [(key, stored.at) for key, stored in self._bucket.below(_key(""))] if self._bucket is not None else []
         gone = [key for key, at in there if key.removeprefix(_key("")) not in keep and rules.takes(at)]
         taken = 0
-        for key in gone if self._lost.may_take(gone, len(there)) else ():
+        for key in gone if self._lost.may_take(gone, len(there), rules) else ():
             with contextlib.suppress(FileNotFoundError):  # its job has just ended
                 self._lost.take_key(key, rules.now)
                 taken += 1
@@ -180,7 +180,7 @@ class Spool:
         for path in partial:
             path.unlink(missing_ok=True)
         whole = [path for path in gone if path not in partial]
-        for path in whole if self._lost.may_take(whole, len(there)) else ():
+        for path in whole if self._lost.may_take(whole, len(there), rules) else ():
             with contextlib.suppress(FileNotFoundError):
                 self._lost.take(path, rules.now)
                 taken += 1

@@ -9,11 +9,13 @@ import re
 import secrets
 import shutil
 import threading
+import time
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
 from sqlalchemy import delete, func, insert, literal, select
 
+from braid.core.accounts.app_settings import AppSettings
 from braid.core.batches import batches
 from braid.core.data_directory import PRIVATE, DataDirectory
 from braid.core.files.bucket import Stored
@@ -25,6 +27,12 @@ from braid.core.ledger.tables import DocumentRow, OriginalRow
 from braid.core.types import Document
 
 ORIGINALS = "originals"
+LET_BE_S = 3600.0
+"""A younger file may belong to an upload that is not a job yet, or to a document that is not stored yet: also at the
+start, since other processes may be at work already.
+"""
+SPANS = "older_ledger"
+"""Name of the app setting with the spans of `braid.core.files.lost.Rules`."""
 HASHES_PER_READ = 5_000
 LOCK_PATIENCE = "60s"
 _CHANGING = threading.Lock()
@@ -50,6 +58,7 @@ class Originals:
         self._folder = directory.data_dir / ORIGINALS
         self._bucket = directory.bucket
         self._lost = Lost(directory.data_dir, ORIGINALS, directory.bucket)
+        self._settings = AppSettings(directory.ledger)
         self._database = directory.ledger.database
         self._synced = SyncedFolders(directory)
 
@@ -161,11 +170,26 @@ class Originals:
         there = list(self._files())
         gone = [path for path, at in _with_times(there) if path.name not in wanted and rules.takes(at)]
         taken = 0
-        for path in gone if self._lost.may_take(gone, len(there)) else ():
+        for path in gone if self._lost.may_take(gone, len(there), rules) else ():
             with contextlib.suppress(FileNotFoundError):
                 taken += self._take(path, rules)
         self._lost.purge(rules.now)
         return self._lost.say(taken + self._sweep_bucket(wanted, rules), rules.now)
+
+    def held(self) -> tuple[int, int]:
+        """Return how many files no document has that `sweep` lets be because they are so many, and of how many."""
+        wanted, rules = self._hashes(), self.rules()
+        there = {path.name: at for path, at in _with_times(self._files())}
+        for key, stored in self._bucket.below(f"{ORIGINALS}/") if self._bucket is not None else ():
+            there[key.rpartition("/")[2]] = stored.at
+        gone = sum(name not in wanted and rules.takes(at) for name, at in there.items())
+        return (0 if rules.allows(gone, len(there)) else gone), len(there)
+
+    def rules(self, now: float | None = None, *, any_number: bool = False) -> Rules:
+        """Return which files are taken if they are nobody's: an hour old, and not newer than an older ledger."""
+        now = time.time() if now is None else now
+        spans = [(first, last) for first, last in self._settings.get(SPANS, [])]
+        return Rules(now - LET_BE_S, now, spans, any_number)
 
     def newest_unknown(self, since: float, until: float) -> float | None:
         """Return when the newest file was kept that no document has, of those from after ``since``, up to ``until``."""
@@ -226,7 +250,7 @@ class Originals:
             if content_hash not in wanted and rules.takes(stored.at) and _NAME.fullmatch(content_hash):
                 gone.append(key)
         taken = 0
-        for key in gone if self._lost.may_take(gone, there) else ():
+        for key in gone if self._lost.may_take(gone, there, rules) else ():
             content_hash = key.rpartition("/")[2]
             with self._alone(content_hash):
                 now = self._bucket.find(key)

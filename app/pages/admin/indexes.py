@@ -40,10 +40,12 @@ PROBLEMS: Mapping[Problem, str] = {
     "unlisted": _l("A shared dataset is missing from the list"),
     "counter": _l("A count is wrong"),
     "original": _l("An original file is missing or damaged"),
+    "unclaimed": _l("Many original files belong to no document"),
 }
 REPAIRS: Mapping[str, str] = {
     "rebuild the index": _l("Repair rebuilds the index from the database."),
     "embed them": _l("Repair embeds them."),
+    "move them to lost/": _l("Repair moves them to the folder lost/, where they are kept for 30 days."),
     "delete it": _l("Repair deletes it."),
     "count again": _l("Repair recounts."),
     "": _l("This needs your decision."),

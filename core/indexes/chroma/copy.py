@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from braid.core.errors import IndexUnavailableError
+from braid.core.files.claim import Claim
 from braid.core.indexes.chroma.errors import StoreUnreachableError
 from braid.core.indexes.chroma.process import ChromaProcess
 from braid.core.indexes.chroma.store import abandon, check_url
@@ -22,6 +23,8 @@ from braid.core.vector import Vector
 class ChromaCopy:
     """Collections in a folder, or behind ``url`` (a ``chroma run`` server), which a process of its own has open.
 
+    A server that has the copy of another site than that of the ``claim`` is not used.
+
     Every method may raise IndexUnavailableError.
     """
 
@@ -29,10 +32,10 @@ class ChromaCopy:
     leg: Leg = "dense"
     stored = True
 
-    def __init__(self, path: Path, *, url: str = "") -> None:
+    def __init__(self, path: Path, *, url: str = "", claim: Claim | None = None) -> None:
         self._path = path
         self._url = check_url(url) if url else ""
-        self._process = ChromaProcess(path, url)
+        self._process = ChromaProcess(path, url, claim=claim)
         self.crash_safe = bool(url)
 
     def search(

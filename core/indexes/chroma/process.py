@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import subprocess
 import sys
@@ -11,10 +12,12 @@ import time
 from collections.abc import Callable
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeoutError
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from braid.core.errors import IndexUnavailableError
+from braid.core.files.claim import Claim
 from braid.core.forks import let_go, tell_of_forks
 from braid.core.indexes.chroma.errors import StoreUnreachableError, WriteFailedError
 from braid.core.indexes.chroma.worker import receive, send
@@ -25,7 +28,7 @@ MOST_WRITTEN = 256
 _ROOT = Path(__file__).absolute().parents[4]
 _CODE = (
     "import signal, sys; [signal.signal(each, signal.SIG_IGN) for each in (signal.SIGINT, signal.SIGTERM)]; "
-    "sys.path.insert(0, sys.argv[1]); from braid.core.indexes.chroma.worker import main; main(*sys.argv[2:4])"
+    "sys.path.insert(0, sys.argv[1]); from braid.core.indexes.chroma.worker import main; main(*sys.argv[2:5])"
 )
 _VARIABLES = frozenset(
     {
@@ -43,8 +46,16 @@ class ChromaProcess:
     ``longest_s`` for a call.
     """
 
-    def __init__(self, path: Path, url: str = "", *, idle_s: float = 30.0, longest_s: float = CALL_TIMEOUT_S) -> None:
-        self._arguments = [str(_ROOT), str(path), url]
+    def __init__(
+        self,
+        path: Path,
+        url: str = "",
+        *,
+        claim: Claim | None = None,
+        idle_s: float = 30.0,
+        longest_s: float = CALL_TIMEOUT_S,
+    ) -> None:
+        self._arguments = [str(_ROOT), str(path), url, json.dumps(asdict(claim)) if claim else ""]
         self._idle_s = idle_s
         self._longest_s = longest_s
         self._process: subprocess.Popen[bytes] | None = None

@@ -19,7 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from braid.core.batches import batches
-from braid.core.errors import IndexUnavailableError, InvalidInputError
+from braid.core.errors import IndexUnavailableError, InvalidInputError, OtherSiteError
+from braid.core.files.claim import Claim
 from braid.core.indexes.chroma.errors import StoreUnreachableError, translate_errors
 from braid.core.indexes.chroma.filters import NOTHING, simplify, to_where
 
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from chromadb.api.collection_configuration import CreateCollectionConfiguration
 
 DIMENSION = "dimension"
+SITE = "braid-site-"
+"""Beginning of the name of the collection that says which site a server's copy is of."""
 SERVER_TIMEOUT_S = 30.0
 CONNECT_TIMEOUT_S = 2.0
 IDS_PER_PAGE = 10_000
@@ -50,12 +53,30 @@ class ChromaStore:
     does not answer. Used by one thread.
     """
 
-    def __init__(self, path: Path, url: str = "") -> None:
+    def __init__(self, path: Path, url: str = "", claim: Claim | None = None) -> None:
         self._path = path
         self._file: Path | None
         self._client, self._file = (_server(url), None) if url else self._open_folder()
         self._opened = _identity(self._file)
         self._handles: dict[str, chromadb.Collection] = {}
+        if url and claim is not None:
+            self._require_site(claim, url)
+
+    def _require_site(self, claim: Claim, url: str) -> None:
+        """Raise IndexUnavailableError when the server has another site's copy: an empty collection is named by it."""
+        with translate_errors("the Chroma store"):
+            there = {c.name: DIMENSION in (c.metadata or {}) for c in self._client.list_collections()}
+            marks = [name for name in there if name.startswith(SITE)]
+            mine = SITE + claim.site
+            found = "" if not marks else claim.site if mine in marks else marks[0].removeprefix(SITE)
+            try:
+                if not claim.check(f"the Chroma server {url}", found, has="copies" if any(there.values()) else ""):
+                    return
+            except OtherSiteError as error:
+                raise IndexUnavailableError(str(error)) from error
+            self._client.get_or_create_collection(mine, embedding_function=None)
+            for name in marks:
+                self._client.delete_collection(name)
 
     def require_files(self) -> None:
         """Raise IndexUnavailableError when the files were deleted or replaced: what is open is seen by nobody else."""

@@ -7,6 +7,7 @@ a write to a full disk, and can crash on files that a kill has torn. Here none o
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import pickle
 import struct
@@ -38,7 +39,7 @@ def receive(stream: IO[bytes]) -> Any:
     return pickle.loads(data)
 
 
-def main(path: str, url: str) -> None:
+def main(path: str, url: str, claim: str) -> None:
     """Answer calls ``(method, arguments)`` to the store from stdin on stdout: with a value, or Braid's error."""
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what Chroma prints must not get between the answers
@@ -48,10 +49,11 @@ def main(path: str, url: str) -> None:
 
     Path(path).mkdir(parents=True, exist_ok=True)
     with FileLock(str(Path(path) / "chroma.lock")):  # the process of a server that was killed may still be writing
-        _answer_calls(Path(path), url, answers)
+        _answer_calls(Path(path), url, claim, answers)
 
 
-def _answer_calls(path: Path, url: str, answers: IO[bytes]) -> None:
+def _answer_calls(path: Path, url: str, claim: str, answers: IO[bytes]) -> None:
+    from braid.core.files.claim import Claim
     from braid.core.indexes.chroma.errors import StoreUnreachableError, WriteFailedError
     from braid.core.indexes.chroma.store import ChromaStore
 
@@ -63,7 +65,7 @@ def _answer_calls(path: Path, url: str, answers: IO[bytes]) -> None:
             os._exit(0)  # the server has ended; nothing is left to be closed
         answer: object
         try:
-            store = store or ChromaStore(path, url)
+            store = store or ChromaStore(path, url, Claim(**json.loads(claim)) if claim else None)
             store.require_files()
             answer = getattr(store, method)(*arguments)
         except StoreUnreachableError as error:

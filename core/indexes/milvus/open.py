@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from braid.core.files.claim import Claim
 from braid.core.indexes.answering_models import AnsweringModels
 from braid.core.indexes.milvus.dense import MilvusVectorIndex
 from braid.core.indexes.milvus.keyword import MilvusKeywordIndex
@@ -12,11 +13,12 @@ from braid.core.text.analyzer import Analyzer
 
 
 def open_milvus(
-    options: MilvusOptions, changes: ChangeLog, models: AnsweringModels, analyzer: Analyzer
+    options: MilvusOptions, changes: ChangeLog, models: AnsweringModels, analyzer: Analyzer, claim: Claim
 ) -> tuple[MilvusKeywordIndex, MilvusVectorIndex]:
     """Return the indexes. The server is asked by their first call, and may be down until then.
 
-    Raises MissingExtraError without pymilvus.
+    Raises MissingExtraError without pymilvus, and OtherSiteError where the server has another site's indexes.
     """
-    server = MilvusServer(options)
+    server = MilvusServer(options, claim)
+    server.require_site()
     return MilvusKeywordIndex(server, changes, analyzer), MilvusVectorIndex(server, changes, models)

@@ -12,14 +12,15 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
 from braid.core.batches import batches
-from braid.core.errors import IndexUnavailableError
+from braid.core.errors import IndexUnavailableError, OtherSiteError
 from braid.core.extras import require
+from braid.core.files.claim import Claim
 from braid.core.indexes.chroma.errors import StoreUnreachableError
 from braid.core.indexes.milvus.options import MilvusOptions
 from braid.core.spans import NOTHING, span
@@ -36,6 +37,8 @@ PARTITIONS = 16
 """Partitions of a store; a collection is in one of them, which it shares with others. Milvus's default."""
 MAX_ID_CHARS = 128
 MAX_NAME_BYTES = 512
+SITE = "braid_site_"
+"""Beginning of the name of the collection that says which site the indexes are of."""
 _NO_SUCH_COLLECTION = 100
 
 Row = Mapping[str, Any]
@@ -65,12 +68,15 @@ class Shape:
 class MilvusServer:
     """One connection to a server, made by the first call. Calls come from any thread.
 
-    Raises StoreUnreachableError when the server does not answer, IndexUnavailableError when it refuses.
+    Raises StoreUnreachableError when the server does not answer, IndexUnavailableError when it refuses, or has another
+    site's indexes than those of the ``claim``.
     """
 
-    def __init__(self, options: MilvusOptions) -> None:
+    def __init__(self, options: MilvusOptions, claim: Claim | None = None) -> None:
         require("milvus", "an index in Milvus", "pymilvus")
         self._options = options
+        self._claim = claim
+        self._other: OtherSiteError | None = None
         self._connected: Any = None
         self._lock = threading.Lock()
         self._refused_until = 0.0
@@ -87,6 +93,36 @@ class MilvusServer:
         """Return the names of the stores of this kind, of whatever version."""
         with self.answering() as client:
             return sorted(name for name in client.list_collections() if name.startswith(f"braid_{kind}_"))
+
+    def require_site(self) -> None:
+        """Raise OtherSiteError when the server has another site's indexes; one that is down is asked later."""
+        try:
+            with self.answering():
+                return
+        except IndexUnavailableError:
+            if self._other is not None:
+                raise self._other from None
+
+    def _claim_it(self, client: Any) -> None:
+        """Let only one site use this database: the name of an empty collection has its id."""
+        if self._claim is None:
+            return
+        names = [name for name in client.list_collections() if name.startswith("braid_")]
+        marks = [name for name in names if name.startswith(SITE)]
+        mine = SITE + self._claim.site
+        found = "" if not marks else self._claim.site if mine in marks else marks[0].removeprefix(SITE)
+        has = "indexes" if len(names) > len(marks) else ""
+        if self._claim.check(f"Milvus at {self._options.where}", found, has=has):
+            from pymilvus import DataType
+
+            schema = client.create_schema(auto_id=False, enable_dynamic_field=False)
+            schema.add_field("id", DataType.VARCHAR, is_primary=True, max_length=MAX_ID_CHARS)
+            schema.add_field("vector", DataType.FLOAT_VECTOR, dim=2)  # there is no collection without one
+            if not client.has_collection(mine):
+                client.create_collection(mine, schema=schema)
+            for name in marks:  # of sites that have it no more
+                client.drop_collection(name)
+            self._claim = replace(self._claim, takes=False)
 
     @contextmanager
     def answering(self, call: str = "") -> Iterator[Any]:
@@ -162,10 +198,18 @@ class MilvusServer:
                 named = {"db_name": options.database} if options.database else {}
                 if time.monotonic() < self._refused_until:  # nobody waits for what somebody has just waited for
                     raise StoreUnreachableError(f"Milvus at {options.where} cannot be reached: it did not answer")
+                if self._other is not None:
+                    raise IndexUnavailableError(str(self._other))
                 try:
-                    self._connected = MilvusClient(options.url, token=options.token, timeout=CONNECT_S, **named)
+                    client = MilvusClient(options.url, token=options.token, timeout=CONNECT_S, **named)
+                    self._claim_it(client)
+                    self._connected = client
+                except OtherSiteError as error:
+                    client.close()
+                    self._other = error
+                    raise IndexUnavailableError(str(error)) from error
                 finally:
-                    if self._connected is None:
+                    if self._connected is None and self._other is None:
                         self._refused_until = time.monotonic() + CONNECT_S
             return self._connected
 

@@ -6,13 +6,15 @@ import json
 import os
 import re
 import resource
+import shlex
 import signal
 import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
+from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -27,10 +29,12 @@ from braid.app.cli.options import FileTypes, Moment
 from braid.app.cli.output import print_table
 from braid.app.cli.root import cli
 from braid.app.terminal import one_line
+from braid.config.backup import sources_of
 from braid.config.settings import load_settings
 from braid.core.accounts.accounts import Accounts
 from braid.core.accounts.audit import AuditLog
 from braid.core.accounts.credentials import ApiTokens
+from braid.core.backup.make import make_backup
 from braid.core.braid import Braid
 from braid.core.data_directory import DataDirectory
 from braid.core.ingest.incoming import Incoming
@@ -877,6 +881,68 @@ def test_scanned_pages_are_counted_and_queued_where_they_can_be_read(
         [job] = JobStore(directory.ledger).of_dataset(dataset, kinds=("scan",), states=("queued",))
         assert job.payload["document_id"] == document.id
         assert [entry for entry in AuditLog(directory.ledger).all() if entry.action == "scans.queued"]
+
+
+def test_a_ledger_that_is_lost_ends_every_command_with_2(run: CommandLine) -> None:
+    run("user", "add", "ann")
+    (run.data_dir / "ledger.db").unlink()
+    for command in (("user", "list"), ("serve",), ("search", "pump"), ("doctor",)):
+        said = run(*command, status=2).stderr
+        assert "ledger.db is new, but the data directory" in said
+        assert "--new-site" in said
+    assert not (run.data_dir / "ledger.db").exists()
+    assert "ann" not in run("user", "list", "--new-site").stdout
+    run("user", "add", "bob")
+
+
+def test_what_is_restored_has_no_service_of_the_site_that_was_backed_up(run: CommandLine, tmp_path: Path) -> None:
+    run("user", "add", "ann")
+    services = {
+        "files_url": "s3://production/files",
+        "milvus_url": "http://milvus:19530",
+        "chroma_url": "http://chroma:8000",
+        "otlp_endpoint": "http://collector:4318",
+        "summary_model_base_url": "http://models:8000/v1",
+        "embedding_base_url": "http://models:8001/v1",
+    }
+    models = {"summary_model": "openai:qwen", "embedding_model": "openai:bge-m3", "search_model": "openai:own"}
+    with DataDirectory(run.data_dir) as directory:
+        was = directory.claim.site
+        settings = replace(load_settings({}), data_dir=run.data_dir, **services, **models)
+        made = make_backup(replace(sources_of(settings), files_url=""), tmp_path / "backup.zip")
+    told = run("restore", tmp_path / "backup.zip", tmp_path / "new").stdout
+    assert "It is a site of its own" in told
+    text = (tmp_path / "new" / "braid.toml").read_text()
+    for name in ("files_url", "milvus_url", "chroma_url", "otlp_endpoint", "summary_model_base_url", "summary_model"):
+        assert re.search(rf"^# {name} = .*  # belonged to the site that was backed up$", text, re.MULTILINE)
+    found = load_settings({}, tmp_path / "new" / "braid.toml")
+    assert [getattr(found, name) for name in services if name != "embedding_base_url"] == [""] * 5
+    assert found.embedding_base_url.endswith(".invalid"), "texts go to no other server, and none is embedded again"
+    assert (found.embedding_model, found.summary_model, found.search_model) == ("openai:bge-m3", "", "openai:own")
+    with DataDirectory(found.data_dir, shared_dbs=found.shared_dbs) as restored:
+        assert (restored.claim.copy_of, made.database) == (was, "sqlite")
+        assert restored.claim.site not in (was, "")
+
+
+def test_a_restored_ledger_in_postgresql_is_named_by_the_command_that_is_printed(
+    run: CommandLine, tmp_path: Path, new_postgres_url: Callable[[], str]
+) -> None:
+    run.env["BRAID_DATABASE_URL"] = new_postgres_url()
+    run("user", "add", "ann")
+    run("backup", tmp_path / "backup.zip")
+    run.env["BRAID_DATABASE_URL"] = there = new_postgres_url()
+    told = run("restore", tmp_path / "backup.zip", tmp_path / "new").stdout
+    command = next(line for line in told.splitlines() if line.startswith("Start it: "))
+    words = shlex.split(command.removeprefix("Start it: "))
+    assert words[0] == f"BRAID_DATABASE_URL={there}"
+    assert words[1] == f"BRAID_CONFIG={tmp_path / 'new' / 'braid.toml'}"
+    run.data_dir = tmp_path / "new"
+    run.env = {"BRAID_CONFIG": str(tmp_path / "new" / "braid.toml")}
+    refused = run("user", "list", status=2).stderr
+    assert "set-BRAID_DATABASE_URL-to-the-database-that-was-restored" in refused
+    assert not (tmp_path / "new" / "ledger.db").exists()
+    run.env["BRAID_DATABASE_URL"] = there
+    assert "ann" in run("user", "list").stdout
 
 
 def test_a_backup_is_made_checked_and_restored(run: CommandLine, tmp_path: Path) -> None:

@@ -9,7 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from braid.core.accounts.secret_key import SECRET_BYTES, secret_key, unused_file
+from braid.core.accounts.app_settings import AppSettings
+from braid.core.accounts.credentials import WebSessions
+from braid.core.accounts.secret_key import MARK, SECRET_BYTES, secret_key, site_secret, unused_file
+from braid.core.errors import InvalidInputError
+from braid.core.ledger.ledger import Ledger
 from tests.chaos.disk import breakable_disk
 
 
@@ -24,6 +28,34 @@ def test_all_who_ask_first_get_the_same_and_nobody_else_can_read_it(tmp_path: Pa
 def test_a_file_that_a_power_cut_left_empty_is_written_again(tmp_path: Path) -> None:
     (tmp_path / "secret_key").touch()
     assert len(secret_key(tmp_path)) == SECRET_BYTES
+
+
+@pytest.mark.parametrize("size", [1, SECRET_BYTES - 1])
+def test_one_that_was_cut_is_refused(tmp_path: Path, size: int) -> None:
+    (tmp_path / "secret_key").write_bytes(b"x" * size)
+    with pytest.raises(InvalidInputError, match=rf"has {size} of 32 bytes: the file was cut\. Put it back"):
+        secret_key(tmp_path)
+
+
+@pytest.mark.parametrize("lost", ["the file", "and an earlier version had made it", "another file"])
+def test_another_secret_than_the_site_had_is_said(
+    tmp_path: Path, ledger: Ledger, caplog: pytest.LogCaptureFixture, lost: str
+) -> None:
+    ann = ledger.add_user("ann")
+    first = site_secret(tmp_path, ledger)
+    WebSessions(ledger).open(ann.id)
+    assert site_secret(tmp_path, ledger) == first
+    assert not caplog.records, "a new site, and the same secret again"
+    (tmp_path / "secret_key").unlink()
+    if "earlier" in lost:
+        AppSettings(ledger).set(MARK, None)
+    elif lost == "another file":
+        (tmp_path / "secret_key").write_bytes(b"y" * SECRET_BYTES)
+    assert site_secret(tmp_path, ledger) != first
+    assert caplog.text.count("event=secret_key_replaced") == 1
+    assert ledger.noticed.secret_key_replaced
+    site_secret(tmp_path, ledger)
+    assert caplog.text.count("event=secret_key_replaced") == 1
 
 
 def test_one_that_is_given_takes_the_place_of_the_file(tmp_path: Path) -> None:
