@@ -35,7 +35,7 @@ _LIBRARY = ctypes.CDLL(None, use_errno=True)
 
 @dataclass
 class Sent:
-    """The names that were looked up, the other addresses that something was sent to, and packets that went by unread."""
+    """The names that were looked up, other addresses that something was sent to, and packets that went by unread."""
 
     names: list[str] = field(default_factory=list)
     addresses: list[str] = field(default_factory=list)

@@ -1,7 +1,7 @@
 """Nothing leaves the computer that nobody asked for: no name is looked up, nothing is sent, no file is left elsewhere.
 
-What is looked at runs with the default model and nothing set, in a network of its own (tests/alone.py) and with an empty
-home. The functions without ``test`` are run there, by name, each in a process of its own.
+What is looked at runs with the default model and nothing set, in a network of its own (tests/alone.py) and with an
+empty home. The functions without ``test`` are run there, by name, each in a process of its own.
 """
 
 from __future__ import annotations
@@ -12,9 +12,8 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 

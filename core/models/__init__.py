@@ -7,7 +7,7 @@ Way in: `embeddings.embedding_model`, `chat.ChatModels`, `rerank.Rerankers`, `pr
 import os
 
 # What runs models here reports nothing, unless the program has said otherwise. Both read their variable once, at their
-# import, and onnxruntime has no other switch that keeps it from looking up Microsoft's name: so this is here, before any
-# module of this room can load one of them. docs/security.md has the list of all dependencies.
+# import, and onnxruntime has no other switch that keeps it from looking up Microsoft's name: so this is here, before
+# any module of this room can load one of them. docs/security.md has the list of all dependencies.
 os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # onnxruntime: a device id, an event store, names of models
 os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")  # Hugging Face's packages, which a reranker `local:` brings
