@@ -24,7 +24,7 @@ from braid.core.ledger.tables import Base
 from braid.core.models.failures import MODEL_CALLS
 from tests.fakes import HashEmbeddings
 from tests.proxies import PROXIES
-from tests.worlds import document
+from tests.worlds import WAIT_S, document
 
 MAKE_ENGINE = database._make_engine
 
@@ -291,7 +291,7 @@ def put(braid: Braid) -> Callable[..., str]:
         dataset_id: int, source: str, *texts: str, title: str = "", file_type: str = "txt", wait: bool = True
     ) -> str:
         braid.ledger.put_document(dataset_id, document(source, *texts, title=title or source, file_type=file_type))
-        assert not wait or braid.indexer.wait(60)
+        assert not wait or braid.indexer.wait(WAIT_S)
         return source
 
     return put_texts

@@ -24,7 +24,7 @@ from braid.config.settings import Settings
 from braid.core.accounts.accounts import Account
 from braid.core.accounts.audit import AuditEntry
 from braid.core.braid import Braid
-from tests.worlds import eventually
+from tests.worlds import WAIT_S, eventually
 
 if TYPE_CHECKING:
     from tests.through import Through
@@ -135,7 +135,7 @@ def serving(app: Flask) -> Iterator[str]:
     eventually(lambda: server.started)
     yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
     server.should_exit = True
-    thread.join(10)
+    thread.join(WAIT_S)
 
 
 @contextmanager

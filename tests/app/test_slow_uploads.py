@@ -16,6 +16,7 @@ from braid.core.accounts.credentials import ApiTokens
 from braid.core.data_directory import DataDirectory
 from tests.served import Served
 from tests.web import PASSWORD
+from tests.worlds import WAIT_S
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="looks into /proc")
 
@@ -41,7 +42,7 @@ def client_of(served: Served) -> Iterator[Callable[[str], httpx.Client]]:
             key = ApiTokens(directory.ledger).add(user.id, "test", ("read", "write"), days=1)[1]
             directory.ledger.add_dataset(user.id, "Files")
         address = f"{served.client.base_url}/api/v1"
-        clients.append(httpx.Client(base_url=address, headers={"Authorization": f"Bearer {key}"}, timeout=60))
+        clients.append(httpx.Client(base_url=address, headers={"Authorization": f"Bearer {key}"}, timeout=WAIT_S))
         return clients[-1]
 
     yield make

@@ -18,6 +18,7 @@ from braid.core.braid import Braid
 from braid.core.types import ChunkInput, DocumentInput
 from tests.fakes import HashEmbeddings
 from tests.web import make_app, sign_in, site_of, visited
+from tests.worlds import WAIT_S
 
 CHROMIUM = Path("/usr/bin/chromium")
 ARTIFACTS = Path(__file__).parents[2] / ".artifacts"
@@ -83,7 +84,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         first_start.prepare(braid)
         for source, (title, text) in NOTES.items():
             braid.ledger.put_document(1, DocumentInput(source, title, "md", (ChunkInput(text, line=1, line_end=1),)))
-        assert braid.indexer.wait(60)
+        assert braid.indexer.wait(WAIT_S)
         app = make_app(braid)
         with visited(app) as url:
             yield Site(url, braid, embeddings, app)

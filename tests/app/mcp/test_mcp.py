@@ -33,7 +33,7 @@ from braid.core.errors import InvalidInputError
 from braid.core.ingest.parse import parse_here
 from tests.fakes import HashEmbeddings
 from tests.web import add_user, bearer, make_app, serving, site_of
-from tests.worlds import document
+from tests.worlds import WAIT_S, document
 
 NOTES = {
     "notes/printer.md": "# Printer\n\nThe printer shows error E-4711 when the tray is empty.",
@@ -428,7 +428,7 @@ def test_a_users_calls_take_turns_and_keep_nobody_else_waiting(served: Served, m
 
     def hang(*args: Any) -> Any:
         began.release()
-        assert release.wait(60)
+        assert release.wait(WAIT_S)
         raise InvalidInputError("released")
 
     monkeypatch.setattr(site_of(served.app).background.parse_now, "of_user", lambda user_id: hang)
@@ -447,16 +447,16 @@ def test_a_users_calls_take_turns_and_keep_nobody_else_waiting(served: Served, m
 
     async def talk() -> None:
         limits = httpx.Limits(max_connections=300)
-        async with httpx.AsyncClient(timeout=60, limits=limits) as http:
+        async with httpx.AsyncClient(timeout=WAIT_S, limits=limits) as http:
             calls = [asyncio.create_task(post(http, headers, put)) for _ in range(CALLS_PRESENT + 5)]
             refused: set[asyncio.Task[httpx.Response]] = set()
             while len(refused) < 5:
-                refused, _ = await asyncio.wait(calls, timeout=60, return_when=asyncio.FIRST_COMPLETED)
+                refused, _ = await asyncio.wait(calls, timeout=WAIT_S, return_when=asyncio.FIRST_COMPLETED)
             assert {(task.result().status_code, task.result().headers["Retry-After"]) for task in refused} == {
                 (429, "5")
             }
             for _ in range(CALLS_AT_ONCE):
-                assert await asyncio.to_thread(began.acquire, timeout=60)
+                assert await asyncio.to_thread(began.acquire, timeout=WAIT_S)
             assert (await post(http, bob, listing)).status_code == 200
             assert not began.acquire(blocking=False), "no more than a share of them is begun"
             release.set()
@@ -583,7 +583,7 @@ def test_searches_are_reranked_as_the_settings_say(braid: Braid, monkeypatch: py
     dataset = braid.ledger.add_dataset(account.id, "Notes").id
     for number in range(20):
         braid.ledger.put_document(dataset, document(f"{number:02}.md", "pump " + "word " * number))
-    assert braid.indexer.wait(60)
+    assert braid.indexer.wait(WAIT_S)
     tools = tools_of(braid, account, Settings(reranker="local:longest", reranker_depth=10))
     found = tools.search("pump", top_k=2, mode="keyword", **PLAIN)
     assert read == [10]
@@ -623,7 +623,7 @@ def test_a_path_of_nothing_that_can_be_stored_is_refused(braid: Braid) -> None:
 def test_the_servers_path_is_not_for_ordinary_users(braid: Braid) -> None:
     tools = tools_of(braid, Accounts(braid.ledger).add("ana"))
     assert tools.put_document("The tray.", "a.md", file_type=None, dataset_id=None)["status"] == "success"
-    assert braid.indexer.wait(60)
+    assert braid.indexer.wait(WAIT_S)
     found = tools.search("tray", top_k=1, mode="keyword", **PLAIN)
     assert found["status"] == "success", found
     assert found["persist_directory"] == braid.data_dir.name
@@ -633,7 +633,7 @@ def test_the_servers_path_is_not_for_ordinary_users(braid: Braid) -> None:
 def test_a_search_is_fused_as_the_site_is_set(braid: Braid) -> None:
     account = Accounts(braid.ledger).add("ana")
     tools_of(braid, account).put_document("The tray.", "a.md", file_type=None, dataset_id=None)
-    assert braid.indexer.wait(30)
+    assert braid.indexer.wait(WAIT_S)
 
     def score(settings: Settings) -> float:
         found = tools_of(braid, account, settings).search("tray", top_k=1, mode="hybrid", **PLAIN)

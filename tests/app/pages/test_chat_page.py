@@ -30,7 +30,7 @@ from braid.core.types import ChunkInput, DocumentInput
 from tests.fakes import HashEmbeddings
 from tests.model_server import ModelServer, model_server
 from tests.web import add_user, csrf_token, make_app, sign_in, site_of
-from tests.worlds import eventually
+from tests.worlds import WAIT_S, eventually
 
 Put = Callable[..., str]
 STREAM = {"Accept": "text/event-stream"}
@@ -229,11 +229,11 @@ class Stream:
     def close(self) -> None:
         """Hang up."""
         self._closing.set()
-        self._thread.join(20)
+        self._thread.join(WAIT_S)
 
     def events(self) -> list[tuple[str, dict[str, Any]]]:
         """All events, when the answer has come to its end."""
-        self._thread.join(20)
+        self._thread.join(WAIT_S)
         assert not self._thread.is_alive()
         return parsed(self.text)
 
@@ -535,7 +535,7 @@ def test_the_picker_says_what_is_not_indexed_yet(
 ) -> None:
     embeddings.failing = True
     library.ledger.put_document(1, DocumentInput("late.md", "Late", "md", (ChunkInput("This comes late."),)))
-    eventually(lambda: "state failed" in client.get("/chat").get_data(as_text=True), 10, pause_s=0.1)
+    eventually(lambda: "state failed" in client.get("/chat").get_data(as_text=True), pause_s=0.1)
 
 
 def test_examples_are_offered_in_the_language_of_the_page(app: Flask, library: Braid) -> None:

@@ -29,7 +29,7 @@ from braid.core.data_directory import DataDirectory
 from tests.model_server import model_server
 from tests.served import Served
 from tests.web import PASSWORD
-from tests.worlds import eventually
+from tests.worlds import WAIT_S, eventually
 
 SLOW = 200
 HEAD = b"POST /login HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/x-www-form-urlencoded\r\n"
@@ -52,7 +52,7 @@ def serving(app: Any, limits: Limits | None = None) -> Iterator[int]:
             yield int(listener.getsockname()[1])
         finally:
             server.should_exit = True
-            thread.join(10)
+            thread.join(WAIT_S)
 
 
 async def greet(scope: Any, receive: Any, send: Any) -> None:
@@ -62,7 +62,7 @@ async def greet(scope: Any, receive: Any, send: Any) -> None:
 
 
 def connect(port: int, sent: bytes = b"") -> socket.socket:
-    opened = socket.create_connection(("127.0.0.1", port), timeout=30)
+    opened = socket.create_connection(("127.0.0.1", port), timeout=WAIT_S)
     opened.sendall(sent)
     return opened
 
@@ -143,7 +143,7 @@ def test_a_reader_that_takes_nothing_is_cut_off_and_the_answer_ends() -> None:
 
     whole = b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
     with serving(endless, Limits(0, write_s=0.5)) as port, connect(port, whole):
-        assert ended.wait(10)
+        assert ended.wait(WAIT_S)
 
 
 def test_a_reader_that_takes_its_time_gets_everything() -> None:
@@ -166,7 +166,7 @@ def test_one_address_has_so_many_connections() -> None:
     with serving(greet, limits) as port:
         with connected(port, b"GET /", 5), connect(port) as refused:
             assert refused.recv(1000).startswith(b"HTTP/1.1 503 ")
-        eventually(lambda: not limits.open, 5)  # every connection is forgotten
+        eventually(lambda: not limits.open)  # every connection is forgotten
         assert httpx.get(f"http://127.0.0.1:{port}/").text == "ok"
 
 
@@ -200,14 +200,14 @@ def test_behind_a_proxy_requests_are_counted_by_the_address_that_it_gives() -> N
 
     def get(forwarded: str, status: list[int]) -> None:
         headers = {"X-Forwarded-For": forwarded}
-        status.append(httpx.get(f"http://127.0.0.1:{port}/", headers=headers, timeout=10).status_code)
+        status.append(httpx.get(f"http://127.0.0.1:{port}/", headers=headers, timeout=WAIT_S).status_code)
 
     with serving(few_per_client(waits, per_address=2, proxies=1)) as port:
         one: list[int] = []
         threads = [threading.Thread(target=get, args=("192.0.2.1", one)) for _ in range(3)]
         for thread in threads:
             thread.start()
-        eventually(lambda: one == [429], 10)  # what a client itself puts in front of the address does not help it
+        eventually(lambda: one == [429])  # what a client itself puts in front of the address does not help it
         spoofed: list[int] = []
         get("203.0.113.9, 192.0.2.1", spoofed)
         assert spoofed == [429]
@@ -217,7 +217,7 @@ def test_behind_a_proxy_requests_are_counted_by_the_address_that_it_gives() -> N
         time.sleep(0.1)
         gate.set()
         for thread in threads:
-            thread.join(10)
+            thread.join(WAIT_S)
     assert sorted(one) == [200, 200, 429]
     assert other == [200]
 
@@ -295,7 +295,7 @@ def test_a_large_form_on_a_slow_line_has_time_by_what_came(pages: Flask) -> None
 
 def test_bodies_that_wait_hold_no_thread(pages: Flask) -> None:
     with serving_pages(pages, Patience()) as port, connected(port, post("/form", 1000) + b"x", 5) as held:
-        assert httpx.post(f"http://127.0.0.1:{port}/form", content=b"four", timeout=5).text == "4"
+        assert httpx.post(f"http://127.0.0.1:{port}/form", content=b"four", timeout=WAIT_S).text == "4"
         held[0].sendall(b"x" * 999)
         assert answer(held[0]) == b"1000"
 
@@ -306,7 +306,7 @@ def test_a_body_of_unknown_length_is_read_whole(pages: Flask) -> None:
     pages.wsgi_app = allow_streamed_bodies(pages.wsgi_app)  # type: ignore[assignment, method-assign]
     with serving_pages(pages, Patience()) as port:
         size = 5 * 2**20  # more than a form may have: the rest is handed on as it comes
-        sent = httpx.post(f"http://127.0.0.1:{port}/form", content=iter([b"x" * 2**20] * 5), timeout=30)
+        sent = httpx.post(f"http://127.0.0.1:{port}/form", content=iter([b"x" * 2**20] * 5), timeout=WAIT_S)
         assert sent.text == str(size)
 
 
@@ -324,7 +324,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
             "API_RATE_LIMIT": "100000/second",
         }
         with Served(tmp_path_factory.mktemp("slow") / "data", fake_model=True, **settings) as running:
-            eventually(lambda: running.client.get("/status.json").json()["state"] == "ready", 100, pause_s=0.5)
+            eventually(lambda: running.client.get("/status.json").json()["state"] == "ready", pause_s=0.5)
             search_s(running)
             running.client.post("/chat/messages", data={"text": "tray", "d": ["-1"], "csrf_token": running.token()})
             yield running  # with all loaded that the first search and the first answer load
@@ -350,7 +350,7 @@ def probe_s(served: Served) -> float:
     took = []
     for path in ("/healthz", "/readyz"):
         started = time.perf_counter()
-        assert httpx.get(f"http://127.0.0.1:{served.port}{path}", timeout=10).status_code == 200
+        assert httpx.get(f"http://127.0.0.1:{served.port}{path}", timeout=WAIT_S).status_code == 200
         took.append(time.perf_counter() - started)
     return max(took)
 

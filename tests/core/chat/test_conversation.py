@@ -37,6 +37,7 @@ from braid.core.text.token_budget import estimate_tokens
 from braid.core.types import ChunkInput, DocumentInput
 from tests.fakes import HashEmbeddings
 from tests.model_server import model_server
+from tests.worlds import WAIT_S
 
 Put = Callable[..., str]
 HISTORY = (
@@ -283,7 +284,7 @@ def test_no_strategy_of_the_search_asks_the_model(tmp_path: Path, strategy: str)
         chunks = (ChunkInput("Cats sleep a lot. They like fish."),)
         braid.ledger.put_document(dataset, DocumentInput("cats.md", "", "md", chunks))
         assert braid.indexer is not None
-        assert braid.indexer.wait(30)
+        assert braid.indexer.wait(WAIT_S)
         chat = Conversation(braid, models=chat_models(search.settings()))
         result = chat.ask(ChatRequest(user, "do cats sleep", strategy=strategy, options={"generator": "llm"}))
     assert (result.query, result.search.hits[0].passage.source) == ("the cats sleep", "cats.md")
@@ -510,7 +511,7 @@ def test_models_and_prompts_are_those_of_the_braid_unless_others_are_given(tmp_p
         user = braid.ledger.add_user("ann").id
         dataset = braid.ledger.add_dataset(user, "d").id
         braid.ledger.put_document(dataset, DocumentInput("a", "", "md", (ChunkInput("The empire fell in 1453."),)))
-        assert braid.indexer.wait(30)
+        assert braid.indexer.wait(WAIT_S)
         request = ChatRequest(user, "When did the empire fall?")
         assert Conversation(braid).ask(request).generator == "openai:good"
         assert server.calls[0].messages[0][1].startswith("Answer like a pirate.")

@@ -28,7 +28,7 @@ from braid.core.ingest.readers.office import converted
 from braid.core.types import ChunkInput, DocumentInput
 from tests import samples
 from tests.fakes import HashEmbeddings
-from tests.worlds import add_notes
+from tests.worlds import WAIT_S, add_notes
 
 OPTIONS = IngestOptions()
 
@@ -241,7 +241,7 @@ def test_an_answer_that_is_too_long_is_named_and_the_next_file_is_read(
         "import braid.core.ingest.frames as frames\nframes.MAX_FRAME_BYTES = 20_000\n"
     )
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    low = ParsePool(timeout_s=60)
+    low = ParsePool(timeout_s=WAIT_S)
     try:
         with pytest.raises(UnreadableDocumentError, match=r"long\.txt has too much text for one document; split it"):
             parse(low, tmp_path, "long.txt", b"Many words. " * 3_000)

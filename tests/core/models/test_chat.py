@@ -12,6 +12,7 @@ from braid.core.errors import InvalidInputError, ModelError
 from braid.core.models.chat import ChatModel, ModelSettings, chat_models
 from braid.core.models.prompts import Prompts, custom_prompts, read_prompts
 from tests.model_server import ModelServer, model_server
+from tests.worlds import WAIT_S
 
 MESSAGES = [("system", "Be brief."), ("user", "猫は何を食べますか。")]
 
@@ -84,7 +85,7 @@ def test_a_slow_model_is_given_up_at_the_deadline(server: ModelServer) -> None:
         assert time.monotonic() - started < 2
     started = time.monotonic()
     with pytest.raises(ModelError):
-        ChatModel(server.settings(timeout_s=60)).complete(MESSAGES, timeout_s=0.2)
+        ChatModel(server.settings(timeout_s=WAIT_S)).complete(MESSAGES, timeout_s=0.2)
     assert time.monotonic() - started < 2
 
 

@@ -12,6 +12,7 @@ from braid.core.errors import ModelError
 from braid.core.models.chat import ChatModel, ModelSettings
 from braid.core.models.circuit import CircuitBreaker
 from tests.model_server import ModelServer, model_server
+from tests.worlds import WAIT_S
 
 ASK = [("user", "cats?")]
 
@@ -96,7 +97,7 @@ def test_a_hanging_model_costs_its_deadline_once(server: ModelServer, clock: Clo
     def ask() -> str:
         return model.complete(ASK) if way == "complete" else "".join(model.stream(ASK)).strip()
 
-    assert ChatModel(server.settings(timeout_s=60)).complete(ASK) == "Fish", "its package is loaded then"
+    assert ChatModel(server.settings(timeout_s=WAIT_S)).complete(ASK) == "Fish", "its package is loaded then"
     assert _patiently(ask, clock) == "Fish"
     server.delay_s = 10.0
     server.calls.clear()

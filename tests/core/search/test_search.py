@@ -24,9 +24,8 @@ from braid.core.ledger.change_log import ChangeLog
 from braid.core.search import filter_plan
 from braid.core.types import Filters, Fusion, Hit, Mode, Pooling, SearchResult
 from tests.fakes import HashEmbeddings
-from tests.worlds import World, document, fill, shown
+from tests.worlds import WAIT_S, World, document, fill, shown
 
-WAIT_S = 30
 SAME = "The same sentence stands in two datasets."
 
 

@@ -33,9 +33,8 @@ from braid.core.vector import Vector
 from tests import worlds
 from tests.fakes import HashEmbeddings
 from tests.model_server import ModelServer, model_server
-from tests.worlds import chunk_ids, document, fill, shown
+from tests.worlds import WAIT_S, chunk_ids, document, fill, shown
 
-WAIT_S = 30
 SAME = "The same sentence stands in two datasets."
 LONELY = "A lonely passage. It has two sentences."
 CONTENTS: dict[str, dict[str, tuple[str, ...]]] = {

@@ -13,7 +13,7 @@ from braid.core.braid import Braid
 from braid.core.indexes.bm25 import Bm25Index, Bm25Statistics
 from braid.core.search import waiting
 from braid.core.search.waiting import Places
-from tests.worlds import document, eventually
+from tests.worlds import WAIT_S, document, eventually
 
 LONG_S = 30.0
 
@@ -95,7 +95,7 @@ def test_a_collection_that_does_not_answer_is_named_and_the_others_are_searched(
     guide = braid.registry.add("Guide", "shared_guide").id
     braid.mirror_registry()
     braid.ledger.put_document(guide, document("b.md", "the pump of the guide"))
-    assert braid.indexer.wait(60, ["bm25"])
+    assert braid.indexer.wait(WAIT_S, ["bm25"])
     hung, count = threading.Event(), Bm25Index.statistics
 
     def hang(self: Bm25Index, collection: str, terms: Collection[str], **options: Any) -> Bm25Statistics:

@@ -20,7 +20,7 @@ from braid.core.indexes.chroma import process as process_module
 from braid.core.indexes.chroma.errors import StoreUnreachableError
 from braid.core.indexes.chroma.process import ChromaProcess
 from tests.served import ROOT
-from tests.worlds import eventually
+from tests.worlds import WAIT_S, eventually
 
 DIM = 16
 VECTORS = np.random.default_rng(0).standard_normal((20_000, DIM)).astype(np.float32)
@@ -248,7 +248,7 @@ def test_it_ends_with_its_server_and_all_is_there(open_process: Callable[..., Ch
         cwd=ROOT,
         stdout=subprocess.PIPE,
         text=True,
-        timeout=120,
+        timeout=WAIT_S,
     )
     child, loaded = done.stdout.split()
     assert loaded == "False", "Chroma is in the process alone"
