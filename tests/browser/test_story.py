@@ -96,8 +96,8 @@ def test_from_the_first_start_to_a_second_user(visit: Callable[..., Page], fresh
             {"name": "empty.pdf", "mimeType": "application/pdf", "buffer": b""},
         ]
     )
-    expect(ana.locator("body")).to_contain_text("安全の手引き", timeout=30_000)  # three readers start
-    expect(ana.get_by_text("still indexing")).to_have_count(0, timeout=30_000)
+    expect(ana.locator("body")).to_contain_text("安全の手引き")  # three readers start
+    expect(ana.get_by_text("still indexing")).to_have_count(0)
     assert fresh.braid.indexer.wait(WAIT_S)
 
     # A second shared dataset, for which the administrator needs no file.
@@ -120,7 +120,7 @@ def test_from_the_first_start_to_a_second_user(visit: Callable[..., Page], fresh
     expect(source).to_contain_text("安全の手引き")
     ana.screenshot(path=Path(__file__).parents[2] / ".artifacts" / "story-answer.png")
     source.get_by_role("link").first.click()
-    expect(ana.locator("#panel-heading")).to_contain_text("安全の手引き", timeout=30_000)  # the page is drawn
+    expect(ana.locator("#panel-heading")).to_contain_text("安全の手引き")  # the page is drawn
     expect(ana.locator("#panel")).to_contain_text("Page 2 of ")
     expect(ana.locator("#cited").first).to_be_visible()
 

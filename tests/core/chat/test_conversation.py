@@ -388,13 +388,13 @@ def test_two_servers_get_exactly_their_own_calls(braid: Braid, user_id: int) -> 
 
 def test_a_server_that_is_down_or_slow_leaves_answers_without_it(braid: Braid, user_id: int) -> None:
     with model_server("too late") as search, model_server("too late") as summary:
-        search.delay_s, summary.broken = 5.0, 500
+        search.delay_s, summary.broken = 2 * WAIT_S, 500
         settings = search.settings("fast", timeout_s=0.3), summary.settings("good")
         started = time.monotonic()
         result = Conversation(braid, models=chat_models(*settings)).ask(
             ChatRequest(user_id, "When did it fall?", history=HISTORY)
         )
-        assert time.monotonic() - started < 4
+        assert time.monotonic() - started < WAIT_S
     assert (result.query_generator, result.generator, result.found) == ("feedback", "extractive", True)
     assert ["openai:fast" in part.reason or "openai:good" in part.reason for part in result.degraded] == [True, True]
     assert len(search.calls) <= 1
