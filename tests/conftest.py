@@ -23,6 +23,7 @@ from braid.core.ledger.database import CONNECTIONS, Database
 from braid.core.ledger.ledger import Ledger
 from braid.core.ledger.tables import Base
 from braid.core.models.failures import MODEL_CALLS
+from tests.compiled import compiled_once
 from tests.fakes import HashEmbeddings
 from tests.proxies import PROXIES
 from tests.worlds import WAIT_S, document
@@ -133,6 +134,13 @@ def cheap_password_hashes() -> Iterator[None]:
         cheap = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
         patch.setattr("braid.core.accounts.accounts._HASHER", cheap)
         patch.setattr("braid.core.accounts.accounts._INITIAL_HASHER", cheap)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def apps_are_compiled_once() -> Iterator[None]:
+    """Routes and templates are the same in every app."""
+    with compiled_once():
         yield
 
 

@@ -6,14 +6,12 @@ import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import uvicorn
 from a2wsgi import WSGIMiddleware
 from flask import Flask
 from flask.testing import FlaskClient
-from jinja2 import BytecodeCache
-from jinja2.bccache import Bucket
 from werkzeug.serving import make_server
 from werkzeug.test import TestResponse
 
@@ -37,22 +35,6 @@ SIBLINGS = 0
 SIGN_INS = ("user.signed_in", "user.sign_in_failed", "user.sign_in_refused")
 
 
-class Compiled(BytecodeCache):
-    """Templates that one app of these tests has compiled, for the others: it takes longer than most pages."""
-
-    def __init__(self) -> None:
-        self._codes: dict[tuple[str, str], Any] = {}
-
-    def load_bytecode(self, bucket: Bucket) -> None:
-        bucket.code = self._codes.get((bucket.key, bucket.checksum))
-
-    def dump_bytecode(self, bucket: Bucket) -> None:
-        self._codes[bucket.key, bucket.checksum] = bucket.code
-
-
-COMPILED = Compiled()
-
-
 def fresh_app(braid: Braid, settings: Settings | None = None) -> Flask:
     """The app before its first start, behind the proxy of `pytest --through`, unless the settings are about proxies."""
     settings = settings or Settings()
@@ -70,7 +52,6 @@ def make_app(braid: Braid, settings: Settings | None = None, *, jobs: bool = Fal
     With ``jobs`` they are done; the caller closes the site before Braid.
     """
     app = fresh_app(braid, settings)
-    app.jinja_env.bytecode_cache = COMPILED
     if jobs:
         site_of(app).start_jobs()
     app.testing = True
