@@ -23,7 +23,7 @@ from tests.worlds import WAIT_S
 pytestmark = pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="looks into /proc")
 
 SECRET = "sk-of-the-test"
-HEALTH_S = 3.0
+HEALTH_S = 10.0
 """Far less than a parser holds a process; a quiet machine answers in milliseconds."""
 GROWTH_KIB = 300 * 1024
 TIMEOUT_S = 8

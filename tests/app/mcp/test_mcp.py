@@ -103,7 +103,7 @@ async def fill(client: Client, braid: Braid) -> None:
     for path, text in NOTES.items():
         stored = await call(client, "put_document", text=text, filepath=path)
         assert stored["status"] == "success"
-    assert await asyncio.to_thread(braid.indexer.wait, 60)
+    assert await asyncio.to_thread(braid.indexer.wait, WAIT_S)
 
 
 def test_a_whole_session(served: Served) -> None:
@@ -135,7 +135,7 @@ def test_a_whole_session(served: Served) -> None:
         assert "Why E-4711?" in prompt.messages[0].content.text
         deleted = await call(client, "delete_document", filepath="notes/printer.md")
         assert deleted["status"] == "success"
-        assert await asyncio.to_thread(served.braid.indexer.wait, 60)
+        assert await asyncio.to_thread(served.braid.indexer.wait, WAIT_S)
         again = await call(client, "search", query="E-4711", mode="keyword")
         assert again.get("count") == 0, again
 
@@ -283,7 +283,7 @@ def test_an_unknown_file_type_is_kept_as_the_documents_label(served: Served) -> 
         for label in ("spec", "Jira"):
             put = {"text": "# Tray\n\nThe tray of the printer.", "filepath": "tickets/tray 1.2"}
             assert (await call(client, "put_document", **put, file_type=label))["status"] == "success"
-            assert await asyncio.to_thread(served.braid.indexer.wait, 60)
+            assert await asyncio.to_thread(served.braid.indexer.wait, WAIT_S)
             found = await call(client, "search", query="tray", file_type=label, mode="keyword")
             assert [entry["metadata"]["file_type"] for entry in found["results"]] == [label]
             assert found["results"][0]["document"].startswith("# Tray"), "as plain text, not as Markdown"
@@ -329,7 +329,7 @@ def test_all_searches_personal_and_shared_datasets(served: Served) -> None:
     async def talk(client: Client) -> None:
         for dataset in (None, -1):
             await call(client, "put_document", text=f"Trains, {dataset}.", filepath="t.md", dataset_id=dataset)
-        assert await asyncio.to_thread(served.braid.indexer.wait, 60)
+        assert await asyncio.to_thread(served.braid.indexer.wait, WAIT_S)
         assert (await call(client, "search", query="trains"))["hits_by_dataset"] == {"1": 1}
         found = await call(client, "search", query="trains", dataset_ids="all")
         assert (found["count"], found["hits_by_dataset"]) == (2, {"1": 1, "-1": 1})
@@ -347,7 +347,7 @@ def test_one_result_per_document_with_its_other_passages_counted(served: Served)
         text = "# Trains\n\nTrains are booked early.\n\n# Hotels\n\nHotels and trains need a receipt."
         await call(client, "put_document", text=text, filepath="travel.md")
         await call(client, "put_document", text="Trains are late.", filepath="late.md")
-        assert await asyncio.to_thread(served.braid.indexer.wait, 60)
+        assert await asyncio.to_thread(served.braid.indexer.wait, WAIT_S)
         passages = await call(client, "search", query="trains", mode="keyword")
         assert sorted(each["filepath"] for each in passages["results"]) == ["late.md", "travel.md", "travel.md"]
         found = await call(client, "search", query="trains", mode="keyword", group_by="document")
@@ -366,7 +366,7 @@ def test_parts_of_programs_are_told_and_filtered(served: Served) -> None:
     async def talk(client: Client) -> None:
         code = "class Printer:\n    def tray(self): ...\n\ndef tray_is_empty(): ...\n"
         await call(client, "put_document", text=code, filepath="printer.py")
-        assert await asyncio.to_thread(served.braid.indexer.wait, 60)
+        assert await asyncio.to_thread(served.braid.indexer.wait, WAIT_S)
         found = await call(client, "search", query="printer tray", mode="keyword")
         assert {each["metadata"]["chunk_kind"] for each in found["results"]} == {"class", "method", "function"}
         found = await call(client, "search", query="printer tray", mode="keyword", chunk_kind="method")

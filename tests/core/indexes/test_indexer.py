@@ -312,7 +312,7 @@ import os, signal, sys
 from pathlib import Path
 from tests.core.indexes.test_indexer import HashEmbeddings, open_shelf
 shelf = open_shelf(Path(sys.argv[1]), HashEmbeddings())
-assert shelf.braid.indexer.wait(100)
+assert shelf.braid.indexer.wait(WAIT_S)
 os.kill(os.getpid(), signal.SIGKILL)
 """
 
@@ -753,9 +753,9 @@ def test_each_model_has_a_dense_ranking_of_its_own(shelf: Shelf, second: Shifted
 
 
 def test_the_keyword_leg_does_not_wait_for_the_embeddings(shelf: Shelf) -> None:
-    shelf.embeddings.delay_s = 0.2
+    shelf.embeddings.delay_s = 1.0
     shelf.put("c", *(f"slowly embedded passage {n}" for n in range(20)))
-    assert shelf.braid.indexer.wait(2, legs=("bm25",))
+    assert shelf.braid.indexer.wait(WAIT_S, legs=("bm25",))
     result = shelf.search("slowly embedded", mode="hybrid")
     assert len({h.passage.text for h in result.hits if h.passage.text.startswith("slowly")}) >= 15
     assert any("passages of user_1 are not in the dense index yet" in d.reason for d in result.degraded)
