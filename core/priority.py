@@ -21,9 +21,13 @@ BACKGROUND_NICE = 10
 
 
 class SearchPriority:
-    """Counts the running searches, so that background work can wait for them. Safe to use from several threads."""
+    """Counts the running searches, so that background work can wait for them. Safe to use from several threads.
 
-    def __init__(self) -> None:
+    Work rests for at most ``longest_rest_s`` at a time.
+    """
+
+    def __init__(self, longest_rest_s: float = LONGEST_REST_S) -> None:
+        self._longest_rest_s = longest_rest_s
         self.start_over()
 
     def start_over(self) -> None:
@@ -52,9 +56,9 @@ class SearchPriority:
 
     def pieces(self, work: Iterable[_Piece]) -> Iterator[_Piece]:
         """Yield short pieces of background work. Before each, running searches are waited for, in all no longer than
-        the pieces took plus 0.25 s: however many search, the work gets half of the time.
+        the pieces took plus ``longest_rest_s``: however many search, the work gets half of the time.
         """
-        left_s = LONGEST_REST_S
+        left_s = self._longest_rest_s
         for piece in work:
             started = time.monotonic()
             if left_s > 0:
@@ -65,7 +69,7 @@ class SearchPriority:
 
     def rest(self) -> None:
         """Call between short pieces of background work: waits for running searches, then pauses if there were any."""
-        self.wait_for_searches(LONGEST_REST_S)
+        self.wait_for_searches(self._longest_rest_s)
         if self.busy:
             time.sleep(REST_S)
 

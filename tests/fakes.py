@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import threading
-import time
 
 import numpy as np
 from langchain_core.embeddings import Embeddings
@@ -20,6 +19,7 @@ class HashEmbeddings(Embeddings):
     def __init__(self, size: int = 64, *, fingerprint: str = "fake:hash-64", delay_s: float = 0.0) -> None:
         self.size = size
         self.fingerprint = fingerprint
+        self._changed = threading.Condition()
         self.delay_s = delay_s
         self.failing = False
         self.documents_embedded = 0
@@ -27,6 +27,22 @@ class HashEmbeddings(Embeddings):
         self.batches: list[int] = []
         """How many texts each call had, of those that take several."""
         self._lock = threading.Lock()
+
+    @property
+    def delay_s(self) -> float:
+        """Seconds that each text takes. Who waits for one is let go when the delay becomes 0."""
+        return self._delay_s
+
+    @delay_s.setter
+    def delay_s(self, seconds: float) -> None:
+        with self._changed:
+            self._delay_s = seconds
+            self._changed.notify_all()
+
+    def _pause(self) -> None:
+        if self._delay_s:
+            with self._changed:
+                self._changed.wait_for(lambda: not self._delay_s, self._delay_s)
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
         """One vector a text."""
@@ -44,7 +60,7 @@ class HashEmbeddings(Embeddings):
     def _vector(self, text: str) -> list[float]:
         if self.failing:
             raise ConnectionError("the model server is down")
-        time.sleep(self.delay_s)
+        self._pause()
         vector = np.full(self.size, 0.001)
         words = text.lower().split()
         for word in words if len(words) > 1 else list(text):

@@ -11,7 +11,7 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-START_S = 60.0
+from tests.worlds import WAIT_S
 
 
 def flush(url: str) -> None:
@@ -39,12 +39,12 @@ class MilvusLite:
         where = ["--data-dir", str(self._folder), "--host", "127.0.0.1", "--port", str(self.port)]
         with open(self._folder.parent / "milvus.log", "ab") as log:
             self._process = subprocess.Popen([program, "server", *where], stdout=log, stderr=log)
-        deadline = time.monotonic() + START_S
+        deadline = time.monotonic() + WAIT_S
         while True:
             with suppress(OSError), closing(socket.create_connection(("127.0.0.1", self.port), timeout=1)):
                 return
             assert self._process.poll() is None, "Milvus Lite did not start; its log is beside its folder"
-            assert time.monotonic() < deadline, f"Milvus Lite did not listen within {START_S:g} s"
+            assert time.monotonic() < deadline, f"Milvus Lite did not listen within {WAIT_S:g} s"
             time.sleep(0.05)
 
     def stop(self) -> None:

@@ -15,10 +15,10 @@ from typing import Any
 
 from braid.core.models.chat import ModelSettings
 from tests.fakes import HashEmbeddings
+from tests.worlds import WAIT_S
 
 Reply = Callable[[Sequence[tuple[str, str]]], str]
 """From the messages, each a role and a text, to what the model says."""
-MOST_PAUSE_S = 60.0
 REASONS = {401: "Incorrect API key provided", 429: "Rate limit reached", 500: "The server had an error"}
 
 
@@ -79,7 +79,7 @@ class ModelServer:
 
     def settings(self, name: str = "search-model", **options: Any) -> ModelSettings:
         """What a role needs to ask this server."""
-        options = {"api_key": "secret-key", "timeout_s": 10.0, "retries": 0, **options}
+        options = {"api_key": "secret-key", "timeout_s": WAIT_S, "retries": 0, **options}
         return ModelSettings(f"openai:{name}", self.url, **options)
 
     def state(self) -> int:
@@ -183,7 +183,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._event(_completion(call, {"delta": _said(word)}, kind="chat.completion.chunk"))
             time.sleep(server.delay_s)
             if number == server.pause_after:
-                server.go_on.wait(MOST_PAUSE_S)
+                assert server.go_on.wait(WAIT_S), "nobody lets the stream go on"
         if server.unfinished:
             self.close_connection = True
             return

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.worlds import eventually
+from tests.worlds import WAIT_S, eventually
 
 DEPLOY = Path(__file__).parents[1] / "deploy"
 NAME = "braid.example.org"
@@ -61,11 +61,11 @@ def proxy(kind: str, folder: Path, site: Site) -> Iterator[int]:
     environment = {**os.environ, "HOME": str(folder), "XDG_DATA_HOME": str(folder)}
     process = subprocess.Popen([program, *arguments], env=environment)
     try:
-        eventually(lambda: _listens(port), 20)
+        eventually(lambda: _listens(port))
         yield port
     finally:
         process.terminate()
-        process.wait(20)
+        process.wait(WAIT_S)
 
 
 def free_port() -> int:

@@ -52,7 +52,6 @@ def add_siblings(app: Flask, *, number: int, jobs: bool) -> None:
         there: Site = sibling.extensions[EXTENSION]
         count_together(there)
         sibling.testing = True
-        sibling.jinja_env.bytecode_cache = web.COMPILED
         if jobs:
             there.start_jobs()
         here.braid.on_close(there.braid.close)

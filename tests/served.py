@@ -18,9 +18,9 @@ import httpx
 from braid.core.data_directory import DataDirectory
 from tests.model_server import model_server
 from tests.web import PASSWORD
+from tests.worlds import WAIT_S
 
 ROOT = Path(__file__).parent.parent
-START_S = 60
 
 
 class Served:
@@ -42,7 +42,7 @@ class Served:
                 "EMBEDDING_API_KEY": "none",
             }
         self._log = (data_dir.parent / "server.log").open("a")
-        self.client = httpx.Client(follow_redirects=False, timeout=60)
+        self.client = httpx.Client(follow_redirects=False, timeout=WAIT_S)
         try:
             self.start()
         except BaseException:
@@ -75,7 +75,7 @@ class Served:
     def stop(self) -> int:
         """End it, with all processes that it started, as a service manager does; returns the exit status."""
         os.killpg(self.process.pid, signal.SIGTERM)
-        status = self.process.wait(30)
+        status = self.process.wait(WAIT_S)
         assert self.process.stdout is not None
         self.process.stdout.close()
         return status

@@ -22,7 +22,7 @@ from braid.core.evaluation.evaluation import evaluate
 from braid.core.folders.sync import FolderSync
 from braid.core.text.analyzer import Analyzer
 from tests.fakes import HashEmbeddings
-from tests.worlds import add_notes, document
+from tests.worlds import WAIT_S, add_notes, document
 
 PUBLIC = [getattr(braid, name) for name in braid.__all__]
 MORE = [Analyzer, FolderSync, Registry, SharedDatasets, evaluate]
@@ -41,7 +41,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
         dataset = add_notes(opened.ledger, name="manuals")
         for source, texts in DOCUMENTS.items():
             opened.ledger.put_document(dataset, document(source, *texts, title=source))
-        assert opened.indexer.wait(60)
+        assert opened.indexer.wait(WAIT_S)
         yield {
             "model": model,
             "braid": opened,

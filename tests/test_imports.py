@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.worlds import WAIT_S
+
 ROOT = Path(__file__).parent.parent
 HEAVY = (
     "alembic",
@@ -44,7 +46,7 @@ FOR_THE_SERVER = ("flask", "sqlalchemy", "tantivy", "uvicorn")
 def loaded_by(code: str) -> set[str]:
     """The top-level modules that are loaded after the code, in a process of its own."""
     code = f"{code}\nimport sys\nprint(*sorted({{name.partition('.')[0] for name in sys.modules}}))"
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=100)
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=WAIT_S)
     assert done.returncode == 0, done.stderr
     return set(done.stdout.splitlines()[-1].split())
 

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.worlds import WAIT_S
+
 ROOT = Path(__file__).parent.parent
 ROOMS = sorted(
     {path.parent for top in ("core", "app") for path in (ROOT / top).rglob("*.py") if path.parent != ROOT / top}
@@ -47,7 +49,7 @@ def test_no_module_is_imported_under_two_names() -> None:
         "assert len(ours) > 150, len(ours)\n"
         "print([f for f, ids in ours.items() if len(ids) > 1])\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=100)
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=WAIT_S)
     assert done.stdout.splitlines()[-1] == "[]", done.stdout + done.stderr
 
 

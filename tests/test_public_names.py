@@ -11,6 +11,7 @@ import pytest
 
 import braid
 from tests.fakes import HashEmbeddings
+from tests.worlds import WAIT_S
 
 REPOSITORY = Path(__file__).parents[1]
 
@@ -52,7 +53,7 @@ def test_a_program_searches_without_another_import(tmp_path: Path) -> None:
         embedding_model=HashEmbeddings(),
         index_options=braid.IndexOptions(leg_timeout_s=60, languages=["en", "de"]),
     ) as opened:
-        assert opened.indexer.wait(30)
+        assert opened.indexer.wait(WAIT_S)
         result = opened.search("rotated", user_id=1, dataset_ids=[dataset], mode="keyword", k=3)
         assert [hit.passage.source for hit in result.hits] == ["keys.md"]
         retriever = opened.get_retriever(user_id=1, dataset_ids=[dataset])

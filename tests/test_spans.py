@@ -20,7 +20,7 @@ from braid.core.braid import Braid
 from braid.core.extras import MissingExtraError
 from tests.fakes import HashEmbeddings
 from tests.web import csrf_token, make_app, sign_in
-from tests.worlds import document
+from tests.worlds import WAIT_S, document
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ def searched(
         user = braid.ledger.users()[0].id
         dataset = braid.ledger.add_dataset(user, "Giraffes").id
         braid.ledger.put_document(dataset, document("zebras.md", "The zebra drinks water."))
-        assert braid.indexer.wait(30)
+        assert braid.indexer.wait(WAIT_S)
 
         def search() -> list[ReadableSpan]:
             exported.clear()
@@ -121,7 +121,7 @@ def test_work_in_the_background_makes_no_traces(exported: InMemorySpanExporter, 
     with Braid(tmp_path / "data", embedding_model=HashEmbeddings()) as braid:
         dataset = braid.ledger.add_dataset(braid.ledger.add_user("ann").id, "notes").id
         braid.ledger.put_document(dataset, document("a.md", "The cat sleeps."))
-        assert braid.indexer.wait(30)
+        assert braid.indexer.wait(WAIT_S)
     assert exported.get_finished_spans() == ()
 
 

@@ -18,9 +18,7 @@ from braid.core.accounts.credentials import ApiTokens
 from braid.core.braid import Braid
 from tests.test_recipes import ROOT, block, run
 from tests.web import make_app, serving
-from tests.worlds import eventually
-
-START_S = 60
+from tests.worlds import WAIT_S, eventually
 
 
 @pytest.fixture(scope="module")
@@ -46,10 +44,10 @@ def test_a_server_with_two_workers(recipe: str, filled: Path, tmp_path: Path) ->
     )
     try:
         url = f"http://127.0.0.1:{port}"
-        eventually(lambda: answers(f"{url}/find?q=printer"), START_S, pause_s=0.2)
+        eventually(lambda: answers(f"{url}/find?q=printer"), pause_s=0.2)
         for _ in range(10):
-            assert httpx.get(f"{url}/find?q=printer", timeout=30).text.strip() == block(recipe, "text").strip()
-        assert httpx.get(f"{url}/braid/search?q=printer", timeout=30).status_code == 200
+            assert httpx.get(f"{url}/find?q=printer", timeout=WAIT_S).text.strip() == block(recipe, "text").strip()
+        assert httpx.get(f"{url}/braid/search?q=printer", timeout=WAIT_S).status_code == 200
     finally:
         os.killpg(server.pid, signal.SIGKILL)
         server.wait()
@@ -58,7 +56,7 @@ def test_a_server_with_two_workers(recipe: str, filled: Path, tmp_path: Path) ->
 
 def answers(url: str) -> bool:
     try:
-        return httpx.get(url, timeout=30).status_code == 200
+        return httpx.get(url, timeout=WAIT_S).status_code == 200
     except httpx.HTTPError:
         return False
 

@@ -32,7 +32,7 @@ from braid.app.web.connections import Limits, timely_protocol
 from braid.config.settings import Settings
 from tests import proxies, web
 from tests.below import TEXTS, check, off, without_prefix
-from tests.worlds import eventually
+from tests.worlds import WAIT_S, eventually
 
 ROOM = "/below"
 """Path that the proxy passes on; each app has a part of it."""
@@ -81,11 +81,12 @@ class Through:
     def lifespan(self, app: Flask) -> Iterator[str]:
         """Run what the app runs as long as it is served, which MCP needs; gives its address."""
         assert self.loop is not None
-        task = asyncio.run_coroutine_threadsafe(_Lifespan(app.extensions["tests.asgi"]).start(), self.loop).result(10)
+        started = asyncio.run_coroutine_threadsafe(_Lifespan(app.extensions["tests.asgi"]).start(), self.loop)
+        task = started.result(WAIT_S)
         try:
             yield self.address(app).rstrip("/")
         finally:
-            asyncio.run_coroutine_threadsafe(task.stop(), self.loop).result(10)
+            asyncio.run_coroutine_threadsafe(task.stop(), self.loop).result(WAIT_S)
 
 
 class _Lifespan:
@@ -140,7 +141,7 @@ def through(kind: str, folder: Path) -> Iterator[None]:
         yield
         web.PROXIES.remove(found)
     behind.should_exit = True
-    thread.join(10)
+    thread.join(WAIT_S)
 
 
 class _Server(uvicorn.Server):
@@ -185,7 +186,7 @@ def _which_no_proxy_sends(environ: dict[str, Any]) -> str:
 
 
 def _send(environ: dict[str, Any], port: int, prefix: str) -> tuple[Iterable[bytes], str, Headers]:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=WAIT_S)
     try:
         _ask(connection, environ, prefix)
         answer = connection.getresponse()

@@ -6,14 +6,12 @@ import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import uvicorn
 from a2wsgi import WSGIMiddleware
 from flask import Flask
 from flask.testing import FlaskClient
-from jinja2 import BytecodeCache
-from jinja2.bccache import Bucket
 from werkzeug.serving import make_server
 from werkzeug.test import TestResponse
 
@@ -24,7 +22,7 @@ from braid.config.settings import Settings
 from braid.core.accounts.accounts import Account
 from braid.core.accounts.audit import AuditEntry
 from braid.core.braid import Braid
-from tests.worlds import eventually
+from tests.worlds import WAIT_S, eventually
 
 if TYPE_CHECKING:
     from tests.through import Through
@@ -35,22 +33,6 @@ PROXIES: list[Through] = []
 SIBLINGS = 0
 """How many more apps each app of the tests has, where `pytest --apps` gives a number."""
 SIGN_INS = ("user.signed_in", "user.sign_in_failed", "user.sign_in_refused")
-
-
-class Compiled(BytecodeCache):
-    """Templates that one app of these tests has compiled, for the others: it takes longer than most pages."""
-
-    def __init__(self) -> None:
-        self._codes: dict[tuple[str, str], Any] = {}
-
-    def load_bytecode(self, bucket: Bucket) -> None:
-        bucket.code = self._codes.get((bucket.key, bucket.checksum))
-
-    def dump_bytecode(self, bucket: Bucket) -> None:
-        self._codes[bucket.key, bucket.checksum] = bucket.code
-
-
-COMPILED = Compiled()
 
 
 def fresh_app(braid: Braid, settings: Settings | None = None) -> Flask:
@@ -70,7 +52,6 @@ def make_app(braid: Braid, settings: Settings | None = None, *, jobs: bool = Fal
     With ``jobs`` they are done; the caller closes the site before Braid.
     """
     app = fresh_app(braid, settings)
-    app.jinja_env.bytecode_cache = COMPILED
     if jobs:
         site_of(app).start_jobs()
     app.testing = True
@@ -135,7 +116,7 @@ def serving(app: Flask) -> Iterator[str]:
     eventually(lambda: server.started)
     yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
     server.should_exit = True
-    thread.join(10)
+    thread.join(WAIT_S)
 
 
 @contextmanager

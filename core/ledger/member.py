@@ -40,6 +40,12 @@ class Living:
     """Processes that this one has found dead since it started; each is found by one."""
 
 
+def seconds_since_boot() -> float:
+    """Return seconds that no setting of a clock changes; on Linux they go on while the machine is suspended."""
+    boottime = getattr(time, "CLOCK_BOOTTIME", None)
+    return time.monotonic() if boottime is None else time.clock_gettime(boottime)
+
+
 class Member:
     """This process as one of a fleet. It joins with the first question for its name. Safe to use from any thread.
 
@@ -53,6 +59,7 @@ class Member:
         works: bool = True,
         lease_s: float = LEASE_S,
         on_join: Callable[[], object] = lambda: None,
+        clock: Callable[[], float] = seconds_since_boot,
     ) -> None:
         self.works = works
         self.lease_s = lease_s
@@ -61,6 +68,7 @@ class Member:
         self.found_dead = 0
         self._database = database
         self._on_join = on_join
+        self._clock = clock
         self._changing = threading.RLock()
         self._name = ""
         self._held: dict[str, str] = {}
@@ -78,7 +86,7 @@ class Member:
     @property
     def is_sure(self) -> bool:
         """Whether nobody can have declared it dead: its last heartbeat was confirmed within the lease."""
-        return _clock() - self._confirmed < self.lease_s
+        return self._clock() - self._confirmed < self.lease_s
 
     def beat(self) -> bool:
         """Say that this process lives, and bury others that do not. False when it was declared dead itself, and has
@@ -86,7 +94,7 @@ class Member:
 
         After an outage nobody buries for a lease: the others could not say that they live, either.
         """
-        name, was_sure, began = self.name, self.is_sure, _clock()
+        name, was_sure, began = self.name, self.is_sure, self._clock()
         with self._database.write() as connection:
             is_there = bool(execute(connection, prepared.BEAT, name=name).rowcount)
         if is_there:
@@ -123,7 +131,7 @@ class Member:
                 tell(connection, "changes")
 
     def _join(self) -> None:
-        host, began = socket.gethostname(), _clock()
+        host, began = socket.gethostname(), self._clock()
         name = f"{os.getpid()}@{host}/{secrets.token_hex(8)}"
         with self._database.write() as connection:
             execute(connection, prepared.JOIN, name=name, host=host, works=self.works)
@@ -182,9 +190,3 @@ def living_names(connection: Connection) -> list[str]:
     if connection.dialect.name != "postgresql":
         return []
     return list(execute(connection, prepared.LIVING_NAMES, lease_s=LEASE_S).scalars())
-
-
-def _clock() -> float:
-    """Return seconds that no setting of a clock changes; on Linux they go on while the machine is suspended."""
-    boottime = getattr(time, "CLOCK_BOOTTIME", None)
-    return time.monotonic() if boottime is None else time.clock_gettime(boottime)

@@ -98,11 +98,12 @@ class Places:
     """Lets so many threads compute at a time as there are processors, in the order in which they come.
 
     More of them would only take the interpreter from one another. Nobody waits for a thread that hangs: a place that
-    was held for 0.25 seconds counts as free.
+    was held for ``lease_s`` counts as free.
     """
 
-    def __init__(self, count: int) -> None:
+    def __init__(self, count: int, lease_s: float = LEASE_S) -> None:
         self._count = count
+        self._lease_s = lease_s
         self.start_over()
 
     def start_over(self) -> None:
@@ -120,7 +121,7 @@ class Places:
             self._waiting.append(turn)
             self._admit()
         deadline = Deadline(longest_s)
-        while not turn.acquire(timeout=min(LEASE_S, deadline.left_s)):
+        while not turn.acquire(timeout=min(self._lease_s, deadline.left_s)):
             with self._lock:
                 self._admit()
                 if not deadline.left_s and turn in self._waiting:
@@ -158,5 +159,5 @@ class Places:
     def _has_free(self) -> bool:
         """Return whether a place is free, also one whose time is over. The caller holds the lock."""
         now = time.monotonic()
-        self._held = {turn: since for turn, since in self._held.items() if now - since < LEASE_S}
+        self._held = {turn: since for turn, since in self._held.items() if now - since < self._lease_s}
         return len(self._held) < self._count

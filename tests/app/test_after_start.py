@@ -17,8 +17,8 @@ from braid.core.datasets.registry import SharedDataset
 from braid.core.ledger.outages import times_met
 from braid.core.types import ChunkInput, DocumentInput, Mode
 from tests.fakes import HashEmbeddings
+from tests.worlds import WAIT_S
 
-WAIT_S = 30
 CAT = "The cat sat on the mat"
 
 

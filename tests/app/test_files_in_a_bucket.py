@@ -22,7 +22,7 @@ from braid.core.files.lost import Rules
 from braid.core.ledger.outages import times_met
 from tests.fakes import HashEmbeddings
 from tests.web import add_user, bearer, make_app, site_of
-from tests.worlds import eventually
+from tests.worlds import WAIT_S, eventually
 
 API = "/api/v1"
 PUMP = b"# Pump\n\nThe pump runs at 12 bar."
@@ -87,7 +87,7 @@ def test_files_are_in_the_bucket_and_an_outage_of_it_is_named(
         assert archive.read(f"originals/{hashlib.sha256(PUMP).hexdigest()}") == PUMP
     assert not [path for name in ("uploads", "originals") for path in here.braid.data_dir.glob(f"{name}/**/*.*")]
 
-    assert here.braid.indexer.wait(30)
+    assert here.braid.indexer.wait(WAIT_S)
     bucket.tidy()
     for path in fetched.iterdir():
         path.unlink()
@@ -117,14 +117,14 @@ def test_the_start_waits_for_no_bucket(tmp_path: Path, files_url: str, monkeypat
 
     def hang(_: Bucket) -> int:
         is_down.set()
-        in_time.append(started.wait(10))
+        in_time.append(started.wait(WAIT_S))
         raise FilesUnavailableError("EndpointConnectionError")
 
     monkeypatch.setattr(Bucket, "tidy", hang)
     met = times_met()["files_down"]
     with Braid(tmp_path, embedding_model=HashEmbeddings(), files_url=files_url) as braid:
         app = make_app(braid, Settings(), jobs=True)
-        assert is_down.wait(10)
+        assert is_down.wait(WAIT_S)
         assert app.test_client().get("/healthz").status_code == 200
         started.set()
         eventually(lambda: times_met()["files_down"] > met)

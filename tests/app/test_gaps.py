@@ -17,6 +17,7 @@ from braid.core.metadata.values import MAX_TEXT_CHARS
 from tests import samples
 from tests.fakes import HashEmbeddings
 from tests.web import bearer, make_app, post_form, sign_in, site_of
+from tests.worlds import WAIT_S
 
 FILES = {
     "half.pdf": samples.pdf([["First"], [], ["Third"], []]),
@@ -88,7 +89,7 @@ def test_an_answer_that_cites_such_a_document_says_so(
     app: Flask, browser: FlaskClient, language: str, told: str
 ) -> None:
     braid = site_of(app).braid
-    assert braid.indexer.wait(60)
+    assert braid.indexer.wait(WAIT_S)
     [dataset] = braid.ledger.datasets(site_of(app).accounts.all()[0].id)
     headers = {"Accept-Language": language}
     asked = post_form(browser, "/chat/messages", text="Third page?", d=[str(dataset.id)])
@@ -99,7 +100,7 @@ def test_an_answer_that_cites_such_a_document_says_so(
 
 def test_programs_are_told_in_the_notes(app: Flask) -> None:
     account, braid = site_of(app).accounts.all()[0], site_of(app).braid
-    assert braid.indexer.wait(60)
+    assert braid.indexer.wait(WAIT_S)
     [dataset] = braid.ledger.datasets(account.id)
     body = {"message": "Third page?", "dataset_ids": [dataset.id]}
     answer = app.test_client().post("/api/v1/chat", json=body, headers=bearer(app, account, "read"))

@@ -18,11 +18,12 @@ import pytest
 from braid.core.accounts.credentials import ApiTokens
 from braid.core.data_directory import DataDirectory
 from tests.served import Served
+from tests.worlds import WAIT_S
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="looks into /proc")
 
 SECRET = "sk-of-the-test"
-HEALTH_S = 3.0
+HEALTH_S = 10.0
 """Far less than a parser holds a process; a quiet machine answers in milliseconds."""
 GROWTH_KIB = 300 * 1024
 TIMEOUT_S = 8
@@ -76,7 +77,7 @@ def watched(served: Served) -> Iterator[None]:
     def ask() -> None:
         while not done.wait(0.1):
             started = time.perf_counter()
-            assert httpx.get(f"{served.client.base_url}/healthz", timeout=60).status_code == 200
+            assert httpx.get(f"{served.client.base_url}/healthz", timeout=WAIT_S).status_code == 200
             slowest.append(time.perf_counter() - started)
 
     asking = threading.Thread(target=ask)
@@ -114,7 +115,7 @@ def put_by_mcp(served: Served, key: str, text: str, file_type: str) -> dict[str,
     call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call"}
     call |= {"params": {"name": "put_document", "arguments": arguments}}
     headers = {"Authorization": f"Bearer {key}", "Accept": "application/json, text/event-stream"}
-    answer = httpx.post(f"{served.client.base_url}/mcp", json=call, headers=headers, timeout=90)
+    answer = httpx.post(f"{served.client.base_url}/mcp", json=call, headers=headers, timeout=WAIT_S)
     assert answer.status_code == 200
     result: dict[str, Any] = answer.json()["result"]["structuredContent"]
     return result
@@ -125,7 +126,7 @@ def put_by_api(served: Served, key: str, text: str) -> httpx.Response:
     headers = {"Authorization": f"Bearer {key}"}
     address = f"{served.client.base_url}/api/v1/datasets"
     dataset_id = httpx.get(address, headers=headers).json()["items"][0]["id"]
-    return httpx.put(f"{address}/{dataset_id}/documents", json=body, headers=headers, timeout=90)
+    return httpx.put(f"{address}/{dataset_id}/documents", json=body, headers=headers, timeout=WAIT_S)
 
 
 REFUSED: dict[str, tuple[Callable[[], str], str, str]] = {

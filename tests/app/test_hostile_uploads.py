@@ -24,7 +24,7 @@ from tests import samples
 from tests.fakes import HashEmbeddings
 from tests.served import Served
 from tests.web import csrf_token, make_app, sign_in, site_of
-from tests.worlds import eventually
+from tests.worlds import WAIT_S, eventually
 
 MAX_MB = 5
 GIGABYTE = 10**9
@@ -68,7 +68,7 @@ def read(client: FlaskClient, here: Site, dataset_id: int) -> Callable[[str, byt
         )
         assert sent.status_code == 202, sent.get_data(as_text=True)
         user, job = here.accounts.all()[0].id, sent.get_json()["job"]
-        eventually(lambda: here.background.store.get(user, job).ended, 90)
+        eventually(lambda: here.background.store.get(user, job).ended)
         [document] = here.braid.ledger.documents(dataset_id)
         return document
 
@@ -206,7 +206,7 @@ def answer_of(connection: socket.socket) -> tuple[int, str]:
 
 def test_two_gigabytes_are_refused_by_what_is_declared(served: Served) -> None:
     head = request_head(served, served.new_dataset(), "Content-Length: 2147483648")
-    with socket.create_connection(("127.0.0.1", served.port), timeout=20) as connection:
+    with socket.create_connection(("127.0.0.1", served.port), timeout=WAIT_S) as connection:
         connection.sendall(head)
         assert answer_of(connection) == (413, "at most 5,242,880 bytes are accepted at once; split it")
     assert served.spooled() == []
@@ -215,7 +215,7 @@ def test_two_gigabytes_are_refused_by_what_is_declared(served: Served) -> None:
 def test_bodies_of_unknown_length_are_counted(served: Served) -> None:
     head = request_head(served, served.new_dataset(), "Transfer-Encoding: chunked")
     block = b"100000\r\n" + b"x" * 2**20 + b"\r\n"
-    with socket.create_connection(("127.0.0.1", served.port), timeout=20) as connection:
+    with socket.create_connection(("127.0.0.1", served.port), timeout=WAIT_S) as connection:
         connection.sendall(head)
         sent = 0
         while sent < 200 and not select.select([connection], [], [], 0)[0]:
@@ -229,7 +229,7 @@ def test_bodies_of_unknown_length_are_counted(served: Served) -> None:
 def test_a_short_body_of_unknown_length_is_taken_whole(served: Served) -> None:
     dataset_id = served.new_dataset()
     head = request_head(served, dataset_id, "Transfer-Encoding: chunked")
-    with socket.create_connection(("127.0.0.1", served.port), timeout=20) as connection:
+    with socket.create_connection(("127.0.0.1", served.port), timeout=WAIT_S) as connection:
         connection.sendall(head + b"4\r\nTwo \r\n5\r\neuros\r\n0\r\n\r\n")
         assert b" 202 " in connection.recv(100)
     assert served.wait_read(dataset_id) == {"big.txt": "ready"}
@@ -238,7 +238,7 @@ def test_a_short_body_of_unknown_length_is_taken_whole(served: Served) -> None:
 @pytest.mark.parametrize("length", ["Content-Length: 1000000", "Transfer-Encoding: chunked"])
 def test_an_upload_that_breaks_off_leaves_nothing(served: Served, length: str) -> None:
     dataset_id = served.new_dataset()
-    with socket.create_connection(("127.0.0.1", served.port), timeout=20) as connection:
+    with socket.create_connection(("127.0.0.1", served.port), timeout=WAIT_S) as connection:
         connection.sendall(request_head(served, dataset_id, length) + b"7a120\r\n" + b"x" * 400_000)
         eventually(served.spooled)
     eventually(lambda: not served.spooled())
@@ -262,7 +262,7 @@ def test_five_hundred_files_at_once(served: Served) -> None:
     assert set(sent) == {202}
     assert served.wait_read(dataset_id) == {f"notes/{number}.md": "ready" for number in range(500)}
     assert served.spooled() == []
-    assert slowest < 5
+    assert slowest < 20
 
 
 def test_a_server_that_is_stopped_amid_uploads_loses_none(tmp_path: Path) -> None:

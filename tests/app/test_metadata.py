@@ -26,6 +26,7 @@ from braid.core.json_form import to_json
 from braid.core.remote import RemoteBraid
 from braid.core.types import Filters, SearchResult
 from tests.web import bearer, make_app, serving, sign_in, site_of
+from tests.worlds import WAIT_S
 
 PUMPS: dict[str, dict[str, Any]] = {
     "new": {"year": 2024, "tenant": "x", "tags": ["a", "b"], "draft": False, "day": date(2026, 1, 31)},
@@ -47,7 +48,7 @@ def client(shelf: Braid) -> FlaskClient:
         for name, metadata in PUMPS.items()
     ]
     assert shelf.add(given, dataset=pumps).added == 4
-    assert shelf.indexer.wait(60)
+    assert shelf.indexer.wait(WAIT_S)
     return sign_in(make_app(shelf, jobs=True))
 
 

@@ -18,7 +18,7 @@ from braid.app.site import Site
 from braid.core.braid import Braid
 from braid.core.errors import InvalidInputError
 from tests.web import csrf_token
-from tests.worlds import eventually
+from tests.worlds import WAIT_S, eventually
 
 ANN = HostUser("ann")
 
@@ -260,7 +260,7 @@ def test_a_hosts_user_makes_a_token_and_an_agent_searches_with_it(fresh: tuple[F
     assert begun.json["result"]["serverInfo"]["name"] == "braid"  # type: ignore[index]
     put = tool(agent, key, "put_document", text="The pump runs at 12 bar.", filepath="pump.md")
     assert put["structuredContent"]["status"] == "success", put
-    site.braid.indexer.wait(10)
+    site.braid.indexer.wait(WAIT_S)
     found = tool(agent, key, "search", query="pump")
     assert found["structuredContent"]["results"][0]["filepath"] == "pump.md"
     again = tool(agent, key, "search", query="pump", _at="/braid/mcp/connector")["structuredContent"]["results"]

@@ -26,7 +26,7 @@ from braid.core.ledger.permissions import barred
 from tests.fakes import HashEmbeddings
 from tests.unprivileged import permissions_bind
 from tests.web import bearer, make_app, site_of
-from tests.worlds import add_notes, document, eventually
+from tests.worlds import WAIT_S, add_notes, document, eventually
 
 SAID = TEXT_OF["not_permitted"]
 
@@ -42,7 +42,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with Braid(folder, embedding_model=HashEmbeddings()) as braid:
         braid.ledger.put_document(add_notes(braid.ledger), document("a.md", "the pump runs at 12 bar"))
         make_app(braid)
-        assert braid.indexer.wait(60)
+        assert braid.indexer.wait(WAIT_S)
     for name in ("originals", "uploads", "pages"):
         (folder / name).mkdir(exist_ok=True)
     return folder
@@ -136,7 +136,7 @@ def test_a_keyword_index_that_may_not_be_opened_says_so_in_one_line(
     folder: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     with permissions_bind(), Braid(folder, embedding_model=HashEmbeddings()) as braid:
-        assert braid.indexer.wait(60)
+        assert braid.indexer.wait(WAIT_S)
         (folder / "indexes" / "bm25").chmod(0)
         braid.search("pump", user_id=1)
         eventually(lambda: braid.indexer.leg_progress("bm25", "user_1").state == "failed")

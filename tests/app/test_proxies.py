@@ -20,7 +20,7 @@ from tests.model_server import ModelServer, model_server
 from tests.proxies import IN_FRONT_OF_PROCESSES, NAME, PROXIES, Site, proxy
 from tests.served import Served
 from tests.web import PASSWORD
-from tests.worlds import eventually
+from tests.worlds import WAIT_S, eventually
 
 pytestmark = pytest.mark.browser  # they need packages of the system, like a browser
 
@@ -96,7 +96,7 @@ class _ToThisComputer(httpx.HTTPTransport):
 def _browser(port: int, trusted: ssl.SSLContext) -> httpx.Client:
     referrer = {"Referer": f"https://{NAME}{PREFIX}/", "Accept": "text/html"}
     transport = _ToThisComputer(port, trusted)
-    return httpx.Client(base_url=f"https://{NAME}", transport=transport, headers=referrer, timeout=60)
+    return httpx.Client(base_url=f"https://{NAME}", transport=transport, headers=referrer, timeout=WAIT_S)
 
 
 def _token(page: httpx.Response) -> str:
@@ -174,7 +174,7 @@ def _put(client: httpx.Client, dataset: int, headers: dict[str, str]) -> None:
         assert answer.status_code == 200, answer.text
         return "a.txt" in answer.text
 
-    eventually(found, 30)
+    eventually(found)
 
 
 @pytest.mark.parametrize(
@@ -196,7 +196,7 @@ def test_an_answer_streams(
     has_come, in_time = threading.Event(), list[bool]()
 
     def answer_then(_: object) -> str:
-        in_time.append(has_come.wait(20))
+        in_time.append(has_come.wait(WAIT_S))
         return ANSWER
 
     headers = {**_headers(proxied), "Accept": "text/event-stream"}
@@ -252,7 +252,7 @@ def test_an_answer_that_begins_at_once_comes_whole(kind: str, tmp_path: Path) ->
         threading.Thread(target=behind.serve_forever, daemon=True).start()
         with (
             proxy(kind, tmp_path, Site(behind.server_address[1], "")) as port,
-            httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60) as client,
+            httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=WAIT_S) as client,
             ThreadPoolExecutor(4) as threads,
         ):
             came = list(threads.map(whole, [client] * QUESTIONS))
@@ -273,6 +273,6 @@ def test_what_has_other_programs_open_files_again_does_not_end_the_server(
     log = served.data_dir.parent / "server.log"
     for number in (signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2):
         served.process.send_signal(number)
-        eventually(lambda said=f"event=hangup_ignored signal={number.name}": said in log.read_text(), 60)
+        eventually(lambda said=f"event=hangup_ignored signal={number.name}": said in log.read_text())
     assert re.search(r"event=started version=\S+ database=sqlite embedding_model=\S+ url=http://", log.read_text())
     assert proxied.get(f"{PREFIX}/healthz").status_code == 200

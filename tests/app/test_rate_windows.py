@@ -20,6 +20,7 @@ from braid.core.accounts.attempt_windows import AttemptWindows
 from braid.core.ledger.ledger import Ledger
 from braid.core.ledger.prepared import Value
 from braid.core.ledger.tables import AttemptWindowRow
+from tests.worlds import WAIT_S
 
 THREADS = 32
 
@@ -48,7 +49,7 @@ def test_thirty_two_attempts_at_once_are_all_counted_after_a_pause_too() -> None
         taken = 0
         for user in range(200):
             time.sleep(0.015)  # the timer that the library's own storage starts has ended, and all start another
-            together.wait(10)
+            together.wait(WAIT_S)
             taken += limiter.hit(limit, str(user))
         return taken
 
@@ -118,7 +119,7 @@ def test_a_sweep_neither_waits_for_who_counts_nor_takes_their_window_away(
     with ThreadPoolExecutor(1) as other_process, ledger.database.write() as connection:
         counted_in = select(AttemptWindowRow).where(AttemptWindowRow.key == attempt_windows._hashed("counted in"))
         connection.execute(counted_in.with_for_update()).one()
-        assert other_process.submit(attempts.take, "new", limit=1, window_s=60).result(20)
+        assert other_process.submit(attempts.take, "new", limit=1, window_s=60).result(WAIT_S)
         assert connection.execute(select(func.count()).select_from(AttemptWindowRow)).scalar_one() == 2
 
 

@@ -27,7 +27,7 @@ from braid.core.types import ChunkInput, Dataset, Document, DocumentInput, Passa
 from tests import samples, scans
 from tests.fakes import HashEmbeddings
 from tests.web import csrf_token, make_app, post_form, sign_in, site_of
-from tests.worlds import eventually
+from tests.worlds import WAIT_S, eventually
 
 LINES = ["The deposit is 48,250 EUR", "and falls due in March"]
 HALF = samples.pdf([["The contract begins today"], [], ["Signed in Kobe"]], drawn=(2, 3))
@@ -89,7 +89,7 @@ def upload(browser: FlaskClient, here: Site, dataset: Dataset, name: str, conten
 
 def settled(here: Site, dataset: Dataset, name: str) -> Document:
     store = here.background.store
-    eventually(lambda: not any(store.counts(dataset_id=dataset.id)[state] for state in ("queued", "running")), 100)
+    eventually(lambda: not any(store.counts(dataset_id=dataset.id)[state] for state in ("queued", "running")))
     found = here.braid.ledger.document(dataset.id, name)
     assert found is not None
     return found
@@ -159,7 +159,7 @@ def test_a_half_scanned_file_is_read_whole_and_its_marks_are_on_the_picture(
     assert (own.page, own.confidence) == (1, None)
     assert [passage.page for passage in read] == [2, 3], "page 3 has a stamp alone beside its picture"
     assert all(passage.text == "\n".join(LINES) and 0.88 < (passage.confidence or 0) < 0.93 for passage in read)
-    assert here.braid.indexer.wait(60)
+    assert here.braid.indexer.wait(WAIT_S)
 
     told = {"en": "read by machine, 9", "ja": "機械で読み取り、確信度 9", "ko": "기계로 읽음, 확신도 9"}
     for language, words in told.items():
@@ -254,8 +254,8 @@ def test_what_was_uploaded_meanwhile_is_not_overwritten(
     headers = {"X-CSRFToken": csrf_token(browser), "Accept": "application/json"}
     browser.post(f"/datasets/{dataset.id}/files", data=HALF, query_string={"name": "half.pdf"}, headers=headers)
     store = here.background.store
-    eventually(lambda: [job for job in store.all() if job.kind == "scan" and job.dataset_id == dataset.id], 60)
-    eventually(lambda: not any(store.counts(dataset_id=dataset.id)[state] for state in ("queued", "running")), 100)
+    eventually(lambda: [job for job in store.all() if job.kind == "scan" and job.dataset_id == dataset.id])
+    eventually(lambda: not any(store.counts(dataset_id=dataset.id)[state] for state in ("queued", "running")))
     assert here.braid.ledger.document(dataset.id, "half.pdf") is None
     [job] = [job for job in store.all() if job.kind == "scan" and job.dataset_id == dataset.id]
     assert job.result["state"] == "superseded"

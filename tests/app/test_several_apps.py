@@ -28,7 +28,7 @@ from tests.fakes import HashEmbeddings
 from tests.model_server import ModelServer, model_server
 from tests.rotating import ALL, rotating
 from tests.web import PASSWORD, add_user, bearer, csrf_token, make_app, post_form, sign_in, site_of
-from tests.worlds import document, eventually
+from tests.worlds import WAIT_S, document, eventually
 
 API = "/api/v1"
 
@@ -52,7 +52,7 @@ def app(shelf: Braid, model: ModelServer) -> Iterator[Flask]:
         made = make_app(shelf, settings, jobs=True)
         notes = shelf.ledger.add_dataset(1, "Manuals").id
         shelf.ledger.put_document(notes, document("printer.md", "The tray of the printer is empty."))
-        shelf.indexer.wait(20)
+        shelf.indexer.wait(WAIT_S)
         yield made
         site_of(made).close()
 
@@ -101,7 +101,7 @@ def test_an_upload_is_found_and_revoked_tokens_and_users_are_refused_everywhere(
     eventually(
         lambda: caller.get(f"{API}/jobs/{job['id']}", headers=headers).get_json()["state"] == "done", pause_s=0.2
     )
-    assert site_of(app).braid.indexer.wait(20)
+    assert site_of(app).braid.indexer.wait(WAIT_S)
     asked = {"query": "empty tray", "dataset_ids": [dataset["id"]]}
     for _ in range(3):
         found = caller.post(f"{API}/search", json=asked, headers=headers).get_json()
@@ -147,7 +147,7 @@ def test_a_running_answer_is_followed_and_stopped_from_other_processes(
     stopped = three.post(turn["stop"], headers={**headers, "Accept": "application/json"})
     assert stopped.get_json() == {"stopped": True}
     for thread in (asking, following):
-        thread.join(20)
+        thread.join(WAIT_S)
         assert not thread.is_alive()
     for name in ("asked", "followed"):
         assert "You stopped this answer." in streams[name].partition("event: answer")[2], streams[name][-300:]
@@ -249,12 +249,12 @@ def test_a_check_is_seen_everywhere_and_runs_once(
 
     def examine_slowly(braid: Braid) -> object:
         begun.set()
-        going_on.wait(20)
+        going_on.wait(WAIT_S)
         return examine(braid, wait_s=0)
 
     monkeypatch.setattr("braid.core.background.checkup.examine", examine_slowly)
     post_form(client, "/admin/indexes/examine")
-    begun.wait(20)
+    begun.wait(WAIT_S)
     for _ in range(3):
         assert "Checking…" in client.get("/admin/indexes").text
     begun.clear()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from braid.core.accounts.credentials import ApiTokens
 from braid.core.data_directory import DataDirectory
 from tests.served import Served
 from tests.web import PASSWORD
+from tests.worlds import WAIT_S, eventually
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="looks into /proc")
 
@@ -41,7 +41,7 @@ def client_of(served: Served) -> Iterator[Callable[[str], httpx.Client]]:
             key = ApiTokens(directory.ledger).add(user.id, "test", ("read", "write"), days=1)[1]
             directory.ledger.add_dataset(user.id, "Files")
         address = f"{served.client.base_url}/api/v1"
-        clients.append(httpx.Client(base_url=address, headers={"Authorization": f"Bearer {key}"}, timeout=60))
+        clients.append(httpx.Client(base_url=address, headers={"Authorization": f"Bearer {key}"}, timeout=WAIT_S))
         return clients[-1]
 
     yield make
@@ -59,15 +59,6 @@ def upload(client: httpx.Client, files: dict[str, bytes]) -> list[dict[str, Any]
     assert answer.status_code in (200, 202), answer.text
     jobs: list[dict[str, Any]] = answer.json()["items"]
     return jobs
-
-
-def wait_for(condition: Callable[[], bool], seconds: float) -> float:
-    """Return how many seconds it took."""
-    started = time.monotonic()
-    while not condition():
-        assert time.monotonic() - started < seconds
-        time.sleep(0.05)
-    return time.monotonic() - started
 
 
 def readers(served: Served) -> set[str]:
@@ -92,16 +83,16 @@ def test_slow_files_hold_nobody_elses_and_end_when_they_are_cancelled(
     def states() -> list[str]:
         return [alice.get(f"/jobs/{job['id']}").json()["state"] for job in slow]
 
-    wait_for(lambda: len(readers(served)) == 1, 20)
+    eventually(lambda: len(readers(served)) == 1)
     reader = readers(served)
     [small] = upload(bob, {"small.txt": b"a small text of Bob"})
-    wait_for(lambda: bob.get(f"/jobs/{small['id']}").json()["state"] == "done", 10)
+    eventually(lambda: bob.get(f"/jobs/{small['id']}").json()["state"] == "done")
     assert states() == ["running", "queued", "queued", "queued"], "Bob's file was read beside the slow ones"
 
     for job in slow:
         assert alice.post(f"/jobs/{job['id']}/cancel").json()["state"] == "cancelled"
-    assert wait_for(lambda: not reader & readers(served), 5) < 2
+    eventually(lambda: not reader & readers(served))  # a slow file takes longer than this waits
     assert states() == ["cancelled"] * 4
     assert alice.get(f"/datasets/{dataset_of(alice)}/documents").json()["items"] == []
     [after] = upload(alice, {"after.txt": b"a small text of Alice"})
-    wait_for(lambda: alice.get(f"/jobs/{after['id']}").json()["state"] == "done", 10)
+    eventually(lambda: alice.get(f"/jobs/{after['id']}").json()["state"] == "done")

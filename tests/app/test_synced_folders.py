@@ -29,9 +29,8 @@ from braid.core.jobs.store import Job
 from braid.core.types import DocumentInput
 from tests.fakes import HashEmbeddings
 from tests.web import add_user, bearer, make_app, post_form, sign_in, site_of
-from tests.worlds import eventually
+from tests.worlds import WAIT_S, eventually
 
-WAIT_S = 30
 ANN = 1
 
 

@@ -13,6 +13,7 @@ import pytest
 
 from tests.model_server import ModelServer, model_server
 from tests.served import Served
+from tests.worlds import WAIT_S
 
 BEGINNING = "The tray is empty [1]. "
 WORDS = BEGINNING + " ".join(f"word{number}" for number in range(400))
@@ -58,7 +59,7 @@ def test_an_answer_that_was_lost_in_the_middle_is_interrupted_and_continued(
     model.delay_s = 0.05
     ask_until(served, "word70")  # more than the seconds between two times that it is stored
     os.killpg(served.process.pid, ended)
-    served.process.wait(30)
+    served.process.wait(WAIT_S)
     assert served.process.stdout is not None
     served.process.stdout.close()
     served.start()

@@ -11,13 +11,14 @@ from urllib.parse import urlsplit
 
 import pytest
 from flask import Flask
-from playwright.sync_api import Browser, Page, Route, sync_playwright
+from playwright.sync_api import Browser, Page, Route, expect, sync_playwright
 
 from braid.app import first_start
 from braid.core.braid import Braid
 from braid.core.types import ChunkInput, DocumentInput
 from tests.fakes import HashEmbeddings
 from tests.web import make_app, sign_in, site_of, visited
+from tests.worlds import WAIT_S
 
 CHROMIUM = Path("/usr/bin/chromium")
 ARTIFACTS = Path(__file__).parents[2] / ".artifacts"
@@ -83,7 +84,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         first_start.prepare(braid)
         for source, (title, text) in NOTES.items():
             braid.ledger.put_document(1, DocumentInput(source, title, "md", (ChunkInput(text, line=1, line_end=1),)))
-        assert braid.indexer.wait(60)
+        assert braid.indexer.wait(WAIT_S)
         app = make_app(braid)
         with visited(app) as url:
             yield Site(url, braid, embeddings, app)
@@ -100,7 +101,8 @@ def jobs(site: Site) -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[Browser]:
-    """Debian's Chromium."""
+    """Debian's Chromium. What a page is expected to show may take as long as anything else that tests wait for."""
+    expect.set_options(timeout=WAIT_S * 1000)
     if not CHROMIUM.exists():
         pytest.skip(f"{CHROMIUM} is not installed")
     with sync_playwright() as playwright:
@@ -126,6 +128,7 @@ def opening(chromium: Browser, site: Site) -> Iterator[Callable[..., Page]]:
 
     def open_with(path: str = "", *, cookies: Sequence[dict[str, str]] = (), **options: object) -> Page:
         context = chromium.new_context(**({"locale": "en-US", "viewport": {"width": 1280, "height": 900}} | options))
+        context.set_default_timeout(WAIT_S * 1000)
         contexts.append(context)
         context.add_cookies(list(cookies))
         page = context.new_page()

@@ -106,7 +106,7 @@ def test_settings_without_scripts_have_a_button_in_each_section(site: Site, open
 def test_an_examination_shows_its_end_by_itself(open_page: Callable[..., Page]) -> None:
     page = open_page("admin/indexes")
     page.get_by_role("button", name="Check now").click()
-    expect(page.get_by_text("Database and indexes agree")).to_be_visible(timeout=40_000)
+    expect(page.get_by_text("Database and indexes agree")).to_be_visible()
 
 
 def test_on_a_phone_the_open_section_the_places_and_the_language_are_in_view(open_page: Callable[..., Page]) -> None:

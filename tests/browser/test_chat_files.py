@@ -58,7 +58,7 @@ def test_a_dropped_file_is_asked_at_once(
     page.get_by_label("Your question").fill("Which valve is closed by hand?")
     page.keyboard.press("Enter")  # before the file is read: the question waits for it
     source = page.locator(".turn:not(.pending) .source").first
-    expect(source).to_contain_text(TEXT, timeout=30_000)
+    expect(source).to_contain_text(TEXT)
     expect(page.locator("#files li.ready")).to_have_text("valve.txt")
     picture(page, "chat-file")
 
@@ -68,9 +68,9 @@ def test_pasted_and_dropped_files_are_kept_as_a_dataset(
 ) -> None:
     page = open_anonymous("chat", cookies=[ana])
     page.evaluate(DROP, ["valve.txt", TEXT, "drop"])
-    expect(page.locator("#files li.ready")).to_have_text(re.compile("valve"), timeout=20_000)
+    expect(page.locator("#files li.ready")).to_have_text(re.compile("valve"))
     page.evaluate(DROP, ["second.txt", "The second file names the ventilator.", "paste"])
-    expect(page.locator("#files li.ready")).to_have_count(2, timeout=20_000)
+    expect(page.locator("#files li.ready")).to_have_count(2)
     page.reload()
     expect(page.locator("#files li.ready")).to_have_count(2)
     page.get_by_text("Keep these files").click()
@@ -89,11 +89,11 @@ def test_a_file_that_follows_the_first_question_belongs_to_its_conversation(
     page.locator("#text").fill("At how many bar does the pump run?")
     page.keyboard.press("Enter")
     page.evaluate(DROP, ["valve.txt", TEXT, "drop"])  # while it is answered
-    expect(page.locator(".turn:not(.pending) .source").first).to_contain_text("12 bar", timeout=30_000)
-    expect(page.locator("#files li.ready")).to_have_text("valve.txt", timeout=20_000)
+    expect(page.locator(".turn:not(.pending) .source").first).to_contain_text("12 bar")
+    expect(page.locator("#files li.ready")).to_have_text("valve.txt")
     page.locator("#text").fill("Which valve is closed by hand?")
     page.keyboard.press("Enter")
-    expect(page.locator(".turn").nth(1).locator(".source").first).to_contain_text(TEXT, timeout=30_000)
+    expect(page.locator(".turn").nth(1).locator(".source").first).to_contain_text(TEXT)
     expect(page.locator("#conversations li")).to_have_count(1)
     page.reload()
     expect(page.locator(".turn")).to_have_count(2)
@@ -107,7 +107,7 @@ def test_files_are_picked_and_what_is_refused_says_why(
     with page.expect_file_chooser() as chosen:
         page.locator("#attach").press("Enter")
     chosen.value.set_files([{"name": "picture.png", "mimeType": "image/png", "buffer": b"\x89PNG\r\n\x1a\n"}])
-    expect(page.locator("#files li.failed .reason")).to_contain_text(re.compile("png", re.IGNORECASE), timeout=20_000)
+    expect(page.locator("#files li.failed .reason")).to_contain_text(re.compile("png", re.IGNORECASE))
     page.evaluate("document.getElementById('files').dataset.maxMb = '0.000001'")
     page.evaluate(DROP, ["large.txt", TEXT, "drop"])
     expect(page.locator("#sending li.failed")).to_contain_text("larger than the limit")

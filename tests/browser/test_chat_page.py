@@ -16,6 +16,7 @@ from braid.core.types import ChunkInput, DocumentInput
 from tests.fakes import HashEmbeddings
 from tests.model_server import ModelServer, model_server
 from tests.web import PASSWORD, fresh_app, site_of, visited
+from tests.worlds import WAIT_S
 
 pytestmark = pytest.mark.browser
 
@@ -43,7 +44,7 @@ def chat_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chat]:
         first_start.prepare(braid)
         note = ChunkInput("At the weekly meeting we agreed to fuse the rankings by rank.", line=1, line_end=1)
         braid.ledger.put_document(1, DocumentInput("meeting.md", "Weekly meeting", "md", (note,)))
-        assert braid.indexer.wait(60)
+        assert braid.indexer.wait(WAIT_S)
         settings = replace(
             Settings(), summary_model="openai:writer", summary_model_base_url=model.url, summary_model_api_key="k"
         )

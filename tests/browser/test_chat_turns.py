@@ -48,7 +48,7 @@ def endless(chat: Chat) -> None:
 
 def being_written(page: Page) -> None:
     """Wait for the first words; the first model of a run is loaded for some seconds."""
-    expect(page.locator(".pending .prose")).to_contain_text("word3", timeout=30_000)
+    expect(page.locator(".pending .prose")).to_contain_text("word3")
 
 
 def words(page: Page) -> list[str]:
@@ -109,7 +109,7 @@ def test_an_answer_that_has_not_begun_on_the_page_is_stopped(open_chat: Callable
     page.get_by_role("button", name="Stop").click()
     expect(page.get_by_text("You stopped this answer.")).to_be_visible()
     ask(page, "And what about the weights?")
-    expect(page.locator(".pending .prose")).to_contain_text("word3", timeout=30_000)
+    expect(page.locator(".pending .prose")).to_contain_text("word3")
     other = page.context.new_page()
     other.add_init_script(f"({HELD_BACK})()")
     other.goto(page.url)
@@ -138,7 +138,7 @@ def test_a_question_that_reaches_no_server_is_stopped(open_chat: Callable[..., P
     page.evaluate("() => { window.fetch = (to, { signal }) => new Promise((_, no) => { signal.onabort = no; }); }")
     ask(page)
     page.get_by_role("button", name="Stop").click()
-    expect(page.locator(".turn .notice strong")).to_have_text("Stopped.", timeout=15_000)
+    expect(page.locator(".turn .notice strong")).to_have_text("Stopped.")
     expect(page.get_by_role("button", name="Ask", exact=True)).to_be_visible()
 
 
@@ -163,8 +163,8 @@ def test_a_lost_connection_is_taken_up_again(open_chat: Callable[..., Page], cha
         }"""
     )
     ask(page)
-    expect(page.get_by_text("The connection was lost. Trying again…").first).to_be_visible(timeout=15_000)
-    expect(page.locator(".turn:not(.pending) .sources")).to_have_count(1, timeout=20_000)  # it has waited twice
+    expect(page.get_by_text("The connection was lost. Trying again…").first).to_be_visible()
+    expect(page.locator(".turn:not(.pending) .sources")).to_have_count(1)  # it has waited twice
     answered(page)
     assert words(page) == [f"word{number}" for number in range(60)]
 

@@ -30,11 +30,11 @@ def test_a_cited_page_is_seen_with_its_passage_marked(
     page.get_by_label("名前", exact=True).first.fill("規則")
     page.keyboard.press("Enter")
     page.locator("#files").set_input_files([file])
-    expect(page.locator(".documents li", has_text="図書館規則").locator(".state")).to_have_text("完了", timeout=30_000)
+    expect(page.locator(".documents li", has_text="図書館規則").locator(".state")).to_have_text("完了")
 
     page.goto(f"{site.url}search?q=何冊まで借りることができる&mode=keyword")
     page.locator("#results a[href*='/documents/passage/']").first.click()
-    expect(page.get_by_role("link", name="元のファイルを開く")).to_be_visible(timeout=30_000)  # the page is drawn
+    expect(page.get_by_role("link", name="元のファイルを開く")).to_be_visible()  # the page is drawn
     expect(page.get_by_text("2 / 2 ページ").first).to_be_visible()
     marks = page.locator("svg .mark")
     expect(marks.first).to_be_visible()

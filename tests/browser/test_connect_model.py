@@ -15,6 +15,7 @@ from tests.browser.conftest import overflow
 from tests.fakes import HashEmbeddings
 from tests.model_server import ModelServer, model_server
 from tests.web import PASSWORD, fresh_app, visited
+from tests.worlds import WAIT_S
 
 pytestmark = pytest.mark.browser
 
@@ -39,7 +40,7 @@ def first_page(
     data_dir = tmp_path_factory.mktemp("first") / "data"
     with Braid(data_dir, embedding_model=HashEmbeddings()) as braid:
         first_start.prepare(braid)
-        assert braid.indexer.wait(60)
+        assert braid.indexer.wait(WAIT_S)
 
         def open_first(**options: object) -> Page:
             context = chromium.new_context(**({"locale": "en-US"} | options))

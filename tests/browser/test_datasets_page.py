@@ -54,11 +54,11 @@ def test_files_are_uploaded_with_live_progress(
     new_dataset(page, "Library")
     page.evaluate("window.stayed = true")
     page.locator("#files").set_input_files([files / "図書館.pdf", files / "manual.docx", files / "photo.gif"])
-    expect(page.locator("#sending-count")).to_have_text("3 of 3 files uploaded", timeout=20_000)
-    expect(row(page, "図書館の案内").locator(".state")).to_have_text("done", timeout=30_000)
-    expect(row(page, "Library manual").locator(".state")).to_have_text("done", timeout=30_000)
-    expect(row(page, "photo.gif")).to_contain_text("photo.gif is a GIF image", timeout=30_000)
-    expect(page.locator("#announcer")).to_contain_text("Everything is searchable.", timeout=30_000)
+    expect(page.locator("#sending-count")).to_have_text("3 of 3 files uploaded")
+    expect(row(page, "図書館の案内").locator(".state")).to_have_text("done")
+    expect(row(page, "Library manual").locator(".state")).to_have_text("done")
+    expect(row(page, "photo.gif")).to_contain_text("photo.gif is a GIF image")
+    expect(page.locator("#announcer")).to_contain_text("Everything is searchable.")
     assert page.evaluate("window.stayed")
     picture(page, "dataset")
     page.get_by_role("button", name="Delete: photo.gif").click()
@@ -77,15 +77,15 @@ def test_a_file_that_is_chosen_before_the_script_runs_is_uploaded(
         page.keyboard.press("Enter")
         expect(page.get_by_role("heading", level=1)).to_contain_text("Early")
         page.locator("#files").set_input_files(files / "manual.docx")
-    expect(row(page, "Library manual").locator(".state")).to_have_text("done", timeout=30_000)
+    expect(row(page, "Library manual").locator(".state")).to_have_text("done")
 
 
 def test_a_folder_keeps_its_paths(open_anonymous: Open, visitor: dict[str, str], files: Path) -> None:
     page = open_anonymous("datasets", cookies=[visitor])
     new_dataset(page, "Folder")
     page.locator("#folder").set_input_files(files / "notes")
-    expect(page.locator(".documents li")).to_have_count(3, timeout=20_000)
-    expect(row(page, "Note 1")).to_contain_text("notes/deep/1.md", timeout=30_000)
+    expect(page.locator(".documents li")).to_have_count(3)
+    expect(row(page, "Note 1")).to_contain_text("notes/deep/1.md")
 
 
 def test_what_is_too_large_is_said_before_it_is_sent(
@@ -110,7 +110,7 @@ def test_by_keyboard_on_a_phone(open_anonymous: Open, visitor: dict[str, str], p
     page.keyboard.type("Error E-4711: the tray is empty.")
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")
-    expect(page.locator(".documents li .state")).to_have_text("done", timeout=20_000)
+    expect(page.locator(".documents li .state")).to_have_text("done")
     assert page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") == 0
     picture(page, "dataset-phone")
     page.locator(".documents input").focus()

@@ -38,7 +38,7 @@ def ask(page: Page, text: str) -> dict[str, list[str]]:
     page.locator("#text").fill(text)
     with page.expect_request(lambda sent: sent.method == "POST" and "/messages" in sent.url) as sent:
         page.locator("#send").click()
-    expect(page.locator(".turn:not(.pending)")).to_have_count(turns + 1, timeout=30_000)
+    expect(page.locator(".turn:not(.pending)")).to_have_count(turns + 1)
     return fields_of(sent.value)
 
 

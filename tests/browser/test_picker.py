@@ -11,6 +11,7 @@ from playwright.sync_api import Page, expect
 from braid.core.types import ChunkInput, DocumentInput
 from tests.browser.conftest import Site
 from tests.web import add_user
+from tests.worlds import WAIT_S
 
 pytestmark = pytest.mark.browser
 
@@ -27,7 +28,7 @@ def many(site: Site) -> dict[str, str]:
         if number % 3:
             text = ChunkInput(f"Shelf {number} holds gasket {number}.", line=1, line_end=1)
             site.braid.ledger.put_document(dataset.id, DocumentInput("a.md", f"List {number}", "md", (text,)))
-    assert site.braid.indexer.wait(120)
+    assert site.braid.indexer.wait(WAIT_S)
     return site.cookie("collector")
 
 

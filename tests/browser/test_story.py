@@ -14,6 +14,7 @@ from braid.core.braid import Braid
 from tests.fakes import HashEmbeddings
 from tests.samples import docx_manual, pdf
 from tests.web import fresh_app, site_of, visited
+from tests.worlds import WAIT_S
 
 pytestmark = pytest.mark.browser
 
@@ -95,9 +96,9 @@ def test_from_the_first_start_to_a_second_user(visit: Callable[..., Page], fresh
             {"name": "empty.pdf", "mimeType": "application/pdf", "buffer": b""},
         ]
     )
-    expect(ana.locator("body")).to_contain_text("安全の手引き", timeout=30_000)  # three readers start
-    expect(ana.get_by_text("still indexing")).to_have_count(0, timeout=30_000)
-    assert fresh.braid.indexer.wait(30)
+    expect(ana.locator("body")).to_contain_text("安全の手引き")  # three readers start
+    expect(ana.get_by_text("still indexing")).to_have_count(0)
+    assert fresh.braid.indexer.wait(WAIT_S)
 
     # A second shared dataset, for which the administrator needs no file.
     ana.goto(fresh.url + "admin/shared")
@@ -119,7 +120,7 @@ def test_from_the_first_start_to_a_second_user(visit: Callable[..., Page], fresh
     expect(source).to_contain_text("安全の手引き")
     ana.screenshot(path=Path(__file__).parents[2] / ".artifacts" / "story-answer.png")
     source.get_by_role("link").first.click()
-    expect(ana.locator("#panel-heading")).to_contain_text("安全の手引き", timeout=30_000)  # the page is drawn
+    expect(ana.locator("#panel-heading")).to_contain_text("安全の手引き")  # the page is drawn
     expect(ana.locator("#panel")).to_contain_text("Page 2 of ")
     expect(ana.locator("#cited").first).to_be_visible()
 
@@ -164,7 +165,7 @@ def test_the_whole_way_by_keyboard(visit: Callable[..., Page], fresh: Fresh) -> 
     page.keyboard.type(PASSWORD)
     page.keyboard.press("Enter")
     page.wait_for_url("**/chat")
-    assert fresh.braid.indexer.wait(30)
+    assert fresh.braid.indexer.wait(WAIT_S)
     page.keyboard.type("How are the two rankings fused?")  # the composer has the focus
     page.keyboard.press("Enter")
     expect(page.locator(".turn:not(.pending) .source").first).to_be_visible()

@@ -26,9 +26,8 @@ from braid.core.indexes.bm25 import Bm25Index
 from braid.core.ledger.tables import DatasetRow, EmbeddingRow
 from braid.core.types import ChunkInput, DocumentInput, Leg, Mode
 from tests.fakes import HashEmbeddings
-from tests.worlds import add_notes, document, indexed, remove_dense
+from tests.worlds import WAIT_S, add_notes, document, indexed, remove_dense
 
-WAIT_S = 30
 TEXTS = ("The cat sat on the mat", "Dogs bark at night", "Birds sing in the morning")
 INDEXES: tuple[IndexName, ...] = get_args(IndexName)
 NAMES = {"bm25": "the bm25 index", "dense": "the dense index", "chroma": "the copy in Chroma"}
@@ -272,7 +271,7 @@ def test_it_examines_and_repairs_beside_the_owner_while_documents_are_written(
         assert writing.result() > 3
         assert live.exit_code in (0, 4), live.output
         assert all(finding["waits"] for finding in json.loads(live.stdout)["left"]), "no damage is seen where none is"
-        assert owner.indexer.wait(60)
+        assert owner.indexer.wait(WAIT_S)
         assert _doctor(tmp_path, "--wait", "60").stdout == "Ledger and indexes agree.\n"
         owner.bm25.drop(f"user_{user.id}")
         assert _doctor(tmp_path, "--quiet").exit_code == 1
@@ -286,7 +285,7 @@ def test_work_that_waits_is_no_damage(
     tmp_path: Path, embeddings: HashEmbeddings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     go_on, embed = threading.Event(), embeddings.embed_documents
-    monkeypatch.setattr(embeddings, "embed_documents", lambda texts: go_on.wait(60) and embed(texts))
+    monkeypatch.setattr(embeddings, "embed_documents", lambda texts: go_on.wait(WAIT_S) and embed(texts))
     with Braid(tmp_path, embedding_model=embeddings) as owner:
         user = owner.ledger.add_user("ann")
         dataset = owner.ledger.add_dataset(user.id, "Notes").id

@@ -28,9 +28,8 @@ from braid.core.langchain import (
 )
 from braid.core.types import ChunkInput, DocumentInput, Engine, Filters, Mode
 from tests.fakes import HashEmbeddings
-from tests.worlds import ids
+from tests.worlds import WAIT_S, ids
 
-WAIT_S = 30
 WORDS = ["cat", "dog", "bird", "fish", "tree", "rock", "sand", "lake", "moon", "star", "wind", "rain", "snow", "fire"]
 NOTES, MORE, GUIDE, KITCHEN = 1, 2, -1, -2
 ALL = (NOTES, GUIDE, KITCHEN)

@@ -25,9 +25,8 @@ from braid.core.ledger.change_log import IndexedChunk
 from braid.core.types import ALL, All, DatasetIds, Engine, Filters, Fusion, Hit, Mode, Passage, Pooling, Query
 from tests.fakes import HashEmbeddings
 from tests.web import make_app, serving, site_of
-from tests.worlds import document, indexed
+from tests.worlds import WAIT_S, document, indexed
 
-WAIT_S = 30
 USERS = {"ann": ("staff",), "bob": (), "eve": ("board",), "new": ()}
 SHARED = {  # name → (collection, groups, enabled)
     "open": ("shared_main", (), True),
@@ -396,7 +395,7 @@ def test_agents_read_and_fetch_no_more_than_may_be_read(town: Town) -> None:
     def check(data: st.DataObject) -> None:
         outcomes.update(read_as_an_agent(town, agent, site_of(app), data))
 
-    with serving(app) as url, httpx.Client(base_url=url, timeout=30) as agent:
+    with serving(app) as url, httpx.Client(base_url=url, timeout=WAIT_S) as agent:
         check()
     assert outcomes["success"] > 10
     assert outcomes["error"] > 10

@@ -13,7 +13,7 @@ from braid.core.chat.comparison import ThreeFields
 from braid.core.chat.conversation import Conversation
 from braid.core.chat.types import ChatRequest
 from tests.fakes import HashEmbeddings
-from tests.worlds import document
+from tests.worlds import WAIT_S, document
 
 STRATEGIES = ("basic", "multi_query", "hyde", "compression", "parent_document")
 
@@ -33,7 +33,7 @@ def braid(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Braid]:
         opened.mirror_registry()
         for dataset in (1, 2, 3, -1, -2):
             ledger.put_document(dataset, document(f"{dataset}.md", f"the pump of dataset {dataset} runs"))
-        assert opened.indexer.wait(30)
+        assert opened.indexer.wait(WAIT_S)
         yield opened
 
 

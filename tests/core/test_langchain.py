@@ -30,9 +30,8 @@ from braid.core.braid import Braid
 from braid.core.errors import InvalidInputError
 from braid.core.types import ChunkInput, DocumentInput
 from tests.fakes import HashEmbeddings
-from tests.worlds import add_notes, ids
+from tests.worlds import WAIT_S, add_notes, ids
 
-WAIT_S = 30
 NOTES, GUIDE = 1, -1
 KINDS = {
     "ensemble": {"dataset_ids": (NOTES, GUIDE)},

@@ -21,9 +21,8 @@ from braid.core.braid import Braid
 from braid.core.errors import BraidError, ClosedError, DegradedError, InvalidInputError, NotFoundError
 from braid.core.types import Filters
 from tests.fakes import HashEmbeddings
-from tests.worlds import add_notes, document
+from tests.worlds import WAIT_S, add_notes, document
 
-WAIT_S = 30
 NOTES, HERS, CLOSED_TO_ANN, OPEN = 1, 2, -1, -2
 """Datasets: Ann's, Bea's, a shared one of a group without members, and one for everybody."""
 TEXTS = ("the pump of hall 1 leaks", "the pump of hall 2 hums", "the pump of hall 3 is new")

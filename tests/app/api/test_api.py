@@ -31,7 +31,7 @@ from braid.core.models.prompts import Prompts
 from tests.model_server import ModelServer, model_server
 from tests.rotating import ALL
 from tests.web import PASSWORD, add_user, bearer, csrf_token, make_app, sign_in, site_of
-from tests.worlds import document, eventually
+from tests.worlds import WAIT_S, document, eventually
 
 API = "/api/v1"
 Put = Callable[..., str]
@@ -150,7 +150,7 @@ def test_one_hit_per_document_with_its_other_passages_counted(ann: Caller) -> No
 def test_parts_of_programs_are_told_and_filtered(ann: Caller, braid: Braid) -> None:
     code = b"class Printer:\n    def tray(self): ...\n\ndef empty(): ...\n"
     assert ingest_bytes(braid, 1, "printer.py", code).state != "failed"
-    assert braid.indexer.wait(60)
+    assert braid.indexer.wait(WAIT_S)
     asked = {"query": "printer tray empty", "search_mode": "keyword"}
     kinds = [hit["passage"]["chunk_kind"] for hit in ann("POST", "/search", asked).json["hits"]]
     assert sorted(kinds) == ["", "class", "function", "method"]
@@ -212,7 +212,7 @@ def test_a_calculated_answer_has_its_sql_and_the_rows_it_used(ann: Caller, app: 
     dataset = braid.ledger.add_dataset(ann.account.id, "staff").id
     table = document("staff.csv", "Name | Pay\nAnna | 10 EUR\nBo | 32 EUR", title="staff", file_type="csv")
     braid.ledger.put_document(dataset, table)
-    assert braid.indexer.wait(60)
+    assert braid.indexer.wait(WAIT_S)
     asked = {"message": "What is the total pay?", "dataset_ids": [dataset]}
     answer = ann("POST", "/chat", asked).json
     assert answer["text"].startswith("Total of Pay: **42 EUR** [1]")
@@ -548,7 +548,7 @@ def test_a_text_becomes_a_document_that_is_found(ann: Caller, bob: Caller, braid
     assert stored.status_code == 201
     assert stored.json["title"] == "Printer"
     assert stored.json["state"] == "ready"
-    assert braid.indexer.wait(60)
+    assert braid.indexer.wait(WAIT_S)
     assert sources(ann("POST", "/search", {"query": "printer tray"})) == ["memo.md"]
     again = ann("PUT", "/datasets/1/documents", {**text, "text": "# Printer\n\nThe toner is empty."})
     assert again.status_code == 200
@@ -639,7 +639,7 @@ def test_files_are_read_in_the_background(app: Flask, ann: Caller, bob: Caller, 
     finally:
         site_of(app).close()
     problem(ann("POST", f"{first}/retry"), 400, "job_id")
-    assert braid.indexer.wait(60)
+    assert braid.indexer.wait(WAIT_S)
     assert set(sources(ann("POST", "/search", {"query": "paper"}))) == {"notes/a.txt", "b.txt"}
     assert "file" not in ann("GET", first).json["result"]
 
@@ -862,7 +862,7 @@ def test_the_settings_give_parameters_of_strategies(tmp_path: Path) -> None:
 def test_depths_are_chosen_by_a_request_and_by_the_settings(app: Flask, braid: Braid, ann: Caller) -> None:
     for number in range(60):
         braid.ledger.put_document(1, document(f"{number:02}.md", "pump " + "word " * number))
-    assert braid.indexer.wait(60)
+    assert braid.indexer.wait(WAIT_S)
     asked = {"query": "pump", "search_mode": "keyword", "top_k": 60}
     last = ann("POST", "/search", asked).json["hits"][-1]["passage"]["chunk_id"]
     asked |= {"top_k": 5, "chunk_id": last}

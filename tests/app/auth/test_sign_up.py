@@ -17,6 +17,7 @@ from braid.config.settings import Settings
 from braid.core.braid import Braid
 from tests.command_line import CommandLine
 from tests.web import PASSWORD, acts, add_user, bearer, csrf_token, make_app, post_form, sign_in, site_of, text_of
+from tests.worlds import WAIT_S
 
 PASSWORDS = ("the first password", "the second password")
 
@@ -109,7 +110,7 @@ def test_an_invited_user_chooses_a_password_once(app: Flask, admin: FlaskClient)
 def test_of_two_who_accept_an_invitation_at_once_one_is_let_in(
     app: Flask, admin: FlaskClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ann, both_have_looked = add_user(app, "ann"), threading.Barrier(2, timeout=30)
+    ann, both_have_looked = add_user(app, "ann"), threading.Barrier(2, timeout=WAIT_S)
     link = link_in(post_form(admin, f"/admin/users/{ann.id}/invite").text)
     set_password = site_of(app).accounts.set_password
 

@@ -45,7 +45,7 @@ from braid.core.text.token_budget import estimate_tokens
 from braid.core.workers.link import Link
 from tests import command_line, samples, scans
 from tests.model_server import model_server
-from tests.worlds import write
+from tests.worlds import WAIT_S, write
 
 REPOSITORY = Path(__file__).parents[3]
 MANUAL = (REPOSITORY / "docs" / "cli.md").read_text(encoding="utf-8")
@@ -71,7 +71,7 @@ class CommandLine(command_line.CommandLine):
 
 
 def finished(process: subprocess.Popen[str]) -> tuple[int, str, str]:
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=WAIT_S)
     return process.returncode, out, err
 
 
@@ -409,7 +409,7 @@ def test_the_owner_finds_what_was_ingested_beside_it(run: CommandLine, embedding
     with Braid(run.data_dir, shared_dbs=run.folder / "shared_dbs.json", embedding_model=embeddings) as braid:
         dataset = run.json("dataset", "add", "Notes")["id"]
         run("ingest", write(run.folder / "files", {"a.md": "zebra"}), "--dataset", dataset, "--relative")
-        assert braid.indexer.wait(60)
+        assert braid.indexer.wait(WAIT_S)
         hits = braid.manager.search("zebra", user_id=1).hits
     assert [hit.passage.source for hit in hits] == ["a.md"]
 
@@ -747,7 +747,7 @@ def test_control_c_while_embedding_loses_nothing(run: CommandLine, dataset: int)
         assert process.stdout is not None
         assert process.stdout.readline().startswith("300 files stored")
         process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=60)
+        _, err = process.communicate(timeout=WAIT_S)
     assert process.returncode == 130
     assert "everything is stored; indexing and embedding continue at the next start" in err
     assert "Traceback" not in err

@@ -16,7 +16,7 @@ from braid.core.chat.quoting.match import SCALES
 from braid.core.errors import EmbeddingError
 from tests.fakes import HashEmbeddings
 from tests.web import add_user, bearer, make_app, site_of
-from tests.worlds import document
+from tests.worlds import WAIT_S, document
 
 PRINTER = "The printer shows error E-4711 when the tray is empty."
 HOTEL = "Hotels need a receipt from the travel office."
@@ -62,7 +62,7 @@ def dify(shelf: Braid) -> Dify:
     for source, metadata in DOCUMENTS.items():
         shelf.ledger.put_document(1, document(source, texts[source], title=source.upper(), metadata=metadata))
     shelf.ledger.put_document(2, document("eves.md", PRINTER))
-    assert shelf.indexer.wait(60)
+    assert shelf.indexer.wait(WAIT_S)
     return Dify(app, bearer(app, ann, "read")["Authorization"].removeprefix("Bearer "))
 
 

@@ -19,6 +19,7 @@ from braid.core.braid import Braid
 from braid.core.ingest.ingest import ingest_bytes
 from tests.app.mcp.test_mcp import call
 from tests.web import add_user, bearer, make_app, serving, site_of
+from tests.worlds import WAIT_S
 
 PARAGRAPHS = [
     f"Paragraph {n} of the manual. " + " ".join(f"Valve {n}-{m} opens at {m} bar." for m in range(40))
@@ -66,7 +67,7 @@ def world(shelf: Braid) -> Iterator[World]:
     shelf.mirror_registry()
     put(shelf, shared["Open"], "rules.txt", "The rule of the house: E-4711 is reported.")
     put(shelf, shared["Closed"], "board.txt", "The board knows E-4711, too.")
-    assert shelf.indexer.wait(60)
+    assert shelf.indexer.wait(WAIT_S)
     with serving(app) as url:
         yield World(url, {name: token(app, user) for name, user in users.items()}, shelf, app)
 
@@ -230,7 +231,7 @@ def test_passages_that_are_not_indexed_yet_are_named(braid: Braid) -> None:
     ann = braid.ledger.add_user("ann")
     dataset = braid.ledger.add_dataset(ann.id, "Notes")
     ingest_bytes(braid, dataset.id, "a.txt", b"The tray says E-4711.")
-    assert braid.indexer.wait(60)
+    assert braid.indexer.wait(WAIT_S)
     braid.indexer.stop()
     ingest_bytes(braid, dataset.id, "b.txt", b"The lamp says E-4711.")
     found = braid.manager.find_exact("E-4711", user_id=ann.id)

@@ -33,7 +33,7 @@ from braid.core.errors import InvalidInputError
 from braid.core.ingest.parse import parse_here
 from tests.fakes import HashEmbeddings
 from tests.web import add_user, bearer, make_app, serving, site_of
-from tests.worlds import document
+from tests.worlds import WAIT_S, document
 
 NOTES = {
     "notes/printer.md": "# Printer\n\nThe printer shows error E-4711 when the tray is empty.",
@@ -103,7 +103,7 @@ async def fill(client: Client, braid: Braid) -> None:
     for path, text in NOTES.items():
         stored = await call(client, "put_document", text=text, filepath=path)
         assert stored["status"] == "success"
-    assert await asyncio.to_thread(braid.indexer.wait, 60)
+    assert await asyncio.to_thread(braid.indexer.wait, WAIT_S)
 
 
 def test_a_whole_session(served: Served) -> None:
@@ -135,7 +135,7 @@ def test_a_whole_session(served: Served) -> None:
         assert "Why E-4711?" in prompt.messages[0].content.text
         deleted = await call(client, "delete_document", filepath="notes/printer.md")
         assert deleted["status"] == "success"
-        assert await asyncio.to_thread(served.braid.indexer.wait, 60)
+        assert await asyncio.to_thread(served.braid.indexer.wait, WAIT_S)
         again = await call(client, "search", query="E-4711", mode="keyword")
         assert again.get("count") == 0, again
 
@@ -283,7 +283,7 @@ def test_an_unknown_file_type_is_kept_as_the_documents_label(served: Served) -> 
         for label in ("spec", "Jira"):
             put = {"text": "# Tray\n\nThe tray of the printer.", "filepath": "tickets/tray 1.2"}
             assert (await call(client, "put_document", **put, file_type=label))["status"] == "success"
-            assert await asyncio.to_thread(served.braid.indexer.wait, 60)
+            assert await asyncio.to_thread(served.braid.indexer.wait, WAIT_S)
             found = await call(client, "search", query="tray", file_type=label, mode="keyword")
             assert [entry["metadata"]["file_type"] for entry in found["results"]] == [label]
             assert found["results"][0]["document"].startswith("# Tray"), "as plain text, not as Markdown"
@@ -329,7 +329,7 @@ def test_all_searches_personal_and_shared_datasets(served: Served) -> None:
     async def talk(client: Client) -> None:
         for dataset in (None, -1):
             await call(client, "put_document", text=f"Trains, {dataset}.", filepath="t.md", dataset_id=dataset)
-        assert await asyncio.to_thread(served.braid.indexer.wait, 60)
+        assert await asyncio.to_thread(served.braid.indexer.wait, WAIT_S)
         assert (await call(client, "search", query="trains"))["hits_by_dataset"] == {"1": 1}
         found = await call(client, "search", query="trains", dataset_ids="all")
         assert (found["count"], found["hits_by_dataset"]) == (2, {"1": 1, "-1": 1})
@@ -347,7 +347,7 @@ def test_one_result_per_document_with_its_other_passages_counted(served: Served)
         text = "# Trains\n\nTrains are booked early.\n\n# Hotels\n\nHotels and trains need a receipt."
         await call(client, "put_document", text=text, filepath="travel.md")
         await call(client, "put_document", text="Trains are late.", filepath="late.md")
-        assert await asyncio.to_thread(served.braid.indexer.wait, 60)
+        assert await asyncio.to_thread(served.braid.indexer.wait, WAIT_S)
         passages = await call(client, "search", query="trains", mode="keyword")
         assert sorted(each["filepath"] for each in passages["results"]) == ["late.md", "travel.md", "travel.md"]
         found = await call(client, "search", query="trains", mode="keyword", group_by="document")
@@ -366,7 +366,7 @@ def test_parts_of_programs_are_told_and_filtered(served: Served) -> None:
     async def talk(client: Client) -> None:
         code = "class Printer:\n    def tray(self): ...\n\ndef tray_is_empty(): ...\n"
         await call(client, "put_document", text=code, filepath="printer.py")
-        assert await asyncio.to_thread(served.braid.indexer.wait, 60)
+        assert await asyncio.to_thread(served.braid.indexer.wait, WAIT_S)
         found = await call(client, "search", query="printer tray", mode="keyword")
         assert {each["metadata"]["chunk_kind"] for each in found["results"]} == {"class", "method", "function"}
         found = await call(client, "search", query="printer tray", mode="keyword", chunk_kind="method")
@@ -428,7 +428,7 @@ def test_a_users_calls_take_turns_and_keep_nobody_else_waiting(served: Served, m
 
     def hang(*args: Any) -> Any:
         began.release()
-        assert release.wait(60)
+        assert release.wait(WAIT_S)
         raise InvalidInputError("released")
 
     monkeypatch.setattr(site_of(served.app).background.parse_now, "of_user", lambda user_id: hang)
@@ -447,16 +447,16 @@ def test_a_users_calls_take_turns_and_keep_nobody_else_waiting(served: Served, m
 
     async def talk() -> None:
         limits = httpx.Limits(max_connections=300)
-        async with httpx.AsyncClient(timeout=60, limits=limits) as http:
+        async with httpx.AsyncClient(timeout=WAIT_S, limits=limits) as http:
             calls = [asyncio.create_task(post(http, headers, put)) for _ in range(CALLS_PRESENT + 5)]
             refused: set[asyncio.Task[httpx.Response]] = set()
             while len(refused) < 5:
-                refused, _ = await asyncio.wait(calls, timeout=60, return_when=asyncio.FIRST_COMPLETED)
+                refused, _ = await asyncio.wait(calls, timeout=WAIT_S, return_when=asyncio.FIRST_COMPLETED)
             assert {(task.result().status_code, task.result().headers["Retry-After"]) for task in refused} == {
                 (429, "5")
             }
             for _ in range(CALLS_AT_ONCE):
-                assert await asyncio.to_thread(began.acquire, timeout=60)
+                assert await asyncio.to_thread(began.acquire, timeout=WAIT_S)
             assert (await post(http, bob, listing)).status_code == 200
             assert not began.acquire(blocking=False), "no more than a share of them is begun"
             release.set()
@@ -583,7 +583,7 @@ def test_searches_are_reranked_as_the_settings_say(braid: Braid, monkeypatch: py
     dataset = braid.ledger.add_dataset(account.id, "Notes").id
     for number in range(20):
         braid.ledger.put_document(dataset, document(f"{number:02}.md", "pump " + "word " * number))
-    assert braid.indexer.wait(60)
+    assert braid.indexer.wait(WAIT_S)
     tools = tools_of(braid, account, Settings(reranker="local:longest", reranker_depth=10))
     found = tools.search("pump", top_k=2, mode="keyword", **PLAIN)
     assert read == [10]
@@ -623,7 +623,7 @@ def test_a_path_of_nothing_that_can_be_stored_is_refused(braid: Braid) -> None:
 def test_the_servers_path_is_not_for_ordinary_users(braid: Braid) -> None:
     tools = tools_of(braid, Accounts(braid.ledger).add("ana"))
     assert tools.put_document("The tray.", "a.md", file_type=None, dataset_id=None)["status"] == "success"
-    assert braid.indexer.wait(60)
+    assert braid.indexer.wait(WAIT_S)
     found = tools.search("tray", top_k=1, mode="keyword", **PLAIN)
     assert found["status"] == "success", found
     assert found["persist_directory"] == braid.data_dir.name
@@ -633,7 +633,7 @@ def test_the_servers_path_is_not_for_ordinary_users(braid: Braid) -> None:
 def test_a_search_is_fused_as_the_site_is_set(braid: Braid) -> None:
     account = Accounts(braid.ledger).add("ana")
     tools_of(braid, account).put_document("The tray.", "a.md", file_type=None, dataset_id=None)
-    assert braid.indexer.wait(30)
+    assert braid.indexer.wait(WAIT_S)
 
     def score(settings: Settings) -> float:
         found = tools_of(braid, account, settings).search("tray", top_k=1, mode="hybrid", **PLAIN)

@@ -32,7 +32,7 @@ from braid.core.types import Passage
 from tests.fakes import HashEmbeddings
 from tests.model_server import ModelServer, model_server
 from tests.web import add_user, bearer, make_app, serving, site_of
-from tests.worlds import document, eventually
+from tests.worlds import WAIT_S, document, eventually
 
 PRINTER = "The printer shows error E-4711 when the tray is empty."
 TRAVEL = "Trains to the printer fair are booked by the travel office."
@@ -51,7 +51,7 @@ class Town:
         key = key or bearer(self.app, self.people[name], *(scopes or ("read",)))["Authorization"].removeprefix(
             "Bearer "
         )
-        return openai.OpenAI(base_url=f"{self.address}/v1", api_key=key, max_retries=0, timeout=30)
+        return openai.OpenAI(base_url=f"{self.address}/v1", api_key=key, max_retries=0, timeout=WAIT_S)
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +75,7 @@ def town(shelf: Braid) -> Iterator[Town]:
         shelf.registry.add("Handbook", "shared_main_db")
         shelf.mirror_registry()
         ledger.put_document(-1, document("travel.md", TRAVEL, title="Travel"))
-        assert shelf.indexer.wait(60)
+        assert shelf.indexer.wait(WAIT_S)
         with serving(app) as address:
             yield Town(app, address, model, people)
 
@@ -385,16 +385,16 @@ def test_closing_the_stream_ends_the_turn(town: Town, eve: openai.OpenAI) -> Non
     ):
         next(chunk for chunk in stream if chunk.choices and chunk.choices[0].delta.content)
         assert turns() == 1
-    eventually(lambda: turns() == 0, 5)
+    eventually(lambda: turns() == 0)
 
 
 def test_a_caller_who_does_not_wait_ends_a_turn_that_is_not_streamed(town: Town, eve: openai.OpenAI) -> None:
     with model_that_talks(town.model):
         asking = threading.Thread(target=lambda: impatient(eve), daemon=True)
         asking.start()
-        eventually(lambda: turns() == 1, 5)
-        asking.join(10)
-        eventually(lambda: turns() == 0, 5)
+        eventually(lambda: turns() == 1)
+        asking.join(WAIT_S)
+        eventually(lambda: turns() == 0)
 
 
 def impatient(client: openai.OpenAI) -> None:

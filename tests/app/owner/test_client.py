@@ -22,6 +22,7 @@ from braid.core.types import ChunkInput, DocumentInput, Filters
 from tests.app.mcp.test_mcp import call
 from tests.fakes import HashEmbeddings
 from tests.web import make_app, serving
+from tests.worlds import WAIT_S
 
 
 @pytest.fixture
@@ -32,7 +33,7 @@ def served(tmp_path: Path) -> Iterator[tuple[str, Braid]]:
         braid.ledger.add_dataset(1, "Notes")
         chunk = ChunkInput("The tray is empty: E-4711.")
         braid.ledger.put_document(1, DocumentInput("a.md", "Printer", "md", (chunk,)))
-        assert braid.indexer.wait(60)
+        assert braid.indexer.wait(WAIT_S)
         with serving(app) as address:
             braid.announce(f"{address}/")
             yield f"{address}/", braid
@@ -75,7 +76,7 @@ def test_the_command_line_searches_through_the_app(served: tuple[str, Braid]) ->
         env=environment(braid),
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=WAIT_S,
     )
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["hits"][0]["passage"]["source"] == "a.md"

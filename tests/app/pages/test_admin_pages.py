@@ -21,7 +21,7 @@ from braid.core.braid import Braid
 from braid.core.jobs.store import JobStore, NewJob
 from tests.model_server import ModelServer, model_server
 from tests.web import PASSWORD, acts, add_user, csrf_token, make_app, post_form, sign_in, site_of, text_of
-from tests.worlds import eventually
+from tests.worlds import WAIT_S, eventually
 
 
 @pytest.fixture
@@ -434,7 +434,7 @@ def test_the_examination_finds_and_repairs(admin: FlaskClient, braid: Braid, put
 def test_an_index_is_rebuilt(app: Flask, admin: FlaskClient, braid: Braid, put: Callable[..., str]) -> None:
     _share(braid, put)
     assert post_form(admin, "/admin/indexes/rebuild", leg="bm25", collection="shared_lab").status_code == 302
-    assert braid.indexer.wait(60)
+    assert braid.indexer.wait(WAIT_S)
     assert _finds(admin)
     assert site_of(app).audit.entries()[0].target == "bm25 shared_lab"
     for form in ({"leg": "x", "collection": "shared_lab"}, {"leg": "bm25", "collection": "no such"}, {}):

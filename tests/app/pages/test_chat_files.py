@@ -14,7 +14,7 @@ from braid.config.settings import Settings
 from braid.core.braid import Braid
 from braid.core.types import ChunkInput, DocumentInput
 from tests.web import add_user, bearer, csrf_token, make_app, post_form, sign_in, site_of, text_of
-from tests.worlds import eventually
+from tests.worlds import WAIT_S, eventually
 
 FILE = b"The valve XK-4711 is closed by hand."
 
@@ -47,7 +47,7 @@ def upload(
 def read(app: Flask, client: FlaskClient, address: str) -> str:
     """The list of the files, once all are read."""
     eventually(lambda: 'data-waiting="0"' in client.get(f"{address}/files").text)
-    assert site_of(app).braid.indexer.wait(30)
+    assert site_of(app).braid.indexer.wait(WAIT_S)
     return client.get(f"{address}/files").text
 
 
@@ -129,7 +129,7 @@ def test_it_is_deleted_with_the_conversation_with_files_and_exports(app: Flask, 
     assert post_form(ana, f"{address}/delete").status_code == 303
     assert ana.get(f"/datasets/{dataset.id}").status_code == 404
     assert list(spool.iterdir()) == []
-    assert here.braid.indexer.wait(30)
+    assert here.braid.indexer.wait(WAIT_S)
     assert here.braid.bm25.count(dataset.collection) == 1
 
 

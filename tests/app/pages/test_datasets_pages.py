@@ -23,7 +23,7 @@ from braid.core.types import ChunkInput, Dataset, DocumentInput
 from tests import samples
 from tests.fakes import HashEmbeddings
 from tests.web import add_user, csrf_token, make_app, post_form, sign_in, site_of
-from tests.worlds import eventually, html_page, web_site
+from tests.worlds import WAIT_S, eventually, html_page, web_site
 
 JAPANESE_PDF = samples.pdf([["Fees"], [samples.JAPANESE[:40]]])
 
@@ -95,7 +95,7 @@ def settled(client: FlaskClient, dataset: Dataset) -> str:
         page = text_of(client, f"/datasets/{dataset.id}/live")
         return "" if 'data-busy="1"' in page else page
 
-    return eventually(still, 60, pause_s=0.1)
+    return eventually(still, pause_s=0.1)
 
 
 def rows(page: str) -> dict[str, str]:
@@ -175,7 +175,7 @@ def test_a_document_is_ready_when_both_indexes_have_it_and_the_copy_too(
     ann: FlaskClient, here: Site, dataset: Dataset
 ) -> None:
     here.braid.ledger.put_document(dataset.id, DocumentInput("a.md", "A", "md", (ChunkInput("one"),)))
-    assert here.braid.indexer.wait(60, legs=("bm25", "dense", "chroma"))
+    assert here.braid.indexer.wait(WAIT_S, legs=("bm25", "dense", "chroma"))
     assert "still indexing" not in text_of(ann, f"/datasets/{dataset.id}")
 
 
@@ -281,7 +281,7 @@ def many(here: Site, dataset: Dataset) -> Dataset:
         [DocumentInput(f"n/{i:02}.md", f"Note {i:02}", "md", (ChunkInput(f"note {i}"),)) for i in range(60)],
     )
     here.braid.ledger.put_failed(dataset.id, "scan.pdf", title="scan.pdf", file_type="pdf", error="no text in it")
-    assert here.braid.indexer.wait(60)
+    assert here.braid.indexer.wait(WAIT_S)
     return dataset
 
 
@@ -348,7 +348,7 @@ def test_an_export_is_downloaded_and_imported_as_another_dataset(
 ) -> None:
     assert post_form(ann, f"/datasets/{many.id}/export").status_code == 302
     link = re.compile(r'href="(/datasets/\d+/exports/\d+)"')
-    found = eventually(lambda: link.search(text_of(ann, f"/datasets/{many.id}/live")), 100, pause_s=0.05)
+    found = eventually(lambda: link.search(text_of(ann, f"/datasets/{many.id}/live")), pause_s=0.05)
     with ann.get(found[1]) as download:
         assert "Notes.zip" in download.headers["Content-Disposition"]
         response = post_form(ann, "/datasets/import", file=(io.BytesIO(download.data), "x.zip"), name="Copy")

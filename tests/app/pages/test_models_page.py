@@ -20,6 +20,7 @@ from braid.core.models.model_servers import LOCAL_SERVERS
 from braid.core.types import ChunkInput, DocumentInput
 from tests.model_server import ModelServer, model_server
 from tests.web import acts, add_user, bearer, csrf_token, make_app, post_form, sign_in, site_of
+from tests.worlds import WAIT_S
 
 KEY = "sk-very-secret-1"
 TEXT = "The pump runs at 12 bar."
@@ -38,7 +39,7 @@ def app(braid: Braid) -> Flask:
     user = site_of(made).accounts.all()[0]
     dataset = braid.ledger.add_dataset(user.id, "notes")
     braid.ledger.put_document(dataset.id, DocumentInput("pump.md", "Pump", "md", (ChunkInput(TEXT),)))
-    assert braid.indexer.wait(30)
+    assert braid.indexer.wait(WAIT_S)
     return made
 
 
@@ -226,7 +227,7 @@ def test_the_line_below_an_answer_leads_to_who_can_connect_a_model(app: Flask, a
     site_of(app).braid.mirror_registry()
     site_of(app).braid.ledger.put_document(shared.id, put)
     add_user(app, "Ben")
-    assert site_of(app).braid.indexer.wait(30)
+    assert site_of(app).braid.indexer.wait(WAIT_S)
     asked = [
         (client, post_form(client, "/chat/messages", text="How hard does the pump run?", d=str(shared.id)))
         for client in (admin, sign_in(app, "Ben"))

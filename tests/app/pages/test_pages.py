@@ -39,6 +39,7 @@ from braid.core.text.analyzer import Analyzer
 from braid.core.types import ChunkInput, DocumentInput
 from tests.fakes import HashEmbeddings
 from tests.web import fresh_app, make_app, sign_in, text_of
+from tests.worlds import WAIT_S
 
 ROOT = Path(__file__).parents[3]
 APP = ROOT / "app"
@@ -65,7 +66,7 @@ def fill(braid: Braid) -> Braid:
     for dataset_id, source, title, *texts in LIBRARY:
         chunks = tuple(ChunkInput(text) for text in texts)
         braid.ledger.put_document(dataset_id, DocumentInput(source, title, "md", chunks))
-    assert braid.indexer.wait(60)
+    assert braid.indexer.wait(WAIT_S)
     return braid
 
 
@@ -274,7 +275,7 @@ def test_documents_and_queries_cannot_inject_markup(own_client: FlaskClient, lib
     chunk = ChunkInput(f"printer {EVIL}", heading_path=EVIL)
     library.ledger.put_document(NOTES, DocumentInput(f"evil {EVIL}.md", f"printer {EVIL}", "md", (chunk,)))
     library.ledger.rename_dataset(NOTES, EVIL)
-    assert library.indexer.wait(60)
+    assert library.indexer.wait(WAIT_S)
     page = own_client.get("/search", query_string={"q": f"printer {EVIL}", "d": NOTES, "lang": EVIL})
     href = re.search(r'href="(/documents/passage/[^"]+)"', page.text)
     assert href is not None
@@ -467,7 +468,7 @@ def test_status_is_live(own_client: FlaskClient, library: Braid, embeddings: Has
     embeddings.delay_s = 0.05
     chunks = tuple(ChunkInput(f"passage {n}") for n in range(40))
     library.ledger.put_document(NOTES, DocumentInput("new.md", "New", "md", chunks))
-    assert library.indexer.wait(10, legs=("bm25",))
+    assert library.indexer.wait(WAIT_S, legs=("bm25",))
     deadline = time.monotonic() + 10
     while (status := own_client.get("/status.json").json or {})["state"] == "ready":
         assert time.monotonic() < deadline
@@ -688,7 +689,7 @@ def test_first_start_makes_the_user_a_dataset_and_the_sample_once(braid: Braid) 
 )
 def test_sample_answers_in_three_languages(braid: Braid, query: str, source: str) -> None:
     first_start.prepare(braid)
-    assert braid.indexer.wait(20, legs=("bm25",))
+    assert braid.indexer.wait(WAIT_S, legs=("bm25",))
     client = sign_in(make_app(braid))
     page = client.get("/search", query_string={"q": query, "d": "-1", "mode": "keyword"}).text
     assert source in page.partition("</article>")[0]
@@ -753,7 +754,7 @@ class Visitor:
         """GET, or POST with a form."""
         data = urllib.parse.urlencode(form).encode() if form else None
         try:
-            with self._opener.open(url, data, timeout=20) as response:
+            with self._opener.open(url, data, timeout=WAIT_S) as response:
                 return response.status, response.read().decode()
         except urllib.error.HTTPError as error:
             return error.code, error.read().decode()
@@ -789,7 +790,7 @@ def test_serve_answers_refuses_a_second_owner_and_stops_in_order(tmp_path: Path,
         with pytest.raises(NotOwnerError, match=f"process {running.pid} at {url}"):
             server.serve(Settings(data_dir=tmp_path / "data", port=port))
         running.send_signal(signal.SIGTERM)
-        _, log = running.communicate(timeout=30)
+        _, log = running.communicate(timeout=WAIT_S)
     assert running.returncode == 0
     assert re.search(r"event=started version=\S+ database=sqlite embedding_model=\S+ url=http", log)
     assert "%E3" not in log

@@ -20,6 +20,7 @@ from braid.core.datasets.listing import documents_named
 from braid.core.types import ChunkInput, DocumentInput, Hit, Occurrence, Passage
 from tests.model_server import ModelServer, model_server
 from tests.web import add_user, csrf_token, make_app, sign_in, site_of, text_of
+from tests.worlds import WAIT_S
 
 NOTES, OTHER, HANDBOOK = 1, 2, -1
 Put = Callable[..., str]
@@ -44,7 +45,7 @@ def library(braid: Braid) -> Braid:
     for dataset_id, source, title, file_type, text, page in LIBRARY:
         chunk = ChunkInput(text, page=page, page_end=page)
         braid.ledger.put_document(dataset_id, DocumentInput(source, title, file_type, (chunk,), date=DAY))
-    assert braid.indexer.wait(60)
+    assert braid.indexer.wait(WAIT_S)
     return braid
 
 
@@ -133,7 +134,7 @@ def test_each_strategy_is_offered_with_what_it_does_and_costs(client: FlaskClien
 def test_the_part_of_a_program_is_beside_its_lines(library: Braid, client: FlaskClient) -> None:
     code = ChunkInput("def anneal(alloy): ...", line=3, line_end=3, chunk_kind="function")
     library.ledger.put_document(NOTES, DocumentInput("trial.py", "trial", "py", (code,)))
-    assert library.indexer.wait(60)
+    assert library.indexer.wait(WAIT_S)
     page = client.get("/search", query_string={"q": "anneal alloy", "d": [NOTES], "mode": "keyword"}).text
     assert re.search(r"<span>line 3</span>\s*<span>function</span>", page)
     assert page.count("<span>function</span>") == 1
@@ -148,7 +149,7 @@ def test_the_part_of_a_program_is_beside_its_lines(library: Braid, client: Flask
 def test_a_comparison_keeps_the_filters_of_its_address(library: Braid, client: FlaskClient) -> None:
     chunk = (ChunkInput("The alloy of the second trial.", chunk_kind="function"),)
     library.ledger.put_document(NOTES, DocumentInput("b.py", "Second trial", "py", chunk, metadata={"tenant": "x"}))
-    assert library.indexer.wait(60)
+    assert library.indexer.wait(WAIT_S)
     sides = {"a_mode": "keyword", "b_mode": "keyword", "a_d": NOTES, "b_d": NOTES}
     for filters in ({"part": "function"}, {"mkey": "tenant", "mis": "is", "mvalue": "x"}):
         page = client.get("/search/compare", query_string={"q": "alloy", **sides, **filters}).text
@@ -160,7 +161,7 @@ def test_a_comparison_keeps_the_filters_of_its_address(library: Braid, client: F
 def test_one_result_per_document(library: Braid, client: FlaskClient) -> None:
     texts = tuple(ChunkInput(f"The alloy trial number {number} agrees.") for number in range(3))
     library.ledger.put_document(NOTES, DocumentInput("trials.md", "Trials", "md", texts))
-    assert library.indexer.wait(60)
+    assert library.indexer.wait(WAIT_S)
     asked = {"q": "alloy trial number", "d": [NOTES], "mode": "keyword", "group": "document"}
     page = client.get("/search", query_string=asked).text
     assert titles(page).count("Trials") == 1

@@ -11,7 +11,7 @@ from braid.core.braid import Braid
 from braid.core.types import ChunkInput, DocumentInput
 from tests.fakes import HashEmbeddings
 from tests.web import add_user, make_app, sign_in
-from tests.worlds import eventually
+from tests.worlds import WAIT_S, eventually
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def ann(braid: Braid, embeddings: HashEmbeddings) -> FlaskClient:
     braid.mirror_registry()
     put(braid, -1, 3)
     put(braid, -2, 4)
-    assert braid.indexer.wait(60)
+    assert braid.indexer.wait(WAIT_S)
     add_user(app, "ann", groups=("lab",))
     return sign_in(app, "ann")
 
@@ -61,7 +61,7 @@ def test_only_passages_of_readable_datasets_are_counted(
     assert "of 12" not in ann.get("/chat").text
     embeddings.failing = False
     braid.indexer.wake()
-    assert braid.indexer.wait(60)
+    assert braid.indexer.wait(WAIT_S)
     assert waiting(ann) == (5, 0)
 
 

@@ -15,6 +15,7 @@ from braid.core.chat.types import ChatRequest
 from braid.core.datasets.outlines import Outline
 from braid.core.types import ChunkInput, DocumentInput
 from tests.web import make_app, site_of
+from tests.worlds import WAIT_S
 
 
 def asked(braid: Braid, language: str = "en") -> list[str]:
@@ -88,7 +89,7 @@ def test_each_question_about_the_guide_is_answered_first_by_its_answer(tmp_path:
     }
     with Braid(tmp_path) as braid:
         first_start.prepare(braid)
-        assert braid.indexer.wait(60)
+        assert braid.indexer.wait(WAIT_S)
         conversation = Conversation(braid)
         for language, expected in words.items():
             for question, word in zip(asked(braid, language), expected, strict=True):

@@ -34,7 +34,7 @@ from braid.core.ledger.schema import known_migrations
 from tests.damage import damage_pages, damage_tables
 from tests.fakes import HashEmbeddings
 from tests.web import bearer, make_app, sign_in, site_of, text_of
-from tests.worlds import add_notes, document, eventually
+from tests.worlds import WAIT_S, add_notes, document, eventually
 
 SAID = TEXT_OF["ledger_damaged"]
 NOW, REMEDY = "the database of the server is damaged", "restore the newest whole backup"
@@ -54,7 +54,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for number in range(30):
             braid.ledger.put_document(notes, document(f"{number}.md", *(f"pump {number} {n} bar" for n in range(20))))
         make_app(braid)
-        assert braid.indexer.wait(60)
+        assert braid.indexer.wait(WAIT_S)
     return folder
 
 
@@ -67,7 +67,7 @@ def folder(template: Path, tmp_path: Path) -> Path:
 @pytest.fixture
 def running(folder: Path) -> Iterator[Braid]:
     with Braid(folder, embedding_model=HashEmbeddings()) as braid:
-        assert braid.indexer.wait(60)
+        assert braid.indexer.wait(WAIT_S)
         yield braid
 
 

@@ -32,7 +32,7 @@ from braid.core.models.embeddings import embed_query
 from braid.core.models.failures import MODEL_CALLS
 from tests.fakes import HashEmbeddings
 from tests.web import bearer, make_app, sign_in, site_of
-from tests.worlds import document, eventually
+from tests.worlds import WAIT_S, document, eventually
 
 OLD, NEW = "the-old-token-of-24-chars", "the-new-token-of-24-chars"
 NOBODY_HAS_MB = 10**7
@@ -187,7 +187,7 @@ def test_indexes_that_were_removed_are_told_before_anybody_searches_and_made_aga
     user = site_of(app).accounts.all()[0].id
     dataset = shelf.ledger.add_dataset(user, "Pumps").id
     shelf.ledger.put_document(dataset, document("pump.md", "The pump hums."))
-    assert shelf.indexer.wait(60)
+    assert shelf.indexer.wait(WAIT_S)
     assert _ready(app)[1]["indexes"] == "ok"
     with patch.object(shelf.indexer.followers["bm25"], "work", return_value=False):
         shutil.rmtree(shelf.data_dir / "indexes")

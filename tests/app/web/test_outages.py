@@ -33,7 +33,7 @@ from tests.chaos.load import Place
 from tests.fakes import HashEmbeddings
 from tests.rotating import count_together
 from tests.web import bearer, csrf_token, make_app, serving, sign_in, site_of
-from tests.worlds import eventually
+from tests.worlds import WAIT_S, eventually
 
 PAGES = (
     "/",
@@ -240,14 +240,14 @@ def _drill(
         caplog.clear()
         break_it()
         try:
-            eventually(lambda: sum(load.refused.values()) > 8, 20)
+            eventually(lambda: sum(load.refused.values()) > 8)
         finally:
             mend_it()
         before = len(load.stored)
-        eventually(lambda: len(load.stored) > before, 20)
+        eventually(lambda: len(load.stored) > before)
     here.close()
     assert {answer.split()[1] for answer in load.answers} <= {"200", "201", "503"}
-    assert braid.indexer.wait(60)
+    assert braid.indexer.wait(WAIT_S)
     kept = {document.source for document in braid.ledger.documents(dataset, limit=10_000)}
     assert load.stored <= kept
     lines = [record for record in caplog.records if record.levelno >= logging.WARNING]
@@ -288,7 +288,7 @@ class _Hit:
         def run_held(lanes: JobRunner, job: Job) -> None:
             if job.title == LONG:
                 self._doing = f"job {job.id}, which will be tried again"
-                assert self._is_out.wait(60)
+                assert self._is_out.wait(WAIT_S)
             run_job(lanes, job)
 
         def log_seen(logger: logging.Logger, doing: str, error: Exception) -> None:
@@ -306,7 +306,7 @@ class _Hit:
     def by(self, outage: AbstractContextManager[None]) -> Iterator[None]:
         with outage:
             self._is_out.set()
-            assert self._broken_off.wait(60)
+            assert self._broken_off.wait(WAIT_S)
             yield
 
 

@@ -265,7 +265,7 @@ def test_counting_writes_nothing_at_once_and_loses_nothing(
     with ledger.database.write():  # as while documents are stored: a count that wrote would wait for its end
         usage.count(ana.id, "search", 2)
         usage.count(99, "search")  # nobody, who was deleted meanwhile
-    assert eventually(lambda: _stored(ledger), 10) == [(ana.id, "search", 2)]
+    assert eventually(lambda: _stored(ledger)) == [(ana.id, "search", 2)]
     usage.count(ana.id, "search")
     assert usage.by_user(days=1) == [(ana.id, "search", 3)]
 

@@ -14,6 +14,7 @@ from braid.core.braid import Braid
 from braid.core.errors import InvalidInputError, NotFoundError
 from braid.core.ingest.ingest import ingest_bytes
 from braid.core.types import Filters
+from tests.worlds import WAIT_S
 
 
 @pytest.fixture(scope="module")
@@ -157,7 +158,7 @@ def test_progress_counts_batches_and_a_long_text_is_split(shelf: Braid, dataset:
 def test_the_indexers_progress_is_counted(shelf: Braid, dataset: int) -> None:
     counts: list[tuple[int, int]] = []
     add_documents(shelf, [f"text {n}" for n in range(30)], dataset=dataset)
-    assert shelf.indexer.wait(30, on_progress=lambda done, total: counts.append((done, total)))
+    assert shelf.indexer.wait(WAIT_S, on_progress=lambda done, total: counts.append((done, total)))
     assert counts
     assert counts == sorted(counts)
     done, total = counts[-1]
@@ -172,7 +173,7 @@ def test_langchain_documents_in_and_a_retriever_with_filters_out(shelf: Braid, u
         Document("The pump runs at 3 bar.", metadata={"source": "other.pdf", "year": 2025, "tenant": "y"}),
     ]
     shelf.add(documents, dataset=dataset)
-    assert shelf.indexer.wait(30)
+    assert shelf.indexer.wait(WAIT_S)
     retriever = shelf.get_retriever(user_id=user, dataset_ids=[dataset])
     where = {"tenant": "x", "year": {"$gte": 2024}, "tags": {"$contains": "a"}}
     (found,) = retriever.invoke("pump", filters=where)
@@ -194,7 +195,7 @@ def test_langchain_documents_in_and_a_retriever_with_filters_out(shelf: Braid, u
 
 def test_an_explanation_names_the_filter_that_leaves_a_passage_out(shelf: Braid, user: int, dataset: int) -> None:
     report = shelf.add([{"text": "The pump.", "metadata": {"year": 2023}}], dataset=dataset)
-    assert shelf.indexer.wait(30)
+    assert shelf.indexer.wait(WAIT_S)
     (passage,) = shelf.ledger.document_passages(report.documents[0].document_id or 0, [dataset])
 
     def why(filters: Any) -> str:

@@ -29,7 +29,7 @@ from braid.core.jobs.store import Job, NewJob
 from braid.core.types import ChunkInput, DocumentInput
 from tests import samples
 from tests.fakes import HashEmbeddings
-from tests.worlds import add_notes, eventually, html_page, web_site
+from tests.worlds import WAIT_S, add_notes, eventually, html_page, web_site
 
 LIMIT = 5_000_000
 
@@ -62,7 +62,7 @@ def do(background: Background) -> Callable[..., list[Job]]:
 
     def run(*jobs: NewJob) -> list[Job]:
         ids = [job.id for job in background.add(1, jobs)]
-        eventually(lambda: all(background.store.get(1, job_id).ended for job_id in ids), 60)
+        eventually(lambda: all(background.store.get(1, job_id).ended for job_id in ids))
         return [background.store.get(1, job_id) for job_id in ids]
 
     return run
@@ -94,7 +94,7 @@ def test_uploads_become_documents_and_leave_nothing_behind(
         assert (stored.source, stored.chunks, job.result["state"]) == (job.title, job.result["chunks"], "put")
     time.sleep(0.1)
     assert spooled(background) == []
-    assert braid.indexer.wait(60)
+    assert braid.indexer.wait(WAIT_S)
     found = braid.manager.search(samples.JAPANESE[:20], user_id=1, dataset_ids=[dataset_id], mode="keyword")
     hit = found.hits[0]
     assert (hit.passage.source, hit.passage.page) == ("資料/図書館.pdf", 2)
@@ -136,7 +136,7 @@ def test_a_file_that_cannot_be_read_fails_with_the_reason_and_can_be_tried_again
     assert (document.state, document.error) == ("failed", job.error)
     assert len(spooled(background)) >= 1
     again = background.retry(1, job.id)
-    eventually(lambda: background.store.get(1, again.id).ended, 60)
+    eventually(lambda: background.store.get(1, again.id).ended)
     assert background.store.get(1, again.id).error == job.error
 
 
@@ -226,7 +226,7 @@ def test_a_dataset_goes_out_and_comes_in_again(
     braid: Braid, background: Background, dataset_id: int, do: Callable[..., list[Job]]
 ) -> None:
     do(upload(background, dataset_id, "a.md", b"# Fees\n\nTwo euros a day."))
-    assert braid.indexer.wait(60)
+    assert braid.indexer.wait(WAIT_S)
     [exported] = do(new_export(braid, dataset_id))
     assert (exported.state, exported.result["filename"]) == ("done", "notes.zip")
     path = background.spool.path(exported.result["file"])
@@ -325,7 +325,7 @@ def test_an_import_whose_process_dies_keeps_what_it_stored_and_can_be_tried_agai
     assert "made the program that reads it crash (SIGKILL)" in ended.error
     assert 2 <= braid.ledger.dataset(copy).documents < 20
     background.retry(1, ended.id)
-    eventually(lambda: background.store.get(1, ended.id).state == "done", 60)
+    eventually(lambda: background.store.get(1, ended.id).state == "done")
     assert braid.ledger.dataset(copy).documents == 20
 
 
@@ -335,7 +335,7 @@ def test_vectors_are_made_anew(
     do(upload(background, dataset_id, "a.md", b"# Fees\n\nTwo euros a day."))
     (again,) = do(new_reembed(braid, dataset_id))
     assert (again.state, again.result) == ("done", {"chunks": 1})
-    assert braid.indexer.wait(60)
+    assert braid.indexer.wait(WAIT_S)
     assert braid.manager.search("euros", user_id=1, dataset_ids=[dataset_id]).hits
 
 
@@ -350,13 +350,13 @@ def test_what_is_at_work_when_braid_is_closed_is_done_at_the_next_start(tmp_path
         table = b"a,b\n" + b"".join(b"%d,two\n" % n for n in range(100_000))
         jobs = [upload(first, dataset, "big.csv", table), upload(first, dataset, "small.md", b"text")]
         big, small = first.add(1, jobs)
-        eventually(lambda: first.store.get(1, big.id).state != "queued", 60, pause_s=0.01)
+        eventually(lambda: first.store.get(1, big.id).state != "queued", pause_s=0.01)
         first.close(0.0)
         assert [first.store.get(1, job.id).state for job in (big, small)] == ["queued", "queued"]
         assert braid.ledger.documents(dataset) == []
         second = Background(braid, workers=1)
         second.start()
-        eventually(lambda: second.store.get(1, small.id).ended, 60)
+        eventually(lambda: second.store.get(1, small.id).ended)
         assert [second.store.get(1, job.id).state for job in (big, small)] == ["done", "done"]
         assert {document.state for document in braid.ledger.documents(dataset)} == {"ready"}
         second.close()

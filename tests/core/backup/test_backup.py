@@ -46,7 +46,7 @@ from braid.core.jobs.store import JobStore, NewJob
 from braid.core.ledger.database import Database
 from braid.core.originals.store import Originals
 from tests.fakes import HashEmbeddings
-from tests.worlds import add_notes, document, eventually
+from tests.worlds import WAIT_S, add_notes, document, eventually
 
 WRITES_PER_S = 20
 NOW_AND_THEN = "日本語, tabs\tand\nlines \\N \\. 0\x01"
@@ -230,13 +230,13 @@ def test_a_restored_directory_is_searched_and_nothing_is_embedded_again(tmp_path
     with Braid(tmp_path / "data", embedding_model=HashEmbeddings()) as braid:
         dataset = add_notes(braid.ledger)
         braid.ledger.put_document(dataset, document("pump.md", "The pump runs at 12 bar."))
-        assert braid.indexer.wait(30)
+        assert braid.indexer.wait(WAIT_S)
         make_backup(sources(braid), tmp_path / "backup.zip")
     restore_backup(tmp_path / "backup.zip", tmp_path / "elsewhere")
     model = HashEmbeddings()
     options = IndexOptions(leg_timeout_s=60)
     with Braid(tmp_path / "elsewhere", embedding_model=model, index_options=options) as braid:
-        assert braid.indexer.wait(30)
+        assert braid.indexer.wait(WAIT_S)
         for mode in ("keyword", "semantic"):
             found = braid.search("The pump runs at 12 bar.", user_id=1, mode=mode)
             assert [hit.passage.source for hit in found.hits] == ["pump.md"]

@@ -37,6 +37,7 @@ from braid.core.text.token_budget import estimate_tokens
 from braid.core.types import ChunkInput, DocumentInput
 from tests.fakes import HashEmbeddings
 from tests.model_server import model_server
+from tests.worlds import WAIT_S
 
 Put = Callable[..., str]
 HISTORY = (
@@ -283,7 +284,7 @@ def test_no_strategy_of_the_search_asks_the_model(tmp_path: Path, strategy: str)
         chunks = (ChunkInput("Cats sleep a lot. They like fish."),)
         braid.ledger.put_document(dataset, DocumentInput("cats.md", "", "md", chunks))
         assert braid.indexer is not None
-        assert braid.indexer.wait(30)
+        assert braid.indexer.wait(WAIT_S)
         chat = Conversation(braid, models=chat_models(search.settings()))
         result = chat.ask(ChatRequest(user, "do cats sleep", strategy=strategy, options={"generator": "llm"}))
     assert (result.query, result.search.hits[0].passage.source) == ("the cats sleep", "cats.md")
@@ -387,13 +388,13 @@ def test_two_servers_get_exactly_their_own_calls(braid: Braid, user_id: int) -> 
 
 def test_a_server_that_is_down_or_slow_leaves_answers_without_it(braid: Braid, user_id: int) -> None:
     with model_server("too late") as search, model_server("too late") as summary:
-        search.delay_s, summary.broken = 5.0, 500
+        search.delay_s, summary.broken = 2 * WAIT_S, 500
         settings = search.settings("fast", timeout_s=0.3), summary.settings("good")
         started = time.monotonic()
         result = Conversation(braid, models=chat_models(*settings)).ask(
             ChatRequest(user_id, "When did it fall?", history=HISTORY)
         )
-        assert time.monotonic() - started < 4
+        assert time.monotonic() - started < WAIT_S
     assert (result.query_generator, result.generator, result.found) == ("feedback", "extractive", True)
     assert ["openai:fast" in part.reason or "openai:good" in part.reason for part in result.degraded] == [True, True]
     assert len(search.calls) <= 1
@@ -510,7 +511,7 @@ def test_models_and_prompts_are_those_of_the_braid_unless_others_are_given(tmp_p
         user = braid.ledger.add_user("ann").id
         dataset = braid.ledger.add_dataset(user, "d").id
         braid.ledger.put_document(dataset, DocumentInput("a", "", "md", (ChunkInput("The empire fell in 1453."),)))
-        assert braid.indexer.wait(30)
+        assert braid.indexer.wait(WAIT_S)
         request = ChatRequest(user, "When did the empire fall?")
         assert Conversation(braid).ask(request).generator == "openai:good"
         assert server.calls[0].messages[0][1].startswith("Answer like a pirate.")

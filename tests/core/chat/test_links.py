@@ -167,11 +167,11 @@ def test_nothing_in_an_exported_conversation_is_live(title: str, answer: str, ci
 
 
 def test_long_texts_are_checked_in_no_time() -> None:
-    started = time.monotonic()
+    started = time.thread_time()
     for text in ("\\" * 20_000, "](" * 10_000, "](" + "a" * 20_000, "<" * 20_000, "<" + "a:" * 10_000, "![" * 10_000):
         check_links(text, QUOTED)
         checked = LinkFilter(QUOTED)
         for piece in (text[i : i + 10] for i in range(0, len(text), 10)):
             checked.feed(piece)
         checked.flush()
-    assert time.monotonic() - started < 10
+    assert time.thread_time() - started < 10

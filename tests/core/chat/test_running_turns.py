@@ -18,6 +18,7 @@ from braid.core.chat.types import AnswerText, ChatRequest, ChatResult, Draft, Ev
 from braid.core.datasets.registry import Registry
 from braid.core.ledger.ledger import Ledger
 from braid.core.types import Query, SearchResult
+from tests.worlds import WAIT_S
 
 PARTIAL = "A long partial answer about zebras"
 
@@ -62,7 +63,7 @@ def told(*events: Event) -> Iterator[Event]:
 
 def silent(until: threading.Event) -> Iterator[Event]:
     yield StageStarted("search")
-    until.wait(10)
+    until.wait(WAIT_S)
     yield StageStarted("answer")
 
 
@@ -117,13 +118,13 @@ def test_a_turn_that_another_process_stopped_ends(talk: Talk, monkeypatch: pytes
     def written() -> Iterator[Event]:
         yield AnswerText("Okapis")
         begun.set()
-        more.wait(10)
+        more.wait(WAIT_S)
         yield AnswerText(" live")
         yield AnswerText(" here")
         raise AssertionError("it goes on though it was stopped")
 
     turn = talk.run(RunningTurns(talk.turns), written())
-    assert begun.wait(10)
+    assert begun.wait(WAIT_S)
     elsewhere = TurnStore(talk.ledger)
     assert elsewhere.end(talk.user, talk.id, turn.ids.answer_id, "stopped")
     assert talk.last() == ("Okapis", "stopped"), "the page says so at once"

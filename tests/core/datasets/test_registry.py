@@ -19,6 +19,7 @@ from braid.core.datasets import shared_list as list_module
 from braid.core.datasets.entry import MAX_FILE_BYTES
 from braid.core.datasets.registry import Registry, SharedDataset, render, validate
 from braid.core.errors import NotFoundError, RegistryConflictError, RegistryError
+from tests.worlds import WAIT_S
 
 ONE = {"id": -1, "name": "手引き", "collection_name": "shared_main_db"}
 TWO = {"id": -2, "name": "설명서", "collection_name": "shared_main_db"}
@@ -532,7 +533,7 @@ def test_adds_from_four_processes_are_all_kept(path: Path) -> None:
     for process in writers:
         process.start()
     for process in writers:
-        process.join(60)
+        process.join(WAIT_S)
     assert [process.exitcode for process in writers] == [0, 0, 0, 0]
     entries = Registry(path).entries()
     assert {e.id for e in entries} == set(range(-42, 0))

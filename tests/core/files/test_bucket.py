@@ -115,7 +115,7 @@ def test_a_store_that_hangs_is_waited_for_only_so_long(tmp_path: Path, monkeypat
         began = time.monotonic()
         with pytest.raises(FilesUnavailableError):
             open_bucket(f"s3://{BUCKET}", tmp_path).check(seconds=0.2)
-        assert time.monotonic() - began < 10
+        assert time.monotonic() - began < bucket_module.STALLED_S
 
 
 @pytest.mark.parametrize("url", ["s3://", "s3://B/x", "http://bucket", "s3://bucket//x", "s3://key:secret@bucket"])

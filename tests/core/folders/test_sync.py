@@ -27,9 +27,8 @@ from braid.core.ingest.parse import parse_here
 from braid.core.ingest.plan import IngestOptions
 from braid.core.types import ChunkInput, DocumentInput
 from tests.fakes import HashEmbeddings
-from tests.worlds import add_notes, eventually, sources
+from tests.worlds import WAIT_S, add_notes, eventually, sources
 
-WAIT_S = 30
 WORDS = ["pump", "valve", "hall", "bar", "seal", "rotor", "oil", "filter", "gauge", "motor", "tank", "pipe"]
 
 

@@ -26,7 +26,7 @@ from braid.core.ledger.change_log import ChangeLog, IndexedChunk, VectorBatch
 from braid.core.ledger.ledger import Ledger
 from braid.core.vector import Vector
 from tests.fakes import HashEmbeddings
-from tests.worlds import add_notes, document, eventually
+from tests.worlds import WAIT_S, add_notes, document, eventually
 
 DIM = 8
 LARGE = 1024
@@ -236,7 +236,7 @@ def scanned_by(monkeypatch: pytest.MonkeyPatch, *, meet: threading.Barrier | Non
     def observed(self: Loaded, *args: Any, **kwargs: Any) -> Found:
         threads.append(threading.current_thread().name)
         if meet is not None:
-            meet.wait(10)
+            meet.wait(WAIT_S)
         return nearest(self, *args, **kwargs)
 
     with monkeypatch.context() as patch:
@@ -310,7 +310,7 @@ def test_what_fails_in_the_second_thread_is_raised(shelf: Shelf, monkeypatch: py
     meet, nearest = threading.Barrier(2), Loaded.nearest
 
     def broken(self: Loaded, *args: Any, **kwargs: Any) -> Found:
-        meet.wait(10)
+        meet.wait(WAIT_S)
         if threading.current_thread() is not threading.main_thread():
             raise MemoryError("no room for the scan")
         return nearest(self, *args, **kwargs)
@@ -550,7 +550,7 @@ class SlowLog(ChangeLog):
     def vectors_of(self, collection: str, model: str) -> Iterator[VectorBatch]:
         if collection == self._slow:
             self.asked += 1
-            self.go_on.wait(30)
+            self.go_on.wait(WAIT_S)
         return super().vectors_of(collection, model)
 
 
@@ -604,7 +604,7 @@ def test_a_change_while_its_collection_is_loaded_is_not_lost(shelf: Shelf) -> No
         def vectors_of(self, collection: str, model: str) -> Iterator[VectorBatch]:
             read = list(ChangeLog.vectors_of(self, collection, model))
             self.asked += 1
-            self.go_on.wait(30)
+            self.go_on.wait(WAIT_S)
             return iter(read)
 
     log = Held(shelf, "user_1")
@@ -746,11 +746,11 @@ def test_a_search_says_that_vectors_are_being_loaded(
 ) -> None:
     with open_braid() as braid:
         braid.ledger.put_document(add_notes(braid.ledger), document("a", "The cat sat on the mat"))
-        assert braid.indexer.wait(30)
+        assert braid.indexer.wait(WAIT_S)
     go_on, read = threading.Event(), ChangeLog.vectors_of
 
     def read_later(log: ChangeLog, collection: str, model: str) -> Iterator[VectorBatch]:
-        go_on.wait(30)
+        go_on.wait(WAIT_S)
         return read(log, collection, model)
 
     monkeypatch.setattr(ChangeLog, "vectors_of", read_later)
@@ -777,7 +777,7 @@ def test_what_is_found_does_not_depend_on_where_it_is_searched(
     second = braid.ledger.add_dataset(1, "more").id
     braid.ledger.put_document(first, document("a", *texts[:20]))
     braid.ledger.put_document(second, document("b", *texts[20:], file_type="txt"))
-    assert braid.indexer.wait(60, ("bm25", "dense", "chroma"))
+    assert braid.indexer.wait(WAIT_S, ("bm25", "dense", "chroma"))
 
     for options in ({}, {"dataset_ids": [second]}):
         result = braid.search(texts[30], user_id=1, mode="semantic", k=5, **options)

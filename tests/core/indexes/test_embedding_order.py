@@ -14,7 +14,7 @@ from braid.core.indexes import document_progress as progress
 from braid.core.indexes.embedding_order import EmbeddingOrder
 from braid.core.ledger.change_log import ChangeLog
 from tests.fakes import HashEmbeddings
-from tests.worlds import document, eventually
+from tests.worlds import WAIT_S, document, eventually
 
 BOOK = tuple(f"book page {n}" for n in range(400))
 
@@ -28,7 +28,7 @@ class Counting(HashEmbeddings):
         self.embedded: list[str] = []
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
-        assert self.go.wait(30)
+        assert self.go.wait(WAIT_S)
         self.embedded += texts
         return super().embed_documents(texts)
 
@@ -53,7 +53,7 @@ def test_ten_small_files_never_wait_behind_a_book(tmp_path: Path) -> None:
         for n in range(10):
             braid.ledger.put_document(dataset, document(f"{n}.md", *(f"small {n} passage {m}" for m in range(3))))
         embeddings.go.set()
-        assert braid.indexer.wait(60)
+        assert braid.indexer.wait(WAIT_S)
     assert sorted(set(embeddings.embedded)) == sorted(embeddings.embedded), "nothing is embedded twice"
     assert len(embeddings.embedded) == len(BOOK) + 30
     assert place_of_last(embeddings, "small") <= 30 + 3 * 16, "the book had the turns of the log at most"
@@ -90,7 +90,7 @@ def test_a_small_file_is_found_by_meaning_while_the_book_is_embedded(tmp_path: P
         assert 0 < left <= len(BOOK)
         embeddings.go.set()
         embeddings.__class__ = Counting
-        assert braid.indexer.wait(60)
+        assert braid.indexer.wait(WAIT_S)
         [dense] = braid.indexer.states([("dense", "user_1")])  # as the next search sees it
         assert dense.pending == 0
 
@@ -114,9 +114,9 @@ def test_a_book_goes_on_however_many_small_files_come(tmp_path: Path) -> None:
         dataset = braid.ledger.add_dataset(braid.ledger.add_user("ann").id, "notes").id
         braid.ledger.put_document(dataset, document("book.md", *BOOK[:160]))
         embeddings.go.set()
-        eventually(lambda: sum("book" in text for text in embeddings.embedded) == 160, 60)
+        eventually(lambda: sum("book" in text for text in embeddings.embedded) == 160)
         assert embeddings.files < 200, "it did not wait for the last of them"
-        assert braid.indexer.wait(60)
+        assert braid.indexer.wait(WAIT_S)
 
 
 def test_users_take_turns(tmp_path: Path) -> None:
@@ -126,7 +126,7 @@ def test_users_take_turns(tmp_path: Path) -> None:
             dataset = braid.ledger.add_dataset(braid.ledger.add_user(name).id, name).id
             braid.ledger.put_document(dataset, document("book.md", *(f"{name} {page}" for page in BOOK)))
         embeddings.go.set()
-        assert braid.indexer.wait(60)
+        assert braid.indexer.wait(WAIT_S)
     first = embeddings.embedded[: len(BOOK)]
     assert 100 < sum(text.startswith("bob") for text in first) < 300
 

@@ -16,8 +16,8 @@ from braid.core.indexes import indexer
 from braid.core.ledger.change_log import ChangeLog
 from braid.core.types import ChunkInput, DocumentInput
 from tests.fakes import HashEmbeddings
+from tests.worlds import WAIT_S
 
-WAIT_S = 30
 LEGS = {"bm25", "dense"}
 ALL = {*LEGS, "chroma"}
 

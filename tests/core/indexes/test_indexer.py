@@ -24,9 +24,8 @@ from braid.core.ledger.change_log import ChangeLog, IndexState
 from braid.core.types import Leg, Mode, SearchResult
 from tests.fakes import HashEmbeddings
 from tests.served import ROOT
-from tests.worlds import add_notes, document, eventually, remove_dense
+from tests.worlds import WAIT_S, add_notes, document, eventually, remove_dense
 
-WAIT_S = 30
 ALL = ("bm25", "dense", "chroma")
 CAT = "The cat sat on the mat"
 TEXTS = (CAT, "Dogs bark at night", "吾輩は猫である。", "고양이가 매트 위에 앉았다")
@@ -313,14 +312,14 @@ import os, signal, sys
 from pathlib import Path
 from tests.core.indexes.test_indexer import HashEmbeddings, open_shelf
 shelf = open_shelf(Path(sys.argv[1]), HashEmbeddings())
-assert shelf.braid.indexer.wait(60)
+assert shelf.braid.indexer.wait(WAIT_S)
 os.kill(os.getpid(), signal.SIGKILL)
 """
 
 
 def test_search_by_meaning_answers_at_once_after_a_kill(tmp_path: Path) -> None:
     """It needs no look at anything: not even the follower's first one."""
-    subprocess.run([sys.executable, "-c", KILLED, str(tmp_path)], cwd=ROOT, timeout=120)
+    subprocess.run([sys.executable, "-c", KILLED, str(tmp_path)], cwd=ROOT, timeout=WAIT_S)
     embeddings = HashEmbeddings()
     shelf = open_shelf(tmp_path, embeddings, index_options=IndexOptions(follow=("bm25",)))
     with shelf.braid:
@@ -754,9 +753,9 @@ def test_each_model_has_a_dense_ranking_of_its_own(shelf: Shelf, second: Shifted
 
 
 def test_the_keyword_leg_does_not_wait_for_the_embeddings(shelf: Shelf) -> None:
-    shelf.embeddings.delay_s = 0.2
+    shelf.embeddings.delay_s = 1.0
     shelf.put("c", *(f"slowly embedded passage {n}" for n in range(20)))
-    assert shelf.braid.indexer.wait(2, legs=("bm25",))
+    assert shelf.braid.indexer.wait(WAIT_S, legs=("bm25",))
     result = shelf.search("slowly embedded", mode="hybrid")
     assert len({h.passage.text for h in result.hits if h.passage.text.startswith("slowly")}) >= 15
     assert any("passages of user_1 are not in the dense index yet" in d.reason for d in result.degraded)

@@ -13,6 +13,7 @@ import pytest
 from braid.core.indexes.dense import MIN_CANDIDATES
 from braid.core.indexes.vector_block import EVERYTHING, ID_BYTES, Found, Selection, VectorBlock, merged
 from braid.core.vector import Vector
+from tests.worlds import WAIT_S
 
 DIM = 64
 ROOT = Path(__file__).resolve().parents[3]
@@ -274,5 +275,5 @@ def test_a_block_says_how_much_memory_it_takes() -> None:
 
 
 def test_threads_that_make_the_first_blocks_of_a_process_wait_for_the_library() -> None:
-    done = subprocess.run([sys.executable, "-c", AT_ONCE], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", AT_ONCE], cwd=ROOT, capture_output=True, text=True, timeout=WAIT_S)
     assert done.returncode == 0, done.stderr

@@ -127,9 +127,9 @@ def test_chunks_end_at_sentences_and_overlap_by_whole_ones(
 @pytest.mark.parametrize("filler", ["x", "日本", "한국어", "あ、い", "👩‍👩‍👧"])
 def test_one_endless_line_is_cut_hard(filler: str) -> None:
     text = filler * (1_000_000 // len(filler))
-    started = time.perf_counter()
+    started = time.thread_time()
     chunks = chunks_of("a.txt", text)
-    assert time.perf_counter() - started < 5
+    assert time.thread_time() - started < 5
     assert all(0 < len(chunk.text) <= 1200 for chunk in chunks)
     assert {(chunk.line, chunk.line_end) for chunk in chunks} == {(1, 1)}
     assert sum(len(chunk.text) for chunk in chunks) >= len(text)
@@ -241,10 +241,10 @@ def test_the_same_document_gives_the_same_chunks() -> None:
 def test_ten_megabytes_take_seconds(language: str) -> None:
     text = prose(language, 2000, paragraph=6)
     text = (text * (10_000_000 // len(text.encode())))[:10_000_000]
-    started = time.perf_counter()
+    started = time.thread_time()
     chunks = chunks_of("a.txt", text)
     assert len(chunks) > 1000
-    assert time.perf_counter() - started < 10  # 1 to 2 s on a machine that is not busy
+    assert time.thread_time() - started < 10  # 1 to 2 s on a machine that is not busy
 
 
 def test_a_pdf_of_300_pages_takes_about_a_second() -> None:

@@ -23,7 +23,7 @@ from braid.core.ingest.store import StoredDocument
 from braid.core.ingest.walk import find_files
 from braid.core.types import Document, Filters
 from tests.fakes import HashEmbeddings
-from tests.worlds import add_notes, write
+from tests.worlds import WAIT_S, add_notes, write
 
 RELATIVE = IngestOptions(relative=True)
 as_root = os.geteuid() == 0 if hasattr(os, "geteuid") else False
@@ -341,7 +341,7 @@ def test_a_touched_file_has_its_new_date_and_is_not_embedded_again(tmp_path: Pat
     with Braid(tmp_path / "searched", embedding_model=embeddings) as braid:
         add_notes(braid.ledger)
         ingest(braid, folder)
-        assert braid.indexer.wait(30)
+        assert braid.indexer.wait(WAIT_S)
         embedded, heads = embeddings.documents_embedded, braid.indexer.heads(["user_1"])
         os.utime(folder / "a.md", (2_000, 2_000))
         assert ingest(braid, folder).unchanged == 1

@@ -16,6 +16,7 @@ from braid.core.ingest.parse_pool import ParsePool, ParserUnavailableError
 from braid.core.ingest.plan import IngestOptions
 from braid.core.ingest.spool import Spool
 from braid.core.types import DocumentInput
+from tests.worlds import WAIT_S
 
 OPTIONS = IngestOptions()
 SLOW = b"a,b\n" + b"1,2\n" * 3_000_000
@@ -61,11 +62,11 @@ def test_waiting_for_a_place_has_an_end(pool: ParsePool, tmp_path: Path) -> None
     def hold() -> None:
         with parser._turn(ANN):
             begun.set()
-            go_on.wait(20)
+            go_on.wait(WAIT_S)
 
     holding = threading.Thread(target=hold)
     holding.start()
-    begun.wait(5)
+    begun.wait(WAIT_S)
     with pytest.raises(ParserUnavailableError, match="again in a moment"):
         parse(parser, BOB, "b.md", b"text")
     go_on.set()

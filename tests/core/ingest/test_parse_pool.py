@@ -28,7 +28,7 @@ from braid.core.ingest.readers.office import converted
 from braid.core.types import ChunkInput, DocumentInput
 from tests import samples
 from tests.fakes import HashEmbeddings
-from tests.worlds import add_notes
+from tests.worlds import WAIT_S, add_notes
 
 OPTIONS = IngestOptions()
 
@@ -189,13 +189,13 @@ def test_too_much_memory_ends_the_process_and_names_the_limit(pool: ParsePool, t
 
 
 def test_too_much_time_is_named_and_the_next_file_is_read(tmp_path: Path) -> None:
-    hasty = ParsePool(timeout_s=0.3)
+    hasty = ParsePool(timeout_s=1.0)
     try:
         parse(hasty, tmp_path, "a.md", b"text")  # once started, it is fast enough
         started = time.monotonic()
-        with pytest.raises(UnreadableDocumentError, match=r"slow\.csv took more than 0\.3 seconds to read; split it"):
+        with pytest.raises(UnreadableDocumentError, match=r"slow\.csv took more than 1 seconds to read; split it"):
             parse(hasty, tmp_path, "slow.csv", b"a,b\n" + b"1,2\n" * 1_000_000)
-        assert time.monotonic() - started < 3
+        assert time.monotonic() - started < WAIT_S
         assert parse(hasty, tmp_path, "next.md", b"text").title == "next"
     finally:
         hasty.close()
@@ -241,7 +241,7 @@ def test_an_answer_that_is_too_long_is_named_and_the_next_file_is_read(
         "import braid.core.ingest.frames as frames\nframes.MAX_FRAME_BYTES = 20_000\n"
     )
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    low = ParsePool(timeout_s=60)
+    low = ParsePool(timeout_s=WAIT_S)
     try:
         with pytest.raises(UnreadableDocumentError, match=r"long\.txt has too much text for one document; split it"):
             parse(low, tmp_path, "long.txt", b"Many words. " * 3_000)
@@ -278,7 +278,7 @@ def test_what_is_not_wanted_any_more_is_killed_and_the_next_file_is_read(pool: P
     started = time.monotonic()
     with pytest.raises(ParseStoppedError), pool.stopping(is_cancelled.is_set):
         parse(pool, tmp_path, "slow.csv", b"a,b\n" + b"1,2\n" * 1_000_000)
-    assert time.monotonic() - started < 2.5
+    assert time.monotonic() - started < WAIT_S
     with pytest.raises(ProcessLookupError):
         os.kill(process, 0)
     assert parse(pool, tmp_path, "next.md", b"text").title == "next"

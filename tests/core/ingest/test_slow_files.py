@@ -57,10 +57,10 @@ SLOW: dict[str, tuple[Callable[[], bytes], str]] = {
 def test_it_is_refused_at_once(name: str) -> None:
     make, reason = SLOW[name]
     content = make()
-    started = time.monotonic()
+    started = time.thread_time()
     with pytest.raises(UnreadableDocumentError, match=reason):
         read_document(name, content, max_bytes=MAX_BYTES)
-    assert time.monotonic() - started < 15
+    assert time.thread_time() - started < 15
 
 
 @pytest.mark.parametrize("form", ["a{}", "a{}=1", "a{} = '>'", 'a{}="<"', "a{}=x/", "/a{}"])
@@ -85,9 +85,9 @@ def test_pages_as_they_are_have_few(page: str) -> None:
 
 @pytest.mark.parametrize("page", ["<a", '<a "', "<!--", "<script>", '<a b="', "<", "<p a = ", "<p /"])
 def test_the_look_takes_time_by_the_length_of_the_page(page: str) -> None:
-    started = time.monotonic()
+    started = time.thread_time()
     has_too_many_attributes(page * 500_000)
-    assert time.monotonic() - started < 5
+    assert time.thread_time() - started < 5
 
 
 def test_long_code_keeps_its_lines() -> None:

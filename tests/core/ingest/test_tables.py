@@ -189,7 +189,7 @@ def test_cells_that_claim_to_cover_a_million_others_cover_themselves(kind: str) 
         content: bytes | str = f"<table>{row * 50}</table>"
     else:
         content = sheet(("Name", "Pay"), *[(f"P{n}", n) for n in range(50)], merged=("A1:XFD900000",))
-    started = time.perf_counter()
+    started = time.thread_time()
     parsed = read(f"a.{kind}", content)
     assert sum(len(section.text) for section in parsed.sections) < 100_000
-    assert time.perf_counter() - started < 5
+    assert time.thread_time() - started < 5

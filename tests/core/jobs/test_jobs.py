@@ -16,7 +16,7 @@ from braid.core.errors import InvalidInputError, NotFoundError, UnreadableDocume
 from braid.core.jobs.runner import Handler, JobRunner, Progress
 from braid.core.jobs.store import MAX_ATTEMPTS, Job, JobState, JobStore, NewJob
 from braid.core.ledger.ledger import Ledger
-from tests.worlds import eventually
+from tests.worlds import WAIT_S, eventually
 
 
 @pytest.fixture
@@ -194,7 +194,7 @@ def test_a_running_job_that_is_cancelled_ends_at_its_next_step(store: JobStore, 
     run(handle)
     eventually(lambda: store.get(ANN, job.id).state == "running")
     store.cancel(ANN, job.id)
-    assert ended.wait(5)
+    assert ended.wait(WAIT_S)
     assert store.get(ANN, job.id).state == "cancelled"
 
 
@@ -210,7 +210,7 @@ def test_closing_finishes_what_is_at_work_and_begins_nothing_more(
 
     store.add(ANN, [upload("first"), upload("second")])
     runner = run(handle)
-    assert begun.wait(5)
+    assert begun.wait(WAIT_S)
     runner.close(5)
     assert states(store) == {"first": "done", "second": "queued"}
 
@@ -222,12 +222,12 @@ def test_what_cannot_be_finished_in_time_is_left_to_the_next_start(
 
     def slow(job: Job, progress: Progress) -> Mapping[str, Any]:
         begun.set()
-        go_on.wait(10)
+        go_on.wait(WAIT_S)
         return {"by": "the first run"}
 
     store.add(ANN, [upload("slow")])
     runner = run(slow)
-    assert begun.wait(5)
+    assert begun.wait(WAIT_S)
     runner.close(0.05)
     [left] = store.all()
     assert (left.state, left.attempts) == ("queued", 0)
@@ -260,7 +260,7 @@ def test_one_users_slow_jobs_do_not_hold_everybodys(store: JobStore, run: Callab
         if job.user_id == ANN:
             at_once[0] += 1
             at_once[1] = max(at_once)
-            go_on.wait(20)
+            go_on.wait(WAIT_S)
             at_once[0] -= 1
         return {}
 
@@ -293,7 +293,7 @@ def test_an_end_that_cannot_be_written_is_written_a_moment_later(
     monkeypatch.setattr("braid.core.jobs.runner.RECORD_PAUSES_S", (0.01, 0.01, 0.01))
     runner = JobRunner(store, {"text": lambda job, progress: {"ok": True}}, workers=1)
     runner.start()
-    eventually(lambda: store.get(user.id, job.id).state == "done", 10)
+    eventually(lambda: store.get(user.id, job.id).state == "done")
     runner.close()
     assert store.get(user.id, job.id).result == {"ok": True}
 

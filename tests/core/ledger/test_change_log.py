@@ -17,12 +17,10 @@ from braid.core.ledger.change_log import ChangeLog, IndexState
 from braid.core.ledger.ledger import Ledger
 from braid.core.types import ChunkInput, DocumentInput
 from tests import worlds
-from tests.worlds import add_notes
+from tests.worlds import WAIT_S, add_notes
 
 if TYPE_CHECKING:
     from braid.core.ledger.change_log import IndexedChunk
-
-PATIENCE_S = 30
 
 
 @pytest.fixture
@@ -158,7 +156,7 @@ def test_a_writer_that_commits_late_is_not_skipped(
     def documents_with_a_pause() -> Iterator[DocumentInput]:
         yield document("a", "first")
         wrote.set()
-        assert commit.wait(PATIENCE_S)
+        assert commit.wait(WAIT_S)
 
     def second() -> None:
         ledger.put_document(other, document("a", "second"))
@@ -166,7 +164,7 @@ def test_a_writer_that_commits_late_is_not_skipped(
 
     with ThreadPoolExecutor(2) as pool:
         pool.submit(lambda: ledger.put_documents(dataset, documents_with_a_pause()))
-        assert wrote.wait(PATIENCE_S)
+        assert wrote.wait(WAIT_S)
         pool.submit(second)
         second_done.wait(0.3)  # it may have to wait for the first
         early = log.after("user_1", 0, 100)
@@ -196,7 +194,7 @@ def test_a_follower_beside_many_writers_misses_nothing(ledger: Ledger, log: Chan
         following = pool.submit(follow)
         list(pool.map(write, datasets))
         stop.set()
-        seen = following.result(timeout=PATIENCE_S)
+        seen = following.result(timeout=WAIT_S)
     assert seen == [change.seq for change in log.after("user_1", 0, 10_000)]
 
 
@@ -356,5 +354,5 @@ def test_states_are_set_from_two_threads_at_once(log: ChangeLog) -> None:
 
     with ThreadPoolExecutor(4) as pool:
         for done in [pool.submit(set_it(number)) for number in range(20)]:
-            done.result(timeout=PATIENCE_S)
+            done.result(timeout=WAIT_S)
     assert len(log.states("bm25")) == 10

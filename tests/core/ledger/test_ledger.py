@@ -31,10 +31,9 @@ from braid.core.ledger.tables import Base, DocumentRow, UserRow
 from braid.core.types import ChunkInput, DocumentInput, Filters, Passage
 from braid.core.vector import Vector
 from tests import worlds
-from tests.worlds import add_notes
+from tests.worlds import WAIT_S, add_notes
 
 spawn = multiprocessing.get_context("spawn")
-PROCESS_TIMEOUT_S = 60
 
 
 @pytest.fixture
@@ -651,7 +650,7 @@ def test_embeddings_are_stored_while_passages_come_and_go(ledger: Ledger, datase
 
     with ThreadPoolExecutor(4) as pool:
         for done in [pool.submit(act, turn) for turn in range(2) for act in (replace_all, embed)]:
-            done.result(timeout=PROCESS_TIMEOUT_S)
+            done.result(timeout=WAIT_S)
     assert set(ledger.embeddings("m", chunk_ids)) <= set(ids(ledger, dataset, "a").values())
     assert counts(ledger, dataset) == (1, 60)
 
@@ -680,9 +679,9 @@ def open_and_put(url: str, name: str, said: Queue[str]) -> None:
 def test_two_processes_open_and_write_at_once(database_url: str) -> None:
     """The database is new, so both find it without tables."""
     processes = [start_process(open_and_put, database_url, name) for name in ("one", "two")]
-    assert [said.get(timeout=PROCESS_TIMEOUT_S) for _, said in processes] == ["done", "done"]
+    assert [said.get(timeout=WAIT_S) for _, said in processes] == ["done", "done"]
     for process, _ in processes:
-        process.join(PROCESS_TIMEOUT_S)
+        process.join(WAIT_S)
     ledger = Ledger(database_url)
     stored = ledger.documents(-1)
     assert len(stored) == 11

@@ -20,6 +20,7 @@ from braid.core.data_directory import DataDirectory
 from braid.core.ledger.database import Database
 from tests.command_line import invoke
 from tests.fakes import HashEmbeddings
+from tests.worlds import WAIT_S
 
 ROOT = Path(__file__).parents[3]
 
@@ -106,7 +107,7 @@ ledger.add_user("ann")
 
 def test_a_program_that_closes_nothing_leaves_no_ledger_that_looks_copied(tmp_path: Path) -> None:
     command = [sys.executable, "-c", LEFT_OPEN, f"sqlite:///{tmp_path / 'data' / 'ledger.db'}"]
-    subprocess.run(command, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, timeout=60, check=True)
+    subprocess.run(command, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, timeout=WAIT_S, check=True)
     assert not looks_copied(tmp_path / "data" / "ledger.db")
     with DataDirectory(tmp_path / "data", embedding_model=HashEmbeddings()) as there:
         assert [user.name for user in there.ledger.users()] == ["ann"]

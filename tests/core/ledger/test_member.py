@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
@@ -12,9 +11,17 @@ from sqlalchemy import text
 from sqlalchemy.exc import OperationalError
 
 from braid.core.ledger.database import IDLE_IN_TRANSACTION_S, Database
-from braid.core.ledger.member import LEASE_S, Living, Member
+from braid.core.ledger.member import LEASE_S, Living, Member, seconds_since_boot
 
-LEASE = 0.3
+
+class Clock:
+    """Stands still until a test moves it."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
 
 
 @pytest.fixture(scope="module")
@@ -28,19 +35,20 @@ def database(new_postgres_url: Callable[[], str]) -> Iterator[Database]:
 def new_member(database: Database) -> Callable[..., Member]:
     with database.write() as connection:
         connection.exec_driver_sql("DELETE FROM processes")
-    return lambda works=True, lease_s=LEASE: Member(database, works=works, lease_s=lease_s)
+    return lambda works=True, clock=seconds_since_boot: Member(database, works=works, clock=clock)
 
 
-def beat_until(member: Member, there: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 10
-    while not there():
-        assert time.monotonic() < deadline
-        member.beat()
-        time.sleep(0.02)
+def be_silent(*members: Member, seconds: float = 2 * LEASE_S) -> None:
+    """Let their last heartbeats, by the clock of the database, be so long ago."""
+    with members[0]._database.write() as connection:
+        connection.execute(
+            text("UPDATE processes SET seen_at = seen_at - :seconds WHERE name = ANY(:names)"),
+            {"seconds": seconds, "names": [each.name for each in members]},
+        )
 
 
 def test_what_many_claim_at_once_is_taken_once(new_member: Callable[..., Member]) -> None:
-    members = [new_member(lease_s=LEASE_S) for _ in range(3)]
+    members = [new_member() for _ in range(3)]
     wanted = [f"index:user_{number}" for number in range(40)]
     ready = threading.Barrier(len(members))
 
@@ -60,18 +68,23 @@ def test_what_many_claim_at_once_is_taken_once(new_member: Callable[..., Member]
 
 
 def test_a_claim_is_taken_over_when_the_heartbeat_stops_and_not_before(new_member: Callable[..., Member]) -> None:
-    first, second = new_member(), new_member()
+    clock = Clock()
+    first, second = new_member(clock=clock), new_member()
     first.claim(["tidy"])
     second.claim(["tidy"])
     assert first.holder("tidy") == first.name != second.name
     assert not second.holder("tidy")
 
-    stopped = time.monotonic()
-    beat_until(second, lambda: not first.claims())
+    be_silent(first, seconds=LEASE_S / 10)
+    second.beat()
+    assert first.claims() == {"tidy": first.name}
 
-    assert LEASE <= time.monotonic() - stopped < LEASE + 1
+    be_silent(first, seconds=LEASE_S)
+    second.beat()
+    assert first.claims() == {}
     second.claim(["tidy"])
     assert second.holder("tidy") == second.name
+    clock.now += LEASE_S
     assert not first.holder("tidy"), "it cannot be sure without a heartbeat"
 
 
@@ -79,7 +92,10 @@ def test_one_that_was_declared_dead_joins_again_under_another_name(new_member: C
     suspended, other = new_member(), new_member()
     suspended.claim(["tidy"])
     before = suspended.name
-    beat_until(other, lambda: not other.claims())
+    assert other.name
+    be_silent(suspended)
+    other.beat()
+    assert other.claims() == {}
     other.claim(["tidy"])
 
     assert not suspended.beat()
@@ -93,7 +109,7 @@ def test_one_that_was_declared_dead_joins_again_under_another_name(new_member: C
 
 
 def test_a_claim_under_a_name_that_was_buried_takes_nothing(new_member: Callable[..., Member]) -> None:
-    suspended, other = new_member(lease_s=LEASE_S), new_member()
+    suspended, other = new_member(), new_member()
     assert suspended.name
     with other._database.write() as connection:
         connection.exec_driver_sql("DELETE FROM processes WHERE name = %(name)s", {"name": suspended.name})
@@ -106,7 +122,7 @@ def test_a_claim_under_a_name_that_was_buried_takes_nothing(new_member: Callable
 
 
 def test_one_that_leaves_or_releases_frees_it_at_once(new_member: Callable[..., Member]) -> None:
-    first, second = new_member(lease_s=LEASE_S), new_member(lease_s=LEASE_S)
+    first, second = new_member(), new_member()
     first.claim(["folders", "tidy"])
     first.release(["folders"])
     second.claim(["folders", "tidy"])
@@ -120,10 +136,12 @@ def test_one_that_leaves_or_releases_frees_it_at_once(new_member: Callable[..., 
 
 
 def test_after_an_outage_for_all_nobody_is_buried_who_comes_back(new_member: Callable[..., Member]) -> None:
-    first, second = new_member(), new_member()
+    clock = Clock()
+    first, second = new_member(clock=clock), new_member(clock=clock)
     first.claim(["tidy"])
     assert second.name
-    time.sleep(LEASE + 0.05)  # as while the database was away
+    be_silent(first, second)  # as while the database was away
+    clock.now += 2 * LEASE_S
 
     assert second.beat(), "and buries nobody: it was cut off, too"
     assert first.beat()
@@ -136,7 +154,7 @@ def test_the_living_are_counted(new_member: Callable[..., Member]) -> None:
     assert all(member.name for member in members)
 
     assert members[0].living() == Living(2, 1)
-    time.sleep(LEASE + 0.05)
+    be_silent(members[0])
     members[1].beat()
     assert members[1].living() == Living(1, 0)
 
@@ -145,7 +163,7 @@ def test_a_dead_one_that_holds_a_lock_stops_nobodys_heart(
     new_member: Callable[..., Member], database: Database
 ) -> None:
     """It was suspended within a transaction: its row cannot be deleted until the server has ended that."""
-    dead, living = new_member(), new_member(lease_s=LEASE_S)
+    dead, living = new_member(), new_member()
     dead.claim(["tidy"])
     assert living.name
     with database.engine.connect() as suspended:

@@ -23,10 +23,9 @@ from braid.core.indexes.opened import Indexes
 from braid.core.ledger.owner import OwnerLock
 from braid.core.types import Mode
 from tests.fakes import HashEmbeddings
-from tests.worlds import add_notes, document, eventually
+from tests.worlds import WAIT_S, add_notes, document, eventually
 
 spawn = multiprocessing.get_context("spawn")
-START_S = 60
 NOTICE_S = 5.0  # it is noticed within a second; the rest is for a busy machine
 
 
@@ -35,7 +34,7 @@ def own(folder: Path, said: Queue[str]) -> None:
     with Braid(folder, embedding_model=HashEmbeddings()) as braid:
         dataset = add_notes(braid.ledger)
         braid.ledger.put_document(dataset, document("a", "written by the owner"))
-        braid.indexer.wait(START_S)
+        braid.indexer.wait(WAIT_S)
         braid.announce("http://127.0.0.1:8000")
         said.put("ready")
         time.sleep(600)
@@ -59,11 +58,11 @@ def process(target: object, folder: Path) -> Iterator[int]:
     started = spawn.Process(target=target, args=(folder, said))
     started.start()
     try:
-        said.get(timeout=START_S)
+        said.get(timeout=WAIT_S)
         yield started.pid or 0
     finally:
         started.kill()
-        started.join(START_S)
+        started.join(WAIT_S)
 
 
 def found(braid: Braid, text: str, dataset: int) -> set[str]:
@@ -80,7 +79,7 @@ def test_a_second_owner_is_told_who_the_first_is(tmp_path: Path) -> None:
         with DataDirectory(tmp_path, embedding_model=HashEmbeddings()) as beside:
             beside.ledger.put_document(1, document("b", "written beside"))
     with Braid(tmp_path, embedding_model=HashEmbeddings()) as next_owner:
-        assert next_owner.indexer.wait(START_S)
+        assert next_owner.indexer.wait(WAIT_S)
         assert {"written by the owner", "written beside"} <= found(next_owner, "written", 1)
 
 
@@ -168,9 +167,9 @@ def test_a_crash_is_noted_until_its_traces_were_looked_for(tmp_path: Path, monke
     with pytest.raises(InvalidInputError, match="klingon"):
         Braid(tmp_path, embedding_model=HashEmbeddings(), index_options=IndexOptions(languages=("klingon",)))
     with Braid(tmp_path, embedding_model=HashEmbeddings(), index_options=IndexOptions(follow=("dense",))) as braid:
-        assert braid.indexer.wait(START_S, legs=("dense",))
+        assert braid.indexer.wait(WAIT_S, legs=("dense",))
     with Braid(tmp_path, embedding_model=HashEmbeddings()) as braid:
-        assert braid.indexer.wait(START_S)
+        assert braid.indexer.wait(WAIT_S)
     Braid(tmp_path, embedding_model=HashEmbeddings()).close()
     assert crashes == [True, True, False]
 
@@ -218,7 +217,7 @@ def test_the_child_of_a_fork_does_not_keep_the_lock_of_a_killed_owner(
         try:
             owner.forget()
             os.write(writer, b"!")
-            time.sleep(START_S)  # it is killed below
+            time.sleep(WAIT_S)  # it is killed below
         finally:
             os._exit(0)
     try:

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from braid.core.ledger.ledger import Ledger
 from braid.core.ledger.turns import Turns
+from tests.worlds import WAIT_S
 
 WRITERS = 12
-WAIT_S = 60
 
 
 def test_writers_come_in_the_order_in_which_they_asked(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from braid.core.errors import ModelError
 from braid.core.models.chat import ChatModel, ModelSettings
 from braid.core.models.circuit import CircuitBreaker
 from tests.model_server import ModelServer, model_server
+from tests.worlds import WAIT_S
 
 ASK = [("user", "cats?")]
 
@@ -96,9 +97,9 @@ def test_a_hanging_model_costs_its_deadline_once(server: ModelServer, clock: Clo
     def ask() -> str:
         return model.complete(ASK) if way == "complete" else "".join(model.stream(ASK)).strip()
 
-    assert ChatModel(server.settings(timeout_s=60)).complete(ASK) == "Fish", "its package is loaded then"
+    assert ChatModel(server.settings(timeout_s=WAIT_S)).complete(ASK) == "Fish", "its package is loaded then"
     assert _patiently(ask, clock) == "Fish"
-    server.delay_s = 10.0
+    server.delay_s = WAIT_S
     server.calls.clear()
     with pytest.raises(ModelError, match=r"took longer than 1 s|Timeout"):
         ask()
@@ -107,12 +108,12 @@ def test_a_hanging_model_costs_its_deadline_once(server: ModelServer, clock: Clo
     for _ in range(20):
         with pytest.raises(ModelError, match=r"openai:search-model .*; it is asked again in 30 s"):
             ask()
-    assert time.monotonic() - started < 1.0, "all together less than the deadline"
+    assert time.monotonic() - started < 10.0, "half of what it takes to wait for each"
     assert len(server.calls) == 1
     server.delay_s = 0.0
     clock.now += 30
     assert _patiently(ask, clock) == "Fish"
-    assert ask() == "Fish"
+    assert _patiently(ask, clock) == "Fish"
 
 
 def _patiently(ask: Callable[[], str], clock: Clock) -> str:

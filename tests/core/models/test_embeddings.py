@@ -20,6 +20,7 @@ from braid.core.models.embeddings import (
     embed_query,
 )
 from tests.fakes import HashEmbeddings
+from tests.worlds import WAIT_S
 
 TEXTS = ("a cat", "two dogs", "three birds")
 
@@ -32,7 +33,7 @@ class Meeting(HashEmbeddings):
         self.barrier = threading.Barrier(len(TEXTS))
 
     def embed_query(self, text: str) -> list[float]:
-        self.barrier.wait(10)
+        self.barrier.wait(WAIT_S)
         return super().embed_query(text)
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from braid.core.errors import InvalidInputError, ModelError
 from braid.core.models.model_servers import (
+    FETCH_S,
     LOCAL_SERVERS,
     checked_url,
     fetch_models,
@@ -106,7 +107,7 @@ def test_nobody_listens_or_somebody_never_answers() -> None:
         started = time.monotonic()
         with pytest.raises(ModelError, match="no model server answers"):
             fetch_models("compatible", f"http://127.0.0.1:{silent.getsockname()[1]}/v1", timeout_s=0.2)
-        assert time.monotonic() - started < 2
+        assert time.monotonic() - started < FETCH_S
 
 
 def test_servers_on_the_usual_ports_are_found() -> None:

@@ -19,9 +19,8 @@ from braid.core.errors import InvalidInputError
 from braid.core.models.embeddings import EmbeddingOptions, named_model
 from tests.fakes import HashEmbeddings
 from tests.model_server import ModelServer, model_server
-from tests.worlds import add_notes, document, shown
+from tests.worlds import WAIT_S, add_notes, document, shown
 
-WAIT_S = 30
 KEY = "sk-very-secret"
 TEXTS = ("the pump of hall 1 leaks", "tea is served at four", "keys are rotated on Mondays")
 

@@ -21,7 +21,7 @@ from braid.core.types import Query, SearchResult
 from tests.fakes import HashEmbeddings
 from tests.rerank_server import RerankServer, rerank_server
 from tests.web import make_app, sign_in
-from tests.worlds import document
+from tests.worlds import WAIT_S, document
 
 needs_cohere = pytest.mark.skipif(
     importlib.util.find_spec("langchain_cohere") is None, reason="needs the optional package langchain-cohere"
@@ -84,7 +84,7 @@ def make(tmp_path: Path) -> Iterator[Callable[..., Callable[..., SearchResult]]]
         dataset = braid.ledger.add_dataset(user, "animals").id
         for source, text in texts.items():
             braid.ledger.put_document(dataset, document(source, text, file_type="txt"))
-        assert braid.indexer.wait(60)
+        assert braid.indexer.wait(WAIT_S)
 
         def search(text: str, **options: Any) -> SearchResult:
             return braid.manager.search(text, user_id=user, **{"mode": "keyword", **options})
@@ -319,7 +319,7 @@ def test_title_and_headings_are_read_too(cross_encoders: Callable[[], list[Any]]
     ledger = search.braid.ledger
     dataset = ledger.datasets(search.user)[0].id
     ledger.put_document(dataset, DocumentInput("s", "Pets", "txt", (ChunkInput("a cat", heading_path="House > Cats"),)))
-    assert search.braid.indexer.wait(60)
+    assert search.braid.indexer.wait(WAIT_S)
 
     search("cat", reranker="local:tiny")
 

@@ -16,7 +16,7 @@ from braid.core.ingest.ingest import ingest_bytes
 from braid.core.search import filter_plan
 from braid.core.types import Filters, SearchResult
 from tests.fakes import HashEmbeddings
-from tests.worlds import World, fill
+from tests.worlds import WAIT_S, World, fill
 
 CODE = '''"""Pumps of the hall."""
 
@@ -40,7 +40,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         ids = fill(braid, NOTES, {})
         for source, code in (("pumps.py", CODE), ("many.py", MANY)):
             assert ingest_bytes(braid, ids["notes"], source, code.encode()).state != "failed"
-        assert braid.indexer.wait(30)
+        assert braid.indexer.wait(WAIT_S)
         yield World(braid, embeddings, 1, ids)
 
 

@@ -12,7 +12,7 @@ from braid.core.errors import InvalidInputError
 from braid.core.search.strategies import strategies
 from braid.core.types import MAX_K, SearchResult
 from tests.fakes import HashEmbeddings
-from tests.worlds import World, fill
+from tests.worlds import WAIT_S, World, fill
 
 LONG = tuple(f"pump pump number {number}" for number in range(120))
 BOTH = "The pump is described in two documents."
@@ -31,7 +31,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     embeddings = HashEmbeddings()
     with Braid(tmp_path_factory.mktemp("documents"), embedding_model=embeddings) as braid:
         ids = fill(braid, CONTENTS, {})
-        assert braid.indexer.wait(30)
+        assert braid.indexer.wait(WAIT_S)
         yield World(braid, embeddings, 1, ids)
 
 

@@ -16,9 +16,8 @@ from braid.core.search.explain import FORGOTTEN
 from braid.core.types import ChunkInput, DocumentInput, Explanation, Filters, Fusion, Mode, Pooling
 from tests.fakes import HashEmbeddings
 from tests.model_server import model_server
-from tests.worlds import add_notes, document
+from tests.worlds import WAIT_S, add_notes, document
 
-WAIT_S = 30
 SAME = "This sentence stands in two datasets"
 
 

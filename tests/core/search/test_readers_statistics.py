@@ -15,8 +15,8 @@ from braid.core.search.filter_plan import filter_plans
 from braid.core.search.term_weights import TermWeights
 from braid.core.types import ChunkInput, DocumentInput, Filters
 from tests.fakes import HashEmbeddings
+from tests.worlds import WAIT_S
 
-WAIT_S = 30
 READ = ("the takeover of Initech is a rumour", "a pump needs oil", "the takeover of the pump", "oil is dear")
 UNRELATED = "the quarter with Initech is signed in May"
 TELLING = "the takeover with Initech is signed in May"

@@ -21,9 +21,8 @@ from braid.core.langchain import EnsembleRetriever
 from braid.core.ledger.change_log import ChangeLog
 from braid.core.types import ChunkInput, DocumentInput, Filters, Mode, Query, SearchResult
 from tests.fakes import HashEmbeddings
-from tests.worlds import add_notes, chunk_ids, document
+from tests.worlds import WAIT_S, add_notes, chunk_ids, document
 
-WAIT_S = 30
 WORDS = ["cat", "dog", "bird", "fish", "tree", "rock", "sand", "lake", "moon", "star", "wind", "rain", "snow", "fire"]
 QUERIES = ("cat moon", "fire fire", "rain rain snow fire", "bird lake iron star wind", "猫 cat")
 

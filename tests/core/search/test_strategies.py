@@ -10,7 +10,7 @@ import sys
 import time
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 from braid.core.braid import Braid
-from braid.core.errors import InvalidInputError, ModelError
+from braid.core.errors import InvalidInputError
 from braid.core.models.chat import ChatModels, chat_models
 from braid.core.models.prompts import Prompts, custom_prompts
 from braid.core.models.replies import cut_at_sentence, parse_passage, parse_queries, parse_sentence_numbers
@@ -33,9 +33,8 @@ from braid.core.vector import Vector
 from tests import worlds
 from tests.fakes import HashEmbeddings
 from tests.model_server import ModelServer, model_server
-from tests.worlds import chunk_ids, document, fill, shown
+from tests.worlds import WAIT_S, chunk_ids, document, fill, shown
 
-WAIT_S = 30
 SAME = "The same sentence stands in two datasets."
 LONELY = "A lonely passage. It has two sentences."
 CONTENTS: dict[str, dict[str, tuple[str, ...]]] = {
@@ -103,11 +102,7 @@ def opened(folder: Path, models: ChatModels, **options: Any) -> Iterator[tuple[B
 def running_world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     folder = tmp_path_factory.mktemp("strategies")
     with model_server(written) as server:
-        models = chat_models(server.settings(timeout_s=2.0, pause_s=0.0))
-        assert models.search is not None
-        with suppress(ModelError):  # loading the provider's package may take longer than the deadline
-            models.search.complete([("system", "load"), ("user", "load")])
-        yield from filled_world(folder, server, models)
+        yield from filled_world(folder, server, chat_models(server.settings(pause_s=0.0)))
 
 
 def filled_world(folder: Path, server: ModelServer, models: ChatModels) -> Iterator[World]:
@@ -115,6 +110,15 @@ def filled_world(folder: Path, server: ModelServer, models: ChatModels) -> Itera
         ids = fill(braid, CONTENTS, SHARED)
         assert braid.indexer.wait(WAIT_S)
         yield World(braid, embeddings, 1, ids, server)
+
+
+@pytest.fixture(scope="module")
+def hasty_world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    """One whose model never answers in time."""
+    with model_server(written) as server:
+        models = chat_models(server.settings(timeout_s=0.3, pause_s=0.0))
+        server.delay_s = 10 * WAIT_S
+        yield from filled_world(tmp_path_factory.mktemp("hasty"), server, models)
 
 
 @pytest.fixture
@@ -192,12 +196,11 @@ def test_a_failing_model(world: World, strategy: str) -> None:
 
 
 @each_with_model
-def test_a_slow_model(world: World, strategy: str) -> None:
-    world.server.delay_s = 6.0
+def test_a_slow_model(hasty_world: World, strategy: str) -> None:
     started = time.monotonic()
-    result = world.search("cat at the gate", "animals", "guide", strategy=strategy)
-    assert time.monotonic() - started < 4.5
-    feedback = world.search("cat at the gate", "animals", "guide", strategy=strategy, generator="feedback")
+    result = hasty_world.search("cat at the gate", "animals", "guide", strategy=strategy)
+    assert time.monotonic() - started < WAIT_S
+    feedback = hasty_world.search("cat at the gate", "animals", "guide", strategy=strategy, generator="feedback")
     assert (result.generator, result.hits) == ("feedback", feedback.hits)
     assert [part.leg for part in result.degraded] == ["model"]
 

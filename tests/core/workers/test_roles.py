@@ -40,9 +40,8 @@ from braid.core.workers.endpoint import Endpoint
 from braid.core.workers.link import Link
 from braid.core.workers.wire import LENGTH, receive
 from tests.fakes import HashEmbeddings
-from tests.worlds import add_notes, document, eventually
+from tests.worlds import WAIT_S, add_notes, document, eventually
 
-WAIT_S = 60
 ROOT = Path(__file__).parents[3]
 TEXTS = {f"d{number}": (f"the pump number {number} runs", f"valve {number} is closed by hand") for number in range(12)}
 

@@ -26,13 +26,12 @@ from braid.core.types import Mode, ScoredChunk
 from braid.core.vector import Vector
 from tests.core.indexes.chroma.servers import Server
 from tests.fakes import HashEmbeddings
-from tests.worlds import add_notes, document, eventually, indexed
+from tests.worlds import WAIT_S, add_notes, document, eventually, indexed
 
 DIM = 8
 VECTORS = np.random.default_rng(0).standard_normal((4000, DIM)).astype(np.float32)
 VECTORS /= np.linalg.norm(VECTORS, axis=1, keepdims=True)
 TIMEOUT_S = 60.0
-WAIT_S = 60
 
 
 def chunk(
@@ -551,7 +550,7 @@ def test_damaged_files_are_written_again_in_the_background_while_searches_go_on(
     damage(next((tmp_path / "indexes" / "dense").glob("store-*")))
     with opened() as braid:
         assert_complete(braid)
-        assert eventually(lambda: braid.indexer.wait(1, ALL) and has_all(braid), WAIT_S)
+        assert eventually(lambda: braid.indexer.wait(1, ALL) and has_all(braid))
         assert_complete(braid)
 
 
@@ -571,7 +570,7 @@ def test_a_search_in_chroma_says_that_its_files_are_damaged_until_they_are_writt
             assert texts == set(TEXTS) or [missing.leg for missing in result.degraded] == ["dense"]
             return not result.degraded
 
-        assert eventually(whole_or_named, WAIT_S)
+        assert eventually(whole_or_named)
         assert_complete(braid)
 
 

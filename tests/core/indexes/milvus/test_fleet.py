@@ -22,9 +22,8 @@ from braid.core.ledger.member import Living
 from braid.core.workers.fleet import Fleet
 from tests.fakes import HashEmbeddings
 from tests.milvus_server import MilvusLite
-from tests.worlds import document, eventually
+from tests.worlds import WAIT_S, document, eventually
 
-WAIT_S = 60
 LEASE_S = 1.5
 NEVER_S = 600.0
 SOON_S = 0.1

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from braid.core.braid import Braid, IndexOptions
-from tests.core.test_isolation import WAIT_S, Town, build, check_one_request, collections, tamper
+from tests.core.test_isolation import Town, build, check_one_request, collections, tamper
 from tests.fakes import HashEmbeddings
-from tests.worlds import indexed
+from tests.worlds import WAIT_S, indexed
 
 
 def test_nobody_sees_what_is_not_theirs_in_milvus(tmp_path: Path, in_milvus: IndexOptions) -> None:

