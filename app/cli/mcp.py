@@ -11,7 +11,7 @@ from braid.app.cli.common import BraidCommand, choose_user, current_settings
 from braid.app.opening import open_braid, open_data_directory
 from braid.core.errors import NotOwnerError
 from braid.core.extras import require
-from braid.core.ledger.owner import owner_url
+from braid.core.ledger.owners.owner import owner_url
 
 if TYPE_CHECKING:
     from braid.config.settings import Settings

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from braid.app.cli.common import choose_user
 from braid.app.opening import open_braid, open_data_directory
 from braid.core.errors import NotOwnerError
-from braid.core.ledger.owner import owner_url
+from braid.core.ledger.owners.owner import owner_url
 
 if TYPE_CHECKING:
     from braid.app.owner.client import OwnerClient

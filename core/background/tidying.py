@@ -15,7 +15,7 @@ from braid.core.files.lost import Rules
 from braid.core.ingest.spool import Spool
 from braid.core.jobs.store import JobStore
 from braid.core.ledger.ledger import Ledger
-from braid.core.ledger.site import newest_activity
+from braid.core.ledger.owners.site import newest_activity
 from braid.core.originals.pages import PagePictures
 from braid.core.originals.scans import Scans
 from braid.core.originals.store import SPANS, Originals

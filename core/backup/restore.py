@@ -21,8 +21,8 @@ from braid.core.backup.verify import check_ledger, require_complete, require_row
 from braid.core.ledger.database import make_engine
 from braid.core.ledger.durable import sync_folder
 from braid.core.ledger.outages import words_of
+from braid.core.ledger.owners.site import as_copy, write_note
 from braid.core.ledger.schema import create_tables, require_known
-from braid.core.ledger.site import as_copy, write_note
 from braid.core.ledger.tables import OF_PROCESSES
 
 UNPACKING = ".restoring"

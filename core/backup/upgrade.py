@@ -14,7 +14,7 @@ from sqlalchemy import Engine
 from braid.core.backup.make import Sources, make_backup
 from braid.core.backup.manifest import SETTINGS, SHARED_DBS, BackupError
 from braid.core.errors import InvalidInputError, NotOwnerError
-from braid.core.ledger.owner import OwnerLock
+from braid.core.ledger.owners.owner import OwnerLock
 from braid.core.ledger.schema import Upgrading, current_revision, newest_revision
 from braid.core.version import version
 

@@ -18,7 +18,7 @@ from braid.core.errors import NotOwnerError
 from braid.core.ledger.database import LACKS_NEWEST, file_of, take_time
 from braid.core.ledger.live_copy import take_back
 from braid.core.ledger.outages import words_of
-from braid.core.ledger.owner import OwnerLock
+from braid.core.ledger.owners.owner import OwnerLock
 from braid.core.ledger.schema import current_revision, newest_revision
 from braid.core.ledger.tables import SharedListRow
 from braid.core.moving.files import compare_files, copy_files, files_of

@@ -20,7 +20,7 @@ from typing import Any
 
 from braid.core.errors import BraidError, IndexUnavailableError
 from braid.core.ledger.outages import log_failure, outage_of
-from braid.core.ledger.owner import OwnerNote
+from braid.core.ledger.owners.owner import OwnerNote
 from braid.core.workers.wire import receive, receive_bytes, send
 
 SOCKET = "owner.sock"

@@ -12,7 +12,7 @@ from pickle import UnpicklingError
 from typing import Any
 
 from braid.core.errors import IndexUnavailableError
-from braid.core.ledger.owner import OwnerNote, read_note
+from braid.core.ledger.owners.owner import OwnerNote, read_note
 from braid.core.workers.endpoint import GREETING_S, WELCOME
 from braid.core.workers.wire import receive, receive_bytes, send
 

@@ -14,7 +14,7 @@ from braid.core.errors import BraidError, InvalidInputError, NotOwnerError
 from braid.core.indexes.opened import Indexes
 from braid.core.ledger.database import News
 from braid.core.ledger.outages import log_failure
-from braid.core.ledger.owner import OwnerLock, read_note
+from braid.core.ledger.owners.owner import OwnerLock, read_note
 from braid.core.workers.calls import OpenedWith
 from braid.core.workers.endpoint import Calls, Endpoint
 from braid.core.workers.guest import far_indexes

@@ -29,7 +29,7 @@ import httpx
 from braid.core.accounts.credentials import ApiTokens
 from braid.core.braid import Braid
 from braid.core.data_directory import DataDirectory
-from braid.core.ledger.owner import read_note
+from braid.core.ledger.owners.owner import read_note
 from tests.fakes import HashEmbeddings
 from tests.worlds import document, eventually
 

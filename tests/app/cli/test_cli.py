@@ -39,7 +39,7 @@ from braid.core.braid import Braid
 from braid.core.data_directory import DataDirectory
 from braid.core.ingest.incoming import Incoming
 from braid.core.jobs.store import JobStore
-from braid.core.ledger.owner import OwnerLock
+from braid.core.ledger.owners.owner import OwnerLock
 from braid.core.originals.store import Originals
 from braid.core.text.token_budget import estimate_tokens
 from braid.core.workers.link import Link

@@ -20,7 +20,7 @@ from braid.core.backup.upgrade import copies
 from braid.core.backup.verify import verify_backup
 from braid.core.data_directory import DataDirectory
 from braid.core.errors import InvalidInputError, NotOwnerError
-from braid.core.ledger.owner import OwnerLock
+from braid.core.ledger.owners.owner import OwnerLock
 from braid.core.ledger.schema import create_tables, current_revision, known_migrations, newest_revision
 from tests.command_line import CommandLine
 from tests.fakes import HashEmbeddings

@@ -20,7 +20,7 @@ from braid.core.braid import Braid, IndexOptions
 from braid.core.data_directory import DataDirectory
 from braid.core.errors import InvalidInputError, NotOwnerError
 from braid.core.indexes.opened import Indexes
-from braid.core.ledger.owner import OwnerLock
+from braid.core.ledger.owners.owner import OwnerLock
 from braid.core.types import Mode
 from tests.fakes import HashEmbeddings
 from tests.worlds import WAIT_S, add_notes, document, eventually
@@ -208,7 +208,7 @@ class OldFileLock:
 def test_the_child_of_a_fork_does_not_keep_the_lock_of_a_killed_owner(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("braid.core.ledger.owner.FileLock", OldFileLock)
+    monkeypatch.setattr("braid.core.ledger.owners.owner.FileLock", OldFileLock)
     owner, next_owner = OwnerLock(tmp_path), OwnerLock(tmp_path)
     owner.acquire()
     ready, writer = os.pipe()

@@ -11,8 +11,8 @@ from braid.core.braid import Braid
 from braid.core.errors import NotOwnerError
 from braid.core.ledger.database import Database
 from braid.core.ledger.member import Member
-from braid.core.ledger.ownership import LedgerOwnership
-from braid.core.ledger.site import write_note
+from braid.core.ledger.owners.ownership import LedgerOwnership
+from braid.core.ledger.owners.site import write_note
 from tests.fakes import HashEmbeddings
 from tests.worlds import eventually
 

@@ -17,7 +17,7 @@ from braid.core.data_directory import DataDirectory
 from braid.core.errors import FilesUnavailableError, OtherSiteError
 from braid.core.files.lost import Rules
 from braid.core.ingest.incoming import Incoming
-from braid.core.ledger.site import FILE, SETTING, claim_of
+from braid.core.ledger.owners.site import FILE, SETTING, claim_of
 from braid.core.originals.store import Originals
 from tests.fakes import HashEmbeddings
 from tests.worlds import add_notes, document, write

@@ -27,7 +27,7 @@ from braid.core.jobs.store import JobStore, NewJob
 from braid.core.ledger import database
 from braid.core.ledger.ledger import Ledger
 from braid.core.ledger.member import Member
-from braid.core.ledger.owner import OwnerLock
+from braid.core.ledger.owners.owner import OwnerLock
 from braid.core.ledger.tables import OF_PROCESSES
 from braid.core.moving import tables
 from braid.core.moving.move import Moved, move

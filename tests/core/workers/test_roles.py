@@ -33,7 +33,7 @@ from braid.core.doctor import examine
 from braid.core.errors import IndexUnavailableError, InvalidInputError, NotFoundError, NotOwnerError
 from braid.core.indexes.opened import Indexes
 from braid.core.ledger import outages
-from braid.core.ledger.owner import NOTE, OwnerNote, read_note
+from braid.core.ledger.owners.owner import NOTE, OwnerNote, read_note
 from braid.core.models.embeddings import EmbeddingOptions
 from braid.core.types import Filters, Mode
 from braid.core.workers.endpoint import Endpoint

@@ -27,7 +27,7 @@ from braid.core.ledger.tables import AuditRow, DocumentRow, JobRow, UserRow
 SETTING = "site"
 """Name of the app setting that has the id."""
 OWNER = "owner"
-"""Name of the app setting of `braid.core.ledger.ownership`."""
+"""Name of the app setting of `braid.core.ledger.owners.ownership`."""
 FILE = "site.json"
 """The id in a data directory, with another one of the directory's own."""
 _KEPT = {"originals": re.compile(r"[0-9a-f]{64}"), "uploads": re.compile(r"[0-9a-f]{32}")}

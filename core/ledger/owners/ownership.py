@@ -21,7 +21,7 @@ from braid.core.ledger import prepared
 from braid.core.ledger.database import Database, execute
 from braid.core.ledger.member import living_names
 from braid.core.ledger.outages import log_failure
-from braid.core.ledger.site import OWNER, noted_in
+from braid.core.ledger.owners.site import OWNER, noted_in
 from braid.core.ledger.tables import AppSettingRow
 
 BEAT_S = 5.0
