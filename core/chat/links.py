@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from braid.core.models.held_text import HeldText
 
 _LINK = r"\](?=\((?P<link>[^\s<>()]++(?:\([^\s<>()]*+\)[^\s<>()]*+)?)\))"
 _AUTOLINK = r"<(?=[a-z][\w+.-]*:|[^\s<>;]*@)(?=(?P<autolink>[^\s<>]++)>)"
@@ -17,7 +19,7 @@ _BEGUN_LINK = r"\](?:\([^\s<>()]*+(?:\([^\s<>()]*+\)?[^\s<>()]*+)?)?"
 _UNFINISHED = re.compile(rf"(?<!\\)\\*+(?:!|{_BEGUN_LINK}|<[^\s<>]*+)?\r?$")
 _FENCE = re.compile(r"`{3,}(?=[^`]*$)|~{3,}")
 """A line that begins a block of code. An indented one does not count: in a list, the block ends where the list does."""
-_UNCLEAR = re.compile(r"\s*(?:`*|~*)[ \t]*\r?|`{3,}[^`]*|~{3,}.*|\s*<[^\s<>]*\r?")
+_UNCLEAR = re.compile(r"\s*+(?:(?:`*+|~*+)[ \t]*+\r?|<[^\s<>]*+\r?)|`{3,}[^`]*|~{3,}.*")
 """A line that may become a fence or HTML."""
 _LINE_END = re.compile(r"\r\n|\r(?=.)|\n", re.DOTALL)
 _SCHEMES = ("http://", "https://", "mailto:")
@@ -33,7 +35,7 @@ class LinkFilter:
 
     quoted: Sequence[str] = ()
     """Texts of the cited passages. An address that is in one of them may be linked."""
-    _held: str = ""
+    _held: HeldText = field(default_factory=HeldText)
     _fence: str = ""
     _begun: bool = False
     """Whether the beginning of the current line has been returned."""
@@ -45,18 +47,20 @@ class LinkFilter:
 
     def feed(self, piece: str) -> str:
         """Take the next piece; return the text that can be shown now."""
-        text, start, shown = self._held + piece, 0, list[str]()
+        text, start, shown = self._held.add(piece), 0, list[str]()
+        if not text:
+            return ""
         for end in _LINE_END.finditer(text):
             shown.append(self._end_line(text[start : end.end()]))
             start = end.end()
         rest = text[start:]
         cut = self._finished(rest)
-        self._held = rest[cut:]
+        self._held.hold(rest[cut:])
         return "".join([*shown, self._show(rest[:cut])])
 
     def flush(self) -> str:
         """Return the rest, and the end of code that has none, so that it takes in nothing that follows."""
-        shown, self._held = self._end_line(self._held), ""
+        shown = self._end_line(self._held.take())
         fence, self._fence = self._fence, ""
         return f"{shown}\n{fence}" if fence else shown
 
@@ -101,7 +105,7 @@ class LinkFilter:
         if not address.lower().startswith(_SCHEMES):
             return False
         whole = re.compile(rf"(?<!\w){re.escape(address)}(?![\w/?#&=%+~@$-]|[.,:;!)]\w)", re.ASCII)
-        return any(whole.search(text) for text in self.quoted)
+        return any(address in text and whole.search(text) for text in self.quoted)
 
 
 def _is_end_of(fence: str, line: str) -> bool:

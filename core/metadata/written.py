@@ -22,8 +22,8 @@ OPERATORS = {
     "~": "$contains",
 }
 HELP = "write year>=2024, tenant=x, tags~a, draft!=true, author (which must be there), !author, or a filter in JSON"
-_COMPARISON = re.compile(r"\s*(?P<key>[^=!<>~]+?)\s*(?P<operator>!=|>=|<=|[=<>~])\s*(?P<value>.*?)\s*", re.DOTALL)
-_KEY = re.compile(r"\s*(?P<absent>!?)\s*(?P<key>[^=!<>~]+?)\s*")
+_COMPARISON = re.compile(r"(?P<key>[^\s=!<>~][^=!<>~]*+)(?P<operator>!=|>=|<=|[=<>~])(?P<value>.*)", re.DOTALL)
+_KEY = re.compile(r"(?P<absent>!?)\s*+(?P<key>[^\s=!<>~][^=!<>~]*+)")
 _NUMBER = re.compile(r"[-+]?\d{1,15}(\.\d+)?([eE][-+]?\d{1,3})?")
 
 
@@ -49,14 +49,16 @@ def read_value(text: str) -> str | int | float | bool | date:
 
 
 def _read(text: str) -> dict[str, Any]:
-    if text.lstrip().startswith("{"):
+    text = text.strip()
+    if text.startswith("{"):
         return _read_json(text)
     if found := _COMPARISON.fullmatch(text):
         operator = OPERATORS[found["operator"]]
-        value = found["value"].strip('"') if operator == "$contains" else to_json(read_value(found["value"]))
-        return {found["key"]: {operator: value}}
+        value = found["value"].strip()
+        read = value.strip('"') if operator == "$contains" else to_json(read_value(value))
+        return {found["key"].rstrip(): {operator: read}}
     if found := _KEY.fullmatch(text):
-        return {found["key"]: {"$exists": not found["absent"]}}
+        return {found["key"].rstrip(): {"$exists": not found["absent"]}}
     raise InvalidInputError(f"the filter {text[:60]!r} cannot be read; {HELP}", field="filters.metadata")
 
 

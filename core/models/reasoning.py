@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-_TAG = re.compile(r"<\s*(?P<end>/?)\s*think(?:ing)?\s*>", re.IGNORECASE)
+_TAG = re.compile(r"<\s*+(?P<end>/?)\s*+think(?:ing)?\s*+>", re.IGNORECASE)
 _TAGS = ("<think>", "</think>", "<thinking>", "</thinking>")
 _MAX_TAG_CHARS = 30
 """Longest tag, spaces included."""
@@ -27,14 +27,15 @@ def answer_pieces(pieces: Iterable[str]) -> Iterator[AnswerPiece]:
     """Yield the answer as it comes, without reasoning. A possible beginning of a tag is held back until it is clear."""
     held, thinking = "", False
     for piece in pieces:
-        held += piece
-        while tag := _TAG.search(held):
-            before, held = held[: tag.start()], held[tag.end() :]
+        held, start = held + piece, 0
+        for tag in _TAG.finditer(held):
+            before, start = held[start : tag.start()], tag.end()
             if tag["end"] and not thinking:
                 yield AnswerPiece(restart=True)
             elif before and not thinking:
                 yield AnswerPiece(before)
             thinking = not tag["end"]
+        held = held[start:]
         end = _find_unfinished_tag(held)
         if end and not thinking:
             yield AnswerPiece(held[:end])

@@ -15,15 +15,19 @@ MAX_PASSAGE_CHARS = 1_500
 """Longest passage; a longer one is cut at the end of a sentence."""
 
 _FENCE = re.compile(r"^[ \t]*(?:```|~~~).*$", re.MULTILINE)
-_NUMBER = re.compile(r"^(?:[-*+•・‣◦>#]+\s+|[-•・‣◦]|[(（\[【]?\d{1,2}[)）\]】.．:：、]\s*|[①-⑳]\s*|[a-hA-H][).]\s+)+")
+_NUMBER = re.compile(
+    r"^(?:[-*+•・‣◦>#]++\s+|[-•・‣◦]++|[(（\[【]?\d{1,2}[)）\]】.．:：、]\s*|[①-⑳]\s*|[a-hA-H][).]\s+)+"
+)
 _LABEL = re.compile(
     r"^(?:(?:alternative|search|rewritten|reformulated|general|step[- ]?back)?\s*"
     r"(?:query|question|variant|version|passage|answer)|質問|クエリ|検索語|言い換え|質問文|질문|검색어|쿼리|답변|回答)"
-    r"\s*\d{0,2}\s*[:：]\s*",
+    r"\s*+\d{0,2}\s*+[:：]\s*",
     re.IGNORECASE,
 )
 _QUOTES = "\"'`“”‘’«»„「」『』*_ \t\u3000"
 _PREAMBLE_END = (":", "：")
+_RAW = 4
+"""A line that is so many times longer than a query may be is none, whatever is stripped from it."""
 _REFUSAL = re.compile(
     r"^\W*(?:i['’]?m (?:really |very )?sorry|sorry,|i apologi[sz]e"
     r"|i (?:can(?:no|['’])t|am unable|am not able|won['’]t)\b"
@@ -43,6 +47,8 @@ def parse_queries(text: str, *, question: str, limit: int, max_chars: int = MAX_
     found: dict[str, str] = {}
     known = {_make_comparable(question)}
     for line in lines:
+        if len(line) > _RAW * max_chars:
+            continue
         query = _strip_line(line)
         key = _make_comparable(query)
         if not key or key in known or line.rstrip().endswith(_PREAMBLE_END) or len(query) > max_chars:

@@ -56,7 +56,7 @@ def _alternatives(names: Iterable[str]) -> str:
 
 _NAMES = _alternatives(_CANONICAL)
 _NAMES_IN_ANY_CASE = _alternatives(_CANONICAL_LOWER)
-_NUMBER = r"(?<![\w.])[-−]?\d+(?:,\d{3})*(?:\.\d+)?"
+_NUMBER = r"(?<![\w.])[-−]?\d+(?:,\d{3}){0,20}(?:\.\d+)?"
 _DECADE = r"(?<=\d\d\d\d)s\b"  # the 1990s
 _QUANTITY = re.compile(rf"({_NUMBER})(?!{_DECADE})\s*({_NAMES}|(?i:{_NAMES_IN_ANY_CASE}))(?![A-Za-z0-9/])")
 RELATIVE_TOLERANCE = 1e-6

@@ -53,7 +53,7 @@ _FENCE = re.compile(r"\s{0,3}(```|~~~)")
 _HEADING = re.compile(r"#{1,6}[ \t]+(?=\S)")
 _ITEM = re.compile(r"([ \t]{0,20})([-*+•・]|\d{1,4}[.)])[ \t]+(?=\S)")
 _QUOTE = re.compile(r"[ \t]{0,3}>[ \t]?")
-_RULE = re.compile(r"\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*){0,500}\|?[ \t]*")
+_RULE = re.compile(r"\|?[ \t]*+:?-++:?[ \t]*+(?:\|[ \t]*+:?-++:?[ \t]*+){0,500}+\|?[ \t]*+")
 _BREAK = re.compile(r"[ \t]*(?:(?:-[ \t]*){3,200}|(?:\*[ \t]*){3,200}|(?:_[ \t]*){3,200})")
 _BAR = re.compile(r"(?<!\\)\|")
 _INLINE = re.compile(

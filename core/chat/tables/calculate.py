@@ -28,7 +28,7 @@ MAX_PASSAGES = 8_000
 MAX_CHARS = 8_000_000
 """A document with more is not calculated with: its answer is quoted, as any other."""
 MODEL_TIMEOUT_S = 30.0
-_FENCE = re.compile(r"\A\s*```(?:json)?\s*\n(.*?)\n?\s*```\s*\Z", re.DOTALL)
+_FENCE = re.compile(r"```(?:json)?[^\S\n]*+\n(.*)```", re.DOTALL)
 _MARKUP = re.compile(r"([\\`*_{}\[\]<>#|~!])")
 
 ReadDocument = Callable[[int, int], Sequence[Passage]]
@@ -132,9 +132,9 @@ class Calculator:
 
 def statement_of(reply: str) -> tuple[str, str] | None:
     """Return (SELECT, condition of the rows it uses) of a model's reply; None unless that is JSON as asked for."""
-    fenced = _FENCE.fullmatch(reply)
+    fenced = _FENCE.fullmatch(reply.strip())
     try:
-        read = json.loads(fenced[1] if fenced else reply)
+        read = json.loads(fenced[1].strip() if fenced else reply)
     except (ValueError, RecursionError):
         return None
     if not isinstance(read, dict) or not isinstance(sql := read.get("sql"), str) or not sql.strip():

@@ -16,7 +16,7 @@ Value = float | str | None
 PLAIN = Style()
 MAX_COLUMNS = 200
 MAX_NAME_CHARS = 60
-_UNIT = re.compile(r"\s*[(（\[［]\s*([^()（）\[\]［］]{1,20})\s*[)）\]］]\s*$")
+_UNIT = re.compile(r"(?<!\s)\s*+[(（\[［]\s*+([^\s()（）\[\]［］][^()（）\[\]［］]{0,19})\s*+[)）\]］]\s*$")
 _TOTAL = re.compile(
     r"\W*(?:(?:sub|grand )?totals?|sum|overall|averages?|mean|all"
     r"|(?:総|小)?合?計|総計|平均|(?:총|소)?(?:합계|계)|총합|평균)\W*"

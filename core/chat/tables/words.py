@@ -48,11 +48,11 @@ _TOP = re.compile(
 _NUMBERS = {"two": 2, "three": 3, "four": 4, "five": 5, "ten": 10}
 
 Comparison = Literal[">", ">=", "<", "<="]
-_N = r"(?P<amount>[¥$€£₩]?\s?\d[\d,.]*\s?[万億千만억천]*(?:\s?[^\W\d_]{1,6}?|\s?%)??)"
+_N = r"(?P<amount>[¥$€£₩]?\s?\d[\d,.]{0,40}\s?[万億千만억천]{0,4}(?:\s?[^\W\d_]{1,6}?|\s?%)??)"
 COMPARISONS: tuple[tuple[re.Pattern[str], Comparison], ...] = (
     (
         re.compile(
-            rf"(?:more|greater|higher|larger|bigger|longer|older|heavier) than {_N}(?![\w.,]*\d)\b|\b(?:over|above|exceeding) {_N.replace('amount', 'amount2')}\b"
+            rf"(?:more|greater|higher|larger|bigger|longer|older|heavier) than {_N}(?![\w.,]{0, 40}\d)\b|\b(?:over|above|exceeding) {_N.replace('amount', 'amount2')}\b"
         ),
         ">",
     ),

@@ -33,7 +33,7 @@ _DECLARED = re.compile(rb"""<meta[^>]+charset\s*=\s*["']?([\w-]+)|<\?xml[^>]+enc
 _LINE_BREAK, _KEPT_SPACE = "\x1e", "\x1f"
 _SPACE = re.compile(r"[^\S\x1e\x1f\u3000]+")
 _PREFORMATTED = str.maketrans({"\n": _LINE_BREAK, " ": _KEPT_SPACE, "\t": _KEPT_SPACE * 4})
-_BREAKS = re.compile(r" *\x1e *")
+_BREAKS = re.compile(r"(?<! ) *+\x1e *")
 
 
 def read(file: SourceFile) -> ParsedDocument:

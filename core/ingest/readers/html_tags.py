@@ -30,4 +30,7 @@ def has_too_many_attributes(page: str) -> bool:
 
 
 def _count(attributes: str) -> int:
-    return sum(1 for _ in _EACH.finditer(attributes))
+    count = position = 0
+    while each := _EACH.match(attributes, position):
+        count, position = count + 1, each.end()
+    return count

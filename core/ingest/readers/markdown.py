@@ -23,11 +23,11 @@ ERRORS: tuple[type[Exception], ...] = ()
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?)^(?:---|\.\.\.)[ \t]*$\n?", re.DOTALL | re.MULTILINE)
 _FIELD = re.compile(r"([A-Za-z_][\w -]*):(?:[ \t]+(.*)|[ \t]*)")
 _MAX_TITLE_SOURCE = 1_000
-_ANCHOR = re.compile(r"\s*\{#[^}]*\}")
+_ANCHOR = re.compile(r"(?<!\s)\s*+\{#[^}]{0,200}\}")
 _INLINE = MarkdownIt("commonmark").enable("strikethrough")
 _SPOKEN = frozenset({"text", "text_special", "code_inline", "image"})
 _TABLE_RULE = re.compile(
-    r" {0,3}\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)+\|?[ \t]*|[ ]{0,3}\|[ \t]*:?-+:?[ \t]*\|[ \t]*"
+    r" {0,3}\|?[ \t]*+:?-++:?[ \t]*+(?:\|[ \t]*+:?-++:?[ \t]*+)++\|?[ \t]*+| {0,3}\|[ \t]*+:?-++:?[ \t]*+\|[ \t]*+"
 )
 MAX_RULE_CHARS = 2_000
 _CODE_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")

@@ -16,7 +16,7 @@ TOGETHER_S, PAUSE_S, TOGETHER_CHARS = 60.0, 5.0, 900
 """Longest time and text of a section, and the pause that ends it."""
 _TIME = r"(?:(\d{1,3}):)?(\d{1,2}):(\d{2})[.,](\d{1,3})"
 _TIMING = re.compile(rf"\s*{_TIME}\s*-->\s*{_TIME}")
-_VOICE = re.compile(r"<v(?:\.[^\s>]*)?\s+([^>]{1,200})>")
+_VOICE = re.compile(r"<v(?:\.[^\s<>]*+)?\s+([^>]{1,200})>")
 _TAG = re.compile(r"<[^<>\n]{0,200}>|\{\\[^{}\n]{0,200}\}")
 
 

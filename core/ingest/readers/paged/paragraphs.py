@@ -23,15 +23,15 @@ Part = str | Grid
 
 _CJK = re.compile(f"[{CJK}]")
 _HANGUL = re.compile("[\uac00-\ud7a3]")
+_LONGEST_WORD = 100
 _HYPHENS = "-\u2010\u00ad\x02\ufffe"
-_BEFORE_HYPHEN = re.compile(f"([^\\W\\d_]+)[{re.escape(_HYPHENS)}]$")
+_BEFORE_HYPHEN = re.compile(f"([^\\W\\d_]{{1,{_LONGEST_WORD}}})[{re.escape(_HYPHENS)}]$")
 _FIRST_WORD = re.compile(r"[^\W\d_]+")
 _MARK, _SHY = re.compile("[\x02\ufffe]"), re.compile("\u00ad")
 _ITEM = re.compile(
     r"[-*+•·‣▪◦○●■□▶※]\s|\(?(?:\d{1,3}|[a-zA-Z]|[가-하ア-ン])[.)）]\s|[①-⑳]|第[\d一二三四五六七八九十百]+[条章節]|제\d+[조장]"
 )
 _SENTENCE_END = re.compile(r"[.!?。！？:：][\"'”’」』)）\]]*$")
-_LONGEST_WORD = 100
 _TALLER = 1.35
 """A line that is so much taller than its neighbour is not of its paragraph."""
 _APART = 1.3

@@ -36,7 +36,7 @@ MAX_PARSED_BYTES = 1_000_000
 """Longer files are data or the output of programs; they are cut by their lines alone. Hostile ones take tree-sitter
 seconds and gigabytes per megabyte."""
 _WORD = re.compile(r"\w")
-_RECEIVER = re.compile(r"(\w+)\s*(?:\[[^\]]*\])?\s*\)$")
+_RECEIVER = re.compile(r"(?<!\w)(\w++)\s*+(?:\[[^\[\]]*+\])?\s*+\)$")
 _TYPE_ARGUMENTS = re.compile(r"<.*", re.DOTALL)
 
 

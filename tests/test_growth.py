@@ -1,0 +1,211 @@
+"""No work on outside text that grows with the square of its length: every expression, and every pass over a text."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+import re
+import time
+from collections.abc import Callable, Iterator
+from types import ModuleType
+
+import pytest
+
+import braid.app
+import braid.core
+from braid.app.web.markdown import answer_html
+from braid.core.chat.links import check_links
+from braid.core.chat.marks import CitationFilter
+from braid.core.chat.quoting.extractive import quotable
+from braid.core.chat.quoting.tables import split_tables
+from braid.core.models.reasoning import without_reasoning
+from braid.core.models.replies import parse_queries
+from braid.core.models.untrusted_text import as_data
+from braid.core.text.analyzer import Analyzer
+from braid.core.text.sentences import sentences
+from braid.core.text.token_budget import both_ends, fitting
+from braid.core.text.units import unify_units
+
+UNITS = (
+    *(
+        " ",
+        "\t",
+        "\n",
+        " \n",
+        "[",
+        "]",
+        "[]",
+        "[1",
+        "[1]",
+        "](",
+        "(",
+        ")",
+        "<",
+        "<a ",
+        "<s ",
+        ">",
+        "`",
+        "``\n",
+        "~",
+        "*",
+        "**a",
+    ),
+    *(
+        "_",
+        "_a",
+        "&",
+        "&#",
+        "&#1",
+        "\\",
+        "|",
+        "| ",
+        "|-",
+        "-",
+        "- ",
+        "--",
+        "=",
+        ":",
+        "#",
+        '"',
+        "'",
+        "1",
+        "1,",
+        "1.",
+        "1 ",
+    ),
+    *(
+        "12:",
+        "a",
+        "a ",
+        "a.",
+        "A",
+        "aA",
+        "é",
+        "漢",
+        "漢。",
+        "あ",
+        "一",
+        "가",
+        "가 ",
+        "。",
+        "、",
+        "「",
+        "（",
+        "\u3000",
+        "😀",
+    ),
+    *("{", "}", "{#", "/", "//", "http://", "@", "a@", "%", "$", "€1", "10 mg ", "more than 1", "p-", "p-7f3a:1"),
+    *(";", "\x00", "!", "![", "\r"),
+)
+CHARS = 2_500
+SLOW_S = 0.015
+"""Processor time from which growth is measured; below it a text of `CHARS` characters is no burden whatever it is."""
+QUADRATIC = 9.0
+"""Between the 4 times of linear work and the 16 times of quadratic work, on a text of four times the length."""
+
+
+def seconds(work: Callable[[str], object], text: str) -> float:
+    started = time.process_time()
+    work(text)
+    return time.process_time() - started
+
+
+def grows(work: Callable[[str], object], unit: str, end: str = "") -> bool:
+    """Whether the work on four times the text takes far more than four times as long, and does so each time."""
+
+    def text(chars: int) -> str:
+        return unit * (chars // len(unit)) + end
+
+    if seconds(work, text(CHARS)) < SLOW_S:
+        return False
+    return all(
+        seconds(work, text(4 * CHARS)) > QUADRATIC * min(seconds(work, text(CHARS)) for _ in range(3)) for _ in range(2)
+    )
+
+
+def modules() -> Iterator[ModuleType]:
+    for top in (braid.core, braid.app):
+        for found in pkgutil.walk_packages(top.__path__, f"{top.__name__}."):
+            if "migrations" not in found.name and not found.name.endswith("__main__") and "worker" not in found.name:
+                yield importlib.import_module(found.name)
+
+
+def patterns_in(value: object, depth: int = 0) -> Iterator[re.Pattern[str]]:
+    if isinstance(value, re.Pattern) and isinstance(value.pattern, str):
+        yield value
+    elif isinstance(value, (tuple, list, frozenset, set)) and depth < 4:
+        for each in value:
+            yield from patterns_in(each, depth + 1)
+    elif isinstance(value, dict) and depth < 4:
+        for each in (*value.keys(), *value.values()):
+            yield from patterns_in(each, depth + 1)
+
+
+def expressions() -> dict[str, re.Pattern[str]]:
+    found: dict[str, re.Pattern[str]] = {}
+    for module in modules():
+        for name, value in vars(module).items():
+            for pattern in patterns_in(value):
+                found.setdefault(pattern.pattern + str(pattern.flags), pattern)
+                NAMES.setdefault(pattern.pattern, f"{module.__name__}.{name}")
+    return found
+
+
+NAMES: dict[str, str] = {}
+METHODS = ("search", "match", "fullmatch")
+
+
+def calls(source: str) -> dict[str, set[str]]:
+    """Names in a source text with the methods of expressions that are called on them."""
+    found: dict[str, set[str]] = {}
+    for name, method in re.findall(r"\b(\w+)\.(search|match|fullmatch|finditer|findall|sub|split)\b", source):
+        found.setdefault(name, set()).add(method if method in METHODS else "search")
+    return found
+
+
+def test_no_expression_takes_quadratic_time() -> None:
+    """Each is searched for in, and matched with, texts of one hostile part repeated."""
+    found = expressions()
+    assert len(found) > 200, "they are found at all"
+    called = {module.__name__: calls(inspect.getsource(module)) for module in modules()}
+    slow = {
+        f"{NAMES[pattern.pattern]} on {unit!r} by {how}"
+        for pattern in found.values()
+        for module, _, name in [NAMES[pattern.pattern].rpartition(".")]
+        for how in called[module].get(name, METHODS)
+        for unit in UNITS
+        if grows(getattr(pattern, how), unit, "x")
+    }
+    assert slow == set()
+
+
+ANALYZER = Analyzer()
+PASSES: dict[str, Callable[[str], object]] = {
+    "links": check_links,
+    "citations": lambda text: CitationFilter(frozenset({1, 2}), "p-7f3a:").read(text),
+    "citations, a character at a time": lambda text: [
+        *map(CitationFilter(frozenset({1, 2}), "p-7f3a:").feed, text[:2_000])
+    ],
+    "markdown": answer_html,
+    "quotes": quotable,
+    "tables": split_tables,
+    "reasoning": without_reasoning,
+    "replies": lambda text: parse_queries(text, question="q", limit=5),
+    "as data": as_data,
+    "words": ANALYZER.tokens,
+    "sentences": lambda text: list(sentences(text)),
+    "fitting": lambda text: fitting(text, 500),
+    "both ends": lambda text: both_ends(text, 500),
+    "units": unify_units,
+}
+
+
+@pytest.mark.parametrize("name", PASSES)
+def test_no_pass_over_a_text_takes_quadratic_time(name: str) -> None:
+    assert {unit for unit in UNITS if grows(PASSES[name], unit, "x")} == set()
+
+
+def test_a_quadratic_expression_is_noticed() -> None:
+    assert grows(re.compile(r"\s*x").fullmatch, " ") is False
+    assert grows(re.compile(r"\s+$").search, " ", "x")
