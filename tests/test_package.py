@@ -197,7 +197,7 @@ with Braid(Path("data")) as braid:
     user = braid.ledger.user_named("ann")
     dataset = braid.ledger.add_dataset(user.id, "Notes")
     ingest_bytes(braid, dataset.id, "printer.md", b"# Printer\\n\\nError E-4711 means that the paper tray is empty.\\n")
-    assert braid.indexer.wait(WAIT_S)
+    assert braid.indexer.wait(120)
     _, token = ApiTokens(braid.ledger).add(user.id, "host", ["read", "write"])
     headers = {"Authorization": f"Bearer {token}"}
     found = visitor.post("/braid/api/v1/search", json={"query": "Why does the printer stop?"}, headers=headers).json

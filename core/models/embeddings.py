@@ -353,8 +353,11 @@ def _watched(model: EmbeddingModel, embed: Callable[[], T]) -> T:
 
 
 def _vectors(model: EmbeddingModel, embed: Callable[[], Sequence[Sequence[float]]], expected: int) -> Vector:
-    with span("embed", texts=expected):
-        return _watched(model, lambda: _unit_vectors(model, embed(), expected))
+    def spanned() -> Vector:
+        with span("embed", texts=expected):
+            return _unit_vectors(model, embed(), expected)
+
+    return _watched(model, spanned)
 
 
 def _unit_vectors(model: EmbeddingModel, made: Sequence[Sequence[float]], expected: int) -> Vector:

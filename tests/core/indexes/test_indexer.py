@@ -312,7 +312,7 @@ import os, signal, sys
 from pathlib import Path
 from tests.core.indexes.test_indexer import HashEmbeddings, open_shelf
 shelf = open_shelf(Path(sys.argv[1]), HashEmbeddings())
-assert shelf.braid.indexer.wait(WAIT_S)
+assert shelf.braid.indexer.wait(120)
 os.kill(os.getpid(), signal.SIGKILL)
 """
 

@@ -107,8 +107,8 @@ def test_old_ended_jobs_are_pruned(store: JobStore) -> None:
     first, second = store.add(ANN, [upload("a", file="f1"), upload("b", file="f2")])
     store.cancel(ANN, first.id)
     assert store.kept_files() == {"f1", "f2"}
-    assert store.prune(days=1) == 0
-    assert store.prune(days=0) == 1
+    assert store.prune(days=1, now=time.time()) == 0
+    assert store.prune(days=0, now=time.time() + 1) == 1
     assert [job.id for job in store.all()] == [second.id]
     assert store.kept_files() == {"f2"}
 
