@@ -258,7 +258,8 @@ def _finish(response: Response) -> Response:
     for name, value in security_headers().items():
         response.headers.setdefault(name, value)
     response.headers["X-Request-ID"] = g.braid_request_id
-    if response.status_code == 503 and not g.get("braid_outage_lasts"):
+    lasts = response.status_code == 503 and g.get("braid_outage_lasts")
+    if response.status_code in (429, 503) and not lasts:
         response.headers.setdefault("Retry-After", str(RETRY_AFTER_S))
     if endpoint_here() != STATIC:
         response.headers.setdefault("Cache-Control", "no-store")

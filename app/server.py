@@ -26,11 +26,13 @@ from braid.app.mcp.http import with_mcp
 from braid.app.opening import open_braid
 from braid.app.site import EXTENSION, Site
 from braid.app.web.connections import Limits, bounded, few_per_client, timely_protocol, with_plain_headers
+from braid.app.web.in_turn import in_turn
 from braid.app.web.probes import with_probes
 from braid.app.web.request_bodies import ASGI, allow_streamed_bodies, timely_bodies
 from braid.app.web.sub_path import take_off
 from braid.config.settings import Settings
 from braid.core.accounts.secret_key import unused_file
+from braid.core.admission import Admission
 from braid.core.braid import Braid
 from braid.core.errors import InvalidInputError
 
@@ -40,6 +42,8 @@ WORKERS = 100
 """Threads that answer requests; each chat answer that is being streamed occupies one."""
 USER_SHARE = 32
 """Requests of one user that are answered at once."""
+CALLER_AT_WORK, CALLER_WAITING = 12, 20
+"""Requests of one token, or one browser, that have a thread at once, and those that wait for one."""
 SHUTDOWN_S = 3
 """Seconds that running requests have to finish when the server stops."""
 OVERDUE_S = 20
@@ -120,8 +124,11 @@ def _run(settings: Settings, braid: Braid, listener: socket.socket, only: Callab
 
 def _asgi(settings: Settings, app: Flask, here: Site) -> ASGI:
     """Everything that is served. A thread is taken last: once the body is there, and a place among those that wait."""
-    app.wsgi_app = fair_shares(allow_streamed_bodies(app.wsgi_app), USER_SHARE)  # type: ignore[assignment, method-assign]
-    threads = cast(ASGI, WSGIMiddleware(app, workers=WORKERS))  # type: ignore[arg-type]
+    shared = fair_shares(allow_streamed_bodies(app.wsgi_app), USER_SHARE, here.braid.places)
+    app.wsgi_app = shared  # type: ignore[assignment, method-assign]
+    pool = cast(ASGI, WSGIMiddleware(app, workers=WORKERS))  # type: ignore[arg-type]
+    callers = Admission(WORKERS, of_one=CALLER_AT_WORK, waiting_of_one=CALLER_WAITING)
+    threads = in_turn(pool, callers, settings.trusted_proxies)
     served: ASGI = with_mcp(timely_bodies(bounded(threads, 2 * WORKERS), app), here)
     if settings.trusted_proxies:
         served = few_per_client(served, per_address=settings.connections_per_address, proxies=settings.trusted_proxies)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:  # the engines take more than a second to load: they are impor
     from langchain_core.embeddings import Embeddings
 
     from braid.core.adding.add import Addable, AddProgress, AddReport
+    from braid.core.admission import Places
     from braid.core.indexes.answering_models import AnsweringModels
     from braid.core.indexes.base import KeywordIndex, VectorIndex
     from braid.core.indexes.chroma.copy import ChromaCopy
@@ -344,6 +345,11 @@ class Braid(DataDirectory):
             priority=self.priority,
         )
         self._manager = RetrieverManager(context, self.registry, of=self)
+
+    @property
+    def places(self) -> Places:
+        """The processors, which users take in turn: whatever computes for one of them holds a place."""
+        return self._threads.places
 
     @property
     def manager(self) -> RetrieverManager:

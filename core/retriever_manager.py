@@ -173,7 +173,9 @@ class RetrieverManager:
     ) -> Explanation:
         """Return why a chunk is, or is not, in the result of this search."""
         request = self._request(user_id, dataset_ids, strategy, DEFAULTS.changed(options), models)
-        return explain(Search(self._context, request, text, replay=True), chunk_id)
+        search = Search(self._context, request, text, replay=True)
+        with search.place():
+            return explain(search, chunk_id)
 
     def find_exact(
         self,
@@ -196,7 +198,7 @@ class RetrieverManager:
         self._require_open()
         scope = resolve_scope(self._context.ledger, self._registry, user_id=user_id, dataset_ids=dataset_ids)
         search = ExactSearch(self._context, scope, text, k=k, ignore_case=ignore_case)
-        with self._context.priority.search():
+        with self._context.priority.search(), self._context.places.hold(user_id, self._context.leg_timeout_s):
             return search.run() if document_id is None else search.run_in(document_id)
 
     def get_retriever(
@@ -275,7 +277,7 @@ class RetrieverManager:
     def _run(self, request: SearchRequest, text: str) -> SearchResult:
         search = Search(self._context, request, text)
         try:
-            with self._context.priority.search():
+            with self._context.priority.search(), search.place():
                 return self._reference.run(search) if request.options.engine == "reference" else search.run()
         except RuntimeError:  # of the threads, when it was closed meanwhile
             self._require_open()

@@ -45,6 +45,8 @@ class Attempt:
     name: str
     address: str
     counted: tuple[tuple[RateLimitItem, tuple[str, ...]], ...]
+    known: bool = False
+    """Whether this browser signed in under the name before."""
 
     def begin(self) -> None:
         """Count it. Raises TooManyRequests when too many failed."""
@@ -88,7 +90,7 @@ def attempt(name: str) -> Attempt:
             (BY_NAME_AND_ADDRESS, ("login", folded, origin)),
             (BY_NAME, ("login-name", folded)),
         )
-    return Attempt(name, address, counted)
+    return Attempt(name, address, counted, bool(device))
 
 
 def remember_device(response: Response, account: Account) -> None:

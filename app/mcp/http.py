@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, get_args
@@ -14,13 +13,15 @@ from sqlalchemy.exc import SQLAlchemyError
 from starlette.applications import Starlette
 from starlette.responses import Response
 from starlette.routing import Mount, Route
-from werkzeug.exceptions import TooManyRequests
 
 from braid.app.auth.authenticate import identity_of_token
 from braid.app.mcp.meter import IDENTITY, PAGES, Kind, kind_for
 from braid.app.site import Site
+from braid.app.web.in_turn import turn_of
 from braid.app.web.refusals import refusal
 from braid.app.web.request_bodies import ASGI
+from braid.core.admission import Admission
+from braid.core.errors import TooManyError
 from braid.core.extras import MissingExtraError, is_installed
 from braid.core.ledger.outages import log_failure, outage_of
 
@@ -29,7 +30,9 @@ if TYPE_CHECKING:
 
 PATH, CONNECTOR_PATH = "/mcp", "/mcp/connector"
 CALLS_AT_ONCE = 12
-"""How many calls of one user run at a time. anyio has 40 threads, and each call takes one."""
+"""How many calls of one user run at a time."""
+THREADS = 40
+"""How many calls run at a time: each takes a thread, of which anyio has as many."""
 CALLS_PRESENT = 128
 """How many calls of one user run or wait; more are refused."""
 
@@ -96,28 +99,6 @@ class _Servers:
         return list(servers.values())
 
 
-class _Shares:
-    """Lets `CALLS_AT_ONCE` calls of a user run; the next ones wait, without a thread."""
-
-    def __init__(self) -> None:
-        self._turns: dict[int, anyio.Semaphore] = {}
-        self._present: Counter[int] = Counter()
-
-    @asynccontextmanager
-    async def turn(self, user_id: int) -> AsyncIterator[None]:
-        """Wait for a turn. Raises TooManyRequests when `CALLS_PRESENT` of the user's run or wait."""
-        if self._present[user_id] >= CALLS_PRESENT:
-            raise TooManyRequests(f"{CALLS_PRESENT} of your calls run or wait; wait for one", retry_after=5)
-        self._present[user_id] += 1
-        try:
-            async with self._turns.setdefault(user_id, anyio.Semaphore(CALLS_AT_ONCE)):
-                yield
-        finally:
-            self._present[user_id] -= 1
-            if not self._present[user_id]:
-                del self._present[user_id], self._turns[user_id]
-
-
 class _Gate:
     """Lets requests with an API token through to the server for the token's scope, and refuses all others.
 
@@ -127,7 +108,7 @@ class _Gate:
     def __init__(self, site: Site, servers: _Servers) -> None:
         self._site = site
         self._servers = servers
-        self._shares = _Shares()
+        self._admission = Admission(THREADS, of_one=CALLS_AT_ONCE, waiting_of_one=CALLS_PRESENT - CALLS_AT_ONCE)
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         headers = dict(scope["headers"])
@@ -151,14 +132,14 @@ class _Gate:
             await response(scope, receive, send)
             return
         app = await self._servers.get(kind_for(found, is_connector=scope["path"] == CONNECTOR_PATH))
-        shared = self._shares.turn(found.account.id) if scope["method"] == "POST" else nullcontext()
+        shared = turn_of(self._admission, found.account.id) if scope["method"] == "POST" else nullcontext()
         try:
             async with shared:
                 settings = self._site.settings
                 pages = f"{_address(scope, settings.trusted_proxies)}{settings.url_prefix}/datasets"
                 await app({**scope, "path": PATH, IDENTITY: found, PAGES: pages}, receive, send)
-        except TooManyRequests as error:
-            response = Response(f"{error.description}\n", 429, {"Retry-After": "5"})
+        except TooManyError as error:
+            response = Response(f"{error}\n", 429, {"Retry-After": "5"})
             await response(scope, receive, send)
 
 

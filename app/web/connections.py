@@ -139,7 +139,7 @@ def few_per_client(app: ASGI, *, per_address: int, proxies: int) -> ASGI:
     running: Counter[str] = Counter()
 
     async def counted(scope: Any, receive: Any, send: Any) -> None:
-        client = origin_of(_forwarded_for(scope, proxies)) if scope["type"] == "http" else ""
+        client = origin_of(forwarded_for(scope, proxies)) if scope["type"] == "http" else ""
         if not client:
             await app(scope, receive, send)
         elif running[client] >= per_address:
@@ -156,7 +156,7 @@ def few_per_client(app: ASGI, *, per_address: int, proxies: int) -> ASGI:
     return counted
 
 
-def _forwarded_for(scope: Any, proxies: int) -> str:
+def forwarded_for(scope: Any, proxies: int) -> str:
     """The client's address as the outermost trusted proxy gives it, as werkzeug's ProxyFix reads it; "" without one."""
     given = b",".join(value for name, value in scope["headers"] if name == b"x-forwarded-for").decode("latin-1")
     addresses = [part.strip() for part in given.split(",") if part.strip()]

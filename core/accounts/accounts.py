@@ -5,17 +5,19 @@ from __future__ import annotations
 import hashlib
 import time
 import unicodedata
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
-from argon2 import PasswordHasher
+from argon2 import PasswordHasher, profiles
 from argon2.exceptions import InvalidHashError, VerificationError
 from sqlalchemy import Connection, Row, delete, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
-from braid.core.errors import InvalidInputError, NotFoundError
+from braid.core.admission import Admission
+from braid.core.errors import InvalidInputError, NotFoundError, TooManyError
 from braid.core.ledger.database import storable
 from braid.core.ledger.ledger import REMOVED_USER, Ledger
 from braid.core.ledger.tables import ApiTokenRow, DatasetRow, UserGroupRow, UserRow, WebSessionRow
@@ -30,10 +32,18 @@ _ALIKE = ("LATIN", "CYRILLIC", "GREEK")
 _FILLERS = "\u115f\u1160\u3164\uffa0\u2800"
 """Letters and signs without a mark, which Python calls printable."""
 
-_HASHER = PasswordHasher()
+HASHES_AT_ONCE = 2
+"""Passwords of the whole process that are hashed at a time; each takes 64 MiB and a tenth of a second."""
+HASHES_WAITING = 16
+"""Passwords that wait for it, of strangers and of users who are known; more are refused."""
+HASH_PATIENCE_S = 10.0
+
+_HASHER = PasswordHasher.from_parameters(profiles.RFC_9106_LOW_MEMORY)
+"""The second choice of RFC 9106, section 4: 64 MiB of memory, 3 passes, 4 lanes."""
 _INITIAL_HASHER = PasswordHasher(time_cost=2, memory_cost=19 * 1024, parallelism=1)
 """For initial passwords of many users at once, 19 MiB of memory, the least that OWASP's Password Storage Cheat Sheet
 recommends: a seventh of the time. The first sign-in stores a hash by `_HASHER`."""
+_HASHING = Admission(HASHES_AT_ONCE, waiting_of_one=HASHES_WAITING)
 COLUMNS = (
     UserRow.id,
     UserRow.name,
@@ -122,9 +132,9 @@ class Accounts:
     def sign_up(self, name: str, password: str, *, most: int = 0, waiting: bool = False) -> Account:
         """Add a user who comes by themselves; ``waiting`` until an administrator approves, which is `set_disabled`.
 
-        Raises InvalidInputError, also when there are ``most`` accounts; 0 sets no limit.
+        Raises InvalidInputError, also when there are ``most`` accounts; 0 sets no limit; TooManyError as `verify`.
         """
-        hashed = _hash_password(password)
+        hashed = _hash_password(password, known=False)
         with self._ledger.database.write() as connection:
             there = select(func.count()).select_from(UserRow).where(~UserRow.name.startswith(REMOVED_USER))
             if most and connection.execute(there).scalar_one() >= most:
@@ -166,27 +176,30 @@ class Accounts:
             if dry_run:
                 connection.rollback()
 
-    def verify(self, name: str, password: str, *, or_waiting: bool = False) -> Account | None:
+    def verify(self, name: str, password: str, *, or_waiting: bool = False, known: bool = False) -> Account | None:
         """Return the account with this name and password, unless it is disabled; as slow for an unknown name.
 
-        With ``or_waiting`` also one that waits for approval.
+        With ``or_waiting`` also one that waits for approval. ``known`` says that the caller has been signed in as this
+        user before: they do not wait behind strangers. Raises TooManyError when too many passwords are to be hashed.
         """
         with self._ledger.database.read() as connection:
             row = connection.execute(select(*COLUMNS).where(UserRow.name == storable(name.strip()))).one_or_none()
-        stored = row.password_hash if row and row.password_hash else _nobodys_hash()
-        matches = _matches(stored, password)
-        if not matches and _HASHER.check_needs_rehash(stored):
-            _matches(_nobodys_hash(), password)  # a hash that is quicker to check does not tell that the name exists
+        with _turn_to_hash(known):
+            stored = row.password_hash if row and row.password_hash else _nobodys_hash()
+            matches, is_old = _matches(stored, password), _HASHER.check_needs_rehash(stored)
+            if not matches and is_old:
+                _matches(_nobodys_hash(), password)  # a hash that is quicker to check does not tell the name exists
+            hashed = _HASHER.hash(password) if matches and is_old else ""
         if row is None or not matches or not row.password_hash:
             return None
         if row.disabled and not (row.waiting and or_waiting):
             return None
-        if _HASHER.check_needs_rehash(row.password_hash):
-            hashed, as_read = _HASHER.hash(password), (UserRow.id == row.id, UserRow.password_hash == row.password_hash)
+        if hashed:
+            as_read = UserRow.id == row.id, UserRow.password_hash == row.password_hash
             with self._ledger.database.write() as connection:
                 is_stored = connection.execute(update(UserRow).where(*as_read).values(password_hash=hashed)).rowcount
             if not is_stored:  # it has been changed meanwhile
-                return self.verify(name, password, or_waiting=or_waiting)
+                return self.verify(name, password, or_waiting=or_waiting, known=known)
         return self.get(row.id)
 
     def get(self, user_id: int) -> Account:
@@ -425,13 +438,27 @@ def _matches(hashed: str, password: str) -> bool:
         return False
 
 
-def _hash_password(password: str, hasher: PasswordHasher | None = None) -> str:
+@contextmanager
+def _turn_to_hash(known: bool) -> Iterator[None]:
+    """Have a few passwords hashed at a time, so that many take no more memory; users and strangers in turn."""
+    with ExitStack() as turn:
+        try:
+            has_turn = turn.enter_context(_HASHING.hold(known, HASH_PATIENCE_S))
+        except TooManyError:
+            has_turn = False
+        if not has_turn:
+            raise TooManyError("too many passwords are being checked; try again in a moment")
+        yield
+
+
+def _hash_password(password: str, hasher: PasswordHasher | None = None, *, known: bool = True) -> str:
     if not MIN_PASSWORD_CHARS <= len(password) <= MAX_PASSWORD_CHARS:
         raise InvalidInputError(
             f"the password has {len(password)} characters; {MIN_PASSWORD_CHARS} to {MAX_PASSWORD_CHARS} are needed",
             field="password",
         )
-    return (hasher or _HASHER).hash(password)
+    with _turn_to_hash(known):
+        return (hasher or _HASHER).hash(password)
 
 
 def _clean_name(name: str) -> str:

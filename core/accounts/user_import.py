@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import csv
 import io
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Literal
 
-from braid.core.accounts.accounts import Account, AccountChange, Accounts, NewAccount
+from braid.core.accounts.accounts import HASHES_AT_ONCE, Account, AccountChange, Accounts, NewAccount
 from braid.core.errors import InvalidInputError
 
 COLUMNS = ("name", "password", "groups", "admin", "disabled")
@@ -148,5 +147,5 @@ def _hashes(accounts: Accounts, new: Sequence[_Wanted]) -> dict[str, str]:
         except InvalidInputError as error:
             raise InvalidInputError(f"line {each.line}: {error}", field="csv") from None
 
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
+    with ThreadPoolExecutor(HASHES_AT_ONCE) as pool:
         return dict(zip((each.name for each in given), pool.map(hash_one, given), strict=True))

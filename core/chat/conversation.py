@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from braid.core.admission import LONGEST_S
 from braid.core.chat.answering import Answerer, AnswerTask
 from braid.core.chat.aside import without_aside
 from braid.core.chat.citations import Citation, gaps_of_cited
@@ -248,7 +249,8 @@ class Conversation:
         return self._braid.ledger.document_passages(document_id, scope.dataset_ids, limit=limit)
 
     def _write(self, turn: ChatTurn, task: AnswerTask, emit: StreamWriter) -> None:
-        _end(turn, self._answerer.answer(task, turn.result, emit, turn.stopped), emit)
+        with self._braid.places.hold(turn.request.user_id, LONGEST_S):  # let go while a model is waited for
+            _end(turn, self._answerer.answer(task, turn.result, emit, turn.stopped), emit)
 
     def _query_model(self, turn: ChatTurn) -> ChatModel | None:
         return None if turn.request.options.get("generator") == "feedback" else self._models.search

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-import threading
-from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from braid.core.admission import Admission
+from braid.core.errors import TooManyError
 from braid.core.ingest.exports.export_form import Manifest
 from braid.core.ingest.incoming import Incoming, Parse
 from braid.core.ingest.parse_pool import PagePicture, ParsePool, ParserUnavailableError
@@ -32,11 +32,9 @@ class ParseNow:
     def __init__(self, pool: ParsePool, spool: Spool, *, places: int = 0, wait_s: float = ANSWER_S) -> None:
         self._pool = pool
         self._spool = spool
-        self._places = places or max(2, (os.cpu_count() or 1) // 2)
+        places = places or max(2, (os.cpu_count() or 1) // 2)
+        self._admission = Admission(places, of_one=1, waiting_of_one=MAX_PER_USER - 1)
         self._wait_s = wait_s
-        self._asking: Counter[int] = Counter()
-        self._active: set[int] = set()
-        self._changed = threading.Condition()
 
     def of_user(self, user_id: int) -> Parse:
         """The function that parses documents in memory for this user.
@@ -61,29 +59,13 @@ class ParseNow:
 
     @contextmanager
     def _turn(self, user_id: int) -> Iterator[None]:
-        with self._changed:
-            if self._asking[user_id] >= MAX_PER_USER:
-                raise ParserUnavailableError(f"{MAX_PER_USER} texts of yours are being read; send this one after them")
-            self._asking[user_id] += 1
+        with ExitStack() as turn:
             try:
-                if not self._changed.wait_for(lambda: self._may_begin(user_id), self._wait_s):
-                    raise ParserUnavailableError("others are being read; send this again in a moment")
-                self._active.add(user_id)
-            except BaseException:
-                self._leave(user_id)
-                raise
-        try:
+                is_admitted = turn.enter_context(self._admission.hold(user_id, self._wait_s))
+            except TooManyError:
+                raise ParserUnavailableError(
+                    f"{MAX_PER_USER} texts of yours are being read; send this one after them"
+                ) from None
+            if not is_admitted:
+                raise ParserUnavailableError("others are being read; send this again in a moment")
             yield
-        finally:
-            with self._changed:
-                self._active.discard(user_id)
-                self._leave(user_id)
-                self._changed.notify_all()
-
-    def _may_begin(self, user_id: int) -> bool:
-        return user_id not in self._active and len(self._active) < self._places
-
-    def _leave(self, user_id: int) -> None:
-        self._asking[user_id] -= 1
-        if not self._asking[user_id]:
-            del self._asking[user_id]

@@ -29,6 +29,7 @@ from sqlalchemy import (
 from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 
 from braid.core import spans
+from braid.core.admission import Admission
 from braid.core.errors import InvalidInputError
 from braid.core.extras import require
 from braid.core.forks import Use, tell_of_forks
@@ -37,7 +38,6 @@ from braid.core.ledger.outages import log_outage, name_permission, outage_of, re
 from braid.core.ledger.prepared import Value, parameters_for, text_for
 from braid.core.ledger.remembered import Remembered
 from braid.core.ledger.schema import Upgrading, bring_up_to_date, without_copy
-from braid.core.ledger.turns import Turns
 
 if TYPE_CHECKING:  # numpy takes an eighth of a second to load, which commands that read no vector need not wait for
     import numpy as np
@@ -122,7 +122,7 @@ class Database:
         self._watching = threading.Lock()
         self._watcher: sqlite3.Connection | None = None
         self._remembered = Remembered(self.version)
-        self._turns = Turns()
+        self._turns = Admission(1)
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
@@ -138,7 +138,7 @@ class Database:
         every 100 ms, and under load some for half a minute.
         """
         is_sqlite = self.engine.dialect.name == "sqlite"
-        turn = self._turns.turn(SQLITE_BUSY_TIMEOUT_S) if is_sqlite else nullcontext()
+        turn = self._turns.hold(None, SQLITE_BUSY_TIMEOUT_S) if is_sqlite else nullcontext()
         news: set[News] = set()
         with self._use, turn, self._writer.connect() as connection:
             with connection.begin():

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
+from braid.core.admission import let_go
 from braid.core.errors import InvalidInputError, ModelCutError, ModelError
 from braid.core.extras import MissingExtraError, require
 from braid.core.models.circuit import CircuitBreaker
@@ -175,6 +176,7 @@ class ChatModel:
             raise ModelError(refusal)
 
     def _next(self, outcomes: queue.Queue[_Outcome], deadline: float, seconds: float) -> str | None:
+        let_go()
         try:
             outcome = outcomes.get(timeout=max(0.0, deadline - time.monotonic()))
         except queue.Empty:

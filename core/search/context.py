@@ -8,6 +8,7 @@ from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from braid.core.admission import Places
 from braid.core.indexes.base import KeywordIndex, VectorIndex
 from braid.core.indexes.indexer import Indexer
 from braid.core.ledger.ledger import Ledger
@@ -18,13 +19,12 @@ from braid.core.models.prompts import Prompts
 from braid.core.models.rerank import Rerankers
 from braid.core.priority import SearchPriority
 from braid.core.search.strategies import Configured
-from braid.core.search.waiting import Places
 from braid.core.spans import carried
 from braid.core.text.analyzer import Analyzer
 from braid.core.types import Leg
 
-SEARCH_THREADS = 16
-"""Threads for searches, per leg."""
+SEARCH_THREADS = 64
+"""Threads for searches, per leg. Most of them wait for their user's turn, see `braid.core.admission`."""
 
 T = TypeVar("T")
 

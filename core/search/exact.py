@@ -12,6 +12,7 @@ from concurrent.futures import TimeoutError as FutureTimeoutError
 from dataclasses import dataclass, field
 from functools import partial
 
+from braid.core.admission import give_way
 from braid.core.errors import IndexUnavailableError, InvalidInputError
 from braid.core.search.context import SearchContext
 from braid.core.search.overlap import repeated_chars
@@ -134,6 +135,7 @@ class ExactSearch:
         for ids in candidates.values():
             for start in range(0, len(ids), PASSAGES_PER_READ):
                 part = ids[start : start + PASSAGES_PER_READ]
+                give_way()
                 read = self.context.ledger.passages(part, self.scope.dataset_ids)
                 yield from (read[chunk_id] for chunk_id in part if chunk_id in read)
 
@@ -141,6 +143,7 @@ class ExactSearch:
         offset, read = 0, self.context.ledger.document_passages
         while passages := read(document_id, self.scope.dataset_ids, limit=PASSAGES_PER_READ, offset=offset):
             yield from passages
+            give_way()
             offset += len(passages)
 
     # ------------------------------------------------------------ looking

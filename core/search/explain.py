@@ -123,7 +123,8 @@ class _Followed:
         search, drops = self.search, self.search.strategy.overfetch > 1
         if not self.legs and not drops:
             return None
-        hits = search.reader.read(search.query, fused, limit=len(fused.order))
+        with search.place():
+            hits = search.reader.read(search.query, fused, limit=len(fused.order))
         if search.query.reranker:
             hits[: search.overfetched_query.candidates] = search.rerank(hits[: search.overfetched_query.candidates])
         if not drops:

@@ -34,6 +34,8 @@ class Gatherer:
     plans: Mapping[str, FilterPlan]
     trace: SearchTrace
     memory: SearchMemory
+    user_id: int | None = None
+    """Whose turn it is that the search waits for."""
 
     def rankings(self, query: Query, variants: Sequence[QueryVariant]) -> list[Ranking]:
         """Return the rankings to fuse: one per leg and variant, pooled over the collections, or one per collection,
@@ -51,7 +53,7 @@ class Gatherer:
             vectors.collect(batches)
         with self.trace.stage("search"):
             if dense:
-                with self.context.places.hold(self.context.leg_timeout_s):
+                with self.context.places.hold(self.user_id, self.context.leg_timeout_s):
                     self._search_dense(query, variants, models, vectors)
             self._collect(asked)
         pool = separate_rankings if query.pooling == "none" else pooled_rankings
@@ -131,7 +133,7 @@ class Gatherer:
             }
             if searches:
                 wanted.append(Wanted(weigher.terms_of(variant), searches))
-        return KeywordSearch(weigher, wanted)
+        return KeywordSearch(weigher, wanted, self.user_id)
 
     def _search_dense(
         self,

@@ -8,6 +8,7 @@ from concurrent.futures import Future
 from functools import partial
 from typing import NamedTuple
 
+from braid.core.admission import let_go
 from braid.core.indexes.answers import Bm25Statistics
 from braid.core.search.keyword_terms import TermWeigher
 from braid.core.search.memory import LegKey
@@ -32,11 +33,12 @@ class KeywordSearch:
     is late, the caller goes on without it.
     """
 
-    def __init__(self, weigher: TermWeigher, wanted: Sequence[Wanted]) -> None:
+    def __init__(self, weigher: TermWeigher, wanted: Sequence[Wanted], user_id: int | None) -> None:
         self._weigher = weigher
         self._context = weigher.context
         self._executor = self._context.executors["bm25"]
         self._wanted = wanted
+        self._user_id = user_id
         self._searching: Calls[LegKey, list[ScoredChunk]] | None = None
         self._beginning = threading.Lock()
         counts = {
@@ -52,6 +54,8 @@ class KeywordSearch:
         """Return the searches of the collections whose terms were counted in time, and their deadline. Most have ended
         by now.
         """
+        if not self._has_ended():
+            let_go()  # the thread that searches needs the place
         deadline = Deadline(self._context.leg_timeout_s)
         counting = self._counting.hasten(deadline).futures
         found = {key: self._weigher.counted(key[1], future, deadline) for key, future in counting.items()}
@@ -61,8 +65,12 @@ class KeywordSearch:
             searching.start()
         return searching.hasten(deadline).futures, deadline
 
+    def _has_ended(self) -> bool:
+        begun = [self._counting, *([self._searching] if self._searching else ())]
+        return all(future.done() for calls in begun for future in calls.futures.values())
+
     def _work(self) -> None:
-        with self._context.places.hold(self._context.leg_timeout_s):
+        with self._context.places.hold(self._user_id, self._context.leg_timeout_s):
             self._counting.work()
 
     def _go_on(self) -> None:

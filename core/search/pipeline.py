@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 
 from braid.core.errors import ModelError
@@ -79,6 +80,10 @@ class Search(SearchTools):
         queries = dict.fromkeys(variant.text_for(leg) for variant in expansion.variants for leg in variant.legs)
         return self.result(refined, generator=generator, queries=tuple(queries))
 
+    def place(self) -> AbstractContextManager[bool]:
+        """Hold a place to compute, in the caller's turn; see `braid.core.admission.Places.hold`."""
+        return self.context.places.hold(self.scope.user_id, self.context.leg_timeout_s)
+
     # ------------------------------------------------------------ search, fuse
 
     def search_and_fuse(
@@ -89,9 +94,9 @@ class Search(SearchTools):
         with trace.stage("scope"):
             if self.memory.plans is None:
                 self.memory.plans = filter_plans(self.context.ledger, self.scope, query.filters)
-        gatherer = Gatherer(self.context, self.legs, self.memory.plans, trace, self.memory)
+        gatherer = Gatherer(self.context, self.legs, self.memory.plans, trace, self.memory, self.scope.user_id)
         rankings = gatherer.rankings(query, variants)
-        with trace.stage("fuse"):
+        with trace.stage("fuse"), self.place():
             return fuse(query, rankings)
 
     def find(self, variants: Sequence[QueryVariant]) -> FusedRanking:
@@ -113,7 +118,7 @@ class Search(SearchTools):
         if all(len(ranking.hits) < query.fetch_k for ranking in fused.rankings):
             return False
         wanted = min(self.query.k, sum(plan.documents for plan in (self.memory.plans or {}).values()))
-        with self.trace.stage("read"):
+        with self.trace.stage("read"), self.place():
             return len(self.reader.read(query, fused, limit=wanted)) < wanted
 
     def first_pass(self, k: int) -> Sequence[Hit]:
@@ -122,7 +127,7 @@ class Search(SearchTools):
             self._first = self.search_and_fuse(self.overfetched_query, (self.original,))
         if k not in self._first_hits:
             plain = replace(self.query, k=k, reranker="", min_score=None, group_by="passage")
-            with self.trace.stage("read"):
+            with self.trace.stage("read"), self.place():
                 self._first_hits[k] = self.reader.read(plain, self._first)
         return self._first_hits[k]
 
@@ -130,7 +135,7 @@ class Search(SearchTools):
 
     def best_hits(self, fused: FusedRanking) -> list[Hit]:
         """Return the hits for the strategy to refine, in the order of the reranker if there is one."""
-        with self.trace.stage("read"), self.context.places.hold(self.context.leg_timeout_s):
+        with self.trace.stage("read"), self.place():
             candidates = self.reader.read(self.overfetched_query, fused)
         return [
             hit for hit in self.rerank(candidates)[: self.overfetched_query.k] if reaches_min_score(self.query, hit)

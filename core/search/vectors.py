@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from braid.core.admission import let_go
 from braid.core.errors import EmbeddingError
 from braid.core.models.embeddings import EmbeddingModel, embed_passages, embed_queries
 from braid.core.search.context import SearchContext
 from braid.core.search.memory import SearchMemory, VectorKey
 from braid.core.search.strategies.base import QueryVariant, Vectors
 from braid.core.search.trace import SearchTrace
-from braid.core.search.waiting import Deadline
+from braid.core.search.waiting import PATIENCE_S, Deadline
 from braid.core.vector import Vector
 
 MAX_EMBEDDED_CHARS = 2_000
@@ -63,6 +64,8 @@ class VectorMaker:
         for model, keys, job in batches:
             self.memory.vectors.update(dict.fromkeys(keys))
             try:
+                if wait([job], min(PATIENCE_S, deadline.left_s)).not_done:
+                    let_go()  # another computer embeds, or a slow model
                 vectors = deadline.result(job)
                 self.memory.vectors.update(zip(keys, vectors, strict=True))
             except EmbeddingError as error:

@@ -1,22 +1,17 @@
-"""Waiting: for several calls at once, all with the same deadline, and for a processor."""
+"""Waiting for several calls at once, all with the same deadline."""
 
 from __future__ import annotations
 
-import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import Executor, Future, wait
 from concurrent.futures import TimeoutError as FutureTimeoutError
-from contextlib import contextmanager
 from typing import Generic, Self, TypeVar
 
 PATIENCE_S = 0.05
 """Time after which calls no longer wait for one another."""
 MOST_THREADS = 8
-
-LEASE_S = 0.25
-"""Time after which a place counts as free: who holds it waits for something, and does not compute."""
 
 K = TypeVar("K")
 T = TypeVar("T")
@@ -92,72 +87,3 @@ class Calls(Generic[K, T]):
                 future.set_exception(error)
         if self._then is not None and all(future.done() for future in self.futures.values()):
             self._then()
-
-
-class Places:
-    """Lets so many threads compute at a time as there are processors, in the order in which they come.
-
-    More of them would only take the interpreter from one another. Nobody waits for a thread that hangs: a place that
-    was held for ``lease_s`` counts as free.
-    """
-
-    def __init__(self, count: int, lease_s: float = LEASE_S) -> None:
-        self._count = count
-        self._lease_s = lease_s
-        self.start_over()
-
-    def start_over(self) -> None:
-        """Forget who holds a place, in the child of a fork: they are the parent's threads."""
-        self._held: dict[object, float] = {}
-        self._waiting: deque[threading.Lock] = deque()
-        self._lock = threading.Lock()
-
-    @contextmanager
-    def hold(self, longest_s: float) -> Iterator[None]:
-        """Hold a place until the block ends. After ``longest_s`` seconds of waiting the block runs without one."""
-        turn = threading.Lock()
-        turn.acquire()
-        with self._lock:
-            self._waiting.append(turn)
-            self._admit()
-        deadline = Deadline(longest_s)
-        while not turn.acquire(timeout=min(self._lease_s, deadline.left_s)):
-            with self._lock:
-                self._admit()
-                if not deadline.left_s and turn in self._waiting:
-                    self._waiting.remove(turn)
-                    break
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._held.pop(turn, None)
-                self._admit()
-
-    @contextmanager
-    def hold_if_free(self) -> Iterator[bool]:
-        """Hold a place until the block ends if one is free and nobody waits for it; say whether it is held."""
-        turn = threading.Lock()
-        with self._lock:
-            is_free = not self._waiting and self._has_free()
-            if is_free:
-                self._held[turn] = time.monotonic()
-        try:
-            yield is_free
-        finally:
-            with self._lock:
-                self._held.pop(turn, None)
-                self._admit()
-
-    def _admit(self) -> None:
-        """Give the free places to those who wait for longest. The caller holds the lock."""
-        while self._waiting and self._has_free():
-            turn = self._waiting.popleft()
-            self._held[turn] = time.monotonic()
-            turn.release()
-
-    def _has_free(self) -> bool:
-        """Return whether a place is free, also one whose time is over. The caller holds the lock."""
-        now = time.monotonic()
-        self._held = {turn: since for turn, since in self._held.items() if now - since < self._lease_s}
-        return len(self._held) < self._count

@@ -128,7 +128,7 @@ def _knows_password(password: str) -> bool:
     """Whether it is the password of the one who is signed in; few attempts per minute."""
     me = identity().account
     throttle(PASSWORD_CHECKS, "password", str(me.id))
-    return site().accounts.verify(me.name, password) is not None
+    return site().accounts.verify(me.name, password, known=True) is not None
 
 
 def _scopes_offered() -> tuple[Permission, ...]:

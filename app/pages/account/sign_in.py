@@ -19,7 +19,7 @@ from braid.app.mounted import url_for
 from braid.app.opening import FIRST_DATASET
 from braid.app.site import site
 from braid.core.accounts.accounts import MAX_PASSWORD_CHARS, MIN_PASSWORD_CHARS
-from braid.core.errors import InvalidInputError
+from braid.core.errors import InvalidInputError, TooManyError
 from braid.core.ledger.database import storable
 
 SIGN_UPS = parse("5/minute")
@@ -95,7 +95,11 @@ def check_login() -> tuple[str, int] | Response:
     name, password = storable(request.form.get("name", "")).strip(), request.form.get("password", "")
     trying = attempt(name)
     trying.begin()
-    found = site().accounts.verify(name, password, or_waiting=True)
+    try:
+        found = site().accounts.verify(name, password, or_waiting=True, known=trying.known)
+    except TooManyError:
+        trying.succeed()  # it was not even tried
+        raise
     if found is None:
         trying.fail()
         return _login_page(name, _("Wrong name or password.")), 401

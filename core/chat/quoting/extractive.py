@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from braid.core.admission import give_way
 from braid.core.chat.citations import Citation
 from braid.core.chat.marks import literal, mark
 from braid.core.chat.quoting.match import Match
@@ -130,6 +131,7 @@ class _Scorer:
         """Return the sentences and table rows of the passages, each text once."""
         found: dict[str, _Candidate] = {}
         for citation in citations:
+            give_way()
             heading = self._terms(f"{citation.passage.title} {citation.passage.heading_path}")
             prose, rows = split_tables(citation.text)
             for text in filter(str.strip, sentences(prose)):

@@ -44,7 +44,7 @@ def test_one_users_slow_texts_leave_a_place_to_others(pool: ParsePool, tmp_path:
     parser = ParseNow(pool, Spool(tmp_path), places=2)
     with ThreadPoolExecutor() as threads:
         slow = [threads.submit(parse, parser, ANN, f"{n}.csv", SLOW) for n in range(MAX_PER_USER)]
-        while len(parser._active) < 1:
+        while not parser._admission._held:
             time.sleep(0.01)
         assert parse(parser, BOB, "b.md", b"text").title == "b"
         assert not any(job.done() for job in slow)
@@ -52,7 +52,7 @@ def test_one_users_slow_texts_leave_a_place_to_others(pool: ParsePool, tmp_path:
             parse(parser, ANN, "more.md", b"text")
         pool.close()
         assert all(isinstance(job.exception(), ParserUnavailableError) for job in slow)
-    assert not parser._asking
+    assert not parser._admission._held
 
 
 def test_waiting_for_a_place_has_an_end(pool: ParsePool, tmp_path: Path) -> None:
@@ -71,4 +71,4 @@ def test_waiting_for_a_place_has_an_end(pool: ParsePool, tmp_path: Path) -> None
         parse(parser, BOB, "b.md", b"text")
     go_on.set()
     holding.join()
-    assert not parser._asking
+    assert not parser._admission._held
