@@ -4,8 +4,10 @@ and a link stays one only if its address is in a cited passage."""
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from braid.core.models.held_text import HeldText
 
@@ -22,6 +24,12 @@ _FENCE = re.compile(r"`{3,}(?=[^`]*$)|~{3,}")
 _UNCLEAR = re.compile(r"\s*+(?:(?:`*+|~*+)[ \t]*+\r?|<[^\s<>]*+\r?)|`{3,}[^`]*|~{3,}.*")
 """A line that may become a fence or HTML."""
 _LINE_END = re.compile(r"\r\n|\r(?=.)|\n", re.DOTALL)
+_LEADS = " \t\r\n\f\v>*+-.)0123456789"
+_TICKS = re.compile(r"`++")
+_BESIDE_CODE = re.compile(r"`++|[<$]|\\[`(\[]")
+"""What begins inline code, or makes it doubtful what a backtick after it is: HTML, a formula, an escape."""
+_CODE_CHARS = 300
+"""Inline code that is longer counts as text."""
 _SCHEMES = ("http://", "https://", "mailto:")
 
 
@@ -29,8 +37,9 @@ _SCHEMES = ("http://", "https://", "mailto:")
 class LinkFilter:
     """Takes Markdown piece by piece, and writes it without pictures, HTML and links, except links to known addresses.
 
-    Text and address of another link remain as text: ``[text] (address)``. Code between fences is left as it is. What
-    may be the beginning of a link is held back until it is complete. Text that was filtered is not changed again.
+    Text and address of another link remain as text: ``[text] (address)``. Code is left as it is, between fences, and
+    in a line where nothing makes it doubtful that it is code. What may be the beginning of a link or of code is held
+    back until it is complete. Text that was filtered is not changed again.
     """
 
     quoted: Sequence[str] = ()
@@ -39,6 +48,16 @@ class LinkFilter:
     _fence: str = ""
     _begun: bool = False
     """Whether the beginning of the current line has been returned."""
+    _leads: bool = True
+    """Whether the line has had nothing but white space and the marks of lists and quotes so far."""
+    _is_blank: bool = True
+    """Whether the line has had nothing but white space so far."""
+    _may_define: bool = False
+    """Whether the paragraph has a line that begins with a bracket, so that ``]:`` may name the target of a link."""
+    _is_doubtful: bool = False
+    """Whether the paragraph has had what makes it doubtful where code begins and ends."""
+    _may_be_html: bool = False
+    """Whether the text has had what may begin a block of HTML, in which nothing is code."""
 
     @property
     def fence(self) -> str:
@@ -71,6 +90,9 @@ class LinkFilter:
         ends = not self._begun and self._fence and _is_end_of(self._fence, bare)
         shown = line if fence else self._show(line)
         self._begun = False
+        if self._is_blank:
+            self._may_define = self._is_doubtful = False
+        self._leads = self._is_blank = True
         if fence or ends:
             self._fence = fence[0] if fence else ""
         return shown
@@ -79,22 +101,61 @@ class LinkFilter:
         """Return how much of an incomplete line can be shown."""
         if not self._begun and _UNCLEAR.fullmatch(rest):
             return 0
-        unfinished = None if self._fence else _UNFINISHED.search(rest)
-        return unfinished.start() if unfinished else len(rest.removesuffix("\r"))
+        if self._fence:
+            return len(rest.removesuffix("\r"))
+        unfinished = _UNFINISHED.search(rest)
+        cut = unfinished.start() if unfinished else len(rest)
+        if self._is_doubtful or self._may_be_html:
+            return cut
+        at = 0
+        for start, end in _code_ends(rest).items():
+            if at <= start < cut:
+                at = end
+                if (end or len(rest)) == len(rest) <= start + _CODE_CHARS or cut < end:
+                    return len(rest[:start].rstrip("\\"))
+        return cut
 
     def _show(self, text: str) -> str:
         starts, self._begun = not self._begun, self._begun or bool(text)
+        self._look_for_definition(text)
         if self._fence:
             return text
         html = _HTML_LINE.match(text) if starts else None
-        text = _ACTIVE.sub(self._rewrite, text)
+        code = self._find_code(text)
+        text = _ACTIVE.sub(partial(self._rewrite, code=code), text)
         if html and text.startswith(html[0]):
             return f"{html[1]}&lt;{text[len(html[0]) :]}"
         return text
 
-    def _rewrite(self, found: re.Match[str]) -> str:
+    def _look_for_definition(self, text: str) -> None:
+        self._is_blank = self._is_blank and not text.strip(" \t\r\n")
+        first = text.lstrip(_LEADS)[:1]
+        if self._leads and first:
+            self._leads = False
+            self._may_define = self._may_define or first == "["
+
+    def _find_code(self, text: str) -> list[range]:
+        """Return where the text is inline code whatever stands around it, and note what makes later code doubtful."""
+        ends, found, at = _code_ends(text), list[range](), 0
+        for token in _BESIDE_CODE.finditer(text):
+            start = token.start()
+            if start < at:
+                continue
+            end = ends.get(start, 0)
+            self._may_be_html |= token[0] == "<"
+            # a cell of a table ends where its line has a bar, also between backticks
+            self._is_doubtful |= not start < end <= start + _CODE_CHARS or "|" in text[start:end]
+            if not self._is_doubtful and not self._may_be_html:
+                found.append(range(start, end))
+                at = end
+        return found
+
+    def _rewrite(self, found: re.Match[str], code: Sequence[range]) -> str:
         slashes, active = found["slashes"], found[0].lstrip("\\")
         if self._is_quoted(found["link"] or found["autolink"] or ""):
+            return found[0]
+        defines = active == "]" and found.string.startswith(":", found.end())
+        if not self._may_define if defines else _is_within(code, found.start()):
             return found[0]
         if active != "![":
             return slashes + {"]": "] ", "<": "&lt;"}[active]
@@ -106,6 +167,21 @@ class LinkFilter:
             return False
         whole = re.compile(rf"(?<!\w){re.escape(address)}(?![\w/?#&=%+~@$-]|[.,:;!)]\w)", re.ASCII)
         return any(address in text and whole.search(text) for text in self.quoted)
+
+
+def _code_ends(line: str) -> dict[int, int]:
+    """Return where the inline code ends that each run of backticks may begin: 0 if it begins none."""
+    following: dict[int, int] = {}
+    ends: dict[int, int] = {}
+    for run in reversed([*_TICKS.finditer(line)]):
+        ends[run.start()] = following.get(len(run[0]), 0)
+        following[len(run[0])] = run.end()
+    return dict(reversed(ends.items()))
+
+
+def _is_within(ranges: Sequence[range], at: int) -> bool:
+    after = bisect_right(ranges, at, key=lambda each: each.start)
+    return after > 0 and at in ranges[after - 1]
 
 
 def _is_end_of(fence: str, line: str) -> bool:

@@ -19,7 +19,7 @@ EVERYTHING = MarkdownIt("commonmark", {"html": True}).enable(["table", "striketh
 
 
 class Addresses(HTMLParser):
-    """Collects the attributes in HTML, but for those that Markdown makes of itself, and tags that need none to load."""
+    """Collects attributes' values in HTML, but for those that Markdown makes of itself, and tags that load without."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -28,7 +28,7 @@ class Addresses(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         own = {"code": "class", "ol": "start", "th": "style", "td": "style"}
         self.found += [tag] if tag in ("img", "style", "script", "iframe") else []
-        self.found += [value or name for name, value in attrs if own.get(tag) != name]
+        self.found += [value for name, value in attrs if value and own.get(tag) != name]
 
 
 def live(text: str) -> list[str]:
@@ -70,6 +70,18 @@ def live(text: str) -> list[str]:
         ("<div>\n```\n\n![a](x)", "&lt;div>\n```\n\n![a](x)\n```"),
         ("```\n![a]", "```\n![a]\n```"),
         ("[1][2] と[注] x[i]", "[1][2] と[注] x[i]"),
+        ("Set `Listen [::1]:8080` and x[1]: y", "Set `Listen [::1]:8080` and x[1]: y"),
+        ("Use `m[1](x)`, `` a`![b](c) `` and `<a href=x>`", "Use `m[1](x)`, `` a`![b](c) `` and `<a href=x>`"),
+        (r"\`[a](x)` `[a](x)`", r"\`[a] (x)` `[a] (x)`"),
+        ("`[a](x) | b`", "`[a] (x) | b`"),
+        ("`a\n`[a](x)`", "`a\n`[a] (x)`"),
+        ("`a\n\n`[a](x)`", "`a\n\n`[a](x)`"),
+        ("`[a]: x`", "`[a]: x`"),
+        ("[`a]: x `", "[`a] : x `"),
+        ("a <b> `[a](x)`", "a <b> `[a] (x)`"),
+        ("$ ` $ [a](x) ` `", "$ ` $ [a] (x) ` `"),
+        ("> - [a]: https://evil.example", "> - [a] : https://evil.example"),
+        ("[a\nb]: https://evil.example", "[a\nb] : https://evil.example"),
     ],
 )
 @pytest.mark.parametrize("size", [1, 3, 100])
@@ -113,6 +125,9 @@ MARKS = (
         '"',
         "'",
         "`",
+        "``",
+        "`[a](x)`",
+        "$",
         "```",
         "~~~",
         "\\",
