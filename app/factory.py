@@ -41,12 +41,12 @@ from braid.app.web.health import health
 from braid.app.web.places import places
 from braid.app.web.static_files import hash_name, send_static
 from braid.app.web.sub_path import below
-from braid.app.web.times import moment
 from braid.app.web.unknown import unknown
 from braid.app.words.dataset_names import dataset_name
 from braid.app.words.languages import keep_language, language_links, language_names, select_language, theme
 from braid.app.words.reasons import shown, told
 from braid.app.words.template_texts import keep_translations
+from braid.app.words.times import moment
 from braid.config.settings import Settings, load_settings
 from braid.core import spans
 from braid.core.accounts.credentials import SESSION_DAYS

@@ -25,7 +25,7 @@ from braid.core.errors import DegradedError, InvalidInputError
 from braid.core.metadata.values import RESERVED_KEY
 from braid.core.retriever_tool import DEGRADED_EVENT, search_tool
 from braid.core.search.pipeline import LegNames
-from braid.core.stock_ensemble import EnsembleRetriever
+from braid.core.search.stock_ensemble import EnsembleRetriever
 from braid.core.types import (
     LEGS_OF_MODE,
     CollectionScope,

@@ -23,8 +23,8 @@ from braid.core.models.embeddings import embed_query
 from braid.core.search.context import SearchContext
 from braid.core.search.pipeline import Search
 from braid.core.search.ranking import FusedRanking, Ranking, fuse
+from braid.core.search.stock_ensemble import EnsembleRetriever
 from braid.core.search.strategies.base import QueryVariant
-from braid.core.stock_ensemble import EnsembleRetriever
 from braid.core.types import CollectionScope, Filters, Leg, Query, ScoredChunk, SearchResult
 
 CACHED_RETRIEVERS = 16
