@@ -98,11 +98,12 @@ UNITS = (
     *("{", "}", "{#", "/", "//", "http://", "@", "a@", "%", "$", "€1", "10 mg ", "more than 1", "p-", "p-7f3a:1"),
     *(";", "\x00", "!", "![", "\r"),
 )
-CHARS = 2_500
-SLOW_S = 0.015
-"""Processor time from which growth is measured; below it a text of `CHARS` characters is no burden whatever it is."""
-QUADRATIC = 9.0
-"""Between the 4 times of linear work and the 16 times of quadratic work, on a text of four times the length."""
+SHORT_CHARS, LONG_CHARS = 500, 8_000
+BURDEN_S = 0.015
+"""Processor time below which a text of `LONG_CHARS` is no burden: the square of that many steps takes ten
+times as much."""
+QUADRATIC = 64.0
+"""Between the 16 times of linear work and the 256 times of quadratic work, as far from one as from the other."""
 
 
 def seconds(work: Callable[[str], object], text: str) -> float:
@@ -111,21 +112,23 @@ def seconds(work: Callable[[str], object], text: str) -> float:
     return time.process_time() - started
 
 
-def grows(work: Callable[[str], object], unit: str, end: str = "") -> bool:
-    """Whether the work on four times the text takes far more than four times as long, at the quickest of some runs:
-    whatever else the machine does only slows them down.
+def grows(
+    work: Callable[[str], object],
+    unit: str,
+    end: str = "",
+    seconds: Callable[[Callable[[str], object], str], float] = seconds,
+) -> bool:
+    """Whether the work on sixteen times the text takes far more than sixteen times as long, at the quickest of some
+    runs: whatever else the machine does only slows them down.
     """
 
     def text(chars: int) -> str:
         return unit * (chars // len(unit)) + end
 
-    if seconds(work, text(CHARS)) < SLOW_S:
+    if seconds(work, text(LONG_CHARS)) < BURDEN_S:
         return False
-    for _ in range(3):
-        short, long = (min(seconds(work, text(chars)) for _ in range(3)) for chars in (CHARS, 4 * CHARS))
-        if long <= QUADRATIC * short:
-            return False
-    return True
+    short, long = (min(seconds(work, text(chars)) for _ in range(3)) for chars in (SHORT_CHARS, LONG_CHARS))
+    return long > QUADRATIC * short
 
 
 def modules() -> Iterator[ModuleType]:
@@ -213,3 +216,9 @@ def test_no_pass_over_a_text_takes_quadratic_time(name: str) -> None:
 def test_a_quadratic_expression_is_noticed() -> None:
     assert grows(re.compile(r"\s*x").fullmatch, " ") is False
     assert grows(re.compile(r"\s+$").search, " ", "x")
+
+
+def test_quadratic_work_is_told_from_linear_work() -> None:
+    assert grows(len, "a", seconds=lambda work, text: 1e-9 * len(text) ** 2)
+    assert not grows(len, "a", seconds=lambda work, text: 1e-4 * len(text))
+    assert not grows(len, "a", seconds=lambda work, text: 1e-5 * len(text) ** 1.2)

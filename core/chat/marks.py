@@ -108,7 +108,7 @@ _TOKEN = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 _MAY_GO_ON = re.compile(
-    r"(?<![ \t])[ \t]*+(?:(?:[\[［【(（][^\[\]［］【】()（）\n]{0,200}(?:[\]］】)）][^\n]{0,16})?"
+    r"(?<![ \t])[ \t]*+(?:(?:(?:[［【(（][^\[\]［］【】()（）\n]{0,200}|\[[^\[\]\n]{0,200})(?:[\]］】)）][^\n]{0,16})?"
     r"|<(?:s(?:u(?:p(?:>[^<\n]{0,60}(?:<(?:/(?:s(?:u(?:p(?:>[^\n]{0,16})?)?)?)?)?)?)?)?)?)?|[¹²³⁴⁵⁶⁷⁸⁹⁰]++[^\n]{0,16})"
     r"|\bp(?:-[0-9a-f]{0,4}(?::[\d,;、 ]{0,60})?)?[\]】]?|(?<!`)`++|(?<!~)~++|\\"
     r"|\n[ \t>]*+(?:`++[^`\n]*+|~*+)|)[ \t]*$",
@@ -120,7 +120,7 @@ _LINE_ENDS = re.compile(r"[ \t]*(?:\n|$)")
 _CLAUSE_ENDS = re.compile(
     r"[ \t]*(?:$|[\n.,;:!?…。、，．！？；：|*_)）」』】”\"'\U00100001-\U0010fffd]"
     r"|(?:and|but|or|while|whereas|which|und|aber|oder)\b"
-    rf"|[\[［【(（]\s?(?:$|\^?(?:{_WORD})?\d)|<sup>|[¹²³⁴⁵⁶⁷⁸⁹])",
+    rf"|[\[［【(（][ \t]?(?:$|\n|\^?(?:{_WORD})?\d)|<sup>|[¹²³⁴⁵⁶⁷⁸⁹])",
 )
 _ONLY_NUMBERED = re.compile(r"(?:^|\n)[ \t>]*(?:\d{1,3}[.)]|[-*+])$")
 _ENDS_SENTENCE = re.compile(r"[.!?…。．！？]$")
@@ -174,15 +174,17 @@ class CitationFilter:
     def feed(self, piece: str) -> str:
         """Take the next piece; return the marked text that can be shown now."""
         text = self._held + literal(piece)
-        tail = _MAY_GO_ON.search(text, max(0, len(text) - _CONTEXT_CHARS))
-        cut = tail.start() if tail else len(text)
-        self._held = text[cut:]
-        return self._read(text[:cut], self._held)
+        lead = "\n" if self._before.endswith("\n") else ""  # a line that begins here may be a fence
+        tail = _MAY_GO_ON.search(lead + text, max(0, len(lead + text) - _CONTEXT_CHARS))
+        cut = max(0, tail.start() - len(lead)) if tail else len(text)
+        shown, done = self._read(text, cut)
+        self._held = text[done:]
+        return shown
 
     def flush(self) -> str:
         """Return the rest of the text. Call it once, after the last piece."""
         held, self._held = self._held, ""
-        return self._read(held, "")
+        return self._read(held, len(held))[0]
 
     def read(self, text: str) -> str:
         """Return a whole text: where it has marks of the form asked for, no other form counts."""
@@ -198,12 +200,16 @@ class CitationFilter:
     def _again(self, loose: bool) -> CitationFilter:
         return CitationFilter(self.given, self.own, self.renumber, self.names, loose)
 
-    def _read(self, text: str, after: str) -> str:
-        """Return the text, which ends where no mark can go on; ``after`` is what is known to follow."""
-        text, last, end = self._before + text + after, len(self._before) + len(text), len(self._before)
+    def _read(self, new: str, cut: int) -> tuple[str, int]:
+        """Return the text up to ``cut``, where no mark can go on, or to the token that goes on there, and its length in
+        ``new``; what follows it is known to follow.
+        """
+        text, begin = self._before + new, len(self._before)
+        end, last = begin, begin + cut
         out: list[str] = []
-        for token in _TOKEN.finditer(text, end):
+        for token in _TOKEN.finditer(text, begin):
             if token.end() > last:
+                last = min(last, token.start())
                 break
             self._append(out, text[end : token.start()])
             self._append(out, written := self._token(token))
@@ -211,7 +217,7 @@ class CitationFilter:
             end = token.end()
         self._append(out, text[end:last])
         self._before = text[max(0, last - _CONTEXT_CHARS) : last] or "\n"
-        return "".join(out)
+        return "".join(out), last - begin
 
     def _append(self, out: list[str], written: str) -> None:
         if not written:

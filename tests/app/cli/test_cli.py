@@ -47,6 +47,8 @@ from tests.model_server import model_server
 from tests.worlds import WAIT_S, write
 
 REPOSITORY = Path(__file__).parents[3]
+NOBODY = "http://127.0.0.1:9/"
+"""Where nothing answers: the port of the discard service, which only root may open."""
 MANUAL = (REPOSITORY / "docs" / "cli.md").read_text(encoding="utf-8")
 
 
@@ -91,7 +93,7 @@ def owned(run: CommandLine) -> Iterator[CommandLine]:
     run.data_dir.mkdir(parents=True)
     lock = OwnerLock(run.data_dir)
     lock.acquire()
-    lock.announce("http://127.0.0.1:8000/")
+    lock.announce(NOBODY)
     yield run
     lock.release()
 
@@ -213,7 +215,7 @@ def test_a_data_directory_that_cannot_be_made_is_one_line(run: CommandLine) -> N
 
 def test_an_app_that_should_search_and_does_not_answer_is_named(owned: CommandLine) -> None:
     result = owned("search", "x", status=2)
-    assert "the app at http://127.0.0.1:8000/ does not answer" in result.stderr
+    assert f"the app at {NOBODY} does not answer" in result.stderr
 
 
 def test_the_doctor_says_that_the_process_with_the_indexes_does_not_answer(
@@ -397,7 +399,7 @@ def test_ingest_beside_the_owner_stores_and_says_who_indexes(owned: CommandLine)
     files = write(owned.folder / "files", {"a.md": "alpha", "b.pdf": "", ".git/x": "", "c.log": "x"})
     result = owned("ingest", files, "--dataset", dataset, "--relative", "--ignore", "*.log", status=1)
     assert result.stdout == "1 file stored (1 new passage), 0 unchanged, 1 failed, 2 left out (1 hidden, 1 ignored).\n"
-    assert f"process {os.getpid()} at http://127.0.0.1:8000/" in result.stderr
+    assert f"process {os.getpid()} at {NOBODY}" in result.stderr
     assert "the process that owns the indexes adds them" in result.stderr
     assert "failed: b.pdf: b.pdf is empty" in result.stderr
     report = owned.json("ingest", files / "a.md", "--dataset", dataset, "--relative")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from braid.core.chat.marks import CitationFilter, cited_in, literal, mark, marked, renumbered, shown, without_marks
@@ -135,9 +135,25 @@ def test_out_is_in_but_for_the_marks_that_were_meant(said: str, size: int) -> No
 
 
 @settings(max_examples=800, deadline=None)
+@example("```[```word [1]", 1)
+@example(" ```\t[```word [1]", 2)
+@example("[【1】【1】【1】]\n\n", 1)
+@example("\\`word [1]", 1)
+@example("\\\\`word [1]` [1]", 1)
+@example("word \\[1]", 1)
+@example("`\n\n word [1]", 1)
+@example("【1】[1][\n\n[", 1)
 @given(TEXT, st.integers(1, 9))
 def test_however_an_answer_is_split_it_reads_the_same(said: str, size: int) -> None:
     assert in_pieces(said, size)[1] == in_pieces(said, len(said) or 1)[1]
+
+
+def test_a_name_with_brackets_of_its_own_is_known_however_it_comes() -> None:
+    for size in (1, 3, 100):
+        checked = CitationFilter(frozenset({1, 2}), OWN, names={"report (1).pdf": 2})
+        said = "It is so [report (1).pdf]."
+        pieces = [checked.feed(said[start : start + size]) for start in range(0, len(said), size)]
+        assert "".join([*pieces, checked.flush()]) == f"It is so {mark(2)}."
 
 
 @settings(max_examples=500, deadline=None)
