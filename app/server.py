@@ -11,10 +11,9 @@ import socket
 import sys
 import threading
 from collections.abc import Callable
-from typing import NoReturn, cast
+from typing import NoReturn
 
 import uvicorn
-from a2wsgi import WSGIMiddleware
 from flask import Flask
 
 from braid import __version__
@@ -25,21 +24,32 @@ from braid.app.factory import create_app
 from braid.app.mcp.http import with_mcp
 from braid.app.opening import open_braid
 from braid.app.site import EXTENSION, Site
-from braid.app.web.connections import Limits, bounded, few_per_client, timely_protocol, with_plain_headers
-from braid.app.web.in_turn import in_turn
+from braid.app.web.gate.connections import Limits, few_per_client, timely_protocol
+from braid.app.web.gate.gateway import Gateway
+from braid.app.web.gate.heads import with_sound_heads
+from braid.app.web.gate.request_bodies import ASGI, Room
+from braid.app.web.gate.threads import Threads
 from braid.app.web.probes import with_probes
-from braid.app.web.request_bodies import ASGI, allow_streamed_bodies, timely_bodies
 from braid.app.web.sub_path import take_off
 from braid.config.settings import Settings
 from braid.core.accounts.secret_key import unused_file
-from braid.core.admission import Admission
 from braid.core.braid import Braid
+from braid.core.chat import live_turn
+from braid.core.chat.turns import running
 from braid.core.errors import InvalidInputError
+from braid.core.ingest.plan import MEBIBYTE
+from braid.core.ingest.spool import UPLOADS
 
-SWITCH_S = 0.0002
-"""Seconds that a computing thread may keep the interpreter from a thread with a request; Python's default is 0.005."""
+SWITCH_S = 0.002
+"""Seconds that a computing thread may keep the interpreter from a thread with a request; Python's default is 0.005.
+
+Each thread that wants the interpreter wakes up so often: at 0.0002 a hundred answers that are streamed take all
+processors for that alone, and nobody is answered.
+"""
 WORKERS = 100
-"""Threads that answer requests; each chat answer that is being streamed occupies one."""
+"""Threads that answer requests. None waits for a client, or for an answer that is being streamed."""
+ASIDE = live_turn.MOST_TURNS + running.MOST_TURNS
+"""Further threads, for requests that wait for a whole answer of a chat model: as many as may be written at once."""
 USER_SHARE = 32
 """Requests of one user that are answered at once."""
 CALLER_AT_WORK, CALLER_WAITING = 12, 20
@@ -124,15 +134,14 @@ def _run(settings: Settings, braid: Braid, listener: socket.socket, only: Callab
 
 def _asgi(settings: Settings, app: Flask, here: Site) -> ASGI:
     """Everything that is served. A thread is taken last: once the body is there, and a place among those that wait."""
-    shared = fair_shares(allow_streamed_bodies(app.wsgi_app), USER_SHARE, here.braid.places)
+    shared = fair_shares(app.wsgi_app, USER_SHARE, here.braid.places)
     app.wsgi_app = shared  # type: ignore[assignment, method-assign]
-    pool = cast(ASGI, WSGIMiddleware(app, workers=WORKERS))  # type: ignore[arg-type]
-    callers = Admission(WORKERS, of_one=CALLER_AT_WORK, waiting_of_one=CALLER_WAITING)
-    threads = in_turn(pool, callers, settings.trusted_proxies)
-    served: ASGI = with_mcp(timely_bodies(bounded(threads, 2 * WORKERS), app), here)
+    room = Room(folder=here.braid.data_dir / UPLOADS, least_free_bytes=settings.min_free_disk_mb * MEBIBYTE)
+    threads = Threads(WORKERS, aside=ASIDE, of_one=CALLER_AT_WORK, waiting_of_one=CALLER_WAITING)
+    served: ASGI = with_mcp(Gateway(app, room, threads, proxies=settings.trusted_proxies), here, room)
     if settings.trusted_proxies:
         served = few_per_client(served, per_address=settings.connections_per_address, proxies=settings.trusted_proxies)
-    served = with_plain_headers(with_probes(served, here))
+    served = with_sound_heads(with_probes(served, here))
     return take_off(served, settings.url_prefix) if settings.url_prefix else served
 
 

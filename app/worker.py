@@ -15,7 +15,7 @@ from braid.app.site import EXTENSION, Site
 from braid.core.errors import InvalidInputError
 
 if TYPE_CHECKING:
-    from braid.app.web.request_bodies import ASGI
+    from braid.app.web.gate.request_bodies import ASGI
     from braid.config.settings import Settings
 
 TOLD = ("/healthz", "/readyz", "/metrics")

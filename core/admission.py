@@ -62,10 +62,11 @@ class Admission:
         """The other keys that wait; the one whose turn is next comes first."""
         self._new_came_last = False
 
-    def ask(self, key: Hashable, grant: Callable[[], object]) -> Stay:
+    def ask(self, key: Hashable, grant: Callable[[], object], *, goes_on: bool = False) -> Stay:
         """Have ``grant`` called as soon as it is the turn of this request, perhaps at once; it must not wait.
 
-        Raises TooManyError when too many of the key's requests wait. `leave` has to be called in any case else.
+        Raises TooManyError when too many of the key's requests wait, and this one does not go on with what it was
+        admitted for before. `leave` has to be called in any case else.
         """
         stay = Stay(key, grant, self._clock_id())
         with self._lock:
@@ -75,7 +76,7 @@ class Admission:
             if len(queue) == 1:
                 (self._turn if self._count[key] else self._new)[key] = None
             self._admit()
-            if self._waiting_of_one is not None and len(queue) > self._waiting_of_one:
+            if self._waiting_of_one is not None and not goes_on and len(queue) > self._waiting_of_one:
                 self._withdraw(stay)
                 most = self._waiting_of_one + self._count[key]
                 raise TooManyError(f"{most} of your requests are being answered; wait for one")
@@ -275,7 +276,7 @@ _here = threading.local()
 def let_go() -> None:
     """Give back the place that this thread holds, if any, before it waits for something; its next stage takes one."""
     hold: _Hold | None = getattr(_here, "hold", None)
-    if hold is not None:
+    if hold is not None and hold.places.has(hold.stay):  # looked at without the lock: it is asked at each piece of text
         hold.places.leave(hold.stay)
 
 

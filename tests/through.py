@@ -28,7 +28,7 @@ from werkzeug.wsgi import ClosingIterator, get_current_url
 
 from braid.app import server
 from braid.app.site import EXTENSION
-from braid.app.web.connections import Limits, timely_protocol
+from braid.app.web.gate.connections import Limits, timely_protocol
 from braid.config.settings import Settings
 from tests import proxies, web
 from tests.below import TEXTS, check, off, without_prefix

@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import uvicorn
-from a2wsgi import WSGIMiddleware
 from flask import Flask
 from flask.testing import FlaskClient
 from werkzeug.serving import make_server
@@ -18,6 +17,9 @@ from werkzeug.test import TestResponse
 from braid.app.factory import create_app
 from braid.app.mcp.http import with_mcp
 from braid.app.site import EXTENSION, Site
+from braid.app.web.gate.gateway import Gateway
+from braid.app.web.gate.request_bodies import Room
+from braid.app.web.gate.threads import Threads
 from braid.config.settings import Settings
 from braid.core.accounts.accounts import Account
 from braid.core.accounts.audit import AuditEntry
@@ -109,7 +111,9 @@ def serving(app: Flask) -> Iterator[str]:
         with proxy.lifespan(app) as address:
             yield address
         return
-    config = uvicorn.Config(with_mcp(WSGIMiddleware(app), site_of(app)), port=0, log_level="warning", lifespan="on")
+    room = Room()
+    served = with_mcp(Gateway(app, room, Threads(10, aside=10)), site_of(app), room)
+    config = uvicorn.Config(served, port=0, log_level="warning", lifespan="on")
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()

@@ -20,6 +20,7 @@ from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
 from braid.app.site import site
 from braid.app.user.datasets import readable_datasets
+from braid.app.web.live_turns import result_of
 from braid.core.chat.types import ChatRequest, ChatResult, Turn, result_json
 from braid.core.types import ALL, MAX_QUERY_CHARS, Dataset
 
@@ -100,7 +101,9 @@ class ChatAnswer(BaseModel):
     found: bool = Field(description="Whether the passages contain an answer")
     citations: list[CitationShown]
     removed_citations: int = Field(description="Number of citations removed because their passage does not exist")
-    cut: bool = Field(description="Whether the model ended before its answer was complete")
+    cut: bool = Field(
+        description="Whether the model ended before its answer was complete, or was ended at a limit; a note says which"
+    )
     calculation: CalculationShown | None = Field(description="Set when the answer was calculated from a table")
     prompt_tokens: int
     degraded: list[DegradedShown]
@@ -152,7 +155,7 @@ def answer_question(
         response = stream_response(asked, talk.stream(asked), done)
         response.headers.extend(headers)
         return response
-    result = talk.ask(asked)
+    result = result_of(talk.stream(asked))
     done(result)
     return Answered(show_answer(result), headers)
 

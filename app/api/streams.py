@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from flask import Response, request
-from werkzeug.exceptions import ClientDisconnected
 
-from braid.app.site import site
 from braid.app.web.errors import on_braid_error, on_unexpected
-from braid.app.web.event_stream import HEARTBEAT, HEARTBEAT_S, event, event_stream, when_gone
+from braid.app.web.event_stream import HEARTBEAT_S, event
+from braid.app.web.live_turns import live_stream
 from braid.core.chat.live_turn import LiveTurn
 from braid.core.chat.turn_recorder import TurnRecorder
+from braid.core.chat.turns.bell import Pause
 from braid.core.chat.types import ChatRequest, ChatResult, Event, event_json
 from braid.core.errors import BraidError
 
@@ -49,45 +49,31 @@ OWN = StreamForm(_event, _problem)
 def stream_response(
     asked: ChatRequest, events: Iterator[Event], keep: Callable[[ChatResult], object], form: StreamForm = OWN
 ) -> Response:
-    """Stream the events as they happen. A caller that disconnects ends the turn; the answer so far is kept."""
-    return event_stream(line for line in _lines(asked, events, keep, form) if line)
+    """Stream the events as they happen. A caller that disconnects ends the turn; the answer so far is kept.
+
+    Raises TooManyError before anything is sent.
+    """
+    return live_stream(events, lambda turn: _lines(asked, turn, keep, form))
 
 
 def _lines(
-    asked: ChatRequest, events: Iterator[Event], keep: Callable[[ChatResult], object], form: StreamForm
-) -> Iterator[str]:
-    recorder, turn, turns = TurnRecorder(asked), LiveTurn(events), site().streams
-    turns.add(turn)
-    when_gone(turn.stop)
+    asked: ChatRequest, turn: LiveTurn[Event], keep: Callable[[ChatResult], object], form: StreamForm
+) -> Iterator[str | Pause]:
+    recorder = TurnRecorder(asked)
     not_kept = True
     try:
         for happened in turn.events(HEARTBEAT_S):
-            if happened is not None:
-                recorder.feed(happened)
+            if isinstance(happened, Pause):
+                yield happened
+                continue
+            recorder.feed(happened)
             if isinstance(happened, ChatResult):
                 not_kept = False
                 keep(happened)
-            yield HEARTBEAT if happened is None else form.event(happened)
+            yield form.event(happened)
     except Exception as error:  # the edge: the status has been sent, so the stream reports the error
         not_kept = False
         yield form.error(error)
     finally:
-        turns.remove(turn)
-        turn.stop()
         if not_kept:
             keep(recorder.result())
-
-
-def result_of(events: Iterator[Event]) -> ChatResult:
-    """Return the turn's result; a caller that disconnects ends the turn. Raises ClientDisconnected then."""
-    turn, turns = LiveTurn(events), site().streams
-    turns.add(turn)
-    when_gone(turn.stop)
-    try:
-        for happened in turn.events(HEARTBEAT_S):
-            if isinstance(happened, ChatResult):
-                return happened
-    finally:
-        turns.remove(turn)
-        turn.stop()
-    raise ClientDisconnected("the turn was stopped")

@@ -13,7 +13,7 @@ from werkzeug.exceptions import Forbidden, NotFound, RequestEntityTooLarge, TooM
 from werkzeug.wrappers import Response
 
 from braid.app.auth.authenticate import identify
-from braid.app.auth.body_limit import set_body_limit
+from braid.app.auth.body_limit import bound_fields, set_body_limit
 from braid.app.auth.concurrency import take_share
 from braid.app.auth.csrf import refuse_forged_requests
 from braid.app.mounted import blueprints_here, endpoint_here, theirs, url_for
@@ -133,6 +133,7 @@ def admit() -> Response | None:
 
 def _allow_upload(here: Site) -> None:
     """Set the body limit of this route before anything reads the body. Refuses a larger declared length at once."""
+    bound_fields()
     view = _view(endpoint_here())
     if max_bytes := getattr(view, "braid_max_bytes", None):
         most = max_bytes(here.settings)

@@ -1,12 +1,37 @@
-"""The most bytes that the body of this request may have, also under Flask 3.0, where only the app has such a limit."""
+"""The most that the body of a request may have: bytes, also under Flask 3.0, which has such a limit for the app alone,
+and fields of a form.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from io import BytesIO
+from typing import IO, Any
 
 from flask import Request, request
+from werkzeug.datastructures import FileStorage, MultiDict
+from werkzeug.exceptions import RequestEntityTooLarge
+from werkzeug.formparser import FormDataParser
+
+MAX_FIELDS = 5_000
+"""Of a form, and of an address: as many boxes may be ticked on a page. 180,000 take half a second to read."""
 
 _WITH_LIMIT: dict[type[Request], type[Request]] = {}
+
+
+class FewFields(FormDataParser):
+    """Werkzeug's parser with a bound of fields for the forms that it reads as a whole; of parts it has one itself."""
+
+    def parse(
+        self, stream: IO[bytes], mimetype: str, content_length: int | None, options: dict[str, str] | None = None
+    ) -> tuple[IO[bytes], MultiDict[str, str], MultiDict[str, FileStorage]]:
+        """Return the stream, the fields and the files. Raises RequestEntityTooLarge."""
+        if mimetype == "application/x-www-form-urlencoded":
+            form = stream.read()
+            fields = form.count(b"&") + 1
+            if fields > MAX_FIELDS:
+                raise RequestEntityTooLarge(f"the form has {fields:,} fields; at most {MAX_FIELDS:,} are read")
+            stream = BytesIO(form)
+        return super().parse(stream, mimetype, content_length, options)
 
 
 def set_body_limit(most: int) -> None:
@@ -19,3 +44,8 @@ def set_body_limit(most: int) -> None:
             _WITH_LIMIT[kind] = type(kind.__name__, (kind,), {"max_content_length": None})
         given.__class__ = _WITH_LIMIT[kind]
     given.max_content_length = most
+
+
+def bound_fields() -> None:
+    """Have a form with too many fields refused. To be called before anything reads the body."""
+    request.form_data_parser_class = FewFields

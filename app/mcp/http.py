@@ -13,13 +13,15 @@ from sqlalchemy.exc import SQLAlchemyError
 from starlette.applications import Starlette
 from starlette.responses import Response
 from starlette.routing import Mount, Route
+from werkzeug.exceptions import ClientDisconnected, HTTPException
 
 from braid.app.auth.authenticate import identity_of_token
-from braid.app.mcp.meter import IDENTITY, PAGES, Kind, kind_for
+from braid.app.auth.identity import Identity
+from braid.app.mcp.meter import IDENTITY, MAX_REQUEST_BYTES, PAGES, Kind, kind_for
 from braid.app.site import Site
-from braid.app.web.in_turn import turn_of
+from braid.app.web.gate.in_turn import turn_of
+from braid.app.web.gate.request_bodies import ASGI, Body, Room
 from braid.app.web.refusals import refusal
-from braid.app.web.request_bodies import ASGI
 from braid.core.admission import Admission
 from braid.core.errors import TooManyError
 from braid.core.extras import MissingExtraError, is_installed
@@ -33,15 +35,17 @@ CALLS_AT_ONCE = 12
 """How many calls of one user run at a time."""
 THREADS = 40
 """How many calls run at a time: each takes a thread, of which anyio has as many."""
+THREADS_FOR_TOKENS = 4
+"""Further threads, which look up whose token a call has: the calls of some users keep those of others not from that."""
 CALLS_PRESENT = 128
 """How many calls of one user run or wait; more are refused."""
 
 logger = logging.getLogger(__name__)
 
 
-def with_mcp(pages: ASGI, site: Site) -> Starlette:
+def with_mcp(pages: ASGI, site: Site, room: Room) -> Starlette:
     """Return the pages with MCP at ``/mcp``, and at ``/mcp/connector`` the form that connectors of chat assistants ask
-    for. Tokens with the scope ``write`` get the writing tools, others do not.
+    for. Tokens with the scope ``write`` get the writing tools, others do not. Bodies are read into ``room``.
 
     Where its packages are not installed, the answer there is 501 and says how to install them.
     """
@@ -54,7 +58,7 @@ def with_mcp(pages: ASGI, site: Site) -> Starlette:
             yield
             tasks.cancel_scope.cancel()
 
-    gate: ASGI = _Gate(site, servers)
+    gate: ASGI = _Gate(site, servers, room)
     if not is_installed("mcp"):
         gate = Response(f"{MissingExtraError('the MCP server', 'mcp', 'mcp')}\n", 501, media_type="text/plain")
     routes = [Route(path, endpoint=gate) for path in (PATH, CONNECTOR_PATH)]
@@ -102,12 +106,14 @@ class _Servers:
 class _Gate:
     """Lets requests with an API token through to the server for the token's scope, and refuses all others.
 
-    A user's calls, which are POST requests, take turns.
+    A user's calls, which are POST requests, take turns, once they are there as a whole.
     """
 
-    def __init__(self, site: Site, servers: _Servers) -> None:
+    def __init__(self, site: Site, servers: _Servers, room: Room) -> None:
         self._site = site
         self._servers = servers
+        self._room = room
+        self._tokens = anyio.CapacityLimiter(THREADS_FOR_TOKENS)
         self._admission = Admission(THREADS, of_one=CALLS_AT_ONCE, waiting_of_one=CALLS_PRESENT - CALLS_AT_ONCE)
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
@@ -116,7 +122,7 @@ class _Gate:
         found = None
         if scheme.lower() == "bearer":
             try:
-                found = await anyio.to_thread.run_sync(identity_of_token, self._site, key.strip())
+                found = await anyio.to_thread.run_sync(identity_of_token, self._site, key.strip(), limiter=self._tokens)
             except SQLAlchemyError as error:
                 log_failure(logger, "an MCP request", error)
                 outage = outage_of(error)
@@ -131,16 +137,28 @@ class _Gate:
             )
             await response(scope, receive, send)
             return
+        body = Body(scope, receive, self._room)
+        try:
+            await body.read_short()
+            if not body.is_whole:
+                await body.read(found.account.id, MAX_REQUEST_BYTES)
+            await self._call(scope, body.receive, send, found)
+        except ClientDisconnected:
+            return  # nobody waits for an answer
+        except TooManyError as error:
+            await refusal(429, str(error))(scope, receive, send)
+        except HTTPException as error:  # of the body
+            await refusal(error.code or 500, error.description or "")(scope, receive, send)
+        finally:
+            body.close()
+
+    async def _call(self, scope: Any, receive: Any, send: Any, found: Identity) -> None:
         app = await self._servers.get(kind_for(found, is_connector=scope["path"] == CONNECTOR_PATH))
         shared = turn_of(self._admission, found.account.id) if scope["method"] == "POST" else nullcontext()
-        try:
-            async with shared:
-                settings = self._site.settings
-                pages = f"{_address(scope, settings.trusted_proxies)}{settings.url_prefix}/datasets"
-                await app({**scope, "path": PATH, IDENTITY: found, PAGES: pages}, receive, send)
-        except TooManyError as error:
-            response = Response(f"{error}\n", 429, {"Retry-After": "5"})
-            await response(scope, receive, send)
+        async with shared:
+            settings = self._site.settings
+            pages = f"{_address(scope, settings.trusted_proxies)}{settings.url_prefix}/datasets"
+            await app({**scope, "path": PATH, IDENTITY: found, PAGES: pages}, receive, send)
 
 
 def _address(scope: Any, proxies: int) -> str:

@@ -7,7 +7,7 @@ from flask import Response
 from braid.app.api.framework.operations import Resource
 from braid.app.api.framework.requests import KEY_HEADERS
 from braid.app.api.request_models import conversation
-from braid.app.api.streams import EVENT_STREAM, StreamForm, result_of, stream_response
+from braid.app.api.streams import EVENT_STREAM, StreamForm, stream_response
 from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
 from braid.app.openai_api.chat_request import CompletionGiven, read_messages, with_instructions
@@ -15,6 +15,7 @@ from braid.app.openai_api.completions import Chunks, Completion, Head, completio
 from braid.app.openai_api.models import choice_of
 from braid.app.openai_api.tasks import task_events
 from braid.app.site import site
+from braid.app.web.live_turns import result_of
 from braid.core.chat.types import ChatRequest, ChatResult
 
 resource = Resource("chat", "Answers from the passages of datasets, with citations as footnotes.")

@@ -16,7 +16,7 @@ from braid.app.web.security_headers import SECURITY_HEADERS
 
 if TYPE_CHECKING:
     from braid.app.site import Site
-    from braid.app.web.request_bodies import ASGI
+    from braid.app.web.gate.request_bodies import ASGI
 
 PATIENCE_S = 2.0
 """For the ledger; one that takes longer is not ready."""

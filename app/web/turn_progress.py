@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from flask_babel import gettext as _
 
-from braid.app.web.event_stream import HEARTBEAT, HEARTBEAT_S, event
+from braid.app.web.event_stream import HEARTBEAT_S, event
 from braid.app.web.markdown import answer_html
 from braid.core.chat.live_turn import LiveTurn
 from braid.core.chat.marks import marked
+from braid.core.chat.turns.bell import Pause
 from braid.core.chat.types import AnswerText, AnswerWithdrawn, Event, Stage
 
 RENDER_EVERY_S = 0.2
@@ -36,7 +37,12 @@ class _Draft:
     @property
     def due(self) -> bool:
         """Whether it is time to send the text again."""
-        return self.unsent and time.monotonic() - self.sent_at >= RENDER_EVERY_S
+        return self.unsent and self.due_in_s <= 0
+
+    @property
+    def due_in_s(self) -> float:
+        """Seconds until the text is to be sent again; `HEARTBEAT_S` if it has not changed."""
+        return self.sent_at + RENDER_EVERY_S - time.monotonic() if self.unsent else HEARTBEAT_S
 
     def render(self) -> str:
         """Return the event that shows the answer so far."""
@@ -44,23 +50,18 @@ class _Draft:
         return event("text", {"html": answer_html(self.text)})
 
 
-def progress(live: LiveTurn, describe: Callable[[Event], Iterator[str]]) -> Iterator[str]:
+def progress(live: LiveTurn[Event], describe: Callable[[Event], Iterator[str]]) -> Iterator[str | Pause]:
     """Yield the turn's events as text: what ``describe`` makes of each, and the answer so far (``text``).
 
-    A comment follows each 15 seconds of silence. Raises what the turn raises.
+    Where there is nothing new it yields a pause. Raises what the turn raises.
     """
-    draft, last_sent_at = _Draft(), time.monotonic()
-    for happened in live.events(RENDER_EVERY_S):
-        if happened is not None:
-            draft.take(happened)
-        parts = [draft.render()] if draft.due else []
-        if happened is not None:
-            parts += describe(happened)
-        if not parts and time.monotonic() - last_sent_at >= HEARTBEAT_S:
-            parts.append(HEARTBEAT)
-        if parts:
-            last_sent_at = time.monotonic()
-            yield "".join(parts)
+    draft = _Draft()
+    for happened in live.events(HEARTBEAT_S):
+        if isinstance(happened, Pause):
+            yield draft.render() if draft.due else replace(happened, seconds=draft.due_in_s)
+            continue
+        draft.take(happened)
+        yield "".join([draft.render()] if draft.due else []) + "".join(describe(happened))
 
 
 def stage_text(stage: Stage, *, of_fields: bool = False) -> str:

@@ -10,6 +10,7 @@ from braid.core.chat.links import LinkFilter
 from braid.core.chat.marks import CitationFilter
 from braid.core.chat.passage_block import NOT_FOUND
 from braid.core.errors import ModelError
+from braid.core.models.chat import MAX_ANSWER_CHARS
 from braid.core.models.reasoning import answer_pieces
 
 _SAYS_NOT_FOUND = re.compile(rf"{NOT_FOUND}\W")
@@ -29,6 +30,8 @@ class Written:
     removed: int = 0
     cut: bool = False
     """The model stopped within its reasoning, so that the end of its answer may be missing."""
+    ended: str = ""
+    """Why the answer was ended before the model's end; empty if it was not."""
 
 
 Show = Callable[[str, tuple[int, ...]], None]
@@ -48,23 +51,26 @@ def write(
     ``citations`` makes the filter of a draft, ``begun`` is the text that the pieces continue, with the numbers of the
     prompt. Raises ModelError when the answer is empty, or breaks off.
     """
-    draft, cut = _Draft(citations(), show, begun), False
+    draft, cut, ended = _Draft(citations(), show, begun), False, ""
     for piece in answer_pieces(pieces):
         if piece.restart:
             if draft.written:
                 withdraw("the text so far was a thought of the model")
             draft = _Draft(citations(), show, begun)
-        draft.feed(piece.text)
+        draft.feed(piece.text[: MAX_ANSWER_CHARS - draft.chars])
         cut = piece.cut
         if draft.says_not_found:
             return Written("", False)
+        if draft.chars >= MAX_ANSWER_CHARS:
+            ended = f"the answer was cut after {MAX_ANSWER_CHARS:,} characters, which is the limit"
+            break
     draft.finish()
     if draft.says_not_found:
         return Written("", False, cut=cut)
     text = draft.whole().strip()
     if not text:
         raise ModelError("the model stopped within a thought" if cut else "the model gave an empty answer")
-    return Written(text, True, tuple(draft.citations.cited), draft.citations.removed, cut)
+    return Written(text, True, tuple(draft.citations.cited), draft.citations.removed, cut, ended)
 
 
 def _joined(begun: str, piece: str) -> str:
@@ -85,6 +91,8 @@ class _Draft:
         self.written: list[str] = []
         self._raw: list[str] = []
         self.says_not_found = False
+        self.chars = 0
+        """Length of what was fed."""
         self._links = LinkFilter()
         self._show = show
         self._opening: str | None = ""
@@ -92,6 +100,7 @@ class _Draft:
         self.feed(begun)
 
     def feed(self, piece: str) -> None:
+        self.chars += len(piece)
         if self._begun and piece and piece is not self._begun:
             piece, self._begun = _joined(self._begun, piece), ""
         if self._opening is None:

@@ -115,8 +115,8 @@ class Answerer:
             withdraw=lambda reason: emit(AnswerWithdrawn(reason, model.name)),
             begun=block.write_marks(begun),
         )
-        if pieces.broken:
-            result = replace(result, cut=True, notes=(*result.notes, pieces.broken))
+        if ended := pieces.broken or written.ended:
+            result = replace(result, cut=True, notes=(*result.notes, ended))
         if written.cut:
             reason = f"the model {model.name} stopped within a thought; its answer may lack the end"
             result = _add_degraded(result, reason)

@@ -183,7 +183,7 @@ class ChatResult:
     stopped: bool = False
     """The turn ended before its answer was complete; see `braid.core.chat.turn_recorder`."""
     cut: bool = False
-    """The model ended without the mark that its answer is complete, or reached its own limit."""
+    """The model ended without the mark that its answer is complete, or reached its own limit or Braid's."""
     calculation: Calculation | None = None
     """The value and its SQL, where the answer was calculated from a table."""
     marks: tuple[int, ...] | None = None

@@ -31,6 +31,12 @@ Role = Literal["search", "summary"]
 Message = tuple[str, str]
 """Role (``system``, ``user`` or ``assistant``) and text."""
 
+MAX_ANSWER_CHARS = 200_000
+"""Longest answer, whoever asks and however it is sent; a longer one is cut there."""
+MAX_WRITTEN_CHARS = 5 * MAX_ANSWER_CHARS
+"""The most that a model may write for one answer, with its reasoning and what it takes back."""
+MAX_ANSWER_S = 1_500.0
+"""Seconds that a model may write one answer."""
 FIRST_PAUSE_S = 0.25
 """Pause before the first retry; doubled before each further one."""
 TRANSIENT_STATUS = frozenset({408, 409, 425, 429})
@@ -107,6 +113,7 @@ class ChatModel:
         self.name = settings.name
         self._settings = settings
         self._counts = counts
+        self._clock = clock
         self._circuit = CircuitBreaker(settings.pause_s, clock)
         self._lock = threading.Lock()
         self._model: BaseChatModel | None = None
@@ -120,15 +127,17 @@ class ChatModel:
         answer = _in_background(lambda: self._with_retries(lambda: self._ask(messages), deadline))
         text = self._next(answer, deadline, seconds) or ""
         self._note_answer()
-        return without_reasoning(text)
+        return without_reasoning(text[:MAX_WRITTEN_CHARS])[:MAX_ANSWER_CHARS]
 
     def stream(self, messages: Sequence[Message]) -> Iterator[str]:
         """Yield the answer as it is written, reasoning included, each piece within the deadline.
 
-        Raises ModelError, possibly after some pieces; ModelCutError after the last one if the model did not finish.
+        Raises ModelError, possibly after some pieces; ModelCutError after the last one if the model did not finish, or
+        was ended because it has written for too long.
         """
         seconds = self._settings.timeout_s
         deadline = time.monotonic() + seconds
+        until, left = self._clock() + MAX_ANSWER_S, MAX_WRITTEN_CHARS
         self._admit()
         stopped, is_heard = threading.Event(), False
         pieces: queue.Queue[_Outcome] = queue.Queue()
@@ -139,6 +148,9 @@ class ChatModel:
             while (piece := self._next(pieces, deadline, seconds)) is not None:
                 is_heard = True
                 yield piece
+                left -= len(piece)
+                if left <= 0 or self._clock() > until:
+                    raise ModelCutError(_limit_reached(left))
                 deadline = time.monotonic() + seconds
             is_heard = True
         except ModelError as error:
@@ -298,6 +310,12 @@ def chat_models(search: ModelSettings | None = None, summary: ModelSettings | No
 class _Outcome:
     text: str | None
     error: Exception | None = None
+
+
+def _limit_reached(left: int) -> str:
+    if left <= 0:
+        return f"the model was stopped after {MAX_WRITTEN_CHARS:,} characters, reasoning included, which is the limit"
+    return f"the answer was cut after {MAX_ANSWER_S / 60:.0f} minutes, which is the limit"
 
 
 def _in_background(ask: Callable[[], str]) -> queue.Queue[_Outcome]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import logging
 
-from flask import Response, g
+from flask import Response, g, request
 from sqlalchemy.exc import SQLAlchemyError
 
 from braid.app.auth.identity import signed_in
 from braid.app.auth.rates import Rate, rate_of
 from braid.app.site import site
+from braid.app.web.gate.request_bodies import ASKED_AGAIN
 from braid.core.ledger.outages import log_failure
 
 logger = logging.getLogger(__name__)
@@ -20,7 +21,8 @@ def count_request() -> None:
     found = signed_in()
     if found is not None:
         g.braid_rate = rate_of(site(), found.account.id)
-        g.braid_rate.take(site())
+        if ASKED_AGAIN not in request.environ:
+            g.braid_rate.take(site())
 
 
 def add_headers(response: Response) -> Response:

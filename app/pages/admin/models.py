@@ -18,8 +18,11 @@ from braid.app.auth.access import rule
 from braid.app.pages.admin.blueprint import admin, audit, done
 from braid.app.site import site
 from braid.app.user.models import offered_models, site_default
-from braid.app.web.event_stream import event, event_stream
+from braid.app.web.event_stream import event
+from braid.app.web.live_turns import live, live_stream
 from braid.core.accounts.model_connections import Connection
+from braid.core.chat.live_turn import LiveTurn
+from braid.core.chat.turns.bell import Pause
 from braid.core.errors import EmbeddingError, InvalidInputError, ModelError
 from braid.core.models.chat import ChatModel, ModelSettings, Role, key_variable, package_of
 from braid.core.models.embeddings import embed_queries
@@ -134,18 +137,18 @@ def test_model() -> tuple[str, int] | Response:
     model = site().models.model(found, name)
     if model is None:
         raise InvalidInputError("no model is configured for this role")
-    steps = _test(role, model)
+    steps = _test(role, model, _question())
     if request.accept_mimetypes.best == "text/event-stream":
-        return event_stream(_told(step) for step in steps)
-    *_before, last = steps
+        return live_stream(steps, _tell)
+    *_before, last = live(steps)
     return models_page(tested=last), 200
 
 
-def _test(role: str, model: ModelSettings) -> Iterator[TestResult]:
+def _test(role: str, model: ModelSettings, question: str) -> Iterator[TestResult]:
     """Yield the sentence as it grows; the last result is the whole one, or the failure."""
     started, answer, error, first_s = time.perf_counter(), "", "", 0.0
     asked = ChatModel(replace(model, timeout_s=min(model.timeout_s, TEST_S), retries=0, pause_s=0))
-    pieces = asked.stream([("user", _question())])
+    pieces = asked.stream([("user", question)])
     try:
         for piece in answer_pieces(pieces):
             answer = "" if piece.restart else answer + piece.text
@@ -162,6 +165,10 @@ def _test(role: str, model: ModelSettings) -> Iterator[TestResult]:
 
 def _question() -> str:
     return f"Say hello {IN_LANGUAGE.get(str(get_locale()), 'in one sentence')}."
+
+
+def _tell(live_test: LiveTurn[TestResult]) -> Iterator[str | Pause]:
+    return (step if isinstance(step, Pause) else _told(step) for step in live_test.events(TEST_S))
 
 
 def _told(result: TestResult) -> str:

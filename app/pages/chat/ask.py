@@ -31,7 +31,7 @@ from braid.app.pages.status import unread_files
 from braid.app.site import site
 from braid.app.user.datasets import readable_datasets
 from braid.app.user.models import choose_models, model_shelf
-from braid.app.web.event_stream import event_stream
+from braid.app.web.event_stream import event_stream, step_aside
 from braid.core.chat.columns import stored_draft, stored_request
 from braid.core.chat.store import StoredMessage
 from braid.core.chat.turns.rows import StoredTurn
@@ -145,6 +145,7 @@ def _run(asked: ChatRequest, begin: Begin, choices: ChatChoices | None = None) -
     here.usage.count(user.id, "chat")
     turn = running.ids
     if not wants_json():
+        step_aside()
         running.wait()
         return _to_answer(turn.conversation_id, turn.answer_id)
     conversation = here.conversations.conversation(user.id, turn.conversation_id)

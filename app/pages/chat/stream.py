@@ -20,10 +20,11 @@ from braid.app.auth.identity import identity
 from braid.app.mounted import url_for
 from braid.app.site import site
 from braid.app.web.errors import on_braid_error, on_unexpected
-from braid.app.web.event_stream import HEARTBEAT, HEARTBEAT_S, event, when_gone
+from braid.app.web.event_stream import event, when_gone
 from braid.app.web.markdown import answer_html
 from braid.app.web.turn_progress import RENDER_EVERY_S, stage_text
 from braid.app.words.dataset_names import dataset_name
+from braid.core.chat.turns.bell import Pause
 from braid.core.chat.turns.rows import MAX_TURN_S, StoredTurn
 from braid.core.chat.turns.running import Progress, RunningTurn
 from braid.core.chat.types import Event, QueryWritten, Searched, StageStarted
@@ -37,7 +38,7 @@ LOOK_S = 0.5
 
 def follow(
     turn: StoredTurn, running: RunningTurn | None, *, first: Values, last: Callable[[], Values], after: int = 0
-) -> Iterator[str]:
+) -> Iterator[str | Pause]:
     """Yield the events of a turn as text, from the change ``after`` on; of one that has ended only the last event, and
     of one that runs in another process its text as far as it is stored.
 
@@ -70,35 +71,26 @@ def addresses(turn: StoredTurn) -> Values:
     }
 
 
-def _progress(running: RunningTurn, after: int, gone: list[bool]) -> Iterator[str]:
-    last_sent_at = time.monotonic()
+def _progress(running: RunningTurn, after: int, gone: list[bool]) -> Iterator[str | Pause]:
     for made in running.follow(after, RENDER_EVERY_S):
         if gone:
             return
-        text = "".join(_parts(made))
-        if not text and time.monotonic() - last_sent_at >= HEARTBEAT_S:
-            text = HEARTBEAT
-        if text:
-            last_sent_at = time.monotonic()
-            yield text
+        yield made if isinstance(made, Pause) else "".join(_parts(made))
 
 
-def _progress_elsewhere(turn: StoredTurn, gone: list[bool]) -> Iterator[str]:
+def _progress_elsewhere(turn: StoredTurn, gone: list[bool]) -> Iterator[str | Pause]:
     """Yield the text of a turn as its process stores it, every 2 seconds; nothing for a turn that has ended."""
     user_id, here = identity().account.id, site()
-    shown, last_sent_at, until = "", time.monotonic(), time.monotonic() + MAX_TURN_S
+    shown, until = "", time.monotonic() + MAX_TURN_S
     while not gone and time.monotonic() < until:
         here.turn_store.interrupt_abandoned()
         answer = here.conversations.messages(user_id, turn.conversation_id, ids=[turn.answer_id])[0]
         if answer.state != "running" or here.turn_store.is_written_here(answer.settings):
             return
         if answer.text != shown:
-            shown, last_sent_at = answer.text, time.monotonic()
+            shown = answer.text
             yield event("text", {"html": answer_html(answer.marked_text)})
-        elif time.monotonic() - last_sent_at >= HEARTBEAT_S:
-            last_sent_at = time.monotonic()
-            yield HEARTBEAT
-        time.sleep(LOOK_S)
+        yield Pause(LOOK_S)
 
 
 def _parts(made: Progress) -> Iterator[str]:

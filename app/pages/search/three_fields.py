@@ -24,13 +24,15 @@ from braid.app.site import site
 from braid.app.user.datasets import readable_datasets
 from braid.app.user.models import choose_models, model_shelf
 from braid.app.web.errors import on_braid_error, on_unexpected
-from braid.app.web.event_stream import event, event_stream, when_gone
+from braid.app.web.event_stream import event
+from braid.app.web.live_turns import live_stream, result_of
 from braid.app.web.markdown import answer_html
 from braid.app.web.turn_progress import progress, stage_text
 from braid.app.words.languages import current_language
 from braid.core.chat.comparison import MAX_INSTRUCTION_CHARS, ThreeFields
 from braid.core.chat.live_turn import LiveTurn
 from braid.core.chat.marks import marked
+from braid.core.chat.turns.bell import Pause
 from braid.core.chat.types import (
     ChatRequest,
     ChatResult,
@@ -70,8 +72,8 @@ def fields_answer() -> str | Response:
     )
     conversation = model_shelf().conversation(choose_models(account))
     if not wants_json():
-        return _page(form, _result(form, conversation.ask(asked)))
-    return event_stream(_stream(form, conversation.stream(asked)))
+        return _page(form, _result(form, result_of(conversation.stream(asked))))
+    return live_stream(conversation.stream(asked), partial(_stream, form))
 
 
 def _page(form: SearchForm, result: str, *, starts: bool = False) -> str:
@@ -124,17 +126,13 @@ def _query_arguments(form: SearchForm) -> Carried:
 # ---------------------------------------------------------------- as events
 
 
-def _stream(form: SearchForm, events: Iterator[Event]) -> Iterator[str]:
-    live = LiveTurn(events)
-    when_gone(live.stop)
+def _stream(form: SearchForm, live: LiveTurn[Event]) -> Iterator[str | Pause]:
     try:
         yield from progress(live, partial(_describe, form))
     except BraidError as error:
         yield event("error", {"html": _body(on_braid_error(error))})
     except Exception as error:  # the edge: the response has begun, so that Flask cannot answer
         yield event("error", {"html": _body(on_unexpected(error))})
-    finally:
-        live.stop()
 
 
 def _describe(form: SearchForm, happened: Event) -> Iterator[str]:

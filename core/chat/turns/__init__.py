@@ -1,5 +1,5 @@
 """Turns as they run and as they are stored: the tree of messages, its rows, the running turns, the search for words.
 
 May import: what `core.chat` may, and of it `types`, `columns` and `turn_recorder`.
-Way in: `running.RunningTurns` and `turn_store.TurnStore`; `core.chat.store` reads what they store.
+Way in: `bell.Pause`, `running.RunningTurns`, `turn_store.TurnStore`; `core.chat.store` reads what they store.
 """

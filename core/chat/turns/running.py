@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, cast
 
 from braid.core.chat.marks import marked
 from braid.core.chat.turn_recorder import TurnRecorder
+from braid.core.chat.turns.bell import Bell, Pause
 from braid.core.chat.turns.rows import MAX_TURN_S, State, StoredTurn
 from braid.core.chat.turns.turn_store import TurnStore
 from braid.core.chat.types import AnswerText, AnswerWithdrawn, ChatRequest, ChatResult, Event
@@ -24,12 +25,12 @@ from braid.core.spans import carried
 if TYPE_CHECKING:
     from collections.abc import Generator
 
+LOOK_S = 15.0
+"""Longest pause of somebody who follows a turn in which nothing happens."""
 SAVE_EVERY_S = 2.0
+"""Seconds between two times that an answer is stored while it is written: what a crash may cost."""
 PAUSES_S = (0.5, 2.0, 5.0)
 """Pauses between attempts to store the end of a turn while the database is out."""
-"""Seconds between two times that an answer is stored while it is written: what a crash may cost."""
-MAX_ANSWER_CHARS = 200_000
-"""Longest answer; a longer one is cut there."""
 MOST_TURNS = 96
 MOST_OF_A_USER = 16
 """Turns that run at once; each has a thread, and the passages that it found in memory."""
@@ -69,13 +70,13 @@ class RunningTurn:
         draft = request.draft
         self._kept = draft.text if draft is not None and not draft.is_complete else ""
         self._started = self._saved = time.monotonic()
-        self._changed = threading.Condition()
+        self._changing = threading.Lock()
+        self._news, self._over = Bell(), Bell()
         self._writing = threading.Lock()
         self._number = self._text_number = 0
         self._steps: list[tuple[int, Event]] = []
         self._text = ""
         self._ending = False
-        self._over = threading.Event()
 
     def start(self, forget: Callable[[], None]) -> None:
         """Begin; calls ``forget`` when the turn is over."""
@@ -103,32 +104,35 @@ class RunningTurn:
 
         The model stops as soon as its next piece comes.
         """
-        with self._changed:
+        with self._changing:
             if self._ending:
                 return
             self._ending = True
             result = self._recorder.result()
         self._close(result, state if result.stopped else "cut" if result.cut else "complete")
 
-    def follow(self, after: int, every_s: float) -> Iterator[Progress]:
-        """Yield what has happened since the change ``after``, every ``every_s`` seconds until the turn is over."""
+    def follow(self, after: int, every_s: float) -> Iterator[Progress | Pause]:
+        """Yield what has happened since the change ``after``, every ``every_s`` seconds until the turn is over.
+
+        Between, and for at most `LOOK_S` seconds while nothing happens, it yields pauses.
+        """
         seen = after
         while True:
-            is_over, progress = self._wait_for_more(seen, every_s)
-            seen = progress.number
-            yield progress
+            rung = self._news.rung
+            with self._changing:
+                is_over, progress = self._over.rung > 0, self._since(seen)
+            is_new = progress.number > seen
+            if is_new or is_over:
+                seen = progress.number
+                yield progress
             if is_over:
                 break
-            self._over.wait(every_s)  # further words are sent together
+            # further words are sent together
+            yield Pause(every_s, self._over) if is_new else Pause(LOOK_S, self._news, rung)
 
     def wait(self) -> None:
-        """Wait until the turn is over."""
-        self._over.wait(MAX_TURN_S)
-
-    def _wait_for_more(self, seen: int, patience_s: float) -> tuple[bool, Progress]:
-        with self._changed:
-            self._changed.wait_for(lambda: self._number > seen or self._over.is_set(), timeout=patience_s)
-            return self._over.is_set(), self._since(seen)
+        """Hold this thread until the turn is over."""
+        self._over.wait(0, MAX_TURN_S)
 
     def _since(self, seen: int) -> Progress:
         steps = tuple(step for number, step in self._steps if number > seen)
@@ -149,7 +153,7 @@ class RunningTurn:
 
     def _take(self, event: Event) -> bool:
         """Record an event; False when the turn has ended meanwhile, or ends now because of a limit."""
-        with self._changed:
+        with self._changing:
             if self._ending:
                 return False
             self._recorder.feed(event)
@@ -159,10 +163,8 @@ class RunningTurn:
                 self._text_number = self._number
             elif not isinstance(event, ChatResult):
                 self._steps.append((self._number, event))
-            self._changed.notify_all()
-        if len(self._text) > MAX_ANSWER_CHARS:
-            self.end("cut")
-        elif self.overdue:
+        self._news.ring()
+        if self.overdue:
             self.end("interrupted")
         return not self._ending
 
@@ -183,7 +185,7 @@ class RunningTurn:
             self.end("stopped")  # in another process
 
     def _fail(self, error: Exception) -> None:
-        with self._changed:
+        with self._changing:
             if self._ending:
                 return
             self._ending = True
@@ -219,9 +221,8 @@ class RunningTurn:
         except Exception as error:  # the conversation was deleted, or the database is out: whoever follows is told
             self.error = self.error or error
         finally:
-            with self._changed:
-                self._over.set()
-                self._changed.notify_all()
+            self._over.ring()
+            self._news.ring()
 
     def _write_patiently(self, write: Callable[[], object]) -> None:
         """Write what the turn ends with; again after an outage of the database, which may be a short one."""

@@ -19,14 +19,17 @@ from flask import Flask, request
 from braid.app.auth.access import takes_uploads
 from braid.app.auth.origins import origin_of
 from braid.app.server import USER_SHARE
-from braid.app.web.connections import Limits, bounded, few_per_client, timely_protocol, with_plain_headers
+from braid.app.web.gate.connections import Limits, few_per_client, timely_protocol
+from braid.app.web.gate.gateway import Gateway
+from braid.app.web.gate.heads import with_sound_heads
+from braid.app.web.gate.request_bodies import Patience, Room
+from braid.app.web.gate.threads import Threads
 from braid.app.web.refusals import refusal
-from braid.app.web.request_bodies import Patience, timely_bodies
 from braid.app.web.security_headers import SECURITY_HEADERS
 from braid.core.accounts.accounts import Accounts
 from braid.core.accounts.credentials import ApiTokens
 from braid.core.data_directory import DataDirectory
-from tests.model_server import model_server
+from tests.model_server import ModelServer, model_server
 from tests.served import Served
 from tests.web import PASSWORD
 from tests.worlds import WAIT_S, eventually
@@ -222,28 +225,6 @@ def test_behind_a_proxy_requests_are_counted_by_the_address_that_it_gives() -> N
     assert other == [200]
 
 
-def test_more_requests_than_can_be_answered_soon_are_refused() -> None:
-    gate = threading.Event()
-
-    entered: list[Any] = []
-
-    async def waits(scope: Any, receive: Any, send: Any) -> None:
-        entered.append(scope)
-        while not gate.is_set():
-            await asyncio.sleep(0.01)
-        await greet(scope, receive, send)
-
-    whole = b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
-    with serving(bounded(waits, 2)) as port, connected(port, whole, 2) as held:
-        eventually(lambda: len(entered) == 2)
-        refused = httpx.get(f"http://127.0.0.1:{port}/")
-        assert refused.status_code == 503
-        assert refused.headers["Retry-After"]
-        gate.set()
-        assert all(b" 200 " in each.recv(1000) for each in held)
-        assert httpx.get(f"http://127.0.0.1:{port}/").status_code == 200
-
-
 # ---------------------------------------------------------------- bodies
 
 
@@ -265,9 +246,7 @@ def pages() -> Flask:
 
 @contextmanager
 def serving_pages(pages: Flask, patience: Patience) -> Iterator[int]:
-    from a2wsgi import WSGIMiddleware
-
-    with serving(timely_bodies(WSGIMiddleware(pages, workers=1), pages, patience)) as port:  # type: ignore[arg-type]
+    with serving(Gateway(pages, Room(patience=patience), Threads(1, aside=1))) as port:
         yield port
 
 
@@ -299,19 +278,17 @@ def test_a_large_form_on_a_slow_line_has_time_by_what_came(pages: Flask) -> None
         assert answer(opened) == b"40000"
 
 
-def test_bodies_that_wait_hold_no_thread(pages: Flask) -> None:
-    with serving_pages(pages, Patience()) as port, connected(port, post("/form", 1000) + b"x", 5) as held:
+@pytest.mark.parametrize(("path", "size"), [("/form", 1_000), ("/upload", 1_000), ("/upload", 1_000_000)])
+def test_bodies_that_wait_hold_no_thread(pages: Flask, path: str, size: int) -> None:
+    with serving_pages(pages, Patience()) as port, connected(port, post(path, size) + b"x", 5) as held:
         assert httpx.post(f"http://127.0.0.1:{port}/form", content=b"four", timeout=WAIT_S).text == "4"
-        held[0].sendall(b"x" * 999)
-        assert answer(held[0]) == b"1000"
+        held[0].sendall(b"x" * (size - 1))
+        assert answer(held[0]) == str(size).encode()
 
 
 def test_a_body_of_unknown_length_is_read_whole(pages: Flask) -> None:
-    from braid.app.web.request_bodies import allow_streamed_bodies
-
-    pages.wsgi_app = allow_streamed_bodies(pages.wsgi_app)  # type: ignore[assignment, method-assign]
     with serving_pages(pages, Patience()) as port:
-        size = 5 * 2**20  # more than a form may have: the rest is handed on as it comes
+        size = 5 * 2**20  # more than is kept in memory
         sent = httpx.post(f"http://127.0.0.1:{port}/form", content=iter([b"x" * 2**20] * 5), timeout=WAIT_S)
         assert sent.text == str(size)
 
@@ -320,20 +297,25 @@ def test_a_body_of_unknown_length_is_read_whole(pages: Flask) -> None:
 
 
 @pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    with model_server(lambda messages: "A short answer that takes its time [1]. " * 20) as model:
+def model() -> Iterator[ModelServer]:
+    with model_server(lambda messages: "A short answer that takes its time [1]. " * 20) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory, model: ModelServer) -> Iterator[Served]:
+    settings: dict[str, object] = {
+        "SUMMARY_MODEL": "openai:slow",
+        "SUMMARY_MODEL_BASE_URL": model.url,
+        "SUMMARY_MODEL_API_KEY": "none",
+        "API_RATE_LIMIT": "100000/second",
+    }
+    with Served(tmp_path_factory.mktemp("slow") / "data", fake_model=True, **settings) as running:
+        eventually(lambda: running.client.get("/status.json").json()["state"] == "ready", pause_s=0.5)
+        search_s(running)
+        running.client.post("/chat/messages", data={"text": "tray", "d": ["-1"], "csrf_token": running.token()})
         model.delay_s = 0.2
-        settings: dict[str, object] = {
-            "SUMMARY_MODEL": "openai:slow",
-            "SUMMARY_MODEL_BASE_URL": model.url,
-            "SUMMARY_MODEL_API_KEY": "none",
-            "API_RATE_LIMIT": "100000/second",
-        }
-        with Served(tmp_path_factory.mktemp("slow") / "data", fake_model=True, **settings) as running:
-            eventually(lambda: running.client.get("/status.json").json()["state"] == "ready", pause_s=0.5)
-            search_s(running)
-            running.client.post("/chat/messages", data={"text": "tray", "d": ["-1"], "csrf_token": running.token()})
-            yield running  # with all loaded that the first search and the first answer load
+        yield running  # with all loaded that the first search and the first answer load
 
 
 NOT_WAITING_S = 5
@@ -372,8 +354,7 @@ def probe_s(served: Served) -> float:
 def test_two_hundred_slow_senders_without_an_account_keep_nobody_waiting(served: Served, sent: bytes) -> None:
     quiet = search_s(served)
     with connected(served.port, sent, SLOW):
-        assert probe_s(served) < NOT_WAITING_S
-        assert search_s(served) < max(2 * quiet, NOT_WAITING_S)
+        require_nobody_waits(served, quiet)
 
 
 def test_two_hundred_slow_readers_of_one_user_keep_nobody_else_waiting(served: Served) -> None:
@@ -392,6 +373,73 @@ def test_two_hundred_slow_readers_of_one_user_keep_nobody_else_waiting(served: S
         assert begun.count(b"HTTP/1.1 429") >= SLOW - 2 * USER_SHARE  # a short answer makes room for another
         assert probe_s(served) < NOT_WAITING_S
         assert search_s(served) < max(2 * quiet, NOT_WAITING_S)
+
+
+@pytest.fixture(scope="module")
+def four(served: Served) -> list[tuple[str, int]]:
+    """Users, each with the key of a token and a dataset."""
+    made = []
+    with DataDirectory(served.data_dir) as braid:
+        for number in range(4):
+            user = Accounts(braid.ledger).add(f"slow {number}", PASSWORD)
+            _, key = ApiTokens(braid.ledger).add(user.id, "slow", ["read", "write"], days=1)
+            made.append((key, braid.ledger.add_dataset(user.id, "Files").id))
+    return made
+
+
+def head(path: str, key: str, size: int, kind: str = "application/json", accept: str = "*/*") -> bytes:
+    """The head of a POST request of a token."""
+    return (
+        f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: {kind}\r\nAccept: {accept}\r\n"
+        f"Authorization: Bearer {key}\r\nContent-Length: {size}\r\n\r\n"
+    ).encode()
+
+
+def require_nobody_waits(served: Served, quiet: float) -> None:
+    assert probe_s(served) < NOT_WAITING_S
+    assert search_s(served) < max(2 * quiet, NOT_WAITING_S)
+
+
+def test_slow_uploads_of_four_users_keep_nobody_waiting(served: Served, four: list[tuple[str, int]]) -> None:
+    quiet, form = search_s(served), "multipart/form-data; boundary=b"
+    with ExitStack() as stack:
+        for key, dataset in four:
+            sent = head(f"/api/v1/datasets/{dataset}/documents", key, 1_000_000, form) + b"--b\r\n"
+            stack.enter_context(connected(served.port, sent, 32))
+        require_nobody_waits(served, quiet)
+
+
+def test_slow_calls_over_mcp_of_four_users_keep_nobody_elses_waiting(
+    served: Served, four: list[tuple[str, int]]
+) -> None:
+    (other, _), body = four[0], b'{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}'
+    accept = "application/json, text/event-stream"
+    with ExitStack() as stack:
+        for key, _ in four:
+            stack.enter_context(connected(served.port, head("/mcp", key, 1_000, accept=accept) + b"{", 32))
+        opened = stack.enter_context(connect(served.port, head("/mcp", other, len(body), accept=accept) + body))
+        assert opened.recv(12) == b"HTTP/1.1 200"
+
+
+@pytest.mark.parametrize("accept", ["text/event-stream", "application/json"])
+def test_a_hundred_answers_of_a_model_that_hangs_keep_nobody_waiting(
+    served: Served, four: list[tuple[str, int]], model: ModelServer, accept: str
+) -> None:
+    body = b'{"message": "printer tray", "dataset_ids": [-1]}'
+    quiet, before = search_s(served), len(model.calls)
+    model.pause_after = 1
+    model.go_on.clear()
+    try:
+        with ExitStack() as stack:
+            for key, _ in four:
+                sent = head("/api/v1/chat", key, len(body), accept=accept) + body
+                stack.enter_context(connected(served.port, sent, 25))
+            eventually(lambda: len(model.calls) >= before + 100)
+            require_nobody_waits(served, quiet)
+        require_nobody_waits(served, quiet)  # and that those are gone has been seen
+    finally:
+        model.pause_after = 0
+        model.go_on.set()
 
 
 def test_probes_under_a_foreign_name_are_refused_as_everything_else(served: Served) -> None:
@@ -439,6 +487,6 @@ def test_a_header_with_underscores_is_not_taken_for_that_of_a_proxy() -> None:
         await greet(scope, receive, send)
 
     request = b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX_Forwarded_For: 127.0.0.1\r\nX-Forwarded-For: 192.0.2.1\r\n\r\n"
-    with serving(with_plain_headers(app)) as port, connect(port, request) as opened:
+    with serving(with_sound_heads(app)) as port, connect(port, request) as opened:
         assert answer(opened) == b"ok"
     assert seen == [b"host", b"x-forwarded-for"]

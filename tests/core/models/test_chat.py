@@ -8,8 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from braid.core.errors import InvalidInputError, ModelError
-from braid.core.models.chat import ChatModel, ModelSettings, chat_models
+from braid.core.errors import InvalidInputError, ModelCutError, ModelError
+from braid.core.models.chat import (
+    MAX_ANSWER_CHARS,
+    MAX_ANSWER_S,
+    MAX_WRITTEN_CHARS,
+    ChatModel,
+    ModelSettings,
+    chat_models,
+)
 from braid.core.models.prompts import Prompts, custom_prompts, read_prompts
 from tests.model_server import ModelServer, model_server
 from tests.worlds import WAIT_S
@@ -198,3 +205,21 @@ def test_an_unreadable_prompts_file(tmp_path: Path) -> None:
         with pytest.raises(InvalidInputError, match="prompts file") as caught:
             read_prompts(path)
         assert caught.value.field == "custom_prompts"
+
+
+def test_a_model_that_never_ends_is_ended(server: ModelServer) -> None:
+    server.reply = lambda _: "\n".join(["x" * 100_000] * 12)
+    got: list[str] = []
+    with pytest.raises(ModelCutError, match=r"after 1,000,000 characters"):
+        got.extend(ChatModel(server.settings()).stream(MESSAGES))
+    assert MAX_WRITTEN_CHARS <= len("".join(got)) < MAX_WRITTEN_CHARS + 100_001
+    assert len(ChatModel(server.settings()).complete(MESSAGES)) == MAX_ANSWER_CHARS
+
+
+def test_a_model_that_writes_for_too_long_is_ended(server: ModelServer) -> None:
+    now = [0.0]
+    pieces = ChatModel(server.settings(), clock=lambda: now[0]).stream(MESSAGES)
+    assert next(pieces) == "Fish "
+    now[0] = MAX_ANSWER_S + 1
+    with pytest.raises(ModelCutError, match=r"after 25 minutes"):
+        list(pieces)

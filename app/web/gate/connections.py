@@ -14,7 +14,7 @@ from braid.app.auth.origins import is_loopback, origin_of
 from braid.app.web.refusals import refusal
 
 if TYPE_CHECKING:
-    from braid.app.web.request_bodies import ASGI
+    from braid.app.web.gate.request_bodies import ASGI
 
 MAX_CONNECTIONS = 1000
 """Of all addresses together. Each one takes a file handle, of which the indexes need some, too."""
@@ -161,35 +161,3 @@ def forwarded_for(scope: Any, proxies: int) -> str:
     given = b",".join(value for name, value in scope["headers"] if name == b"x-forwarded-for").decode("latin-1")
     addresses = [part.strip() for part in given.split(",") if part.strip()]
     return addresses[-proxies] if len(addresses) >= proxies else ""
-
-
-def bounded(app: ASGI, most: int) -> ASGI:
-    """Refuse requests with 503 while ``most`` are being answered or wait for a thread."""
-    running = 0
-
-    async def counted(scope: Any, receive: Any, send: Any) -> None:
-        nonlocal running
-        if running >= most and scope["type"] == "http":
-            await refusal(503, "too many requests are being answered; try again soon")(scope, receive, send)
-            return
-        running += 1
-        try:
-            await app(scope, receive, send)
-        finally:
-            running -= 1
-
-    return counted
-
-
-def with_plain_headers(app: ASGI) -> ASGI:
-    """Drop headers whose names have underscores, which WSGI cannot tell from those with hyphens.
-
-    ``X_Forwarded_For`` of a stranger would otherwise be added to the ``X-Forwarded-For`` of a trusted proxy.
-    """
-
-    async def served(scope: Any, receive: Any, send: Any) -> None:
-        if scope["type"] == "http":
-            scope = {**scope, "headers": [(name, value) for name, value in scope["headers"] if b"_" not in name]}
-        await app(scope, receive, send)
-
-    return served

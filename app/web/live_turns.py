@@ -1,0 +1,54 @@
+"""Turns that run while a request waits for them: streamed, or as a whole; whoever disconnects ends the turn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import TypeVar
+
+from flask import Response
+from werkzeug.exceptions import ClientDisconnected
+
+from braid.app.auth.identity import identity
+from braid.app.site import site
+from braid.app.web.event_stream import HEARTBEAT_S, event_stream, step_aside, when_gone
+from braid.core.chat.live_turn import LiveTurn
+from braid.core.chat.turns.bell import Pause, waited
+from braid.core.chat.types import ChatResult, Event
+
+Happened = TypeVar("Happened")
+
+
+def live_stream(events: Iterator[Happened], lines: Callable[[LiveTurn[Happened]], Iterator[str | Pause]]) -> Response:
+    """Return a stream of what ``lines`` makes of the turn. Raises TooManyError when too many turns run."""
+    turn = _begin(events)
+    response = event_stream(lines(turn))
+    response.call_on_close(partial(site().streams.end, turn))  # also if nothing of it is sent
+    return response
+
+
+def live(events: Iterator[Happened]) -> Iterator[Happened]:
+    """Yield the events of a turn; this request gives its place to others meanwhile. Raises TooManyError."""
+    turn = _begin(events)
+    try:
+        step_aside()
+        yield from waited(turn.events(HEARTBEAT_S))
+    finally:
+        site().streams.end(turn)
+
+
+def result_of(events: Iterator[Event]) -> ChatResult:
+    """Return the turn's result. Raises TooManyError, and ClientDisconnected when the caller has gone."""
+    result = None
+    for happened in live(events):
+        if isinstance(happened, ChatResult):
+            result = happened
+    if result is None:
+        raise ClientDisconnected("the turn was stopped")
+    return result
+
+
+def _begin(events: Iterator[Happened]) -> LiveTurn[Happened]:
+    turn = site().streams.begin(identity().account.id, events)
+    when_gone(turn.stop)
+    return turn
