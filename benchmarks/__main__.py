@@ -28,6 +28,7 @@ NAMES = (
     "wire",
     "workers",
     "attacks",
+    "strain",
     "filters",
     "growth",
     "scale",
