@@ -95,6 +95,18 @@ def test_a_user_has_a_share_of_the_places_and_of_the_queue() -> None:
     assert asking.leave("a1") == ["a4"]
 
 
+def test_what_goes_on_is_not_refused_however_many_wait() -> None:
+    admission = Admission(1, waiting_of_one=1)
+    first, second = (admission.ask("a", bool) for _ in range(2))
+    with pytest.raises(TooManyError):
+        admission.ask("a", bool)
+    came: list[str] = []
+    admission.ask("a", lambda: came.append("again"), goes_on=True)
+    admission.leave(first)
+    admission.leave(second)
+    assert came == ["again"]
+
+
 def test_nothing_is_kept_of_users_who_are_gone() -> None:
     admission = Admission(2, of_one=1, waiting_of_one=1)
     for user in range(1_000):
