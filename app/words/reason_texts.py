@@ -229,6 +229,8 @@ SEARCH = (
 
 REQUESTS = (
     N_("at most %(most)s bytes are accepted at once; split it"),
+    N_("the form has %(count)s fields; at most %(most)s are read"),
+    N_("too many questions of all users are being answered; try again in a moment"),
     N_("at most %(most)s are answered; try again in %(seconds)s s"),
     N_("too many attempts; wait a minute and try again"),
     N_("you have %(most)s datasets, which is the limit; delete one first"),
