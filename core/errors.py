@@ -96,6 +96,14 @@ class ModelError(BraidError):
     """A chat model or reranker failed, is slow, or cannot be loaded."""
 
 
+class ModelBusyError(ModelError):
+    """A chat model's server has too many requests now; ``retry_s`` is the number of seconds to wait, as it says."""
+
+    def __init__(self, message: str, *, retry_s: int) -> None:
+        super().__init__(message)
+        self.retry_s = retry_s
+
+
 class ModelCutError(ModelError):
     """A chat model ended its answer before it was complete."""
 

@@ -26,6 +26,8 @@ class StreamForm:
 
     event: Callable[[Event], str]
     error: Callable[[Exception], str]
+    has_text: Callable[[], bool] | None = None
+    """Whether something of the answer was written: the status waits for that, so that an earlier error has its own."""
 
 
 def wants_stream() -> bool:
@@ -51,9 +53,10 @@ def stream_response(
 ) -> Response:
     """Stream the events as they happen. A caller that disconnects ends the turn; the answer so far is kept.
 
-    Raises TooManyError before anything is sent.
+    Raises TooManyError before anything is sent, and what the turn raises before the answer's first text if the form
+    waits for that.
     """
-    return live_stream(events, lambda turn: _lines(asked, turn, keep, form))
+    return live_stream(events, lambda turn: _lines(asked, turn, keep, form), form.has_text)
 
 
 def _lines(

@@ -12,6 +12,7 @@ from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
 from braid.app.openai_api.chat_request import CompletionGiven, read_messages, with_instructions
 from braid.app.openai_api.completions import Chunks, Completion, Head, completion
+from braid.app.openai_api.limits import limited, required
 from braid.app.openai_api.models import choice_of
 from braid.app.openai_api.tasks import task_events
 from braid.app.site import site
@@ -36,9 +37,11 @@ def complete_chat(body: CompletionGiven) -> Completion | Response:
     Without one the answer is quoted from the passages, and says so. A message that begins with `### Task:` and has a
     `<chat_history>`, as Open WebUI asks for titles and tags, is answered by the chat model without a search.
     `citations` has the cited passages, `annotations` where they are cited, and `braid` how the answer was made, in a
-    stream in its last chunk. Closing the connection ends the turn.
+    stream in its last chunk. Closing the connection ends the turn. A chat model that fails is an error: 429 with
+    `Retry-After` if its server is busy, else 503; in a stream that has text already, an event.
     """
     body.require_supported()
+    limits = body.limits
     asked = read_messages(body.messages)
     choice = choice_of(body.model)
     searched = body.braid.model_copy(update={"dataset_ids": choice})
@@ -63,10 +66,12 @@ def complete_chat(body: CompletionGiven) -> Completion | Response:
             here.metrics.count_search(result.search, result.degraded)
 
     head = Head(body.model, request.answer_language, body.notes)
-    events = task_events(asked.question, talk.writer) if asked.is_task else talk.stream(request)
+    events = task_events(asked.question, talk.writer) if asked.is_task else required(talk.stream(request))
+    events = limited(request, events, limits)
     if body.stream:
         chunks = Chunks(head, with_usage=bool(body.stream_options and body.stream_options.include_usage))
-        return stream_response(request, events, done, StreamForm(chunks.event, chunks.error))
+        form = StreamForm(chunks.event, chunks.error, lambda: chunks.has_text)
+        return stream_response(request, events, done, form)
     result = result_of(events)
     done(result)
     return completion(head, result)

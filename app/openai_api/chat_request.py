@@ -10,6 +10,7 @@ from pydantic import Field
 from braid.app.api.framework.requests import Lenient
 from braid.app.api.search_options import MAX_PROMPT_CHARS, PromptGiven, SearchOptions
 from braid.app.openai_api.footnotes import without_footnotes
+from braid.app.openai_api.limits import Limits
 from braid.app.site import site
 from braid.core.chat.types import Turn
 from braid.core.errors import InvalidInputError
@@ -18,6 +19,8 @@ MAX_MESSAGES = 2_000
 MAX_TURNS = 200
 """The last turns that are read; the answer is given fewer, see `braid.core.chat.query_writing`."""
 MAX_MODEL_CHARS = 4_000
+MAX_STOPS = 16
+MAX_STOP_CHARS = 1_000
 INSTRUCTIONS = ("system", "developer")
 
 
@@ -50,6 +53,9 @@ class CompletionGiven(Lenient):
     function_call: Any = None
     response_format: dict[str, Any] | None = Field(None, description="Of the type `text`")
     modalities: list[str] | None = None
+    stop: str | list[str] | None = Field(None, description="Up to 16 texts that end the answer and are not in it")
+    max_tokens: int | None = Field(None, description="Estimated tokens of the answer, its footnotes not counted")
+    max_completion_tokens: int | None = Field(None, description="The newer name of `max_tokens`")
     braid: SearchOptions = Field(
         SearchOptions.model_validate({}),
         description="Braid's own options, as in `POST /api/v1/search`, without `dataset_ids`",
@@ -78,6 +84,23 @@ class CompletionGiven(Lenient):
                 "braid.dataset_ids is given; the model's id chooses the datasets, as in braid:-1,3",
                 field="braid.dataset_ids",
             )
+
+    @property
+    def limits(self) -> Limits:
+        """Where the answer ends. Raises InvalidInputError."""
+        stops = [self.stop] if isinstance(self.stop, str) else self.stop or []
+        if len(stops) > MAX_STOPS or any(not 0 < len(stop) <= MAX_STOP_CHARS for stop in stops):
+            raise InvalidInputError(
+                f"stop has {len(stops)} texts, or one that is empty or long; give up to {MAX_STOPS} of 1 to "
+                f"{MAX_STOP_CHARS} characters",
+                field="stop",
+            )
+        for name in ("max_completion_tokens", "max_tokens"):
+            if (tokens := getattr(self, name)) is not None:
+                if tokens < 1:
+                    raise InvalidInputError(f"{name} is {tokens}; give 1 or more, or leave it out", field=name)
+                return Limits(tuple(stops), tokens)
+        return Limits(tuple(stops))
 
     @property
     def notes(self) -> tuple[str, ...]:

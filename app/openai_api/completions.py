@@ -142,7 +142,7 @@ class Chunks:
     """Where in what was sent citations begin."""
     _answer_text: list[str] = field(default_factory=list)
     _has_begun: bool = False
-    _has_text: bool = False
+    has_text: bool = False
 
     def event(self, happened: Event) -> str:
         """Return the chunks of an event; empty for one that is not shown."""
@@ -160,7 +160,9 @@ class Chunks:
                 return ""
 
     def error(self, error: Exception) -> str:
-        """Return an error behind the status, which ends the stream."""
+        """Return an error behind the status, which ends the stream; raise it while nothing of the answer was sent."""
+        if not self.has_text:
+            raise error
         return _line(failure_in_stream(error))
 
     def _answer(self, piece: AnswerText) -> str:
@@ -173,7 +175,7 @@ class Chunks:
         return self._text(text)
 
     def _text(self, text: str) -> str:
-        self._has_text = self._has_text or bool(text)
+        self.has_text = self.has_text or bool(text)
         self._answer_text.append(text)
         self._length += len(text)
         self._sent.feed(text)
@@ -182,7 +184,7 @@ class Chunks:
     def _withdraw(self) -> str:
         """What a client has cannot be taken back: say that it does not count, and begin again, outside of code."""
         self._places.clear()
-        if not self._has_text:
+        if not self.has_text:
             return ""
         end = f"\n{self._sent.fence}" if self._sent.fence else ""
         lines = self._text(f"{end}\n\n*{say('withdrawn', self.head.language)}*\n\n")

@@ -22,6 +22,7 @@ from braid.core.errors import (
     EmbeddingError,
     IndexUnavailableError,
     InvalidInputError,
+    ModelBusyError,
     ModelError,
     NotFoundError,
     NotOwnerError,
@@ -39,6 +40,7 @@ STATUS_OF = {
     EmbeddingError: 503,
     NotOwnerError: 503,
     ParserUnavailableError: 503,
+    ModelBusyError: 429,
     ModelError: 503,
     TooManyError: 429,
 }

@@ -16,7 +16,7 @@ from braid.app.web.errors import (
     logged_status,
     own_words,
 )
-from braid.core.errors import BraidError, InvalidInputError
+from braid.core.errors import BraidError, InvalidInputError, ModelBusyError
 from braid.core.ledger.outages import outage_of
 
 RETRY = {"Retry-After": str(RETRY_AFTER_S)}
@@ -38,7 +38,8 @@ def failure_of(error: Exception) -> Failure:
         return Failure(503, logged_outage(outage), {} if outage.lasts else RETRY)
     if isinstance(error, BraidError):
         status, wrong = logged_status(error), error.field if isinstance(error, InvalidInputError) else ""
-        return Failure(status, str(error), RETRY if status == 503 else {}, wrong)
+        busy = {"Retry-After": str(error.retry_s)} if isinstance(error, ModelBusyError) else {}
+        return Failure(status, str(error), RETRY if status == 503 else busy, wrong)
     if isinstance(error, HTTPException):
         status, detail = error.code or 500, own_words(error) or error.description or ""
         return Failure(status, detail, (RETRY if status == 503 else {}) | kept_headers(error))

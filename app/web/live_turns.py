@@ -19,12 +19,40 @@ from braid.core.chat.types import ChatResult, Event
 Happened = TypeVar("Happened")
 
 
-def live_stream(events: Iterator[Happened], lines: Callable[[LiveTurn[Happened]], Iterator[str | Pause]]) -> Response:
-    """Return a stream of what ``lines`` makes of the turn. Raises TooManyError when too many turns run."""
+def live_stream(
+    events: Iterator[Happened],
+    lines: Callable[[LiveTurn[Happened]], Iterator[str | Pause]],
+    has_text: Callable[[], bool] | None = None,
+) -> Response:
+    """Return a stream of what ``lines`` makes of the turn, begun when ``has_text``, if given, says so.
+
+    Raises TooManyError when too many turns run, and what ``lines`` raises until then.
+    """
     turn = _begin(events)
-    response = event_stream(lines(turn))
+    try:
+        made = lines(turn)
+        response = event_stream(_begun(made, has_text) if has_text else made)
+    except BaseException:
+        site().streams.end(turn)
+        raise
     response.call_on_close(partial(site().streams.end, turn))  # also if nothing of it is sent
     return response
+
+
+def _begun(lines: Iterator[str | Pause], has_text: Callable[[], bool]) -> Iterator[str | Pause]:
+    """Wait for the first text, and return all lines; this request gives its place to others meanwhile."""
+    step_aside()
+    first: list[str] = []
+    for line in waited(lines):
+        first.append(line)
+        if has_text():
+            break
+
+    def go_on() -> Iterator[str | Pause]:
+        yield from first
+        yield from lines
+
+    return go_on()
 
 
 def live(events: Iterator[Happened]) -> Iterator[Happened]:

@@ -91,7 +91,7 @@ class Answerer:
         try:
             return self._by_model(self._model, task, result, emit, stopped)
         except ModelError as error:
-            emit(AnswerWithdrawn(str(error)))
+            emit(AnswerWithdrawn(str(error), error=error))
             reason = f"{error}; the answer is made of sentences of the passages instead"
             return _without_model(task, _add_degraded(result, reason), emit)
 

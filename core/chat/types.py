@@ -11,7 +11,7 @@ from braid.core.chat.comparison import ThreeFields
 from braid.core.chat.marks import shown
 from braid.core.chat.tables.calculate import Calculated, Calculation
 from braid.core.chat.texts import Language
-from braid.core.errors import InvalidInputError
+from braid.core.errors import InvalidInputError, ModelError
 from braid.core.json_form import pick, to_json
 from braid.core.text.scripts import question_language
 from braid.core.types import MAX_QUERY_CHARS, DatasetIds, Degraded, SearchResult
@@ -153,6 +153,8 @@ class AnswerWithdrawn:
     reason: str
     generator: str = "extractive"
     """Writer of the other answer."""
+    error: ModelError | None = field(default=None, repr=False)
+    """The model's failure, if that is why; not part of the event's JSON."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,6 +232,8 @@ def event_json(event: Event) -> dict[str, Any]:
         case ChatResult():
             form = result_json(event)
             del form["search"]  # it has had an event of its own
+        case AnswerWithdrawn():
+            form = {"reason": event.reason, "generator": event.generator}
         case _:
             form = to_json(event)
     return {"type": event.type, **form}

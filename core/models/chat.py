@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from braid.core.admission import let_go
-from braid.core.errors import InvalidInputError, ModelCutError, ModelError
+from braid.core.errors import InvalidInputError, ModelBusyError, ModelCutError, ModelError
 from braid.core.extras import MissingExtraError, require
 from braid.core.models.circuit import CircuitBreaker
 from braid.core.models.failures import MODEL_CALLS
@@ -39,6 +39,9 @@ MAX_ANSWER_S = 1_500.0
 """Seconds that a model may write one answer."""
 FIRST_PAUSE_S = 0.25
 """Pause before the first retry; doubled before each further one."""
+TOO_MANY = 429
+BUSY_S = 20
+"""Seconds to wait for a server that is busy and does not say how long."""
 TRANSIENT_STATUS = frozenset({408, 409, 425, 429})
 """HTTP status codes that are worth a retry, as are all from 500 on."""
 UNREACHABLE = ("Connect", "Timeout", "ReadError", "WriteError", "RemoteProtocolError")
@@ -209,7 +212,7 @@ class ChatModel:
             self._circuit.record_outage(reason)
         else:
             self._circuit.record_answer()
-        raise self._failed(ModelError(reason), outcome.error) from outcome.error
+        raise self._failed(_model_error(reason, outcome.error), outcome.error) from outcome.error
 
     def _failed(self, error: ModelError, cause: Exception | None = None) -> ModelError:
         if self._counts:
@@ -357,6 +360,15 @@ def _is_transient(error: Exception) -> bool:
     if isinstance(status, int):
         return status in TRANSIENT_STATUS or status >= 500
     return _is_unreachable(error)
+
+
+def _model_error(reason: str, error: Exception) -> ModelError:
+    """Return the failure; a server's rate limit with its own seconds, or `BUSY_S`."""
+    if getattr(error, "status_code", None) != TOO_MANY:
+        return ModelError(reason)
+    said = str(getattr(getattr(error, "response", None), "headers", {}).get("retry-after", ""))
+    seconds = int(said) if said.isascii() and said.isdecimal() and len(said) < 6 else BUSY_S
+    return ModelBusyError(reason, retry_s=max(1, seconds))
 
 
 def _is_unreachable(error: Exception) -> bool:

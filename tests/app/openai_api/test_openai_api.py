@@ -312,15 +312,51 @@ def test_citations_are_annotations_with_the_place_of_their_mark(ann: openai.Open
         assert f"]({cited['url']})" in text, "the note is a link to it"
 
 
-def test_a_failed_model_is_named_in_the_answer(town: Town, eve: openai.OpenAI) -> None:
-    town.model.broken = 500
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize(("state", "kind"), [(500, openai.InternalServerError), (429, openai.RateLimitError)])
+def test_a_failed_model_is_an_error_that_clients_retry(
+    town: Town, eve: openai.OpenAI, state: int, kind: type[openai.APIStatusError], stream: bool
+) -> None:
+    town.model.broken = state
     frail = {"braid": {"summary_llm_model": "openai:frail", "search_llm_model": "none"}}
-    found = eve.chat.completions.create(model="braid:2", messages=ask("Which error?"), extra_body=frail)
-    content = found.choices[0].message.content or ""
-    assert "quoted without a language model" in content
-    assert "\n\n> Something is missing from this answer: " in content
-    assert found.braid["degraded"][0]["leg"] == "model"  # type: ignore[attr-defined]
-    assert found.citations  # type: ignore[attr-defined]
+    with pytest.raises(kind, match="the model openai:frail failed") as caught:
+        eve.chat.completions.create(model="braid:2", messages=ask("Which error?"), extra_body=frail, stream=stream)
+    assert caught.value.status_code == (429 if state == 429 else 503)
+    assert int(caught.value.response.headers["Retry-After"]) > 0
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize(
+    ("limit", "reason", "text"),
+    [
+        ({"stop": " The fair"}, "stop", "The tray is empty [^1]."),
+        ({"stop": ["nowhere", "empty"]}, "stop", "The tray is "),
+        ({"max_tokens": 3}, "length", "The tray"),
+        ({"max_completion_tokens": 3, "max_tokens": 500}, "length", "The tray"),
+        ({"max_tokens": 500, "stop": "nowhere"}, "stop", "The tray is empty [^1]. The fair is far"),
+    ],
+)
+def test_an_answer_ends_where_it_is_to_end(
+    eve: openai.OpenAI, stream: bool, limit: dict[str, Any], reason: str, text: str
+) -> None:
+    found: Any = eve.chat.completions.create(model="braid:2", messages=ask("Which error?"), stream=stream, **limit)
+    if stream:
+        chunks = list(found)
+        written, finish = "".join(c.choices[0].delta.content or "" for c in chunks), chunks[-1].choices[0].finish_reason
+    else:
+        written, finish = found.choices[0].message.content, found.choices[0].finish_reason
+    assert finish == reason
+    body = written.partition("\n\n[^1]:")[0]
+    if limit.get("stop") == "nowhere":
+        assert body.startswith(text)
+    else:
+        assert body.strip() == text.strip()
+
+
+def test_limits_that_are_none_are_refused(ann: openai.OpenAI) -> None:
+    for limit in ({"stop": ""}, {"stop": ["a"] * 17}, {"max_tokens": 0}):
+        with pytest.raises(openai.BadRequestError, match=next(iter(limit))):
+            ann.chat.completions.create(model="braid:1", messages=ask("Which error?"), extra_body=limit)
 
 
 def test_a_model_that_is_cut_short_is_said_to_be(town: Town, eve: openai.OpenAI) -> None:
