@@ -28,6 +28,7 @@ from braid.app.host import Brand, Host, HostUser, require_free
 from braid.app.mcp.route import mcp_route
 from braid.app.mounted import ROOT, cookie_path, endpoint_here, mounts, url_for
 from braid.app.openai_api import openai_api
+from braid.app.openai_api.cross_origin import answer_preflight
 from braid.app.opening import open_braid
 from braid.app.owner.routes import owner
 from braid.app.pages import PAGES
@@ -157,6 +158,7 @@ def _mount(app: Flask, here: Site, *, name: str = ROOT, url_prefix: str, more: l
     root.add_url_rule("/static/<path:filename>", endpoint="static", view_func=send_static)
     root.url_defaults(hash_name)
     root.before_request(_begin)
+    root.before_request(answer_preflight)
     root.before_request(admit)
     root.after_request(_finish)
     handle_errors(root)
@@ -263,7 +265,7 @@ def _finish(response: Response) -> Response:
         response.headers.setdefault("Retry-After", str(RETRY_AFTER_S))
     if endpoint_here() != STATIC:
         response.headers.setdefault("Cache-Control", "no-store")
-        response.headers["Vary"] = "Accept, Accept-Encoding, Accept-Language, Authorization, Cookie"
+        response.vary.update(("Accept", "Accept-Encoding", "Accept-Language", "Authorization", "Cookie"))
         if not is_framed():  # there the page around it chooses
             keep_language(response)
         compress(response)

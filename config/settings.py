@@ -89,7 +89,8 @@ def _as_tuple(value: object) -> object:
 
 # ---------------------------------------------------------------- the settings
 
-ORIGIN = r"self|https?://[A-Za-z0-9.\-\[\]]+(:[0-9]{1,5})?"
+PAGE_ORIGIN = r"https?://[A-Za-z0-9.\-\[\]]+(:[0-9]{1,5})?"
+ORIGIN = rf"self|{PAGE_ORIGIN}"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -143,6 +144,11 @@ class Settings:
         tuple[Annotated[str, Form(ORIGIN, "origins such as https://example.org, or self")], ...],
         BeforeValidator(_as_tuple),
         "Origins whose pages may show the chat and the dataset picker in a frame; none means no page may",
+    ] = ()
+    api_origins: Annotated[
+        tuple[Annotated[str, Form(PAGE_ORIGIN, "origins such as https://chat.example.org")], ...],
+        BeforeValidator(_as_tuple),
+        "Origins whose pages may ask `/v1` from a browser, with an API token, never cookies; none means no page may",
     ] = ()
     trusted_proxies: Annotated[
         int, Field(ge=0, le=10), "Proxies in front of the app whose X-Forwarded headers are trusted"

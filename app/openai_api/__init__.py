@@ -15,6 +15,7 @@ from braid.app.api.framework.interfaces import mount_interface
 from braid.app.api.framework.openapi import Interface
 from braid.app.auth.access import rule
 from braid.app.openai_api import chat, embeddings, models
+from braid.app.openai_api.cross_origin import allow_origin
 from braid.app.openai_api.errors import ErrorShown, handle_errors
 from braid.app.web.unknown import METHODS, nothing
 
@@ -32,6 +33,7 @@ mount_interface(
     Interface("Braid, OpenAI's interface", TEXT, ErrorShown, statuses={422: 400}),
 )
 handle_errors(openai_api)
+openai_api.after_request(allow_origin)
 openai_api.add_url_rule("/<path:_path>", "nothing", nothing, methods=METHODS)
 
 
