@@ -6,15 +6,11 @@ Way in: `openai_api`, the blueprint. A model's id is a choice of datasets, see `
 
 from __future__ import annotations
 
-from typing import NoReturn
-
 from flask import Blueprint
-from werkzeug.exceptions import NotFound
 
 from braid.app.api.framework.interfaces import mount_interface
 from braid.app.api.framework.openapi import Interface
-from braid.app.auth.access import rule
-from braid.app.openai_api import chat, embeddings, models
+from braid.app.openai_api import chat, embeddings, models, responses
 from braid.app.openai_api.cross_origin import allow_origin
 from braid.app.openai_api.errors import ErrorShown, handle_errors
 from braid.app.web.unknown import METHODS, nothing
@@ -29,19 +25,9 @@ The token is an API token of the account page."""
 openai_api = Blueprint("openai_api", __name__, url_prefix="/v1")
 mount_interface(
     openai_api,
-    (models.resource, chat.resource, embeddings.resource),
+    (models.resource, chat.resource, responses.resource, embeddings.resource),
     Interface("Braid, OpenAI's interface", TEXT, ErrorShown, statuses={422: 400}),
 )
 handle_errors(openai_api)
 openai_api.after_request(allow_origin)
 openai_api.add_url_rule("/<path:_path>", "nothing", nothing, methods=METHODS)
-
-
-@openai_api.post("/responses")
-@rule("anyone")
-def responses() -> NoReturn:
-    """Refuse OpenAI's newer interface in words; its clients have a switch for this one."""
-    raise NotFound(
-        "Braid does not serve /v1/responses; have the client ask /v1/chat/completions, in openai-agents by "
-        "set_default_openai_api('chat_completions')"
-    )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from flask import Response
 
 from braid.app.api.framework.operations import Resource
@@ -40,6 +42,20 @@ def complete_chat(body: CompletionGiven) -> Completion | Response:
     stream in its last chunk. Closing the connection ends the turn. A chat model that fails is an error: 429 with
     `Retry-After` if its server is busy, else 503; in a stream that has text already, an event.
     """
+    asked = answered(body, Chunks)
+    return completion(asked.head, asked.result) if isinstance(asked, Answered) else asked
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """A turn that has ended, to be written as a whole."""
+
+    head: Head
+    result: ChatResult
+
+
+def answered(body: CompletionGiven, form: type[Chunks]) -> Answered | Response:
+    """Run the turn; return its result, or the stream of its events in this form if the body asks for one."""
     body.require_supported()
     limits = body.limits
     asked = read_messages(body.messages)
@@ -69,9 +85,9 @@ def complete_chat(body: CompletionGiven) -> Completion | Response:
     events = task_events(asked.question, talk.writer) if asked.is_task else required(talk.stream(request))
     events = limited(request, events, limits)
     if body.stream:
-        chunks = Chunks(head, with_usage=bool(body.stream_options and body.stream_options.include_usage))
-        form = StreamForm(chunks.event, chunks.error, lambda: chunks.has_text)
-        return stream_response(request, events, done, form)
+        chunks = form(head, with_usage=bool(body.stream_options and body.stream_options.include_usage))
+        written = StreamForm(chunks.event, chunks.error, lambda: chunks.has_text)
+        return stream_response(request, events, done, written)
     result = result_of(events)
     done(result)
-    return completion(head, result)
+    return Answered(head, result)

@@ -114,9 +114,12 @@ class Head:
 def completion(head: Head, result: ChatResult) -> Completion:
     """Return a whole turn."""
     text, places = with_footnotes(result.text, result.marks)
-    message = MessageShown(
-        content=text + _tail(result, head.language), annotations=_annotations(text, places, result.citations)
-    )
+    marks = _annotations(text, places, result.citations)
+    return _whole(head, result, text + _tail(result, head.language), marks)
+
+
+def _whole(head: Head, result: ChatResult, text: str, marks: list[Annotation]) -> Completion:
+    message = MessageShown(content=text, annotations=marks)
     return Completion(
         id=head.id,
         created=head.created,
@@ -192,15 +195,21 @@ class Chunks:
         return lines
 
     def _end(self, result: ChatResult) -> str:
-        lines = self._text(_tail(result, self.head.language))
-        cited = [each.model_dump(mode="json") for each in _citations(result)]
-        marks = _annotations("".join(self._answer_text), self._places, result.citations)
-        delta = {"annotations": [each.model_dump() for each in marks]} if marks else {}
-        how = _how(result, self.head.notes).model_dump(mode="json")
-        lines += self._chunk(delta, _finish(result), citations=cited, braid=how)
+        whole, lines = self.whole(result)
+        shown = whole.model_dump(mode="json")
+        choice = shown["choices"][0]
+        marks = choice["message"]["annotations"]
+        delta = {"annotations": marks} if marks else {}
+        lines += self._chunk(delta, choice["finish_reason"], citations=shown["citations"], braid=shown["braid"])
         if self.with_usage:
-            lines += _line({**self._shared(), "choices": [], "usage": _usage(result).model_dump()})
+            lines += _line({**self._shared(), "choices": [], "usage": shown["usage"]})
         return lines + DONE
+
+    def whole(self, result: ChatResult) -> tuple[Completion, str]:
+        """Return the completion with the text as it was sent, and the lines of what stands below the answer."""
+        lines = self._text(_tail(result, self.head.language))
+        text = "".join(self._answer_text)
+        return _whole(self.head, result, text, _annotations(text, self._places, result.citations)), lines
 
     def _chunk(self, delta: dict[str, Any], finish: str | None = None, **more: Any) -> str:
         choice = {"index": 0, "delta": delta, "finish_reason": finish, "logprobs": None}

@@ -42,6 +42,7 @@ BODIES: dict[str, dict[str, Any]] = {
     "POST /api/v1/datasets/-1/pages": {"url": "https://example.org/"},
     "PATCH /api/v1/datasets/{dataset}": {"name": "New"},
     "POST /v1/chat/completions": {"model": "braid", "messages": [{"role": "user", "content": "Why?"}]},
+    "POST /v1/responses": {"model": "braid", "input": "Why?"},
     "POST /dify/retrieval": {"knowledge_id": "all", "query": "Why?"},
     "POST /v1/embeddings": {"model": "fake:hash-64", "input": "Why?"},
 }
@@ -280,7 +281,7 @@ ROUTES: dict[str, str] = {
     "GET /v1/models/braid:{dataset}": "own",
     "POST /v1/chat/completions": "any",
     "POST /v1/embeddings": "any",
-    "POST /v1/responses": "open, 404",
+    "POST /v1/responses": "any",
     "GET /v1/files": "open, 404",
     "POST /v1/files": "open, 404",
     "PUT /v1/files": "open, 404",
