@@ -62,6 +62,9 @@ class ResponseGiven(Lenient):
             messages=[*before, *messages],
             stream=self.stream,
             max_tokens=self.max_output_tokens,
+            max_completion_tokens=None,
+            stop=None,
+            n=None,
             tools=self.tools,
             tool_choice=self.tool_choice,
             response_format=(self.text or {}).get("format"),
@@ -205,7 +208,7 @@ def _item_id(completion_id: str) -> str:
 
 
 def _is_message(item: dict[str, Any]) -> bool:
-    return item.get("type", "message") == "message"
+    return bool(item.get("type", "message") == "message")
 
 
 def _message(item: dict[str, Any], place: int) -> MessageGiven:
