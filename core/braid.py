@@ -435,6 +435,7 @@ class Braid(DataDirectory):
         *,
         dataset: int | Dataset,
         metadata: Mapping[str, Any] | None = None,
+        replace_sources: bool = False,
         on_progress: Callable[[AddProgress], None] = lambda progress: None,
         options: IngestOptions | None = None,
     ) -> AddReport:
@@ -449,7 +450,13 @@ class Braid(DataDirectory):
         from braid.core.adding.add import add_documents
 
         return add_documents(
-            self, documents, dataset=dataset, metadata=metadata, on_progress=on_progress, options=options
+            self,
+            documents,
+            dataset=dataset,
+            metadata=metadata,
+            replace_sources=replace_sources,
+            on_progress=on_progress,
+            options=options,
         )
 
     def announce(self, url: str) -> None:

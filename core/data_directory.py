@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from braid.core.backup.upgrade import upgrading
+from braid.core.datasets.entry import id_of
 from braid.core.datasets.registry import Registry
 from braid.core.datasets.shared_list import ListInLedger
 from braid.core.errors import EmbeddingError, InvalidInputError, NotFoundError, RegistryError
@@ -137,7 +138,10 @@ class DataDirectory:
         return LOCAL
 
     def dataset(self, dataset_id: int) -> Dataset:
-        """Return a personal dataset, or an entry of shared_dbs.json. Raises NotFoundError."""
+        """Return a personal dataset, or an entry of shared_dbs.json. Raises NotFoundError, and InvalidInputError for
+        what is no whole number.
+        """
+        dataset_id = id_of(dataset_id)
         if dataset_id < 0:
             self.mirror_registry()
             if self.registry.get(dataset_id) is None:

@@ -102,6 +102,10 @@ class ChunkInput:
     """How sure the machine is that read the passage on a scanned page, 0–1; None for text that the file has itself."""
 
 
+PART = "#part="
+"""Between a source and the number of one of its parts, in the source of that part: ``manual.pdf#part=2``."""
+
+
 @dataclass(frozen=True, slots=True)
 class DocumentInput:
     """One source to be stored. ``source`` is its path or URL, unique in the dataset.

@@ -1,15 +1,18 @@
 """Adds what a program has at hand: texts, objects, LangChain documents, with metadata, in batches.
 
-A document is identified by its ``id``, or else by its ``source``, or else by its text and metadata. Where several
-documents of one call have the same source and no id, such as the pages of a PDF file that a loader returns one by one,
-they are the parts of that source: the second is stored as ``SOURCE#part=2``, and parts that an earlier call stored
-beyond the last one are removed.
+A document is identified by its ``id``, or else by its ``source``, or else by its text and metadata.
+
+Several documents with the same source and no id are the parts of that source, such as the pages of a PDF file: the
+second is stored as ``SOURCE#part=2``. LangChain documents add to the parts that are there, in one call or in many, as
+they do in every vector store; an equal one is not stored twice. An object with a ``source`` is what is stored under it,
+so the objects of one call replace those of an earlier one, as LangChain documents do with ``replace_sources``.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,19 +21,21 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from braid.core.adding.given_document import GivenDocument, LangChainDocument, read_given
 from braid.core.batches import batches
+from braid.core.datasets.entry import id_of
 from braid.core.errors import InvalidInputError
 from braid.core.ingest.plan import IngestOptions
 from braid.core.ledger.document_batch import DOCUMENTS_PER_BATCH
 from braid.core.ledger.document_writes import PutResult
 from braid.core.metadata import clean_metadata
-from braid.core.types import Dataset, DocumentInput
+from braid.core.types import PART, Dataset, DocumentInput
 
 if TYPE_CHECKING:
     from braid.core.data_directory import DataDirectory
 
 Addable = str | Mapping[str, Any] | LangChainDocument
 State = Literal["added", "changed", "unchanged", "refused"]
-PART = "#part="
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +48,8 @@ class AddedDocument:
     document_id: int | None = None
     reason: str = ""
     """Why it was refused, with the remedy."""
+    left_out: tuple[str, ...] = ()
+    """Why keys of a loader's metadata were left out, one sentence each; the rest is stored."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +115,7 @@ def add_documents(
     *,
     dataset: int | Dataset,
     metadata: Mapping[str, Any] | None = None,
+    replace_sources: bool = False,
     on_progress: Callable[[AddProgress], None] = lambda progress: None,
     options: IngestOptions | None = None,
 ) -> AddReport:
@@ -116,7 +124,8 @@ def add_documents(
     ``documents`` is one, or any iterable, of texts, LangChain documents, and objects with ``text`` and perhaps ``id``,
     ``source``, ``title``, ``file_type`` (``txt`` unless given), ``date`` and ``metadata``. ``metadata`` is added to
     that of each document, whose own values win. Long texts are split as by `ingest_paths`; of ``options``, the sizes
-    matter.
+    matter. With ``replace_sources`` LangChain documents without an id are all that their sources have from now on;
+    without, they are added to what is there.
 
     Each batch of 500 documents is one transaction, after which ``on_progress`` is called. A document that cannot be
     stored is refused with the reason, and the others are stored. Raises NotFoundError when there is no such dataset,
@@ -130,9 +139,9 @@ def add_documents(
     >>> braid.search("tank", user_id=1, filters={"litres": {"$gte": 30}}).hits[0].passage.source
     'tank/1'
     """
-    dataset_id = dataset.id if isinstance(dataset, Dataset) else dataset
+    dataset_id = id_of(dataset)
     directory.dataset(dataset_id)
-    adding = _Adding(directory, dataset_id, clean_metadata(metadata or {}), options or IngestOptions())
+    adding = _Adding(directory, dataset_id, clean_metadata(metadata or {}), options or IngestOptions(), replace_sources)
     given = _as_many(documents)
     total = len(given) if isinstance(given, list | tuple) else None
     done: list[AddedDocument] = []
@@ -143,6 +152,9 @@ def add_documents(
         counts.update(each.state for each in outcomes)
         directory.wake()
         on_progress(AddProgress(len(done), total, *(counts[state] for state in get_args(State))))
+    if adding.left_out:
+        reasons = "; ".join(reason for reason, _ in adding.left_out.most_common(3))
+        logger.warning("keys of metadata were left out of %d documents: %s", adding.left_out.total(), reasons)
     return AddReport(tuple(done), adding.remove_old_parts(), adding.chunks)
 
 
@@ -163,27 +175,38 @@ class _Adding:
     """One call, batch by batch."""
 
     def __init__(
-        self, directory: DataDirectory, dataset_id: int, metadata: Mapping[str, Any], options: IngestOptions
+        self,
+        directory: DataDirectory,
+        dataset_id: int,
+        metadata: Mapping[str, Any],
+        options: IngestOptions,
+        replace_sources: bool,
     ) -> None:
         self._directory = directory
         self._dataset_id = dataset_id
         self._metadata = metadata
         self._options = options
+        self._replace_sources = replace_sources
         self._parts: Counter[str] = Counter()
         self.chunks = 0
+        self.left_out: Counter[str] = Counter()
+        """How many documents each sentence is about."""
 
     def add(self, batch: Sequence[object]) -> Iterator[AddedDocument]:
         """Store some documents in one transaction, and yield the outcomes in their order."""
         read = [self._read(given) for given in batch]
-        inputs = [each for each in read if isinstance(each, DocumentInput)]
-        stored = iter(self._directory.ledger.put_documents(self._dataset_id, inputs))
+        places = [place for place, each in enumerate(read) if not isinstance(each, str)]
+        inputs = [each[1] for each in read if not isinstance(each, str)]
+        pieces = [index for index, place in enumerate(places) if self._is_piece(batch[place])]
+        stored = iter(self._directory.ledger.put_documents(self._dataset_id, inputs, pieces=pieces))
         for each in read:
-            if isinstance(each, DocumentInput):
-                put = next(stored)
-                self.chunks += put.added
-                yield AddedDocument(each.source, _state(put), put.document_id)
-            else:
+            if isinstance(each, str):
                 yield AddedDocument("", "refused", reason=each)
+                continue
+            put, left_out = next(stored), each[0].left_out
+            self.chunks += put.added
+            self.left_out.update(left_out)
+            yield AddedDocument(put.source, _state(put), put.document_id, left_out=left_out)
 
     def remove_old_parts(self) -> int:
         """Remove the parts that the sources of this call had beyond those that they have now."""
@@ -194,16 +217,29 @@ class _Adding:
                 source, part = beyond[found]
                 while self._directory.ledger.remove_document(self._dataset_id, f"{source}{PART}{part}"):
                     part, removed = part + 1, removed + 1
+                logger.warning(
+                    "%d parts of %r that an earlier call stored were removed, since this one has fewer; give each"
+                    " document an id to keep what several calls store",
+                    *(part - beyond[found][1], source),
+                )
         return removed
 
-    def _read(self, given: object) -> DocumentInput | str:
-        """Return the document to store, or why it is refused."""
+    def _is_piece(self, given: object) -> bool:
+        """Return whether this is one of the parts of a source, which are added to those that are there."""
+        if self._replace_sources or isinstance(given, str | Mapping) or not isinstance(given, LangChainDocument):
+            return False
+        source = given.metadata.get("source")
+        return not given.id and isinstance(source, str) and bool(source.strip())
+
+    def _read(self, given: object) -> tuple[GivenDocument, DocumentInput] | str:
+        """Return the document to store with what was given, or why it is refused."""
         try:
             read = read_given(given, self._metadata)
-            document = read.document(self._source(read), self._options)
+            source = read.source if self._is_piece(given) else self._source(read)
+            document = read.document(source, self._options)
         except InvalidInputError as error:
             return str(error)
-        return document
+        return read, document
 
     def _source(self, given: GivenDocument) -> str:
         if given.id:

@@ -14,7 +14,7 @@ from braid.core.ingest.chunking import chunk_sections
 from braid.core.ingest.plan import IngestOptions
 from braid.core.ingest.readers import ParsedDocument, Section, clean_text, read_document
 from braid.core.metadata import clean_metadata
-from braid.core.metadata.values import seconds, shown
+from braid.core.metadata.values import RESERVED_KEY, loaded_metadata, seconds, shown, storable
 from braid.core.types import DocumentInput
 
 MAX_SOURCE_CHARS = 2_000
@@ -41,6 +41,8 @@ class GivenDocument:
     file_type: str = PLAIN
     date: float | None = None
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    left_out: tuple[str, ...] = ()
+    """Why keys of a loader's metadata were left out, one sentence each."""
 
     def document(self, source: str, options: IngestOptions) -> DocumentInput:
         """Return the document to store under ``source``, split into passages. Raises InvalidInputError."""
@@ -70,11 +72,12 @@ class GivenDocument:
             raise InvalidInputError(str(error), field="file_type") from error
 
 
-FIELDS = tuple(GivenDocument.__dataclass_fields__)
+FIELDS = tuple(name for name in GivenDocument.__dataclass_fields__ if name != "left_out")
 
 
 def read_given(given: object, metadata: Mapping[str, Any]) -> GivenDocument:
     """Check one document. ``metadata``, in its JSON form, is what all have. Raises InvalidInputError."""
+    left_out: list[str] = []
     if isinstance(given, str):
         values: dict[str, Any] = {"text": given}
     elif isinstance(given, Mapping):
@@ -85,7 +88,7 @@ def read_given(given: object, metadata: Mapping[str, Any]) -> GivenDocument:
             )
             raise InvalidInputError(message, field=str(unknown[0]))
     elif isinstance(given, LangChainDocument):
-        values = _of_langchain(given)
+        values, left_out = _of_langchain(given)
     else:
         kind = type(given).__name__
         raise InvalidInputError(
@@ -94,13 +97,21 @@ def read_given(given: object, metadata: Mapping[str, Any]) -> GivenDocument:
     own = clean_metadata(values.pop("metadata", None) or {})
     if values.get("id") and values.get("source"):
         own.setdefault("source", values["source"])
-    return GivenDocument(**_checked(values), metadata={**metadata, **own})
+    return GivenDocument(**_checked(values), metadata={**metadata, **own}, left_out=tuple(left_out))
 
 
-def _of_langchain(given: LangChainDocument) -> dict[str, Any]:
-    metadata = dict(given.metadata)
-    named = {name: metadata[name] for name in ("source", "title") if isinstance(metadata.get(name), str)}
-    return {"text": given.page_content, "id": given.id, **named, "metadata": metadata}
+def _of_langchain(given: LangChainDocument) -> tuple[dict[str, Any], list[str]]:
+    """Return the values of a document, without what Braid itself wrote beside them when it was found."""
+    ours = given.metadata.get(RESERVED_KEY)
+    found = ours if isinstance(ours, Mapping) else {}
+    own = {
+        key: value
+        for key, value in given.metadata.items()
+        if key != RESERVED_KEY and not (key in found and found[key] == value)
+    }
+    metadata, left_out = loaded_metadata(own)
+    named = {name: given.metadata[name] for name in ("source", "title") if isinstance(given.metadata.get(name), str)}
+    return {"text": given.page_content, "id": given.id, **named, "metadata": metadata}, left_out
 
 
 def _checked(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -114,6 +125,9 @@ def _checked(values: Mapping[str, Any]) -> dict[str, Any]:
         value = values.get(name)
         if value is not None and (not isinstance(value, str) or len(value) > MAX_SOURCE_CHARS):
             message = f"{name} is {shown(value)}; give a text of up to {MAX_SOURCE_CHARS:,} characters"
+            raise InvalidInputError(message, field=name)
+        if name in ("id", "source") and value and value != storable(value):
+            message = f"{name} is {shown(value)}; leave out NUL characters and halves of surrogate pairs"
             raise InvalidInputError(message, field=name)
         if value and value.strip():
             checked[name] = value.lower().lstrip(".") if name == "file_type" else value

@@ -9,8 +9,9 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
-from braid.core.errors import RegistryError
-from braid.core.types import MAX_NAME_CHARS, MIN_ID
+from braid.core.errors import InvalidInputError, RegistryError
+from braid.core.metadata.values import shown
+from braid.core.types import MAX_NAME_CHARS, MIN_ID, Dataset
 
 MAX_FILE_BYTES = 1_000_000
 MAX_DESCRIPTION_CHARS = 2_000
@@ -218,3 +219,15 @@ def _shorten(value: object) -> str:
     short = reprlib.Repr()
     short.maxstring = short.maxother = 80
     return short.repr(value)
+
+
+def id_of(dataset: object) -> int:
+    """Return the id of a dataset that is given as such, as an entry of the shared ones, or by its id.
+
+    Raises InvalidInputError for anything else.
+    """
+    number = dataset.id if isinstance(dataset, Dataset | SharedDataset) else dataset
+    if isinstance(number, int) and not isinstance(number, bool):
+        return number
+    message = f"dataset is {shown(number)}; give a dataset, or its id, a whole number"
+    raise InvalidInputError(message, field="dataset")

@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sqlalchemy import Connection, Row
+from sqlalchemy import Connection, Row, func, select
 
 from braid.core.ledger import prepared
 from braid.core.ledger.database import execute, execute_each, storable
@@ -19,11 +19,14 @@ from braid.core.ledger.document_writes import (
     document_values,
     log_chunks,
     mark_changed,
+    require_storable,
     write_metadata,
 )
-from braid.core.ledger.queries import metadata_of
+from braid.core.ledger.queries import is_part_of, metadata_of
+from braid.core.ledger.tables import DocumentRow
 from braid.core.ledger.text_hash import text_hash
-from braid.core.types import ChunkInput, DocumentInput
+from braid.core.metadata import clean_metadata
+from braid.core.types import PART, ChunkInput, DocumentInput
 
 DOCUMENTS_PER_BATCH = 500
 CHUNKS_PER_BATCH = 5_000
@@ -34,7 +37,8 @@ def put_all(
 ) -> Iterator[PutResult]:
     """Store documents in their order, each in place of the one with the same source.
 
-    The caller has locked the dataset. Raises InvalidInputError for a document without a source.
+    The caller has locked the dataset. Raises InvalidInputError for a source that is empty or would be stored
+    as another one.
     """
     for batch in _batches(documents):
         yield from _Batch(connection, dataset_id, collection, batch).put()
@@ -44,6 +48,40 @@ def put(connection: Connection, dataset_id: int, collection: str, document: Docu
     """Store one document, as `put_all` does."""
     [result] = put_all(connection, dataset_id, collection, [document])
     return result
+
+
+def named_as_parts(
+    connection: Connection, dataset_id: int, documents: Sequence[DocumentInput], pieces: Collection[int]
+) -> list[DocumentInput]:
+    """Return the documents, those at the places ``pieces`` under sources that replace nothing else.
+
+    A piece that is stored already, with its text and metadata, keeps its source; any other becomes the next part of
+    its source. The caller has locked the dataset.
+    """
+    named = list(documents)
+    by_source: dict[str, list[int]] = {}
+    for place in sorted(pieces):
+        by_source.setdefault(documents[place].source, []).append(place)
+    for source, places in by_source.items():
+        part_of = (DocumentRow.dataset_id == dataset_id, is_part_of(source, connection.dialect.name))
+        hashes = {documents[place].content_hash for place in places}
+        columns = (DocumentRow.source, DocumentRow.content_hash, DocumentRow.meta)
+        same = connection.execute(select(*columns).where(*part_of, DocumentRow.content_hash.in_(hashes)))
+        known = {_identity(row.content_hash, row.meta): row.source for row in same}
+        number = connection.execute(select(func.count()).where(*part_of)).scalar_one()
+        for place in places:
+            identity = _identity(documents[place].content_hash, clean_metadata(documents[place].metadata))
+            while identity not in known:
+                number += 1
+                name = source if number == 1 else f"{source}{PART}{number}"
+                if not execute(connection, prepared.STORED_DOCUMENTS, dataset_id=dataset_id, sources=[name]).all():
+                    known[identity] = name
+            named[place] = replace(documents[place], source=known[identity])
+    return named
+
+
+def _identity(content_hash: str, metadata: Mapping[str, Any]) -> str:
+    return json.dumps([content_hash, metadata], sort_keys=True)
 
 
 def chunk_id(document_id: int, title: str, chunk: ChunkInput, occurrence: int) -> str:
@@ -63,6 +101,7 @@ def _batches(documents: Iterable[DocumentInput]) -> Iterator[Batch]:
     batch: Batch = {}
     chunks = 0
     for document in documents:
+        require_storable(document.source)
         values = document_values(document, state="ready", error="", chunks=len(document.chunks))
         if values["source"] in batch:
             yield batch
@@ -99,11 +138,11 @@ class _Batch:
         for source, (document, values) in self.documents.items():
             if source in same:
                 kept, is_other = stored[source].chunks, source in refreshed
-                results.append(PutResult(ids[source], kept=kept, unchanged=True, refreshed=is_other))
+                results.append(PutResult(ids[source], 0, kept, unchanged=True, refreshed=is_other, source=source))
             else:
                 rows = _chunk_rows(self.dataset_id, ids[source], values["title"], document)
                 replaced = changes.replace(ids[source], {row["id"]: row for row in rows})
-                results.append(replace(replaced, is_new=source not in stored))
+                results.append(replace(replaced, is_new=source not in stored, source=source))
         changes.write(self.collection)
         added = sum(result.added - result.removed for result in results)
         if new or added:

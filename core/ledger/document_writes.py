@@ -15,7 +15,7 @@ from braid.core.ledger.database import execute, execute_each, storable, tell
 from braid.core.ledger.queries import document_of
 from braid.core.ledger.tables import ChangeRow, ChunkRow, DatasetRow, DocumentRow, JobRow, SyncedFolderRow
 from braid.core.metadata import clean_metadata
-from braid.core.metadata.values import index_rows
+from braid.core.metadata.values import index_rows, shown
 from braid.core.types import Document, DocumentInput
 
 if TYPE_CHECKING:
@@ -39,6 +39,8 @@ class PutResult:
     """Nothing was stored under its source."""
     refreshed: bool = False
     """Its passages are unchanged, and its date or metadata is another one."""
+    source: str = ""
+    """What it is stored under."""
 
 
 def require_dataset(connection: Connection, dataset_id: int) -> str:
@@ -57,7 +59,9 @@ def lock_datasets(connection: Connection, condition: ColumnElement[bool]) -> Non
 
 def find_document(connection: Connection, dataset_id: int, source: str) -> Document | None:
     """Return the stored document with this source; None when there is none."""
-    row = execute(connection, prepared.DOCUMENT, dataset_id=dataset_id, source=storable(source)).one_or_none()
+    if source != storable(source):
+        return None
+    row = execute(connection, prepared.DOCUMENT, dataset_id=dataset_id, source=source).one_or_none()
     return None if row is None else document_of(row)
 
 
@@ -109,6 +113,13 @@ def document_values(document: DocumentInput, *, state: str, error: str, chunks: 
         "meta": clean_metadata(document.metadata),
         "updated_at": time.time(),
     }
+
+
+def require_storable(source: str) -> None:
+    """Raise InvalidInputError for a source that would be stored as another one."""
+    if source != storable(source):
+        message = f"the source is {shown(source)}; leave out NUL characters and halves of surrogate pairs"
+        raise InvalidInputError(message, field="source")
 
 
 def save_document(connection: Connection, dataset_id: int, old: Document | None, values: Mapping[str, Any]) -> int:

@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import Select, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
+from braid.core.batches import batches
 from braid.core.errors import InvalidInputError, NotFoundError
 from braid.core.ledger import prepared
 from braid.core.ledger.database import CONNECTIONS, Database, storable
-from braid.core.ledger.document_batch import put, put_all
+from braid.core.ledger.document_batch import DOCUMENTS_PER_BATCH, named_as_parts, put, put_all
 from braid.core.ledger.document_writes import (
     PutResult,
     add_to_counters,
@@ -40,6 +41,7 @@ from braid.core.ledger.queries import (
     PassageRow,
     document_of,
     filtered,
+    is_part_of,
     select_documents,
     source_starts_with,
 )
@@ -52,7 +54,7 @@ from braid.core.ledger.tables import (
     UserGroupRow,
     UserRow,
 )
-from braid.core.types import MAX_NAME_CHARS, Dataset, Document, DocumentInput, Filters, Passage
+from braid.core.types import MAX_NAME_CHARS, PART, Dataset, Document, DocumentInput, Filters, Passage
 
 if TYPE_CHECKING:  # see `braid.core.ledger.database`
     import numpy as np
@@ -265,10 +267,17 @@ class Ledger:
             refresh(connection, stored.id, content_hash="")  # so that its passages are written again
             return put(connection, dataset_id, collection, document)
 
-    def put_documents(self, dataset_id: int, documents: Iterable[DocumentInput]) -> list[PutResult]:
-        """Store several documents in one transaction, all or none, in a tenth of the time of single ones."""
+    def put_documents(
+        self, dataset_id: int, documents: Iterable[DocumentInput], *, pieces: Collection[int] = ()
+    ) -> list[PutResult]:
+        """Store several documents in one transaction, all or none, in a tenth of the time of single ones.
+
+        Those at the places ``pieces``, counted from 0, replace nothing: they become further parts of their sources.
+        """
         with self.database.write() as connection:
             collection = require_dataset(connection, dataset_id)
+            if pieces:
+                documents = named_as_parts(connection, dataset_id, list(documents), pieces)
             return list(put_all(connection, dataset_id, collection, documents))
 
     def rename_document(self, dataset_id: int, source: str, document: DocumentInput) -> PutResult:
@@ -359,12 +368,14 @@ class Ledger:
 
     def document(self, dataset_id: int, source: str) -> Document | None:
         """Return the document with this source in this dataset; None when there is none."""
-        rows = self.database.rows(prepared.DOCUMENT, dataset_id=dataset_id, source=storable(source))
+        if source != storable(source):
+            return None
+        rows = self.database.rows(prepared.DOCUMENT, dataset_id=dataset_id, source=source)
         return document_of(rows[0]) if rows else None
 
     def stored_sources(self, dataset_id: int, sources: Collection[str]) -> set[str]:
         """Return those of the sources that the dataset has a document of."""
-        known = [storable(source) for source in sources]
+        known = [source for source in sources if source == storable(source)]
         rows = self.database.rows(prepared.STORED_DOCUMENTS, dataset_id=dataset_id, sources=known)
         return {row[0] for row in rows}
 
@@ -374,7 +385,8 @@ class Ledger:
         return document_of(rows[0]) if rows else None
 
     def remove_document(self, dataset_id: int, source: str, *, check: Check = lambda stored: None) -> bool:
-        """Delete a document; the indexes follow, and uploads of its source that are still to be read are superseded.
+        """Delete a document with all parts of its source; the indexes follow, and uploads of its source that are still
+        to be read are superseded.
 
         False when there is none. Raises what ``check`` raises.
         """
@@ -382,13 +394,20 @@ class Ledger:
             collection = require_dataset(connection, dataset_id)
             old = find_document(connection, dataset_id, source)
             check(old)
-            if old is None:
+            if source != storable(source):
+                return False
+            own = (DocumentRow.dataset_id == dataset_id, is_part_of(source, connection.dialect.name))
+            rows = connection.execute(select(DocumentRow.id, DocumentRow.source).where(*own)).all()
+            found = [row.id for row in rows if row.source == source or row.source.rpartition(PART)[2].isdecimal()]
+            if not found:
                 return False
             supersede_uploads(connection, dataset_id, source)
-            chunk_ids = connection.execute(select(ChunkRow.id).where(ChunkRow.document_id == old.id)).scalars().all()
-            log_chunks(connection, collection, chunk_ids)
-            connection.execute(delete(DocumentRow).where(DocumentRow.id == old.id))
-            add_to_counters(connection, dataset_id, documents=-1, chunks=-len(chunk_ids))
+            for ids in batches(found, DOCUMENTS_PER_BATCH):
+                of_them = ChunkRow.document_id.in_(ids)
+                chunk_ids = connection.execute(select(ChunkRow.id).where(of_them)).scalars().all()
+                log_chunks(connection, collection, chunk_ids)
+                connection.execute(delete(DocumentRow).where(DocumentRow.id.in_(ids)))
+                add_to_counters(connection, dataset_id, documents=-len(ids), chunks=-len(chunk_ids))
             return True
 
     def store_embeddings(self, model: str, chunk_ids: Sequence[str], vectors: Vector) -> None:

@@ -13,7 +13,7 @@ from braid.core.ledger.metadata_sql import Way, condition
 from braid.core.ledger.prepared import Value
 from braid.core.ledger.tables import DocumentRow
 from braid.core.metadata import parse_where, read_metadata
-from braid.core.types import ChunkKind, Document, Filters, Passage
+from braid.core.types import PART, ChunkKind, Document, Filters, Passage
 
 
 def select_documents() -> Select[*tuple[Any, ...]]:
@@ -100,6 +100,13 @@ def filter_parameters(filters: Filters | None) -> dict[str, Value]:
         "any_kind": int(not filters.chunk_kinds),
         "chunk_kinds": sorted(filters.chunk_kinds),
     }
+
+
+def is_part_of(source: str, dialect: str) -> ColumnElement[bool]:
+    """Return the condition that a document is ``source`` itself or one of its parts, by the index of sources."""
+    column = DocumentRow.source.collate("C") if dialect == "postgresql" else DocumentRow.source
+    prefix = f"{source}{PART}"
+    return (DocumentRow.source == source) | ((column >= f"{prefix}1") & (column < f"{prefix}:"))
 
 
 def source_starts_with(prefix: str) -> ColumnElement[bool]:

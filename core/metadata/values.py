@@ -11,8 +11,12 @@ import reprlib
 from collections.abc import Mapping
 from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from enum import Enum
 from itertools import islice
+from pathlib import PurePath
 from typing import Annotated, Any, Literal, NamedTuple
+from uuid import UUID
 
 from braid.core.errors import InvalidInputError
 from braid.core.json_form import DATE, to_json
@@ -74,6 +78,35 @@ def clean_metadata(given: object, *, field: str = "metadata") -> dict[str, Any]:
         if value is not None:
             found[require_key(key, field=field)] = _json_value(value, f"{field}.{key}")
     return found
+
+
+def loaded_metadata(given: Mapping[Any, Any], *, field: str = "metadata") -> tuple[dict[str, Any], list[str]]:
+    """Return a loader's metadata in its JSON form, and why each key that cannot be stored was left out.
+
+    Scalars of numpy, Decimal, UUID, paths and members of enumerations become numbers and texts.
+    """
+    kept: dict[str, Any] = {}
+    left_out: list[str] = []
+    for key, value in islice(given.items(), MAX_KEYS):
+        try:
+            kept |= clean_metadata({key: _scalar(value)}, field=field)
+        except InvalidInputError as error:
+            left_out.append(f"{error}")
+    if len(given) > MAX_KEYS:
+        left_out.append(f"{field} has {len(given)} keys; the first {MAX_KEYS} are kept")
+    return kept, left_out
+
+
+def _scalar(value: object) -> object:
+    if isinstance(value, Enum):
+        value = value.value
+    if isinstance(value, Decimal):
+        return float(value)
+    if isinstance(value, UUID | PurePath):
+        return str(value)
+    if type(value).__module__ == "numpy" and hasattr(value, "item") and getattr(value, "ndim", None) == 0:
+        return value.item()
+    return [_scalar(each) for each in value] if isinstance(value, list | tuple) else value
 
 
 def kept_metadata(read: Mapping[str, Any]) -> dict[str, Any]:

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import date
+from decimal import Decimal
+from pathlib import PurePosixPath
 from typing import Any
+from uuid import UUID
 
+import numpy as np
 import pytest
 from langchain_core.documents import Document
 
@@ -98,8 +102,81 @@ def test_several_documents_of_one_source_are_its_parts(shelf: Braid, dataset: in
     assert shelf.add([*pages(4), other], dataset=dataset).added == 5
     assert sources(shelf, dataset) == ["r.pdf", "r.pdf#part=2", "r.pdf#part=3", "r.pdf#part=4", "r.pdf.notes"]
     fewer = shelf.add(iter(pages(2)), dataset=dataset)
+    assert (fewer.unchanged, fewer.removed) == (2, 0)
+    fewer = shelf.add(iter(pages(2)), dataset=dataset, replace_sources=True)
     assert (fewer.unchanged, fewer.removed) == (2, 2)
     assert sources(shelf, dataset) == ["r.pdf", "r.pdf#part=2", "r.pdf.notes"]
+
+
+def test_pieces_of_a_source_are_kept_however_many_calls_add_them(shelf: Braid, dataset: int) -> None:
+    pages = [Document(f"page {n % 5}", metadata={"source": "r.pdf", "page": n}) for n in range(7)]
+    for page in pages:
+        assert shelf.add(page, dataset=dataset).added == 1
+    again = shelf.add([*pages[3:], Document("page 8", metadata={"source": "r.pdf", "page": 8})], dataset=dataset)
+    assert (again.unchanged, again.added) == (4, 1)
+    assert again.documents[-1].source == "r.pdf#part=8"
+    assert len(sources(shelf, dataset)) == 8
+    shelf.ledger.remove_document(dataset, "r.pdf#part=3")
+    assert shelf.add(Document("page 9", metadata={"source": "r.pdf"}), dataset=dataset).added == 1
+    assert len(sources(shelf, dataset)) == 8, "no part was replaced"
+
+
+def test_a_source_is_removed_with_its_parts_alone(shelf: Braid, dataset: int) -> None:
+    shelf.add([Document(f"page {n}", metadata={"source": "r.pdf"}) for n in range(12)], dataset=dataset)
+    shelf.add([{"id": each, "text": each} for each in ("r.pdf#part=2b", "r.pdf.notes", "r.pdf#")], dataset=dataset)
+    assert shelf.ledger.remove_document(dataset, "r.pdf")
+    assert sources(shelf, dataset) == ["r.pdf#", "r.pdf#part=2b", "r.pdf.notes"]
+    assert shelf.ledger.dataset(dataset).documents == 3
+
+
+def test_removed_parts_of_objects_are_told(shelf: Braid, dataset: int, caplog: pytest.LogCaptureFixture) -> None:
+    shelf.add([{"source": "a", "text": f"{n}"} for n in range(4)], dataset=dataset)
+    assert shelf.add([{"source": "a", "text": "0"}], dataset=dataset).removed == 3
+    assert "3 parts of 'a' that an earlier call stored were removed" in caplog.text
+
+
+def test_what_a_loader_says_is_kept_but_for_what_cannot_be(
+    shelf: Braid, dataset: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    metadata = {"source": "a", "box": [1, 2], "loc": {"from": 1}, "score": float("nan"), "price": Decimal("1.5")}
+    more = {"id": UUID(int=7), "path": PurePosixPath("x/y"), "rank": np.float32(0.5), "n": np.int64(3), "none": None}
+    report = shelf.add(Document("text", metadata={**metadata, **more}), dataset=dataset)
+    assert [each.split(" is ")[0] for each in report.documents[0].left_out] == [
+        "metadata.box",
+        "metadata.loc",
+        "metadata.score",
+    ]
+    assert "keys of metadata were left out of 3 documents: metadata.box is 1" in caplog.text
+    [stored] = shelf.ledger.documents(dataset)
+    assert dict(stored.metadata) == {
+        "source": "a",
+        "price": 1.5,
+        "id": str(UUID(int=7)),
+        "path": "x/y",
+        "rank": 0.5,
+        "n": 3,
+    }
+
+
+def test_what_was_found_can_be_added_elsewhere(shelf: Braid, user: int, dataset: int) -> None:
+    other = shelf.ledger.add_dataset(user, "copy").id
+    shelf.add([{"id": "a", "text": "pump", "metadata": {"site": "north"}}, "a pump and a valve"], dataset=dataset)
+    assert shelf.indexer.wait(WAIT_S)
+    found = shelf.get_retriever(user_id=user, dataset_ids=[dataset]).invoke("pump")
+    assert shelf.add(found, dataset=other).added == 2
+    stored = [dict(each.metadata) for each in shelf.ledger.documents(other)]
+    assert {"site": "north", "source": "a"} in stored
+    assert all(each.keys() <= {"site", "source"} for each in stored)
+
+
+@pytest.mark.parametrize("given", ["1", None, 1.5, True])
+def test_a_dataset_that_is_none_is_refused(shelf: Braid, given: Any) -> None:
+    with pytest.raises(InvalidInputError, match=r"dataset is .*; give a dataset, or its id, a whole number"):
+        shelf.add(["x"], dataset=given)
+
+
+def test_an_entry_of_the_shared_datasets_is_a_dataset(shelf: Braid) -> None:
+    assert shelf.add(["x"], dataset=shelf.registry.add("n", "shared_n")).added == 1
 
 
 @pytest.mark.parametrize(
@@ -115,7 +192,8 @@ def test_several_documents_of_one_source_are_its_parts(shelf: Braid, dataset: in
         ({"text": "x", "metadata": {"a": {}}}, "metadata.a is {}; a value is a text"),
         ({"text": "x", "metadata": "a"}, "metadata is 'a'; give an object"),
         ({"text": "x", "file_type": "exe"}, "has the type .exe that is not known"),
-        (Document("x", metadata={"at": object}), "metadata.at is <class 'object'>; a value is a text"),
+        ({"text": "x", "id": "a\x00b"}, "id is 'a.*b'; leave out NUL characters and halves"),
+        ({"text": "x", "source": "a\ud83d"}, "source is 'a.*'; leave out NUL characters and halves"),
         (5, "it is of the type int; give a text"),
         (b"x", "it is of the type bytes; give a text"),
     ],
