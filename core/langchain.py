@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
@@ -177,14 +178,24 @@ class Bm25Retriever(LegRetriever):
     leg: ClassVar[Leg] = "bm25"
 
 
+def _unsearchable(text: str, **options: Any) -> SearchResult:
+    raise InvalidInputError(
+        "there is nothing to search with: this ensemble was built by hand, and asks its retrievers", field="search"
+    )
+
+
 class BraidEnsembleRetriever(SearchRetriever, EnsembleRetriever):
     """Holds one retriever per leg and collection; searches them in parallel and pools each leg before it fuses.
 
     The stock class asks its retrievers one after another and fuses one list per collection, so that the first hits of
-    all collections are tied, relevant or not.
+    all collections are tied, relevant or not. Who changes ``weights``, ``c``, ``id_key`` or the retrievers, or builds
+    one by hand, has the stock class's fusion, of which the first ``k`` documents are returned.
     """
 
+    search: SearchFunction = Field(default=_unsearchable, exclude=True, repr=False)
     id_key: str | None = "id"
+    made_with: Any = Field(default=None, exclude=True, repr=False)
+    """What is fused, as `make_retriever` has made it."""
 
     def rank_fusion(
         self, query: str, run_manager: CallbackManagerForRetrieverRun, *, config: RunnableConfig | None = None
@@ -202,6 +213,57 @@ class BraidEnsembleRetriever(SearchRetriever, EnsembleRetriever):
         """Return the fused hits as documents; the search runs in a thread."""
         return await self._aget_relevant_documents(query, run_manager=run_manager)
 
+    def fused(self) -> Any:
+        """Return what a fusion depends on, to compare."""
+        return [*self.weights], self.c, self.id_key, [(each, {**each.__dict__}) for each in self.retrievers]
+
+    def _get_relevant_documents(
+        self, query: str, *, run_manager: CallbackManagerForRetrieverRun, **options: Any
+    ) -> list[Document]:
+        if self.made_with == self.fused():
+            return super()._get_relevant_documents(query, run_manager=run_manager, **options)
+        k, own = self._of_each(options)
+        found = [
+            each.invoke(query, {"callbacks": run_manager.get_child(tag=f"retriever_{number}")}, **own(each))
+            for number, each in enumerate(self.retrievers, start=1)
+        ]
+        return self.weighted_reciprocal_rank(found)[:k]
+
+    async def _aget_relevant_documents(
+        self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, **options: Any
+    ) -> list[Document]:
+        if self.made_with == self.fused():
+            return await super()._aget_relevant_documents(query, run_manager=run_manager, **options)
+        k, own = self._of_each(options)
+        found = [
+            each.ainvoke(query, {"callbacks": run_manager.get_child(tag=f"retriever_{number}")}, **own(each))
+            for number, each in enumerate(self.retrievers, start=1)
+        ]
+        return self.weighted_reciprocal_rank([*await asyncio.gather(*found)])[:k]
+
+    def _of_each(self, options: Mapping[str, Any]) -> tuple[int, Callable[[object], dict[str, Any]]]:
+        """Return how many documents are wanted, and a function that returns the options of this call for a retriever:
+        Braid's own take them. Raises InvalidInputError for weights that do not fit.
+        """
+        if len(self.weights) != len(self.retrievers):
+            raise InvalidInputError(
+                f"weights has {len(self.weights)} numbers for {len(self.retrievers)} retrievers; give one for each",
+                field="weights",
+            )
+        given = {**self.search_kwargs, **_flat(options)}
+        if strangers := [each for each in self.retrievers if given and not isinstance(each, SearchRetriever)]:
+            raise InvalidInputError(
+                f"{type(strangers[0]).__name__} among the retrievers takes no options, so {', '.join(given)} cannot be"
+                " given to this ensemble",
+                field=next(iter(given)),
+            )
+        return int(given.get("k", self.k)), lambda each: given if isinstance(each, SearchRetriever) else {}
+
+    def weighted_reciprocal_rank(self, doc_lists: list[list[Document]]) -> list[Document]:
+        """Return the documents by the sum of weight / (c + rank), without those that have weight 0 alone."""
+        lists = [found if weight else [] for found, weight in zip(doc_lists, self.weights, strict=True)]
+        return list(super().weighted_reciprocal_rank(lists))
+
 
 def make_retriever(scope: Scope, search: SearchFunction, given: Mapping[str, Any]) -> SearchRetriever:
     """Return an ensemble for several legs or collections, a leg's own retriever for one, or a `SearchRetriever` where
@@ -217,7 +279,9 @@ def make_retriever(scope: Scope, search: SearchFunction, given: Mapping[str, Any
     if len(legs) == 1:
         return _leg_retriever(*legs[0], everywhere, given)
     retrievers = [_leg_retriever(leg, part, partial(search, _name(leg, part)), given) for leg, part in legs]
-    return BraidEnsembleRetriever(retrievers=list(retrievers), weights=[], search=everywhere, **given)
+    ensemble = BraidEnsembleRetriever(retrievers=list(retrievers), weights=[], search=everywhere, **given)
+    ensemble.made_with = ensemble.fused()
+    return ensemble
 
 
 def _leg_retriever(leg: Leg, scope: CollectionScope, search: SearchFunction, given: Mapping[str, Any]) -> LegRetriever:
@@ -271,7 +335,10 @@ def require_answer(result: SearchResult, on_degraded: OnDegraded) -> list[str]:
     missing += [f"dataset {number}: there is none, or it may not be read" for number in result.unresolved_dataset_ids]
     if not missing:
         return []
-    dead = not result.hits and not result.answered and any(part.leg in ("dense", "bm25") for part in result.degraded)
+    lacking = {(part.leg, part.collection) for part in result.degraded if part.leg in ("dense", "bm25")}
+    searched = [(leg, collection) for leg in result.answered for collection in result.collections]
+    lacks_all = all(lacking.intersection({(leg, ""), (leg, collection)}) for leg, collection in searched)
+    dead = not result.hits and bool(lacking) and lacks_all
     reasons = "; ".join(missing)
     if dead:
         raise DegradedError(f"nothing could be searched: {reasons}", missing=tuple(missing))

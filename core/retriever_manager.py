@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 from dataclasses import replace
@@ -28,6 +29,7 @@ from braid.core.types import (
     DatasetIds,
     Explanation,
     Leg,
+    OnDegraded,
     QueryOptions,
     RetrieverOptions,
     Scope,
@@ -38,6 +40,8 @@ from braid.core.types import (
 if TYPE_CHECKING:  # LangChain takes a second to load: it is imported with the first retriever
     from braid.core.langchain import SearchRetriever
     from braid.core.reference import ReferenceEngine
+
+logger = logging.getLogger(__name__)
 
 DEFAULTS = SearchOptions()
 CLOSED = "this Braid is closed; search inside its with block, or before close()"
@@ -220,7 +224,7 @@ class RetrieverManager:
         given = DEFAULTS.changed(searched)
         first = self._request(user_id, dataset_ids, strategy, given)
         ids: DatasetIds = ALL if dataset_ids == ALL else tuple(dataset_ids or ())
-        self._require_all(first.scope, ids)
+        self._require_all(first.scope, ids, answering.get("on_degraded", "warn"))
 
         def search_again(legs: LegNames | None, text: str, /, **changed: Any) -> SearchResult:
             again = self._request(user_id, ids, strategy, given.changed(changed))
@@ -296,11 +300,18 @@ class RetrieverManager:
         if dataset_ids and dataset_ids != ALL and not scope.collections:
             raise NotFoundError(_cannot_read(scope))
 
-    def _require_all(self, scope: Scope, dataset_ids: DatasetIds) -> None:
-        """Raise NotFoundError as `_require_any`, and for a named dataset that may not be read."""
+    def _require_all(self, scope: Scope, dataset_ids: DatasetIds, on_degraded: OnDegraded) -> None:
+        """Raise NotFoundError as `_require_any`; for a named dataset that may not be read, warn, or with ``raise``
+        raise, too.
+        """
         self._require_any(scope, dataset_ids)
         if scope.unresolved_dataset_ids:
-            raise NotFoundError(_cannot_read(scope))
+            problem = self._registry.problem() or f"the shared datasets are in {self._registry.name}"
+            told = f"{_cannot_read(scope)}; {problem}" if min(scope.unresolved_dataset_ids) < 0 else _cannot_read(scope)
+            if on_degraded == "raise":
+                raise NotFoundError(told)
+            if on_degraded == "warn":
+                logger.warning("a retriever searches the rest: %s", told)
         if scope.user_id is None and not dataset_ids:
             raise InvalidInputError(
                 "user_id is None and no dataset is named: nothing could ever be found; name a user, or shared datasets",

@@ -587,8 +587,11 @@ class Explanation:
     legs: tuple[LegScore, ...] = ()
 
 
-def _require_text(text: str) -> None:
-    if not isinstance(text, str) or not text.strip():
+def _require_text(text: object) -> None:
+    if not isinstance(text, str):
+        kind = "None" if text is None else f"of the type {type(text).__name__}"
+        raise InvalidInputError(f"the query is {kind}; give a text", field="query")
+    if not text.strip():
         raise InvalidInputError("the query is empty; type at least one word", field="query")
     if len(text) > MAX_QUERY_CHARS:
         raise InvalidInputError(

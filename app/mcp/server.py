@@ -39,6 +39,7 @@ from braid.app.mcp.parameters import (
     tool_of,
 )
 from braid.app.mcp.tools import Tools
+from braid.core.version import version
 
 INSTRUCTIONS = (
     "Braid searches the user's documents, personal and shared, by meaning and by keyword at once. Call search with a "
@@ -59,13 +60,16 @@ class _Server(MCPServer[Any]):
     ) -> CallToolResult | InputRequiredResult:
         """Call a tool. Raises ToolError where there is none of this name."""
         try:
-            return await super().call_tool(name, arguments, context)
+            result = await super().call_tool(name, arguments, context)
         except ToolError as error:
             if not isinstance(error.__cause__, Exception):
                 raise
             answer = _failure(error.__cause__)
-        text = json.dumps(answer, ensure_ascii=False)
-        return CallToolResult(content=[TextContent(type="text", text=text)], structured_content=answer)
+            text = json.dumps(answer, ensure_ascii=False)
+            result = CallToolResult(content=[TextContent(type="text", text=text)], structured_content=answer)
+        if isinstance(result, CallToolResult) and (result.structured_content or {}).get("status") == "error":
+            result.is_error = True
+        return result
 
 
 def _failure(error: Exception) -> Result:
@@ -77,7 +81,7 @@ def _failure(error: Exception) -> Result:
 
 def make_server(tools_of: ToolsOf, *, read_only: bool) -> MCPServer[Any]:
     """Return the server; with ``read_only`` it has no tools that write."""
-    server = _Server("braid", title="Braid", instructions=INSTRUCTIONS)
+    server = _Server("braid", title="Braid", version=version(), instructions=INSTRUCTIONS)
     _add_searching(server, tools_of)
     _add_reading(server, tools_of)
     if not read_only:

@@ -34,6 +34,9 @@ OWN_FACTS: Mapping[str, tuple[str, str]] = {
     "source": ("text", "t.source"),
     "title": ("text", "t.title"),
     "date": ("date", "t.date"),
+    "dataset_id": ("number", "t.dataset_id"),
+    "user_id": ("number", "(SELECT d.user_id FROM datasets d WHERE d.id = t.dataset_id)"),
+    "collection": ("text", "(SELECT d.collection FROM datasets d WHERE d.id = t.dataset_id)"),
 }
 """What a filter finds under these keys where the host has stored no value of its own: kind and column."""
 

@@ -108,8 +108,8 @@ def separate_rankings(query: Query, variants: Sequence[QueryVariant], found: Seq
 
 def fuse(query: Query, rankings: Sequence[Ranking]) -> FusedRanking:
     """Fuse all rankings into one list. A single one keeps its own scores, but not in hybrid mode, where the other leg
-    failed. A passage without a vector stands where it would if its dense rank were its keyword rank; the keyword leg's
-    contribution counts for both.
+    failed. What only rankings of weight 0 have is not found. A passage without a vector stands where it would if its
+    dense rank were its keyword rank; the keyword leg's contribution counts for both.
     """
     if len(rankings) == 1 and query.mode != "hybrid":
         contributions = [{hit.chunk_id: hit.score for hit in rankings[0].hits}]
@@ -122,6 +122,9 @@ def fuse(query: Query, rankings: Sequence[Ranking]) -> FusedRanking:
     if any(ranking.unembedded for ranking in rankings):
         contributions = _stand_in(query, rankings, contributions)
     fused = fusion.add_contributions(contributions)
+    if any(ranking.weight == 0 for ranking in rankings):
+        counting = {hit.chunk_id for ranking in rankings if ranking.weight > 0 for hit in ranking.hits}
+        fused = {chunk_id: score for chunk_id, score in fused.items() if chunk_id in counting}
     if query.pooling == "none":
         order = fusion.by_score_then_appearance(fused)
     else:

@@ -29,5 +29,9 @@ else:
         def _get_relevant_documents(self, query: str, **options: Any) -> Any:
             raise NotImplementedError
 
+        def weighted_reciprocal_rank(self, doc_lists: list[list[Any]]) -> list[Any]:
+            """Raise NotImplementedError: there is no stock class to fuse."""
+            raise NotImplementedError
+
 
 __all__ = ["EnsembleRetriever"]

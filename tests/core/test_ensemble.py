@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.documents import Document
+from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import RunnableLambda
 
 from braid.core.braid import Braid
@@ -101,10 +102,22 @@ def test_where_nothing_can_be_read_yet_there_is_one_that_finds_nothing(braid: Br
     assert nothing.invoke("cat") == asyncio.run(nothing.ainvoke("cat")) == []
 
 
-@pytest.mark.parametrize("datasets", [(99,), (-99,), (NOTES, 99)])
-def test_a_dataset_that_cannot_be_read_is_refused(braid: Braid, datasets: tuple[int, ...]) -> None:
-    with pytest.raises(NotFoundError, match=f"^dataset {datasets[-1]}: there is none, or user 1 may not read it"):
+@pytest.mark.parametrize("datasets", [(99,), (-99,), (99, -99)])
+def test_datasets_none_of_which_can_be_read_are_refused(braid: Braid, datasets: tuple[int, ...]) -> None:
+    with pytest.raises(NotFoundError, match=r"^dataset .*99: there is none, or user 1 may not read it"):
         retriever(braid, *datasets)
+
+
+@pytest.mark.parametrize("missing", [99, -99])
+def test_beside_a_dataset_that_cannot_be_read_the_others_are_searched(
+    braid: Braid, missing: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    found = retriever(braid, NOTES, missing).invoke("cat")
+    assert found == retriever(braid, NOTES).invoke("cat")
+    assert f"dataset {missing}: there is none, or user 1 may not read it" in caplog.text
+    assert ("the shared datasets are in" in caplog.text) is (missing < 0)
+    with pytest.raises(NotFoundError, match=f"^dataset {missing}: there is none"):
+        retriever(braid, NOTES, missing, on_degraded="raise")
 
 
 def test_an_empty_dataset_is_searched_and_nothing_found(braid: Braid) -> None:
@@ -262,3 +275,62 @@ def test_with_pooling_it_is_another_list(braid: Braid) -> None:
     ours = retriever(braid, *ALL, k=200)
     stock = EnsembleRetriever(retrievers=list(ours.retrievers), weights=[], id_key="id")
     assert ids(ours.invoke("cat moon fire")) != ids(stock.invoke("cat moon fire"))
+
+
+# ---------------------------------------------------------------- fused as it says
+
+
+class Fixed(BaseRetriever):
+    """Finds always the same."""
+
+    def _get_relevant_documents(self, query: str, *, run_manager: Any) -> list[Document]:
+        return [Document("mine", metadata={"id": "mine"})]
+
+
+def ensemble(braid: Braid) -> BraidEnsembleRetriever:
+    made = retriever(braid, *ALL, k=6)
+    assert isinstance(made, BraidEnsembleRetriever)
+    return made
+
+
+def test_weights_count_once_they_are_set(braid: Braid) -> None:
+    changed = ensemble(braid)
+    changed.weights = [1.0, *[0.0] * (len(changed.retrievers) - 1)]
+    alone = changed.retrievers[0].invoke("cat")
+    assert changed.invoke("cat") == asyncio.run(changed.ainvoke("cat")) == alone, "what weighs nothing adds nothing"
+    assert changed.invoke("cat", k=1) == alone[:1]
+
+
+@pytest.mark.parametrize("weights", [[1.0], []])
+def test_a_wrong_number_of_weights_is_refused(braid: Braid, weights: list[float]) -> None:
+    changed = ensemble(braid)
+    changed.weights = weights
+    with pytest.raises(InvalidInputError, match=rf"weights has {len(weights)} numbers for 6 retrievers"):
+        changed.invoke("cat")
+
+
+def test_own_retrievers_are_asked_and_c_and_id_key_count(braid: Braid) -> None:
+    changed = ensemble(braid)
+    changed.retrievers = [*changed.retrievers, Fixed()]
+    changed.weights = [*[1.0] * (len(changed.retrievers) - 1), 10.0]
+    assert "mine" in [document.page_content for document in changed.invoke("cat")]
+    with pytest.raises(InvalidInputError, match="Fixed among the retrievers takes no options, so k"):
+        changed.invoke("cat", k=2)
+    changed = ensemble(braid)
+    changed.id_key = "collection"
+    assert len(changed.invoke("cat")) <= 3, "one document for each collection"
+
+
+def test_what_a_leg_returns_can_be_changed(braid: Braid) -> None:
+    changed = ensemble(braid)
+    for each in changed.retrievers:
+        each.k = 1  # type: ignore[union-attr]
+    assert len(changed.invoke("cat")) <= len(changed.retrievers)
+
+
+def test_one_that_is_built_by_hand_is_the_stock_ensemble(braid: Braid) -> None:
+    own = list(ensemble(braid).retrievers)
+    weights = [0.5, 0.1, 0.1, 0.1, 0.1, 0.1]
+    stock = EnsembleRetriever(retrievers=own, weights=weights, c=10, id_key="id")
+    built = BraidEnsembleRetriever(retrievers=own, weights=weights, c=10, k=100)
+    assert built.invoke("cat") == stock.invoke("cat")

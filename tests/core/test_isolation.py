@@ -223,7 +223,7 @@ def check_one_request(town: Town, data: st.DataObject) -> bool:
     assert set(result.hits_by_dataset) <= allowed
     assert set(result.collections) == {town.braid.ledger.dataset(d).collection for d in allowed}
 
-    for found in found_by_retriever(town, request, query, ids_of(asked) - allowed):
+    for found in found_by_retriever(town, request, query, ids_of(asked) - allowed, allowed):
         assert town.chunks[found.metadata["id"]] == found.metadata["dataset_id"]
         assert found.metadata["dataset_id"] in allowed
         assert found.metadata["id"] not in town.deleted
@@ -241,20 +241,25 @@ def check_one_request(town: Town, data: st.DataObject) -> bool:
     return bool(result.hits)
 
 
-def found_by_retriever(town: Town, request: dict[str, Any], query: str, unreadable: set[int]) -> list[Document]:
-    """What a retriever finds. None is made for an unknown user, for what may not be read, or where nothing ever could
-    be found.
+def found_by_retriever(
+    town: Town, request: dict[str, Any], query: str, unreadable: set[int], allowed: set[int]
+) -> list[Document]:
+    """What a retriever finds. None is made for an unknown user, where nothing asked for may be read, or nothing ever
+    could be found; and none of a part, where all is wanted.
     """
-    user, error = request["user_id"], None
-    if unreadable or user == UNKNOWN_USER:
+    user, error, make = request["user_id"], None, town.braid.manager.get_retriever
+    if user == UNKNOWN_USER or (unreadable and not allowed):
         error = NotFoundError
     elif user is None and not request["dataset_ids"]:
         error = InvalidInputError
+    if error or unreadable:
+        with pytest.raises(error or NotFoundError):
+            make(**request, on_degraded="raise")
     if error:
         with pytest.raises(error):
-            town.braid.manager.get_retriever(**request)
+            make(**request)
         return []
-    return town.braid.manager.get_retriever(**request).invoke(query)
+    return make(**request).invoke(query)
 
 
 def assert_explained(town: Town, query: str, chunk_id: str, request: dict[str, Any], allowed: set[int]) -> None:

@@ -93,6 +93,12 @@ def selected(ledger: Ledger, where: Mapping[str, Any], dataset: int = 1) -> set[
         ({"date": {"$not": {"$lte": date(1970, 1, 1)}}}, ALL - {"number"}),
         ({"date": {"$exists": False}}, ALL - {"number"}),
         ({"source_prefix": "t", "tenant": "y"}, {"text"}),
+        ({"dataset_id": 1, "tenant": "y"}, {"text"}),
+        ({"dataset_id": {"$nin": [1, 2]}}, set()),
+        ({"user_id": {"$in": [1]}}, ALL),
+        ({"user_id": {"$gt": 1}}, set()),
+        ({"collection": "user_1"}, ALL),
+        ({"collection": {"$ne": "user_1"}}, set()),
     ],
 )
 def test_a_filter_selects(filled: Ledger, where: Mapping[str, Any], sources: set[str]) -> None:
