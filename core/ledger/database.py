@@ -26,7 +26,7 @@ from sqlalchemy import (
     literal,
     make_url,
 )
-from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
+from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlchemyError
 
 from braid.core import spans
 from braid.core.admission import Admission
@@ -335,6 +335,11 @@ def make_engine(url: str, *, connections: int = CONNECTIONS) -> Engine:
     """Return an engine for a ledger, which is not connected yet. Raises InvalidInputError for a URL that is not one."""
     try:
         return _make_engine(url, connections)
+    except NoSuchModuleError as error:
+        raise InvalidInputError(
+            f"database_url {_without_password(url)!r} is of a kind of database that Braid does not use; give "
+            "sqlite:///FILE or postgresql+psycopg://USER:PASSWORD@HOST/NAME"
+        ) from error
     except (ArgumentError, ModuleNotFoundError) as error:
         raise InvalidInputError(f"database_url {_without_password(url)!r} cannot be used: {error}") from error
 
