@@ -5,9 +5,6 @@ From the bottom: `terminal`; `metrics`, `mounted` and `opening`; `host`; `site`,
 `after_start`, `server`; `cli` on top.
 """
 
-import importlib
-import sys
-
 from braid.core.extras import require
 
 PACKAGES = (
@@ -17,5 +14,7 @@ PACKAGES = (
 
 require("app", "Braid's app, like its command line,", *PACKAGES)
 
-if __name__ == "app":  # `python -m app` in a checkout; the package's one name is braid.app
-    sys.modules["app"] = importlib.import_module("braid.app")
+if __name__ == "app":  # in a checkout, as by `python -m app`; the package's one name is braid.app
+    from braid.one_name import under_one_name
+
+    under_one_name(__name__)

@@ -64,3 +64,13 @@ def test_a_program_searches_without_another_import(tmp_path: Path) -> None:
 def test_a_language_in_place_of_a_list_is_refused() -> None:
     with pytest.raises(braid.InvalidInputError, match=r"languages is 'en'; write a list of one: \['en'\]"):
         braid.IndexOptions(languages="en")
+
+
+@pytest.mark.parametrize(
+    "name", ["core", "core.errors", "core.retriever_manager", "core.search.fusion", "app.site", "config.settings"]
+)
+def test_a_module_has_one_name_also_in_a_checkout(name: str) -> None:
+    code = f"import importlib as i; print(i.import_module({name!r}) is i.import_module('braid.{name}'))"
+    assert (
+        subprocess.run([sys.executable, "-c", code], cwd=REPOSITORY, capture_output=True, text=True).stdout == "True\n"
+    )
