@@ -12,6 +12,7 @@ from braid.core.accounts.model_connections import Connection, ModelConnections
 from braid.core.ledger.ledger import Ledger
 from braid.core.models.chat import ChatModels, ModelSettings, Role, chat_models
 from braid.core.models.failures import MODEL_CALLS
+from braid.core.models.model_servers import PROVIDERS
 from braid.core.models.prompts import Prompts, read_prompts
 
 BASE_URL_PROVIDER = "openai"
@@ -99,6 +100,16 @@ class SiteModels:
     def _is_configured(self, role: Role, name: str) -> bool:
         configured = role_model(self._settings, role)
         return configured is not None and configured.name == name
+
+
+def with_own_key(model: ModelSettings, key: str) -> ModelSettings:
+    """Return the model as it is asked with a user's key, which belongs to its provider: at the provider's own address,
+    whatever address the environment gives.
+    """
+    known = PROVIDERS.get(model.provider)
+    if known is None or not known.has_fixed_address:
+        return replace(model, base_url="", api_key=key)
+    return replace(model, base_url=known.base_url, api_key=key, client=CLIENT)
 
 
 def models_of(settings: Settings) -> ChatModels:

@@ -25,6 +25,7 @@ from braid.app.user.models import (
     site_default,
     takes_own_keys,
 )
+from braid.config.models import with_own_key
 from braid.core.chat.conversation import Conversation
 from braid.core.errors import InvalidInputError
 from braid.core.models.chat import ModelSettings, Role
@@ -90,7 +91,7 @@ def _choose_model(role: Role, name: str | None) -> ChosenModel | None:
             )
         offered = site().models.model(role, name)
         if offered is not None:
-            return ChosenModel(replace(offered, api_key=key), own_key=True)
+            return ChosenModel(with_own_key(offered, key), own_key=True)
     return ChosenModel(_settings_of_own_key(role, name, key), own_key=True)
 
 
@@ -112,7 +113,7 @@ def _settings_of_own_key(role: Role, name: str, key: str) -> ModelSettings:
         )
     settings = site().settings
     timeout_s = settings.search_model_timeout_s if role == "search" else settings.summary_model_timeout_s
-    return ModelSettings(name, "", key, timeout_s, settings.model_retries)
+    return with_own_key(ModelSettings(name, "", "", timeout_s, settings.model_retries), key)
 
 
 def _rerankers(name: str) -> Rerankers | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import cast
 
 from flask import current_app
@@ -11,13 +11,14 @@ from flask import current_app
 from braid.app.mounted import mount
 from braid.app.site import site
 from braid.app.user.preferences import preferences_of
+from braid.config.models import with_own_key
 from braid.config.settings import Settings
 from braid.core.accounts.accounts import Account
 from braid.core.braid import Braid
 from braid.core.chat.conversation import Conversation
 from braid.core.errors import InvalidInputError
 from braid.core.lru import LeastRecentlyUsed
-from braid.core.models.chat import ChatModel, ChatModels, ModelSettings, Role
+from braid.core.models.chat import ROLES, ChatModel, ChatModels, ModelSettings, Role
 from braid.core.search.context import SearchModels
 
 NO_MODEL = "none"
@@ -107,15 +108,17 @@ def choose_model(
     if not takes_own_keys(model.name):
         return ChosenModel(model)
     key = {**site().provider_keys.of_user(account.id), **(api_keys or {})}.get(model.provider, "")
-    return ChosenModel(replace(model, api_key=key), own_key=True) if key else ChosenModel(model)
+    return ChosenModel(with_own_key(model, key), own_key=True) if key else ChosenModel(model)
 
 
 def takes_own_keys(name: str) -> bool:
     """Return whether users' own keys are sent to this model's server. They are not to an address that administrators
-    gave, for which no user gave a key.
+    gave, on a page or in the settings, for which no user gave a key.
     """
-    server = site().models.connection_of(name)
-    return server is None or server.takes_own_keys
+    models = site().models
+    if server := models.connection_of(name):
+        return server.takes_own_keys
+    return not any(model and model.base_url for model in (models.model(role, name) for role in ROLES))
 
 
 def _name(account: Account, role: Role, wanted: str | None) -> str:

@@ -154,7 +154,8 @@ def configurations(default: Config) -> list[Config]:
 
 def fused_documents(judged: Judged, config: Config) -> list[str]:
     """Return the documents in the order of the fused list, as `braid.core.search.ranking.fuse` makes it."""
-    weights: Mapping[Leg, float] = {"dense": config.dense_weight, "bm25": 1.0 - config.dense_weight}
+    both: Mapping[Leg, float] = {"dense": config.dense_weight, "bm25": 1.0 - config.dense_weight}
+    weights = {leg: weight for leg, weight in both.items() if weight > 0}  # what weighs nothing finds nothing
     fused = fusion.add_contributions(_contributions(judged, config.fusion, leg, weights[leg]) for leg in weights)
     of_text: dict[str, list[str]] = {}
     ties = fusion.rrf_ties([(judged.rankings[leg], weight) for leg, weight in weights.items()])

@@ -15,8 +15,8 @@ import httpx
 
 from braid.core.errors import InvalidInputError
 from braid.core.ingest.formats import FORMATS
-from braid.core.ingest.public_network import AddressRefusedError, GuardedNetwork, Resolve, TooSlowError, resolve
 from braid.core.ingest.spool import visible
+from braid.core.outgoing.network import AddressRefusedError, GuardedNetwork, Resolve, TooSlowError, resolve
 
 MAX_URL_CHARS = 2000
 MAX_REDIRECTS = 5

@@ -28,6 +28,7 @@ if TYPE_CHECKING:  # imported with the first model that is loaded
 
 T = TypeVar("T")
 Role = Literal["search", "summary"]
+ROLES: tuple[Role, ...] = ("search", "summary")
 Message = tuple[str, str]
 """Role (``system``, ``user`` or ``assistant``) and text."""
 
@@ -37,6 +38,7 @@ MAX_WRITTEN_CHARS = 5 * MAX_ANSWER_CHARS
 """The most that a model may write for one answer, with its reasoning and what it takes back."""
 MAX_ANSWER_S = 1_500.0
 """Seconds that a model may write one answer."""
+OPENAI_URL = "https://api.openai.com/v1"
 FIRST_PAUSE_S = 0.25
 """Pause before the first retry; doubled before each further one."""
 TOO_MANY = 429
@@ -281,6 +283,9 @@ class ChatModel:
             raise ModelError(f"the model {self.name!r} cannot be loaded: {self._safe(error)}") from error
         if not isinstance(model, BaseChatModel):
             raise ModelError(f"the model {self.name!r} is not a chat model")
+        from braid.core.outgoing.model_http import follow_no_redirects
+
+        follow_no_redirects(model)
         return model
 
     def _options(self) -> dict[str, Any]:
@@ -288,7 +293,9 @@ class ChatModel:
         options: dict[str, Any] = {"base_url": settings.base_url} if settings.base_url else {}
         client = settings.client or settings.provider
         if client == "ollama":
-            return {**options, "client_kwargs": {"timeout": settings.timeout_s}}
+            return {**options, "client_kwargs": {"timeout": settings.timeout_s, "follow_redirects": False}}
+        if client == "openai":
+            options |= openai_http(settings.base_url) | ({} if settings.base_url else {"stream_usage": True})
         if settings.api_key:
             options["api_key"] = settings.api_key
         elif client == "openai" and settings.base_url:
@@ -339,6 +346,15 @@ def _await_first(pieces: Iterator[T]) -> Iterator[T]:
     """Wait for the first piece, then return all. A failure after it is not retried."""
     first = list(itertools.islice(pieces, 1))
     return itertools.chain(first, pieces)
+
+
+def openai_http(base_url: str) -> dict[str, Any]:
+    """Return the options with which OpenAI's package asks by Braid's own client; none behind the package's proxy."""
+    if os.environ.get("OPENAI_PROXY"):
+        return {}
+    from braid.core.outgoing.model_http import model_http  # loads httpx
+
+    return {"http_client": model_http(base_url or OPENAI_URL)}
 
 
 def package_of(provider: str) -> str:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
 from braid.core.errors import EmbeddingError, InvalidInputError
 from braid.core.extras import require
+from braid.core.models.chat import openai_http
 from braid.core.models.failures import MODEL_CALLS
 from braid.core.models.fingerprint import derived_fingerprint
 from braid.core.models.reasons import loggable, safe_reason
@@ -194,7 +195,7 @@ class ProviderModel:
         if options.api_key or options.base_url:
             given["api_key"] = options.api_key or "none"  # the client wants one, and the environment's is OpenAI's
         limits = {"chunk_size": options.batch_size, "timeout": SERVER_TIMEOUT_S, "max_retries": 1}
-        return {**given, **limits, "check_embedding_ctx_length": False}
+        return {**given, **openai_http(options.base_url), **limits, "check_embedding_ctx_length": False}
 
 
 class NamedModel:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ipaddress
 import json
 import re
-import socket
 import time
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -15,6 +14,8 @@ from urllib.parse import urlsplit
 import httpx
 
 from braid.core.errors import InvalidInputError, ModelError
+from braid.core.outgoing.model_http import model_http
+from braid.core.outgoing.network import AddressRefusedError, has_secrets
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +112,7 @@ def _complete(address: str) -> str:
         refusal = "write it as http://localhost:8080/v1, without blanks"
     elif parts.username is not None or parts.query or parts.fragment or " " in address:
         refusal = "leave out names, passwords, blanks and what follows ? or #; a key has its own field"
-    elif _is_link_local(host):
+    elif _tells_secrets(host):
         refusal = "it leads to this machine's own secrets in a cloud; give the address of a model server"
     if refusal:
         raise InvalidInputError(f"the address is {_without_password(address)!r}: {refusal}", field="base_url")
@@ -157,21 +158,12 @@ def _is_near(host: str) -> bool:
     return host == "localhost" or "." not in host or _is(host, "is_private")
 
 
-def _is_link_local(host: str) -> bool:
+def _tells_secrets(host: str) -> bool:
     host = host.rstrip(".").lower()
-    return _is(host, "is_link_local") or host in ("metadata.google.internal", "fd00:ec2::254", "168.63.129.16")
-
-
-def _leads_to_secrets(base_url: str) -> bool:
-    """Return whether the address, however it is spelled, is that of a cloud's interface for this machine."""
-    parts = urlsplit(base_url)
     try:
-        found = socket.getaddrinfo(parts.hostname, parts.port or 80, type=socket.SOCK_STREAM)
-    except OSError:
-        return False  # the request will say so
-    addresses = [ipaddress.ip_address(str(each[4][0]).partition("%")[0]) for each in found]
-    plain = [getattr(address, "ipv4_mapped", None) or address for address in addresses]
-    return any(_is_link_local(str(address)) for address in plain)
+        return has_secrets(host)
+    except ValueError:
+        return host == "metadata.google.internal"
 
 
 def _is(host: str, kind: str) -> bool:
@@ -190,8 +182,6 @@ def fetch_models(provider: str, base_url: str, key: str = "", *, timeout_s: floa
     The key is sent to this address only: redirects are not followed. Raises ModelError, which does not repeat the key.
     """
     host = host_of(base_url)
-    if _leads_to_secrets(base_url):
-        raise ModelError(f"{host} leads to this machine's own secrets in a cloud; give the address of a model server")
     headers = {"Accept": "application/json"}
     if provider == "anthropic":
         headers |= {"x-api-key": key, "anthropic-version": "2023-06-01"}
@@ -199,6 +189,8 @@ def fetch_models(provider: str, base_url: str, key: str = "", *, timeout_s: floa
         headers["Authorization"] = f"Bearer {key}"
     try:
         status, content = _read(f"{base_url}/models", headers, timeout_s)
+    except AddressRefusedError as error:
+        raise ModelError(f"{error}; give the address of a model server") from error
     except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
         raise ModelError(
             f"no model server answers at {host} ({type(error).__name__}); start it, or correct the address"
@@ -212,14 +204,14 @@ def fetch_models(provider: str, base_url: str, key: str = "", *, timeout_s: floa
 
 def _read(url: str, headers: Mapping[str, str], timeout_s: float) -> tuple[int, bytes]:
     content = b""
-    with httpx.Client(timeout=timeout_s, trust_env=not is_loopback(url), follow_redirects=False) as client:
-        deadline = time.monotonic() + timeout_s  # making the client takes a while on a busy machine
-        with client.stream("GET", url, headers=headers) as answer:
-            for piece in answer.iter_bytes():
-                content += piece
-                if len(content) > MAX_LIST_BYTES or time.monotonic() > deadline:
-                    raise httpx.ReadTimeout("the list of models is too long or too slow")
-            return answer.status_code, content
+    client = model_http(url)
+    deadline = time.monotonic() + timeout_s  # making the client takes a while on a busy machine
+    with client.stream("GET", url, headers=headers, timeout=timeout_s) as answer:
+        for piece in answer.iter_bytes():
+            content += piece
+            if len(content) > MAX_LIST_BYTES or time.monotonic() > deadline:
+                raise httpx.ReadTimeout("the list of models is too long or too slow")
+        return answer.status_code, content
 
 
 def _names(host: str, content: bytes) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from urllib.parse import urlsplit
 
 from braid.core.errors import BraidError
 
@@ -33,7 +34,7 @@ def safe_reason(error: BaseException, secrets: Iterable[str | None] = (), *, sai
     >>> safe_reason(ValueError("the key sk-0123456789 of org-0123456789 is wrong"))
     'ValueError: the key *** of *** is wrong'
     """
-    text = _clean(said or str(error), secrets)
+    text = _clean(_redirect(error) or said or str(error), secrets)
     cause = _clean(_innermost(error), secrets)
     more = f" ({cause})" if cause and cause not in text else ""
     return f"{type(error).__name__}: {text}{more}"
@@ -45,6 +46,19 @@ def loggable(error: BraidError) -> str:
         if getattr(each, "status_code", None) in QUOTING_STATUS:
             return f"{type(each).__name__}: status {getattr(each, 'status_code', '')}"
     return " ".join(str(error).split())
+
+
+def _redirect(error: BaseException) -> str:
+    """Return what is wrong where a server sends the question elsewhere; empty where it does not."""
+    status = getattr(error, "status_code", None) or getattr(getattr(error, "response", None), "status_code", None)
+    if not isinstance(status, int) or not 300 <= status < 400:
+        return ""
+    headers = getattr(getattr(error, "response", None), "headers", None) or getattr(error, "headers", None) or {}
+    host = urlsplit(str(headers.get("location", ""))[:MAX_READ_CHARS]).netloc.rpartition("@")[2]
+    return (
+        f"the server sends the question on to {host or 'another address'} ({status}), which is not followed; give the "
+        "address that answers"
+    )
 
 
 def _clean(text: str, secrets: Iterable[str | None]) -> str:

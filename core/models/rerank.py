@@ -16,6 +16,7 @@ from braid.core.models.failures import MODEL_CALLS
 from braid.core.models.reasons import loggable, safe_reason
 from braid.core.types import RERANKERS, Hit, Query, indexed_text
 
+COHERE_URL = "https://api.cohere.com"
 COHERE_PACKAGE = "langchain-cohere==0.6.0"
 LOCAL_PACKAGE = "sentence-transformers"
 THREADS = 4
@@ -65,12 +66,15 @@ class CohereReranker:
                 try:
                     from cohere import ClientV2
                     from langchain_cohere import CohereRerank
+
+                    from braid.core.outgoing.model_http import model_http
                 except ImportError as error:
                     raise _missing(self.name, COHERE_PACKAGE, error) from error
                 client = ClientV2(
                     self._api_key or ("none" if self._base_url else None),
                     base_url=self._base_url or None,
                     timeout=self._timeout_s,
+                    httpx_client=model_http(self._base_url or COHERE_URL),
                 )
                 self._client = CohereRerank(client=client, model=self._model)
             return self._client

@@ -125,7 +125,7 @@ def put_by_api(served: Served, key: str, text: str) -> httpx.Response:
     body = {"source": "evil", "text": text, "format": "md"}
     headers = {"Authorization": f"Bearer {key}"}
     address = f"{served.client.base_url}/api/v1/datasets"
-    dataset_id = httpx.get(address, headers=headers).json()["items"][0]["id"]
+    dataset_id = httpx.get(address, headers=headers, timeout=WAIT_S).json()["items"][0]["id"]
     return httpx.put(f"{address}/{dataset_id}/documents", json=body, headers=headers, timeout=WAIT_S)
 
 

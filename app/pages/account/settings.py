@@ -23,13 +23,12 @@ from braid.app.user.preferences import DEFAULT_STRATEGY, LANGUAGES, THEMES, Pref
 from braid.app.user.strategy_menu import strategy_choices
 from braid.app.words.languages import LANGUAGE_COOKIE
 from braid.core.errors import InvalidInputError
-from braid.core.models.chat import Role
+from braid.core.models.chat import ROLES
 from braid.core.search.strategies import strategies
 from braid.core.types import MAX_K, Dataset, Fusion, Mode
 
 KEYLESS = ("ollama", "bedrock", "bedrock_converse", "google_vertexai")
 """Providers that take no key, or more than one."""
-ROLES: tuple[Role, ...] = ("search", "summary")
 SECTIONS = ("models", "search", "expert", "look")
 DATASET_ID = re.compile(r"-?[0-9]{1,10}")
 
@@ -83,7 +82,7 @@ def set_key(provider: str) -> tuple[str, int] | Response:
     """Store the user's own key for a provider."""
     account = identity().account
     try:
-        if provider not in {key.provider for key in _keys()}:
+        if provider not in {key.provider for key in _keys() if not key.host}:
             raise InvalidInputError(
                 _("No models from %(name)s are available here.", name=provider[:60]), field="provider"
             )
@@ -200,7 +199,9 @@ def _datasets() -> list[int] | None:
 
 @dataclass(frozen=True, slots=True)
 class _Key:
-    """A provider with the state of the user's key. ``host`` is where the key goes; empty for the provider's own."""
+    """A provider with the state of the user's key, which goes to the provider alone. ``host`` is where its models are
+    asked in place of that, without the key; empty where they are asked there.
+    """
 
     provider: str
     state: str
@@ -251,4 +252,4 @@ def _key(provider: str, kept: Mapping[str, str]) -> _Key:
     state = "none" if provider not in kept else "set" if kept[provider] else "lost"
     models = (site().models.model(role, f"{provider}:any") for role in ROLES)
     hosts = {urlsplit(model.base_url).hostname or "" for model in models if model and model.base_url}
-    return _Key(provider, state, ", ".join(sorted(hosts)))
+    return _Key(provider, state, "" if takes_own_keys(f"{provider}:any") else ", ".join(sorted(hosts)))

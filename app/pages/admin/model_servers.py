@@ -11,11 +11,11 @@ from werkzeug.wrappers import Response
 from braid.app.auth.access import rule
 from braid.app.mounted import url_for
 from braid.app.pages.admin.blueprint import admin, audit, done
-from braid.app.pages.admin.models import ROLES, choose_for_everyone, models_page
+from braid.app.pages.admin.models import choose_for_everyone, models_page
 from braid.app.site import site
 from braid.core.accounts.model_connections import Connection
 from braid.core.errors import InvalidInputError, ModelError, NotFoundError
-from braid.core.models.chat import Role
+from braid.core.models.chat import ROLES, Role
 from braid.core.models.model_servers import LOCAL_SERVERS, fetch_models
 
 

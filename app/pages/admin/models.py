@@ -24,12 +24,11 @@ from braid.core.accounts.model_connections import Connection
 from braid.core.chat.live_turn import LiveTurn
 from braid.core.chat.turns.bell import Pause
 from braid.core.errors import EmbeddingError, InvalidInputError, ModelError
-from braid.core.models.chat import ChatModel, ModelSettings, Role, key_variable, package_of
+from braid.core.models.chat import ROLES, ChatModel, ModelSettings, Role, key_variable, package_of
 from braid.core.models.embeddings import embed_queries
 from braid.core.models.model_servers import PROVIDERS, LocalServer, find_local_servers, host_of
 from braid.core.models.reasoning import answer_pieces
 
-ROLES: tuple[Role, ...] = ("search", "summary")
 TEST_S = 30.0
 ANSWER_CHARS = 300
 MAX_OFFERED = 100

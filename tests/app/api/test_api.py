@@ -7,6 +7,7 @@ import json
 import logging
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from braid.app.auth.access import rule_of
 from braid.app.factory import register_braid
 from braid.app.host import HostUser
 from braid.app.opening import open_braid
+from braid.config import models as config_models
 from braid.config.settings import Settings
 from braid.core.accounts.accounts import Account
 from braid.core.braid import Braid
@@ -27,6 +29,7 @@ from braid.core.chat.columns import stored_request
 from braid.core.ingest.ingest import ingest_bytes
 from braid.core.jobs.store import NewJob
 from braid.core.ledger.tables import IdempotencyRow
+from braid.core.models.model_servers import PROVIDERS
 from braid.core.models.prompts import Prompts
 from tests.model_server import ModelServer, model_server
 from tests.rotating import ALL
@@ -346,14 +349,23 @@ def with_model(braid: Braid, model: ModelServer) -> Caller:
     return Caller(made, account)
 
 
+@pytest.fixture
+def at_openai(model: ModelServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The model's server is OpenAI's."""
+    there = {**PROVIDERS, "openai": replace(PROVIDERS["openai"], base_url=model.url)}
+    monkeypatch.setattr(config_models, "PROVIDERS", there)
+
+
+@pytest.mark.usefixtures("at_openai")
 def test_keys_are_used_for_their_request_and_forgotten(
     with_model: Caller, model: ModelServer, put: Put, braid: Braid, caplog: pytest.LogCaptureFixture
 ) -> None:
     put(1, "printer.md", "the printer shows error E-4711 when the tray is empty")
     question = {"message": "why does the printer show an error?", "generator": "feedback"}
     caplog.set_level(logging.DEBUG)
-    own = with_model("POST", "/chat", question, X_Summary_Model_Key="my-own-key-123")
-    assert own.json["generator"] == "openai:house"
+    mine = {**question, "summary_llm_model": "openai:mine"}
+    own = with_model("POST", "/chat", mine, X_Summary_Model_Key="my-own-key-123")
+    assert own.json["generator"] == "openai:mine"
     assert own.json["citations"][0]["source"] == "printer.md"
     with_model("POST", "/chat", question)
     assert [call.key for call in model.calls] == ["my-own-key-123", "site-key"]
@@ -361,7 +373,7 @@ def test_keys_are_used_for_their_request_and_forgotten(
     stored = b"".join(path.read_bytes() for path in braid.data_dir.rglob("*") if path.is_file())
     assert b"my-own-key-123" not in stored
     model.broken = 401
-    failed = with_model("POST", "/chat", question, X_Summary_Model_Key="my-own-key-123")
+    failed = with_model("POST", "/chat", mine, X_Summary_Model_Key="my-own-key-123")
     assert failed.json["degraded"]
     assert "my-own-key-123" not in failed.text
 
@@ -374,6 +386,8 @@ def test_only_what_is_offered_or_paid_for_with_an_own_key_may_be_named(with_mode
     problem(ask("ollama:llama", X_Summary_Model_Key="k"), 400, "summary_llm_model")
     problem(ask("bedrock:claude", X_Summary_Model_Key="k"), 400, "summary_llm_model")
     problem(ask("openai:house", X_Summary_Model_Key="two words"), 422, "X-Summary-Model-Key")
+    told = problem(ask("openai:house", X_Summary_Model_Key="k"), 400, "summary_llm_model")
+    assert "gets no key of yours" in told
     assert ask("openai:house").status_code == 200
     assert ask("none").json["generator"] == "extractive"
 

@@ -23,6 +23,7 @@ from braid.core.braid import Braid
 from braid.core.errors import InvalidInputError
 from tests.served import Served
 from tests.web import PASSWORD, add_user, bearer, csrf_token, fresh_app, make_app, sign_in, site_of
+from tests.worlds import WAIT_S
 
 NEW_PASSWORD = "staple battery"
 
@@ -353,7 +354,7 @@ def test_a_failed_sign_in_leaves_a_line_and_one_that_succeeds_an_entry(
 def test_guessing_is_slowed_down_whatever_address_it_claims_to_come_from(tmp_path: Path) -> None:
     with (
         Served(tmp_path / "data", fake_model=True) as served,
-        httpx.Client(base_url=served.client.base_url) as stranger,
+        httpx.Client(base_url=served.client.base_url, timeout=WAIT_S) as stranger,
     ):
         found = re.search(r'name="csrf[-_]token" (?:content|value)="([^"]+)"', stranger.get("/login").text)
         assert found is not None

@@ -146,10 +146,10 @@ def test_a_whole_session(served: Served) -> None:
 def test_without_its_package_it_names_the_extra(braid: Braid, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("braid.app.mcp.http.is_installed", lambda module: module != "mcp")
     with serving(make_app(braid)) as url:
-        answer = httpx.post(f"{url}/mcp")
+        answer = httpx.post(f"{url}/mcp", timeout=WAIT_S)
         assert answer.status_code == 501
         assert "pip install 'braid-search[mcp]'" in answer.text
-        assert httpx.get(f"{url}/healthz").status_code == 200
+        assert httpx.get(f"{url}/healthz", timeout=WAIT_S).status_code == 200
 
 
 def test_the_dimension_and_the_cut(served: Served) -> None:
@@ -479,9 +479,9 @@ def test_calls_and_requests_to_the_api_have_one_limit(braid: Braid) -> None:
     app = make_app(braid, Settings(api_rate_limit="3/minute"))
     with serving_notes(app, braid) as served:
         me = bearer(app, served.admin, "read")
-        assert httpx.get(f"{served.url}/api/v1/me", headers=me).status_code == 200
+        assert httpx.get(f"{served.url}/api/v1/me", headers=me, timeout=WAIT_S).status_code == 200
         run(served.client(), talk)
-        assert httpx.get(f"{served.url}/api/v1/me", headers=me).status_code == 429
+        assert httpx.get(f"{served.url}/api/v1/me", headers=me, timeout=WAIT_S).status_code == 429
 
 
 def test_usage_tells_searches_and_documents(served: Served) -> None:
@@ -512,20 +512,20 @@ ACCEPT = {"Accept": "application/json, text/event-stream"}
 
 @pytest.mark.parametrize("headers", [{}, {"Authorization": "Bearer braid_wrong"}, {"Authorization": "Basic YTpi"}])
 def test_without_a_token_there_is_nothing(served: Served, headers: dict[str, str]) -> None:
-    answer = httpx.post(f"{served.url}/mcp", json=INITIALIZE, headers=ACCEPT | headers)
+    answer = httpx.post(f"{served.url}/mcp", json=INITIALIZE, headers=ACCEPT | headers, timeout=WAIT_S)
     assert answer.status_code == 401
     assert answer.headers["WWW-Authenticate"].startswith("Bearer")
 
 
 def test_a_foreign_name_is_refused(served: Served) -> None:
     headers = ACCEPT | bearer(served.app, served.admin, "read") | {"Host": "evil.example"}
-    assert httpx.post(f"{served.url}/mcp", json=INITIALIZE, headers=headers).status_code == 421
+    assert httpx.post(f"{served.url}/mcp", json=INITIALIZE, headers=headers, timeout=WAIT_S).status_code == 421
     origin = ACCEPT | bearer(served.app, served.admin, "read") | {"Origin": "http://evil.example"}
-    assert httpx.post(f"{served.url}/mcp", json=INITIALIZE, headers=origin).status_code == 403
+    assert httpx.post(f"{served.url}/mcp", json=INITIALIZE, headers=origin, timeout=WAIT_S).status_code == 403
 
 
 def test_the_pages_answer_on_the_same_port(served: Served) -> None:
-    assert httpx.get(f"{served.url}/healthz").json() == {"status": "ok"}
+    assert httpx.get(f"{served.url}/healthz", timeout=WAIT_S).json() == {"status": "ok"}
 
 
 # ---------------------------------------------------------------- stdio

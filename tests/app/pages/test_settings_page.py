@@ -145,7 +145,6 @@ def test_only_datasets_that_one_may_read_can_be_ticked(app: Flask, client: Flask
 
 
 def test_a_key_is_kept_and_never_sent_back(app: Flask, client: FlaskClient, ben: Account) -> None:
-    assert "sent to gateway.example" in client.get("/settings").text
     assert post_form(client, "/settings/keys/anthropic", key="sk-ant-1234").status_code == 302
     assert dict(site_of(app).provider_keys.of_user(ben.id)) == {"anthropic": "sk-ant-1234"}
     page = client.get("/settings").text
@@ -164,6 +163,18 @@ def test_a_wrong_key_is_not_kept(app: Flask, client: FlaskClient, ben: Account, 
     assert answer.status_code == 400
     assert key == "" or key not in answer.text
     assert not site_of(app).provider_keys.of_user(ben.id)
+
+
+def test_a_key_of_a_provider_that_is_asked_elsewhere_is_not_sent_and_not_asked_for(
+    app: Flask, client: FlaskClient, ben: Account
+) -> None:
+    assert "key-openai" not in client.get("/settings").text
+    site_of(app).provider_keys.set(ben.id, "openai", "sk-1")
+    page = client.get("/settings").text
+    assert "not sent: the models are asked at gateway.example" in page
+    assert 'id="key-openai"' not in page
+    assert post_form(client, "/settings/keys/openai", key="sk-2").status_code == 400
+    assert post_form(client, "/settings/keys/openai/remove").status_code == 302
 
 
 def test_a_key_goes_with_its_user(app: Flask, client: FlaskClient, ben: Account) -> None:

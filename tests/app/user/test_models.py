@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 from flask import Flask
@@ -10,6 +11,7 @@ from sqlalchemy import select
 
 from braid.app.user.models import choose_models, model_shelf, offered_models
 from braid.app.user.preferences import preferences_of
+from braid.config import models as config_models
 from braid.config.settings import Settings
 from braid.core.accounts.accounts import Account
 from braid.core.accounts.provider_keys import ProviderKeys
@@ -19,6 +21,7 @@ from braid.core.errors import InvalidInputError, NotFoundError
 from braid.core.ledger.ledger import Ledger
 from braid.core.ledger.tables import ProviderKeyRow
 from braid.core.models.chat import ChatModels
+from braid.core.models.model_servers import PROVIDERS
 from tests.model_server import ModelServer, model_server
 from tests.web import add_user, make_app, site_of
 
@@ -87,21 +90,31 @@ def test_the_sites_address_and_key_go_to_no_other_provider(app: Flask, ben: Acco
     assert (other.settings.base_url, other.settings.api_key) == ("", "")
 
 
-def test_whose_key_is_used(app: Flask, ben: Account, server: ModelServer) -> None:
-    site_of(app).provider_keys.set(ben.id, "openai", "bens-own")
-    for keys in (None, {"openai": "of-the-request"}):
-        model = model_shelf().models(choose_models(ben, api_keys=keys)).summary
-        assert model
-        assert model.complete(HELLO) == "fine"
-    model = model_shelf().models(choose_models(add_user(app, "Cleo"))).summary
+def test_an_own_key_goes_to_its_provider_and_the_sites_address_gets_the_sites(
+    app: Flask, ben: Account, server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for provider in ("openai", "anthropic"):
+        site_of(app).provider_keys.set(ben.id, provider, "bens-own")
+    model = model_shelf().models(choose_models(ben)).summary
     assert model
     assert model.complete(HELLO) == "fine"
-    assert [call.key for call in server.calls] == ["bens-own", "of-the-request", "the-sites"]
+    assert [call.key for call in server.calls] == ["the-sites"], "the settings' server, which no user gave a key for"
+    with model_server("thought") as provider_server:
+        there = replace(PROVIDERS["anthropic"], base_url=provider_server.url)
+        monkeypatch.setattr(config_models, "PROVIDERS", {**PROVIDERS, "anthropic": there})
+        monkeypatch.setenv("ANTHROPIC_API_URL", server.url)
+        monkeypatch.setenv("OPENAI_API_BASE", server.url)
+        for keys in (None, {"anthropic": "of-the-request"}):
+            model = model_shelf().models(choose_models(ben, "anthropic:claude", api_keys=keys)).search
+            assert model
+            assert model.complete(HELLO) == "thought"
+        assert [call.key for call in provider_server.calls] == ["bens-own", "of-the-request"]
+    assert len(server.calls) == 1
 
 
 def test_what_is_made_with_an_own_key_is_not_kept(app: Flask, ben: Account) -> None:
-    keys = {"openai": "of-the-request"}
-    shelf, own = model_shelf(), choose_models(ben, api_keys=keys)
+    keys = {"anthropic": "of-the-request"}
+    shelf, own = model_shelf(), choose_models(ben, "anthropic:claude", api_keys=keys)
     assert shelf.models(choose_models(ben)).search is shelf.models(choose_models(ben)).search
     assert shelf.conversation(choose_models(ben)) is shelf.conversation(choose_models(ben))
     assert shelf.search_models(choose_models(ben)).chat.search is shelf.search_models(choose_models(ben)).chat.search

@@ -129,7 +129,7 @@ def test_a_long_answer_is_not_cut_off_by_the_deadline_of_its_head() -> None:
         await greet(scope, receive, send)
 
     with serving(slow, Limits(0, head_s=0.3)) as port:
-        assert httpx.get(f"http://127.0.0.1:{port}/").text == "ok"
+        assert httpx.get(f"http://127.0.0.1:{port}/", timeout=WAIT_S).text == "ok"
 
 
 def test_a_reader_that_takes_nothing_is_cut_off_and_the_answer_ends() -> None:
@@ -156,7 +156,10 @@ def test_a_reader_that_takes_its_time_gets_everything() -> None:
             await send({"type": "http.response.body", "body": b"x" * 65536, "more_body": True})
         await send({"type": "http.response.body", "body": b""})
 
-    with serving(large, Limits(0, write_s=2)) as port, httpx.stream("GET", f"http://127.0.0.1:{port}/") as response:
+    with (
+        serving(large, Limits(0, write_s=2)) as port,
+        httpx.stream("GET", f"http://127.0.0.1:{port}/", timeout=WAIT_S) as response,
+    ):
         size = 0
         for number, part in enumerate(response.iter_raw(65536)):
             size += len(part)
@@ -170,12 +173,12 @@ def test_one_address_has_so_many_connections() -> None:
         with connected(port, b"GET /", 5), connect(port) as refused:
             assert refused.recv(1000).startswith(b"HTTP/1.1 503 ")
         eventually(lambda: not limits.open)  # every connection is forgotten
-        assert httpx.get(f"http://127.0.0.1:{port}/").text == "ok"
+        assert httpx.get(f"http://127.0.0.1:{port}/", timeout=WAIT_S).text == "ok"
 
 
 def test_connections_of_this_computer_are_not_counted() -> None:
     with serving(greet, Limits(5)) as port, connected(port, b"GET /", 20):
-        assert httpx.get(f"http://127.0.0.1:{port}/").text == "ok"
+        assert httpx.get(f"http://127.0.0.1:{port}/", timeout=WAIT_S).text == "ok"
 
 
 @pytest.mark.parametrize(
@@ -444,10 +447,10 @@ def test_a_hundred_answers_of_a_model_that_hangs_keep_nobody_waiting(
 
 def test_probes_under_a_foreign_name_are_refused_as_everything_else(served: Served) -> None:
     for path in ("/healthz", "/readyz"):
-        given = httpx.get(f"http://127.0.0.1:{served.port}{path}", headers={"Host": "evil.example"})
+        given = httpx.get(f"http://127.0.0.1:{served.port}{path}", headers={"Host": "evil.example"}, timeout=WAIT_S)
         assert given.status_code == 400
-    assert httpx.post(f"http://127.0.0.1:{served.port}/healthz").status_code == 405
-    assert httpx.head(f"http://127.0.0.1:{served.port}/healthz").status_code == 200
+    assert httpx.post(f"http://127.0.0.1:{served.port}/healthz", timeout=WAIT_S).status_code == 405
+    assert httpx.head(f"http://127.0.0.1:{served.port}/healthz", timeout=WAIT_S).status_code == 200
 
 
 def test_an_idle_connection_is_kept_longer_than_clients_keep_theirs(served: Served) -> None:
@@ -460,7 +463,8 @@ def test_an_idle_connection_is_kept_longer_than_clients_keep_theirs(served: Serv
 
 
 def test_answers_have_the_same_security_headers_whoever_gives_them(served: Served) -> None:
-    answers = [httpx.get(f"http://127.0.0.1:{served.port}{path}") for path in ("/login", "/healthz", "/readyz")]
+    address = f"http://127.0.0.1:{served.port}"
+    answers = [httpx.get(f"{address}{path}", timeout=WAIT_S) for path in ("/login", "/healthz", "/readyz")]
     for given in (*answers, refusal(413, "too much")):
         assert {name: given.headers.get(name) for name in SECURITY_HEADERS} == SECURITY_HEADERS
         assert given.headers["Cache-Control"] == "no-store"

@@ -71,8 +71,8 @@ def test_rrf_by_hand() -> None:
     query = judged([("x", 0.9), ("y", 0.8)], [("y", 7.0), ("z", 3.0)])
     # x: w/61, y: w/62 + (1-w)/61, z: (1-w)/62
     assert fused_documents(query, RRF) == ["y", "x", "z"]
-    assert fused_documents(query, Config("rrf", 0.0)) == ["y", "z", "x"]
-    assert fused_documents(query, Config("rrf", 1.0)) == ["x", "y", "z"]
+    assert fused_documents(query, Config("rrf", 0.0)) == ["y", "z"]
+    assert fused_documents(query, Config("rrf", 1.0)) == ["x", "y"]
 
 
 def test_weighted_by_hand() -> None:

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from braid.core.errors import InvalidInputError
-from braid.core.ingest.public_network import is_public
 from braid.core.ingest.web_page import WebPage, check_url, fetch_page
+from braid.core.outgoing.network import is_public
 from tests.worlds import WAIT_S, web_site
 
 PAGE = b"<title>Fees</title><h1>Fees</h1><p>Two euros a day.</p>"

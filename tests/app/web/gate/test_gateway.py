@@ -146,19 +146,22 @@ def test_so_many_long_bodies_are_read_at_once(pages: Pages) -> None:
     with served(pages, Threads(2, aside=0), room) as port, connect(port, post("/form", LONG)) as first:
         first.sendall(b"x")
         address = f"http://127.0.0.1:{port}/form"
-        refused = eventually(
-            lambda: found if (found := httpx.post(address, content=b"x" * LONG)).status_code == 503 else None
-        )
+
+        def refusal() -> httpx.Response | None:
+            found = httpx.post(address, content=b"x" * LONG, timeout=WAIT_S)
+            return found if found.status_code == 503 else None
+
+        refused = eventually(refusal)
         assert "too many uploads" in refused.text
-        assert httpx.post(address, content=b"short").text == "5"
+        assert httpx.post(address, content=b"short", timeout=WAIT_S).text == "5"
         first.sendall(b"x" * (LONG - 1))
         assert answer(first) == str(LONG).encode()
-        assert httpx.post(address, content=b"x" * LONG).text == str(LONG)
+        assert httpx.post(address, content=b"x" * LONG, timeout=WAIT_S).text == str(LONG)
 
 
 def test_a_full_disk_takes_no_long_body(pages: Pages) -> None:
     with served(pages, Threads(1, aside=0), Room(least_free_bytes=2**60)) as port:
-        refused = httpx.post(f"http://127.0.0.1:{port}/form", content=b"x" * 2**20)
+        refused = httpx.post(f"http://127.0.0.1:{port}/form", content=b"x" * 2**20, timeout=WAIT_S)
         assert refused.status_code == 503
         assert "disk" in refused.text
 

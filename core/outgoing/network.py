@@ -1,4 +1,4 @@
-"""Connections to public addresses only. The address that was checked is the one that is used."""
+"""Connections to public addresses, or to all but those of a cloud's secrets. The address checked is the one used."""
 
 from __future__ import annotations
 
@@ -30,15 +30,26 @@ _NOT_PUBLIC = tuple(
     )
 )
 """Beside what `ipaddress` calls not global, which differs between versions of Python."""
-_METADATA = ("192.0.0.192", "168.63.129.16", "fd00:ec2::254")
+_METADATA = frozenset(
+    map(
+        ipaddress.ip_address,
+        (
+            "100.100.100.200",  # Alibaba
+            "192.0.0.192",  # Oracle
+            "168.63.129.16",  # Azure
+            "fd00:ec2::254",  # Amazon
+            "fd20:ce::254",  # Google
+        ),
+    )
+)
 """Where clouds tell their machines secrets, beside link-local addresses."""
 
 Resolve = Callable[[str, int], list[str]]
 """(host, port) → addresses. Raises OSError for an unknown host."""
 
 
-class AddressRefusedError(Exception):
-    """The host has a forbidden address."""
+class AddressRefusedError(OSError):
+    """The host has a forbidden address, which nothing is sent to."""
 
 
 class TooSlowError(Exception):
@@ -54,12 +65,26 @@ def is_public(address: str) -> bool:
     ip = ipaddress.ip_address(address.partition("%")[0])
     if isinstance(ip, ipaddress.IPv6Address):
         if ip in _NAT64:
-            return is_public(str(ipaddress.IPv4Address(int(ip) & 0xFFFFFFFF)))
-        if ip.ipv4_mapped or ip.sixtofour or ip.teredo:
+            return is_public(str(_inner(ip)))
+        if _inner(ip) is not None:
             return False
     if any(ip in network for network in _NOT_PUBLIC if network.version == ip.version):
         return False
     return ip.is_global and not (ip.is_multicast or ip.is_reserved or ip.is_unspecified)
+
+
+def has_secrets(address: str) -> bool:
+    """Return whether a cloud tells a machine its secrets at this IP address, however it is written."""
+    ip = ipaddress.ip_address(address.partition("%")[0])
+    inner = _inner(ip) if isinstance(ip, ipaddress.IPv6Address) else None
+    return any(each.is_link_local or each in _METADATA for each in (ip, inner) if each is not None)
+
+
+def _inner(ip: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:
+    """Return the IPv4 address to which packets for this one go, where one is written into it."""
+    if ip in _NAT64:
+        return ipaddress.IPv4Address(int(ip) & 0xFFFFFFFF)
+    return ip.ipv4_mapped or ip.sixtofour or (ip.teredo[1] if ip.teredo else None)
 
 
 def resolve(host: str, port: int) -> list[str]:
@@ -71,11 +96,11 @@ def resolve(host: str, port: int) -> list[str]:
 class GuardedNetwork(httpcore.NetworkBackend):
     """Looks a host up once, refuses it if any of its addresses is not public, and connects to a checked address.
 
-    With ``allow_private`` only the addresses where clouds serve their metadata are refused. Everything
-    has to be read before ``deadline``, in seconds of the monotonic clock.
+    With ``allow_private`` only the addresses where clouds tell secrets are refused. Everything has to be read before
+    ``deadline``, in seconds of the monotonic clock; None leaves that to the timeouts of each request.
     """
 
-    def __init__(self, deadline: float, *, allow_private: bool = False, resolve: Resolve = resolve) -> None:
+    def __init__(self, deadline: float | None, *, allow_private: bool = False, resolve: Resolve = resolve) -> None:
         self._deadline = deadline
         self._allow_private = allow_private
         self._resolve = resolve
@@ -93,10 +118,10 @@ class GuardedNetwork(httpcore.NetworkBackend):
         addresses = self._look_up(host, port)
         for address in addresses[:-1]:
             try:
-                return self._connect(address, port)
+                return self._connect(address, port, timeout)
             except (httpcore.ConnectError, httpcore.ConnectTimeout):
                 continue
-        return self._connect(addresses[-1], port)
+        return self._connect(addresses[-1], port, timeout)
 
     def _look_up(self, host: str, port: int) -> list[str]:
         try:
@@ -104,19 +129,18 @@ class GuardedNetwork(httpcore.NetworkBackend):
         except (OSError, UnicodeError) as error:
             raise httpcore.ConnectError("the host is not known") from error
         if not addresses or not all(map(self._is_allowed, addresses)):
-            raise AddressRefusedError
+            where = "this machine's own secrets in a cloud" if self._allow_private else "a private or reserved network"
+            raise AddressRefusedError(f"{host} leads to {where}")
         return addresses[:MAX_ADDRESSES]
 
     def _is_allowed(self, address: str) -> bool:
-        if self._allow_private:
-            ip = ipaddress.ip_address(address.partition("%")[0])
-            mapped = ip.ipv4_mapped if isinstance(ip, ipaddress.IPv6Address) else None
-            return not (mapped or ip).is_link_local and str(mapped or ip) not in _METADATA
-        return is_public(address)
+        return not has_secrets(address) if self._allow_private else is_public(address)
 
-    def _connect(self, address: str, port: int) -> httpcore.NetworkStream:
-        timeout = min(CONNECT_TIMEOUT_S, _left(self._deadline))
-        return _TimedStream(self._network.connect_tcp(address, port, timeout=timeout), self._deadline)
+    def _connect(self, address: str, port: int, timeout: float | None) -> httpcore.NetworkStream:
+        if self._deadline is None:
+            return self._network.connect_tcp(address, port, timeout=timeout)
+        left = min(CONNECT_TIMEOUT_S, _left(self._deadline))
+        return _TimedStream(self._network.connect_tcp(address, port, timeout=left), self._deadline)
 
 
 class _TimedStream(httpcore.NetworkStream):
