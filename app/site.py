@@ -175,6 +175,8 @@ def _background(settings: Settings, braid: Braid) -> Background:
         keep_originals=settings.keep_originals,
         scans=ScanRules(settings.scan_languages, settings.scan_pages_per_minute),
         retention=retention_days(settings),
+        most_documents=settings.max_user_documents,
+        most_waiting=settings.max_waiting_jobs,
         folder_rules=FolderRules(braid.data_dir, config_file(), tuple(map(Path, settings.folder_roots))),
     )
 

@@ -378,6 +378,7 @@ class Settings:
     max_user_documents: Annotated[
         int, Field(ge=1, le=10**9), "Documents allowed per user in all personal datasets together"
     ] = 100_000
+    max_user_conversations: Annotated[int, Field(ge=1, le=10**7), "Conversations allowed per user"] = 100_000
     max_waiting_jobs: Annotated[int, Field(ge=1, le=10**7), "Queued or failed jobs allowed per user"] = 10_000
     min_free_disk_mb: Annotated[
         int, Field(ge=0, le=10**7), "Free space in `data_dir` below which nothing more is stored, in MiB"

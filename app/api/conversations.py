@@ -12,7 +12,7 @@ from braid.app.api.chat import ChatAnswer, Question, answer_question
 from braid.app.api.framework.idempotency import HEADER
 from braid.app.api.framework.operations import Answered, Resource
 from braid.app.api.framework.requests import KEY_HEADERS, SAYS_SOMETHING, Given
-from braid.app.api.schemas import Moment, Page, PageQuery, Shown, page_of
+from braid.app.api.schemas import Moment, Page, PageQuery, Shown, following_page, next_link, page_of
 from braid.app.api.search import CitationShown
 from braid.app.api.streams import wants_stream
 from braid.app.auth.access import rule
@@ -20,10 +20,13 @@ from braid.app.auth.identity import identity
 from braid.app.mounted import url_for
 from braid.app.site import site
 from braid.app.web.transfers import delete_conversation as delete
-from braid.core.chat.export import as_json, as_markdown
+from braid.app.web.transfers import export_conversation as export
 from braid.core.chat.store import MAX_TITLE_CHARS, StoredConversation
 from braid.core.chat.thumbs import Thumb
 from braid.core.chat.turns.rows import State
+
+MAX_PAGE_CHARS = 1_000_000
+"""Characters of a page after which no further message is added to it."""
 
 resource = Resource("conversations", "Stored chats; each user has their own.")
 
@@ -69,10 +72,13 @@ class MessageShown(Shown):
 
 
 class ConversationWhole(ConversationShown):
-    """A conversation with its messages."""
+    """A conversation with a page of its messages. ``next`` is the address of the next page; null at the end."""
 
     messages: list[MessageShown] = Field(description="The chosen variants, in order")
-    other_variants: list[MessageShown] = Field(description="The messages that are not among the chosen ones")
+    other_variants: list[MessageShown] = Field(
+        description="The messages that are not among the chosen ones, which come after these"
+    )
+    next: str | None
 
 
 class ConversationGiven(Given):
@@ -115,25 +121,37 @@ def list_conversations(query: PageQuery) -> Answered:
 @rule("user")
 def add_conversation(body: ConversationGiven) -> Answered:
     """Start a conversation."""
-    added = site().conversations.create(identity().account.id, body.title)
+    added = site().conversations.create(identity().account.id, body.title, most=site().settings.max_user_conversations)
     where = url_for("braid.api.get_conversation", conversation_id=added.id)
     return Answered(ConversationShown.model_validate(added), {"Location": where})
 
 
 @resource.get("/conversations/<int:conversation_id>", ConversationWhole)
 @rule("user")
-def get_conversation(conversation_id: int) -> ConversationWhole:
-    """Get a conversation with its messages."""
+def get_conversation(conversation_id: int, query: PageQuery) -> Answered:
+    """Get a conversation with its messages, a page at a time.
+
+    The pages go through the chosen messages, then through the others. A page that reaches a
+    million characters ends there, with fewer messages than `limit`: follow `next`.
+    """
     user_id, store = identity().account.id, site().conversations
-    found = store.conversation(user_id, conversation_id)
-    messages = store.messages(user_id, conversation_id)
-    return ConversationWhole(
+    found, (path, others) = store.conversation(user_id, conversation_id), store.ids(user_id, conversation_id)
+    ids = [*path, *others]
+    wanted = ids[query.offset : query.offset + query.limit]
+    shown, chars = list[MessageShown](), 0
+    for message in store.each(user_id, conversation_id, wanted):
+        shown.append(MessageShown.model_validate(message))
+        chars += len(shown[-1].model_dump_json())
+        if chars > MAX_PAGE_CHARS:
+            break
+    following = following_page(query, len(shown)) if query.offset + len(shown) < len(ids) else None
+    whole = ConversationWhole(
         **ConversationShown.model_validate(found).model_dump(),
-        messages=[MessageShown.model_validate(message) for message in messages],
-        other_variants=[
-            MessageShown.model_validate(message) for message in store.other_variants(user_id, conversation_id)
-        ],
+        messages=[message for message in shown if message.id in set(path)],
+        other_variants=[message for message in shown if message.id in set(others)],
+        next=following,
     )
+    return Answered(whole, next_link(following))
 
 
 @resource.patch("/conversations/<int:conversation_id>", ConversationShown)
@@ -192,12 +210,4 @@ def export_conversation(conversation_id: int, query: ExportQuery) -> Response:
 
     Markdown has the chosen variants alone, JSON the others as well (`other_variants`).
     """
-    user_id, store = identity().account.id, site().conversations
-    found, messages = store.conversation(user_id, conversation_id), store.messages(user_id, conversation_id)
-    if query.format == "json":
-        others = store.other_variants(user_id, conversation_id)
-        response = Response(as_json(found, messages, others), mimetype="application/json")
-    else:
-        response = Response(as_markdown(found, messages), mimetype="text/markdown")
-    response.headers["Content-Disposition"] = f"attachment; filename=conversation-{found.id}.{query.format}"
-    return response
+    return export(identity().account.id, conversation_id, query.format)

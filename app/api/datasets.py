@@ -11,7 +11,6 @@ from braid.app.api.framework.requests import SAYS_SOMETHING, Given
 from braid.app.api.schemas import Page, PageQuery, Shown, page_of, slice_rows
 from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
-from braid.app.auth.quotas import quotas
 from braid.app.mounted import url_for
 from braid.app.site import site
 from braid.app.user.datasets import caller_datasets, readable_datasets
@@ -79,8 +78,7 @@ def list_datasets(query: PageQuery) -> Answered:
 @rule("user")
 def add_dataset(body: DatasetGiven) -> Answered:
     """Add a personal dataset."""
-    quotas().require_dataset_room(identity().account)
-    added = site().braid.ledger.add_dataset(identity().account.id, body.name)
+    added = site().braid.ledger.add_dataset(identity().account.id, body.name, most=site().settings.max_user_datasets)
     return Answered(_show_dataset(added), {"Location": url_for("braid.api.get_dataset", dataset_id=added.id)})
 
 

@@ -118,7 +118,7 @@ def put_document(dataset_id: int, body: TextGiven) -> Answered:
     except UnreadableDocumentError as error:
         raise InvalidInputError(str(error), field="text") from error
     parsed = replace(parsed, metadata=clean_metadata({**parsed.metadata, **metadata}))
-    stored = braid.ledger.put_document(dataset.id, parsed, check=if_match())
+    stored = braid.ledger.put_document(dataset.id, parsed, check=if_match(), most=site().settings.max_user_documents)
     braid.indexer.wake()
     site().usage.count(identity().account.id, "upload")
     found = _document(dataset.id, stored.document_id)

@@ -8,17 +8,17 @@ from pydantic import Field
 
 from braid.app.api.framework.operations import Answered, Resource
 from braid.app.api.framework.requests import SAYS_SOMETHING, Given
-from braid.app.api.schemas import DatasetId, Moment, Page, PageQuery, Shown, page_of, slice_rows
+from braid.app.api.schemas import DatasetId, Moment, Page, PageQuery, Shown, page_of
 from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
 from braid.app.site import site
-from braid.core.chat.feedback import Feedback
+from braid.core.chat.feedback import CHUNK_ID, MAX_RANKING, Feedback
 from braid.core.datasets.scope import MAX_DATASET_IDS
 from braid.core.types import MAX_K, MAX_QUERY_CHARS
 
 resource = Resource("feedback", "Your ratings of passages, from which qrels are made.")
 
-ChunkId = Annotated[str, Field(min_length=1, max_length=100)]
+ChunkId = Annotated[str, Field(pattern=f"^{CHUNK_ID.pattern}$")]
 Kind = Literal["up", "down", "none", "click"]
 
 
@@ -30,7 +30,10 @@ class FeedbackGiven(Given):
     query: str = Field(min_length=1, max_length=MAX_QUERY_CHARS, pattern=SAYS_SOMETHING)
     dataset_ids: list[DatasetId] = Field(min_length=1, max_length=MAX_DATASET_IDS, description="The searched datasets")
     ranking: list[ChunkId] = Field(
-        min_length=1, max_length=MAX_K, description="Ids of the passages in the order shown, this one included"
+        min_length=1,
+        max_length=MAX_K,
+        description="Ids of the passages in the order shown, this one included; the first "
+        f"{MAX_RANKING} are kept, the last of which is this one if it was shown further down",
     )
 
 
@@ -63,9 +66,19 @@ def add_feedback(body: FeedbackGiven) -> FeedbackAdded:
 @rule("user")
 def list_feedback(query: PageQuery) -> Answered:
     """List your feedback, the oldest first."""
-    return page_of(
-        Page[FeedbackShown], query, slice_rows(site().feedback.of_user(identity().account.id)), _show_feedback
-    )
+    user_id, store = identity().account.id, site().feedback
+
+    def read(limit: int, offset: int) -> list[Feedback]:
+        return store.of_user(user_id, limit=limit, offset=offset)
+
+    return page_of(Page[FeedbackShown], query, read, _show_feedback)
+
+
+@resource.delete("/feedback")
+@rule("user")
+def delete_feedback() -> None:
+    """Delete all your ratings of passages; those of whole answers go with their conversations."""
+    site().feedback.forget(identity().account.id)
 
 
 def _show_feedback(said: Feedback) -> FeedbackShown:

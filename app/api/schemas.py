@@ -68,9 +68,8 @@ def page_of(
     """Return the page that ``read(limit, offset)`` gives, with a link to the next one."""
     found = read(query.limit + 1, query.offset)
     items = [show(row) for row in found[: query.limit]]
-    following = _address_of_next(query) if len(found) > query.limit else None
-    headers = {"Link": f'<{following}>; rel="next"'} if following else {}
-    return Answered(model(items=items, next=following), headers)
+    following = following_page(query, query.limit) if len(found) > query.limit else None
+    return Answered(model(items=items, next=following), next_link(following))
 
 
 def slice_rows(rows: Sequence[Row]) -> Callable[[int, int], Sequence[Row]]:
@@ -78,9 +77,15 @@ def slice_rows(rows: Sequence[Row]) -> Callable[[int, int], Sequence[Row]]:
     return lambda limit, offset: rows[offset : offset + limit]
 
 
-def _address_of_next(query: PageQuery) -> str:
+def next_link(following: str | None) -> dict[str, str]:
+    """Return the header that names the next page, if there is one."""
+    return {"Link": f'<{following}>; rel="next"'} if following else {}
+
+
+def following_page(query: PageQuery, shown: int) -> str:
+    """Return the address of the page after one with ``shown`` items."""
     arguments: dict[str, Any] = {**request.args.to_dict(), **(request.view_args or {})}
-    arguments |= {"limit": query.limit, "offset": query.offset + query.limit}
+    arguments |= {"limit": query.limit, "offset": query.offset + shown}
     return url_for(endpoint_here(), **arguments)
 
 

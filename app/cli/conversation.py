@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -14,10 +16,8 @@ from braid.app.opening import open_data_directory
 from braid.app.terminal import clean
 
 if TYPE_CHECKING:
-    from braid.core.chat.store import ConversationStore, StoredConversation, StoredMessage
+    from braid.core.chat.store import ConversationStore, StoredConversation
     from braid.core.data_directory import DataDirectory
-
-    Messages = list[StoredMessage]
 
 USER_OPTION = click.option(
     "--user", metavar="NAME|ID", help="Owner of the conversations; optional if there is only one user."
@@ -50,13 +50,9 @@ def list_conversations(user: str | None, as_json: bool) -> None:
 @json_option
 def show(conversation_id: int, user: str | None, as_json: bool) -> None:
     """Print the conversation ID with the passages as they were when cited."""
-    from braid.core.chat.export import as_markdown, conversation_json
-
-    found, messages, others = _read(conversation_id, user)
-    if as_json:
-        print_json(conversation_json(found, messages, others))
-    else:
-        click.echo(clean(as_markdown(found, messages)), nl=False)
+    with _written(conversation_id, user, "json" if as_json else "md") as (_found, pieces, _count):
+        for piece in pieces:
+            click.echo(piece if as_json else clean(piece), nl=False)
 
 
 @conversation.command("rename")
@@ -84,7 +80,7 @@ def delete(conversation_id: int, user: str | None, yes: bool, as_json: bool) -> 
     with open_data_directory(current_settings()) as directory:
         store, user_id = _store(directory), choose_user(directory.ledger, user).id
         found = store.conversation(user_id, conversation_id)
-        messages = plural(len(store.messages(user_id, conversation_id)), "message")
+        messages = plural(len(store.path(user_id, conversation_id)), "message")
         confirm(clean(f"Delete conversation {found.id}, {found.title}, with {messages}?"), yes)
         store.delete(user_id, conversation_id)
         record(directory.ledger, "conversation.deleted", str(found.id), f"of user {user_id}")
@@ -109,21 +105,18 @@ def export(
     conversation_id: int, user: str | None, form: Literal["md", "json"], out: Path | None, as_json: bool
 ) -> None:
     """Write the conversation ID as Markdown for people (md) or as JSON for programs (json)."""
-    from braid.core.chat.export import as_json as write_json
-    from braid.core.chat.export import as_markdown
-
-    found, messages, others = _read(conversation_id, user, exported=True)
-    is_json = (as_json and out is None) or form == "json"
-    text = write_json(found, messages, others) + "\n" if is_json else as_markdown(found, messages)
-    if out is None:
-        click.echo(text, nl=False)
-        return
-    with out.open("x", encoding="utf-8") as file:
-        file.write(text)
+    form = "json" if as_json and out is None else form
+    with _written(conversation_id, user, form, exported=True) as (found, pieces, count):
+        if out is None:
+            for piece in pieces:
+                click.echo(piece, nl=False)
+            return
+        with out.open("x", encoding="utf-8") as file:
+            file.writelines(pieces)
     if as_json:
-        print_json({"conversation": found.id, "messages": len(messages), "format": form, "file": str(out)})
+        print_json({"conversation": found.id, "messages": count, "format": form, "file": str(out)})
     else:
-        click.echo(f"Wrote {plural(len(messages), 'message')} to {out}.")
+        click.echo(f"Wrote {plural(count, 'message')} to {out}.")
 
 
 def _store(directory: DataDirectory) -> ConversationStore:
@@ -132,14 +125,21 @@ def _store(directory: DataDirectory) -> ConversationStore:
     return ConversationStore(directory.ledger, directory.registry)
 
 
-def _read(
-    conversation_id: int, user: str | None, *, exported: bool = False
-) -> tuple[StoredConversation, Messages, Messages]:
-    """Return the conversation, its messages, and those of other variants; an export is in the audit log."""
+@contextmanager
+def _written(
+    conversation_id: int, user: str | None, form: Literal["md", "json"], *, exported: bool = False
+) -> Iterator[tuple[StoredConversation, Iterator[str], int]]:
+    """Yield the conversation, its text, a message in memory at a time, and the number of its chosen messages.
+
+    An export is in the audit log.
+    """
+    from braid.core.chat.export import as_json, as_markdown
+
     with open_data_directory(current_settings()) as directory:
         directory.mirror_registry()
         store, user_id = _store(directory), choose_user(directory.ledger, user).id
-        found = store.conversation(user_id, conversation_id)
+        found, (path, others) = store.conversation(user_id, conversation_id), store.ids(user_id, conversation_id)
         if exported:
             record(directory.ledger, "conversation.exported", str(found.id), f"of user {user_id}")
-        return found, store.messages(user_id, conversation_id), store.other_variants(user_id, conversation_id)
+        chosen, rest = (store.each(user_id, conversation_id, ids) for ids in (path, others))
+        yield found, as_json(found, chosen, rest) if form == "json" else as_markdown(found, chosen), len(path)

@@ -192,7 +192,12 @@ class Tools:
         incoming = Incoming.from_bytes(content, filepath, filename=_filename(filepath, label))
         incoming = replace(incoming, metadata=metadata, file_type=label)
         stored = ingest_document(
-            self._braid.ledger, dataset.id, incoming, ingest_options(self._settings), parse=self._parse
+            self._braid.ledger,
+            dataset.id,
+            incoming,
+            ingest_options(self._settings),
+            parse=self._parse,
+            most=self._settings.max_user_documents,
         )
         self._braid.indexer.wake()
         self.meter.count_use("upload")

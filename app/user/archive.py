@@ -14,7 +14,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Table, and_, or_, select
 
 from braid.core.accounts.accounts import Accounts
-from braid.core.chat.export import conversation_json
+from braid.core.chat.export import as_json
 from braid.core.chat.store import ConversationStore
 from braid.core.data_directory import DataDirectory
 from braid.core.datasets.listing import find_documents
@@ -24,7 +24,7 @@ from braid.core.ledger.tables import AuditRow, Base, UserRow
 from braid.core.originals.store import Originals
 from braid.core.types import Dataset
 
-ROWS_PER_READ = 500
+ROWS_PER_READ = 100
 PIECE_BYTES = 1 << 20
 OWN_FORM = ("conversations", "datasets")
 """Tables that are written in a form of their own."""
@@ -54,7 +54,7 @@ def _parts(directory: DataDirectory, user_id: int, name: str) -> Iterator[Part]:
     directory.mirror_registry()
     [row] = _rows(directory, UserRow.metadata.tables["users"], UserRow.id == user_id)
     yield "account.json", [json.dumps(to_json(row), ensure_ascii=False, indent=2).encode()]
-    yield "conversations.jsonl", map(_line, _conversations(directory, user_id))
+    yield "conversations.jsonl", _conversations(directory, user_id)
     ledger = directory.ledger
     datasets = [*ledger.datasets(user_id), *ledger.attached_datasets(user_id)]
     yield "datasets.jsonl", map(_line, datasets)
@@ -70,11 +70,12 @@ def _parts(directory: DataDirectory, user_id: int, name: str) -> Iterator[Part]:
     yield f"{audit.name}.jsonl", map(_line, _rows(directory, audit, theirs))
 
 
-def _conversations(directory: DataDirectory, user_id: int) -> Iterator[dict[str, Any]]:
+def _conversations(directory: DataDirectory, user_id: int) -> Iterator[bytes]:
     store = ConversationStore(directory.ledger, directory.registry)
-    for found in store.conversations(user_id):
-        messages, others = store.messages(user_id, found.id), store.other_variants(user_id, found.id)
-        yield conversation_json(found, messages, others)
+    for found in store.all(user_id):
+        path, others = (store.each(user_id, found.id, ids) for ids in store.ids(user_id, found.id))
+        yield from (piece.encode() for piece in as_json(found, path, others, line_end=""))
+        yield b"\n"
 
 
 def _files(directory: DataDirectory, dataset: Dataset) -> Iterator[Part]:

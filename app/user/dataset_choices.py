@@ -71,14 +71,16 @@ def save_choice(account: Account, name: str, dataset_ids: Sequence[int]) -> None
             f"comma, colon and slash, and is neither a number nor {ALL!r}",
             field="name",
         )
-    saved = saved_choices(account)
-    if name not in saved and len(saved) >= MAX_SAVED:
-        raise InvalidInputError(f"you have {MAX_SAVED} saved choices, which is the limit; delete one", field="name")
     wanted = list(dict.fromkeys(dataset_ids))
     if not 1 <= len(wanted) <= MAX_DATASETS:
         raise InvalidInputError(f"choose 1 to {MAX_DATASETS:,} datasets, not {len(wanted)}", field="dataset_ids")
     _require_readable(wanted, readable_datasets(account).by_id)
-    site().accounts.set_preferences(account.id, {SAVED + name: wanted})
+    site().accounts.set_preferences(account.id, {SAVED + name: wanted}, check=_require_few)
+
+
+def _require_few(preferences: Mapping[str, object]) -> None:
+    if sum(key.startswith(SAVED) for key in preferences) > MAX_SAVED:
+        raise InvalidInputError(f"you have {MAX_SAVED} saved choices, which is the limit; delete one", field="name")
 
 
 def remove_choice(account: Account, name: str) -> None:

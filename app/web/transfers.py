@@ -11,6 +11,7 @@ from braid.app.site import site
 from braid.config.settings import Settings
 from braid.core.accounts.accounts import Account
 from braid.core.background.dataset_jobs import new_export
+from braid.core.chat.export import as_json, as_markdown
 from braid.core.datasets.listing import overviews
 from braid.core.errors import NotFoundError
 from braid.core.ingest.plan import MEBIBYTE
@@ -73,13 +74,34 @@ def require_import_room(account: Account) -> None:
 def queue_import(account: Account, stream: IO[bytes], *, name: str = "") -> Job:
     """Add a dataset and queue a job that fills it from an export. The job names the dataset's id.
 
-    The dataset keeps the name in the export unless one is given. Raises InvalidInputError (``file``, ``name``).
+    The dataset keeps the name in the export unless one is given. Raises InvalidInputError (``file``, ``name``), also
+    over a quota.
     """
     here = site()
     most = here.settings.max_import_mb * MEBIBYTE
-    asked = here.background.new_import(account.id, stream, max_bytes=most, name=name)
-    [job] = here.background.add(account.id, [asked])
+    most_datasets = here.settings.max_user_datasets
+    asked = here.background.new_import(account.id, stream, max_bytes=most, name=name, most_datasets=most_datasets)
+    try:
+        [job] = here.background.add(account.id, [asked])
+    except BaseException:  # nothing fills the dataset
+        here.background.spool.remove(asked.payload["file"])
+        here.braid.remove_dataset(asked.dataset_id)
+        raise
     return job
+
+
+def export_conversation(user_id: int, conversation_id: int, kind: str) -> Response:
+    """Return a conversation as a download, ``md`` or ``json``, which is written a message at a time as it is sent."""
+    store = site().conversations
+    found, (path, others) = store.conversation(user_id, conversation_id), store.ids(user_id, conversation_id)
+    messages = store.each(user_id, conversation_id, path)
+    if kind == "json":
+        pieces = as_json(found, messages, store.each(user_id, conversation_id, others))
+        response = Response(pieces, mimetype="application/json")
+    else:
+        response = Response(as_markdown(found, messages), mimetype="text/markdown")
+    response.headers["Content-Disposition"] = f"attachment; filename=braid-conversation-{conversation_id}.{kind}"
+    return response
 
 
 def delete_conversation(user_id: int, conversation_id: int) -> None:

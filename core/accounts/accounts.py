@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import time
 import unicodedata
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import cache
@@ -20,6 +20,7 @@ from braid.core.admission import Admission
 from braid.core.errors import InvalidInputError, NotFoundError, TooManyError
 from braid.core.ledger.database import storable
 from braid.core.ledger.ledger import REMOVED_USER, Ledger
+from braid.core.ledger.quota import one_at_a_time
 from braid.core.ledger.tables import ApiTokenRow, DatasetRow, UserGroupRow, UserRow, WebSessionRow
 from braid.core.types import MAX_NAME_CHARS
 
@@ -27,6 +28,8 @@ MIN_PASSWORD_CHARS = 8
 MAX_PASSWORD_CHARS = 200
 """Longest password; hashing a longer one would only cost time."""
 
+ACCOUNTS = "accounts"
+"""What is changed by one transaction at a time: names are told apart, and one administrator stays."""
 _ALIKE = ("LATIN", "CYRILLIC", "GREEK")
 """Alphabets with letters that look the same; Japanese and Korean names may have Latin letters."""
 _FILLERS = "\u115f\u1160\u3164\uffa0\u2800"
@@ -110,6 +113,7 @@ class Accounts:
         hashed = _hash_password(password)
         name = _clean_name(name)
         with self._ledger.database.write() as connection:
+            one_at_a_time(connection, ACCOUNTS)
             if connection.execute(select(UserRow.id).where(UserRow.password_hash != "").limit(1)).first():
                 raise InvalidInputError("there is an administrator already; sign in instead", field="name")
             first = connection.execute(select(UserRow.id).order_by(UserRow.id).limit(1)).scalar_one_or_none()
@@ -124,6 +128,7 @@ class Accounts:
         hashed = _hash_password(password) if password else ""
         groups = _clean_groups(groups)
         with self._ledger.database.write() as connection:
+            one_at_a_time(connection, ACCOUNTS)
             values = {"name": _free_name(connection, name), "password_hash": hashed, "is_admin": is_admin}
             user_id = _add(connection, values)
             _set_groups(connection, user_id, groups)
@@ -136,6 +141,7 @@ class Accounts:
         """
         hashed = _hash_password(password, known=False)
         with self._ledger.database.write() as connection:
+            one_at_a_time(connection, ACCOUNTS)
             there = select(func.count()).select_from(UserRow).where(~UserRow.name.startswith(REMOVED_USER))
             if most and connection.execute(there).scalar_one() >= most:
                 raise InvalidInputError(f"there are {most:,} accounts, which is the limit; ask an administrator")
@@ -158,6 +164,7 @@ class Accounts:
     def write_all(self, new: Iterable[NewAccount], changes: Iterable[AccountChange], *, dry_run: bool = False) -> None:
         """Add and change accounts in one transaction, all or none; with ``dry_run`` only check them."""
         with self._ledger.database.write() as connection:
+            one_at_a_time(connection, ACCOUNTS)
             had_one = _count_administrators(connection) > 0
             names = {_folded(taken): taken for taken in connection.execute(select(UserRow.name)).scalars()}
             rows, groups = [], []
@@ -238,6 +245,7 @@ class Accounts:
     def rename(self, user_id: int, name: str) -> None:
         """Rename the user. The name must be free."""
         with self._ledger.database.write() as connection:
+            one_at_a_time(connection, ACCOUNTS)
             _change(connection, user_id, {"name": _free_name(connection, name, besides=user_id)})
 
     def set_groups(self, user_id: int, groups: Iterable[str]) -> None:
@@ -251,6 +259,7 @@ class Accounts:
     def set_admin(self, user_id: int, is_admin: bool) -> None:
         """Grant or revoke administrator rights; the last administrator keeps them."""
         with self._ledger.database.write() as connection:
+            one_at_a_time(connection, ACCOUNTS)
             had_one = _count_administrators(connection) > 0
             _change(connection, user_id, {"is_admin": is_admin})
             if had_one:
@@ -259,6 +268,7 @@ class Accounts:
     def mirror(self, name: str) -> Account:
         """Add a user under the name that a host app gives, which has rules of its own for names."""
         with self._ledger.database.write() as connection:
+            one_at_a_time(connection, ACCOUNTS)
             user_id = _add(connection, {"name": _clean_name(name), "password_hash": "", "is_admin": False})
         return self.get(user_id)
 
@@ -272,6 +282,7 @@ class Accounts:
         The last administrator cannot be locked out.
         """
         with self._ledger.database.write() as connection:
+            one_at_a_time(connection, ACCOUNTS)
             had_one = _count_administrators(connection) > 0
             _change(connection, user_id, {"disabled": disabled, "waiting": False})
             if had_one:
@@ -297,6 +308,7 @@ class Accounts:
         for dataset in (*self._ledger.datasets(user_id), *self._ledger.attached_datasets(user_id)):
             self._ledger.remove_dataset(dataset.id)
         with self._ledger.database.write() as connection:
+            one_at_a_time(connection, ACCOUNTS)
             left = select(DatasetRow.id).where(DatasetRow.user_id == user_id, DatasetRow.removed_at.is_(None))
             if connection.execute(left).first() is not None:
                 raise InvalidInputError("a dataset was added meanwhile; delete the user again", field="user_id")
@@ -304,14 +316,17 @@ class Accounts:
             if is_needed:
                 _require_an_administrator(connection)
 
-    def set_preferences(self, user_id: int, changes: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Change some preferences, None resets one to its default; return all."""
+    def set_preferences(
+        self, user_id: int, changes: Mapping[str, Any], *, check: Callable[[Mapping[str, Any]], None] = lambda all: None
+    ) -> Mapping[str, Any]:
+        """Change some preferences, None resets one to its default; return all. Raises what ``check`` of all raises."""
         with self._ledger.database.write() as connection:
             statement = select(UserRow.preferences).where(UserRow.id == user_id).with_for_update()
             stored = connection.execute(statement).scalar_one_or_none()
             if stored is None:
                 raise NotFoundError(f"there is no user {user_id}")
             merged = {name: value for name, value in {**stored, **changes}.items() if value is not None}
+            check(merged)
             _change(connection, user_id, {"preferences": merged})
         return merged
 

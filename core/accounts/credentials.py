@@ -9,11 +9,12 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from sqlalchemy import delete, insert, select, update
+from sqlalchemy import delete, func, insert, select, update
 
 from braid.core.errors import InvalidInputError, NotFoundError
 from braid.core.ledger.database import storable
 from braid.core.ledger.ledger import Ledger
+from braid.core.ledger.quota import require_room
 from braid.core.ledger.tables import ApiTokenRow, WebSessionRow
 
 Permission = Literal["read", "write", "admin", "owner"]
@@ -22,6 +23,8 @@ TOKEN_PREFIX = "braid_"
 SESSION_DAYS = 30
 SEEN_EVERY_S = 60
 """Precision of the time of last use; a finer one would be a write per request."""
+MAX_SESSIONS = 100
+"""Browsers of one user that stay signed in: those used last."""
 MAX_TOKENS = 100
 MAX_TOKEN_DAYS = 3650
 TOKEN_DAYS = 90
@@ -60,11 +63,14 @@ class WebSessions:
         self._database = ledger.database
 
     def open(self, user_id: int, user_agent: str = "") -> str:
-        """Sign a browser in and return the secret for its cookie."""
+        """Sign a browser in and return the secret for its cookie; of more than `MAX_SESSIONS` the oldest are ended."""
         secret, now = secrets.token_urlsafe(32), time.time()
         values = {"user_id": user_id, "token_hash": _hash(secret), "user_agent": storable(user_agent)[:300]}
         with self._database.write() as connection:
             connection.execute(insert(WebSessionRow).values(**values, created_at=now, seen_at=now))
+            own = select(WebSessionRow.id).where(WebSessionRow.user_id == user_id)
+            newest_first = own.order_by(WebSessionRow.seen_at.desc(), WebSessionRow.id.desc())
+            connection.execute(delete(WebSessionRow).where(WebSessionRow.id.in_(newest_first.offset(MAX_SESSIONS))))
         return secret
 
     def find(self, secret: str) -> WebSession | None:
@@ -127,9 +133,10 @@ class ApiTokens:
             "created_at": now,
             "expires_at": None if days is None else now + _days(days) * DAY_S,
         }
-        if len(self.of_user(user_id)) >= MAX_TOKENS:
-            raise InvalidInputError(f"there are {MAX_TOKENS} tokens already; revoke one first", field="name")
+        count = select(func.count()).select_from(ApiTokenRow).where(ApiTokenRow.user_id == user_id)
+        told = f"there are {MAX_TOKENS} tokens already; revoke one first"
         with self._database.write() as connection:
+            require_room(connection, user_id, count, MAX_TOKENS, told)
             statement = insert(ApiTokenRow).values(**values, token_hash=_hash(key)).returning(*_TOKEN)
             row = connection.execute(statement).one()
         return _token(row), key

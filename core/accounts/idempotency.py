@@ -14,6 +14,8 @@ from braid.core.ledger.tables import IdempotencyRow
 
 KEPT_S = 86_400
 """Seconds for which an answer is kept."""
+MAX_KEYS = 1_000
+"""Answers kept of one user: the newest."""
 WORK_S = 900
 """Seconds that a request may run; after that its process counts as dead and the key is free again."""
 
@@ -54,6 +56,11 @@ class IdempotencyKeys:
             with self._database.write() as connection:
                 connection.execute(delete(IdempotencyRow).where(*owned, *abandoned))
                 connection.execute(insert(IdempotencyRow).values(**values, created_at=now))
+                of_user = IdempotencyRow.user_id == user_id
+                newest = select(IdempotencyRow.key).where(of_user).order_by(IdempotencyRow.created_at.desc())
+                connection.execute(
+                    delete(IdempotencyRow).where(of_user, IdempotencyRow.key.in_(newest.offset(MAX_KEYS)))
+                )
             return None
         except IntegrityError:
             return self._stored_answer(user_id, key, request_hash)

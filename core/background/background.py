@@ -46,7 +46,8 @@ class Background:
 
     In other processes it queues jobs, which the owner runs.
 
-    ``workers`` jobs of one user run at a time; 0 means one per two cores. One more is kept for other users.
+    ``workers`` jobs of one user run at a time; 0 means one per two cores. One more is kept for other users. A user may
+    have ``most_documents``, and ``most_waiting`` jobs that wait or have failed; None sets no limit.
     """
 
     def __init__(
@@ -66,8 +67,11 @@ class Background:
         scans: ScanRules | None = None,
         retention: RetentionDays | None = None,
         clock: Clock | None = None,
+        most_documents: int | None = None,
+        most_waiting: int | None = None,
     ) -> None:
         self._braid = braid
+        self._most_waiting = most_waiting
         self.retention = Retention(braid, retention or RetentionDays())
         self.store = JobStore(braid.ledger)
         self.spool = Spool.of(braid)
@@ -81,7 +85,7 @@ class Background:
         self.scans = ScanJobs(
             directory=braid,
             jobs=self.store,
-            add=self.add,
+            add=self._add,
             spool=self.spool,
             originals=self.originals,
             pool=self._pool,
@@ -94,7 +98,7 @@ class Background:
             braid,
             self.folders,
             self.store,
-            self.add,
+            self._add,
             parse=self.scans.parse,
             options=options,
             rest=self._priority.rest,
@@ -109,6 +113,7 @@ class Background:
             originals=self.originals,
             keeps_originals=keep_originals,
             max_import_bytes=max_import_bytes,
+            most_documents=most_documents,
             url_timeout_s=url_timeout_s,
             allow_private_urls=allow_private_urls,
         )
@@ -172,17 +177,24 @@ class Background:
             elif self._wanted:
                 self.start()
 
-    def add(self, user_id: int, jobs: Sequence[NewJob], *, same: Same | None = None) -> list[Job]:
-        """Queue jobs, all or none, and wake the runner; ``same`` as for `JobStore.add`.
+    def add(self, user_id: int, jobs: Sequence[NewJob]) -> list[Job]:
+        """Queue the jobs that a user asks for, all or none, and wake the runner. Raises InvalidInputError for too many.
 
         While searches run it returns a moment later: a browser that uploads 500 files calls it 500 times.
         """
-        added = self.store.add(user_id, jobs, same=same)
+        return self._add(user_id, jobs, most=self._most_waiting)
+
+    def _add(
+        self, user_id: int, jobs: Sequence[NewJob], *, same: Same | None = None, most: int | None = None
+    ) -> list[Job]:
+        added = self.store.add(user_id, jobs, same=same, most=most)
         self._runner.wake()
         self._priority.rest()
         return added
 
-    def new_import(self, user_id: int, stream: Readable, *, max_bytes: int, name: str = "") -> NewJob:
+    def new_import(
+        self, user_id: int, stream: Readable, *, max_bytes: int, name: str = "", most_datasets: int | None = None
+    ) -> NewJob:
         """Spool an export and add the dataset it goes to, under the exported name unless ``name`` is given.
 
         Raises InvalidInputError (``file``, ``name``) and ParserUnavailableError.
@@ -191,7 +203,7 @@ class Background:
         try:
             path = self.spool.path(kept.name)
             manifest = self.parse_now.read_manifest(user_id, path, max_bytes=UNPACKED_FACTOR * max_bytes)
-            dataset = self._braid.ledger.add_dataset(user_id, name or manifest.name)
+            dataset = self._braid.ledger.add_dataset(user_id, name or manifest.name, most=most_datasets)
         except BaseException:
             self.spool.remove(kept.name)
             raise

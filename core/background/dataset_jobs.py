@@ -99,6 +99,8 @@ class DatasetJobs:
     queue_scan: QueueScan
     max_import_bytes: int
     keeps_originals: bool = True
+    most_documents: int | None = None
+    """Documents that a user may have."""
     url_timeout_s: float = 30.0
     allow_private_urls: bool = False
 
@@ -146,11 +148,11 @@ class DatasetJobs:
             try:
                 document = self.parse(incoming, self.options)
             except UnreadableDocumentError as error:
-                failed = store_failure(ledger, dataset_id, incoming, error, by_job=job.id)
+                failed = store_failure(ledger, dataset_id, incoming, error, by_job=job.id, most=self.most_documents)
                 self._keep(job, failed, incoming)
                 raise UnreadableDocumentError(failed.reason) from error
             progress(1, 2)  # raises if the job was cancelled while the file was parsed: nothing is stored
-            stored = store(ledger, dataset_id, document, by_job=job.id)
+            stored = store(ledger, dataset_id, document, by_job=job.id, most=self.most_documents)
         self._keep(job, stored, incoming)
         if stored.document_id is not None:
             self.queue_scan(job, stored.document_id, incoming)
@@ -184,6 +186,7 @@ class DatasetJobs:
                     max_bytes=UNPACKED_FACTOR * self.max_import_bytes,
                     originals=originals if self.keeps_originals else None,
                     progress=progress,
+                    most=self.most_documents,
                 )
         except InvalidInputError:
             self.directory.remove_dataset(dataset_id)

@@ -1,11 +1,10 @@
-"""Writes a stored conversation as Markdown, for people, and as JSON, for programs."""
+"""Writes a stored conversation as Markdown, for people, and as JSON, for programs; a message at a time."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
-from typing import Any
 
 from braid.core.chat.links import check_links
 from braid.core.chat.store import StoredCitation, StoredConversation, StoredMessage
@@ -15,29 +14,33 @@ FATES = {"changed": " (changed since)", "deleted": " (deleted since)"}
 WITHHELD = "you may no longer read this"
 
 
-def conversation_json(
-    conversation: StoredConversation, messages: Sequence[StoredMessage], others: Sequence[StoredMessage] = ()
-) -> dict[str, Any]:
-    """Return one object: the conversation's fields, and ``messages`` with their settings and citations.
-
-    ``others`` are the messages that are not among the chosen variants: ``other_variants`` of the object.
-    """
-    return {**to_json(conversation), "messages": to_json(messages), "other_variants": to_json(others)}
-
-
 def as_json(
-    conversation: StoredConversation, messages: Sequence[StoredMessage], others: Sequence[StoredMessage] = ()
-) -> str:
-    """Return `conversation_json` as text."""
-    return json.dumps(conversation_json(conversation, messages, others), ensure_ascii=False, indent=2)
+    conversation: StoredConversation,
+    messages: Iterable[StoredMessage],
+    others: Iterable[StoredMessage] = (),
+    *,
+    line_end: str = "\n",
+) -> Iterator[str]:
+    """Yield the parts of one JSON object: the conversation's fields, ``messages`` with their settings and citations,
+    and ``other_variants``, which are not among the chosen ones. Each message is a line, unless ``line_end`` is empty.
+    """
+    yield _dump(conversation)[:-1]
+    for name, several in (("messages", messages), ("other_variants", others)):
+        yield f', "{name}": ['
+        between = line_end
+        for message in several:
+            yield between + _dump(message)
+            between = f",{line_end}"
+        yield "]"
+    yield "}" + line_end
 
 
-def as_markdown(conversation: StoredConversation, messages: Sequence[StoredMessage]) -> str:
-    """Return each message under a heading with its time, and the passages of an answer, quoted as they were cited.
+def as_markdown(conversation: StoredConversation, messages: Iterable[StoredMessage]) -> Iterator[str]:
+    """Yield each message under a heading with its time, and the passages of an answer, quoted as they were cited.
 
     Pictures and links are text, except for the links of an answer to addresses in the passages that it cites.
     """
-    parts = [check_links(f"# {_line(conversation.title)}")]
+    yield check_links(f"# {_line(conversation.title)}") + "\n"
     for message in messages:
         who = "Question" if message.role == "user" else "Answer"
         when = datetime.fromtimestamp(message.created_at, UTC).strftime("%Y-%m-%d %H:%M UTC")
@@ -46,9 +49,12 @@ def as_markdown(conversation: StoredConversation, messages: Sequence[StoredMessa
             state += f", variant {message.variants.index(message.id) + 1} of {len(message.variants)}"
         thumb = f", thumbs {message.thumb}" if message.thumb else ""
         text = check_links(message.text, [citation.text for citation in message.citations])
-        parts.append(f"## {who} ({when}{state}{thumb})\n\n{text}")
-        parts += [_citation(citation) for citation in message.citations]
-    return "\n\n".join(parts) + "\n"
+        yield f"\n## {who} ({when}{state}{thumb})\n\n{text}\n"
+        yield from (f"\n{_citation(citation)}\n" for citation in message.citations)
+
+
+def _dump(value: object) -> str:
+    return json.dumps(to_json(value), ensure_ascii=False)
 
 
 def _citation(citation: StoredCitation) -> str:

@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
+import re
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
-from sqlalchemy import delete, insert, select
+from sqlalchemy import Row, Select, delete, func, insert, select
 
 from braid.core.datasets.scope import MAX_DATASET_IDS
 from braid.core.errors import InvalidInputError, NotFoundError
 from braid.core.ledger.database import storable
 from braid.core.ledger.ledger import Ledger
+from braid.core.ledger.quota import require_room
 from braid.core.ledger.tables import FeedbackRow
 from braid.core.types import MAX_K, MAX_QUERY_CHARS
 
 Kind = Literal["up", "down", "none", "click"]
+MAX_FEEDBACK = 20_000
+"""Times that a user may give feedback; a row has 20 kB at most."""
+MAX_RANKING = 100
+"""Ids of passages that are kept with it."""
+CHUNK_ID = re.compile(r"[!-~]{1,100}")
+"""An id that a passage can have: Braid's own are 32 hexadecimal digits."""
+ROWS_PER_READ = 200
+MOST_THUMBS = 2_000
 GRADES: Mapping[Kind, int] = {"up": 2, "click": 1, "down": 0}
 
 
@@ -53,68 +63,88 @@ class Feedback:
 class FeedbackStore:
     """The feedback in the ledger. Every method reads or changes one user's rows only."""
 
-    def __init__(self, ledger: Ledger) -> None:
+    def __init__(self, ledger: Ledger, *, most: int = MAX_FEEDBACK) -> None:
         self._ledger = ledger
+        self._most = most
 
     def add(self, user_id: int, feedback: Feedback) -> int:
-        """Store feedback and return its id. Raises NotFoundError if there is no such user."""
+        """Store feedback and return its id. Of the ranking the first `MAX_RANKING` ids are kept, the passage's among
+        them: a passage that was shown further down is the last.
+
+        Raises NotFoundError if there is no such user, and InvalidInputError for an id that no passage has, or when the
+        user has given feedback as often as they may.
+        """
         if self._ledger.user(user_id) is None:
             raise NotFoundError(f"there is no user {user_id}; add one first")
+        ranking = feedback.ranking[:MAX_RANKING]
+        if feedback.chunk_id not in ranking:
+            ranking = (*ranking[:-1], feedback.chunk_id)
+        wrong = next((chunk_id for chunk_id in ranking if not CHUNK_ID.fullmatch(chunk_id)), None)
+        if wrong is not None:
+            raise InvalidInputError(f"{wrong[:40]!r} is no id of a passage; send those of a search", field="ranking")
+        own = select(func.count()).select_from(FeedbackRow).where(FeedbackRow.user_id == user_id)
+        told = f"you have given feedback {self._most:,} times, which is the limit; delete it first"
         with self._ledger.database.write() as connection:
+            require_room(connection, user_id, own, self._most, told, field="kind")
             return connection.execute(
                 insert(FeedbackRow)
                 .values(
                     user_id=user_id,
                     kind=feedback.kind,
-                    chunk_id=storable(feedback.chunk_id),
+                    chunk_id=feedback.chunk_id,
                     query=storable(feedback.query),
                     scope=list(feedback.scope),
-                    ranking=[storable(chunk_id) for chunk_id in feedback.ranking],
+                    ranking=list(ranking),
                     created_at=time.time(),
                 )
                 .returning(FeedbackRow.id)
             ).scalar_one()
 
-    def of_user(self, user_id: int) -> list[Feedback]:
-        """Return all feedback of this user, the oldest first."""
-        columns = (
-            FeedbackRow.kind,
-            FeedbackRow.chunk_id,
-            FeedbackRow.query,
-            FeedbackRow.scope,
-            FeedbackRow.ranking,
-            FeedbackRow.created_at,
-        )
-        statement = select(*columns).where(FeedbackRow.user_id == user_id).order_by(FeedbackRow.id)
+    def of_user(self, user_id: int, *, limit: int, offset: int = 0) -> list[Feedback]:
+        """Return a page of this user's feedback, the oldest first."""
+        own = _select().where(FeedbackRow.user_id == user_id).order_by(FeedbackRow.id)
         with self._ledger.database.read() as connection:
-            rows = connection.execute(statement).all()
-        return [
-            Feedback(row.kind, row.chunk_id, row.query, tuple(row.scope), tuple(row.ranking), row.created_at)
-            for row in rows
-        ]
+            return [_feedback(row) for row in connection.execute(own.limit(limit).offset(offset))]
 
-    def thumbs(self, user_id: int, query: str, chunk_ids: Sequence[str]) -> dict[str, Kind]:
-        """Return chunk id → ``up`` or ``down``, this user's current thumbs for the question."""
-        said = [f for f in self.of_user(user_id) if f.query == storable(query) and f.chunk_id in chunk_ids]
-        thumbs = {feedback.chunk_id: feedback.kind for feedback in said if feedback.kind != "click"}
-        return {chunk_id: kind for chunk_id, kind in thumbs.items() if kind != "none"}
+    def all(self, user_id: int) -> Iterator[Feedback]:
+        """Yield all feedback of this user, the oldest first, a page in memory at a time."""
+        own = _select().where(FeedbackRow.user_id == user_id).order_by(FeedbackRow.id).limit(ROWS_PER_READ)
+        last = 0
+        while True:
+            with self._ledger.database.read() as connection:
+                rows = connection.execute(own.where(FeedbackRow.id > last)).all()
+            yield from map(_feedback, rows)
+            if len(rows) < ROWS_PER_READ:
+                return
+            last = rows[-1].id
 
     def current_thumbs(self, user_id: int, chunk_ids: Sequence[str]) -> dict[tuple[str, str], Kind]:
-        """Return (query, chunk id) → ``up`` or ``down``, this user's current thumbs for these passages."""
+        """Return (query, chunk id) → ``up`` or ``down``, this user's current thumbs for these passages.
+
+        Of a few hundred passages the newest `MOST_THUMBS` are looked through.
+        """
         columns = (FeedbackRow.query, FeedbackRow.chunk_id, FeedbackRow.kind)
         thumbs: dict[tuple[str, str], Kind] = {}
         with self._ledger.database.read() as connection:
             for start in range(0, len(chunk_ids), 500):
                 about = FeedbackRow.chunk_id.in_(chunk_ids[start : start + 500])
                 statement = select(*columns).where(FeedbackRow.user_id == user_id, FeedbackRow.kind != "click", about)
-                for row in connection.execute(statement.order_by(FeedbackRow.id)):
-                    thumbs[row.query, row.chunk_id] = row.kind
+                for row in connection.execute(statement.order_by(FeedbackRow.id.desc()).limit(MOST_THUMBS)):
+                    thumbs.setdefault((row.query, row.chunk_id), row.kind)
         return {about: kind for about, kind in thumbs.items() if kind != "none"}
 
     def forget(self, user_id: int) -> int:
         """Delete all feedback of this user; return how many rows it was."""
         with self._ledger.database.write() as connection:
             return connection.execute(delete(FeedbackRow).where(FeedbackRow.user_id == user_id)).rowcount
+
+
+def _select() -> Select[*tuple[Any, ...]]:
+    return select(*FeedbackRow.__table__.columns)
+
+
+def _feedback(row: Row[Any]) -> Feedback:
+    return Feedback(row.kind, row.chunk_id, row.query, tuple(row.scope), tuple(row.ranking), row.created_at)
 
 
 def judgements_of(said: Iterable[Feedback]) -> dict[str, dict[str, int]]:

@@ -13,6 +13,7 @@ from braid.core.chat.turns.rows import require_conversation, touch
 from braid.core.errors import NotFoundError
 from braid.core.ledger.document_writes import delete_dataset
 from braid.core.ledger.ledger import Ledger, personal_collection
+from braid.core.ledger.quota import require_dataset_room
 from braid.core.ledger.tables import DatasetRow, JobRow
 from braid.core.types import Dataset
 
@@ -44,10 +45,11 @@ class ConversationFiles:
             raise NotFoundError(f"there is no conversation {conversation_id}")
         return found
 
-    def keep(self, user_id: int, conversation_id: int, name: str) -> Dataset:
+    def keep(self, user_id: int, conversation_id: int, name: str, *, most: int | None = None) -> Dataset:
         """Make the files an ordinary dataset under this name, with their passages and vectors as they are.
 
-        Raises NotFoundError when the conversation has no files, and InvalidInputError for a wrong name.
+        Raises NotFoundError when the conversation has no files, and InvalidInputError for a wrong name, or when the
+        user has ``most`` datasets already.
         """
         found = self.dataset(user_id, conversation_id)
         if found is None:
@@ -55,6 +57,7 @@ class ConversationFiles:
         self._ledger.rename_dataset(found.id, name)
         present = DatasetRow.id == found.id, DatasetRow.removed_at.is_(None)
         with self._ledger.database.write() as connection:
+            require_dataset_room(connection, user_id, most)
             connection.execute(update(DatasetRow).where(*present).values(conversation_id=None))
         return self._ledger.dataset(found.id)
 

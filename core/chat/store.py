@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from sqlalchemy import Connection, delete, insert, select, update
+from sqlalchemy import Connection, delete, func, insert, select, update
 
+from braid.core.batches import batches
 from braid.core.chat.files import ConversationFiles, delete_files
 from braid.core.chat.marks import literal, marked
 from braid.core.chat.turns.branches import Branches
@@ -22,6 +23,7 @@ from braid.core.chat.turns.rows import (
     insert_question,
     read_branches,
     require_conversation,
+    require_message_room,
     touch,
     write_answer,
 )
@@ -31,6 +33,7 @@ from braid.core.datasets.registry import Registry
 from braid.core.errors import InvalidInputError, NotFoundError
 from braid.core.ledger.database import storable
 from braid.core.ledger.ledger import Ledger
+from braid.core.ledger.quota import require_room
 from braid.core.ledger.tables import CitationRow, ConversationRow, MessageRow
 
 MAX_TITLE_CHARS = 200
@@ -38,6 +41,10 @@ OVERDUE_S = MAX_TURN_S + 60
 """Seconds after which nothing writes an answer any more, whatever is stored of it."""
 MOST_IDS = 1_000
 """Ids of messages in one statement."""
+MESSAGES_PER_READ = 20
+"""Messages in memory at a time where all are gone through; each may have a hundred hits and citations."""
+MAX_HISTORY = 200
+"""Messages that a question takes along at most."""
 MESSAGE = (
     MessageRow.id,
     MessageRow.role,
@@ -133,13 +140,20 @@ class ConversationStore:
         self._registry = registry
         self.files = ConversationFiles(ledger)
 
-    def create(self, user_id: int, title: str = "") -> StoredConversation:
-        """Create an empty conversation. Without a title it gets one from its first question."""
+    def create(self, user_id: int, title: str = "", *, most: int | None = None) -> StoredConversation:
+        """Create an empty conversation. Without a title it gets one from its first question.
+
+        Raises InvalidInputError when the user has ``most`` already; None sets no limit.
+        """
         if self._ledger.user(user_id) is None:
             raise NotFoundError(f"there is no user {user_id}; add one first")
         now = time.time()
         values: dict[str, Any] = {"user_id": user_id, "title": _title(title), "created_at": now, "updated_at": now}
+        own = select(func.count()).select_from(ConversationRow).where(ConversationRow.user_id == user_id)
         with self._ledger.database.write() as connection:
+            if most is not None:
+                told = f"you have {most:,} conversations, which is the limit; delete some first"
+                require_room(connection, user_id, own, most, told, field="title")
             statement = insert(ConversationRow).values(**values).returning(ConversationRow.id)
             conversation_id = connection.execute(statement).scalar_one()
         return StoredConversation(id=conversation_id, **values)
@@ -152,6 +166,17 @@ class ConversationStore:
             rows = connection.execute(statement.order_by(*order).limit(limit).offset(offset))
             return [StoredConversation(**row._mapping) for row in rows]
 
+    def all(self, user_id: int) -> Iterator[StoredConversation]:
+        """Yield all of the user's conversations by id, a part of them in memory at a time."""
+        statement = select(*ConversationRow.__table__.columns).where(ConversationRow.user_id == user_id)
+        last, rows = 0, None
+        while rows is None or rows:
+            with self._ledger.database.read() as connection:
+                page = statement.where(ConversationRow.id > last).order_by(ConversationRow.id).limit(MOST_IDS)
+                rows = connection.execute(page).all()
+            yield from (StoredConversation(**row._mapping) for row in rows)
+            last = rows[-1].id if rows else last
+
     def find(self, user_id: int, text: str, *, limit: int) -> list[FoundConversation]:
         """Return the conversations with a title, a question or an answer that has all words of the text."""
         words = words_of(text)
@@ -160,12 +185,17 @@ class ConversationStore:
         with self._ledger.database.read() as connection:
             messages = find_messages(connection, user_id, words)
         found: list[FoundConversation] = []
-        for one in self.conversations(user_id):
-            if all(word in fold(one.title) for word in words):
-                found.append(FoundConversation(one, ""))
-            elif one.id in messages and (part := self._excerpt(user_id, one.id, messages[one.id], words)):
-                found.append(FoundConversation(one, part))
-        return found[:limit]
+        offset = 0
+        while len(found) < limit and (some := self.conversations(user_id, limit=MOST_IDS, offset=offset)):
+            offset += len(some)
+            for one in some:
+                if len(found) == limit:
+                    break
+                if all(word in fold(one.title) for word in words):
+                    found.append(FoundConversation(one, ""))
+                elif one.id in messages and (part := self._excerpt(user_id, one.id, messages[one.id], words)):
+                    found.append(FoundConversation(one, part))
+        return found
 
     def _excerpt(self, user_id: int, conversation_id: int, message_id: int, words: Sequence[str]) -> str:
         """Return the part of a message around the first word; empty where the user may no longer read all of them."""
@@ -228,9 +258,15 @@ class ConversationStore:
 
     def path(self, user_id: int, conversation_id: int) -> list[int]:
         """Return the ids of the chosen messages, in order."""
+        return self.ids(user_id, conversation_id)[0]
+
+    def ids(self, user_id: int, conversation_id: int) -> tuple[list[int], list[int]]:
+        """Return the ids of the chosen messages, and those of the other variants; both ascend."""
         with self._ledger.database.read() as connection:
             _require(connection, user_id, conversation_id)
-            return read_branches(connection, conversation_id).path()
+            branches = read_branches(connection, conversation_id)
+        path = branches.path()
+        return path, sorted(branches.ids - set(path))
 
     def messages(
         self, user_id: int, conversation_id: int, *, ids: Collection[int] | None = None
@@ -243,16 +279,16 @@ class ConversationStore:
             rows, cited = _read_messages(connection, conversation_id, wanted)
         return self._stored(user_id, branches, rows, cited)
 
-    def other_variants(self, user_id: int, conversation_id: int) -> list[StoredMessage]:
-        """Return the messages that are not among the chosen ones, in the order in which they were stored."""
-        with self._ledger.database.read() as connection:
-            _require(connection, user_id, conversation_id)
-            branches = read_branches(connection, conversation_id)
-            rows, cited = _read_messages(connection, conversation_id, sorted(branches.ids - set(branches.path())))
-        return self._stored(user_id, branches, rows, cited)
+    def each(self, user_id: int, conversation_id: int, ids: Sequence[int]) -> Iterator[StoredMessage]:
+        """Yield the messages with these ids, which ascend, as `messages` returns them; a few in memory at a time."""
+        for part in batches(ids, MESSAGES_PER_READ):
+            yield from self.messages(user_id, conversation_id, ids=part)
 
     def history(self, user_id: int, conversation_id: int, *, before: int | None = None) -> tuple[Turn, ...]:
-        """Return the chosen turns so far, for the next ChatRequest; or those that lead to the message ``before``."""
+        """Return the last chosen turns, for the next ChatRequest; or the last that lead to the message ``before``.
+
+        They are up to `MAX_HISTORY` messages. Raises InvalidInputError when there is no room for a next one.
+        """
         columns = select(MessageRow.id, MessageRow.role, MessageRow.text)
         cited_by = select(CitationRow.message_id, CitationRow.dataset_id).distinct()
         with self._ledger.database.read() as connection:
@@ -260,11 +296,13 @@ class ConversationStore:
             branches = read_branches(connection, conversation_id)
             if before is not None and before not in branches:
                 raise NotFoundError(f"there is no message {before} in this conversation")
-            rows = connection.execute(columns.where(MessageRow.conversation_id == conversation_id)).all()
-            joined = cited_by.join(MessageRow, MessageRow.id == CitationRow.message_id)
-            cited = connection.execute(joined.where(MessageRow.conversation_id == conversation_id)).all()
+            if before is None:
+                require_message_room(len(branches.ids) + 2)
+            last = (branches.path() if before is None else branches.above(before))[-MAX_HISTORY:]
+            rows = connection.execute(columns.where(MessageRow.id.in_(last))).all()
+            cited = connection.execute(cited_by.where(CitationRow.message_id.in_(last))).all()
         texts = {row.id: (row.role, row.text) for row in rows if row.text}
-        wanted = [id_ for id_ in (branches.path() if before is None else branches.above(before)) if id_ in texts]
+        wanted = [id_ for id_ in last if id_ in texts]
         lost = {row.dataset_id for row in cited} - readable_of(self._ledger, self._registry, user_id, cited)
         partly = [id_ for id_ in wanted if any(row.message_id == id_ and row.dataset_id in lost for row in cited)]
         if partly:

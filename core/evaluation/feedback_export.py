@@ -46,9 +46,9 @@ def export_qrels(braid: DataDirectory, user_id: int, folder: Path) -> ExportRepo
     folder = Path(folder)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InvalidInputError(f"{folder} is there already and not empty; name a new folder", field="out")
-    feedback = FeedbackStore(braid.ledger).of_user(user_id)
-    judged = judgements_of(feedback)
-    datasets = _readable_datasets(braid, user_id, {dataset_id for one in feedback for dataset_id in one.scope})
+    store = FeedbackStore(braid.ledger)
+    judged = judgements_of(store.all(user_id))
+    datasets = _readable_datasets(braid, user_id, {number for one in store.all(user_id) for number in one.scope})
     readable = _readable_judgements(braid, judged, datasets)
     kept = {query: grades for query, grades in readable.items() if max(grades.values(), default=0) > 0}
     if not kept:

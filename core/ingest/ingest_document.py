@@ -35,11 +35,18 @@ def ingest_planned(
 
 
 def ingest_document(
-    ledger: Ledger, dataset_id: int, incoming: Incoming, options: IngestOptions, *, parse: Parse
+    ledger: Ledger,
+    dataset_id: int,
+    incoming: Incoming,
+    options: IngestOptions,
+    *,
+    parse: Parse,
+    most: int | None = None,
 ) -> StoredDocument:
     """Parse and store one document unless it is stored already; one that cannot be read is recorded as failed.
 
-    With metadata of its own it is parsed again. Raises InvalidInputError when that cannot be stored.
+    With metadata of its own it is parsed again. Raises InvalidInputError when that cannot be stored, and for a new
+    document when the dataset's owner has ``most`` already.
     """
     metadata = clean_metadata(incoming.metadata)
     if not metadata and (unchanged := keep_unchanged(ledger, dataset_id, incoming)):
@@ -47,10 +54,10 @@ def ingest_document(
     try:
         document = parse(incoming, options)
     except UnreadableDocumentError as error:
-        return store_failure(ledger, dataset_id, incoming, error)
+        return store_failure(ledger, dataset_id, incoming, error, most=most)
     file_type = incoming.file_type or document.file_type
     document = replace(document, file_type=file_type, metadata={**document.metadata, **metadata})
-    return store(ledger, dataset_id, document)
+    return store(ledger, dataset_id, document, most=most)
 
 
 def _require_readable(file: PlannedFile, max_bytes: int) -> None:

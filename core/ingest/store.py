@@ -48,20 +48,34 @@ def keep_unchanged(
     return StoredDocument(incoming.source, "unchanged", document_id=stored.id, chunks=stored.chunks)
 
 
-def store(ledger: Ledger, dataset_id: int, document: DocumentInput, *, by_job: int | None = None) -> StoredDocument:
+def store(
+    ledger: Ledger,
+    dataset_id: int,
+    document: DocumentInput,
+    *,
+    by_job: int | None = None,
+    most: int | None = None,
+) -> StoredDocument:
     """Store a parsed document in place of the one with its source, and end the uploads of it that are still to be
     read: all, or those accepted before the job ``by_job``.
 
-    Raises NotFoundError without the dataset, and JobCancelledError.
+    Raises NotFoundError without the dataset, JobCancelledError, and InvalidInputError for a new document when the
+    dataset's owner has ``most`` already.
     """
-    put = ledger.put_document(dataset_id, document, by_job=by_job)
+    put = ledger.put_document(dataset_id, document, by_job=by_job, most=most)
     return StoredDocument(
         document.source, "put", document_id=put.document_id, chunks=put.added + put.kept, added=put.added
     )
 
 
 def store_failure(
-    ledger: Ledger, dataset_id: int, incoming: Incoming, reason: str | BraidError, *, by_job: int | None = None
+    ledger: Ledger,
+    dataset_id: int,
+    incoming: Incoming,
+    reason: str | BraidError,
+    *,
+    by_job: int | None = None,
+    most: int | None = None,
 ) -> StoredDocument:
     """Record why a document cannot be read. The ledger keeps the passages of an earlier version; the reason says so.
 
@@ -83,5 +97,6 @@ def store_failure(
         content_hash=incoming.content_hash,
         metadata={PAGES_TO_READ: waiting} if waiting else {},
         by_job=by_job,
+        most=most,
     )
     return StoredDocument(incoming.source, "failed", reason, document_id, chunks)

@@ -14,6 +14,7 @@ from braid.core.errors import InvalidInputError, NotFoundError
 from braid.core.ledger.database import ROWS_PER_STATEMENT, execute, storable, tell
 from braid.core.ledger.ledger import Ledger
 from braid.core.ledger.prepared import WAIT_BRIEFLY
+from braid.core.ledger.quota import require_room
 from braid.core.ledger.tables import DatasetRow, JobRow, ProcessRow
 
 JobKind = Literal["upload", "url", "text", "reembed", "import", "export", "sync", "scan"]
@@ -93,8 +94,12 @@ class JobStore:
 
     # ------------------------------------------------------------ for users
 
-    def add(self, user_id: int, jobs: Sequence[NewJob], *, same: Same | None = None) -> list[Job]:
+    def add(
+        self, user_id: int, jobs: Sequence[NewJob], *, same: Same | None = None, most: int | None = None
+    ) -> list[Job]:
         """Queue all of these jobs, or none. Raises NotFoundError when there is no such user.
+
+        Raises InvalidInputError when more than ``most`` of the user's jobs would wait or have failed.
 
         With ``same``, those are left out of which one is queued or running already, whichever process queued it.
         """
@@ -108,6 +113,9 @@ class JobStore:
         with self._ledger.database.write() as connection:
             if same is not None:
                 jobs = _not_open(connection, jobs, same)
+            if most is not None:
+                told = f"{most:,} uploads wait or have failed, which is the limit; wait, or remove failed ones"
+                require_room(connection, user_id, _count_not_done(user_id), most - len(jobs) + 1, told, field="file")
             statement = insert(JobRow).returning(JobRow.id)
             ids = [connection.execute(statement, _values(user_id, job, now)).scalar_one() for job in jobs]
             added: dict[int, Job] = {}
@@ -187,9 +195,8 @@ class JobStore:
 
     def count_not_done(self, user_id: int) -> int:
         """Count a user's jobs that are queued, running, failed or cancelled: their files are kept in the spool."""
-        conditions = (JobRow.user_id == user_id, JobRow.state != "done")
         with self._ledger.database.read() as connection:
-            return connection.execute(select(func.count()).select_from(JobRow).where(*conditions)).scalar_one()
+            return connection.execute(_count_not_done(user_id)).scalar_one()
 
     def counts(self, user_id: int | None = None, *, dataset_id: int | None = None) -> dict[JobState, int]:
         """Count jobs by state, of one user or of all. Every state is a key."""
@@ -380,6 +387,10 @@ def _values(user_id: int, job: NewJob, now: float) -> dict[str, Any]:
         "attempts": 0,
         "created_at": now,
     }
+
+
+def _count_not_done(user_id: int) -> Select[int]:
+    return select(func.count()).select_from(JobRow).where(JobRow.user_id == user_id, JobRow.state != "done")
 
 
 def _conditions(dataset_id: int | None, state: JobState | None) -> list[ColumnElement[bool]]:

@@ -45,6 +45,7 @@ from braid.core.ledger.queries import (
     select_documents,
     source_starts_with,
 )
+from braid.core.ledger.quota import require_dataset_room, require_document_room
 from braid.core.ledger.schema import Upgrading, without_copy
 from braid.core.ledger.tables import (
     ChunkRow,
@@ -140,13 +141,17 @@ class Ledger:
 
     # ------------------------------------------------------------ datasets
 
-    def add_dataset(self, user_id: int, name: str) -> Dataset:
-        """Add a personal dataset. Raises NotFoundError when there is no such user."""
+    def add_dataset(self, user_id: int, name: str, *, most: int | None = None) -> Dataset:
+        """Add a personal dataset. Raises NotFoundError when there is no such user.
+
+        Raises InvalidInputError, too, when the user has ``most`` already, however many are added at once.
+        """
         name = _name(name, "dataset")
         if self.user(user_id) is None:
             raise NotFoundError(f"there is no user {user_id}; add one first")
         collection = personal_collection(user_id)
         with self.database.write() as connection:
+            require_dataset_room(connection, user_id, most)
             dataset_id = connection.execute(
                 insert(DatasetRow)
                 .values(user_id=user_id, name=name, collection=collection, created_at=time.time())
@@ -239,18 +244,23 @@ class Ledger:
         *,
         check: Check = lambda stored: None,
         by_job: int | None = None,
+        most: int | None = None,
     ) -> PutResult:
         """Store a document, or replace the one with the same source, in one transaction.
 
         Chunks whose text, title and heading path are as before keep their id and embedding. With an equal
         ``content_hash`` and title only date and metadata are updated. Uploads of this source that are still to be
         read are superseded: all, or those accepted before the job ``by_job``. Raises NotFoundError when there is no
-        such dataset, JobCancelledError, and what ``check`` raises.
+        such dataset, JobCancelledError, what ``check`` raises, and InvalidInputError for a new document when the
+        dataset's owner has ``most`` already.
         """
         with self.database.write() as connection:
             collection = require_dataset(connection, dataset_id)
             supersede_uploads(connection, dataset_id, document.source, by_job=by_job)
-            check(find_document(connection, dataset_id, document.source))
+            stored = find_document(connection, dataset_id, document.source)
+            check(stored)
+            if stored is None:
+                require_document_room(connection, dataset_id, most)
             return put(connection, dataset_id, collection, document)
 
     def put_reading(self, dataset_id: int, document: DocumentInput) -> PutResult | None:
@@ -329,15 +339,19 @@ class Ledger:
         content_hash: str = "",
         metadata: Mapping[str, Any] | None = None,
         by_job: int | None = None,
+        most: int | None = None,
     ) -> int:
         """Record a source that cannot be read, with the reason and what is known of it, and return the document id.
 
-        Chunks of an earlier, readable version stay searchable. Uploads are superseded as by `put_document`.
+        Chunks of an earlier, readable version stay searchable. Uploads are superseded, and ``most`` is
+        the limit, as by `put_document`.
         """
         with self.database.write() as connection:
             require_dataset(connection, dataset_id)
             supersede_uploads(connection, dataset_id, source, by_job=by_job)
             old = find_document(connection, dataset_id, source)
+            if old is None:
+                require_document_room(connection, dataset_id, most)
             failed = DocumentInput(source, title, file_type, (), content_hash, size_bytes, metadata=metadata or {})
             values = document_values(failed, state="failed", error=error, chunks=old.chunks if old else 0)
             if old is not None and old.chunks:

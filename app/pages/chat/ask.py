@@ -48,7 +48,13 @@ def begin() -> Response | Redirect:
     user_id, here = identity().account.id, site()
     choices = _form_choices()
     asked = _chat_request(choices, ())
-    return _run(asked, lambda: here.turn_store.begin(here.conversations.create(user_id).id, asked), choices)
+    return _run(
+        asked,
+        lambda: here.turn_store.begin(
+            here.conversations.create(user_id, most=here.settings.max_user_conversations).id, asked
+        ),
+        choices,
+    )
 
 
 @chat.post("/<int:conversation_id>/messages")

@@ -32,7 +32,9 @@ from braid.core.types import MAX_K, MAX_QUERY_CHARS
 __all__ = ["chat", "chat_ask", "chat_files", "chat_manage"]
 
 SHOWN_TURNS = 20
-"""Newest turns of a conversation shown at once; the page shows the others on request."""
+"""Newest turns of a conversation shown at first."""
+MOST_TURNS = 160
+"""Newest turns that are shown on request, twice as many each time; all of them are in the download."""
 
 
 @chat.get("")
@@ -48,9 +50,14 @@ def conversation(conversation_id: int) -> str:
     """Show a conversation."""
     user_id, store = identity().account.id, site().conversations
     ids = store.path(user_id, conversation_id)
-    shown = ids if "all" in request.args else ids[-2 * SHOWN_TURNS :]
-    messages = store.messages(user_id, conversation_id, ids=shown)
-    return _page(store.conversation(user_id, conversation_id), messages, left_out=len(ids) - len(shown))
+    turns = min(max(request.args.get("turns", 0, type=int), SHOWN_TURNS), MOST_TURNS)
+    messages = store.messages(user_id, conversation_id, ids=ids[-2 * turns :])
+    earlier = ""
+    if len(ids) > 2 * turns and turns < MOST_TURNS:
+        earlier = url_for("braid.chat.conversation", conversation_id=conversation_id, turns=2 * turns)
+    elif len(ids) > 2 * turns:
+        earlier = url_for("braid.chat.export", conversation_id=conversation_id, kind="md")
+    return _page(store.conversation(user_id, conversation_id), messages, earlier=earlier)
 
 
 @chat.get("/conversations")
@@ -60,7 +67,7 @@ def conversations() -> str:
     return render_sidebar(None)
 
 
-def _page(shown: StoredConversation | None, messages: Sequence[StoredMessage], *, left_out: int = 0) -> str:
+def _page(shown: StoredConversation | None, messages: Sequence[StoredMessage], *, earlier: str = "") -> str:
     user, here = identity().account, site()
     readable = readable_datasets(user)
     choices = _choices(messages, readable)
@@ -70,7 +77,7 @@ def _page(shown: StoredConversation | None, messages: Sequence[StoredMessage], *
         groups=list_groups(),
         find=request.args.get("find", ""),
         exchanges=build_exchanges(messages, make_shelf(shown.id, messages, readable)) if shown else [],
-        left_out=left_out,
+        earlier=earlier,
         choices=choices,
         picker=_make_picker(readable, choices),
         most_chips=CHIPS,

@@ -50,7 +50,7 @@ def add_first_file() -> tuple[Response, int] | AnyResponse:
     """Add a file to a new conversation."""
     user_id = identity().account.id
     quotas().require_document_room(identity().account)
-    conversation_id = site().conversations.create(user_id).id
+    conversation_id = site().conversations.create(user_id, most=site().settings.max_user_conversations).id
     try:
         return _add(conversation_id)
     except BaseException:  # nothing was added, so that there is nothing to talk about
@@ -80,9 +80,9 @@ def keep_files(conversation_id: int) -> AnyResponse:
     """Make the files an ordinary dataset, without reading or embedding them again."""
     user, here = identity().account, site()
     here.conversations.conversation(user.id, conversation_id)
-    quotas().require_dataset_room(user)
+    name, most = request.form.get("name", ""), here.settings.max_user_datasets
     try:
-        kept = here.conversations.files.keep(user.id, conversation_id, request.form.get("name", ""))
+        kept = here.conversations.files.keep(user.id, conversation_id, name, most=most)
     except InvalidInputError as error:
         raise InvalidInputError(name_problem(error), field=error.field) from error
     return redirect(url_for("braid.datasets.dataset", dataset_id=kept.id), 303)

@@ -16,8 +16,7 @@ from braid.app.pages.chat.blueprint import chat, make_shelf
 from braid.app.pages.chat.view import build_exchanges, build_how, find_chunk_ids
 from braid.app.site import site
 from braid.app.user.datasets import readable_datasets
-from braid.app.web.transfers import delete_conversation
-from braid.core.chat.export import as_json, as_markdown
+from braid.app.web.transfers import delete_conversation, export_conversation
 from braid.core.chat.feedback import Feedback
 from braid.core.chat.store import MAX_TITLE_CHARS, StoredMessage
 from braid.core.chat.thumbs import Thumb
@@ -31,7 +30,7 @@ def manage(conversation_id: int) -> str:
     """Show the page to rename, export and delete; scripts show it as a dialog."""
     user_id = identity().account.id
     found = site().conversations.conversation(user_id, conversation_id)
-    questions = sum(message.role == "user" for message in site().conversations.messages(user_id, conversation_id))
+    questions = (len(site().conversations.path(user_id, conversation_id)) + 1) // 2
     return render_template(
         "braid/chat_manage.html", conversation=found, questions=questions, max_title_chars=MAX_TITLE_CHARS
     )
@@ -65,14 +64,7 @@ def delete(conversation_id: int) -> Redirect:
 @rule("user")
 def export(conversation_id: int, kind: str) -> Response:
     """Download a conversation as a file."""
-    user_id = identity().account.id
-    found = site().conversations.conversation(user_id, conversation_id)
-    messages = site().conversations.messages(user_id, conversation_id)
-    others = site().conversations.other_variants(user_id, conversation_id) if kind == "json" else []
-    text = as_markdown(found, messages) if kind == "md" else as_json(found, messages, others)
-    response = Response(text, mimetype="text/markdown" if kind == "md" else "application/json")
-    response.headers["Content-Disposition"] = f'attachment; filename="braid-conversation-{conversation_id}.{kind}"'
-    return response
+    return export_conversation(identity().account.id, conversation_id, kind)
 
 
 @chat.get("/<int:conversation_id>/messages/<int:message_id>/how")

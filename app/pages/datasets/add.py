@@ -132,7 +132,12 @@ def _date() -> float | None:
 def queue_jobs(dataset: Dataset, jobs: Sequence[NewJob]) -> list[Job]:
     """Queue what was spooled, and count it in the user's usage."""
     me, here = identity().account, site()
-    added = here.background.add(me.id, jobs)
+    try:
+        added = here.background.add(me.id, jobs)
+    except BaseException:
+        for refused in jobs:
+            here.background.spool.remove(str(refused.payload.get("file", "")))
+        raise
     for job in added:
         here.usage.count(me.id, "upload")
         audit(dataset, "documents.added", job.title)

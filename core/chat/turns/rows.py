@@ -14,7 +14,7 @@ from braid.core.chat.turns.branches import Branches, Node
 from braid.core.chat.turns.find import fold
 from braid.core.chat.turns.writers import KEY, lives
 from braid.core.chat.types import ChatRequest, ChatResult, with_text
-from braid.core.errors import NotFoundError
+from braid.core.errors import InvalidInputError, NotFoundError
 from braid.core.ledger.database import storable
 from braid.core.ledger.tables import CitationRow, ConversationRow, MessageRow, MessageTextRow, ProcessRow
 from braid.core.types import MAX_ID
@@ -25,6 +25,8 @@ MAX_TURN_S = 1_800
 """Seconds that a turn may take; one that is longer is interrupted."""
 OVERDUE_S = 60
 """Seconds after which an answer that should have been ended is no longer waited for."""
+MAX_MESSAGES = 2_000
+"""Messages of one conversation, variants included: it is read as a whole in places."""
 TITLE_CHARS = 80
 """Longest title that a conversation gets from its first question."""
 
@@ -135,6 +137,13 @@ def end_answers(connection: Connection, *which: ColumnElement[bool], state: Stat
     return len(rows)
 
 
+def require_message_room(messages: int) -> None:
+    """Raise InvalidInputError when a conversation would have more messages than it may."""
+    if messages > MAX_MESSAGES:
+        told = f"the conversation has {MAX_MESSAGES:,} messages, which is the limit; start a new one"
+        raise InvalidInputError(told, field="message")
+
+
 def choose(connection: Connection, conversation_id: int, message_id: int, parent_id: int | None) -> None:
     """Choose a message among its variants."""
     variants = update(MessageRow).where(
@@ -152,6 +161,7 @@ def touch(connection: Connection, conversation_id: int) -> None:
 def _insert(connection: Connection, conversation_id: int, values: dict[str, Any]) -> int:
     last = select(func.coalesce(func.max(MessageRow.position), 0)).where(MessageRow.conversation_id == conversation_id)
     position = connection.execute(last).scalar_one() + 1
+    require_message_room(position)
     common = {"conversation_id": conversation_id, "position": position, "created_at": time.time()}
     statement = insert(MessageRow).values(**common, **values).returning(MessageRow.id)
     message_id: int = connection.execute(statement).scalar_one()

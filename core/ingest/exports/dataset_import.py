@@ -15,7 +15,8 @@ from braid.core.ingest.exports.dataset_export import Progress
 from braid.core.ingest.exports.export_form import ExportedPart, ReadExport
 from braid.core.ingest.incoming import Incoming
 from braid.core.ledger.document_batch import put
-from braid.core.ledger.document_writes import require_dataset, store_vectors
+from braid.core.ledger.document_writes import find_document, require_dataset, store_vectors
+from braid.core.ledger.quota import require_document_room
 from braid.core.ledger.tables import ChunkRow
 from braid.core.models.embeddings import embed_passages
 from braid.core.types import DocumentInput, indexed_text
@@ -60,14 +61,16 @@ def import_dataset(
     max_bytes: int,
     originals: KeepOriginals | None = None,
     progress: Progress = lambda done, total: None,
+    most: int | None = None,
 ) -> ImportReport:
     """Store the documents of an export in a dataset, one transaction each. Importing twice changes nothing.
 
     An original that cannot be kept costs nothing but itself; see `ImportReport`. Without ``originals`` none is kept.
 
     Vectors are used if the model of the dataset's collection made them, which is verified with the first vector.
-    Raises InvalidInputError when something in the file is wrong; documents before it may be stored then. Raises
-    NotFoundError without the dataset, and EmbeddingError when the model does not work.
+    Raises InvalidInputError when something in the file is wrong, or the dataset's owner has ``most`` documents; those
+    before it may be stored then. Raises NotFoundError without the dataset, and EmbeddingError when the model
+    does not work.
     """
     dataset = braid.dataset(dataset_id)
     documents = chunks = embedded = 0
@@ -81,7 +84,7 @@ def import_dataset(
             if part.rows is not None and is_wanted and not embedded:
                 is_wanted = _is_of_model(braid, dataset.collection, part.document, part.rows)
             rows = part.rows if is_wanted else None
-            document_id, stored = _store(braid, dataset_id, part.document, rows, model.fingerprint)
+            document_id, stored = _store(braid, dataset_id, part.document, rows, model.fingerprint, most)
             embedded += stored
             kept[_keep(document_id, part, originals)] += 1
             documents += 1
@@ -119,13 +122,20 @@ def _is_of_model(braid: DataDirectory, collection: str, document: DocumentInput,
 
 
 def _store(
-    braid: DataDirectory, dataset_id: int, document: DocumentInput, rows: Vector | None, fingerprint: str
+    braid: DataDirectory,
+    dataset_id: int,
+    document: DocumentInput,
+    rows: Vector | None,
+    fingerprint: str,
+    most: int | None,
 ) -> tuple[int, int]:
     """Store passages and vectors in one transaction, so that nothing is left to embed. Returns the document's id, and
     the count of vectors.
     """
     with braid.ledger.database.write() as connection:
         collection = require_dataset(connection, dataset_id)
+        if most is not None and find_document(connection, dataset_id, document.source) is None:
+            require_document_room(connection, dataset_id, most)
         stored = put(connection, dataset_id, collection, document)
         if rows is None:
             return stored.document_id, 0

@@ -12,7 +12,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from braid.core.errors import InvalidInputError
 from braid.core.metadata.values import clean_metadata, kept_metadata
-from braid.core.types import ChunkKind, DocumentInput
+from braid.core.types import MAX_PASSAGE_CHARS, ChunkKind, DocumentInput
 from braid.core.vector import Vector
 
 VERSION = 1
@@ -66,8 +66,8 @@ class Manifest(_Strict):
 class ExportedChunk(_Strict):
     """A passage; see `braid.core.types.ChunkInput`."""
 
-    text: Annotated[str, Field(min_length=1, max_length=200_000)]
-    heading_path: Annotated[str, Field(max_length=20_000)] = ""
+    text: Annotated[str, Field(min_length=1, max_length=MAX_PASSAGE_CHARS)]
+    heading_path: Annotated[str, Field(max_length=MAX_PASSAGE_CHARS)] = ""
     page: Count | None = None
     page_end: Count | None = None
     line: Count | None = None

@@ -26,11 +26,14 @@ from braid.config.settings import Settings
 from braid.core.accounts.accounts import Account
 from braid.core.braid import Braid
 from braid.core.chat.columns import stored_request
+from braid.core.chat.store import ConversationStore
+from braid.core.chat.types import ChatRequest, ChatResult
 from braid.core.ingest.ingest import ingest_bytes
 from braid.core.jobs.store import NewJob
 from braid.core.ledger.tables import IdempotencyRow
 from braid.core.models.model_servers import PROVIDERS
 from braid.core.models.prompts import Prompts
+from braid.core.types import Query, SearchResult
 from tests.model_server import ModelServer, model_server
 from tests.rotating import ALL
 from tests.web import PASSWORD, add_user, bearer, csrf_token, make_app, sign_in, site_of
@@ -831,6 +834,72 @@ def test_feedback_is_kept_for_its_user(ann: Caller, bob: Caller) -> None:
     assert {name: kept[name] for name in said} == said
     assert bob("GET", "/feedback").json["items"] == []
     problem(ann("POST", "/feedback", {**said, "ranking": ["another"]}), 400, "ranking")
+
+
+@pytest.mark.usefixtures("library")
+def test_feedback_is_bounded_paged_and_deleted(ann: Caller) -> None:
+    said = {"kind": "up", "chunk_id": "c1", "query": "printer", "dataset_ids": [1], "ranking": ["c1"]}
+    for number in range(3):
+        assert ann("POST", "/feedback", {**said, "query": f"q{number}"}).status_code == 201
+    problem(ann("POST", "/feedback", {**said, "chunk_id": "\u20ac", "ranking": ["\u20ac"]}), 422, "chunk_id")
+    page = ann("GET", "/feedback?limit=2").json
+    assert [one["query"] for one in page["items"]] == ["q0", "q1"]
+    rest = ann("GET", page["next"].removeprefix(API)).json
+    assert ([one["query"] for one in rest["items"]], rest["next"]) == (["q2"], None)
+    assert ann("DELETE", "/feedback").status_code == 204
+    assert ann("GET", "/feedback").json["items"] == []
+
+
+def answer_to(store: ConversationStore, talk: int, caller: Caller, question: str, answer: str) -> None:
+    """Store a turn."""
+    found = SearchResult(Query("q"), "basic", "none", ("q",), (), ())
+    asked = ChatRequest(caller.account.id, question)
+    store.add(talk, asked, ChatResult(question, "q", "none", found, answer, "model", True))
+
+
+def test_a_long_conversation_comes_in_pages_of_about_a_million_characters(braid: Braid, ann: Caller) -> None:
+    store = ConversationStore(braid.ledger, braid.registry)
+    talk = store.create(ann.account.id).id
+    for number in range(8):
+        answer_to(store, talk, ann, f"question {number}", f"{number}" * 150_000)
+    seen, following, pages = list[str](), f"/conversations/{talk}", 0
+    while following:
+        answer = ann("GET", following.removeprefix(API))
+        assert len(answer.data) < 1_500_000
+        seen += [message["text"][:12] for message in answer.json["messages"]]
+        following, pages = answer.json["next"], pages + 1
+    assert seen == [text for number in range(8) for text in (f"question {number}", f"{number}" * 12)]
+    assert pages == 2
+    assert [one["text"] for one in ann("GET", f"/conversations/{talk}?limit=1&offset=2").json["messages"]] == [
+        "question 1"
+    ]
+
+
+@pytest.mark.parametrize("kind", ["json", "md"])
+def test_a_conversation_is_exported_a_message_at_a_time(
+    braid: Braid, ann: Caller, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = ConversationStore(braid.ledger, braid.registry)
+    talk = store.create(ann.account.id).id
+    for number in range(40):
+        answer_to(store, talk, ann, f"question {number}", f"answer {number}")
+    read, whole = list[int](), ConversationStore.messages
+
+    def watched(self: ConversationStore, *given: Any, ids: Any = None) -> Any:
+        read.append(len(ids))
+        return whole(self, *given, ids=ids)
+
+    monkeypatch.setattr(ConversationStore, "messages", watched)
+    answer = ann.client.get(f"{API}/conversations/{talk}/export?format={kind}", headers=ann.headers)
+    pieces = answer.iter_encoded()
+    first = next(pieces)
+    assert sum(read) < 80, "not all is read before the first piece is sent"
+    text = b"".join([first, *pieces]).decode()
+    assert all(f"answer {number}" in text for number in range(40))
+    assert sum(read) == 80
+    assert max(read) < 80
+    if kind == "json":
+        assert len(json.loads(text)["messages"]) == 80
 
 
 def test_parameters_of_strategies_are_listed_and_chosen_by_a_request(braid: Braid, ann: Caller) -> None:

@@ -217,6 +217,7 @@ ROUTES: dict[str, str] = {
     "POST /api/v1/explain": "any",
     "GET /api/v1/feedback": "any",
     "POST /api/v1/feedback": "any",
+    "DELETE /api/v1/feedback": "any",
     "GET /api/v1/conversations": "any",
     "POST /api/v1/conversations": "any",
     "GET /api/v1/conversations/{conversation}": "own",

@@ -603,7 +603,7 @@ def test_thumbs_and_clicks_are_stored_with_query_scope_and_ranking(client: Flask
     assert say(client, "click") == 204
     assert say(client, "none") == 204
     assert 'aria-pressed="true"' not in client.get("/chat/1").get_data(as_text=True)
-    said = FeedbackStore(library.ledger).of_user(1)
+    said = list(FeedbackStore(library.ledger).all(1))
     assert [feedback.kind for feedback in said] == ["up", "click", "none"]
     assert {feedback.chunk_id for feedback in said} == {cited}
     assert said[0].scope == (1, -1)
@@ -637,7 +637,7 @@ def test_a_thumb_on_the_answer_is_shown_again_and_can_be_taken_back(client: Flas
     assert [message["thumb"] for message in client.get("/chat/1/export.json").get_json()["messages"]] == ["", "down"]
     assert say_of_answer(client, "none") == 204
     assert pressed(client.get("/chat/1").text) == []
-    assert FeedbackStore(library.ledger).of_user(1) == []  # nothing is said of any passage
+    assert list(FeedbackStore(library.ledger).all(1)) == []  # nothing is said of any passage
 
 
 def test_a_thumb_on_the_answer_works_without_scripts(client: FlaskClient) -> None:
@@ -812,7 +812,7 @@ def test_headings_stand_below_those_of_the_page() -> None:
 # ---------------------------------------------------------------- long conversations, and speed
 
 
-def test_a_long_conversation_shows_the_newest_turns_and_all_on_demand(client: FlaskClient, library: Braid) -> None:
+def test_a_long_conversation_shows_the_newest_turns_and_more_on_demand(client: FlaskClient, library: Braid) -> None:
     ask(client, "The very first")
     store = ConversationStore(library.ledger, library.registry)
     asked = ChatRequest(1, "Again?", dataset_ids=[1])
@@ -822,7 +822,7 @@ def test_a_long_conversation_shows_the_newest_turns_and_all_on_demand(client: Fl
     page = client.get("/chat/1").get_data(as_text=True)
     assert page.count('class="question"') == 20 + 1  # and the template of the next one
     assert "Earlier questions" in page
-    whole = client.get("/chat/1?all=1").get_data(as_text=True)
+    whole = client.get("/chat/1?turns=40").get_data(as_text=True)
     assert whole.count('class="question"') == 21 + 1
     assert "Earlier questions" not in whole
 

@@ -56,8 +56,8 @@ class Talk:
         return {
             "messages": repr(messages),
             "variants": repr(self.store.messages(self.ann, self.conversation, ids=[messages[1].id])),
-            "markdown": as_markdown(stored, messages),
-            "json": as_json(stored, messages),
+            "markdown": "".join(as_markdown(stored, messages)),
+            "json": "".join(as_json(stored, messages)),
             "history": repr(self.store.history(self.ann, self.conversation)),
             "search": repr(self.store.find(self.ann, "salary director", limit=5)),
         }

@@ -12,7 +12,7 @@ import pytest
 from click.testing import Result
 
 from braid.core.braid import Braid
-from braid.core.chat.feedback import Feedback, FeedbackStore, Kind, judgements_of
+from braid.core.chat.feedback import MAX_RANKING, ROWS_PER_READ, Feedback, FeedbackStore, Kind, judgements_of
 from braid.core.data_directory import DataDirectory
 from braid.core.errors import InvalidInputError, NotFoundError
 from braid.core.evaluation.beir import read_set
@@ -40,7 +40,7 @@ def test_feedback_is_stored_with_query_scope_and_ranking(ledger: Ledger) -> None
     store.add(ann, given)
     store.add(ann, said("click"))
 
-    first, second = store.of_user(ann)
+    first, second = store.all(ann)
     assert (first.kind, first.chunk_id, first.query) == ("up", "c2", "猫はどこ？")
     assert (first.scope, first.ranking) == ((3, -1), ("c1", "c2", "c3"))
     assert first.created_at == pytest.approx(time.time(), abs=60)
@@ -53,19 +53,46 @@ def test_feedback_is_each_users_own(ledger: Ledger) -> None:
     store.add(ann, said("up"))
     store.add(bob, said("down"))
 
-    assert [feedback.kind for feedback in store.of_user(ann)] == ["up"]
-    assert store.thumbs(bob, "cat", ["c1"]) == {"c1": "down"}
+    assert [feedback.kind for feedback in store.all(ann)] == ["up"]
+    assert store.current_thumbs(bob, ["c1"]) == {("cat", "c1"): "down"}
     assert store.forget(ann) == 1
-    assert store.of_user(ann) == []
-    assert len(store.of_user(bob)) == 1
+    assert list(store.all(ann)) == []
+    assert len(store.of_user(bob, limit=10)) == 1
 
 
 def test_thumbs_as_they_stand(ledger: Ledger) -> None:
     store, ann = FeedbackStore(ledger), ledger.add_user("ann").id
     for kind, chunk in (("up", "c1"), ("down", "c1"), ("click", "c1"), ("up", "c2"), ("none", "c2")):
         store.add(ann, said(kind, chunk))
-    assert store.thumbs(ann, "cat", ["c1", "c2"]) == {"c1": "down"}
-    assert store.thumbs(ann, "cat", ["c2"]) == store.thumbs(ann, "dog", ["c1"]) == {}
+    assert store.current_thumbs(ann, ["c1", "c2"]) == {("cat", "c1"): "down"}
+    assert store.current_thumbs(ann, ["c2"]) == {}
+
+
+def test_of_a_long_ranking_the_beginning_and_the_passage_are_kept(ledger: Ledger) -> None:
+    store, ann = FeedbackStore(ledger), ledger.add_user("ann").id
+    ranking = tuple(f"c{number}" for number in range(1_000))
+    store.add(ann, said("up", "c5", ranking=ranking))
+    store.add(ann, said("up", "c900", ranking=ranking))
+    near, far = store.all(ann)
+    assert near.ranking == ranking[:MAX_RANKING]
+    assert far.ranking == (*ranking[: MAX_RANKING - 1], "c900")
+
+
+@pytest.mark.parametrize("wrong", ["", "€" * 50, "c" * 101, "a b", "a\n"])
+def test_what_no_passage_has_as_its_id_is_refused(ledger: Ledger, wrong: str) -> None:
+    store, ann = FeedbackStore(ledger), ledger.add_user("ann").id
+    with pytest.raises(InvalidInputError):
+        store.add(ann, said("up", ranking=("c1", wrong)))
+    assert list(store.all(ann)) == []
+
+
+def test_feedback_is_read_a_page_at_a_time(ledger: Ledger) -> None:
+    store, ann = FeedbackStore(ledger), ledger.add_user("ann").id
+    for number in range(ROWS_PER_READ + 2):
+        store.add(ann, said("click", query=f"q{number}"))
+    everything = [feedback.query for feedback in store.all(ann)]
+    assert everything == [f"q{number}" for number in range(ROWS_PER_READ + 2)]
+    assert [feedback.query for feedback in store.of_user(ann, limit=2, offset=1)] == ["q1", "q2"]
 
 
 def test_nobody_cannot_say_anything(ledger: Ledger) -> None:

@@ -181,7 +181,7 @@ def test_nothing_in_an_exported_conversation_is_live(title: str, answer: str, ci
         StoredMessage(2, "assistant", answer, {}, 0.0, citations=(citation,)),
         StoredMessage(3, "assistant", answer, {}, 0.0),
     ]
-    exported = as_markdown(StoredConversation(1, 1, title, 0.0, 0.0), messages)
+    exported = "".join(as_markdown(StoredConversation(1, 1, title, 0.0, 0.0), messages))
     assert all("evil.example" in address for address in live(exported))
     assert "https://evil.example" in cited or not live(exported), "a link is one that is cited"
 

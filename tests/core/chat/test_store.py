@@ -226,11 +226,11 @@ def test_export_as_markdown_and_json(ledger: Ledger, store: ConversationStore) -
     store.add(conversation.id, ChatRequest(ann, "q"), result("One [1]. Two [2].", *passages))
     put(ledger, dataset, "One.\nStill one.")
     stored, messages = store.conversation(ann, conversation.id), store.messages(ann, conversation.id)
-    markdown = as_markdown(stored, messages)
+    markdown = "".join(as_markdown(stored, messages))
     assert markdown.startswith("# Numbers\n\n## Question (")
     assert "**[1]** Title · Head · a.md · page 3 · line 7\n\n> One.\n> Still one." in markdown
     assert "**[2]** Title · Head · a.md · page 3 · line 7 (changed since)\n\n> Two." in markdown
-    exported = json.loads(as_json(stored, messages))
+    exported = json.loads("".join(as_json(stored, messages)))
     assert exported["title"] == "Numbers"
     assert [c["deleted"] for c in exported["messages"][1]["citations"]] == [False, True]
 

@@ -69,7 +69,7 @@ def test_a_stopped_answer_is_kept_as_far_as_it_came(braid: Braid, user_id: int, 
     assert (question.text, answer.text) == (request.text, result.text)
     assert answer.settings["stopped"] is True
     assert [c.source for c in answer.citations] == ["a.md"]
-    assert ", interrupted)" in as_markdown(stored, [question, answer])
+    assert ", interrupted)" in "".join(as_markdown(stored, [question, answer]))
     assert [turn.role for turn in store.history(user_id, stored.id)] == ["user", "assistant"]
 
 

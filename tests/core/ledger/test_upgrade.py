@@ -215,7 +215,7 @@ def test_the_conversation_is_there_and_goes_on(opened: tuple[Braid, CountingE5])
     cited = messages[1].citations[0]
     assert (cited.source, cited.heading_path, cited.deleted) == ("printer.en.md", "Printer > Error E-4711", False)
     assert AnswerThumbs(braid.ledger).counts(days=100_000) == [ThumbCount("extractive", 1, 1)]
-    assert [(said.kind, said.query) for said in FeedbackStore(braid.ledger).of_user(2)] == [
+    assert [(said.kind, said.query) for said in FeedbackStore(braid.ledger).all(2)] == [
         ("up", "toner"),
         ("click", "toner"),
     ]

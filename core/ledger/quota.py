@@ -1,0 +1,52 @@
+"""How many rows of a kind a user may have, counted in the transaction that adds one: no other is added meanwhile."""
+
+from __future__ import annotations
+
+from sqlalchemy import Connection, Select, func, select
+
+from braid.core.errors import InvalidInputError
+from braid.core.ledger.tables import DatasetRow
+
+
+def one_at_a_time(connection: Connection, what: str) -> None:
+    """Keep other transactions that name the same thing waiting until this one of `Database.write` is committed.
+
+    SQLite has one writer at a time anyway.
+    """
+    if connection.dialect.name == "postgresql":
+        statement = "SELECT pg_advisory_xact_lock(hashtextextended(%(what)s, 0))"
+        connection.exec_driver_sql(statement, {"what": f"braid {what}"})
+
+
+def require_room(
+    connection: Connection, user_id: int, count: Select[int], most: int, told: str, *, field: str = "name"
+) -> None:
+    """Raise InvalidInputError, which says ``told``, when ``count`` selects ``most`` or more of the user's rows.
+
+    The count is true until the transaction is committed.
+    """
+    one_at_a_time(connection, f"user {user_id}")
+    if connection.execute(count).scalar_one() >= most:
+        raise InvalidInputError(told, field=field)
+
+
+def require_dataset_room(connection: Connection, user_id: int, most: int | None) -> None:
+    """Raise InvalidInputError when the user has ``most`` datasets, without those of conversations; None is no limit."""
+    if most is not None:
+        own = DatasetRow.user_id == user_id, DatasetRow.removed_at.is_(None), DatasetRow.conversation_id.is_(None)
+        told = f"you have {most:,} datasets, which is the limit; delete one first"
+        require_room(connection, user_id, select(func.count()).select_from(DatasetRow).where(*own), most, told)
+
+
+def require_document_room(connection: Connection, dataset_id: int, most: int | None) -> None:
+    """Raise InvalidInputError when the dataset's owner has ``most`` documents; None is no limit.
+
+    Who writes to a shared dataset, which nobody owns, has none.
+    """
+    owner = select(DatasetRow.user_id).where(DatasetRow.id == dataset_id)
+    if most is None or (user_id := connection.execute(owner).scalar_one_or_none()) is None:
+        return
+    own = DatasetRow.user_id == user_id, DatasetRow.removed_at.is_(None)
+    count = select(func.coalesce(func.sum(DatasetRow.documents), 0)).where(*own)
+    told = f"you have {most:,} documents, which is the limit; delete some first"
+    require_room(connection, user_id, count, most, told, field="file")
