@@ -13,6 +13,7 @@ NAMES = (
     "speed",
     "flame",
     "embedding",
+    "memory",
     "many_users",
     "team",
     "crash",

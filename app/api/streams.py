@@ -10,7 +10,7 @@ from flask import Response, request
 
 from braid.app.web.errors import on_braid_error, on_unexpected
 from braid.app.web.event_stream import HEARTBEAT_S, event
-from braid.app.web.live_turns import live_stream
+from braid.app.web.live_turns import Beginning, live_stream
 from braid.core.chat.live_turn import LiveTurn
 from braid.core.chat.turn_recorder import TurnRecorder
 from braid.core.chat.turns.bell import Pause
@@ -26,8 +26,8 @@ class StreamForm:
 
     event: Callable[[Event], str]
     error: Callable[[Exception], str]
-    has_text: Callable[[], bool] | None = None
-    """Whether something of the answer was written: the status waits for that, so that an earlier error has its own."""
+    beginning: Beginning | None = None
+    """What the status waits for, so that an error before has one of its own."""
 
 
 def wants_stream() -> bool:
@@ -53,10 +53,9 @@ def stream_response(
 ) -> Response:
     """Stream the events as they happen. A caller that disconnects ends the turn; the answer so far is kept.
 
-    Raises TooManyError before anything is sent, and what the turn raises before the answer's first text if the form
-    waits for that.
+    Raises TooManyError before anything is sent, and what the turn raises before the stream begins if the form waits.
     """
-    return live_stream(events, lambda turn: _lines(asked, turn, keep, form), form.has_text)
+    return live_stream(events, lambda turn: _lines(asked, turn, keep, form), form.beginning)
 
 
 def _lines(

@@ -86,7 +86,7 @@ def answered(body: CompletionGiven, form: type[Chunks]) -> Answered | Response:
     events = limited(request, events, limits)
     if body.stream:
         chunks = form(head, with_usage=bool(body.stream_options and body.stream_options.include_usage))
-        written = StreamForm(chunks.event, chunks.error, lambda: chunks.has_text)
+        written = StreamForm(chunks.event, chunks.error, chunks)
         return stream_response(request, events, done, written)
     result = result_of(events)
     done(result)

@@ -146,6 +146,7 @@ class Chunks:
     _answer_text: list[str] = field(default_factory=list)
     _has_begun: bool = False
     has_text: bool = False
+    is_sent: bool = False
 
     def event(self, happened: Event) -> str:
         """Return the chunks of an event; empty for one that is not shown."""
@@ -163,8 +164,8 @@ class Chunks:
                 return ""
 
     def error(self, error: Exception) -> str:
-        """Return an error behind the status, which ends the stream; raise it while nothing of the answer was sent."""
-        if not self.has_text:
+        """Return an error behind the status, which ends the stream; raise it before the stream has begun."""
+        if not self.is_sent:
             raise error
         return _line(failure_in_stream(error))
 

@@ -115,8 +115,8 @@ class ResponseEvents(Chunks):
     _number: int = 0
 
     def error(self, error: Exception) -> str:
-        """Return an error behind the status, which ends the stream; raise it while nothing of the answer was sent."""
-        if not self.has_text:
+        """Return an error behind the status, which ends the stream; raise it before the stream has begun."""
+        if not self.is_sent:
             raise error
         return self._event("error", **failure_in_stream(error))
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from flask import Response
 from werkzeug.exceptions import ClientDisconnected
@@ -18,20 +20,31 @@ from braid.core.chat.types import ChatResult, Event
 
 Happened = TypeVar("Happened")
 
+BEGIN_WITHIN_S = 10.0
+"""Seconds that the status waits for a text. Proxies and clients give up what does not begin for a minute."""
+
+
+class Beginning(Protocol):
+    """What is known of an answer that is streamed."""
+
+    has_text: bool
+    is_sent: bool
+    """Whether the status is sent, so that an error can only be an event; set here."""
+
 
 def live_stream(
     events: Iterator[Happened],
     lines: Callable[[LiveTurn[Happened]], Iterator[str | Pause]],
-    has_text: Callable[[], bool] | None = None,
+    beginning: Beginning | None = None,
 ) -> Response:
-    """Return a stream of what ``lines`` makes of the turn, begun when ``has_text``, if given, says so.
+    """Return a stream of what ``lines`` makes of the turn; with a ``beginning``, when that has text, or after 10 s.
 
     Raises TooManyError when too many turns run, and what ``lines`` raises until then.
     """
     turn = _begin(events)
     try:
         made = lines(turn)
-        response = event_stream(_begun(made, has_text) if has_text else made)
+        response = event_stream(_begun(made, beginning) if beginning else made)
     except BaseException:
         site().streams.end(turn)
         raise
@@ -39,14 +52,18 @@ def live_stream(
     return response
 
 
-def _begun(lines: Iterator[str | Pause], has_text: Callable[[], bool]) -> Iterator[str | Pause]:
+def _begun(lines: Iterator[str | Pause], beginning: Beginning) -> Iterator[str | Pause]:
     """Wait for the first text, and return all lines; this request gives its place to others meanwhile."""
     step_aside()
-    first: list[str] = []
-    for line in waited(lines):
-        first.append(line)
-        if has_text():
+    first, until = list[str](), time.monotonic() + BEGIN_WITHIN_S
+    for step in lines:
+        if not isinstance(step, Pause):
+            first.append(step)
+        if beginning.has_text or (left := until - time.monotonic()) <= 0:
             break
+        if isinstance(step, Pause):
+            replace(step, seconds=min(step.seconds, left)).wait()
+    beginning.is_sent = True
 
     def go_on() -> Iterator[str | Pause]:
         yield from first

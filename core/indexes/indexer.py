@@ -11,7 +11,7 @@ from typing import Any, get_args
 from braid.core.indexes.answering_models import AnsweringModels
 from braid.core.indexes.base import IndexName, KeywordIndex, LegIndex, VectorIndex
 from braid.core.indexes.chroma.copy import ChromaCopy
-from braid.core.indexes.embedder import ChunkEmbedder
+from braid.core.indexes.embedder import ChunkEmbedder, give_back_memory
 from braid.core.indexes.follower import IndexFollower
 from braid.core.indexes.leg_progress import RESTS, Counting, LegProgress
 from braid.core.indexes.sources import Bm25Source, ChunkSource, CopySource, DenseSource, StoredDenseSource
@@ -254,13 +254,14 @@ class Indexer:
         return _poll_s(index, took_s)
 
     def _prune(self) -> None:
-        """Remove from the log what every index has applied."""
+        """Remove from the log what every index has applied, and give back the memory that this took."""
         states = [self._changes.states(follower.name) for follower in self.followers.values()]
         for collection, seq in self._changes.first_seqs().items():
             if all(collection in of_index for of_index in states):
                 applied = min(of_index[collection].applied_seq for of_index in states)
                 if 0 < seq < applied:
                     self._changes.prune(collection, applied)
+        give_back_memory()
 
 
 def _poll_s(index: IndexName, took_s: float = 0.0) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import urllib.request
 from functools import cache
@@ -17,7 +18,7 @@ IDLE_CONNECTIONS = 20
 
 
 def model_http(base_url: str) -> httpx.Client:
-    """Return the client, which is shared and never closed, for the server at this address.
+    """Return the client, which is shared and closed with the process, for the server at this address.
 
     Where a proxy of the environment is in between, that one looks the address up. The client's requests have timeouts
     of their own; they raise `AddressRefusedError`.
@@ -30,6 +31,7 @@ def _client(*, by_proxy: bool, trusted: str) -> httpx.Client:  # httpx reads the
     transport = None if by_proxy else _GuardedTransport()
     client = httpx.Client(transport=transport, follow_redirects=False)
     client.cookies.jar.set_policy(DefaultCookiePolicy(allowed_domains=[]))
+    atexit.register(client.close)
     return client
 
 

@@ -47,6 +47,8 @@ class OnnxE5:
         positions = self._model.floats("emb.pos").reshape(-1, self._model.width)
         self._positions = positions + self._model.floats("emb.type")[: self._model.width]
         self._words = self._model.blocks("emb.word")
+        self._options = onnxruntime.RunOptions()  # the working memory of the longest text so far is not kept
+        self._options.add_run_config_entry("memory.enable_memory_arena_shrinkage", "cpu:0")
         self._session = self._checked_session()
 
     def passage(self, texts: Sequence[str]) -> Vector:
@@ -84,7 +86,7 @@ class OnnxE5:
 
     def _mean(self, ids: list[int]) -> Vector:
         token_vectors = floats_of(self._words[ids]) + self._positions[: len(ids)]
-        (pooled,) = self._session.run([POOLED], {TOKEN_VECTORS: token_vectors[None]})
+        (pooled,) = self._session.run([POOLED], {TOKEN_VECTORS: token_vectors[None]}, self._options)
         mean: Vector = pooled[0]
         return mean
 

@@ -325,6 +325,17 @@ def test_a_failed_model_is_an_error_that_clients_retry(
     assert int(caught.value.response.headers["Retry-After"]) > 0
 
 
+def test_a_model_that_fails_after_the_stream_has_begun_is_an_event(
+    town: Town, eve: openai.OpenAI, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("braid.app.web.live_turns.BEGIN_WITHIN_S", 0.0)
+    town.model.broken = 500
+    frail = {"braid": {"summary_llm_model": "openai:frail", "search_llm_model": "none"}}
+    begun = eve.chat.completions.create(model="braid:2", messages=ask("Which error?"), extra_body=frail, stream=True)
+    with pytest.raises(openai.APIError, match="the model openai:frail failed"):
+        list(begun)
+
+
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize(
     ("limit", "reason", "text"),

@@ -100,6 +100,15 @@ def test_a_failed_model_is_an_error(client: openai.OpenAI, model: ModelServer, s
         client.responses.create(model="braid:all", input=QUESTION, stream=stream)
 
 
+def test_a_model_that_fails_after_the_stream_has_begun_is_an_event(
+    client: openai.OpenAI, model: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("braid.app.web.live_turns.BEGIN_WITHIN_S", 0.0)
+    model.broken = 500
+    with pytest.raises(openai.APIError, match="the model openai:frail failed"):
+        list(client.responses.create(model="braid:all", input=QUESTION, stream=True))
+
+
 @pytest.mark.parametrize(
     ("given", "named"),
     [
