@@ -132,7 +132,7 @@ def _ledger(braid: Braid) -> Part:
         outage = outage_of(error)
         return Part("failed", outage.text.partition(";")[0] if outage else "the database cannot be read")
     if braid.ledger.database.damage:  # of another page than those that were read just now
-        return Part("failed", TEXT_OF["ledger_damaged"].partition(";")[0])
+        return Part("failed", TEXT_OF["ledger_damaged"].partition(";")[0], reads=True)
     return Part("impaired", "the database can only be read now") if is_read_only else Part()
 
 

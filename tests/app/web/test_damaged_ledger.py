@@ -112,6 +112,7 @@ def test_what_can_be_answered_is_and_what_meets_the_damage_says_so(
         )
         assert models.status_code != 500
         assert _ready(app) == (503, "failed", NOW)
+        assert app.test_client().get("/readyz?for=reading").get_json()["ledger"] == "impaired"
     lines = [record.getMessage() for record in caplog.records if "event=outage" in record.getMessage()]
     assert len(lines) == 1, "one line per minute and cause"
     assert lines[0].startswith("event=outage cause=ledger_damaged times=1")
