@@ -355,11 +355,13 @@ def documents(result: SearchResult, *, with_scores: bool = False) -> list[Docume
 
     What Braid knows of a passage is under ``braid``, and beside it under the names that have no value of the host's
     own: the metadata that a document was stored with is never replaced. It is the same whatever the query, so that
-    equal documents are found to be equal; what the query has to do with it comes ``with_scores`` only.
+    equal documents are found to be equal, but for ``also_in``, where other passages that were found have the same text;
+    what the query has to do with it comes ``with_scores`` only.
     """
     found = []
     for hit in result.hits:
-        ours = {**_known(hit.passage), **(_scores(hit) if with_scores else {})}
+        copies = {"also_in": [asdict(place) for place in hit.also_in]} if hit.also_in else {}
+        ours = {**_known(hit.passage), **copies, **(_scores(hit) if with_scores else {})}
         metadata = {**ours, **hit.passage.metadata, RESERVED_KEY: ours}
         found.append(Document(id=hit.passage.chunk_id, page_content=hit.passage.text, metadata=metadata))
     return found

@@ -114,6 +114,7 @@ def _metadata(hit: Hit) -> dict[str, Any]:
         "heading_path": passage.heading_path,
         "page": passage.page,
         "line": passage.line,
+        "also_in": [each.source for each in hit.also_in] or None,
         "url": url_for("braid.search.document", chunk_id=passage.chunk_id, _external=True),
     }
     return {**to_json(passage.metadata), **{name: value for name, value in place.items() if value not in (None, "")}}

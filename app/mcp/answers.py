@@ -30,6 +30,15 @@ class Missing(TypedDict):
 
 
 @with_config(OPEN)
+class Place(TypedDict):
+    """Another document with the same passage."""
+
+    filepath: str
+    title: str
+    dataset_id: int
+
+
+@with_config(OPEN)
 class Found(TypedDict, total=False):
     """A passage, or a document with its best one."""
 
@@ -41,6 +50,8 @@ class Found(TypedDict, total=False):
     """Where a person may open it; empty where there is no page of it."""
     score: float
     more_in_document: int
+    also_in: list[Place]
+    """Other places with the same text."""
     """Number of other passages of the document that were found, where results are documents."""
     document: str
     """The passage's text."""

@@ -367,7 +367,11 @@ class Tools:
         """Pick what a tool returns of a hit; ``hit`` is a Hit as JSON."""
         legs = {leg["leg"]: pick(leg, "rank", "score") for leg in hit["legs"]}
         entry = self._passage(hit["passage"], include_documents, max_content_length)
-        more = {"more_in_document": hit["more_in_document"]} if hit["more_in_document"] else {}
+        more: Result = {"more_in_document": hit["more_in_document"]} if hit["more_in_document"] else {}
+        if hit["also_in"]:
+            more["also_in"] = [
+                {"filepath": place["source"], **pick(place, "title", "dataset_id")} for place in hit["also_in"]
+            ]
         return {**entry, "score": hit["score"], **more, "metadata": {**entry["metadata"], "legs": legs}}
 
     def _passage(self, passage: Result, include_documents: bool, max_content_length: int | None) -> Result:

@@ -82,7 +82,7 @@ def group_equal_texts(
 
     White space is ignored. Texts are compared where their hashes are equal. After the first ``end`` chunks, some of
     which may not have been read, rows only add copies. With ``by_document``, a document is shown by its first text, and
-    its others are counted.
+    its others are counted; documents with the same text are several.
     """
     found: list[EqualTexts] = []
     by_hash: dict[int, list[EqualTexts]] = {}
@@ -91,7 +91,7 @@ def group_equal_texts(
         row = rows.get(scored.chunk_id)
         if row is None:
             continue
-        known = _same_text(row, by_hash.get(row.text_hash, ()))
+        known = _same_text(row, by_hash.get(row.text_hash, ()), of_document=by_document)
         if known is not None:
             known.rows.append(row)
         elif by_document and row.document_id in first_of:
@@ -104,9 +104,11 @@ def group_equal_texts(
     return found
 
 
-def _same_text(row: PassageRow, known: Sequence[EqualTexts]) -> EqualTexts | None:
+def _same_text(row: PassageRow, known: Sequence[EqualTexts], *, of_document: bool) -> EqualTexts | None:
+    """Return the one with the row's text, with ``of_document`` in the row's document alone; None for none."""
     text = _without_spacing(row.text) if known else ""
-    return next((each for each in known if _without_spacing(each.rows[0].text) == text), None)
+    near = (each for each in known if not of_document or each.rows[0].document_id == row.document_id)
+    return next((each for each in near if _without_spacing(each.rows[0].text) == text), None)
 
 
 def _without_spacing(text: str) -> str:

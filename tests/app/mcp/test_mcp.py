@@ -354,6 +354,13 @@ def test_one_result_per_document_with_its_other_passages_counted(served: Served)
         found = await call(client, "search", query="trains", mode="keyword", group_by="document")
         counted = {each["filepath"]: each.get("more_in_document", 0) for each in found["results"]}
         assert (found["count"], counted) == (2, {"travel.md": 1, "late.md": 0})
+        await call(client, "put_document", text="Trains are late.", filepath="copy.md")
+        assert await asyncio.to_thread(served.braid.indexer.wait, WAIT_S)
+        passages = await call(client, "search", query="late", mode="keyword")
+        [(one, place)] = [(each, each["also_in"][0]) for each in passages["results"] if "also_in" in each]
+        assert {one["filepath"], place["filepath"]} == {"late.md", "copy.md"}
+        found = await call(client, "search", query="late", mode="keyword", group_by="document")
+        assert {each["filepath"] for each in found["results"]} == {"late.md", "copy.md"}
         assert "2 documents found" in found["message"]
         refused = await call(client, "search", query="trains", group_by="file")
         assert (refused["error_type"], "passage, document" in refused["message"]) == ("ValidationError", True)

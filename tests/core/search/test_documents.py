@@ -72,10 +72,21 @@ def test_every_strategy_gives_each_document_once(world: World, strategy: str) ->
     assert len(found.hits) >= 3
 
 
-def test_a_text_that_is_in_two_documents_is_one_hit_with_both_places(world: World) -> None:
-    first = search(world, BOTH, mode="keyword", k=4).hits[0]
-    assert first.passage.text == BOTH
+def test_a_text_that_is_in_two_documents_is_shown_for_both(world: World) -> None:
+    first, second, *_ = search(world, BOTH, mode="keyword", k=4).hits
+    assert first.passage.text == second.passage.text == BOTH
+    assert {first.passage.source, second.passage.source} == {"long.md", "copy.md"}
+    assert first.also_in == second.also_in == ()
+
+
+def test_among_passages_it_is_one_with_both_places_on_every_surface(world: World) -> None:
+    first = search(world, BOTH, mode="keyword", group_by="passage", k=4).hits[0]
     assert {first.passage.source, *(other.source for other in first.also_in)} == {"long.md", "copy.md"}
+    found = world.braid.get_retriever(user_id=1, mode="keyword", k=4).invoke(BOTH)[0]
+    (place,) = found.metadata["also_in"]
+    assert {found.metadata["source"], place["source"]} == {"long.md", "copy.md"}
+    assert set(place) == {"chunk_id", "dataset_id", "source", "title"}
+    assert "also_in" not in world.braid.get_retriever(user_id=1, mode="keyword", k=20).invoke(BOTH)[-1].metadata
 
 
 def test_a_note_says_when_the_bound_left_documents_out(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
