@@ -42,8 +42,6 @@ MAX_NAME_CHARS = 200
 """Longest name of a user, group, dataset or model."""
 MIN_ID, MAX_ID = -(2**31), 2**31 - 1
 """Bounds of an id, whose column is a 32-bit integer."""
-MAX_PASSAGE_CHARS = 50_000
-"""Longest passage that is stored; files are read into passages of 20,000 at most, see the setting ``chunk_chars``."""
 MAX_EMBEDDING_BATCH = 2048
 """Most texts in one call to an embedding model."""
 RERANKERS = ("cohere", "local")

@@ -56,11 +56,10 @@ class IdempotencyKeys:
             with self._database.write() as connection:
                 connection.execute(delete(IdempotencyRow).where(*owned, *abandoned))
                 connection.execute(insert(IdempotencyRow).values(**values, created_at=now))
-                of_user = IdempotencyRow.user_id == user_id
-                newest = select(IdempotencyRow.key).where(of_user).order_by(IdempotencyRow.created_at.desc())
-                connection.execute(
-                    delete(IdempotencyRow).where(of_user, IdempotencyRow.key.in_(newest.offset(MAX_KEYS)))
-                )
+                answered = IdempotencyRow.user_id == user_id, IdempotencyRow.body != ""
+                newest = select(IdempotencyRow.key).where(*answered).order_by(IdempotencyRow.created_at.desc())
+                older = IdempotencyRow.key.in_(newest.offset(MAX_KEYS))
+                connection.execute(delete(IdempotencyRow).where(*answered, older))
             return None
         except IntegrityError:
             return self._stored_answer(user_id, key, request_hash)

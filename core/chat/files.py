@@ -12,7 +12,7 @@ from sqlalchemy import Connection, delete, insert, select, update
 from braid.core.chat.turns.rows import require_conversation, touch
 from braid.core.errors import NotFoundError
 from braid.core.ledger.document_writes import delete_dataset
-from braid.core.ledger.ledger import Ledger, personal_collection
+from braid.core.ledger.ledger import Ledger, checked_name, personal_collection
 from braid.core.ledger.quota import require_dataset_room
 from braid.core.ledger.tables import DatasetRow, JobRow
 from braid.core.types import Dataset
@@ -54,11 +54,11 @@ class ConversationFiles:
         found = self.dataset(user_id, conversation_id)
         if found is None:
             raise NotFoundError(f"conversation {conversation_id} has no files")
-        self._ledger.rename_dataset(found.id, name)
         present = DatasetRow.id == found.id, DatasetRow.removed_at.is_(None)
+        ordinary = {"name": checked_name(name, "dataset"), "conversation_id": None}
         with self._ledger.database.write() as connection:
             require_dataset_room(connection, user_id, most)
-            connection.execute(update(DatasetRow).where(*present).values(conversation_id=None))
+            connection.execute(update(DatasetRow).where(*present).values(**ordinary))
         return self._ledger.dataset(found.id)
 
 

@@ -42,7 +42,7 @@ OVERDUE_S = MAX_TURN_S + 60
 MOST_IDS = 1_000
 """Ids of messages in one statement."""
 MESSAGES_PER_READ = 20
-"""Messages in memory at a time where all are gone through; each may have a hundred hits and citations."""
+"""Messages in memory at a time where all are gone through; each may have a thousand hits and a hundred citations."""
 MAX_HISTORY = 200
 """Messages that a question takes along at most."""
 MESSAGE = (

@@ -16,7 +16,7 @@ from braid.core.ledger.queries import document_of
 from braid.core.ledger.tables import ChangeRow, ChunkRow, DatasetRow, DocumentRow, JobRow, SyncedFolderRow
 from braid.core.metadata import clean_metadata
 from braid.core.metadata.values import index_rows, shown
-from braid.core.types import MAX_PASSAGE_CHARS, Document, DocumentInput
+from braid.core.types import Document, DocumentInput
 
 if TYPE_CHECKING:
     from braid.core.vector import Vector
@@ -97,18 +97,9 @@ def refresh(connection: Connection, document_id: int, **values: Any) -> None:
 
 
 def document_values(document: DocumentInput, *, state: str, error: str, chunks: int) -> dict[str, Any]:
-    """Return a document as column values. Raises InvalidInputError when its source is empty, a passage is too long, or
-    for its metadata.
-    """
+    """Return a document as column values. Raises InvalidInputError when its source is empty, or for its metadata."""
     if not document.source.strip():
         raise InvalidInputError("the document's source is empty; give its path or URL", field="source")
-    longest = max((max(len(chunk.text), len(chunk.heading_path)) for chunk in document.chunks), default=0)
-    if longest > MAX_PASSAGE_CHARS:
-        raise InvalidInputError(
-            f"a passage of {document.source[:60]!r} has {longest:,} characters; split it into some of up to "
-            f"{MAX_PASSAGE_CHARS:,}",
-            field="chunks",
-        )
     return {
         "source": storable(document.source),
         "title": storable(document.title),

@@ -99,7 +99,7 @@ class Ledger:
 
     def add_user(self, name: str, groups: Iterable[str] = ()) -> User:
         """Add a user. Raises InvalidInputError when the name is empty, too long or taken."""
-        name = _name(name, "user")
+        name = checked_name(name, "user")
         groups = frozenset(map(storable, groups))
         with self.database.write() as connection:
             try:
@@ -146,7 +146,7 @@ class Ledger:
 
         Raises InvalidInputError, too, when the user has ``most`` already, however many are added at once.
         """
-        name = _name(name, "dataset")
+        name = checked_name(name, "dataset")
         if self.user(user_id) is None:
             raise NotFoundError(f"there is no user {user_id}; add one first")
         collection = personal_collection(user_id)
@@ -164,7 +164,7 @@ class Ledger:
         with self.database.write() as connection:
             require_dataset(connection, dataset_id)
             connection.execute(
-                update(DatasetRow).where(DatasetRow.id == dataset_id).values(name=_name(name, "dataset"))
+                update(DatasetRow).where(DatasetRow.id == dataset_id).values(name=checked_name(name, "dataset"))
             )
         return self.dataset(dataset_id)
 
@@ -541,7 +541,8 @@ def personal_collection(user_id: int) -> str:
     return f"user_{user_id}"
 
 
-def _name(name: str, what: str) -> str:
+def checked_name(name: str, what: str) -> str:
+    """Return the name of a ``user`` or ``dataset`` as it is stored. Raises InvalidInputError."""
     name = storable(name).strip()
     if not name or len(name) > MAX_NAME_CHARS:
         raise InvalidInputError(

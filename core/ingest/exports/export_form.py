@@ -12,13 +12,15 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from braid.core.errors import InvalidInputError
 from braid.core.metadata.values import clean_metadata, kept_metadata
-from braid.core.types import MAX_PASSAGE_CHARS, ChunkKind, DocumentInput
+from braid.core.types import ChunkKind, DocumentInput
 from braid.core.vector import Vector
 
 VERSION = 1
 MANIFEST, DOCUMENTS, EMBEDDINGS = "manifest.json", "documents.jsonl", "embeddings/0.npy"
 ORIGINALS = "originals/"
 """Beginning of the names of the files that documents were read from; the SHA-256 of its bytes follows."""
+MAX_PASSAGE_CHARS = 20_000
+"""Longest passage of a document: no file is read into a longer one, see the setting ``chunk_chars``."""
 MAX_ORIGINALS = 100_000
 """Most of them in one archive: its directory is read into memory."""
 
@@ -67,7 +69,7 @@ class ExportedChunk(_Strict):
     """A passage; see `braid.core.types.ChunkInput`."""
 
     text: Annotated[str, Field(min_length=1, max_length=MAX_PASSAGE_CHARS)]
-    heading_path: Annotated[str, Field(max_length=MAX_PASSAGE_CHARS)] = ""
+    heading_path: Annotated[str, Field(max_length=20_000)] = ""
     page: Count | None = None
     page_end: Count | None = None
     line: Count | None = None

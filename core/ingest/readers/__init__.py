@@ -16,7 +16,13 @@ from typing import Protocol, cast
 from braid.core.errors import UnreadableDocumentError
 from braid.core.extras import MissingExtraError
 from braid.core.ingest.formats import FORMATS, Format
-from braid.core.ingest.readers.document import ParsedDocument, Section, SourceFile, one_line
+from braid.core.ingest.readers.document import (
+    MAX_HEADING_PATH_CHARS,
+    ParsedDocument,
+    Section,
+    SourceFile,
+    one_line,
+)
 from braid.core.ingest.readers.paged.scanned import with_scans
 from braid.core.ingest.readers.sniff import Sniffed, sniff
 from braid.core.ingest.scans.reading import PageReading
@@ -139,8 +145,8 @@ def _clean_document(file: SourceFile, parsed: ParsedDocument, *, may_be_empty: b
 
 
 def _clean_section(section: Section) -> Section:
-    texts = (section.text, section.heading_path, section.header)
-    if not any(map(_UNWANTED.search, texts)):  # nearly always
+    texts = (section.text, section.heading_path[:MAX_HEADING_PATH_CHARS], section.header)
+    if texts[1] == section.heading_path and not any(map(_UNWANTED.search, texts)):  # nearly always
         return section
     text, heading_path, header = map(clean_text, texts)
     return replace(section, text=text, heading_path=heading_path, header=header)

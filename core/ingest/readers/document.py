@@ -14,6 +14,8 @@ from braid.core.types import ChunkKind
 Kind = Literal["prose", "code", "record"]
 HEADING_SEPARATOR = " > "
 MAX_HEADING_CHARS = 200
+MAX_HEADING_PATH_CHARS = 2_000
+"""Longest path of headings: every passage below it has it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -103,7 +103,10 @@ def test_what_is_kept_is_a_dataset_without_being_embedded_again(
     embedded = embeddings.documents_embedded
     with pytest.raises(InvalidInputError):
         store.files.keep(ann, conversation, " ")
+    with pytest.raises(InvalidInputError, match="you have 0 datasets, which is the limit"):
+        store.files.keep(ann, conversation, "Valves", most=0)
     assert braid.ledger.datasets(ann) == []
+    assert braid.ledger.dataset(dataset).name != "Valves", "what is refused changes nothing"
     kept = store.files.keep(ann, conversation, "Valves")
     assert (kept.id, kept.name, kept.conversation_id) == (dataset, "Valves", None)
     assert braid.indexer.wait(WAIT_S)

@@ -16,6 +16,7 @@ from braid.core.ingest.chunking import chunk_sections
 from braid.core.ingest.formats import FORMATS
 from braid.core.ingest.readers import ParsedDocument, read_document
 from braid.core.ingest.readers.archive import MAX_ENTRIES
+from braid.core.ingest.readers.document import MAX_HEADING_PATH_CHARS
 from braid.core.ingest.readers.encoding import decode
 from tests import samples
 
@@ -208,6 +209,13 @@ def test_json_values_stand_under_the_path_of_their_keys() -> None:
     assert [(section.heading_path, section.text) for section in parsed.sections] == [
         ("users", f"id: {number}\ntags: x, y\nplace.city: 東京") for number in range(2)
     ]
+
+
+def test_a_path_of_headings_is_cut_since_every_passage_below_repeats_it() -> None:
+    records = [{"id": number} for number in range(3)]
+    sections = read("a.json", json.dumps({"key" * 20_000: records})).sections
+    assert [section.text for section in sections] == ["id: 0", "id: 1", "id: 2"]
+    assert {section.heading_path for section in sections} == {("key" * 20_000)[:MAX_HEADING_PATH_CHARS]}
 
 
 @pytest.mark.parametrize("name", ["a.jsonl", "a.json"])

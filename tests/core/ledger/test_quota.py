@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from braid.core.accounts import credentials
-from braid.core.accounts.credentials import ApiTokens
+from braid.core.accounts import credentials, idempotency
+from braid.core.accounts.credentials import ApiTokens, WebSessions
+from braid.core.accounts.idempotency import IdempotencyKeys, KeyInUseError
 from braid.core.chat.feedback import Feedback, FeedbackStore
 from braid.core.chat.store import ConversationStore
 from braid.core.datasets.registry import Registry
@@ -19,7 +20,7 @@ from braid.core.ledger.ledger import Ledger
 from tests.worlds import WAIT_S, document
 
 MOST = 3
-AT_ONCE = 10
+AT_ONCE = 30
 
 Add = Callable[[int], object]
 """Adds the nth one."""
@@ -97,8 +98,32 @@ def test_what_replaces_a_document_is_not_counted_again(ledger: Ledger) -> None:
     assert [found.source for found in ledger.documents(place)] == ["a.md"]
 
 
-def test_a_passage_that_no_reader_makes_is_refused_and_nothing_is_stored(ledger: Ledger) -> None:
-    place = ledger.add_dataset(ledger.add_user("ann").id, "one").id
-    with pytest.raises(InvalidInputError, match=r"a passage of 'a.md' has 50,001 characters; split it"):
-        ledger.put_document(place, document("a.md", "fine", "x" * 50_001))
-    assert not ledger.documents(place)
+def test_a_program_stores_a_document_as_one_passage_however_long_it_is(ledger: Ledger) -> None:
+    place = ledger.add_dataset(ledger.add_user("ann").id, "corpus").id
+    ledger.put_document(place, document("a.md", "x" * 200_001))
+    assert [found.chunks for found in ledger.documents(place)] == [1]
+
+
+def test_the_newest_answers_are_kept_for_requests_that_are_repeated(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(idempotency, "MAX_KEYS", 2)
+    keys, user = IdempotencyKeys(ledger), ledger.add_user("ann").id
+    keys.begin(user, "runs", "hash")
+    for number in range(4):
+        keys.begin(user, f"key {number}", "hash")
+        keys.finish(user, f"key {number}", 201, "{}")
+    keys.begin(user, "another", "hash")
+    with pytest.raises(KeyInUseError):
+        keys.begin(user, "runs", "hash")
+    kept = [name for name in ("key 3", "key 2") if keys.begin(user, name, "hash") is not None]
+    assert kept == ["key 3", "key 2"]
+    assert keys.begin(user, "key 0", "hash") is None, "it is done again"
+
+
+def test_a_user_stays_signed_in_with_the_browsers_used_last(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(credentials, "MAX_SESSIONS", 2)
+    sessions, user = WebSessions(ledger), ledger.add_user("ann").id
+    secrets = [sessions.open(user) for _ in range(4)]
+    other = sessions.open(ledger.add_user("ben").id)
+    assert [sessions.find(secret) is not None for secret in (*secrets, other)] == [False, False, True, True, True]
