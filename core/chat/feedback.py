@@ -26,6 +26,8 @@ MAX_RANKING = 100
 CHUNK_ID = re.compile(r"[!-~]{1,100}")
 """An id that a passage can have: Braid's own are 32 hexadecimal digits."""
 ROWS_PER_READ = 200
+ROWS_AT_ONCE = 10
+"""Rows in memory as they are stored: those of earlier versions have up to 300 kB each."""
 MOST_THUMBS = 2_000
 GRADES: Mapping[Kind, int] = {"up": 2, "click": 1, "down": 0}
 
@@ -76,9 +78,7 @@ class FeedbackStore:
         """
         if self._ledger.user(user_id) is None:
             raise NotFoundError(f"there is no user {user_id}; add one first")
-        ranking = feedback.ranking[:MAX_RANKING]
-        if feedback.chunk_id not in ranking:
-            ranking = (*ranking[:-1], feedback.chunk_id)
+        ranking = _kept(feedback.chunk_id, feedback.ranking)
         wrong = next((chunk_id for chunk_id in ranking if not CHUNK_ID.fullmatch(chunk_id)), None)
         if wrong is not None:
             raise InvalidInputError(f"{wrong[:40]!r} is no id of a passage; send those of a search", field="ranking")
@@ -104,7 +104,8 @@ class FeedbackStore:
         """Return a page of this user's feedback, the oldest first."""
         own = _select().where(FeedbackRow.user_id == user_id).order_by(FeedbackRow.id)
         with self._ledger.database.read() as connection:
-            return [_feedback(row) for row in connection.execute(own.limit(limit).offset(offset))]
+            rows = connection.execute(own.limit(limit).offset(offset), execution_options={"yield_per": ROWS_AT_ONCE})
+            return [_feedback(row) for row in rows]
 
     def all(self, user_id: int) -> Iterator[Feedback]:
         """Yield all feedback of this user, the oldest first, a page in memory at a time."""
@@ -112,11 +113,14 @@ class FeedbackStore:
         last = 0
         while True:
             with self._ledger.database.read() as connection:
-                rows = connection.execute(own.where(FeedbackRow.id > last)).all()
-            yield from map(_feedback, rows)
-            if len(rows) < ROWS_PER_READ:
+                rows = connection.execute(
+                    own.where(FeedbackRow.id > last), execution_options={"yield_per": ROWS_AT_ONCE}
+                )
+                found = {row.id: _feedback(row) for row in rows}
+            yield from found.values()
+            if len(found) < ROWS_PER_READ:
                 return
-            last = rows[-1].id
+            last = max(found)
 
     def current_thumbs(self, user_id: int, chunk_ids: Sequence[str]) -> dict[tuple[str, str], Kind]:
         """Return (query, chunk id) → ``up`` or ``down``, this user's current thumbs for these passages.
@@ -144,7 +148,14 @@ def _select() -> Select[*tuple[Any, ...]]:
 
 
 def _feedback(row: Row[Any]) -> Feedback:
-    return Feedback(row.kind, row.chunk_id, row.query, tuple(row.scope), tuple(row.ranking), row.created_at)
+    ranking = _kept(row.chunk_id, row.ranking)
+    return Feedback(row.kind, row.chunk_id, row.query, tuple(row.scope), ranking, row.created_at)
+
+
+def _kept(chunk_id: str, ranking: Sequence[str]) -> tuple[str, ...]:
+    """Return what is kept of a ranking: its beginning, and the passage, which is the last if it was further down."""
+    kept = tuple(ranking[:MAX_RANKING])
+    return kept if chunk_id in kept else (*kept[:-1], chunk_id)
 
 
 def judgements_of(said: Iterable[Feedback]) -> dict[str, dict[str, int]]:

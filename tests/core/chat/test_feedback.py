@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import time
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import Result
+from sqlalchemy import insert
 
 from braid.core.braid import Braid
 from braid.core.chat.feedback import MAX_RANKING, ROWS_PER_READ, Feedback, FeedbackStore, Kind, judgements_of
@@ -19,6 +21,7 @@ from braid.core.evaluation.beir import read_set
 from braid.core.evaluation.evaluation import evaluate
 from braid.core.evaluation.feedback_export import export_qrels
 from braid.core.ledger.ledger import Ledger
+from braid.core.ledger.tables import FeedbackRow
 from braid.core.types import ChunkInput, DocumentInput, SearchResult
 from tests.command_line import invoke
 from tests.fakes import HashEmbeddings
@@ -76,6 +79,21 @@ def test_of_a_long_ranking_the_beginning_and_the_passage_are_kept(ledger: Ledger
     near, far = store.all(ann)
     assert near.ranking == ranking[:MAX_RANKING]
     assert far.ranking == (*ranking[: MAX_RANKING - 1], "c900")
+
+
+def test_of_what_an_earlier_version_stored_no_more_is_read(ledger: Ledger) -> None:
+    store, ann = FeedbackStore(ledger), ledger.add_user("ann").id
+    long = [f"{number}{'€' * 96}" for number in range(1_000)]
+    row = {"user_id": ann, "kind": "up", "chunk_id": long[900], "query": "cat", "scope": [1], "ranking": long}
+    with ledger.database.write() as connection:
+        connection.execute(insert(FeedbackRow), [{**row, "created_at": 0.0}] * 40)
+    tracemalloc.start()
+    read = store.of_user(ann, limit=200)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 10 * 2**20, "a few rows are in memory at a time, not all 23 MB"
+    assert len(read) == 40
+    assert {feedback.ranking for feedback in (*read, *store.all(ann))} == {(*long[: MAX_RANKING - 1], long[900])}
 
 
 @pytest.mark.parametrize("wrong", ["", "€" * 50, "c" * 101, "a b", "a\n"])
