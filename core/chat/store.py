@@ -279,6 +279,10 @@ class ConversationStore:
             rows, cited = _read_messages(connection, conversation_id, wanted)
         return self._stored(user_id, branches, rows, cited)
 
+    def other_variants(self, user_id: int, conversation_id: int) -> list[StoredMessage]:
+        """Return the messages that are not among the chosen ones, in the order in which they were stored."""
+        return self.messages(user_id, conversation_id, ids=self.ids(user_id, conversation_id)[1])
+
     def each(self, user_id: int, conversation_id: int, ids: Sequence[int]) -> Iterator[StoredMessage]:
         """Yield the messages with these ids, which ascend, as `messages` returns them; a few in memory at a time."""
         for part in batches(ids, MESSAGES_PER_READ):

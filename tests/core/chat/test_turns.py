@@ -102,7 +102,7 @@ def test_another_answer_is_a_variant_and_what_follows_hangs_below_it(
     assert texts(store, ann, conversation)[2:] == ["Why blue?", "Paint."]
     turns.choose(ann, conversation, first.answer_id)
     assert texts(store, ann, conversation) == ["Which pump?", "The red one.", "How long?", "Three years."]
-    others = [message.text for message in list(store.each(ann, conversation, store.ids(ann, conversation)[1]))]
+    others = [message.text for message in store.other_variants(ann, conversation)]
     assert others == ["The blue one.", "Why blue?", "Paint."]
     assert [one.text for one in store.history(ann, conversation, before=again.answer_id)] == ["Which pump?"]
 
@@ -133,7 +133,7 @@ def test_exports_have_the_chosen_variants_and_the_others_apart(
     again = turns.begin_variant(ann, conversation, first.answer_id)
     turns.save(again, said("The blue", stopped=True), "interrupted")
     found, messages = store.conversation(ann, conversation), store.messages(ann, conversation)
-    others = list(store.each(ann, conversation, store.ids(ann, conversation)[1]))
+    others = store.other_variants(ann, conversation)
     markdown = "".join(as_markdown(found, messages))
     assert "interrupted, variant 2 of 2)" in markdown
     assert "The red one." not in markdown
@@ -154,6 +154,7 @@ def test_nobody_changes_the_turns_of_others(
         lambda: turns.choose(bob, conversation, ids.answer_id),
         lambda: turns.end(bob, conversation, ids.answer_id, "stopped"),
         lambda: store.pin(bob, conversation, True),
+        lambda: store.other_variants(bob, conversation),
         lambda: store.ids(bob, conversation),
         lambda: turns.choose(ann, store.create(ann).id, ids.answer_id),
     ):
