@@ -57,8 +57,6 @@ CALLER_AT_WORK, CALLER_WAITING = 12, 20
 """Requests of one token, or one browser, that have a thread at once, and those that wait for one."""
 ARENAS = 2
 """Parts of glibc's heap; by default there are eight per processor, and each keeps what was freed in it."""
-OWN_BLOCK_BYTES = 2**20
-"""Size from which memory is taken from the system by itself, which gets it back when it is freed."""
 SHUTDOWN_S = 3
 """Seconds that running requests have to finish when the server stops."""
 OVERDUE_S = 20
@@ -239,7 +237,6 @@ def _share_arenas() -> None:
     """Keep the memory of hundreds of threads together; elsewhere than with glibc nothing is done."""
     if set_option := getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None:
         set_option(-8, ARENAS)  # M_ARENA_MAX
-        set_option(-3, OWN_BLOCK_BYTES)  # M_MMAP_THRESHOLD, which glibc raises otherwise with what is freed
 
 
 class _OneLine(logging.Formatter):

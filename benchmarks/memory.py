@@ -14,7 +14,7 @@ from braid.core.ledger.ledger import Ledger
 from braid.core.types import ChunkInput, DocumentInput
 from tests.served import Served
 
-AT_REST_MB = 500
+AT_REST_MB = 550
 """Aim for the server at rest, with the default model."""
 WORDS = (
     ["pump", "valve", "maintenance", "pressure", "hydraulic", "report", "system", "water", "leak", "seal"],
