@@ -246,7 +246,7 @@ def test_an_answer_that_is_too_long_is_named_and_the_next_file_is_read(
         with pytest.raises(UnreadableDocumentError, match=r"long\.txt has too much text for one document; split it"):
             parse(low, tmp_path, "long.txt", b"Many words. " * 3_000)
         assert parse(low, tmp_path, "next.md", b"# Next\n\ntext").title == "Next"
-        first, second = export_of(tmp_path, "short"), export_of(tmp_path, "Many words. " * 3_000)
+        first, second = export_of(tmp_path, "short"), export_of(tmp_path, "Many words. " * 1_660)
         with low.read_export(first, max_bytes=10**6) as export:
             assert [part.document.chunks[0].text for part in export.parts] == ["short"]
         with (
