@@ -53,10 +53,13 @@ ASIDE = live_turn.MOST_TURNS + running.MOST_TURNS
 """Further threads, for requests that wait for a whole answer of a chat model: as many as may be written at once."""
 USER_SHARE = 32
 """Requests of one user that are answered at once."""
-CALLER_AT_WORK, CALLER_WAITING = 12, 20
+CALLER_AT_WORK, CALLER_WAITING = 6, 26
 """Requests of one token, or one browser, that have a thread at once, and those that wait for one."""
 ARENAS = 2
 """Parts of glibc's heap; by default there are eight per processor, and each keeps what was freed in it."""
+GC_THRESHOLDS = (10_000, 20, 20)
+"""Of the garbage collector, for its three generations: answers of a thousand passages make a million objects, and to
+look at all of them holds the interpreter for a tenth of a second. Python's default is (700, 10, 10)."""
 SHUTDOWN_S = 3
 """Seconds that running requests have to finish when the server stops."""
 OVERDUE_S = 20
@@ -125,6 +128,7 @@ def _run(settings: Settings, braid: Braid, listener: socket.socket, only: Callab
         log.info("event=started version=%s database=%s embedding_model=%s url=%s", __version__, dialect, model, url)
         after_start.start()
 
+    gc.set_threshold(*GC_THRESHOLDS)
     gc.freeze()  # what is loaded now stays
     gc.enable()  # the command `serve` (app/cli/maintenance.py) has turned it off, so that loading is faster
     try:

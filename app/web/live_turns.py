@@ -14,6 +14,7 @@ from werkzeug.exceptions import ClientDisconnected
 from braid.app.auth.identity import identity
 from braid.app.site import site
 from braid.app.web.event_stream import HEARTBEAT_S, event_stream, step_aside, when_gone
+from braid.core.admission import give_way
 from braid.core.chat.live_turn import LiveTurn
 from braid.core.chat.turns.bell import Pause, waited
 from braid.core.chat.types import ChatResult, Event
@@ -90,6 +91,7 @@ def result_of(events: Iterator[Event]) -> ChatResult:
             result = happened
     if result is None:
         raise ClientDisconnected("the turn was stopped")
+    give_way()  # to write down a thousand passages takes its time, too
     return result
 
 

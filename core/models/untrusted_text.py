@@ -12,8 +12,12 @@ _LOOK_ALIKE = re.compile(
     r"|\[(?=/?(?:[A-Z_]{3,}|(?i:inst))\])"
 )
 
+_LINES = {ord("\n"): " ", ord("\t"): " "}
+
 
 def as_data(text: str) -> str:
     """Escape whatever could close a delimiter or open a turn; drop invisible characters. All else stays literal."""
-    visible = "".join(c for c in text if c in "\n\t" or unicodedata.category(c) not in ("Cc", "Cf"))
+    visible = text
+    if not text.translate(_LINES).isprintable():
+        visible = "".join(c for c in text if c in "\n\t" or unicodedata.category(c) not in ("Cc", "Cf"))
     return _LOOK_ALIKE.sub(lambda match: "(" if match[0] == "[" else "&lt;", visible)

@@ -45,7 +45,7 @@ class Gatherer:
         dense = [leg for leg in usable if isinstance(leg, DenseLeg)]
         bm25 = [leg for leg in usable if isinstance(leg, Bm25Leg)]
         models = self._models(dense)
-        vectors = VectorMaker(self.context, self.trace, self.memory)
+        vectors = VectorMaker(self.context, self.trace, self.memory, self.user_id)
         batches = vectors.start(variants, models.values())  # runs while the keyword leg is asked
         with self.trace.stage("search"):
             asked = self._ask_bm25(query, variants, bm25)

@@ -142,7 +142,7 @@ class SearchTools:
             return self._vector_maker().embed_passages(self._embedding_models(), texts)
 
     def _vector_maker(self) -> VectorMaker:
-        return VectorMaker(self.context, self.trace, self.memory)
+        return VectorMaker(self.context, self.trace, self.memory, self.scope.user_id)
 
     def _embedding_models(self) -> dict[str, EmbeddingModel]:
         models = [self.context.model_of(scope.collection) for scope in self.scope.collections]

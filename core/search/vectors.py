@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, wait
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 from braid.core.admission import let_go
@@ -23,20 +24,25 @@ MAX_EMBEDDED_CHARS = 2_000
 
 
 class Batch(NamedTuple):
-    """Texts that a model embeds in the background."""
+    """Texts that a model embeds in the background, or in the thread that collects them, in its user's turn."""
 
     model: EmbeddingModel
     keys: Sequence[VectorKey]
-    job: Future[Vector]
+    job: Future[Vector] | Callable[[], Vector]
 
 
 @dataclass(frozen=True, slots=True)
 class VectorMaker:
-    """Embeds the texts of a search; a model that fails or is slow is reported in the trace."""
+    """Embeds the texts of a search; a model that fails or is slow is reported in the trace.
+
+    A model that computes in this process would take the processors from others' searches if it did so in the
+    background: it waits for the turn of ``user_id``.
+    """
 
     context: SearchContext
     trace: SearchTrace
     memory: SearchMemory
+    user_id: int | None
 
     def start(self, variants: Sequence[QueryVariant], models: Iterable[EmbeddingModel]) -> list[Batch]:
         """Start embedding the variants' new texts, in up to two batches per model: queries and passages."""
@@ -55,8 +61,16 @@ class VectorMaker:
             if batch:
                 self.trace.embeddings += len(batch)
                 texts = [key.text for key in batch]
-                batches.append(Batch(model, batch, self.context.executors["dense"].submit(embed, model, texts)))
+                batches.append(Batch(model, batch, self._job(partial(embed, model, texts), model)))
         return batches
+
+    def _job(self, embed: Callable[[], Vector], model: EmbeddingModel) -> Future[Vector] | Callable[[], Vector]:
+        is_here = getattr(model, "computes_here", False)
+        return partial(self._in_turn, embed) if is_here else self.context.executors["dense"].submit(embed)
+
+    def _in_turn(self, embed: Callable[[], Vector]) -> Vector:
+        with self.context.places.hold(self.user_id, self.context.leg_timeout_s):
+            return embed()
 
     def collect(self, batches: Sequence[Batch]) -> None:
         """Wait for the batches and remember their vectors."""
@@ -64,9 +78,7 @@ class VectorMaker:
         for model, keys, job in batches:
             self.memory.vectors.update(dict.fromkeys(keys))
             try:
-                if wait([job], min(PATIENCE_S, deadline.left_s)).not_done:
-                    let_go()  # another computer embeds, or a slow model
-                vectors = deadline.result(job)
+                vectors = _vectors_of(job, deadline)
                 self.memory.vectors.update(zip(keys, vectors, strict=True))
             except EmbeddingError as error:
                 self.trace.report_missing("dense", "", str(error))
@@ -85,14 +97,14 @@ class VectorMaker:
         """
         vectors: dict[str, Vector] = {}
         jobs = {
-            fingerprint: self.context.executors["dense"].submit(embed_passages, models[fingerprint], of_model)
+            fingerprint: self._job(partial(embed_passages, models[fingerprint], of_model), models[fingerprint])
             for fingerprint, of_model in texts.items()
             if of_model
         }
         for fingerprint, job in jobs.items():
             self.trace.embeddings += len(texts[fingerprint])
             try:
-                vectors[fingerprint] = Deadline(self.context.leg_timeout_s).result(job)
+                vectors[fingerprint] = _vectors_of(job, Deadline(self.context.leg_timeout_s))
             except EmbeddingError as error:
                 self.trace.report_missing("dense", "", str(error))
             except FutureTimeoutError:
@@ -103,6 +115,15 @@ class VectorMaker:
 
     def _late(self, fingerprint: str) -> str:
         return f"the embedding model {fingerprint} took longer than {self.context.leg_timeout_s:g} s"
+
+
+def _vectors_of(job: Future[Vector] | Callable[[], Vector], deadline: Deadline) -> Vector:
+    """Return what the job makes. Raises EmbeddingError, and TimeoutError where the background takes too long."""
+    if not isinstance(job, Future):
+        return job()
+    if wait([job], min(PATIENCE_S, deadline.left_s)).not_done:
+        let_go()  # another computer embeds, or a slow model
+    return deadline.result(job)
 
 
 def vector_key(fingerprint: str, variant: QueryVariant) -> VectorKey:

@@ -17,14 +17,31 @@ _SCRIPTS = {
     f"{KANA}{HAN}{HANGUL}\u3001\u3002": 3 / 2,
     "!-/:-@\\[-`{-~": 1.0,
 }
-_COUNTED = [(re.compile(f"[{characters}]"), tokens) for characters, tokens in _SCRIPTS.items()]
-_OTHER = re.compile(f"[^{''.join(_SCRIPTS)}]")
 _TOKENS_OF_OTHER = 2.0
+_COUNTED = [*_SCRIPTS.values(), _TOKENS_OF_OTHER]
+_FIRST_RARE = 0x10000
+"""Code point of the first character whose script is looked up each time: what is remembered stays small."""
 MIN_PROMPT_TOKENS = 1_000
 """Smallest prompt of an answer; a smaller one has no room for passages."""
 ELLIPSIS = "…"
 FEWEST_TOKENS_OF = 4
 """This many characters of any script are at least one token."""
+
+
+class _Scripts(dict[int, str]):
+    """Code point → the digit of its script, its place in `_COUNTED`, for `str.translate`."""
+
+    _PATTERNS = tuple(re.compile(f"[{characters}]") for characters in _SCRIPTS)
+
+    def __missing__(self, code: int) -> str:
+        places = (place for place, script in enumerate(self._PATTERNS) if script.match(chr(code)))
+        digit = str(next(places, len(self._PATTERNS)))
+        if code < _FIRST_RARE:
+            self[code] = digit
+        return digit
+
+
+_SCRIPT_OF = _Scripts()
 
 
 def estimate_tokens(text: str) -> int:
@@ -34,8 +51,8 @@ def estimate_tokens(text: str) -> int:
     Korean character; any other character counts two tokens. Tokenizers of today's models make 10 to 40 % fewer of
     prose; what matters is that a prompt never exceeds its budget.
     """
-    counted = sum(tokens * len(pattern.findall(text)) for pattern, tokens in _COUNTED)
-    return int(counted + _TOKENS_OF_OTHER * len(_OTHER.findall(text)) + 0.999)
+    scripts = text.translate(_SCRIPT_OF)
+    return int(sum(tokens * scripts.count(str(place)) for place, tokens in enumerate(_COUNTED)) + 0.999)
 
 
 def cut(text: str, tokens: int) -> str:
