@@ -66,6 +66,8 @@ class ModelServer:
     """What the server lists."""
     keys: list[str] = field(default_factory=list)
     """The key of each request for the list."""
+    fails_after: int = 0
+    """Words after which a stream says that it failed; 0 for one that does not."""
     unfinished: int = 0
     """Words after which a stream ends without its finish mark; 0 for one that ends as it should."""
     pause_after: int = 0
@@ -181,6 +183,10 @@ class _Handler(BaseHTTPRequestHandler):
         words = text.splitlines(keepends=True) if "\n" in text else [f"{word} " for word in text.split(" ")]
         for number, word in enumerate(words[: server.unfinished or None], start=1):
             self._event(_completion(call, {"delta": _said(word)}, kind="chat.completion.chunk"))
+            if number == server.fails_after:
+                self._event({"error": {"message": "The server had an error", "type": "server_error"}})
+                self.close_connection = True
+                return
             time.sleep(server.delay_s)
             if number == server.pause_after:
                 assert server.go_on.wait(WAIT_S), "nobody lets the stream go on"

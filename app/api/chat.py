@@ -122,9 +122,9 @@ class ChatAnswer(BaseModel):
 def chat(body: ChatBody) -> Answered | Response:
     """Answer a question from the passages of datasets.
 
-    With `Accept: text/event-stream` the answer is streamed as events: `stage`, `query`, `search`, `token` (the next
-    piece of the text), `withdrawn` (discard the pieces so far), and at the end `answer` (the whole answer) or `error`
-    (a problem). Closing the connection stops the model.
+    With `Accept: text/event-stream` the answer is streamed as events: `stage`, `query`, `search`, `begun`, `token` (the
+    next piece of the text), `withdrawn` (discard the pieces so far), and at the end `answer` (the whole answer) or
+    `error` (a problem). Closing the connection stops the model.
     """
     history = tuple(Turn(turn.role, turn.text) for turn in body.history)
     return answer_question(body, history, lambda asked, result: None)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from flask import Response
@@ -20,6 +22,7 @@ from braid.app.openai_api.tasks import task_events
 from braid.app.site import site
 from braid.app.web.live_turns import result_of
 from braid.core.chat.types import ChatRequest, ChatResult
+from braid.core.errors import InvalidInputError
 
 resource = Resource("chat", "Answers from the passages of datasets, with citations as footnotes.")
 
@@ -56,22 +59,23 @@ class Answered:
 
 def answered(body: CompletionGiven, form: type[Chunks]) -> Answered | Response:
     """Run the turn; return its result, or the stream of its events in this form if the body asks for one."""
-    body.require_supported()
-    limits = body.limits
-    asked = read_messages(body.messages)
-    choice = choice_of(body.model)
-    searched = body.braid.model_copy(update={"dataset_ids": choice})
-    searched.require_embedding_model(identity().account.id)
-    wanted = with_instructions(searched, asked.instructions)
-    options = wanted.options("hybrid")
-    request = ChatRequest(
-        user_id=identity().account.id,
-        text=asked.question,
-        history=asked.history,
-        dataset_ids=choice,
-        strategy=wanted.strategy,
-        options=options,
-    )
+    with _named_by_caller(body):
+        body.require_supported()
+        limits = body.limits
+        asked = read_messages(body.messages)
+        choice = choice_of(body.model)
+        searched = body.braid.model_copy(update={"dataset_ids": choice})
+        searched.require_embedding_model(identity().account.id)
+        wanted = with_instructions(searched, asked.instructions)
+        options = wanted.options("hybrid")
+        request = ChatRequest(
+            user_id=identity().account.id,
+            text=asked.question,
+            history=asked.history,
+            dataset_ids=choice,
+            strategy=wanted.strategy,
+            options=options,
+        )
     talk = conversation(wanted, options)
     here = site()
     if not asked.is_task:
@@ -91,3 +95,15 @@ def answered(body: CompletionGiven, form: type[Chunks]) -> Answered | Response:
     result = result_of(events)
     done(result)
     return Answered(head, result)
+
+
+@contextmanager
+def _named_by_caller(body: CompletionGiven) -> Iterator[None]:
+    """Raise what is wrong under the name that the caller gave it, in the message, too."""
+    try:
+        yield
+    except InvalidInputError as error:
+        name, text = body.named(error.field), str(error)
+        if error.field and text.startswith(error.field):
+            text = name + text.removeprefix(error.field)
+        raise InvalidInputError(text, field=name) from None

@@ -102,6 +102,10 @@ class CompletionGiven(Lenient):
                 return Limits(tuple(stops), tokens)
         return Limits(tuple(stops))
 
+    def named(self, field: str) -> str:
+        """Return the name by which the caller gave the field of an error."""
+        return "messages" if field == "text" else field
+
     @property
     def notes(self) -> tuple[str, ...]:
         """What was given and has no effect on the answer."""

@@ -18,8 +18,6 @@ CODES = {
     429: "rate_limit_exceeded",
     503: "service_unavailable",
 }
-PARAMETERS = {"text": "messages"}
-"""Names of Braid's own fields in this interface."""
 
 
 class ErrorDetail(BaseModel):
@@ -48,7 +46,7 @@ def error_form(failure: Failure) -> dict[str, Any]:
     detail = ErrorDetail(
         message=failure.detail or "the request cannot be completed",
         type=TYPES.get(failure.status, server_error),
-        param=PARAMETERS.get(failure.wrong, failure.wrong) or None,
+        param=failure.wrong or None,
         code=code,
     )
     return ErrorShown(error=detail).model_dump()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
+from typing import cast
 
 from braid.core.chat.turn_recorder import TurnRecorder
 from braid.core.chat.types import AnswerText, AnswerWithdrawn, ChatRequest, ChatResult, Event
@@ -20,35 +22,40 @@ class Limits:
 
 def required(events: Iterator[Event]) -> Iterator[Event]:
     """Yield the events of a turn until its model fails. Raises ModelError then: clients ask again, or say so."""
-    for happened in events:
-        if isinstance(happened, AnswerWithdrawn) and happened.error is not None:
-            raise happened.error
-        yield happened
+    with _closing(events):
+        for happened in events:
+            if isinstance(happened, AnswerWithdrawn) and happened.error is not None:
+                raise happened.error
+            yield happened
 
 
 def limited(asked: ChatRequest, events: Iterator[Event], limits: Limits) -> Iterator[Event]:
-    """Yield the events of a turn, which is ended where its answer reaches a limit."""
+    """Yield the events of a turn, which is ended where its answer reaches a limit: its model writes no more."""
     if not limits.stop and limits.tokens is None:
         yield from events
         return
     recorder, cutter = TurnRecorder(asked), _Cutter(limits)
-    for happened in events:
-        if isinstance(happened, AnswerText):
-            happened = cutter.feed(happened)
-        elif isinstance(happened, AnswerWithdrawn):
-            cutter = _Cutter(limits)
-        elif isinstance(happened, ChatResult) and (rest := cutter.rest()).text:
-            recorder.feed(rest)
-            yield rest
+    with _closing(events):
+        for happened in events:
+            if isinstance(happened, AnswerText):
+                happened = cutter.feed(happened)
+            elif isinstance(happened, AnswerWithdrawn):
+                cutter = _Cutter(limits)
+            elif isinstance(happened, ChatResult) and (rest := cutter.rest()).text:
+                recorder.feed(rest)
+                yield rest
+            if not isinstance(happened, ChatResult) or not cutter.reached:
+                recorder.feed(happened)
+                if not isinstance(happened, AnswerText) or happened.text:
+                    yield happened
             if cutter.reached:
-                yield replace(recorder.result(), stopped=False, cut=True)
-                return
-        recorder.feed(happened)
-        if not isinstance(happened, AnswerText) or happened.text:
-            yield happened
-        if cutter.reached:
-            yield replace(recorder.result(), stopped=False, cut=cutter.reached == "length")
-            return
+                break
+    if cutter.reached:
+        yield replace(recorder.result(), stopped=False, cut=cutter.reached == "length")
+
+
+def _closing(events: Iterator[Event]) -> closing[Generator[Event]]:
+    return closing(cast("Generator[Event]", events))
 
 
 class _Cutter:

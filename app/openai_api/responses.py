@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from typing import Any
 
 from flask import Response
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, PrivateAttr
 
 from braid.app.api.framework.operations import Resource
 from braid.app.api.framework.requests import KEY_HEADERS, Lenient
@@ -21,7 +22,17 @@ from braid.app.openai_api.errors import failure_in_stream
 from braid.core.chat.types import ChatResult
 from braid.core.errors import InvalidInputError
 
+NAMES = {"messages": "input", "max_tokens": "max_output_tokens", "response_format": "text.format"}
+"""What a chat completion's parameters are called here."""
+_MESSAGE = re.compile(r"messages\.(\d+)")
+
 resource = Resource("responses", "Answers as OpenAI's newer interface has them: text in, text out, nothing kept.")
+
+
+class TextGiven(Lenient):
+    """The form of the answer."""
+
+    format: dict[str, Any] | None = Field(None, description="Of the type `text`")
 
 
 class ResponseGiven(Lenient):
@@ -34,7 +45,7 @@ class ResponseGiven(Lenient):
     max_output_tokens: int | None = None
     tools: list[Any] | None = Field(None, description="Ignored, and named in `braid.notes`: Braid calls no tools")
     tool_choice: Any = None
-    text: dict[str, Any] | None = Field(None, description="Of the format `text`")
+    text: TextGiven | None = None
     previous_response_id: str | None = Field(None, description="Refused: send the earlier messages in `input`")
     conversation: Any = None
     background: bool | None = None
@@ -51,13 +62,14 @@ class ResponseGiven(Lenient):
                     f"{name} is given; Braid keeps no responses, so send the earlier messages in input", field=name
                 )
         items = [{"role": "user", "content": self.input}] if isinstance(self.input, str) else self.input
-        if len(items) > MAX_MESSAGES:
-            raise InvalidInputError(f"input has {len(items):,} items; at most {MAX_MESSAGES:,}", field="input")
-        messages = [_message(item, place) for place, item in enumerate(items) if _is_message(item)]
+        if len(items) >= MAX_MESSAGES:
+            raise InvalidInputError(f"input has {len(items):,} items; at most {MAX_MESSAGES - 1:,}", field="input")
+        places = [place for place, item in enumerate(items) if _is_message(item)]
+        messages = [_message(items[place], place) for place in places]
         if not messages:
             raise InvalidInputError("input has no message; let it end with one of the role user", field="input")
         before = [MessageGiven(role="system", content=self.instructions)] if self.instructions else []
-        return CompletionGiven(
+        asked = _FromResponse(
             model=self.model,
             messages=[*before, *messages],
             stream=self.stream,
@@ -67,9 +79,24 @@ class ResponseGiven(Lenient):
             n=None,
             tools=self.tools,
             tool_choice=self.tool_choice,
-            response_format=(self.text or {}).get("format"),
+            response_format=self.text.format if self.text else None,
             braid=self.braid,
         )
+        asked._places = [*("instructions" for _ in before), *(f"input.{place}" for place in places)]
+        return asked
+
+
+class _FromResponse(CompletionGiven):
+    """A chat completion that was asked for as a response."""
+
+    _places: list[str] = PrivateAttr(default_factory=list)
+    """The name of each message."""
+
+    def named(self, field: str) -> str:
+        name = super().named(field)
+        if found := _MESSAGE.match(name):
+            return self._places[int(found[1])] + name[found.end() :]
+        return NAMES.get(name, name)
 
 
 class ResponseShown(BaseModel):

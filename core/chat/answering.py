@@ -14,7 +14,16 @@ from braid.core.chat.marks import cited_in, marked, renumbered
 from braid.core.chat.passage_block import PassageBlock, passage_block
 from braid.core.chat.quoting.extractive import Extract
 from braid.core.chat.texts import Language, say
-from braid.core.chat.types import AnswerText, AnswerWithdrawn, ChatResult, Draft, Event, answer_text, with_text
+from braid.core.chat.types import (
+    AnswerText,
+    AnswerWithdrawn,
+    ChatResult,
+    Draft,
+    Event,
+    answer_begun,
+    answer_text,
+    with_text,
+)
 from braid.core.errors import ModelCutError, ModelError
 from braid.core.models.chat import ChatModel
 from braid.core.models.prompts import Prompt
@@ -84,9 +93,7 @@ class Answerer:
 
         The text of a model that fails is withdrawn, and the model named in ``degraded``.
         """
-        if not result.search.hits:
-            return _not_found(task, result, "extractive", emit)
-        if self._model is None:
+        if self._model is None or not result.search.hits:
             return _without_model(task, result, emit)
         try:
             return self._by_model(self._model, task, result, emit, stopped)
@@ -107,6 +114,9 @@ class Answerer:
         if not block.citations:
             reason = "no passage fits into the prompt, so the model was not asked; shorten the prompt, or raise"
             return _without_model(task, _add_degraded(result, f"{reason} {limit}"), emit)
+        tokens = sum(estimate_tokens(text) for _, text in messages)
+        result = replace(result, prompt_tokens=tokens, notes=result.notes + self._left_out(task, passages, block))
+        emit(answer_begun(result, model.name))
         pieces = _Pieces(model.stream(messages), stopped, keeps=bool(begun))
         written = write(
             pieces,
@@ -120,8 +130,6 @@ class Answerer:
         if written.cut:
             reason = f"the model {model.name} stopped within a thought; its answer may lack the end"
             result = _add_degraded(result, reason)
-        tokens = sum(estimate_tokens(text) for _, text in messages)
-        result = replace(result, prompt_tokens=tokens, notes=result.notes + self._left_out(task, passages, block))
         if not written.found:
             return _not_found(task, result, model.name, emit)
         citations = block.select(written.cited, renumber=task.renumber)
@@ -225,6 +233,9 @@ def _not_found(task: AnswerTask, result: ChatResult, generator: str, emit: Emit)
 
 
 def _without_model(task: AnswerTask, result: ChatResult, emit: Emit) -> ChatResult:
+    emit(answer_begun(result, "extractive"))
+    if not result.search.hits:
+        return _not_found(task, result, "extractive", emit)
     block = passage_block(_passages(result), tokens=EXTRACT_TOKENS)
     extract = task.without_model(block.citations)
     if not extract.found:

@@ -29,6 +29,7 @@ from braid.core.chat.types import (
     QueryWritten,
     Searched,
     StageStarted,
+    answer_begun,
     answer_text,
     with_calculation,
 )
@@ -211,8 +212,10 @@ class Conversation:
             return extract(asked, citations, analyzer, match=match, nearness=nearness)
 
         if calculated := self._calculated(turn, language):
+            result = with_calculation(turn.result, calculated)
+            writer(replace(answer_begun(result, result.generator), citations=result.citations))
             writer(answer_text(calculated.text, ()))
-            return _end(turn, with_calculation(turn.result, calculated), writer)
+            return _end(turn, result, writer)
         earlier = turn.question.earlier(turn.request.history)
         task = AnswerTask(
             self._prompts.answer, turn.question.text, language, without_model, turn.request.draft, earlier

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from braid.core.chat.citations import Citation
+from dataclasses import replace
+
+from braid.core.chat.citations import Citation, gaps_of_cited
 from braid.core.chat.marks import cited_in, marked, shown
 from braid.core.chat.types import (
+    AnswerBegun,
     AnswerText,
     AnswerWithdrawn,
     ChatRequest,
@@ -33,7 +36,7 @@ class TurnRecorder:
         self._request = request
         self._query = QueryWritten(request.typed_text, request.typed_text, "none")
         self._search: SearchResult | None = None
-        self._generator = "none"
+        self._begun = AnswerBegun("none")
         self._text: list[str] = []
         self._cited: tuple[int, ...] = ()
         self._result: ChatResult | None = None
@@ -42,16 +45,19 @@ class TurnRecorder:
         """Record the next event."""
         match event:
             case StageStarted(generator=generator):
-                self._generator = generator or self._generator
+                self._begun = replace(self._begun, generator=generator or self._begun.generator)
             case QueryWritten():
                 self._query = event
             case Searched():
                 self._search = event.result
+                self._begun = replace(self._begun, degraded=event.result.degraded, notes=event.result.notes)
+            case AnswerBegun():
+                self._begun = event
             case AnswerText():
                 self._text.append(marked(event.text, event.marks))
                 self._cited = event.cited
             case AnswerWithdrawn():
-                self._generator = event.generator
+                self._begun = replace(self._begun, generator=event.generator)
                 self._text.clear()
                 self._cited = ()
             case ChatResult():
@@ -69,7 +75,7 @@ class TurnRecorder:
         )
         written = "".join(self._text).strip()
         text, marks = shown(written)
-        citations = _citations(written, search, None if self._request.fields else self._cited)
+        citations = self._citations(written, search)
         return ChatResult(
             question=self._query.question,
             query=self._query.query,
@@ -77,17 +83,21 @@ class TurnRecorder:
             search=search,
             text=text,
             marks=marks,
-            generator=self._generator if text else "none",
+            generator=self._begun.generator if text else "none",
             found=bool(citations),
             citations=citations,
-            degraded=search.degraded,
-            notes=search.notes,
+            prompt_tokens=self._begun.prompt_tokens,
+            degraded=self._begun.degraded,
+            notes=(*self._begun.notes, *gaps_of_cited(citations)),
             stopped=True,
         )
 
-
-def _citations(text: str, search: SearchResult, cited: tuple[int, ...] | None) -> tuple[Citation, ...]:
-    """Return the citations of a marked text; ``cited`` are the places of those that it numbers from 1, if it does."""
-    places = range(1, len(search.hits) + 1) if cited is None else cited
-    passages = {number: search.hits[place - 1].passage for number, place in enumerate(places, start=1)}
-    return tuple(Citation(number, passages[number], passages[number].text) for number in cited_in(text))
+    def _citations(self, text: str, search: SearchResult) -> tuple[Citation, ...]:
+        """Return the citations of a marked text, which numbers the places that it cites from 1, except of fields."""
+        known = self._begun.citations
+        if known is None:
+            places = self._cited if self._request.fields is None else range(1, len(search.hits) + 1)
+            passages = (search.hits[place - 1].passage for place in places)
+            known = tuple(Citation(number, each, each.text) for number, each in enumerate(passages, start=1))
+        by_number = {citation.number: citation for citation in known}
+        return tuple(by_number[number] for number in cited_in(text))

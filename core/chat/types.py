@@ -134,6 +134,19 @@ class Searched:
 
 
 @dataclass(frozen=True, slots=True)
+class AnswerBegun:
+    """What is known of the answer before its first piece: also what one that is ended early is stored with."""
+
+    type: ClassVar[str] = "begun"
+    generator: str
+    prompt_tokens: int = 0
+    degraded: tuple[Degraded, ...] = ()
+    notes: tuple[str, ...] = ()
+    citations: tuple[Citation, ...] | None = None
+    """What the text cites by its numbers, where those are no places in the search; not part of the event's JSON."""
+
+
+@dataclass(frozen=True, slots=True)
 class AnswerText:
     """The next piece of the answer."""
 
@@ -193,7 +206,12 @@ class ChatResult:
     ``[1]`` for a citation."""
 
 
-Event = StageStarted | QueryWritten | Searched | AnswerText | AnswerWithdrawn | ChatResult
+Event = StageStarted | QueryWritten | Searched | AnswerBegun | AnswerText | AnswerWithdrawn | ChatResult
+
+
+def answer_begun(result: ChatResult, generator: str) -> AnswerBegun:
+    """Return the event of an answer by this writer, of which the result has what is known so far."""
+    return AnswerBegun(generator, result.prompt_tokens, result.degraded, result.notes)
 
 
 def answer_text(marked_text: str, cited: Sequence[int]) -> AnswerText:
@@ -232,6 +250,8 @@ def event_json(event: Event) -> dict[str, Any]:
         case ChatResult():
             form = result_json(event)
             del form["search"]  # it has had an event of its own
+        case AnswerBegun():
+            form = pick(to_json(event), "generator", "prompt_tokens", "degraded", "notes")
         case AnswerWithdrawn():
             form = {"reason": event.reason, "generator": event.generator}
         case _:

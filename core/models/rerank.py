@@ -36,8 +36,8 @@ class Reranker(Protocol):
 class CohereReranker:
     """Cohere's rerank endpoint, or another server that speaks it; scores are 0.0–1.0.
 
-    Without a key the package looks for one in the environment, but only for Cohere's own address: a key is never sent
-    to another server.
+    Without a key and an address the package looks for both in the environment: a key is never sent to a server that it
+    does not belong to.
     """
 
     def __init__(self, model: str, *, base_url: str = "", api_key: str = "", timeout_s: float) -> None:
@@ -72,7 +72,7 @@ class CohereReranker:
                     raise _missing(self.name, COHERE_PACKAGE, error) from error
                 client = ClientV2(
                     self._api_key or ("none" if self._base_url else None),
-                    base_url=self._base_url or None,
+                    base_url=self._base_url or (COHERE_URL if self._api_key else None),  # None: the environment's
                     timeout=self._timeout_s,
                     httpx_client=model_http(self._base_url or COHERE_URL),
                 )

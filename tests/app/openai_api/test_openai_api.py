@@ -20,12 +20,13 @@ from braid.app.factory import register_braid
 from braid.app.host import HostUser
 from braid.app.openai_api.completions import Chunks, Head
 from braid.app.openai_api.footnotes import footnotes
+from braid.app.openai_api.limits import Limits, limited, required
 from braid.app.web.markdown import answer_html
 from braid.config.settings import Settings
 from braid.core.accounts.accounts import Account
 from braid.core.braid import Braid
 from braid.core.chat.citations import Citation
-from braid.core.chat.types import AnswerText, AnswerWithdrawn, StageStarted
+from braid.core.chat.types import AnswerText, AnswerWithdrawn, ChatRequest, ChatResult, Event, StageStarted
 from braid.core.models.embeddings import embed_passages
 from braid.core.models.prompts import Prompts
 from braid.core.types import Passage
@@ -89,7 +90,7 @@ def ann(town: Town) -> openai.OpenAI:
 def eve(town: Town) -> Iterator[openai.OpenAI]:
     town.model.calls.clear()
     yield town.client("eve")
-    town.model.unfinished = town.model.broken = 0
+    town.model.unfinished = town.model.broken = town.model.fails_after = 0
 
 
 def ask(text: str) -> list[Any]:
@@ -334,6 +335,48 @@ def test_a_model_that_fails_after_the_stream_has_begun_is_an_event(
     begun = eve.chat.completions.create(model="braid:2", messages=ask("Which error?"), extra_body=frail, stream=True)
     with pytest.raises(openai.APIError, match="the model openai:frail failed"):
         list(begun)
+
+
+def test_a_model_that_fails_behind_a_text_is_an_event_behind_that_text(town: Town, eve: openai.OpenAI) -> None:
+    town.model.fails_after = 5
+    frail = {"braid": {"summary_llm_model": "openai:frail", "search_llm_model": "none"}}
+    begun = eve.chat.completions.create(model="braid:2", messages=ask("Which error?"), extra_body=frail, stream=True)
+    said: list[str] = []
+    with pytest.raises(openai.APIError, match="the model openai:frail failed") as caught:
+        said.extend(chunk.choices[0].delta.content or "" for chunk in begun)
+    assert "".join(said).startswith("The tray is empty")
+    assert caught.value.body["type"] == "server_error"  # type: ignore[index]
+
+
+@pytest.mark.parametrize("limit", [{"stop": " The fair"}, {"max_tokens": 3}])
+def test_an_answer_that_is_ended_says_how_it_was_made(eve: openai.OpenAI, limit: dict[str, Any]) -> None:
+    asked: Any = {"model": "braid:2", "messages": ask("프린터가 보여 주는 오류는 무엇입니까?")}
+    whole = eve.chat.completions.create(**asked)
+    ended = eve.chat.completions.create(**asked, **limit)
+    assert ended.usage is not None
+    assert whole.usage is not None
+    assert ended.usage.prompt_tokens == pytest.approx(whole.usage.prompt_tokens, abs=10)  # tags are made by chance
+    assert ended.usage.prompt_tokens > 100
+    assert ended.usage.completion_tokens < whole.usage.completion_tokens
+    assert [part["leg"] for part in ended.braid["degraded"]] == ["model"]  # type: ignore[attr-defined]
+    for name in ("degraded", "notes", "generator", "query"):
+        assert ended.braid[name] == whole.braid[name]  # type: ignore[attr-defined]
+
+
+def test_an_answer_that_is_ended_ends_its_turn() -> None:
+    closed: list[str] = []
+
+    def events() -> Iterator[Event]:
+        try:
+            yield from (AnswerText(f"word {number} ") for number in range(100))
+        finally:
+            closed.append("closed")
+
+    turn = events()  # referred to until the end, so that nothing but closing closes it
+    happened = list(limited(ChatRequest(1, "Which?"), required(turn), Limits(stop=("3",))))
+    assert closed == ["closed"]
+    assert isinstance(happened[-1], ChatResult)
+    assert happened[-1].text == "word 0 word 1 word 2 word"
 
 
 @pytest.mark.parametrize("stream", [False, True])

@@ -109,6 +109,46 @@ def test_a_model_that_fails_after_the_stream_has_begun_is_an_event(
         list(client.responses.create(model="braid:all", input=QUESTION, stream=True))
 
 
+def test_a_model_that_fails_behind_a_text_is_an_event_behind_that_text(
+    client: openai.OpenAI, model: ModelServer
+) -> None:
+    model.fails_after = 5
+    said: list[str] = []
+    begun = client.responses.create(model="braid:all", input=QUESTION, stream=True)
+    with pytest.raises(openai.APIError, match="the model openai:frail failed"):
+        said.extend(getattr(event, "delta", "") for event in begun)
+    assert "".join(said).startswith("The tray is empty")
+
+
+MANY = [{"role": "user", "content": "And?"}] * 2_000
+
+
+@pytest.mark.parametrize(
+    ("given", "param", "said"),
+    [
+        ({"max_output_tokens": 0}, "max_output_tokens", "max_output_tokens is 0"),
+        ({"text": {"format": {"type": "json_object"}}}, "text.format", "text.format is 'json_object'"),
+        ({"input": "x" * 10_001}, "input", "the question has 10001"),
+        ({"input": MANY, "instructions": "Be brief."}, "input", "input has 2,000 items"),
+        ({"input": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hi"}]}, "input", "question"),
+        (
+            {
+                "instructions": "Be brief.",
+                "input": [{"type": "reasoning"}, {"role": "user", "content": [{"type": "input_image"}]}],
+            },
+            "input.1.content.0",
+            "input.1.content.0 is of the type",
+        ),
+    ],
+)
+def test_what_is_wrong_has_the_name_that_the_caller_gave_it(
+    client: openai.OpenAI, given: dict[str, Any], param: str, said: str
+) -> None:
+    with pytest.raises(openai.BadRequestError, match=said) as refused:
+        client.responses.create(**{"model": "braid:all", "input": QUESTION, **given})
+    assert refused.value.param == param
+
+
 @pytest.mark.parametrize(
     ("given", "named"),
     [

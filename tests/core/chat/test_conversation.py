@@ -94,7 +94,17 @@ def kinds(events: Sequence[Event]) -> list[str]:
 
 def test_a_turn_without_a_model_is_answered_with_quoted_sentences(braid: Braid, user_id: int) -> None:
     events = list(Conversation(braid).stream(ChatRequest(user_id, "When did it fall?", history=HISTORY)))
-    assert kinds(events) == ["normalize", "generate_query", "query", "search", "search", "answer", "token", "answer"]
+    assert kinds(events) == [
+        "normalize",
+        "generate_query",
+        "query",
+        "search",
+        "search",
+        "answer",
+        "begun",
+        "token",
+        "answer",
+    ]
     query = next(e for e in events if isinstance(e, QueryWritten))
     assert query.generator == "feedback"
     assert {"Byzantine", "Empire"} <= set(query.query.split())

@@ -112,6 +112,25 @@ def test_what_was_withdrawn_is_not_kept(braid: Braid, user_id: int, server: Mode
     assert (result.generator, result.found, result.stopped) == ("extractive", True, True)
 
 
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_stopped_answer_says_how_it_was_made(braid: Braid, user_id: int, server: ModelServer, fails: bool) -> None:
+    chat = Conversation(braid, models=chat_models(server.settings("search"), server.settings("good")))
+    server.reply = lambda messages: SAYS if "passage-" in messages[-1][1] else "무엇입니까"
+    request = ChatRequest(user_id, "When did the empire fall?")
+    server.fails_after = 4 if fails else 0
+    whole = chat.ask(request)
+    recorder, asked = TurnRecorder(request), list(chat.stream(request))
+    for event in asked[:-1]:
+        recorder.feed(event)
+    stopped = recorder.result()
+    assert stopped.stopped
+    assert stopped.prompt_tokens == pytest.approx(whole.prompt_tokens, abs=10)  # tags are made by chance
+    assert (whole.prompt_tokens == 0) is fails
+    assert stopped.degraded == whole.degraded
+    assert len(whole.degraded) == 2 if fails else 1
+    assert (stopped.generator, stopped.notes) == (whole.generator, whole.notes)
+
+
 def test_the_settings_of_the_last_question(braid: Braid, user_id: int) -> None:
     store = ConversationStore(braid.ledger, braid.registry)
     stored = store.create(user_id)

@@ -16,7 +16,7 @@ import pytest
 from braid.config.settings import Settings
 from braid.core.braid import Braid
 from braid.core.errors import InvalidInputError, ModelError
-from braid.core.models.rerank import Rerankers, reranker_named
+from braid.core.models.rerank import CohereReranker, Rerankers, reranker_named
 from braid.core.types import Query, SearchResult
 from tests.fakes import HashEmbeddings
 from tests.rerank_server import RerankServer, rerank_server
@@ -102,6 +102,17 @@ def sources(result: SearchResult) -> list[str]:
 
 
 # ---------------------------------------------------------------- Cohere's protocol
+
+
+@needs_cohere
+def test_a_key_goes_to_cohere_whatever_address_the_environment_has(
+    server: RerankServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with rerank_server() as coheres:
+        monkeypatch.setenv("CO_API_URL", server.url)
+        monkeypatch.setattr("braid.core.models.rerank.COHERE_URL", coheres.url)
+        CohereReranker("rerank-v3.5", api_key="mine", timeout_s=TIMEOUT_S).scores("cat", list(TEXTS.values()))
+    assert (coheres.keys, server.keys) == (["Bearer mine"], [])
 
 
 @needs_cohere

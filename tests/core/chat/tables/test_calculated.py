@@ -14,6 +14,7 @@ from braid.core.braid import Braid
 from braid.core.chat.conversation import Conversation
 from braid.core.chat.store import ConversationStore
 from braid.core.chat.tables.process import MAX_PROCESSES, table_process
+from braid.core.chat.turn_recorder import TurnRecorder
 from braid.core.chat.types import ChatRequest, ChatResult, Draft
 from braid.core.errors import ModelError
 from braid.core.ingest.incoming import Incoming
@@ -182,6 +183,19 @@ def test_a_calculated_answer_is_stored_with_its_sql(shelf: Braid, dataset: tuple
     [answer] = [each for each in store.messages(user, stored.conversation_id) if each.role == "assistant"]
     assert answer.settings["calculation"]["rows"] == [["61,000 EUR"]]
     assert answer.settings["calculation"]["sql"] == 'SELECT AVG("Salary") FROM "Staff"'
+
+
+def test_a_calculated_answer_is_stored_while_it_is_written(shelf: Braid, dataset: tuple[int, int]) -> None:
+    user, place = dataset
+    request = ChatRequest(user, "What is the total salary of the Sales department?", dataset_ids=[place])
+    recorder = TurnRecorder(request)
+    *before, result = Conversation(shelf, models=ChatModels()).stream(request)
+    for event in before:
+        recorder.feed(event)
+    stopped = recorder.result()
+    assert isinstance(result, ChatResult)
+    assert stopped.citations == result.citations != ()
+    assert (stopped.text, stopped.generator) == (result.text, "extractive")
 
 
 def test_another_answer_to_the_question_is_quoted(shelf: Braid, dataset: tuple[int, int]) -> None:
