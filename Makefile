@@ -25,7 +25,7 @@ COMPILE := $(BIN)/python -m compileall -qq -j 0 -x '/tests?/' .venv/lib
 PEERS_INSTALL := .venv-peers/bin/python -m pip install -qq --disable-pip-version-check --prefer-binary
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint fix bench bench-peers installs chaos reference clean
+.PHONY: help run quick test long lint fix bench bench-peers installs chaos reference clean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -33,8 +33,14 @@ help:  ## show this list
 run: $(RUN)  ## start Braid
 	$(BIN)/python -m app serve $(ARGS)
 
-test: $(DEV)  ## run the tests, those with a browser left out
-	$(BIN)/python -m pytest -n 3 --dist worksteal -m "not browser" $(ARGS)
+quick: $(DEV)  ## run the tests that need no other process, a minute
+	$(BIN)/python -m pytest -n 2 --dist worksteal --quick $(ARGS)
+
+test: $(DEV)  ## run the tests but for those that take long, minutes
+	$(BIN)/python -m pytest -n 3 --dist worksteal -m "not browser and not long" $(ARGS)
+
+long: $(DEV)  ## run those that take long, and drills in their long form
+	$(BIN)/python -m pytest -n 3 --dist worksteal -m "not browser" --long $(ARGS)
 
 lint: $(DEV)  ## check style, types and which room imports which
 	$(BIN)/python -m ruff check .

@@ -24,9 +24,9 @@ from braid.core.ledger.database import CONNECTIONS, Database
 from braid.core.ledger.ledger import Ledger
 from braid.core.ledger.tables import Base
 from braid.core.models.failures import MODEL_CALLS
+from tests import modes
 from tests.compiled import compiled_once
 from tests.fakes import HashEmbeddings
-from tests.proxies import PROXIES
 from tests.worlds import WAIT_S, document
 
 MAKE_ENGINE = database._make_engine
@@ -35,25 +35,11 @@ priority.BACKGROUND_NICE = 0
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--through", choices=PROXIES, help="let clients of the app come through this proxy, below a path")
-    parser.addoption("--apps", type=int, default=1, help="let clients of the app ask so many, one after the other")
-    parser.addoption("--fleet", action="store_true", help="let what is opened be fleets over PostgreSQL and Milvus")
+    modes.add_options(parser)
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    kind = config.getoption("--through")
-    for item in items if kind else ():
-        for mark in item.iter_markers("in_process"):
-            if kind in mark.kwargs.get("of", PROXIES):
-                item.add_marker(pytest.mark.skip(reason=f"not through a proxy: {mark.args[0]}"))
-    for item in items if config.getoption("--fleet") else ():
-        # a connection that a thread had while its pool was closed is closed when it is collected
-        item.add_marker(pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"))
-        if item.get_closest_marker("one_machine"):
-            item.add_marker(pytest.mark.skip(reason="there is no such thing in a fleet"))
-    for item in items if config.getoption("--apps") > 1 else ():
-        if item.get_closest_marker("one_app"):
-            item.add_marker(pytest.mark.skip(reason="it reaches into the app that its client asks"))
+def pytest_configure(config: pytest.Config) -> None:
+    modes.load(config)
 
 
 def pytest_collection_finish() -> None:
@@ -63,71 +49,16 @@ def pytest_collection_finish() -> None:
     gc.set_threshold(10_000, 10, 10)
 
 
-@pytest.hookimpl(trylast=True)
-def pytest_runtest_teardown(item: pytest.Item) -> None:
-    if item.config.getoption("--through"):
-        from tests.web import PROXIES as RUNNING
-
-        item.user_properties.append(("through", sum(each.requests for each in RUNNING)))
-        for each in RUNNING:
-            each.requests = 0
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """With the option, say how many of the tests sent anything: others look at functions, or bring their own server."""
-    if kind := config.getoption("--through"):
-        passed = {each.nodeid for each in terminalreporter.getreports("passed")}
-        sent = {
-            each.nodeid: number
-            for each in terminalreporter.getreports("")
-            for name, number in each.user_properties
-            if name == "through" and number and each.nodeid in passed
-        }
-        terminalreporter.write_line(f"{len(sent)} tests that passed sent {sum(sent.values())} requests through {kind}")
-
-
 @pytest.fixture(autouse=True)
 def well_models() -> None:
     """Models that failed in a test of this process are not ill in the next one."""
     MODEL_CALLS.forget()
 
 
-@pytest.fixture(scope="session", autouse=True)
-def behind_a_proxy(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """With the option, all apps of the tests are."""
-    kind = request.config.getoption("--through")
-    if kind is None:
-        yield
-        return
-    from tests.through import through  # which loads the server
-
-    with through(kind, tmp_path_factory.mktemp(kind)):
-        yield
-
-
-@pytest.fixture(scope="session", autouse=True)
-def one_of_several_apps(request: pytest.FixtureRequest) -> Iterator[None]:
-    """With the option, each request goes to another one."""
-    number = request.config.getoption("--apps")
-    if number == 1:
-        yield
-        return
-    from tests.rotating import rotating  # which loads the app
-
-    with rotating(number):
-        yield
-
-
-@pytest.fixture(scope="session", autouse=True)
-def in_fleets(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """With the option, every data directory is."""
-    if not request.config.getoption("--fleet"):
-        yield
-        return
-    from tests.fleets import in_fleets  # which loads Milvus's client
-
-    with in_fleets(request.getfixturevalue("postgres_server"), tmp_path_factory.mktemp("fleets")):
-        yield
+@pytest.fixture(scope="session")
+def is_long(pytestconfig: pytest.Config) -> bool:
+    """Whether a drill has its long form: `make long`."""
+    return bool(pytestconfig.getoption("--long"))
 
 
 @pytest.fixture(scope="session", autouse=True)

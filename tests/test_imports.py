@@ -6,8 +6,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 from tests.worlds import WAIT_S
 
 ROOT = Path(__file__).parent.parent
@@ -51,21 +49,28 @@ def loaded_by(code: str) -> set[str]:
     return set(done.stdout.splitlines()[-1].split())
 
 
-@pytest.mark.parametrize(
-    ("module", "heavy"),
-    [
-        ("braid", (*HEAVY, *FOR_THE_SERVER, "numpy")),
-        ("braid.app.cli.root", (*HEAVY, *FOR_THE_SERVER)),
-        ("braid.core.data_directory", (*HEAVY, "flask", "uvicorn", "tantivy")),
-        ("braid.core.braid", HEAVY),
-        ("braid.core.retriever_manager", HEAVY),
-        ("braid.core.chat.conversation", HEAVY),
-        ("braid.app.factory", HEAVY),
-        ("braid.app.server", HEAVY),
-    ],
-)
-def test_a_module_loads_nothing_heavy(module: str, heavy: tuple[str, ...]) -> None:
-    assert loaded_by(f"import {module}") & set(heavy) == set()
+MODULES = {
+    "braid": (*HEAVY, *FOR_THE_SERVER, "numpy"),
+    "braid.app.cli.root": (*HEAVY, *FOR_THE_SERVER),
+    "braid.core.data_directory": (*HEAVY, "flask", "uvicorn", "tantivy"),
+    "braid.core.braid": HEAVY,
+    "braid.core.retriever_manager": HEAVY,
+    "braid.core.chat.conversation": HEAVY,
+    "braid.app.factory": HEAVY,
+    "braid.app.server": HEAVY,
+}
+"""Module → what it must not load; each may load what those before it do."""
+
+
+def test_a_module_loads_nothing_heavy() -> None:
+    """One process imports one after the other: what one loads is there for all that follow."""
+    looks = "\n".join(f"import {module}; look({module!r})" for module in MODULES)
+    code = f"import sys\ndef look(name): print(name, *{{each.partition('.')[0] for each in sys.modules}})\n{looks}"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=WAIT_S)
+    assert done.returncode == 0, done.stderr
+    loaded = {name: set(modules) for name, *modules in map(str.split, done.stdout.splitlines())}
+    assert loaded.keys() == MODULES.keys()
+    assert {name: heavy for name in MODULES if (heavy := loaded[name] & set(MODULES[name]))} == {}
 
 
 def test_a_server_on_an_old_directory_loads_nothing_heavy_before_it_answers(tmp_path: Path) -> None:

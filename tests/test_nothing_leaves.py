@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 
 from tests.alone import ELSEWHERE, NOT_ALLOWED, Sent
+from tests.modes import mostly_long
 from tests.served import ROOT, Served
 from tests.worlds import eventually
 
@@ -138,7 +139,6 @@ def test_what_is_sent_is_seen(tmp_path: Path) -> None:
     assert left == ["home/.cache", "home/.cache/deviceid"]
 
 
-@pytest.mark.timeout(600)
-@pytest.mark.parametrize("run", [use_the_app, use_the_library, use_the_commands])
+@pytest.mark.parametrize("run", mostly_long([use_the_app, use_the_library, use_the_commands]))
 def test_nothing_leaves(run: Callable[[Path], None], tmp_path: Path) -> None:
     assert alone(run, tmp_path) == (Sent(), [])

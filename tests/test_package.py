@@ -167,11 +167,13 @@ def run(python: Path, *arguments: str, folder: Path) -> str:
     return done.stdout
 
 
+@pytest.mark.long
 def test_one_package_of_ours_is_installed(host_python: Path) -> None:
     installed = {path.name for path in site_packages(host_python).iterdir() if path.suffix != ".pth"}
     assert {name for name in installed if not name.endswith(".dist-info")} == {"braid"}
 
 
+@pytest.mark.long
 def test_the_command_runs_from_it(host_python: Path, tmp_path: Path) -> None:
     braid = str(host_python.parent / "braid")
     for arguments in (["-m", "braid", "dataset", "add", "Notes"], [braid, "dataset", "list"]):
@@ -211,6 +213,7 @@ print("ok")
 """
 
 
+@pytest.mark.long
 def test_a_host_keeps_its_own_app_core_and_config(host_python: Path, tmp_path: Path) -> None:
     (tmp_path / "app.py").write_text(
         "import config, core.shelves\nfrom flask import Flask\napp = Flask(__name__)\napp.secret_key = 'secret'\n"
@@ -255,6 +258,7 @@ def needed_by(lines: Iterable[str]) -> Iterable[Distribution]:
     return found.values()
 
 
+@pytest.mark.long
 def test_the_base_alone_searches_by_both_legs_without_a_warning(base_python: Path, tmp_path: Path) -> None:
     """Nor does anybody but Braid log at INFO."""
     printed = run(base_python, "-W", "error", str(ROOT / "tests" / "install_probe.py"), folder=tmp_path)
@@ -275,6 +279,7 @@ for module in pkgutil.walk_packages(braid.core.__path__, "braid.core."):
 """
 
 
+@pytest.mark.long
 def test_the_rest_of_the_library_is_imported_without_the_extras(base_python: Path, tmp_path: Path) -> None:
     refused = run(base_python, "-c", IMPORTS, folder=tmp_path).split()
     assert [module for module in refused if not NEEDS_AN_EXTRA.match(module)] == []
@@ -317,6 +322,7 @@ except ImportError as error:
 """
 
 
+@pytest.mark.long
 def test_what_is_missing_is_named_with_the_command_that_installs_it(base_python: Path, tmp_path: Path) -> None:
     shutil.copy(ROOT / "tests" / "install_probe.py", tmp_path)
     (tmp_path / "without.py").write_text(WITHOUT_EXTRAS)

@@ -17,6 +17,7 @@ from braid.core.accounts.credentials import ApiTokens
 from braid.core.data_directory import DataDirectory
 from braid.core.types import ALL
 from tests.model_server import model_server
+from tests.modes import mostly_long
 from tests.served import Served
 
 ROOT = Path(__file__).parent.parent
@@ -26,11 +27,11 @@ TWICE = "import sys; [exec(compile(sys.argv[1], 'recipe', 'exec'), {'__name__': 
 """In one process: loading the libraries takes most of the time."""
 IN_PYTHON = (
     "plain-python",
+    "flask-host-app",
     "langchain-chain",
     "langchain-retriever",
     "own-data",
     "langgraph-agent",
-    "flask-host-app",
     "flask-login",
 )
 
@@ -70,11 +71,12 @@ def test_what_the_docs_import_is_in_the_reference() -> None:
     assert imported <= set(public.split())
 
 
-@pytest.mark.parametrize("recipe", IN_PYTHON)
+@pytest.mark.parametrize("recipe", mostly_long(IN_PYTHON, short=2))
 def test_in_python_and_then_again(recipe: str, tmp_path: Path) -> None:
     assert run([sys.executable, "-c", TWICE, block(recipe, "python")], tmp_path) == 2 * block(recipe, "text")
 
 
+@pytest.mark.long
 def test_own_embeddings(tmp_path: Path) -> None:
     with model_server() as server:
         variables = {"EMBEDDINGS_URL": server.url, "EMBEDDINGS_KEY": "secret-key"}
@@ -83,6 +85,7 @@ def test_own_embeddings(tmp_path: Path) -> None:
     assert {call.key for call in server.embedding_calls} == {"secret-key"}
 
 
+@pytest.mark.long
 def test_an_mcp_client(tmp_path: Path) -> None:
     configuration = block("mcp-client", "json").replace("/path/to/data", str(tmp_path / "data"))
     (tmp_path / "mcp.json").write_text(configuration)

@@ -16,6 +16,7 @@ import pytest
 
 from braid.core.accounts.credentials import ApiTokens
 from braid.core.braid import Braid
+from tests.modes import mostly_long
 from tests.test_recipes import ROOT, block, run
 from tests.web import make_app, serving
 from tests.worlds import WAIT_S, eventually
@@ -28,7 +29,7 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("recipe", ["gunicorn", "fastapi"])
+@pytest.mark.parametrize("recipe", mostly_long(["gunicorn", "fastapi"]))
 def test_a_server_with_two_workers(recipe: str, filled: Path, tmp_path: Path) -> None:
     folder = tmp_path / "shop"
     shutil.copytree(filled, folder)
@@ -61,6 +62,7 @@ def answers(url: str) -> bool:
         return False
 
 
+@pytest.mark.long
 def test_django(filled: Path, tmp_path: Path) -> None:
     folder = tmp_path / "shop"
     shutil.copytree(filled, folder)
@@ -68,6 +70,7 @@ def test_django(filled: Path, tmp_path: Path) -> None:
     assert run([sys.executable, "shop.py"], folder) == block("django", "text")
 
 
+@pytest.mark.long
 def test_remote(filled: Path, tmp_path: Path) -> None:
     shutil.copytree(filled / "data", tmp_path / "data")
     with Braid(tmp_path / "data") as there, serving(make_app(there)) as url:

@@ -27,7 +27,7 @@ from braid.core.braid import Braid
 from tests.worlds import WAIT_S, eventually
 
 if TYPE_CHECKING:
-    from tests.through import Through
+    from tests.modes.through import Through
 
 PASSWORD = "correct horse"
 PROXIES: list[Through] = []
@@ -58,7 +58,7 @@ def make_app(braid: Braid, settings: Settings | None = None, *, jobs: bool = Fal
         site_of(app).start_jobs()
     app.testing = True
     if SIBLINGS:
-        from tests.rotating import add_siblings
+        from tests.modes.apps import add_siblings
 
         add_siblings(app, number=SIBLINGS, jobs=jobs)
     here = site_of(app)

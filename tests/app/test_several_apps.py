@@ -26,7 +26,7 @@ from braid.core.datasets.shared_list import ListInLedger
 from braid.core.doctor import examine
 from tests.fakes import HashEmbeddings
 from tests.model_server import ModelServer, model_server
-from tests.rotating import ALL, rotating
+from tests.modes.apps import ALL, rotating
 from tests.web import PASSWORD, add_user, bearer, csrf_token, make_app, post_form, sign_in, site_of
 from tests.worlds import WAIT_S, document, eventually
 

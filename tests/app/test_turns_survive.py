@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.model_server import ModelServer, model_server
+from tests.modes import mostly_long
 from tests.served import Served
 from tests.worlds import WAIT_S
 
@@ -52,7 +53,7 @@ def exported(served: Served) -> list[dict[str, Any]]:
     return messages
 
 
-@pytest.mark.parametrize("ended", [signal.SIGKILL, signal.SIGTERM])
+@pytest.mark.parametrize("ended", mostly_long([signal.SIGKILL, signal.SIGTERM]))
 def test_an_answer_that_was_lost_in_the_middle_is_interrupted_and_continued(
     served: Served, model: ModelServer, ended: signal.Signals
 ) -> None:

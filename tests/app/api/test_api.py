@@ -35,7 +35,7 @@ from braid.core.models.model_servers import PROVIDERS
 from braid.core.models.prompts import Prompts
 from braid.core.types import Query, SearchResult
 from tests.model_server import ModelServer, model_server
-from tests.rotating import ALL
+from tests.modes.apps import ALL
 from tests.web import PASSWORD, add_user, bearer, csrf_token, make_app, sign_in, site_of
 from tests.worlds import WAIT_S, document, eventually
 

@@ -44,7 +44,7 @@ from braid.core.text.token_budget import estimate_tokens
 from braid.core.workers.link import Link
 from tests import command_line, samples, scans
 from tests.model_server import model_server
-from tests.worlds import WAIT_S, write
+from tests.worlds import WAIT_S, eventually, write
 
 REPOSITORY = Path(__file__).parents[3]
 NOBODY = "http://127.0.0.1:9/"
@@ -728,18 +728,25 @@ def test_a_reader_that_goes_away_hears_no_complaint(run: CommandLine) -> None:
 
 
 def test_control_c_while_embedding_loses_nothing(run: CommandLine, dataset: int) -> None:
-    files = write(
-        run.folder / "many", {f"{n}.txt": f"Note {n}. " + "A sentence about things. " * 40 for n in range(300)}
-    )
-    with run.process("ingest", files, "--dataset", dataset, "--relative") as process:
-        assert process.stdout is not None
-        assert process.stdout.readline().startswith("300 files stored")
-        process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=WAIT_S)
+    files = write(run.folder / "many", {f"{n}.txt": f"Note {n}. A sentence about things." for n in range(30)})
+    with model_server() as server:
+        server.embeddings.delay_s = WAIT_S  # nothing is embedded before the process is told to end
+        run.env |= {
+            "BRAID_EMBEDDING_MODEL": "openai:text-embedding-3-small",
+            "BRAID_EMBEDDING_BASE_URL": server.url,
+            "BRAID_EMBEDDING_API_KEY": "none",
+        }
+        with run.process("ingest", files, "--dataset", dataset, "--relative") as process:
+            assert process.stdout is not None
+            assert process.stdout.readline().startswith("30 files stored")
+            eventually(lambda: server.embedding_calls)
+            process.send_signal(signal.SIGINT)
+            server.embeddings.delay_s = 0.0  # the batch that runs is waited for
+            _, err = process.communicate(timeout=WAIT_S)
     assert process.returncode == 130
     assert "everything is stored; indexing and embedding continue at the next start" in err
     assert "Traceback" not in err
-    assert run.json("dataset", "list")[0]["documents"] == 300
+    assert run.json("dataset", "list")[0]["documents"] == 30
 
 
 # ---------------------------------------------------------------- values and tables

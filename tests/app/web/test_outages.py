@@ -31,7 +31,8 @@ from tests.chaos.disk import filled, small_disk
 from tests.chaos.drill import LONG, drill, read_only, stopped
 from tests.chaos.load import Place
 from tests.fakes import HashEmbeddings
-from tests.rotating import count_together
+from tests.modes import mostly_long
+from tests.modes.apps import count_together
 from tests.web import bearer, csrf_token, make_app, serving, sign_in, site_of
 from tests.worlds import WAIT_S, eventually
 
@@ -310,7 +311,7 @@ class _Hit:
             yield
 
 
-@pytest.mark.parametrize(("outage", "cause"), [(stopped, "database_down"), (read_only, "read_only")])
+@pytest.mark.parametrize(("outage", "cause"), mostly_long([(stopped, "database_down"), (read_only, "read_only")]))
 def test_a_database_that_is_stopped_or_read_only_under_load_loses_nothing(
     tmp_path: Path,
     postgres_server: PostgresServer,

@@ -30,6 +30,7 @@ from braid.core.accounts.accounts import Accounts
 from braid.core.accounts.credentials import ApiTokens
 from braid.core.data_directory import DataDirectory
 from tests.model_server import ModelServer, model_server
+from tests.modes import mostly_long
 from tests.served import Served
 from tests.web import PASSWORD
 from tests.worlds import WAIT_S, eventually
@@ -424,7 +425,7 @@ def test_slow_calls_over_mcp_of_four_users_keep_nobody_elses_waiting(
         assert opened.recv(12) == b"HTTP/1.1 200"
 
 
-@pytest.mark.parametrize("accept", ["text/event-stream", "application/json"])
+@pytest.mark.parametrize("accept", mostly_long(["text/event-stream", "application/json"]))
 def test_a_hundred_answers_of_a_model_that_hangs_keep_nobody_waiting(
     served: Served, four: list[tuple[str, int]], model: ModelServer, accept: str
 ) -> None:
@@ -453,6 +454,7 @@ def test_probes_under_a_foreign_name_are_refused_as_everything_else(served: Serv
     assert httpx.head(f"http://127.0.0.1:{served.port}/healthz", timeout=WAIT_S).status_code == 200
 
 
+@pytest.mark.long
 def test_an_idle_connection_is_kept_longer_than_clients_keep_theirs(served: Served) -> None:
     whole = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
     with connect(served.port, whole) as opened:

@@ -23,6 +23,7 @@ from braid.core.errors import InvalidInputError
 from braid.core.ledger.change_log import ChangeLog, IndexState
 from braid.core.types import Leg, Mode, SearchResult
 from tests.fakes import HashEmbeddings
+from tests.modes import mostly_long
 from tests.served import ROOT
 from tests.worlds import WAIT_S, add_notes, document, eventually, remove_dense
 
@@ -139,13 +140,15 @@ def remove_both(folder: Path) -> None:
 
 
 DAMAGES: list[tuple[Callable[[Path], None], set[Leg]]] = [
+    (remove_both, {"bm25"}),
+    (overwrite_keyword, {"bm25"}),
     (remove_dense, set()),  # a copy: the ledger has the vectors
     (remove_keyword, {"bm25"}),
-    (overwrite_keyword, {"bm25"}),
     (put_a_file_there, {"bm25"}),
-    (remove_both, {"bm25"}),
 ]
-each_damage = pytest.mark.parametrize(("damage", "legs"), DAMAGES, ids=[damage.__name__ for damage, _ in DAMAGES])
+each_damage = pytest.mark.parametrize(
+    ("damage", "legs"), mostly_long(DAMAGES, short=2), ids=[damage.__name__ for damage, _ in DAMAGES]
+)
 LEGS_OF: dict[str, set[Leg]] = {"semantic": {"dense"}, "keyword": {"bm25"}, "hybrid": {"dense", "bm25"}}
 
 

@@ -26,6 +26,7 @@ from braid.core.types import Mode, ScoredChunk
 from braid.core.vector import Vector
 from tests.core.indexes.chroma.servers import Server
 from tests.fakes import HashEmbeddings
+from tests.modes import mostly_long
 from tests.worlds import WAIT_S, add_notes, document, eventually, indexed
 
 DIM = 8
@@ -342,10 +343,10 @@ def empty_database(store: Path) -> None:
     os.truncate(store / "chroma.sqlite3", 0)
 
 
-DAMAGES = [remove_folder, replace_database, overwrite_database, truncate_database, empty_database]
+DAMAGES = [overwrite_database, remove_folder, replace_database, truncate_database, empty_database]
 
 
-@pytest.mark.parametrize("damage", [remove_folder, replace_database])
+@pytest.mark.parametrize("damage", mostly_long([replace_database, remove_folder]))
 def test_files_that_go_while_they_are_open_are_missed(
     damage: Callable[[Path], None], open_copy: Callable[[], ChromaCopy], tmp_path: Path
 ) -> None:
@@ -365,7 +366,7 @@ def test_files_that_go_while_they_are_open_are_missed(
     assert found(copy, "user_1", 3)
 
 
-@pytest.mark.parametrize("damage", [replace_database, truncate_database])
+@pytest.mark.parametrize("damage", mostly_long([truncate_database, replace_database]))
 def test_a_store_that_breaks_while_it_is_closed_says_so_or_is_empty_and_works_after_a_reset(
     damage: Callable[[Path], None], open_copy: Callable[[], ChromaCopy], tmp_path: Path
 ) -> None:
@@ -541,7 +542,7 @@ def test_a_copy_whose_writing_was_interrupted_is_written_again(opened: Callable[
         assert has_all(braid)
 
 
-@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize("damage", mostly_long(DAMAGES))
 def test_damaged_files_are_written_again_in_the_background_while_searches_go_on(
     damage: Callable[[Path], None], opened: Callable[..., Braid], tmp_path: Path
 ) -> None:
@@ -554,7 +555,7 @@ def test_damaged_files_are_written_again_in_the_background_while_searches_go_on(
         assert_complete(braid)
 
 
-@pytest.mark.parametrize("damage", [remove_folder, overwrite_database])
+@pytest.mark.parametrize("damage", mostly_long([remove_folder, overwrite_database]))
 def test_a_search_in_chroma_says_that_its_files_are_damaged_until_they_are_written_again(
     damage: Callable[[Path], None], opened: Callable[..., Braid], tmp_path: Path
 ) -> None:

@@ -31,7 +31,7 @@ from braid.app.site import EXTENSION
 from braid.app.web.gate.connections import Limits, timely_protocol
 from braid.config.settings import Settings
 from tests import proxies, web
-from tests.below import TEXTS, check, off, without_prefix
+from tests.modes.below import TEXTS, check, off, without_prefix
 from tests.worlds import WAIT_S, eventually
 
 ROOM = "/below"
@@ -240,3 +240,44 @@ def _until_read(
 ) -> Iterator[bytes]:
     with closing(connection), closing(answer):
         yield from pieces
+
+
+# ---------------------------------------------------------------- the mode
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what the proxy changes or refuses."""
+    kind = config.getoption("--through")
+    for item in items:
+        for mark in item.iter_markers("in_process"):
+            if kind in mark.kwargs.get("of", proxies.PROXIES):
+                item.add_marker(pytest.mark.skip(reason=f"not through a proxy: {mark.args[0]}"))
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item: pytest.Item) -> None:
+    """Note how many requests came through the proxy."""
+    item.user_properties.append(("through", sum(each.requests for each in web.PROXIES)))
+    for each in web.PROXIES:
+        each.requests = 0
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Say how many of the tests sent anything: others look at functions, or bring their own server."""
+    passed = {each.nodeid for each in terminalreporter.getreports("passed")}
+    sent = {
+        each.nodeid: number
+        for each in terminalreporter.getreports("")
+        for name, number in each.user_properties
+        if name == "through" and number and each.nodeid in passed
+    }
+    kind = config.getoption("--through")
+    terminalreporter.write_line(f"{len(sent)} tests that passed sent {sum(sent.values())} requests through {kind}")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def behind_a_proxy(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """All apps of the tests are."""
+    kind = request.config.getoption("--through")
+    with through(kind, tmp_path_factory.mktemp(kind)):
+        yield

@@ -93,3 +93,20 @@ class RotatingClient(FlaskClient):
         url = urlsplit(get_current_url(environ))
         self._update_cookies_from_response(url.hostname or "localhost", url.path, answer[2].getlist("Set-Cookie"))
         return answer
+
+
+# ---------------------------------------------------------------- the mode
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave out what looks into one app."""
+    for item in items:
+        if item.get_closest_marker("one_app"):
+            item.add_marker(pytest.mark.skip(reason="it reaches into the app that its client asks"))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_of_several_apps(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Each request goes to another one."""
+    with rotating(request.config.getoption("--apps")):
+        yield

@@ -1,7 +1,7 @@
 """The tests' data directories in fleets: `pytest tests/app/pages --apps 3 --fleet`.
 
 Every `Braid` that a test opens without naming a database then has one of its own in PostgreSQL, and one in Milvus. Its
-app and the app's siblings, see `tests.rotating`, are members of that fleet, each of which indexes and runs jobs.
+app and the app's siblings, see `tests.modes.apps`, are members of that fleet, each of which indexes and runs jobs.
 """
 
 from __future__ import annotations
@@ -65,3 +65,24 @@ def in_fleets(postgres: PostgresServer, folder: Path) -> Iterator[None]:
         patch.setattr(Braid, "__init__", open_in_fleet)
         yield
     admin.dispose()
+
+
+# ---------------------------------------------------------------- the mode
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave out what a fleet has not."""
+    for item in items:
+        # a connection that a thread had while its pool was closed is closed when it is collected
+        item.add_marker(pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"))
+        if item.get_closest_marker("one_machine"):
+            item.add_marker(pytest.mark.skip(reason="there is no such thing in a fleet"))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def every_data_directory_is_a_fleets(
+    postgres_server: PostgresServer, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[None]:
+    """Whatever is opened without naming a database."""
+    with in_fleets(postgres_server, tmp_path_factory.mktemp("fleets")):
+        yield

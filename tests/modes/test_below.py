@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from werkzeug.datastructures import Headers
 
-from tests.below import without_prefix
+from tests.modes.below import without_prefix
 
 PREFIX = "/below/7"
 HTML = "text/html; charset=utf-8"

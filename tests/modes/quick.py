@@ -1,0 +1,91 @@
+"""What needs no other process, no database server and no indexer: `make quick`, or `pytest tests --quick`.
+
+The lane is of whole rooms. A test of these rooms that asks for a fixture in `OPENS`, or whose file is in `APART`, is
+left out; another one that starts a process or an indexer all the same fails, and says where it belongs.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+TESTS = Path(__file__).parents[1]
+ROOMS = ("config", "core")
+OPENS = frozenset({"braid", "shelf", "postgres_server", "s3_bucket", "is_long"})
+"""Fixtures that start what this lane has not."""
+APART: tuple[str, ...] = (
+    "core/indexes/chroma",
+    "core/indexes/milvus",
+    "core/moving",
+    "core/workers",
+)
+"""Rooms and files among these whose tests start something themselves."""
+STARTS = ("subprocess.Popen", "os.fork", "os.posix_spawn")
+INDEXERS = ("braid-bm25", "braid-dense", "braid-chroma")
+
+
+class Elsewhere(AssertionError):
+    """A test of this lane starts what belongs to another one."""
+
+
+class Guard:
+    """Raises `Elsewhere` where a test that is watched starts a process or an indexer."""
+
+    def __init__(self) -> None:
+        self.is_watching = False
+        sys.addaudithook(self._hear)
+
+    def _hear(self, event: str, arguments: tuple[Any, ...]) -> None:
+        if not self.is_watching:
+            return
+        if event in STARTS:
+            raise Elsewhere(f"it starts a process ({event}): see tests/modes/quick.py")
+        if event.startswith("_thread.start"):
+            thread = getattr(arguments[0], "__self__", None)
+            if getattr(thread, "name", "") in INDEXERS:
+                raise Elsewhere("it starts an indexer: see tests/modes/quick.py")
+
+
+GUARD = Guard()
+
+
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
+    """Do not even import the other lanes' files."""
+    if not collection_path.is_relative_to(TESTS):
+        return None
+    file = collection_path.relative_to(TESTS).as_posix()
+    if collection_path.is_dir():
+        return True if _is_in(file, APART) else None
+    return None if _is_in(file, ROOMS) and not _is_in(file, APART) else True
+
+
+def _is_in(file: str, places: tuple[str, ...]) -> bool:
+    return any(file == place or file.startswith(f"{place}/") for place in places)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out the other lanes' tests."""
+    kept = [item for item in items if is_quick(item)]
+    config.hook.pytest_deselected(items=list({*items} - {*kept}))
+    items[:] = kept
+
+
+def is_quick(item: pytest.Item) -> bool:
+    """Whether the test starts nothing."""
+    if any(item.get_closest_marker(name) for name in ("long", "browser")):
+        return False
+    parameters = getattr(item, "callspec", None)
+    is_of_postgresql = parameters is not None and "postgresql" in parameters.id.split("-")
+    return not is_of_postgresql and not OPENS & {*getattr(item, "fixturenames", ())}
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_started() -> Iterator[None]:
+    """No test does."""
+    GUARD.is_watching = True
+    yield
+    GUARD.is_watching = False
