@@ -11,6 +11,7 @@ from typing import Any, ClassVar, NoReturn, Self
 
 from langchain_core.callbacks import (
     AsyncCallbackManagerForRetrieverRun,
+    CallbackManager,
     CallbackManagerForRetrieverRun,
     adispatch_custom_event,
     dispatch_custom_event,
@@ -18,7 +19,7 @@ from langchain_core.callbacks import (
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import RunnableConfig
-from langchain_core.runnables.config import run_in_executor
+from langchain_core.runnables.config import run_in_executor, set_config_context
 from langchain_core.tools import BaseTool
 from pydantic import BaseModel, ConfigDict, Field, SkipValidation
 
@@ -107,7 +108,7 @@ class SearchRetriever(BaseRetriever):
         self, query: str, *, run_manager: CallbackManagerForRetrieverRun, **options: Any
     ) -> list[Document]:
         answering, searched = self._split(options)
-        result = self.search(query, **searched)
+        result = self._search_within(run_manager.get_child(), query, searched)
         if missing := require_answer(result, answering.on_degraded):
             run_manager.metadata[DEGRADED_KEY] = missing
             dispatch_custom_event(DEGRADED_EVENT, {"missing": missing}, config={"callbacks": run_manager.get_child()})
@@ -117,12 +118,18 @@ class SearchRetriever(BaseRetriever):
         self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, **options: Any
     ) -> list[Document]:
         answering, searched = self._split(options)
-        result = await run_in_executor(None, lambda: self.search(query, **searched))
+        within = run_manager.get_sync().get_child()
+        result = await run_in_executor(None, lambda: self._search_within(within, query, searched))
         if missing := require_answer(result, answering.on_degraded):
             run_manager.metadata[DEGRADED_KEY] = missing
             child = run_manager.get_child()
             await adispatch_custom_event(DEGRADED_EVENT, {"missing": missing}, config={"callbacks": child})
         return documents(result, with_scores=answering.with_scores)
+
+    def _search_within(self, callbacks: CallbackManager, query: str, options: Mapping[str, Any]) -> SearchResult:
+        """Search within this retriever's run, so that its callbacks hear of the models that are asked."""
+        with set_config_context({"callbacks": callbacks}) as context:
+            return context.run(partial(self.search, query, **options))
 
     def _split(self, options: Mapping[str, Any]) -> tuple[Answering, dict[str, Any]]:
         """Return how to answer, and the options of the search: those of this call before those of the retriever."""

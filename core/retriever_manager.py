@@ -39,11 +39,14 @@ from braid.core.types import (
 
 if TYPE_CHECKING:  # LangChain takes a second to load: it is imported with the first retriever
     from braid.core.langchain import SearchRetriever
-    from braid.core.reference import ReferenceEngine
+    from braid.core.stock.engine import StockEngine
 
 logger = logging.getLogger(__name__)
 
 DEFAULTS = SearchOptions()
+STOCK_PACKAGES = ("chromadb", "langchain_chroma", "langchain_classic", "langchain_community", "rank_bm25")
+STOCK_STRATEGIES = ("basic", "multi_query", "compression", "hyde")
+"""Strategies for which LangChain has a class."""
 CLOSED = "this Braid is closed; search inside its with block, or before close()"
 
 
@@ -84,11 +87,14 @@ class RetrieverManager:
         self._registry = registry
 
     @cached_property
-    def _reference(self) -> ReferenceEngine:
-        require("eval", "engine 'reference'", "langchain_classic", "langchain_community", "rank_bm25")
-        from braid.core.reference import ReferenceEngine
+    def _stock(self) -> StockEngine:
+        require("langchain", "engine 'langchain'", *STOCK_PACKAGES)
+        from braid.core.stock.engine import StockEngine
 
-        return ReferenceEngine(self._context)
+        engine = StockEngine(self._context)
+        if self._of is not None:
+            self._of.on_close(engine.close)
+        return engine
 
     def use_indexes(self, indexes: Indexes, executors: Mapping[Leg, Executor]) -> None:
         """Search in these indexes from now on, in these threads."""
@@ -100,7 +106,8 @@ class RetrieverManager:
             model_of=indexes.answering_model,
             executors=executors,
         )
-        self.__dict__.pop("_reference", None)
+        if engine := self.__dict__.pop("_stock", None):
+            engine.close()
 
     @property
     def models(self) -> ChatModels:
@@ -263,11 +270,11 @@ class RetrieverManager:
         self, scope: Scope, strategy: str, options: SearchOptions, models: SearchModels | None
     ) -> SearchRequest:
         self._require_open()
-        options = replace(options, parameters=self._parameters(strategy, options))
-        if options.engine == "reference" and strategy != "basic":
-            message = f"engine 'reference' knows strategy 'basic' only, not {strategy!r}"
-            raise InvalidInputError(message, field="strategy")
-        return SearchRequest(scope, strategy, options, models or self._models_for(strategy, options))
+        checked = replace(options, parameters=self._parameters(strategy, options))
+        models = models or self._models_for(strategy, options)
+        if options.engine == "langchain":
+            _require_stock(strategy, options, models)
+        return SearchRequest(scope, strategy, checked, models)
 
     def _models_for(self, strategy: str, options: SearchOptions) -> SearchModels:
         """Return the models of a search that brings none; only for one that may ask a chat model is the choice read."""
@@ -282,7 +289,7 @@ class RetrieverManager:
         search = Search(self._context, request, text)
         try:
             with self._context.priority.search(), search.place():
-                return self._reference.run(search) if request.options.engine == "reference" else search.run()
+                return self._stock.run(search) if request.options.engine == "langchain" else search.run()
         except RuntimeError:  # of the threads, when it was closed meanwhile
             self._require_open()
             raise
@@ -317,6 +324,30 @@ class RetrieverManager:
                 "user_id is None and no dataset is named: nothing could ever be found; name a user, or shared datasets",
                 field="user_id",
             )
+
+
+def _require_stock(strategy: str, options: SearchOptions, models: SearchModels) -> None:
+    """Raise InvalidInputError for what LangChain's own classes cannot do."""
+    if strategy not in STOCK_STRATEGIES:
+        known = ", ".join(STOCK_STRATEGIES)
+        raise InvalidInputError(f"engine 'langchain' knows the strategies {known}, not {strategy!r}", field="strategy")
+    if options.parameters:
+        raise InvalidInputError(
+            f"LangChain's own {strategy} takes no parameters, so {', '.join(options.parameters)} would do nothing; "
+            "leave them out, or use engine 'braid'",
+            field="parameters",
+        )
+    if strategy != "basic" and options.generator == "feedback":
+        raise InvalidInputError(
+            f"LangChain's own {strategy} always asks a model; use engine 'braid' for generator 'feedback'",
+            field="generator",
+        )
+    if strategy != "basic" and models.chat.search is None:
+        raise InvalidInputError(
+            f"LangChain's own {strategy} asks a search model, and there is none (setting search_model); configure one,"
+            " or use engine 'braid'",
+            field="strategy",
+        )
 
 
 def _cannot_read(scope: Scope) -> str:

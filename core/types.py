@@ -16,7 +16,8 @@ Leg = Literal["dense", "bm25"]
 Mode = Literal["semantic", "keyword", "hybrid"]
 Fusion = Literal["auto", "rrf", "weighted"]
 Pooling = Literal["pooled", "none"]
-Engine = Literal["braid", "reference"]
+Engine = Literal["braid", "langchain"]
+"""``langchain`` is LangChain's stock classes over the same passages; its older name, ``reference``, is taken, too."""
 Generator = Literal["auto", "llm", "feedback"]
 ChunkKind = Literal["function", "class", "method", "module"]
 GroupBy = Literal["passage", "document"]
@@ -307,7 +308,7 @@ class SearchOptions:
     k: int = 5
     fusion: Fusion = "rrf"
     """How hybrid mode joins the legs: by how far their hits stand out (``auto``), by rank (``rrf``), or by scores
-    stretched to 0–1 (``weighted``). The reference engine fuses by rank in ``auto``, too.
+    stretched to 0–1 (``weighted``). Engine ``langchain`` fuses by rank in ``auto``, too.
     """
     alpha: float | None = None
     """Weight of the dense leg in ``weighted`` fusion, 0.0–1.0; None means 0.7."""
@@ -341,6 +342,9 @@ class SearchOptions:
         require_choice("mode", self.mode, get_args(Mode))
         require_choice("fusion", self.fusion, get_args(Fusion))
         require_choice("pooling", self.pooling, get_args(Pooling))
+        given: str = self.engine
+        if given == "reference":
+            object.__setattr__(self, "engine", "langchain")
         require_choice("engine", self.engine, get_args(Engine))
         require_choice("generator", self.generator, get_args(Generator))
         require_choice("group_by", self.group_by, get_args(GroupBy))
@@ -358,13 +362,15 @@ class SearchOptions:
         if not isinstance(filters, Filters):
             message = f"filters is {filters!r}; give a Filters, or an object such as {{'year': {{'$gte': 2024}}}}"
             raise InvalidInputError(message, field="filters")
-        if self.engine == "reference":
-            _require_stock_fusion(self.fusion, self.dense_weight)
+        if self.engine == "langchain":
+            if self.fusion == "weighted":
+                message = f"engine 'langchain' knows fusion 'rrf' only, not {self.fusion!r}"
+                raise InvalidInputError(message, field="fusion")
             if self.group_by != "passage":
-                message = f"engine 'reference' gives passages only, not group_by {self.group_by!r}"
+                message = f"engine 'langchain' gives passages only, not group_by {self.group_by!r}"
                 raise InvalidInputError(message, field="group_by")
             if filters.chunk_kinds:
-                raise InvalidInputError("engine 'reference' does not filter by chunk_kinds", field="filters")
+                raise InvalidInputError("engine 'langchain' does not filter by chunk_kinds", field="filters")
         _require_reranker(self.reranker)
         _require_depth("leg_depth", self.leg_depth)
         _require_depth("reranker_depth", self.reranker_depth)
@@ -625,18 +631,6 @@ def _require_parameters(parameters: object) -> None:
     for name, value in parameters.items():
         if not isinstance(name, str) or not _is_number(value):
             raise InvalidInputError(f"parameters.{name} is {value!r}; give a number", field=f"parameters.{name}")
-
-
-def _require_stock_fusion(fusion: Fusion, dense_weight: float) -> None:
-    """Raise InvalidInputError unless the fusion is, or may be, RRF with equal weights, as in LangChain's
-    EnsembleRetriever.
-    """
-    if fusion == "weighted":
-        raise InvalidInputError(f"engine 'reference' knows fusion 'rrf' only, not {fusion!r}", field="fusion")
-    if dense_weight != 0.5:
-        raise InvalidInputError(
-            f"engine 'reference' knows equal weights only, not dense_weight {dense_weight:g}", field="dense_weight"
-        )
 
 
 def _is_number(value: object) -> bool:

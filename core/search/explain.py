@@ -39,12 +39,12 @@ def explain(search: Search, chunk_id: str) -> Explanation:
     """Follow one chunk through the search. A chunk that the caller may not read is `not_in_scope`, existing or not.
 
     The search replays: no model is asked; its remembered reply to the same search is used, or pseudo-relevance feedback
-    when there is none, which the explanation says. Raises InvalidInputError for the reference engine, whose ranking is
+    when there is none, which the explanation says. Raises InvalidInputError for engine ``langchain``, whose ranking is
     not explained.
     """
     query = search.query
-    if query.engine == "reference":
-        raise InvalidInputError("engine 'reference' cannot be explained; use engine 'braid'", field="engine")
+    if query.engine == "langchain":
+        raise InvalidInputError("engine 'langchain' cannot be explained; use engine 'braid'", field="engine")
     readable = search.context.ledger.passages([chunk_id], search.scope.dataset_ids)
     if chunk_id not in readable:
         return Explanation(chunk_id, False, "not_in_scope", "It is not in the selected datasets.")

@@ -172,7 +172,7 @@ ways = st.fixed_dictionaries(
         "k": st.sampled_from([1, 5, 50]),
         "filters": filters,
     }
-).filter(lambda way: (way["engine"], way["fusion"]) != ("reference", "weighted"))
+).filter(lambda way: (way["engine"], way["fusion"]) != ("langchain", "weighted"))
 
 
 def requests(town: Town) -> st.SearchStrategy[list[int] | All | None]:

@@ -78,7 +78,7 @@ def test_a_retriever(pair: tuple[Braid, RemoteBraid]) -> None:
         ("x", {"mode": "nonsense"}, "mode"),
         ("x", {"kk": 1}, "kk"),
         ("x", {"strategy": "nonsense"}, "strategy"),
-        ("x", {"engine": "reference"}, "engine"),
+        ("x", {"engine": "langchain"}, "engine"),
         ("x", {"user_id": 7}, "user_id"),
     ],
 )

@@ -181,7 +181,7 @@ def test_what_is_missing_can_be_ignored_or_raised(braid: Braid, caplog: pytest.L
 
 
 @pytest.mark.parametrize("on_degraded", ["warn", "raise", "ignore"])
-@pytest.mark.parametrize("engine", ["braid", "reference"])
+@pytest.mark.parametrize("engine", ["braid", "langchain"])
 @pytest.mark.usefixtures("outage")
 def test_where_nothing_could_be_searched_it_raises(braid: Braid, engine: Any, on_degraded: Any) -> None:
     asked = braid.get_retriever(user_id=1, mode="semantic", engine=engine, on_degraded=on_degraded)
@@ -199,7 +199,7 @@ def test_where_there_is_nothing_it_does_not_raise(braid: Braid) -> None:
 # ---------------------------------------------------------------- documents and options
 
 
-@pytest.mark.parametrize("engine", ["braid", "reference"])
+@pytest.mark.parametrize("engine", ["braid", "langchain"])
 def test_one_passage_is_one_document_whatever_the_query(braid: Braid, engine: Any) -> None:
     asked = braid.get_retriever(user_id=1, engine=engine)
     writer = FakeListChatModel(responses=["leaking pump of hall 1\nhumming pump hall 2\nnew pump hall 3"])

@@ -234,7 +234,7 @@ def test_wrong_requests_are_named(given: dict[str, Any], field: str) -> None:
     ({"options": {"generator": "nonsense"}}, "generator"),
     ({"options": {"mode": "telepathy"}}, "mode"),
     ({"options": {"k": 0}}, "k"),
-    ({"options": {"engine": "reference"}, "strategy": "hyde"}, "strategy"),
+    ({"options": {"engine": "langchain"}, "strategy": "step_back"}, "strategy"),
     ({"strategy": "nonsense"}, "strategy"),
     ({"dataset_ids": [0]}, "dataset_ids"),
     ({"dataset_ids": ["1"]}, "dataset_ids"),

@@ -258,11 +258,6 @@ def test_a_wrong_weight_is_refused(weight: Any) -> None:
     assert refused.value.field == "dense_weight"
 
 
-def test_the_reference_engine_knows_equal_weights_only() -> None:
-    with pytest.raises(InvalidInputError, match="knows equal weights only"):
-        Query("cat", engine="reference", dense_weight=0.6)
-
-
 # ---------------------------------------------------------------- the command
 
 

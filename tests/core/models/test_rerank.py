@@ -375,7 +375,7 @@ def test_a_missing_package_comes_with_its_install_line(
 
 
 @pytest.mark.parametrize("mode", ["semantic", "keyword", "hybrid"])
-@pytest.mark.parametrize("engine", ["braid", "reference"])
+@pytest.mark.parametrize("engine", ["braid", "langchain"])
 def test_every_mode_and_engine_reranks(cross_encoders: object, make: Any, mode: str, engine: str) -> None:
     search = make()
     result = search("cat", mode=mode, engine=engine, reranker="local:tiny")

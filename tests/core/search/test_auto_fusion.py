@@ -281,4 +281,4 @@ def test_auto_keeps_up_with_the_better_leg_where_the_other_is_much_worse(tmp_pat
 
 def test_the_library_fuses_by_rank_unless_told_otherwise() -> None:
     assert Query("cat").fusion == "rrf"
-    assert Query("cat", engine="reference", fusion="auto").fusion == "auto"
+    assert Query("cat", engine="langchain", fusion="auto").fusion == "auto"

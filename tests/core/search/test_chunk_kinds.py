@@ -118,5 +118,5 @@ def test_a_kind_that_there_is_not_is_refused(world: World) -> None:
         search(world, "pump", "struct")
     with pytest.raises(InvalidInputError, match="give a set of names"):
         Filters(chunk_kinds="class")  # type: ignore[arg-type]
-    with pytest.raises(InvalidInputError, match="engine 'reference' does not filter by chunk_kinds"):
-        search(world, "pump", "class", engine="reference")
+    with pytest.raises(InvalidInputError, match="engine 'langchain' does not filter by chunk_kinds"):
+        search(world, "pump", "class", engine="langchain")

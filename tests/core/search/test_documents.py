@@ -116,8 +116,8 @@ def test_explain_names_the_passage_that_stands_for_the_document(world: World) ->
 def test_what_cannot_be_grouped_is_refused(world: World) -> None:
     with pytest.raises(InvalidInputError, match="group_by is 'file'; choose one of passage, document"):
         search(world, "pump", group_by="file")
-    with pytest.raises(InvalidInputError, match="engine 'reference' gives passages only"):
-        search(world, "pump", engine="reference")
+    with pytest.raises(InvalidInputError, match="engine 'langchain' gives passages only"):
+        search(world, "pump", engine="langchain")
 
 
 def test_a_retriever_gives_one_document_each(world: World) -> None:

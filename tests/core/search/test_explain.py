@@ -307,7 +307,7 @@ def test_an_explanation_does_not_say_what_others_asked(tmp_path: Path) -> None:
         assert bob.legs[0].query == "zebra"
 
 
-def test_the_reference_engine_is_not_explained(world: World) -> None:
-    with pytest.raises(InvalidInputError, match="engine 'reference' cannot be explained; use engine 'braid'") as caught:
-        world.explain("cat", "notes/A cat met a dog", engine="reference")
+def test_langchains_classes_are_not_explained(world: World) -> None:
+    with pytest.raises(InvalidInputError, match="engine 'langchain' cannot be explained; use engine 'braid'") as caught:
+        world.explain("cat", "notes/A cat met a dog", engine="langchain")
     assert caught.value.field == "engine"

@@ -63,7 +63,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 WAYS: list[dict[str, Any]] = [
     {"mode": mode, "fusion": fusion, "pooling": pooling, "engine": engine}
     for mode, fusion, pooling, engine in itertools.product(*map(get_args, (Mode, Fusion, Pooling, types.Engine)))
-    if (engine, fusion) != ("reference", "weighted")
+    if (engine, fusion) != ("langchain", "weighted")
 ]
 each_way = pytest.mark.parametrize("way", WAYS, ids=["-".join(way.values()) for way in WAYS])
 
@@ -238,7 +238,7 @@ def test_postgresql_gives_the_same_answers_and_may_be_restarted(
         ("cat", {"fusion": "magic"}, "fusion"),
         ("cat", {"pooling": "magic"}, "pooling"),
         ("cat", {"engine": "magic"}, "engine"),
-        ("cat", {"engine": "reference", "fusion": "weighted"}, "fusion"),
+        ("cat", {"engine": "langchain", "fusion": "weighted"}, "fusion"),
         ("cat", {"alpha": 1.1}, "alpha"),
         ("cat", {"alpha": -0.1}, "alpha"),
         ("cat", {"alpha": math.nan}, "alpha"),
@@ -596,7 +596,7 @@ def test_filters_agree_with_brute_force(
 
 
 @pytest.mark.parametrize("mode", get_args(Mode))
-def test_the_reference_engine_filters_too(library: Library, mode: Mode) -> None:
+def test_langchains_classes_filter_too(library: Library, mode: Mode) -> None:
     filters = FILTERS["two of them"]
-    result = library.search(RARE, filters, library.big, mode=mode, engine="reference", k=20)
+    result = library.search(RARE, filters, library.big, mode=mode, engine="langchain", k=20)
     assert {hit.passage.chunk_id for hit in result.hits} == library.selected(filters, library.big).keys()

@@ -342,8 +342,6 @@ def test_the_result_names_who_wrote_the_variants(world: World) -> None:
     }
     with pytest.raises(InvalidInputError, match="generator is 'magic'"):
         world.search("cat", strategy="hyde", generator="magic")
-    with pytest.raises(InvalidInputError, match="engine 'reference' knows strategy 'basic' only"):
-        world.search("cat", strategy="hyde", engine="reference")
 
 
 def test_custom_prompts_are_used(tmp_path: Path) -> None:
