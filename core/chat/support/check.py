@@ -11,11 +11,13 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from braid.core.chat.citations import Citation
 from braid.core.chat.marks import MARKS, CitationFilter, cited_in, number_of, shown
 from braid.core.chat.support.comparing import compare
 from braid.core.chat.support.evidence import LEAST_COVERAGE, Evidence, Window
 from braid.core.chat.support.findings import Finding, Source, Support, Verdict
 from braid.core.chat.support.reading import Sentence, read_sentence
+from braid.core.errors import InvalidInputError
 from braid.core.text.analyzer import Analyzer
 from braid.core.text.sentences import sentences
 
@@ -23,7 +25,12 @@ STANDS = 0.95
 """Share of a sentence's terms from which, with all its facts, it is nearly in the words of the passage."""
 LENT = 0.5
 """Share of a sentence's terms from which a citation behind a later sentence of its paragraph is meant for it, too."""
+MAX_TEXT_CHARS = 100_000
+MAX_PASSAGES = 100
+"""Limits of what other programs may have checked; the passages have together as many characters as the text may."""
 LEAST_CHARS = 12
+MAX_SENTENCES = 400
+"""Sentences of an answer that are checked; nobody reads a longer one, and its check would keep others waiting."""
 _FENCE = re.compile(r"^[ \t>]*(?:`{3,}|~{3,})[^\n]*(?:\n|$)", re.MULTILINE)
 _AT_START = re.compile(rf"[ \t]*{MARKS.pattern}(?:[ \t]*{MARKS.pattern})*[ \t]*[.。]?\s*")
 _NO_STATEMENT = ("?", "？", ":", "：")
@@ -52,6 +59,31 @@ def check(text: str, passages: Sequence[str], *, analyzer: Analyzer | None = Non
     return Checked(written, marks, tuple(checker.sentences(marked)))
 
 
+def check_given(text: str, passages: Sequence[str], analyzer: Analyzer) -> Checked:
+    """Check a text of another program, within limits. Raises InvalidInputError for more than that."""
+    if not text.strip() or len(text) > MAX_TEXT_CHARS:
+        raise InvalidInputError(
+            f"the text has {len(text):,} characters; 1 to {MAX_TEXT_CHARS:,} can be checked", field="text"
+        )
+    if not 1 <= len(passages) <= MAX_PASSAGES:
+        raise InvalidInputError(f"there are {len(passages):,} passages; give 1 to {MAX_PASSAGES}", field="passages")
+    if (chars := sum(map(len, passages))) > MAX_TEXT_CHARS:
+        raise InvalidInputError(
+            f"the passages have {chars:,} characters together; give at most {MAX_TEXT_CHARS:,}, those that are cited",
+            field="passages",
+        )
+    return check(text, passages, analyzer=analyzer)
+
+
+def check_answer(marked_text: str, citations: Sequence[Citation], analyzer: Analyzer) -> tuple[Support, ...]:
+    """Check each sentence of an answer against the passages that it cites; characters are those of the text as shown."""
+    contexts = {
+        each.number: " > ".join(filter(None, (each.passage.title, each.passage.heading_path))) for each in citations
+    }
+    checker = Checker({each.number: each.text for each in citations}, analyzer, contexts)
+    return tuple(checker.sentences(marked_text))
+
+
 class Checker:
     """Checks sentences against passages, which are read once. Not for several threads at a time."""
 
@@ -62,13 +94,17 @@ class Checker:
         self._analyzer = analyzer
 
     def sentences(self, marked: str) -> Iterator[Support]:
-        """Yield the sentences of a marked text; their characters are those of the text as `shown`."""
-        for start, end, lent in _split(marked):
-            yield self.sentence(marked, start, end, lent)
+        """Yield the first sentences of a marked text; their characters are those of the text as `shown`."""
+        shift = last = 0
+        for start, end, lent in _split(marked)[:MAX_SENTENCES]:
+            shift += _added(marked, last, start)
+            last = start
+            yield self._sentence(marked, (start, end), start + shift, lent)
 
-    def sentence(self, marked: str, start: int, end: int, lent: Sequence[int] = ()) -> Support:
+    def _sentence(self, marked: str, place: tuple[int, int], shown_at: int, lent: Sequence[int]) -> Support:
         """Check a sentence of a marked text. ``lent`` is what the next citation of its paragraph cites."""
-        said, span = _read(marked, start, end, self._analyzer)
+        start, end = place
+        said, span = _read(marked[start:end], shown_at, self._analyzer)
         cited = tuple(number for number in cited_in(marked[start:end]) if number in self._evidence.sentences)
         if not cited:
             if not _says_something(marked[start:end], said):
@@ -111,25 +147,27 @@ def _is_meant(window: Window, said: Sentence) -> bool:
     return first is not None and first.language != said.language
 
 
-def _read(marked: str, start: int, end: int, analyzer: Analyzer) -> tuple[Sentence, tuple[int, int]]:
-    """Read a sentence of a marked text without its marks; its characters are those of the text as shown."""
-    shift = sum(len(str(number_of(found[0]))) + 1 for found in MARKS.finditer(marked, 0, start))
+def _added(marked: str, start: int, end: int) -> int:
+    """Return how many characters longer the text from ``start`` to ``end`` is where it is shown."""
+    return sum(len(str(number_of(found[0]))) + 1 for found in MARKS.finditer(marked, start, end))
+
+
+def _read(marked: str, at: int, analyzer: Analyzer) -> tuple[Sentence, tuple[int, int]]:
+    """Read a marked sentence, which is shown at ``at``, without its marks; its characters are those of the shown text."""
+    first = at + len(marked) - len(marked.lstrip())
     kept: list[str] = []
     places: list[int] = []
-    at = start + shift
-    for sign in marked[start:end]:
-        if MARKS.match(sign):
-            at += len(str(number_of(sign))) + 2
-            continue
-        kept.append(sign)
-        places.append(at)
-        at += 1
-    text = "".join(kept)
-    said = read_sentence(text, 0, analyzer, keep=places)
-    shown_text = marked[start:end]
-    first = start + shift + len(shown_text) - len(shown_text.lstrip())
-    last = at - (len(shown_text) - len(shown_text.rstrip()))
-    return said, (first, max(first, last))
+    end = 0
+    for found in [*MARKS.finditer(marked), None]:
+        part = marked[end : found.start() if found else len(marked)]
+        kept.append(part)
+        places += range(at, at + len(part))
+        at += len(part)
+        if found:
+            at += len(str(number_of(found[0]))) + 2
+            end = found.end()
+    last = at - (len(marked) - len(marked.rstrip()))
+    return read_sentence("".join(kept), 0, analyzer, keep=places), (first, max(first, last))
 
 
 def _says_something(written: str, said: Sentence) -> bool:

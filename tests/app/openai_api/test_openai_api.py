@@ -26,10 +26,11 @@ from braid.config.settings import Settings
 from braid.core.accounts.accounts import Account
 from braid.core.braid import Braid
 from braid.core.chat.citations import Citation
+from braid.core.chat.support.check import check
 from braid.core.chat.types import AnswerText, AnswerWithdrawn, ChatRequest, ChatResult, Event, StageStarted
 from braid.core.models.embeddings import embed_passages
 from braid.core.models.prompts import Prompts
-from braid.core.types import Passage
+from braid.core.types import Passage, Query, SearchResult
 from tests.fakes import HashEmbeddings
 from tests.model_server import ModelServer, model_server
 from tests.web import add_user, bearer, make_app, serving, site_of
@@ -311,6 +312,36 @@ def test_citations_are_annotations_with_the_place_of_their_mark(ann: openai.Open
         number = text[cited["start_index"] : cited["end_index"]]
         assert cited["url"] == next(c["url"] for c in citations if f"[^{c['number']}]" == number)
         assert f"]({cited['url']})" in text, "the note is a link to it"
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_checked_sentences_have_their_place_in_the_message(eve: openai.OpenAI, stream: bool) -> None:
+    found: Any = eve.chat.completions.create(model="braid:2,-1", messages=ask("Which error?"), stream=stream)
+    if stream:
+        chunks = list(found)
+        text, last = "".join(chunk.choices[0].delta.content or "" for chunk in chunks), chunks[-1]
+    else:
+        text, last = found.choices[0].message.content, found
+    support = last.braid["support"]
+    assert [text[each["start"] : each["end"]] for each in support] == [
+        "The tray is empty [^1].",
+        "The fair is far [^2].",
+    ]
+    assert [each["cited"] for each in support] == [[1], [2]]
+
+
+def test_findings_have_their_place_behind_a_text_that_was_withdrawn() -> None:
+    chunks = Chunks(Head("braid", "en"))
+    said, passages = "Pumps are loud [1]. The warranty is 35 days [1].", ["Pumps are loud. The warranty is 30 days."]
+    for happened in (StageStarted("normalize"), AnswerText("Pumps "), AnswerWithdrawn("it broke"), AnswerText(said)):
+        chunks.event(happened)
+    nothing = SearchResult(Query("q"), "basic", "none", (), (), ())
+    checked = check(said, passages)
+    result = ChatResult("q", "q", "none", nothing, said, support=checked.sentences, marks=checked.marks)
+    whole, _ = chunks.whole(result)
+    content, [_, second] = whole.choices[0].message.content, whole.braid.support
+    assert content[second.start : second.end] == "The warranty is 35 days [^1]."
+    assert [content[each.start : each.end] for each in second.findings] == ["35 days"]
 
 
 @pytest.mark.parametrize("stream", [False, True])
