@@ -45,8 +45,9 @@ class SupportShown(Shown):
     start: int = Field(description="Of the sentence in the text, in characters")
     end: int
     verdict: Verdict = Field(
-        description="`differs`: a passage says otherwise; `not_found`: a number, a date or a quotation is not in what it "
-        "cites; `uncited`: it cites nothing; `stands`: nearly in the passage's words; `open`: nothing was found against it"
+        description="`differs`: a passage says otherwise; `not_found`: a number, date or quotation is not in what it "
+        "cites; `uncited`: it cites nothing; `stands`: nearly in the passage's words; `open`: nothing was found against "
+        "it, which is no proof"
     )
     cited: list[int] = Field(description="Numbers of the passages that it cites")
     sources: list[SourceShown]

@@ -30,7 +30,8 @@ MAX_PASSAGES = 100
 """Limits of what other programs may have checked; the passages have together as many characters as the text may."""
 LEAST_CHARS = 12
 MAX_SENTENCES = 400
-"""Sentences of an answer that are checked; nobody reads a longer one, and its check would keep others waiting."""
+MAX_LOOKS = 60_000
+"""Sentences of an answer that are checked, and looks at sentences of passages for them; what follows is not checked."""
 _FENCE = re.compile(r"^[ \t>]*(?:`{3,}|~{3,})[^\n]*(?:\n|$)", re.MULTILINE)
 _AT_START = re.compile(rf"[ \t]*{MARKS.pattern}(?:[ \t]*{MARKS.pattern})*[ \t]*[.。]?\s*")
 _NO_STATEMENT = ("?", "？", ":", "：")
@@ -76,7 +77,7 @@ def check_given(text: str, passages: Sequence[str], analyzer: Analyzer) -> Check
 
 
 def check_answer(marked_text: str, citations: Sequence[Citation], analyzer: Analyzer) -> tuple[Support, ...]:
-    """Check each sentence of an answer against the passages that it cites; characters are those of the text as shown."""
+    """Check each sentence of an answer against the passages that it cites; characters are those of its shown text."""
     contexts = {
         each.number: " > ".join(filter(None, (each.passage.title, each.passage.heading_path))) for each in citations
     }
@@ -95,8 +96,12 @@ class Checker:
 
     def sentences(self, marked: str) -> Iterator[Support]:
         """Yield the first sentences of a marked text; their characters are those of the text as `shown`."""
-        shift = last = 0
+        shift = last = looks = 0
         for start, end, lent in _split(marked)[:MAX_SENTENCES]:
+            numbers = cited_in(marked[start:end]) or lent
+            looks += sum(len(self._evidence.sentences.get(number, ())) for number in numbers)
+            if looks > MAX_LOOKS:
+                return
             shift += _added(marked, last, start)
             last = start
             yield self._sentence(marked, (start, end), start + shift, lent)
@@ -153,7 +158,7 @@ def _added(marked: str, start: int, end: int) -> int:
 
 
 def _read(marked: str, at: int, analyzer: Analyzer) -> tuple[Sentence, tuple[int, int]]:
-    """Read a marked sentence, which is shown at ``at``, without its marks; its characters are those of the shown text."""
+    """Read a marked sentence, which is shown at ``at``, without its marks; characters are those of the shown text."""
     first = at + len(marked) - len(marked.lstrip())
     kept: list[str] = []
     places: list[int] = []

@@ -66,6 +66,9 @@ def _facts(
         if exact and literal and not (found and any(same(each, exact) for each in said.facts)):
             yield _differs(said, fact, alike[0], exact)
             continue
+        if turned := _turned(said, fact, alike, alignment):
+            yield _pair("opposite", said, fact.bounded, alike[0], turned.bounded)
+            continue
         if found or (isinstance(fact, Number) and fact.is_small):
             continue
         if is_calculated(fact, [each for one in window.sentences for each in one.facts]):
@@ -75,8 +78,13 @@ def _facts(
             yield _differs(said, fact, alike[0], in_gap)
         elif other := _counterpart(said, fact, window, alike, evidence):
             yield _differs(said, fact, *other)
-        elif not (isinstance(fact, Number) and fact.dimension in ("label", "ordinal")):
+        elif evidence.has_facts(numbers) and not _is_mere(fact):
             yield Finding(_kind(fact), *said.origin(fact.start, fact.end), said.text[fact.start : fact.end])
+
+
+def _is_mere(fact: Fact) -> bool:
+    """Return whether a fact counts or numbers what is spoken of, and is no fact of the passage's."""
+    return isinstance(fact, Number) and (fact.dimension in ("label", "ordinal") or fact.is_few)
 
 
 def _in_place(said: Sentence, place: int, alike: Sequence[Sentence], alignment: Alignment) -> Fact | None:
@@ -87,6 +95,18 @@ def _in_place(said: Sentence, place: int, alike: Sequence[Sentence], alignment: 
             fact = said.facts[place]
             return other if other and (_are_numbers(fact, other) or comparable(fact, other)) else None
     return None
+
+
+def _turned(said: Sentence, fact: Fact, alike: Sequence[Sentence], alignment: Alignment) -> Number | None:
+    """Return the same number as the opposite bound, where all else is equal: *at least 18* for *at most 18*."""
+    if not isinstance(fact, Number) or not fact.bound or alignment.share < LITERAL:
+        return None
+    one = alike[0]
+    there = [each for each in one.facts if isinstance(each, Number) and each.bases() == fact.bases()]
+    if len(there) != 1 or there[0].bound != -fact.bound or len(said.negations) % 2 != len(one.negations) % 2:
+        return None
+    replaced = [word for gap in alignment.gaps if gap.there for word in gap.said]
+    return there[0] if all(fact.bounded[0] <= word.start < fact.bounded[1] for word in replaced) else None
 
 
 def _are_numbers(fact: Fact, other: Fact) -> bool:

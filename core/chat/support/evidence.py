@@ -97,6 +97,12 @@ class Evidence:
         """Return whether the texts of the passages are whole, so that what is not in them is nowhere."""
         return all(len(self.texts.get(number, "")) < MAX_CHARS for number in numbers)
 
+    def has_facts(self, numbers: Sequence[int]) -> bool:
+        """Return whether all facts of the passages were read, so that what is not among them is nowhere."""
+        read = [self.sentences.get(number, []) for number in numbers]
+        whole = all(len(each) < MAX_SENTENCES and all(one.is_whole for one in each) for each in read)
+        return whole and self.has_texts(numbers)
+
     def stands(self, quoted: str, numbers: Iterable[int]) -> bool:
         """Return whether a text is in one of the passages, whatever its case and white space."""
         wanted = _plain(quoted)

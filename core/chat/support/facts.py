@@ -10,6 +10,7 @@ CONVERTED = 0.03
 """Relative difference of the same amount in two units: 6 miles, 10 km."""
 DAYS_OF_MONTHS = 0.04
 """Relative difference of the same time in months and in days."""
+FEW = 10
 ROUNDED_FROM = 1_000.0
 """Values from which 12,300 may be said of 12,345."""
 
@@ -33,11 +34,18 @@ class Number:
     """Whether it is said to be rounded."""
     bound: int = 0
     """1 for *at least*, -1 for *at most*."""
+    bounded: tuple[int, int] = (0, 0)
+    """Its characters with those words."""
 
     @property
     def is_small(self) -> bool:
         """Whether it is a bare 0, 1 or 2, which stand anywhere, and count only in the place of another number."""
         return not self.dimension and self.values[0] in (0.0, 1.0, 2.0)
+
+    @property
+    def is_few(self) -> bool:
+        """Whether it is a bare number up to ten, which often counts what is listed: *the three largest*."""
+        return not self.dimension and self.values[0] <= FEW
 
     def bases(self) -> tuple[float, ...]:
         """Return the possible values in the base unit of the dimension."""
@@ -72,7 +80,7 @@ def same(said: Fact, there: Fact) -> bool:
         case Number(), Moment():
             return _is_part(said, there)
         case Moment(), Number():
-            return _is_part(there, said)
+            return there.dimension != "decade" and _is_part(there, said)
     return False
 
 
@@ -192,7 +200,9 @@ def _near(one: float, other: float, tolerance: float) -> bool:
 
 
 def _is_part(number: Number, moment: Moment) -> bool:
-    """Return whether a bare number is a part of a moment: 10日 of 4月10日, 2025 of a year."""
+    """Return whether a bare number is a part of a moment: 10日 of 4月10日, 2025 of a year; the 1980s have 1984."""
+    if number.dimension == "decade":
+        return any(value in [10 * (year // 10) for year in _years(moment)] for value in number.values)
     names = ("d",) if number.dimension == "time" else ("y", "m", "d", "H", "M")
     if number.dimension not in ("", "time"):
         return False

@@ -107,7 +107,9 @@ def _lone_year(found: re.Match[str]) -> Iterator[Parts]:
 _NO_NUMBER_BEFORE = r"(?<![\d.,])(?<!\d[-/])"
 _FORMS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Iterator[Parts]]], ...] = (
     (
-        re.compile(rf"{_YEAR}(?:\s?(?P<m>{_N})\s?[月월](?:\s?(?P<d>{_N})\s?[日일](?!間|間|간))?)?(?!代|대\b|間|간)"),
+        re.compile(
+            rf"{_YEAR}(?:\s?(?P<m>{_N})\s?[月월](?:\s?(?P<d>{_N})\s?[日일](?!間|間|간))?)?(?!代|대(?![회학표])|間|간)"
+        ),
         _cjk,
     ),
     (

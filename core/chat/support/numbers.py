@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from braid.core.chat.support.facts import Number
 from braid.core.chat.support.numerals import KANJI, NATIVE, ORDINALS, WORDS, cjk_number
@@ -31,7 +32,7 @@ _NUMBER = re.compile(
     rf"(?:{_PREFIX})?(?P<number>(?<![A-Za-z\d_.])(?<![A-Za-z]-)(?<!\d,)(?<!\d/)(?:{_LARGE}|{_THOUSANDS}|{_DIGITS})){_SCALE}"
     rf"(?P<tail>(?:st|nd|rd|th)\b|番目|번째|{UNIT})?",
 )
-_AFTER_RANGE = re.compile(rf"{_RANGE_TO}{_SCALE}{UNIT}")
+_AFTER_RANGE = re.compile(rf"{_RANGE_TO}{_SCALE}{UNIT}?")
 _BEFORE_LATIN = re.compile(r"[A-Za-z_]|-[A-Za-z]|/\d|\.\d")
 _ORDINAL_BEFORE = re.compile(r"(?:第|제)\s?$")
 _ORDINAL_TAIL = re.compile(r"st|nd|rd|th|番目|번째")
@@ -56,11 +57,17 @@ _BOUND_AFTER = (
     ),
     (-1, re.compile(r"[가-힣\u4e00-\u9fff]{0,2}?\s?(?:以下|未満|以内|を下回|이하|미만|이내|까지|or (?:less|fewer))")),
 )
+_BETWEEN = re.compile(r",?\s?(?:and\s|と|、)?")
+_HALF = re.compile(r"半|\s반(?![가-힣])|\sand a half\b")
+_DECADE = re.compile(r"1\d\d0s|20\d0s")
 _WORD = "|".join(sorted({**WORDS, **ORDINALS}, key=len, reverse=True))
 _ONES = "one|two|three|four|five|six|seven|eight|nine"
 _WORDS = re.compile(rf"\b(?P<word>{_WORD})\b(?:-(?P<one>{_ONES})\b)?{_SCALE}{UNIT}?", re.IGNORECASE)
 _KANJI_NUMBER = re.compile(rf"(?P<ordinal>第)?(?P<number>[{KANJI}]{{1,8}})(?P<other>{OTHER_NAMES}|番目)?")
-_NATIVE = re.compile(rf"(?<![가-힣])(?P<word>{'|'.join(NATIVE)})\s?(?P<other>번째|{OTHER_NAMES})(?![가-힣]{{3}})")
+_NATIVE = re.compile(
+    rf"(?<![가-힣])(?P<word>{'|'.join(sorted(NATIVE, key=len, reverse=True))})\s?"
+    rf"(?P<other>번째|{OTHER_NAMES})(?![가-힣]{{3}})"
+)
 
 
 def numbers(text: str) -> list[Number]:
@@ -69,7 +76,27 @@ def numbers(text: str) -> list[Number]:
     if any(sign in text for sign in KANJI):
         found += [number for match in _KANJI_NUMBER.finditer(text) if (number := _of_kanji(match))]
     found += _of_words(text)
-    return sorted(found, key=lambda each: each.start)
+    return list(_joined(text, sorted(found, key=lambda each: each.start)))
+
+
+def _joined(text: str, found: Sequence[Number]) -> Iterator[Number]:
+    """Yield the numbers, with those of one duration, such as 1 h 30 min or 1時間半, as one."""
+    last: Number | None = None
+    for each in found:
+        if last and _goes_on(last, each) and _BETWEEN.fullmatch(text, last.end, each.start):
+            values = tuple(a + b * each.factor / last.factor for a in last.values for b in each.values)
+            last = replace(last, end=each.end, values=values)
+            continue
+        if last:
+            yield last
+        half = _HALF.match(text, each.end) if each.dimension == "time" else None
+        last = replace(each, end=half.end(), values=tuple(value + 0.5 for value in each.values)) if half else each
+    if last:
+        yield last
+
+
+def _goes_on(first: Number, second: Number) -> bool:
+    return first.dimension == second.dimension == "time" and second.factor < first.factor
 
 
 def _of_digits(text: str, match: re.Match[str]) -> Number | None:
@@ -86,6 +113,8 @@ def _of_digits(text: str, match: re.Match[str]) -> Number | None:
             return None
     scale = _SHORT_SCALES[short[0].lower()] if short else _SCALES.get((match["scale"] or "").lower(), 1.0)
     values = tuple(value * scale for value in _values(digits))
+    if scale == 1.0 and (after := _AFTER_RANGE.match(text, end)) and after["scale"]:
+        values += tuple(value * _SCALES[after["scale"].lower()] for value in values)
     if not values:
         return None
     before = text[max(0, start - 20) : start]
@@ -94,16 +123,23 @@ def _of_digits(text: str, match: re.Match[str]) -> Number | None:
         unit = _ORDINAL
     if _LABEL_BEFORE.search(before):
         unit = _LABEL
+    if _DECADE.fullmatch(text, start, end):
+        unit = BY_NAME["年代"]
     dimension, factor, offset = unit or _BARE
     about = bool(_ABOUT_BEFORE.search(before) or _ABOUT_AFTER.match(text, end))
-    return Number(start, end, values, dimension, factor, offset, _places(digits), about, _bound(before, text, end))
+    bound = _bound(before, text, start, end)
+    return Number(start, end, values, dimension, factor, offset, _places(digits), about, *bound)
 
 
-def _bound(before: str, text: str, end: int) -> int:
-    """Return 1 for *at least*, -1 for *at most*, else 0."""
-    found = [sign for sign, words in _BOUND_BEFORE if words.search(before)]
-    found += [sign for sign, words in _BOUND_AFTER if words.match(text, end)]
-    return found[0] if found else 0
+def _bound(before: str, text: str, start: int, end: int) -> tuple[int, tuple[int, int]]:
+    """Return 1 for *at least*, -1 for *at most*, else 0, and the characters of the number with those words."""
+    for sign, words in _BOUND_BEFORE:
+        if found := words.search(before):
+            return sign, (start - len(before) + found.start(), end)
+    for sign, words in _BOUND_AFTER:
+        if found := words.match(text, end):
+            return sign, (start, found.end())
+    return 0, (start, end)
 
 
 def _values(digits: str) -> tuple[float, ...]:
@@ -164,7 +200,7 @@ def _of_words(text: str) -> Iterator[Number]:
             continue
         value = WORDS[word] + WORDS.get((match["one"] or "").lower(), 1 if match["one"] else 0)
         unit = _unit_of(match)
-        if value > 2 or unit:
+        if value >= 2 or unit:
             scaled = value * _SCALES.get((match["scale"] or "").lower(), 1.0)
             yield _number(match, scaled, unit or _BARE)
     for match in _NATIVE.finditer(text):

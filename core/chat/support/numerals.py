@@ -26,6 +26,13 @@ NATIVE: Mapping[str, int] = {
     **dict.fromkeys(("세", "셋"), 3),
     **dict.fromkeys(("네", "넷"), 4),
     **{word: value for value, word in enumerate(("다섯", "여섯", "일곱", "여덟", "아홉", "열"), start=5)},
+    **{
+        f"열{word}": value
+        for value, words in enumerate(
+            ("한 하나", "두 둘", "세 셋", "네 넷", "다섯", "여섯", "일곱", "여덟", "아홉"), start=11
+        )
+        for word in words.split()
+    },
     "스무": 20,
     "서른": 30,
     "마흔": 40,

@@ -11,7 +11,7 @@ _PAIRS: Mapping[str, str] = {
         largest/smallest first/last include/exclude includes/excludes included/excluded with/without allowed/forbidden
         allowed/prohibited open/closed earlier/later longer/shorter all/none always/never inside/outside upper/lower
         rises/falls rose/fell rise/fall accept/reject accepted/rejected enable/disable enabled/disabled
-        required/optional northern/southern eastern/western north/south east/west
+        required/optional on/off northern/southern eastern/western north/south east/west
     """,
     "ja": """
         以上/以下 以上/未満 以前/以後 以前/以降 前/後 増加/減少 増/減 最大/最小 最高/最低 最長/最短 可能/不可能

@@ -65,6 +65,8 @@ class Sentence:
     language: str
     passage: int = 0
     """The number of the passage that it is from; 0 for one of an answer."""
+    is_whole: bool = True
+    """Whether all its facts were read."""
 
     @property
     def is_long(self) -> bool:
@@ -109,13 +111,14 @@ def read_sentence(text: str, at: int, analyzer: Analyzer, *, passage: int = 0, k
         normalized = " " * found.end() + normalized[found.end() :]
     language = language_of(normalized)
     if len(normalized) > MAX_FACTS_CHARS:
-        return Sentence(normalized, begins, finishes, (), frozenset(), language, passage)
+        return Sentence(normalized, begins, finishes, (), frozenset(), language, passage, is_whole=False)
     facts = facts_of(normalized)
     bare = blanked(normalized, facts)
     for start, end in negations(normalized, language):
         bare = bare[:start] + "\x00" * (end - start) + bare[end:]
     terms = frozenset(_terms(bare, analyzer, language)) if len(normalized) <= MAX_CHARS else frozenset()
-    return Sentence(normalized, begins, finishes, facts, terms, language, passage)
+    is_whole = len(facts) < MAX_FACTS
+    return Sentence(normalized, begins, finishes, facts, terms, language, passage, is_whole)
 
 
 def facts_of(normalized: str) -> tuple[Fact, ...]:
@@ -124,8 +127,8 @@ def facts_of(normalized: str) -> tuple[Fact, ...]:
     found: list[Fact] = [*dates, *numbers(blanked(normalized, dates))]
     found.sort(key=lambda each: each.start)
     kept: list[Fact] = []
-    for each in found[:MAX_FACTS]:
-        if not kept or each.start >= kept[-1].end:
+    for each in found:
+        if len(kept) < MAX_FACTS and (not kept or each.start >= kept[-1].end):
             kept.append(each)
     return tuple(kept)
 

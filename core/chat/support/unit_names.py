@@ -11,8 +11,8 @@ from braid.core.text.units import UNITS
 Unit = tuple[str, float, float]
 """Dimension, factor and offset to the dimension's base unit."""
 _COUNTERS = (
-    "人 名 個 件 回 台 本 枚 社 校 冊 つ 点 箇所 か所 カ所 ヶ所 種類 種 棟 頭 匹 隻 両 軒 店舗 店 曲 票 "
-    "명 개 건 회 대 권 장 번 곳 가지 마리 척 채 곡 표 살 개국 개교 종 분의 명의 사람"
+    "人 名 個 件 回 台 本 枚 社 校 冊 つ 点 箇所 か所 カ所 ヶ所 種類 種 棟 頭 匹 隻 両 軒 店舗 店 曲 票 部 部屋 室 席 "
+    "명 개 건 회 대 권 장 부 실 석 번 곳 가지 마리 척 채 곡 표 살 개국 개교 종 분의 명의 사람"
 )
 _OTHER_UNITS: Mapping[str, tuple[str, float, str]] = {
     # name: dimension, factor, spellings
@@ -36,6 +36,7 @@ _OTHER_UNITS: Mapping[str, tuple[str, float, str]] = {
     "GB": ("bytes", 1e9, "gb GB gib gigabytes ギガバイト 기가바이트"),
     "TB": ("bytes", 1e12, "tb TB tib terabytes テラバイト 테라바이트"),
     "bit": ("bits", 1.0, "bit bits ビット 비트"),
+    "gallon": ("volume", 3.785e-3, "gallon gallons gal ガロン 갤런"),
     "mile": ("length", 1_609.344, "mile miles マイル 마일"),
     "foot": ("length", 0.3048, "foot feet ft フィート 피트"),
     "inch": ("length", 0.0254, "inch inches インチ 인치"),

@@ -42,7 +42,7 @@ def said(text: str, *passages: str) -> list[Support]:
             "판매됩니다",
         ),
         ("Prices rose after the strike [1].", "Prices rose before the strike.", "opposite", "after", "before"),
-        ("料金は10人以下で割引される[1]。", "料金は10人以上で割引される。", "opposite", "以下", "以上"),
+        ("料金は10人以下で割引される[1]。", "料金は10人以上で割引される。", "opposite", "10人以下", "10人以上"),
     ],
 )
 def test_what_differs_is_named_with_both_wordings(
