@@ -45,9 +45,8 @@ class SupportShown(Shown):
     start: int = Field(description="Of the sentence in the text, in characters")
     end: int
     verdict: Verdict = Field(
-        description="`differs`: a passage says otherwise; `not_found`: a number, date or quotation is not in what it "
-        "cites; `uncited`: it cites nothing; `stands`: nearly in the passage's words; `open`: nothing was found against "
-        "it, which is no proof"
+        description="`differs`: a passage says otherwise; `not_found`: a number, date or quotation is not in them; "
+        "`uncited`: it cites nothing; `stands`: nearly in the passage's words; `open`: nothing against it was found"
     )
     cited: list[int] = Field(description="Numbers of the passages that it cites")
     sources: list[SourceShown]

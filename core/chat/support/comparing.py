@@ -67,7 +67,7 @@ def _facts(
             yield _differs(said, fact, alike[0], exact)
             continue
         if turned := _turned(said, fact, alike, alignment):
-            yield _pair("opposite", said, fact.bounded, alike[0], turned.bounded)
+            yield _pair("opposite", said, turned[0].bounded, alike[0], turned[1].bounded)
             continue
         if found or (isinstance(fact, Number) and fact.is_small):
             continue
@@ -97,8 +97,10 @@ def _in_place(said: Sentence, place: int, alike: Sequence[Sentence], alignment: 
     return None
 
 
-def _turned(said: Sentence, fact: Fact, alike: Sequence[Sentence], alignment: Alignment) -> Number | None:
-    """Return the same number as the opposite bound, where all else is equal: *at least 18* for *at most 18*."""
+def _turned(
+    said: Sentence, fact: Fact, alike: Sequence[Sentence], alignment: Alignment
+) -> tuple[Number, Number] | None:
+    """Return a number and the same as the opposite bound, where all else is equal: *at least 18*, *at most 18*."""
     if not isinstance(fact, Number) or not fact.bound or alignment.share < LITERAL:
         return None
     one = alike[0]
@@ -106,7 +108,7 @@ def _turned(said: Sentence, fact: Fact, alike: Sequence[Sentence], alignment: Al
     if len(there) != 1 or there[0].bound != -fact.bound or len(said.negations) % 2 != len(one.negations) % 2:
         return None
     replaced = [word for gap in alignment.gaps if gap.there for word in gap.said]
-    return there[0] if all(fact.bounded[0] <= word.start < fact.bounded[1] for word in replaced) else None
+    return (fact, there[0]) if all(fact.bounded[0] <= word.start < fact.bounded[1] for word in replaced) else None
 
 
 def _are_numbers(fact: Fact, other: Fact) -> bool:

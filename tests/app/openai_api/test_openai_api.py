@@ -18,8 +18,8 @@ from flask import Flask
 
 from braid.app.factory import register_braid
 from braid.app.host import HostUser
-from braid.app.openai_api.completions import Chunks, Head
-from braid.app.openai_api.footnotes import footnotes
+from braid.app.openai_api.completions import Chunks, Head, Sent
+from braid.app.openai_api.footnotes import footnotes, with_footnotes
 from braid.app.openai_api.limits import Limits, limited, required
 from braid.app.web.markdown import answer_html
 from braid.config.settings import Settings
@@ -30,7 +30,7 @@ from braid.core.chat.support.check import check
 from braid.core.chat.types import AnswerText, AnswerWithdrawn, ChatRequest, ChatResult, Event, StageStarted
 from braid.core.models.embeddings import embed_passages
 from braid.core.models.prompts import Prompts
-from braid.core.types import Passage, Query, SearchResult
+from braid.core.types import Passage
 from tests.fakes import HashEmbeddings
 from tests.model_server import ModelServer, model_server
 from tests.web import add_user, bearer, make_app, serving, site_of
@@ -326,22 +326,21 @@ def test_checked_sentences_have_their_place_in_the_message(eve: openai.OpenAI, s
     assert [text[each["start"] : each["end"]] for each in support] == [
         "The tray is empty [^1].",
         "The fair is far [^2].",
+        "Nothing.",
     ]
-    assert [each["cited"] for each in support] == [[1], [2]]
+    assert [each["cited"] for each in support] == [[1], [2], []]
 
 
 def test_findings_have_their_place_behind_a_text_that_was_withdrawn() -> None:
-    chunks = Chunks(Head("braid", "en"))
-    said, passages = "Pumps are loud [1]. The warranty is 35 days [1].", ["Pumps are loud. The warranty is 30 days."]
-    for happened in (StageStarted("normalize"), AnswerText("Pumps "), AnswerWithdrawn("it broke"), AnswerText(said)):
-        chunks.event(happened)
-    nothing = SearchResult(Query("q"), "basic", "none", (), (), ())
-    checked = check(said, passages)
-    result = ChatResult("q", "q", "none", nothing, said, support=checked.sentences, marks=checked.marks)
-    whole, _ = chunks.whole(result)
-    content, [_, second] = whole.choices[0].message.content, whole.braid.support
-    assert content[second.start : second.end] == "The warranty is 35 days [^1]."
-    assert [content[each.start : each.end] for each in second.findings] == ["35 days"]
+    checked = check("Pumps are loud [1][1]. The warranty is 35 days [1].", ["Pumps are loud. The warranty is 30 days."])
+    text, places = with_footnotes(checked.text, checked.marks)
+    before = "Pum\n\n*The answer above broke off:*\n\n"
+    sent = Sent(before + text, [len(before) + place for place in places], len(before))
+    [_, second] = checked.sentences
+    [finding] = second.findings
+    for part, said in ((second, "The warranty is 35 days [^1]."), (finding, "35 days")):
+        start, end = (sent.place_of(place, checked.marks) for place in (part.start, part.end))
+        assert sent.text[start:end] == said
 
 
 @pytest.mark.parametrize("stream", [False, True])
