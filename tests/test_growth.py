@@ -19,6 +19,8 @@ from braid.core.chat.links import check_links
 from braid.core.chat.marks import CitationFilter
 from braid.core.chat.quoting.extractive import quotable
 from braid.core.chat.quoting.tables import split_tables
+from braid.core.chat.support.check import check
+from braid.core.chat.support.reading import facts_of
 from braid.core.models.reasoning import without_reasoning
 from braid.core.models.replies import parse_queries
 from braid.core.models.untrusted_text import as_data
@@ -214,6 +216,10 @@ PASSES: dict[str, Callable[[str], object]] = {
     "fitting": lambda text: fitting(text, 50),
     "both ends": lambda text: both_ends(text, 50),
     "units": unify_units,
+    "facts": facts_of,
+    "checked answers": lambda text: check(f"{text} [1].", ["The pump was sold for 30 EUR in May 2024."]),
+    "checked passages": lambda text: check("The pump was not sold for 30 EUR [1].", [text]),
+    "answers of what they cite": lambda text: check(f"{text} [1].", [text]),
 }
 
 

@@ -10,6 +10,7 @@ from flask import Blueprint
 
 from braid.app.api import (
     chat,
+    check,
     conversations,
     datasets,
     documents,
@@ -34,6 +35,7 @@ from braid.core.accounts.idempotency import KeyInUseError, KeyReusedError
 RESOURCES = (
     search.resource,
     chat.resource,
+    check.resource,
     explain.resource,
     strategies.resource,
     datasets.resource,

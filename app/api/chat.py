@@ -9,6 +9,7 @@ from typing import Any, Literal
 from flask import Response
 from pydantic import BaseModel, Field
 
+from braid.app.api.check import SupportShown
 from braid.app.api.framework.operations import Answered, Resource
 from braid.app.api.framework.requests import KEY_HEADERS, SAYS_SOMETHING, Given
 from braid.app.api.request_models import conversation
@@ -100,6 +101,9 @@ class ChatAnswer(BaseModel):
     generator: str = Field(description="What wrote the answer: `extractive`, the name of a model, or `none`")
     found: bool = Field(description="Whether the passages contain an answer")
     citations: list[CitationShown]
+    support: list[SupportShown] = Field(
+        description="The sentences of the text, and how each agrees with what it cites; none of a calculated answer"
+    )
     removed_citations: int = Field(description="Number of citations removed because their passage does not exist")
     cut: bool = Field(
         description="Whether the model ended before its answer was complete, or was ended at a limit; a note says which"

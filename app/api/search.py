@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
 
+from braid.app.api.check import SupportShown
 from braid.app.api.framework.operations import Answered, Resource
 from braid.app.api.framework.requests import KEY_HEADERS, SAYS_SOMETHING
 from braid.app.api.request_models import conversation, search_models
@@ -132,6 +133,7 @@ class Comparison(Shown):
     generator: str = Field(description="`extractive`, or the name of a model")
     found: bool
     citations: list[CitationShown]
+    support: list[SupportShown] = Field(description="The sentences of the text, and how each agrees with what it cites")
 
 
 class SearchAnswer(BaseModel):

@@ -194,6 +194,29 @@ class ExplainAnswer(Answer, total=False):
 
 
 @with_config(OPEN)
+class CheckedShown(TypedDict):
+    """A sentence, and how it agrees with what it cites."""
+
+    start: int
+    """Of the sentence in ``text``, in characters."""
+    end: int
+    verdict: Literal["stands", "open", "not_found", "differs", "uncited"]
+    cited: list[int]
+    sources: list[dict[str, Any]]
+    """The sentences that support it: ``passage``, ``start``, ``end``."""
+    findings: list[dict[str, Any]]
+    """What differs or is not found: ``said`` in the text, ``there`` in ``passage``."""
+
+
+@with_config(OPEN)
+class CheckAnswer(Answer, total=False):
+    """A text with its citations as ``[1]``, and its sentences."""
+
+    text: str
+    sentences: list[CheckedShown]
+
+
+@with_config(OPEN)
 class PutAnswer(Answer, total=False):
     """Where the document is stored."""
 

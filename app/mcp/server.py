@@ -14,6 +14,7 @@ from mcp_types import CallToolResult, InputRequiredResult, TextContent
 from pydantic import Field, ValidationError
 
 from braid.app.mcp.answers import (
+    CheckAnswer,
     DatasetsAnswer,
     DeleteAnswer,
     ExactAnswer,
@@ -83,6 +84,7 @@ def make_server(tools_of: ToolsOf, *, read_only: bool) -> MCPServer[Any]:
     """Return the server; with ``read_only`` it has no tools that write."""
     server = _Server("braid", title="Braid", version=version(), instructions=INSTRUCTIONS)
     _add_searching(server, tools_of)
+    _add_checking(server, tools_of)
     _add_reading(server, tools_of)
     if not read_only:
         _add_writing(server, tools_of)
@@ -177,6 +179,24 @@ def _add_searching(server: MCPServer[Any], tools_of: ToolsOf) -> None:
     async def explain(ctx: Context[Any, Any], query: Query, filepath: Path, where: Where = None) -> ExplainAnswer:
         """Say why a document's best passage is, or is not, among the results of a query."""
         return await in_thread(ExplainAnswer, lambda: tools_of(ctx).explain(query, filepath, where=where or {}))
+
+
+def _add_checking(server: MCPServer[Any], tools_of: ToolsOf) -> None:
+    @tool_of(server, "Check an answer", READS)
+    async def check(
+        ctx: Context[Any, Any],
+        text: Annotated[str, Field(description="The answer; it cites the passages as [1], [2] …")],
+        passages: Annotated[
+            list[str], Field(description="Texts of the passages in the order of their numbers, up to 100")
+        ],
+    ) -> CheckAnswer:
+        """Compare each sentence of an answer with the passages that it cites, before it is sent.
+
+        `verdict` is differs (another number, date or unit, a denial: `findings` has both wordings), not_found (a
+        number, date or quotation is in none of them), uncited, stands, or open, which is no proof.
+        Example: check(text="The warranty is 35 days [1].", passages=["The warranty is 30 days."]).
+        """
+        return await in_thread(CheckAnswer, lambda: tools_of(ctx).check(text, passages))
 
 
 def _add_reading(server: MCPServer[Any], tools_of: ToolsOf) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import itertools
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
@@ -19,7 +20,9 @@ from braid.app.site import ingest_options
 from braid.app.user.datasets import Readable, UserDatasets
 from braid.config.settings import Settings
 from braid.core.accounts.accounts import Account
+from braid.core.admission import LONGEST_S
 from braid.core.braid import Braid
+from braid.core.chat.support.check import check_given
 from braid.core.datasets.metadata_keys import metadata_keys
 from braid.core.errors import InvalidInputError, NotFoundError
 from braid.core.ingest.formats import format_named
@@ -326,6 +329,15 @@ class Tools:
         excerpt = ("..." if start else "") + text[start:end] + ("..." if end < len(text) else "")
         entry["metadata"]["line"] = match.line
         return {**entry, "excerpt": excerpt, "occurrences": match.occurrences}
+
+    @report_errors("BraidError")
+    def check(self, text: str, passages: Sequence[str]) -> Result:
+        """Compare each sentence of a text with the passages that it cites."""
+        with self._braid.places.hold(self._account.id, LONGEST_S):
+            checked = to_json(check_given(text, passages, self._braid.analyzer))
+        counted = Counter(each["verdict"] for each in checked["sentences"])
+        counts = ", ".join(f"{count} {verdict}" for verdict, count in sorted(counted.items())) or "no sentences"
+        return {"status": "success", "message": counts, **pick(checked, "text", "sentences")}
 
     @report_errors("ChromaDBError")
     def read_document(self, filepath: str, *, first: int, last: int | None, dataset_id: int | None) -> Result:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import time
 import uuid
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
+from braid.app.api.check import SupportShown
 from braid.app.api.schemas import DegradedShown
 from braid.app.api.search import CitationShown
 from braid.app.mounted import url_for
@@ -42,6 +44,10 @@ class BraidShown(BaseModel):
     degraded: list[DegradedShown]
     notes: list[str]
     unresolved_dataset_ids: list[int]
+    support: list[SupportShown] = Field(
+        description="The sentences of the answer, and how each agrees with what it cites; characters are those of the "
+        "message's content"
+    )
 
 
 class Usage(BaseModel):
@@ -111,15 +117,30 @@ class Head:
     created: int = field(default_factory=lambda: int(time.time()))
 
 
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """The text that was sent, where in it citations begin, and where the answer does."""
+
+    text: str
+    places: Sequence[int]
+    begins: int = 0
+
+    def place_of(self, at: int, marks: Sequence[int]) -> int:
+        """Return where a character of the answer is in the text that was sent, by the citation before it."""
+        before = bisect_left(marks, at)
+        if before == 0 or before > len(self.places):
+            return self.begins + at
+        return self.places[before - 1] + at - marks[before - 1] + 1  # [^1] for [1]
+
+
 def completion(head: Head, result: ChatResult) -> Completion:
     """Return a whole turn."""
     text, places = with_footnotes(result.text, result.marks)
-    marks = _annotations(text, places, result.citations)
-    return _whole(head, result, text + _tail(result, head.language), marks)
+    return _whole(head, result, Sent(text + _tail(result, head.language), places))
 
 
-def _whole(head: Head, result: ChatResult, text: str, marks: list[Annotation]) -> Completion:
-    message = MessageShown(content=text, annotations=marks)
+def _whole(head: Head, result: ChatResult, sent: Sent) -> Completion:
+    message = MessageShown(content=sent.text, annotations=_annotations(sent.text, sent.places, result.citations))
     return Completion(
         id=head.id,
         created=head.created,
@@ -127,7 +148,7 @@ def _whole(head: Head, result: ChatResult, text: str, marks: list[Annotation]) -
         choices=[Choice(message=message, finish_reason=_finish(result))],
         usage=_usage(result),
         citations=_citations(result),
-        braid=_how(result, head.notes),
+        braid=_how(result, head.notes, sent),
     )
 
 
@@ -143,6 +164,8 @@ class Chunks:
     _length: int = 0
     _places: list[int] = field(default_factory=list)
     """Where in what was sent citations begin."""
+    _begins: int = 0
+    """Where in what was sent the answer begins that counts."""
     _answer_text: list[str] = field(default_factory=list)
     _has_begun: bool = False
     has_text: bool = False
@@ -193,6 +216,7 @@ class Chunks:
         end = f"\n{self._sent.fence}" if self._sent.fence else ""
         lines = self._text(f"{end}\n\n*{say('withdrawn', self.head.language)}*\n\n")
         self._sent = LinkFilter()
+        self._begins = self._length
         return lines
 
     def _end(self, result: ChatResult) -> str:
@@ -210,7 +234,7 @@ class Chunks:
         """Return the completion with the text as it was sent, and the lines of what stands below the answer."""
         lines = self._text(_tail(result, self.head.language))
         text = "".join(self._answer_text)
-        return _whole(self.head, result, text, _annotations(text, self._places, result.citations)), lines
+        return _whole(self.head, result, Sent(text, self._places, self._begins)), lines
 
     def _chunk(self, delta: dict[str, Any], finish: str | None = None, **more: Any) -> str:
         choice = {"index": 0, "delta": delta, "finish_reason": finish, "logprobs": None}
@@ -268,7 +292,7 @@ def _annotations(text: str, places: Sequence[int], citations: Sequence[Citation]
     ]
 
 
-def _how(result: ChatResult, notes: Sequence[str]) -> BraidShown:
+def _how(result: ChatResult, notes: Sequence[str], sent: Sent) -> BraidShown:
     return BraidShown.model_validate(
         {
             **to_json({"degraded": result.degraded, "notes": (*result.notes, *notes)}),
@@ -277,5 +301,13 @@ def _how(result: ChatResult, notes: Sequence[str]) -> BraidShown:
             "question": result.question,
             "query": result.query,
             "unresolved_dataset_ids": list(result.search.unresolved_dataset_ids),
+            "support": [_moved(each, result.marks or (), sent) for each in to_json(result.support)],
         }
     )
+
+
+def _moved(part: dict[str, Any], marks: Sequence[int], sent: Sent) -> dict[str, Any]:
+    """Return a sentence or a finding as JSON with its place in the text that was sent."""
+    start, end = (sent.place_of(part[name], marks) for name in ("start", "end"))
+    findings = [_moved(each, marks, sent) for each in part.get("findings", ())]
+    return {**part, "start": start, "end": end, **({"findings": findings} if "findings" in part else {})}

@@ -579,7 +579,7 @@ function leavePreview() {
 }
 
 for (const [kind, act] of [["mouseover", showPreview], ["focusin", showPreview], ["mouseout", leavePreview], ["focusout", leavePreview]]) {
-  log.addEventListener(kind, (event) => event.target.matches(".prose a.cite") && act(event.target));
+  log.addEventListener(kind, (event) => event.target.matches(".prose a.cite, .checked a.cite") && act(event.target));
 }
 preview.addEventListener("mouseenter", () => clearTimeout(leaving));
 preview.addEventListener("mouseleave", leavePreview);

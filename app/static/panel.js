@@ -70,7 +70,7 @@
     shown.removeAttribute("id");
     body.replaceChildren(document.adoptNode(shown));
     document.getElementById("announcer").textContent = heading.textContent;
-    const cited = body.querySelector("#cited");
+    const cited = body.querySelector(".has-sentence mark b") ?? body.querySelector("#cited");
     const below = cited ? cited.getBoundingClientRect().top - body.getBoundingClientRect().top : 0;
     body.scrollTo(0, body.scrollTop + below - body.clientHeight / 4);
   }

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from markdown_it import MarkdownIt
-from markdown_it.common.utils import isMdAsciiPunct, isPunctChar
+from markdown_it.common.utils import escapeHtml, isMdAsciiPunct, isPunctChar
 from markdown_it.parser_inline import ParserInline
 from markdown_it.renderer import RendererHTML
 from markdown_it.rules_core import StateCore
@@ -16,17 +17,25 @@ from markdown_it.token import Token
 from markdown_it.utils import EnvType, OptionsDict
 from markupsafe import Markup
 
-from braid.core.chat.marks import MARKS, number_of, shown
+from braid.core.chat.marks import MARKS, marked, number_of, shown
 
 Href = Callable[[int], str]
-"""Number of a citation → address of its passage; empty if there is nothing to link to."""
+"""Number of a citation → address of its passage; empty if there is nothing to link to. It is called once for each
+citation, in the order of the text."""
+Span = tuple[int, int, str]
+"""The first character of a part of a text, the one behind it, and the class with which it is marked."""
 
 SCHEMES = ("http", "https", "mailto")
 FIRST_HEADING = 3
 """Headings of an answer rank below those of the page."""
 MAX_FORMULA_CHARS = 2_000
 _FORMULA_END = {"\\(": "\\)", "\\[": "\\]"}
-_PARTS = re.compile(rf"{MARKS.pattern}|[^{MARKS.pattern[1:-1]}]+")
+_OPEN, _CLOSE = "\U0010fffe", "\U0010ffff"
+"""Around a part that is marked: characters of the plane of citations, which outside texts lose."""
+_PARTS = re.compile(rf"{MARKS.pattern}|{_OPEN}|{_CLOSE}|[^{MARKS.pattern[1:-1]}{_OPEN}{_CLOSE}]+")
+_BEFORE_WORDS = re.compile(r"^\s*(?:>\s*)*(?:[-*+]\s+|\d{1,9}[.)]\s+)?[*_~]*")
+_ADDED = re.compile(rf"[{_OPEN}{_CLOSE}]")
+_MARK = re.compile(r"</?mark[^<>]*>")
 _CJK = re.compile(
     r"[\u1100-\u11ff\u2e80-\u30ff\u3130-\u318f\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97f\uac00-\ud7ff"
     r"\uf900-\ufaff\ufe30-\ufe4f\uff00-\uffee\U00020000-\U0003ffff]"
@@ -44,6 +53,41 @@ def answer_html(text: str, href: Href = lambda number: "") -> Markup:
     return Markup(_MARKDOWN.render(text, {"href": href}))
 
 
+def checked_html(text: str, marks: Sequence[int] | None, spans: Sequence[Span], new_href: Callable[[], Href]) -> Markup:
+    """Render an answer, with its citations at ``marks``, as `answer_html` does, and mark parts of it.
+
+    Where marks would change what else is shown, as in some tables and code, there are none.
+    """
+    plain = answer_html(marked(text, marks), new_href())
+    if not spans:
+        return plain
+    around = _with_spans(text, marks, spans)
+    found = _MARKDOWN.render(around, {"href": new_href(), "classes": [name for _, _, name in spans]})
+    return Markup(found) if _MARK.sub("", found) == plain else plain
+
+
+def _with_spans(text: str, marks: Sequence[int] | None, spans: Sequence[Span]) -> str:
+    """Return the marked text with a sign at both ends of each span, within the marks of lists and emphasis."""
+    parts: list[str] = []
+    end = 0
+
+    def add(until: int, sign: str) -> None:
+        nonlocal end
+        within = None if marks is None else [place - end for place in marks if end <= place < until]
+        parts.append(marked(text[end:until], within) + sign)
+        end = until
+
+    for first, last, _ in spans:
+        inner = text[first:last]
+        begins = first + len(inner) - len(_BEFORE_WORDS.sub("", inner, count=1))
+        ends = first + len(inner.rstrip("*_~ \t\n"))
+        if end <= begins < ends:
+            add(begins, _OPEN)
+            add(ends, _CLOSE)
+    add(len(text), "")
+    return "".join(parts)
+
+
 def _is_link(address: str) -> bool:
     """Return whether links to this address are allowed. Addresses without a scheme would lead to Braid's own pages."""
     try:
@@ -54,26 +98,47 @@ def _is_link(address: str) -> bool:
 
 def _cite(state: StateCore) -> None:
     """Replace citations in the text, outside links and code, with tokens of their own; elsewhere write them out."""
+    marking = _Marking(iter(state.env.get("classes", ())))
     for block in state.tokens:
         if block.type == "inline":
-            block.children = list(_link_citations(block.children or []))
-        block.content = shown(block.content)[0]
+            block.children = list(_link_citations(block.children or [], marking))
+        block.content = _written(block.content)
 
 
-def _link_citations(tokens: Sequence[Token]) -> Iterator[Token]:
+@dataclass
+class _Marking:
+    """Which class text is marked with at this place."""
+
+    classes: Iterator[str]
+    now: str = ""
+
+    def pass_over(self, signs: str) -> None:
+        """Go on behind some text."""
+        for sign in _ADDED.findall(signs):
+            self.now = next(self.classes, "") if sign == _OPEN else ""
+
+
+def _written(content: str) -> str:
+    return _ADDED.sub("", shown(content)[0])
+
+
+def _link_citations(tokens: Sequence[Token], marking: _Marking) -> Iterator[Token]:
     within = 0
     for token in tokens:
         within += token.type == "link_open"
         within -= token.type == "link_close"
         if token.type != "text" or within:
-            token.content = shown(token.content)[0]
+            marking.pass_over(token.content)
+            token.content = _written(token.content)
             yield token
             continue
         for part in _PARTS.findall(token.content):
             if MARKS.fullmatch(part):
                 yield Token("citation", "a", 0, content=str(number_of(part)))
+            elif _ADDED.fullmatch(part):
+                marking.pass_over(part)
             else:
-                yield Token("text", "", 0, content=part)
+                yield Token("marked" if marking.now else "text", "", 0, content=part, info=marking.now)
 
 
 def _tame(state: StateCore) -> None:
@@ -96,6 +161,13 @@ def _render_citation(
     return str(
         Markup('<a class="cite" href="{}" data-number="{}">[{}]</a>').format(address, number, number),
     )
+
+
+def _render_marked(
+    renderer: RendererHTML, tokens: Sequence[Token], position: int, options: OptionsDict, env: EnvType
+) -> str:
+    token = tokens[position]
+    return str(Markup('<mark class="{}">{}</mark>').format(token.info, Markup(escapeHtml(token.content))))
 
 
 def _render_link(
@@ -177,6 +249,7 @@ class _Markdown(MarkdownIt):
         self.core.ruler.push("citations", _cite)
         self.core.ruler.push("tame", _tame)
         self.add_render_rule("citation", _render_citation)
+        self.add_render_rule("marked", _render_marked)
         self.add_render_rule("link_open", _render_link)
         self.add_render_rule("table_open", lambda *_: '<div class="wide" tabindex="0"><table>')
         self.add_render_rule("table_close", lambda *_: "</table></div>")

@@ -42,7 +42,7 @@ CONTINUE = (
 )
 ANOTHER = (
     "Answer the same question once more, in another way: more exact, better arranged, or more complete. Do not mention "
-    "the earlier answer. The rules for passages and citations stay the same."
+    "the earlier answer. The rules for passages and citations stay the same: no statement without its passage's mark."
 )
 _BROKEN_WORD = re.compile(r"(?<=\s)[A-Za-z\u00c0-\u024f\d'’-]+$")
 

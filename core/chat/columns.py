@@ -77,6 +77,7 @@ def result_settings(result: ChatResult) -> dict[str, Any]:
     return {
         **pick(form, *stored, "stopped"),
         **({"calculation": form["calculation"]} if result.calculation else {}),
+        **({"support": form["support"]} if result.support else {}),
         "search_generator": search["generator"],
         "collections": search["collections"],
         "search": _stored_search(search),

@@ -16,10 +16,12 @@ from braid.core.chat.answering import Answerer, AnswerTask
 from braid.core.chat.aside import without_aside
 from braid.core.chat.citations import Citation, gaps_of_cited
 from braid.core.chat.comparison import compare
+from braid.core.chat.marks import marked
 from braid.core.chat.query_writing import NormalizedQuestion, normalize_question, write_query
 from braid.core.chat.quoting.extractive import Asked, Extract, best_coverage, extract
 from braid.core.chat.quoting.match import match_of
 from braid.core.chat.quoting.nearness import nearness_to, no_nearness, scale_of
+from braid.core.chat.support.check import check_answer
 from braid.core.chat.tables.calculate import Calculated, Calculator
 from braid.core.chat.texts import Language
 from braid.core.chat.types import (
@@ -255,7 +257,11 @@ class Conversation:
         with self._braid.places.hold(turn.request.user_id, LONGEST_S):  # let go while a model is waited for
             if turn.stopped.is_set():  # nobody waits for the answer any more
                 return
-            _end(turn, self._answerer.answer(task, turn.result, emit, turn.stopped), emit)
+            result = self._answerer.answer(task, turn.result, emit, turn.stopped)
+            if result.found:
+                support = check_answer(marked(result.text, result.marks), result.citations, self._braid.analyzer)
+                result = replace(result, support=support)
+            _end(turn, result, emit)
 
     def _query_model(self, turn: ChatTurn) -> ChatModel | None:
         return None if turn.request.options.get("generator") == "feedback" else self._models.search

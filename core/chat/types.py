@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Literal
 from braid.core.chat.citations import Citation, citation_json
 from braid.core.chat.comparison import ThreeFields
 from braid.core.chat.marks import shown
+from braid.core.chat.support.findings import Support
 from braid.core.chat.tables.calculate import Calculated, Calculation
 from braid.core.chat.texts import Language
 from braid.core.errors import InvalidInputError, ModelError
@@ -201,6 +202,8 @@ class ChatResult:
     """The model ended without the mark that its answer is complete, or reached its own limit or Braid's."""
     calculation: Calculation | None = None
     """The value and its SQL, where the answer was calculated from a table."""
+    support: tuple[Support, ...] = ()
+    """The sentences of the text, and how each agrees with what it cites; none of what was calculated or was stopped."""
     marks: tuple[int, ...] | None = None
     """Where in the text citations begin, in characters: a ``[1]`` elsewhere is part of what is said. None takes every
     ``[1]`` for a citation."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from braid.core.text.normalization import normalize
 
-_UNITS: Mapping[str, tuple[str, float, float, str]] = {
+UNITS: Mapping[str, tuple[str, float, float, str]] = {
     # spelling: dimension, factor and offset to the dimension's base unit, other spellings
     "µm": ("length", 1e-6, 0.0, "um μm micron microns micrometer micrometers micrometre micrometres マイクロメートル"),
     "nm": ("length", 1e-9, 0.0, "nanometer nanometers nanometre nanometres ナノメートル 나노미터"),
@@ -44,7 +44,8 @@ _UNITS: Mapping[str, tuple[str, float, float, str]] = {
     "rpm": ("rotation", 1.0, 0.0, "r/min rev/min"),
     "%": ("share", 1.0, 0.0, "percent per-cent パーセント 퍼센트"),
 }
-_CANONICAL = {written: unit for unit, (*_, others) in _UNITS.items() for written in (unit, *others.split())}
+"""Units by their usual spelling."""
+_CANONICAL = {written: unit for unit, (*_, others) in UNITS.items() for written in (unit, *others.split())}
 # Only words are read in any case: mPa is not MPa.
 _CANONICAL_LOWER = {name: unit for name, unit in _CANONICAL.items() if len(name) > 2 and name.islower()}
 
@@ -97,6 +98,6 @@ def _unit(written: str) -> str:
 
 def _quantity(match: re.Match[str]) -> Quantity:
     unit = _unit(match[2])
-    dimension, factor, offset, _ = _UNITS.get(unit, ("", 1.0, 0.0, ""))
+    dimension, factor, offset, _ = UNITS.get(unit, ("", 1.0, 0.0, ""))
     number = float(match[1].replace(",", "").replace("−", "-"))
     return Quantity(f"{match[1]} {unit}", dimension, number * factor + offset)

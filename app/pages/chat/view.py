@@ -11,11 +11,13 @@ from flask_babel import gettext as _
 from markupsafe import Markup
 
 from braid.app.mounted import url_for
+from braid.app.pages.chat.checked import Checked, checked_of, sentences_of
 from braid.app.pages.search.answer import Missing
+from braid.app.pages.search.marking import SENTENCE
 from braid.app.pages.search.readable import readable
 from braid.app.pages.search.reasons import Reason, Reasoning
 from braid.app.user.strategy_menu import NAMES
-from braid.app.web.markdown import answer_html
+from braid.app.web.markdown import Href, Span, checked_html
 from braid.app.web.waiting import waiting
 from braid.app.words.dataset_names import dataset_name
 from braid.app.words.gaps import gaps_of_notes
@@ -31,6 +33,10 @@ MAX_CARRIED_CHARS = 300
 """Longest question carried in links to passages, where its words are marked."""
 KEPT_HTML = 500
 """Number of answers whose rendered Markdown is cached: every page of a conversation shows its earlier answers."""
+EXCERPT_CHARS = 400
+LEAD_CHARS = 60
+"""Characters of an excerpt, and those before the sentence that is marked in it."""
+NO_SENTENCE = (0, 0)
 LEG_FIELDS = ("leg", "rank", "score", "share", "query")
 
 Thumbs = Mapping[tuple[str, str], Kind]
@@ -44,8 +50,8 @@ class Source:
     citation: StoredCitation
     dataset: str
     href: str
-    excerpt: str
-    """The passage as plain text."""
+    excerpt: tuple[str, str, str]
+    """The passage as plain text: before, within and behind the sentence that supports the answer, if one is known."""
     language: str
     thumb: str
 
@@ -115,6 +121,18 @@ class Exchange:
     language: str
     unsearched: tuple[Dataset, ...] = ()
     """The datasets with documents that were not searched, where nothing was found."""
+    checked: Checked = field(default_factory=Checked)
+
+    def cites(self, numbers: Sequence[int]) -> Markup:
+        """Return these citations as links to the passages."""
+        hrefs = {source.citation.number: source.href for source in self.sources}
+        links = (
+            Markup('<a class="cite" href="{}" data-number="{}">[{}]</a>').format(hrefs[number], number, number)
+            if hrefs.get(number)
+            else Markup('<span class="cite">[{}]</span>').format(number)
+            for number in numbers
+        )
+        return Markup(" ").join(links)
 
     @property
     def generator(self) -> str:
@@ -167,13 +185,14 @@ class Shelf:
         found = self.datasets.get(dataset_id)
         return dataset_name(found.name) if found else f"#{dataset_id}"
 
-    def href(self, chunk_id: str, question: str) -> str:
-        """Return the address of a passage in its document."""
+    def href(self, chunk_id: str, question: str, sentence: tuple[int, int] = NO_SENTENCE) -> str:
+        """Return the address of a passage in its document, where a sentence of it is marked."""
         return url_for(
             "braid.search.document",
             chunk_id=chunk_id,
             q=question[:MAX_CARRIED_CHARS],
             conversation=self.conversation_id,
+            **({} if sentence == NO_SENTENCE else {SENTENCE: f"{sentence[0]}-{sentence[1]}"}),
             _anchor="cited",
         )
 
@@ -200,12 +219,23 @@ def _exchange(question: StoredMessage, answer: StoredMessage | None, shelf: Shel
         return Exchange(question, None, Markup(""), (), (), "")
     asked = str(answer.settings.get("question") or question.text)
     query = str(answer.settings.get("query") or asked)
-    sources = tuple(_source(citation, asked, query, shelf) for citation in answer.citations)
-    hrefs = {source.citation.number: source.href for source in sources}
+    sentences = sentences_of(answer)
+    first = {number: next((each for each in places if any(each)), NO_SENTENCE) for number, places in sentences.items()}
+    sources = tuple(
+        _source(citation, asked, query, shelf, first.get(citation.number, NO_SENTENCE)) for citation in answer.citations
+    )
+    hrefs = tuple(
+        (number, tuple(_href(source.citation, asked, shelf, place) for place in sentences.get(number, (NO_SENTENCE,))))
+        for source in sources
+        for number in (source.citation.number,)
+    )
+    checked = checked_of(answer, by_model=answer.settings.get("generator") not in ("extractive", "none", None))
+    marks = answer.settings.get("marks")
     return Exchange(
         question=question,
         answer=answer,
-        html=_html(answer.marked_text, tuple(hrefs.items())),
+        html=_html(answer.text, None if marks is None else tuple(marks), checked.spans, hrefs),
+        checked=checked,
         sources=sources,
         degraded=_missing_parts(answer.settings.get("degraded", ()), shelf.datasets.values()),
         language=display_language(answer.text),
@@ -229,20 +259,56 @@ def _unsearched(question: StoredMessage, answer: StoredMessage, shelf: Shelf) ->
 
 
 @lru_cache(maxsize=KEPT_HTML)
-def _html(text: str, hrefs: tuple[tuple[int, str], ...]) -> Markup:
-    by_number = dict(hrefs)
-    return answer_html(text, lambda number: by_number.get(number, ""))
+def _html(
+    text: str,
+    marks: tuple[int, ...] | None,
+    spans: tuple[Span, ...],
+    hrefs: tuple[tuple[int, tuple[str, ...]], ...],
+) -> Markup:
+    """Render an answer; each of its citations of a passage leads to the next one of the passage's addresses."""
+
+    def new_href() -> Href:
+        left = {number: list(reversed(of_number)) for number, of_number in hrefs}
+
+        def href(number: int) -> str:
+            several = left.get(number, [""])
+            return several.pop() if len(several) > 1 else several[0]
+
+        return href
+
+    return checked_html(text, marks, spans, new_href)
 
 
-def _source(citation: StoredCitation, asked: str, query: str, shelf: Shelf) -> Source:
+def _source(citation: StoredCitation, asked: str, query: str, shelf: Shelf, sentence: tuple[int, int]) -> Source:
     return Source(
         citation=citation,
         dataset=shelf.dataset_name(citation.dataset_id),
-        href=shelf.href(citation.now or citation.chunk_id, asked) if citation.fate == "current" or citation.now else "",
-        excerpt=readable(citation.text, _file_type(citation.source)),
+        href=_href(citation, asked, shelf, sentence),
+        excerpt=_excerpt(citation, sentence),
         language=display_language(citation.text),
         thumb=shelf.thumbs.get((query, citation.chunk_id), ""),
     )
+
+
+def _href(citation: StoredCitation, asked: str, shelf: Shelf, sentence: tuple[int, int]) -> str:
+    if citation.fate == "current":
+        return shelf.href(citation.chunk_id, asked, sentence)
+    return shelf.href(citation.now, asked) if citation.now else ""
+
+
+def _excerpt(citation: StoredCitation, sentence: tuple[int, int]) -> tuple[str, str, str]:
+    """Return the beginning of a passage, or what is around a sentence of it, as plain text."""
+    file_type = _file_type(citation.source)
+    whole, said = (readable(text, file_type) for text in (citation.text, citation.text[slice(*sentence)]))
+    before, said, behind = whole.partition(said) if said.strip() else (whole, "", "")
+    if not said:
+        return _cut(whole, EXCERPT_CHARS), "", ""
+    lead = before if len(before) <= LEAD_CHARS else "…" + before[-LEAD_CHARS:]
+    return lead, said, _cut(behind, max(0, EXCERPT_CHARS - len(lead) - len(said)))
+
+
+def _cut(text: str, chars: int) -> str:
+    return text if len(text) <= chars else text[: max(0, chars - 1)] + "…"
 
 
 def _file_type(source: str) -> str:

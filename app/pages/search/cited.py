@@ -9,6 +9,7 @@ from flask import request
 from braid.app.auth.identity import identity
 from braid.app.pages.search.blueprint import address, back_address, three_fields
 from braid.app.pages.search.form import SearchForm
+from braid.app.pages.search.marking import SENTENCE, sentence_range
 from braid.app.site import site
 from braid.app.user.datasets import readable_datasets
 from braid.core.errors import NotFoundError
@@ -33,6 +34,11 @@ def document_of(passage: Passage) -> Document:
     return found
 
 
+def supporting_sentence(passage: Passage) -> tuple[int, int] | None:
+    """Return the characters of the passage that support the answer which this page was opened from, if it says so."""
+    return sentence_range(request.args.get(SENTENCE, ""), passage.text)
+
+
 def source_values(cited: Passage, document: Document, form: SearchForm) -> dict[str, Any]:
     """Return the values that the template of each page of a source needs."""
     return {
@@ -48,7 +54,7 @@ def source_values(cited: Passage, document: Document, form: SearchForm) -> dict[
 
 def source_address(endpoint: str, cited: Passage, form: SearchForm, **more: Any) -> str:
     """Return the address of a page of the source, which leads back to where this one was opened from."""
-    conversation = {name: request.args[name] for name in ("conversation",) if name in request.args}
+    conversation = {name: request.args[name] for name in ("conversation", SENTENCE) if name in request.args}
     fields = three_fields()
     carried = {**(form.query_arguments() if form.text or fields else {}), **fields, **conversation}
     return address(endpoint, carried, chunk_id=cited.chunk_id, **more)

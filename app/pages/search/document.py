@@ -12,7 +12,13 @@ from werkzeug.wrappers import Response as Redirect
 from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
 from braid.app.pages.search.blueprint import form_of_request, search, three_fields
-from braid.app.pages.search.cited import cited_passage, document_of, source_address, source_values
+from braid.app.pages.search.cited import (
+    cited_passage,
+    document_of,
+    source_address,
+    source_values,
+    supporting_sentence,
+)
 from braid.app.pages.search.document_view import PASSAGES_PER_PAGE, page_of, sections_of, show_document
 from braid.app.pages.search.form import SearchForm
 from braid.app.pages.search.marking import wanted_tokens, word_ranges
@@ -66,10 +72,12 @@ def _shown(cited: Passage, whole: Document, form: SearchForm) -> dict[str, Any]:
     passages = page_of(found, cited.chunk_id if "start" not in request.args else "")
     first, after = (passages[0].position, passages[-1].position + 1) if passages else (start, start)
     is_long = whole.chunks > len(passages)
-    parts = show_document(passages, cited.chunk_id, _words(cited, form))
+    sentence = supporting_sentence(cited)
+    parts = show_document(passages, cited.chunk_id, [sentence] if sentence else _words(cited, form))
     headings = ledger.headings(whole.id, datasets, limit=MAX_SECTIONS) if is_long else []
     return {
         "parts": [(is_list, list(group)) for is_list, group in groupby(parts, key=lambda part: part.kind == "item")],
+        "has_sentence": sentence is not None,
         "is_there": any(passage.chunk_id == cited.chunk_id for passage in passages),
         "earlier": _at(cited, form, max(0, first - PASSAGES_PER_PAGE)) if first else None,
         "later": _at(cited, form, after) if after < whole.chunks else None,

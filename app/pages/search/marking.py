@@ -18,6 +18,10 @@ SHORT_PART = 2
 LEAD_CHARS = 40
 """Characters that a snippet shows before its first mark."""
 
+SENTENCE = "said"
+"""The argument of a page of a source with the characters of the cited passage that support an answer: ``12-80``."""
+_RANGE = re.compile(r"(\d{1,7})-(\d{1,7})")
+
 _WEAK = re.compile(f"[{KANA}{HAN}{HANGUL}]|[{HIRAGANA}]+")
 _BLANK_LINES = re.compile(r"\n(?:[ \t]*\n)+")
 # A line break inside a paragraph: something other than a list, a table, a quotation or code follows.
@@ -68,6 +72,13 @@ def snippet(analyzer: Analyzer, text: str, wanted: frozenset[str]) -> tuple[Segm
     before = [Segment("… ", False)] if start > 0 else []
     after = [Segment(" …", False)] if end < len(text) else []
     return (*before, *_segments(text, marks, start, end), *after)
+
+
+def sentence_range(written: str, text: str) -> Span | None:
+    """Return the characters of a text that an address names, None for none of it."""
+    found = _RANGE.fullmatch(written)
+    start, end = (int(found[1]), min(int(found[2]), len(text))) if found else (0, 0)
+    return (start, end) if start < end else None
 
 
 def _outer(analyzer: Analyzer, text: str) -> list[Piece]:

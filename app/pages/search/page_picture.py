@@ -12,7 +12,13 @@ from flask import Response, render_template, request
 from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
 from braid.app.pages.search.blueprint import form_of_request, search
-from braid.app.pages.search.cited import cited_passage, document_of, source_address, source_values
+from braid.app.pages.search.cited import (
+    cited_passage,
+    document_of,
+    source_address,
+    source_values,
+    supporting_sentence,
+)
 from braid.app.site import site
 from braid.app.web.originals import filename
 from braid.app.words.gaps import gaps
@@ -52,7 +58,7 @@ def page(chunk_id: str, number: int) -> str:
         (drawn.text[found.start : found.stop], boxes_of_lines(drawn.boxes, found)) for found in lines_of(drawn.text)
     )
     is_cited = cited.page is not None and cited.page <= number <= (cited.page_end or cited.page)
-    zoom = request.args.get("zoom", 100, type=int)
+    zoom, sentence = request.args.get("zoom", 100, type=int), supporting_sentence(cited)
     return render_template(
         "braid/page.html",
         **source_values(cited, document, form),
@@ -62,7 +68,8 @@ def page(chunk_id: str, number: int) -> str:
         drawn=drawn,
         reading=reading,
         is_cited=is_cited,
-        marks=_marks(cited, drawn) if is_cited else [],
+        marks=_marks(cited, cited.text, drawn) if is_cited else [],
+        sentence=_marks(cited, cited.text[slice(*sentence)], drawn) if is_cited and sentence else [],
         lines=[Line(text, boxes[0]) for text, boxes in lines if boxes],
         zoom=zoom if zoom in ZOOMS else ZOOMS[0],
         zooms=ZOOMS,
@@ -132,7 +139,8 @@ def _with_reading(drawn: PagePicture, reading: PageReading | None) -> PagePictur
     return replace(drawn, text=text, boxes=scaled)
 
 
-def _marks(cited: Passage, drawn: PagePicture) -> list[Box]:
+def _marks(cited: Passage, text: str, drawn: PagePicture) -> list[Box]:
+    """Return where the passage, or a text of it, is on the page."""
     in_part = cited.page != (cited.page_end or cited.page)
-    found = find_passage(cited.text, drawn.text, in_part=in_part)
+    found = find_passage(text, drawn.text, in_part=in_part)
     return [box for each in found for box in boxes_of_lines(drawn.boxes, each)]

@@ -9,8 +9,8 @@ from typing import Literal
 
 Order = Literal["dmy", "mdy"]
 
-_ERAS = {"明治": 1867, "大正": 1911, "昭和": 1925, "平成": 1988, "令和": 2018, "H": 1988, "R": 2018, "S": 1925}
-_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+ERAS = {"明治": 1867, "大正": 1911, "昭和": 1925, "平成": 1988, "令和": 2018, "H": 1988, "R": 2018, "S": 1925}
+MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 MONTH_NAME = (
     r"jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?"
     r"|nov(?:ember)?|dec(?:ember)?"
@@ -75,11 +75,11 @@ def iso(found: re.Match[str]) -> str | None:
     """Return the ISO text of a match, None for a day that does not exist."""
     groups = found.groupdict()
     if era := groups.get("era"):
-        year = _ERAS[era.upper() if era.isascii() else era] + (1 if groups["in_era"] == "元" else int(groups["in_era"]))
+        year = ERAS[era.upper() if era.isascii() else era] + (1 if groups["in_era"] == "元" else int(groups["in_era"]))
     else:
         year = int(groups["y"])
     name = groups.get("name")
-    month = _MONTHS.index(name[:3].lower()) + 1 if name else int(groups.get("m") or 0)
+    month = MONTHS.index(name[:3].lower()) + 1 if name else int(groups.get("m") or 0)
     return _join(year, month, int(groups.get("d") or 0))
 
 

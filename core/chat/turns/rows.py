@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from sqlalchemy import ColumnElement, Connection, Row, delete, func, insert, select, update
@@ -93,7 +93,10 @@ def write_answer(
 
     False, with nothing written, for an answer that is ``running`` here, and was ended by another process.
     """
-    result = with_text(result, storable(marked(result.text, result.marks)))
+    written = marked(result.text, result.marks)
+    if (kept := storable(written)) != written:
+        result = replace(result, support=())  # its places are those of another text
+    result = with_text(result, kept)
     row, settings = update(MessageRow).where(MessageRow.id == turn.answer_id), result_settings(result)
     if state == "running":
         row, settings = row.where(MessageRow.state == "running"), {**settings, KEY: writer}

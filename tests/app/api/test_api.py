@@ -466,6 +466,47 @@ def test_chat_answers_as_json_and_as_events(ann: Caller) -> None:
 
 
 @pytest.mark.usefixtures("library")
+def test_each_sentence_of_an_answer_says_how_it_agrees_with_what_it_cites(ann: Caller) -> None:
+    body = {"message": "what does the printer show?", "dataset_ids": [1]}
+    whole = ann("POST", "/chat", body).json
+    [quoted] = [each for each in whole["support"] if each["verdict"] == "stands"]
+    cited = {each["number"]: each["text"] for each in whole["citations"]}
+    [source] = quoted["sources"]
+    assert cited[source["passage"]][source["start"] : source["end"]] in whole["text"][quoted["start"] : quoted["end"]]
+    assert events(ann("POST", "/chat", body, Accept="text/event-stream"))[-1][1]["support"] == whole["support"]
+    where = ann("POST", "/conversations", {}).headers["Location"]
+    assert ann("POST", f"{where}/messages", body).json["support"] == whole["support"]
+    assert ann("GET", where).json["messages"][1]["settings"]["support"] == whole["support"]
+
+
+def test_a_text_of_another_program_is_checked(ann: Caller) -> None:
+    passages = ["The pump is blue.", "Its warranty is 30 days."]
+    body = {"text": "The pump is blue 【1】. Its warranty is 35 days [2]. It never breaks.", "passages": passages}
+    found = ann("POST", "/check", body).json
+    assert found["text"] == "The pump is blue [1]. Its warranty is 35 days [2]. It never breaks."
+    assert [each["verdict"] for each in found["sentences"]] == ["stands", "differs", "uncited"]
+    [finding] = found["sentences"][1]["findings"]
+    assert (finding["said"], finding["there"], finding["passage"]) == ("35 days", "30 days", 2)
+    assert passages[1][finding["there_start"] : finding["there_end"]] == "30 days"
+
+
+@pytest.mark.parametrize(
+    ("text", "passages", "field", "status"),
+    [
+        (" ", ["a"], "text", 422),
+        ("a" * 100_001, ["a"], "text", 422),
+        ("a [1].", [], "passages", 422),
+        ("a [1].", ["a"] * 101, "passages", 422),
+        ("a [1].", ["a" * 60_000, "b" * 60_000], "passages", 400),
+    ],
+)
+def test_what_is_too_long_to_be_checked_is_refused(
+    ann: Caller, text: str, passages: list[str], field: str, status: int
+) -> None:
+    problem(ann("POST", "/check", {"text": text, "passages": passages}), status, field)
+
+
+@pytest.mark.usefixtures("library")
 def test_a_conversation_keeps_its_turns(ann: Caller, bob: Caller) -> None:
     made = ann("POST", "/conversations", {})
     where = made.headers["Location"]

@@ -215,6 +215,7 @@ ROUTES: dict[str, str] = {
     "POST /api/v1/search": "any",
     "POST /api/v1/chat": "any",
     "POST /api/v1/explain": "any",
+    "POST /api/v1/check": "any",
     "GET /api/v1/feedback": "any",
     "POST /api/v1/feedback": "any",
     "DELETE /api/v1/feedback": "any",
@@ -413,7 +414,13 @@ def statuses(world: World, row: str) -> dict[str, int]:
     for caller in CALLERS:
         headers = {}
         if caller == "weak token":
-            reads = method in SAFE or address in ("/api/v1/search", "/api/v1/chat", "/api/v1/explain", "/search/fields")
+            reads = method in SAFE or address in (
+                "/api/v1/search",
+                "/api/v1/chat",
+                "/api/v1/explain",
+                "/api/v1/check",
+                "/search/fields",
+            )
             reads = reads or address.startswith(("/owner/", "/v1/", "/dify/"))
             headers = bearer(world.app, here.accounts.get(world.people["user"].id), "write" if reads else "read")
         client = world.browser(caller)

@@ -303,6 +303,22 @@ async def test_a_connector_has_the_two_tools_in_the_form_that_chat_assistants_as
         assert "NotFoundError" in refused.content[0].text
 
 
+# ---------------------------------------------------------------- check
+
+
+async def test_an_answer_is_checked_against_the_passages_that_it_cites(world: World) -> None:
+    async with world.client() as client:
+        found = await call(
+            client, "check", text="The valve opens at 9 bar [1].", passages=["The valve opens at 7 bar."]
+        )
+        assert found["message"] == "1 differs"
+        [sentence] = found["sentences"]
+        assert [(each["said"], each["there"]) for each in sentence["findings"]] == [("9 bar", "7 bar")]
+        refused = await call(client, "check", text="The valve [1].", passages=[])
+        assert refused["error_type"] == "ValidationError"
+        assert "1 to 100" in refused["message"]
+
+
 # ---------------------------------------------------------------- all tools
 
 
@@ -310,6 +326,7 @@ async def test_structured_content_is_what_the_text_says(world: World) -> None:
     calls: dict[str, dict[str, Any]] = {
         "search": {"query": "valve 7 bar", "dataset_ids": "all"},
         "find_exact": {"text": "E-4711"},
+        "check": {"text": "The valve opens at 9 bar [1].", "passages": ["The valve opens at 7 bar."]},
         "read_document": {"filepath": "manual.md", "to": 2},
         "fetch": {"id": str(document_ids(world.braid)["manual.md"])},
         "explain": {"query": "valve", "filepath": "manual.md"},

@@ -43,6 +43,7 @@ NOTES = {
 READING = {
     "search",
     "find_exact",
+    "check",
     "explain",
     "read_document",
     "fetch",

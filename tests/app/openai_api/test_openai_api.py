@@ -18,14 +18,15 @@ from flask import Flask
 
 from braid.app.factory import register_braid
 from braid.app.host import HostUser
-from braid.app.openai_api.completions import Chunks, Head
-from braid.app.openai_api.footnotes import footnotes
+from braid.app.openai_api.completions import Chunks, Head, Sent
+from braid.app.openai_api.footnotes import footnotes, with_footnotes
 from braid.app.openai_api.limits import Limits, limited, required
 from braid.app.web.markdown import answer_html
 from braid.config.settings import Settings
 from braid.core.accounts.accounts import Account
 from braid.core.braid import Braid
 from braid.core.chat.citations import Citation
+from braid.core.chat.support.check import check
 from braid.core.chat.types import AnswerText, AnswerWithdrawn, ChatRequest, ChatResult, Event, StageStarted
 from braid.core.models.embeddings import embed_passages
 from braid.core.models.prompts import Prompts
@@ -311,6 +312,35 @@ def test_citations_are_annotations_with_the_place_of_their_mark(ann: openai.Open
         number = text[cited["start_index"] : cited["end_index"]]
         assert cited["url"] == next(c["url"] for c in citations if f"[^{c['number']}]" == number)
         assert f"]({cited['url']})" in text, "the note is a link to it"
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_checked_sentences_have_their_place_in_the_message(eve: openai.OpenAI, stream: bool) -> None:
+    found: Any = eve.chat.completions.create(model="braid:2,-1", messages=ask("Which error?"), stream=stream)
+    if stream:
+        chunks = list(found)
+        text, last = "".join(chunk.choices[0].delta.content or "" for chunk in chunks), chunks[-1]
+    else:
+        text, last = found.choices[0].message.content, found
+    support = last.braid["support"]
+    assert [text[each["start"] : each["end"]] for each in support] == [
+        "The tray is empty [^1].",
+        "The fair is far [^2].",
+        "Nothing.",
+    ]
+    assert [each["cited"] for each in support] == [[1], [2], []]
+
+
+def test_findings_have_their_place_behind_a_text_that_was_withdrawn() -> None:
+    checked = check("Pumps are loud [1][1]. The warranty is 35 days [1].", ["Pumps are loud. The warranty is 30 days."])
+    text, places = with_footnotes(checked.text, checked.marks)
+    before = "Pum\n\n*The answer above broke off:*\n\n"
+    sent = Sent(before + text, [len(before) + place for place in places], len(before))
+    [_, second] = checked.sentences
+    [finding] = second.findings
+    for part, said in ((second, "The warranty is 35 days [^1]."), (finding, "35 days")):
+        start, end = (sent.place_of(place, checked.marks) for place in (part.start, part.end))
+        assert sent.text[start:end] == said
 
 
 @pytest.mark.parametrize("stream", [False, True])

@@ -10,6 +10,7 @@ from braid.core.chat.citations import Citation
 from braid.core.chat.export import as_json, as_markdown
 from braid.core.chat.marks import mark, shown
 from braid.core.chat.store import ConversationStore
+from braid.core.chat.support.findings import Finding, Support
 from braid.core.chat.tables.calculate import Calculation, UsedRows
 from braid.core.chat.turns.fates import withheld_text
 from braid.core.chat.types import ChatRequest, ChatResult
@@ -47,6 +48,7 @@ class Talk:
         self.conversation = self.store.create(self.ann, "Pay").id
         self.store.add(self.conversation, ChatRequest(self.ann, "What does the director earn?"), ChatResult(
             "q", "q", "none", search, said, "extractive", True, tuple(cited), marks=marks,
+            support=(Support(0, 9, "differs", (1,), (), (Finding("number", 2, 5, "The", 1, 0, 42, SECRET),)),),
             calculation=Calculation("pay", 1, "SELECT 1", ("a",), ((SECRET,),), UsedRows(1, ("a",), ((SECRET,),))),
         ))  # fmt: skip
 

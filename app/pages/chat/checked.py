@@ -1,0 +1,87 @@
+"""What the check of an answer's sentences found, as a page shows it: remarks below the answer, and marked sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from braid.app.web.markdown import Span
+from braid.core.chat.store import StoredMessage
+
+MAX_REMARKS = 12
+"""Remarks of an answer; whoever has read so many looks at the sources."""
+_MARKED = {"differs": "differs", "uncited": "uncited"}
+"""Verdicts whose sentences are marked, and how."""
+
+
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """A finding: words that a source says otherwise, or that none of those that are cited has."""
+
+    kind: Literal["differs", "not_found"]
+    said: str
+    there: str
+    numbers: tuple[int, ...]
+    """Of the source that says otherwise, or of those that were looked at."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What is said about an answer's sentences."""
+
+    remarks: tuple[Remark, ...] = ()
+    more: int = 0
+    """Remarks that are left out."""
+    uncited: int = 0
+    """Sentences of a model that say something and cite nothing."""
+    cites: bool = True
+    """Whether any sentence cites something."""
+    spans: tuple[Span, ...] = ()
+    """Sentences to be marked, as characters of the text."""
+
+
+def checked_of(answer: StoredMessage, *, by_model: bool) -> Checked:
+    """Return what the stored check of an answer says; without a model every sentence is a quote."""
+    support: Sequence[Mapping[str, Any]] = answer.settings.get("support") or ()
+    remarks = list(_remarks(support))
+    uncited = [each for each in support if each["verdict"] == "uncited"] if by_model else []
+    marked = [each for each in support if each["verdict"] == "differs"] + uncited
+    spans = sorted((each["start"], each["end"], _MARKED[each["verdict"]]) for each in marked)
+    return Checked(
+        tuple(remarks[:MAX_REMARKS]),
+        len(remarks[MAX_REMARKS:]),
+        len(uncited),
+        any(each["cited"] for each in support),
+        tuple(spans),
+    )
+
+
+def sentences_of(answer: StoredMessage) -> dict[int, list[tuple[int, int]]]:
+    """Return the sentences of each cited passage that support the answer, in the order in which it cites them.
+
+    A citation whose sentence is not known has an empty place, so that each citation in the text has one.
+    """
+    support: Sequence[Mapping[str, Any]] = answer.settings.get("support") or ()
+    marks: Sequence[int] = answer.settings.get("marks") or ()
+    found: dict[int, list[tuple[int, int]]] = {}
+    for at in marks:
+        number = int(answer.text[at + 1 : answer.text.find("]", at)])
+        around = next((each for each in support if each["start"] <= at < each["end"]), {"sources": ()})
+        places = [(each["start"], each["end"]) for each in around["sources"] if each["passage"] == number]
+        found.setdefault(number, []).append(places[0] if places else (0, 0))
+    return found
+
+
+def _remarks(support: Sequence[Mapping[str, Any]]) -> Iterator[Remark]:
+    """Yield what differs, and then what is not found."""
+    seen: set[Remark] = set()
+    for differs in (True, False):
+        for sentence in support:
+            for each in sentence["findings"]:
+                numbers = (each["passage"],) if each["passage"] else tuple(sentence["cited"])
+                kind: Literal["differs", "not_found"] = "differs" if each["passage"] else "not_found"
+                remark = Remark(kind, each["said"], each["there"], numbers)
+                if (kind == "differs") is differs and remark not in seen:
+                    seen.add(remark)
+                    yield remark

@@ -1,0 +1,264 @@
+"""Compares a sentence with what supports it: facts that are others there, denials, opposites, quotations."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from braid.core.chat.support.alignment import Alignment, align_sentences
+from braid.core.chat.support.denial import denied, is_softened
+from braid.core.chat.support.evidence import Evidence, Window
+from braid.core.chat.support.facts import Fact, Moment, Number, comparable, is_calculated, same
+from braid.core.chat.support.findings import Finding, Kind
+from braid.core.chat.support.opposites import are_opposites
+from braid.core.chat.support.reading import Sentence
+
+# Chosen by `python -m benchmarks.checks` on its first half.
+LEAST_COVERAGE = 0.5
+"""Least share of a sentence's terms that its window has, for a fact of the one to be in place of one of the other."""
+LEAST_COMMON = 0.34
+"""Least share of common words around two facts."""
+LEAST_COMMON_OF_ONE = 0.2
+"""The same where the window has a single fact of the kind."""
+LITERAL = 0.7
+"""Share of aligned words from which a sentence is nearly the passage's wording."""
+DENIED = 0.75
+DENIED_BACK = 0.5
+"""Shares of a clause's terms that are in the other, and back, from which one with a denial contradicts one without."""
+_NEAR = 3
+_QUOTED = re.compile(r"“([^“”\n]{8,400})”|\"([^\"\n]{8,400})\"|「([^「」\n]{8,400})」|『([^『』\n]{8,400})』")
+_LEFT_OUT = re.compile(r"…+|\.{3,}|\[…\]|\(…\)")
+_BEFORE = re.compile(r"\b(?:before|after|since|until|by|from)\s(?:the\s)?$", re.IGNORECASE)
+_AFTER = re.compile(r"\s?(?:以前|以後|以降|より前|より後|まで|から|前|後|頃|이전|이후|까지|부터|전|후|경)")
+_ENDS = " .,;:!?。、，．"
+
+
+def compare(said: Sentence, numbers: Sequence[int], window: Window, evidence: Evidence) -> list[Finding]:
+    """Return what a sentence says otherwise than the passages that it cites, or what they do not say."""
+    there = window.sentences
+    alike = [each for each in there if each.language == said.language]
+    findings = list(_quotations(said, numbers, evidence))
+    alignment = align_sentences(said, alike[0]) if alike and not said.is_long else Alignment((), 0.0)
+    facts = list(_facts(said, numbers, window, alike, alignment, evidence))
+    findings += facts
+    if not alike or said.is_long or any(each.differs for each in facts):
+        return findings
+    literal = _replaced(said, alike[0], alignment) if window.coverage >= LEAST_COVERAGE else None
+    return findings + [each for each in (literal or _denial(said, alike, evidence),) if each]
+
+
+# ---------------------------------------------------------------- facts
+
+
+def _facts(
+    said: Sentence,
+    numbers: Sequence[int],
+    window: Window,
+    alike: Sequence[Sentence],
+    alignment: Alignment,
+    evidence: Evidence,
+) -> Iterator[Finding]:
+    for place, fact in enumerate(said.facts):
+        found = evidence.is_found(fact, numbers)
+        exact = _in_place(said, place, alike, alignment)
+        literal = window.coverage >= LITERAL and alignment.share >= LITERAL
+        if exact and literal and not (found and any(same(each, exact) for each in said.facts)):
+            yield _differs(said, fact, alike[0], exact)
+            continue
+        if turned := _turned(said, fact, alike, alignment):
+            yield _pair("opposite", said, turned[0].bounded, alike[0], turned[1].bounded)
+            continue
+        if found or (isinstance(fact, Number) and fact.is_small):
+            continue
+        if is_calculated(fact, [each for one in window.sentences for each in one.facts]):
+            continue
+        in_gap = _in_gap(said, place, alike, alignment)
+        if in_gap and window.coverage >= LEAST_COVERAGE and alignment.share >= LEAST_COVERAGE:
+            yield _differs(said, fact, alike[0], in_gap)
+        elif other := _counterpart(said, fact, window, alike, evidence):
+            yield _differs(said, fact, *other)
+        elif evidence.has_facts(numbers) and not _is_mere(fact):
+            yield Finding(_kind(fact), *said.origin(fact.start, fact.end), said.text[fact.start : fact.end])
+
+
+def _is_mere(fact: Fact) -> bool:
+    """Return whether a fact counts or numbers what is spoken of, and is no fact of the passage's."""
+    return isinstance(fact, Number) and (fact.dimension in ("label", "ordinal") or fact.is_few)
+
+
+def _in_place(said: Sentence, place: int, alike: Sequence[Sentence], alignment: Alignment) -> Fact | None:
+    """Return the fact in the very place of one: the words around both are equal."""
+    for gap in alignment.gaps:
+        if gap.is_flanked and len(gap.said) == len(gap.there) == 1 and gap.said[0].fact == place:
+            other = alike[0].facts[gap.there[0].fact] if gap.there[0].fact >= 0 else None
+            fact = said.facts[place]
+            return other if other and (_are_numbers(fact, other) or comparable(fact, other)) else None
+    return None
+
+
+def _turned(
+    said: Sentence, fact: Fact, alike: Sequence[Sentence], alignment: Alignment
+) -> tuple[Number, Number] | None:
+    """Return a number and the same as the opposite bound, where all else is equal: *at least 18*, *at most 18*."""
+    if not isinstance(fact, Number) or not fact.bound or alignment.share < LITERAL:
+        return None
+    one = alike[0]
+    there = [each for each in one.facts if isinstance(each, Number) and each.bases() == fact.bases()]
+    if len(there) != 1 or there[0].bound != -fact.bound or len(said.negations) % 2 != len(one.negations) % 2:
+        return None
+    replaced = [word for gap in alignment.gaps if gap.there for word in gap.said]
+    return (fact, there[0]) if all(fact.bounded[0] <= word.start < fact.bounded[1] for word in replaced) else None
+
+
+def _are_numbers(fact: Fact, other: Fact) -> bool:
+    """Return whether both are numbers, of any unit, and not the same."""
+    return isinstance(fact, Number) and isinstance(other, Number) and not same(fact, other)
+
+
+def _in_gap(said: Sentence, place: int, alike: Sequence[Sentence], alignment: Alignment) -> Fact | None:
+    """Return the fact that stands in the same place of the aligned sentence, if one alone does."""
+    if not alike:
+        return None
+    for gap in alignment.gaps:
+        mine = [word.fact for word in gap.said if word.fact >= 0]
+        others = [alike[0].facts[word.fact] for word in gap.there if word.fact >= 0]
+        if place in mine and gap.is_flanked and len(gap.said) <= 4 and len(gap.there) <= 4:
+            fact = said.facts[place]
+            fitting = [other for other in others if not any(same(each, other) for each in said.facts)]
+            fitting = [other for other in fitting if comparable(fact, other) or _only_unit(fact, other)]
+            return fitting[mine.index(place)] if len(fitting) == len(mine) else None
+    return None
+
+
+def _counterpart(
+    said: Sentence, fact: Fact, window: Window, alike: Sequence[Sentence], evidence: Evidence
+) -> tuple[Sentence, Fact] | None:
+    if window.coverage < LEAST_COVERAGE or (isinstance(fact, Moment) and _is_bound(said, fact)):
+        return None
+    fitting = [
+        (one, other)
+        for one in alike
+        for other in one.facts
+        if (comparable(fact, other) or _only_unit(fact, other)) and not any(same(each, other) for each in said.facts)
+    ]
+    mine = _around(said, fact)
+    scored = [(_common(mine, _around(one, other), evidence), one, other) for one, other in fitting]
+    best = max(scored, key=lambda each: each[0], default=None)
+    if best is None:
+        return None
+    least = LEAST_COMMON_OF_ONE if len(scored) == 1 and _has_kind(fact) else LEAST_COMMON
+    return best[1:] if best[0] >= least else None
+
+
+def _is_bound(said: Sentence, fact: Fact) -> bool:
+    """Return whether a date is one before or after which something is, and not its own."""
+    return bool(_BEFORE.search(said.text[max(0, fact.start - 12) : fact.start]) or _AFTER.match(said.text, fact.end))
+
+
+def _has_kind(fact: Fact) -> bool:
+    return isinstance(fact, Moment) or fact.dimension not in ("", "count")
+
+
+def _only_unit(fact: Fact, other: Fact) -> bool:
+    """Return whether two numbers have the same value and another unit."""
+    return (
+        isinstance(fact, Number)
+        and isinstance(other, Number)
+        and fact.dimension != other.dimension
+        and bool(fact.dimension and other.dimension)
+        and bool(set(fact.values) & set(other.values))
+    )
+
+
+def _around(sentence: Sentence, fact: Fact) -> tuple[frozenset[str], frozenset[str]]:
+    """Return the words before and after a fact: the few nearest, of Japanese the signs of the nearest."""
+    place = next(
+        (n for n, word in enumerate(sentence.words) if word.fact >= 0 and sentence.facts[word.fact] is fact), 0
+    )
+    before = [word.key for word in sentence.words[max(0, place - _NEAR) : place]]
+    after = [word.key for word in sentence.words[place + 1 : place + 1 + _NEAR]]
+    return _pieces(before), _pieces(after)
+
+
+def _pieces(keys: Sequence[str]) -> frozenset[str]:
+    return frozenset(
+        piece
+        for key in keys
+        for piece in ([key] if key[:1].isascii() or len(key) < 3 else map("".join, pairwise(key)))
+        if piece
+    )
+
+
+def _common(
+    mine: tuple[frozenset[str], frozenset[str]], others: tuple[frozenset[str], frozenset[str]], evidence: Evidence
+) -> float:
+    """Return the share of the words around a fact that are around the other, weighed by rarity."""
+    all_of_mine, all_others = mine[0] | mine[1], others[0] | others[1]
+    smaller = min((all_of_mine, all_others), key=len)
+    total = sum(map(evidence.weight, smaller))
+    return sum(map(evidence.weight, all_of_mine & all_others)) / total if total else 0.0
+
+
+def _differs(said: Sentence, fact: Fact, one: Sentence, there: Fact) -> Finding:
+    kind: Kind = "unit" if _only_unit(fact, there) else _kind(fact)
+    return _pair(kind, said, (fact.start, fact.end), one, (there.start, there.end))
+
+
+def _kind(fact: Fact) -> Kind:
+    return "number" if isinstance(fact, Number) else "date"
+
+
+def _pair(kind: Kind, said: Sentence, mine: tuple[int, int], one: Sentence, other: tuple[int, int]) -> Finding:
+    return Finding(
+        kind, *said.origin(*mine), said.text[slice(*mine)], one.passage, *one.origin(*other), one.text[slice(*other)]
+    )
+
+
+# ---------------------------------------------------------------- words
+
+
+def _replaced(said: Sentence, one: Sentence, alignment: Alignment) -> Finding | None:
+    """Return an opposite that stands in the place of a word, if the sentences are alike otherwise."""
+    if alignment.share < LITERAL or bool(len(said.negations) % 2) != bool(len(one.negations) % 2):
+        return None
+    for gap in alignment.gaps:
+        if not gap.there or len(gap.said) > 3 or len(gap.there) > 3:
+            continue
+        for mine in gap.said:
+            for other in gap.there:
+                if are_opposites(mine.key, other.key, said.language):
+                    return _pair("opposite", said, (mine.start, mine.end), one, (other.start, other.end))
+    return None
+
+
+def _denial(said: Sentence, alike: Sequence[Sentence], evidence: Evidence) -> Finding | None:
+    """Return a denial that one of two like sentences has and the other has not, of a word that both have."""
+    one = alike[0]
+    odd = len(said.negations) % 2 != len(one.negations) % 2
+    if one.is_long or not odd or is_softened(said.text, one.text, said.language):
+        return None
+    forth, back = evidence.coverage(said.terms, one.terms), evidence.coverage(one.terms, said.terms)
+    if forth < DENIED or back < DENIED_BACK:
+        return None
+    denies, other = (said, one) if len(said.negations) > len(one.negations) else (one, said)
+    for span in denies.negations:
+        if found := denied(denies, span, other):
+            mine, there = (found[0], found[1]) if denies is said else (found[1], found[0])
+            return _pair("negation", said, mine, one, there)
+    return None
+
+
+# ---------------------------------------------------------------- quotations
+
+
+def _quotations(said: Sentence, numbers: Sequence[int], evidence: Evidence) -> Iterator[Finding]:
+    """Yield the texts in quotation marks that do not stand in the passages, of those in their language."""
+    languages = {each.language for number in numbers for each in evidence.sentences.get(number, ())}
+    if said.language not in languages or not evidence.has_texts(numbers):
+        return
+    for found in _QUOTED.finditer(said.text):
+        within = next(group for group in found.groups() if group)
+        parts = [part for part in _LEFT_OUT.split(within) if part.strip(_ENDS)]
+        if not all(evidence.stands(part.strip(_ENDS), numbers) for part in parts):
+            yield Finding("quotation", *said.origin(*found.span()), found[0])

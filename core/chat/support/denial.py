@@ -1,0 +1,118 @@
+"""What a denial is about: the word that two sentences have, denied in one of them."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+
+from braid.core.chat.support.reading import Sentence, Word
+from braid.core.text.stopwords import STOP_WORDS
+
+Span = tuple[int, int]
+_REACH = 10
+"""Characters of Japanese between a word and the denial behind it."""
+_AFTER = 4
+"""English words behind a denial among which is the one that it denies."""
+_SOFT = {
+    "en": re.compile(
+        r"\b(?:declin|fail|refus|deny|denie|forbid|forbad|prohibit|ban|lack|except|only|unless|until|yet|rare|hard|seldom)\w*"
+        r"|\b(?:reject|avoid|prevent|stop)\w*|\brather than\b|\binstead\b",
+        re.IGNORECASE,
+    ),
+    "ja": re.compile(
+        r"禁止|拒否|除[くい]|対象外|まだ|未[^満来]|不[^可]|非|無[^い]|失敗|のみ|だけ|しか|困難|避け|より|代わり"
+    ),
+    "ko": re.compile(r"금지|거부|제외|거절|아직|실패|드물|어렵|뿐|말고|보다|대신"),
+}
+
+
+def is_softened(one: str, other: str, language: str) -> bool:
+    """Return whether one of two texts denies in another way than the other, by words such as *forbid* or *only*."""
+    soft = _SOFT[language]
+    return len(soft.findall(one)) != len(soft.findall(other))
+
+
+def denied(sentence: Sentence, negation: Span, other: Sentence) -> tuple[Span, Span] | None:
+    """Return a denial with the word that it is about, and that word in the other sentence, where nothing denies it."""
+    find = {"en": _english, "ja": _japanese, "ko": _korean}[sentence.language]
+    for word, there in find(sentence, negation, other):
+        if not _is_denied(there, other):
+            start, end = min(word.start, negation[0]), max(word.end, negation[1])
+            start = next((each.start for each in sentence.words if each.start <= start < each.end), start)
+            return (start, _end_of_word(sentence, end)), (there.start, _end_of_phrase(other, there))
+    return None
+
+
+def _english(sentence: Sentence, negation: Span, other: Sentence) -> Iterator[tuple[Word, Word]]:
+    behind = [word for word in sentence.words if word.start >= negation[1]][:_AFTER]
+    content = [word for word in behind if word.fact < 0 and word.key not in STOP_WORDS["en"]]
+    for word in content[:1]:
+        yield from ((word, each) for each in other.words if each.key and each.key[:5] == word.key[:5])
+
+
+def _japanese(sentence: Sentence, negation: Span, other: Sentence) -> Iterator[tuple[Word, Word]]:
+    before = [word for word in sentence.words if word.end <= negation[0] + 1 and word.key and word.key[0] > "\u309f"]
+    if before and negation[0] - before[-1].end <= _REACH:
+        word = before[-1]
+        yield from (
+            (word, each)
+            for each in other.words
+            if each.key and (each.key.endswith(word.key) or word.key.endswith(each.key))
+        )
+
+
+def _korean(sentence: Sentence, negation: Span, other: Sentence) -> Iterator[tuple[Word, Word]]:
+    written = sentence.text[slice(*negation)]
+    touched = next((word for word in sentence.words if word.start <= negation[0] < word.end), None)
+    before = [word for word in sentence.words if word.end <= negation[0]][-1:]
+    if written[0] in "지진질":
+        if touched is None:
+            return
+        stem = sentence.text[touched.start : negation[0]] or (before[0].key if before else "")
+        yield from _begins_with(touched, stem[:-1] if len(stem) > 1 and stem[-1] in "하되" else stem, other)
+    elif written[0] in "안못":
+        behind = next((word for word in sentence.words if word.start > negation[0]), None)
+        if behind is not None and behind.key[:1] not in "하되":
+            yield from _begins_with(behind, behind.key[:2], other)
+    elif before:
+        present = "있" if "없" in written else ""
+        for word, there in _begins_with(before[0], before[0].key, other):
+            follows = other.text[there.end : there.end + 2].strip()
+            if not present or follows.startswith(present):
+                yield word, there
+
+
+def _begins_with(word: Word, stem: str, other: Sentence) -> Iterator[tuple[Word, Word]]:
+    """Yield the other's words with the stem; the last syllable may go on: 피하 in 피합니다."""
+    letters = unicodedata.normalize("NFD", stem)
+    if letters:
+        yield from (
+            (word, each)
+            for each in other.words
+            if unicodedata.normalize("NFD", other.text[each.start : each.end]).startswith(letters)
+        )
+
+
+def _is_denied(word: Word, sentence: Sentence) -> bool:
+    """Return whether a denial stands at a word: before it in English, behind it in the others."""
+    if sentence.language == "en":
+        return any(0 <= word.start - end < 20 for _, end in sentence.negations)
+    return any(-2 <= start - word.end <= _REACH for start, _ in sentence.negations)
+
+
+def _end_of_word(sentence: Sentence, end: int) -> int:
+    return next((word.end for word in sentence.words if word.start < end <= word.end), end)
+
+
+def _end_of_phrase(sentence: Sentence, word: Word) -> int:
+    """Return the end of a word with its ending: kana behind a Japanese word, 있다 behind a Korean one."""
+    words: Sequence[Word] = sentence.words
+    place = words.index(word)
+    if sentence.language != "en" and place + 1 < len(words) and words[place + 1].start - word.end <= 1:
+        following = words[place + 1]
+        if sentence.language == "ja" and following.key[:1] <= "\u309f":
+            return following.end
+        if sentence.language == "ko" and following.key.startswith("있"):
+            return following.end
+    return word.end

@@ -1,0 +1,154 @@
+"""What is said of the sentences of an answer: only what differs from the passage, or is not in it, is named."""
+
+from __future__ import annotations
+
+import pytest
+
+from braid.core.chat.marks import mark
+from braid.core.chat.support.check import Checker, check
+from braid.core.chat.support.findings import Support
+from braid.core.text.analyzer import Analyzer
+
+
+def said(text: str, *passages: str) -> list[Support]:
+    return list(check(text, passages).sentences)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "passage", "kind", "wrong", "right"),
+    [
+        ("The warranty is 35 days [1].", "The warranty is 30 days.", "number", "35 days", "30 days"),
+        ("本製品の保証期間は35日です[1]。", "本製品の保証期間は30日です。", "number", "35日", "30日"),
+        ("보증 기간은 35일입니다[1].", "보증 기간은 30일입니다.", "number", "35일", "30일"),
+        ("The warranty is 30 hours [1].", "The warranty is 30 days.", "number", "30 hours", "30 days"),
+        ("The load is 12 kg [1].", "The load is 12 m.", "unit", "12 kg", "12 m"),
+        ("It opened on 1 May 2025 [1].", "It opened on 1 April 2025.", "date", "1 May 2025", "1 April 2025"),
+        ("2025年5月1日に開業した[1]。", "令和7年4月1日に開業した。", "date", "2025年5月1日", "令和7年4月1日"),
+        ("2025년 5월 1일에 문을 열었다[1].", "2025. 4. 1.에 문을 열었다.", "date", "2025년 5월 1일", "2025. 4. 1."),
+        ("The pump is not sold in Japan [1].", "The pump is sold in Japan.", "negation", "not sold", "sold"),
+        ("The pump is sold in Japan [1].", "The pump isn't sold in Japan.", "negation", "sold", "isn't sold"),
+        (
+            "この製品は日本で販売されていない[1]。",
+            "この製品は日本で販売されている。",
+            "negation",
+            "販売されていない",
+            "販売されている",
+        ),
+        (
+            "이 제품은 일본에서 판매되지 않습니다[1].",
+            "이 제품은 일본에서 판매됩니다.",
+            "negation",
+            "판매되지 않습니다",
+            "판매됩니다",
+        ),
+        ("Prices rose after the strike [1].", "Prices rose before the strike.", "opposite", "after", "before"),
+        ("料金は10人以下で割引される[1]。", "料金は10人以上で割引される。", "opposite", "10人以下", "10人以上"),
+    ],
+)
+def test_what_differs_is_named_with_both_wordings(
+    sentence: str, passage: str, kind: str, wrong: str, right: str
+) -> None:
+    """In an answer and a passage with other sentences around it; the places are those of both texts."""
+    text, source = f"Pumps are used at sea [1]. {sentence}", f"Pumps are used at sea. {passage} Call us."
+    checked = check(text, [source])
+    [finding] = checked.sentences[-1].findings
+    assert (finding.kind, finding.said, finding.there, finding.passage) == (kind, wrong, right, 1)
+    assert checked.text[finding.start : finding.end] == wrong
+    assert source[finding.there_start : finding.there_end] == right
+    assert checked.sentences[-1].verdict == "differs"
+    [supporting] = checked.sentences[-1].sources
+    assert source[supporting.start : supporting.end] == passage
+
+
+@pytest.mark.parametrize(
+    ("sentence", "passage"),
+    [
+        ("The warranty is 30 days [1].", "The warranty is 30 days."),
+        ("It costs EUR 1,500 [1].", "The price of it is 1500 euros."),
+        ("Three people work there [1].", "Anna, Ben and Carl work there."),
+        ("It opened in April 2025 [1].", "It opened on 1 April 2025."),
+        ("More than 100 people came [1].", "160 people came."),
+        ("The manager declined to comment [1].", "The manager would not comment."),
+        ("The fee must be paid [1].", "The fee must be paid not later than May."),
+        ("申請しなければならない[1]。", "申請する必要がある。"),
+        ("회비를 내야만 한다[1].", "회비를 내지 않으면 안 된다."),
+        ("They are sold in Japan, not in Korea [1].", "They are sold in Japan and not in Korea."),
+    ],
+)
+def test_what_says_the_same_is_left_alone(sentence: str, passage: str) -> None:
+    assert {each.verdict for each in said(sentence, passage)} <= {"stands", "open", "not_found"}
+
+
+def test_a_number_that_is_nowhere_is_said_quietly() -> None:
+    [one] = said("Some 480 visitors travelled by train [1].", "The museum is closed on Mondays.")
+    assert one.verdict == "not_found"
+    assert [(each.said, each.there, each.differs) for each in one.findings] == [("480", "", False)]
+
+
+def test_across_languages_numbers_are_looked_for_and_nothing_differs() -> None:
+    passage = "The warranty is 30 days from 1 April 2025."
+    [same] = said("保証期間は2025年4月1日から30日です[1]。", passage)
+    [other] = said("保証期間は2025年4月1日から45日です[1]。", passage)
+    assert (same.verdict, other.verdict) == ("open", "not_found")
+    assert [(source.start, source.end) for source in same.sources] == [(0, len(passage))]
+
+
+def test_quoted_text_must_stand_literally() -> None:
+    passage = "The guide says that pumps “must be  cleaned each week” by staff."
+    assert [each.verdict for each in said('Pumps "must be cleaned each week" [1].', passage)] != ["not_found"]
+    [one] = said('Pumps "must be cleaned twice a week" [1].', passage)
+    assert [(each.kind, each.said) for each in one.findings] == [("quotation", '"must be cleaned twice a week"')]
+
+
+def test_a_sentence_without_a_source_is_said_to_be_one() -> None:
+    text = (
+        "## The pump\n\nThe pump is blue [1]. It weighs twelve kilograms and is loud.\n\n"
+        "Is that all? These are its parts:\n\n- the motor of the pump [1]\n\n```\npump = 12\n```\n"
+    )
+    found = check(text, ["The pump is blue. The motor of the pump is grey."])
+    uncited = [found.text[each.start : each.end] for each in found.sentences if each.verdict == "uncited"]
+    assert uncited == ["It weighs twelve kilograms and is loud."]
+
+
+def test_a_citation_at_the_end_of_a_paragraph_is_for_what_stands_there_too() -> None:
+    passage = "The pump is blue. It weighs twelve kilograms."
+    verdicts = [each.verdict for each in said("The pump is blue. It weighs twelve kilograms [1].", passage)]
+    assert verdicts == ["stands", "stands"]
+    [first, _] = said("The pump is blue. It weighs 15 kilograms [1].", "The pump is blue. It weighs 12 kilograms.")
+    assert first.cited == (1,)
+    [other, _] = said("Elephants sleep standing. It weighs twelve kilograms [1].", passage)
+    assert other.verdict == "uncited"
+
+
+def test_each_sentence_is_checked_against_what_it_cites() -> None:
+    passages = ["The pump weighs 12 kg.", "The motor weighs 30 kg."]
+    found = said("The pump weighs 12 kg [1]. The pump weighs 12 kg [2].", *passages)
+    assert found[0].verdict == "stands"
+    assert found[1].verdict != "stands"
+    assert [each.cited for each in found] == [(1,), (2,)]
+
+
+def test_a_title_says_the_year_that_the_text_leaves_out() -> None:
+    said_year = f"The rules are valid from 1 March 2025 {mark(1)}."
+    passages = {1: "The rules are valid from 1 March."}
+    bare = next(Checker(passages, Analyzer()).sentences(said_year))
+    titled = next(Checker(passages, Analyzer(), {1: "Travel policy 2025"}).sentences(said_year))
+    assert (bare.verdict, titled.findings) == ("not_found", ())
+
+
+def test_marks_of_emphasis_and_code_do_not_hide_a_number() -> None:
+    text = "The warranty of the `H-70` is **35 days** [1]."
+    [one] = said(text, "The warranty of the H-70 is 30 days.")
+    assert [text[each.start : each.end] for each in one.findings] == ["35 days"]
+
+
+def test_a_sentence_without_end_is_left_open() -> None:
+    [one] = said("The pump is not sold for 35 EUR, " * 40 + "[1].", "The pump is sold for 30 EUR, " * 40)
+    assert one.verdict in ("open", "not_found")
+
+
+@pytest.mark.parametrize(
+    "text", ["", " ", "[1]", "[1].", "`", "***", "\ud800 [1].", "\u200b\u200b [1]", "1" * 5_000 + " [1]."]
+)
+def test_no_text_is_too_odd(text: str) -> None:
+    check(text, [text, "The pump is blue."])

@@ -1,0 +1,91 @@
+"""Numbers, units and dates of three languages are the same where they mean the same, and only there."""
+
+from __future__ import annotations
+
+import pytest
+
+from braid.core.chat.support.facts import Fact, Number, comparable, same
+from braid.core.chat.support.reading import facts_of
+from braid.core.text.normalization import normalize
+
+DAYS = (
+    *("2025年4月1日", "２０２５年４月１日", "令和7年4月1日", "令和七年四月一日", "二〇二五年四月一日", "R7.4.1"),
+    *("2025. 4. 1.", "2025.4.1", "2025년 4월 1일", "April 1, 2025", "April 1st, 2025", "Apr. 1, 2025"),
+    *("1st of April 2025", "4/1/2025", "01/04/2025", "2025-04-01", "2025/4/1"),
+)
+DAY = "1 April 2025"
+
+
+def fact(text: str) -> Fact:
+    [found] = facts_of(normalize(text))
+    return found
+
+
+@pytest.mark.parametrize("written", DAYS)
+def test_a_day_is_the_same_in_all_its_forms(written: str) -> None:
+    assert same(fact(written), fact(DAY))
+    assert not same(fact(written), fact("2 April 2025"))
+    assert not same(fact(written), fact("1 April 2026"))
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("120,000,000円", "1億2千万円"),
+        ("35,000원", "3만 5천 원"),
+        ("１２３個", "123個"),
+        ("四十五人", "45人"),
+        ("세 번", "3번"),
+        ("twelve weeks", "12 weeks"),
+        ("90 minutes", "1.5 hours"),
+        ("€1.234,50", "1,234.50 EUR"),
+        ("35%", "35 percent"),
+        ("35パーセント", "35퍼센트"),
+        ("6 miles", "10 km"),
+        ("1.5 million", "1,500,000"),
+        ("$5m", "$5 million"),
+        ("3 p.m.", "15:00"),
+        ("午後3時半", "15:30"),
+        ("오전 9시", "9:00 am"),
+        ("April 2025", "3 April 2025"),
+        ("月曜日", "Monday"),
+        ("약 12,000명", "12,345명"),
+        ("more than 100 people", "160 people"),
+        ("third", "第3"),
+    ],
+)
+def test_amounts_are_the_same_in_other_words(one: str, other: str) -> None:
+    assert same(fact(one), fact(other))
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("35 days", "30 days"),
+        ("35 days", "35 hours"),
+        ("30 kg", "30 m"),
+        ("30 EUR", "30 USD"),
+        ("3万円", "3億円"),
+        ("15:00", "16:00"),
+        ("3 a.m.", "3 p.m."),
+        ("April 2025", "April 2024"),
+        ("金曜日", "Monday"),
+        ("more than 100 people", "90 people"),
+        ("more than 6,000 genes", "more than 2,000 genes"),
+        ("12,345", "12,000"),
+    ],
+)
+def test_other_amounts_are_not(one: str, other: str) -> None:
+    assert not same(fact(one), fact(other))
+
+
+def test_only_what_could_stand_in_its_place_is_compared() -> None:
+    assert comparable(fact("35 days"), fact("2 hours"))
+    assert not comparable(fact("35 days"), fact("30 EUR"))
+    assert not comparable(fact("28 January 2025"), fact("January 2025")), "what is less exact contradicts nothing"
+    assert not comparable(fact("22.4 EUR"), fact("22 EUR")), "nor what is rounded"
+
+
+@pytest.mark.parametrize("text", ["IL-10 and H-70", "HCC1954 cells", "version 1.2.3", "a 3D model", "9/11", "一部の人"])
+def test_codes_and_pronouns_are_no_amounts(text: str) -> None:
+    assert [each for each in facts_of(text) if not (isinstance(each, Number) and each.is_small)] == []
