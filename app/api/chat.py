@@ -91,6 +91,15 @@ class CalculationShown(Shown):
     left_out: list[str] = Field(description="Rows that add up others, which are not counted")
 
 
+class FeaturedShown(Shown):
+    """Whole sentences of a cited passage, or the whole of a list; what answers is emphasised."""
+
+    text: str = Field(description="Plain text; items of a list are lines")
+    start: int = Field(description="Where in the text the emphasised part begins, in characters")
+    end: int
+    citation: int = Field(description="Number of the citation that it is from")
+
+
 class ChatAnswer(BaseModel):
     """An answer with everything needed to explain it."""
 
@@ -107,6 +116,10 @@ class ChatAnswer(BaseModel):
     removed_citations: int = Field(description="Number of citations removed because their passage does not exist")
     cut: bool = Field(
         description="Whether the model ended before its answer was complete, or was ended at a limit; a note says which"
+    )
+    featured: FeaturedShown | None = Field(description="Without a model, the passage that answers")
+    also: list[FeaturedShown] = Field(
+        description="Without a model, what is shown below it; where nothing was found, what is related"
     )
     calculation: CalculationShown | None = Field(description="Set when the answer was calculated from a table")
     prompt_tokens: int

@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
+from braid.app.api.chat import FeaturedShown
 from braid.app.api.check import SupportShown
 from braid.app.api.schemas import DegradedShown
 from braid.app.api.search import CitationShown
@@ -39,6 +40,7 @@ class BraidShown(BaseModel):
 
     generator: str = Field(description="What wrote the answer: `extractive`, or the name of a model")
     found: bool
+    featured: FeaturedShown | None = Field(description="Without a model, the passage that answers")
     question: str
     query: str
     degraded: list[DegradedShown]
@@ -298,6 +300,7 @@ def _how(result: ChatResult, notes: Sequence[str], sent: Sent) -> BraidShown:
             **to_json({"degraded": result.degraded, "notes": (*result.notes, *notes)}),
             "generator": result.generator,
             "found": result.found,
+            "featured": to_json(result.featured),
             "question": result.question,
             "query": result.query,
             "unresolved_dataset_ids": list(result.search.unresolved_dataset_ids),

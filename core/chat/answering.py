@@ -238,11 +238,18 @@ def _without_model(task: AnswerTask, result: ChatResult, emit: Emit) -> ChatResu
         return _not_found(task, result, "extractive", emit)
     block = passage_block(_passages(result), tokens=EXTRACT_TOKENS)
     extract = task.without_model(block.citations)
-    if not extract.found:
+    if not extract.text:
         return _not_found(task, result, "extractive", emit)
     cited = cited_in(extract.text)
     citations = block.select(cited, renumber=task.renumber)
-    text = renumbered(extract.text, lambda number: cited.index(number) + 1) if task.renumber else extract.text
+    text, shown = extract.text, extract.shown
+    if task.renumber:
+        text = renumbered(text, lambda number: cited.index(number) + 1)
+        shown = tuple(replace(each, citation=cited.index(each.citation) + 1) for each in shown)
     text = _check_links(text, citations)
     emit(answer_text(text, cited))
-    return replace(with_text(result, text), generator="extractive", found=True, citations=citations)
+    featured, also = (shown[0], shown[1:]) if shown and extract.found else (None, shown)
+    found = with_text(result, text)
+    return replace(
+        found, generator="extractive", found=extract.found, citations=citations, featured=featured, also=also
+    )

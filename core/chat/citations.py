@@ -20,6 +20,24 @@ class Citation:
     text: str
 
 
+@dataclass(frozen=True, slots=True)
+class Featured:
+    """What of a cited passage is shown: whole sentences, of which one answers best.
+
+    >>> featured = Featured("It was built in 1911. It closed in 1974.", 0, 21, 1)
+    >>> featured.text[featured.start : featured.end]
+    'It was built in 1911.'
+    """
+
+    text: str
+    """Consecutive sentences, items of a list each on a line of their own, or the cells of a row."""
+    start: int
+    """Where in the text what answers begins, in characters."""
+    end: int
+    citation: int
+    """The number of the citation that it is from."""
+
+
 def citation_json(citation: Citation) -> dict[str, Any]:
     """Return the citation as JSON: its number, the place of its passage, and its text."""
     place = ("chunk_id", "document_id", "dataset_id", "source", "title", "heading_path", "page", "line")

@@ -78,10 +78,16 @@ def result_settings(result: ChatResult) -> dict[str, Any]:
         **pick(form, *stored, "stopped"),
         **({"calculation": form["calculation"]} if result.calculation else {}),
         **({"support": form["support"]} if result.support else {}),
+        **({"featured": _stored_quote(form["featured"])} if result.featured else {}),
+        **({"also": [_stored_quote(each) for each in form["also"]]} if result.also else {}),
         "search_generator": search["generator"],
         "collections": search["collections"],
         "search": _stored_search(search),
     }
+
+
+def _stored_quote(quote: dict[str, Any]) -> dict[str, Any]:
+    return {**quote, "text": storable(quote["text"])}
 
 
 def citation_columns(message_id: int, citation: Citation) -> dict[str, Any]:

@@ -18,7 +18,8 @@ from braid.core.chat.citations import Citation, gaps_of_cited
 from braid.core.chat.comparison import compare
 from braid.core.chat.marks import marked
 from braid.core.chat.query_writing import NormalizedQuestion, normalize_question, write_query
-from braid.core.chat.quoting.extractive import Asked, Extract, best_coverage, extract
+from braid.core.chat.quoting.candidates import Asked
+from braid.core.chat.quoting.extractive import Extract, best_coverage, extract
 from braid.core.chat.quoting.match import match_of
 from braid.core.chat.quoting.nearness import nearness_to, no_nearness, scale_of
 from braid.core.chat.support.check import check_answer
@@ -211,7 +212,8 @@ class Conversation:
             known = scale_of(search, self._braid.answering_model)
             match = match_of(search, known[1] if known else None, covered)
             nearness = nearness_to(turn.question.query, *known) if known else no_nearness
-            return extract(asked, citations, analyzer, match=match, nearness=nearness)
+            around = partial(self._around, turn.scope)
+            return extract(asked, citations, analyzer, match=match, nearness=nearness, around=around)
 
         if calculated := self._calculated(turn, language):
             result = with_calculation(turn.result, calculated)
@@ -252,6 +254,16 @@ class Conversation:
 
     def _passages_of(self, scope: Scope, document_id: int, limit: int) -> list[Passage]:
         return self._braid.ledger.document_passages(document_id, scope.dataset_ids, limit=limit)
+
+    def _around(self, scope: Scope, passage: Passage) -> tuple[str, str]:
+        """Return the texts of the passages before and after one, of the same heading; empty where there are none."""
+        first = max(0, passage.position - 1)
+        limit = passage.position + 2 - first
+        several = self._braid.ledger.document_passages(
+            passage.document_id, scope.dataset_ids, limit=limit, offset=first
+        )
+        texts = {one.position: one.text for one in several if one.heading_path == passage.heading_path}
+        return texts.get(passage.position - 1, ""), texts.get(passage.position + 1, "")
 
     def _write(self, turn: ChatTurn, task: AnswerTask, emit: StreamWriter) -> None:
         with self._braid.places.hold(turn.request.user_id, LONGEST_S):  # let go while a model is waited for

@@ -29,9 +29,15 @@ TEXTS: Mapping[str, Mapping[Language, str]] = {
         "ko": "관련성이 낮은 구절만 찾았어요. 답이 없을 수도 있어요:",
     },
     "extractive": {
-        "en": "The best matches, quoted without a language model:",
-        "ja": "最もよく一致する部分（言語モデルを使わない抜粋）：",
-        "ko": "가장 잘 맞는 내용(언어 모델 없이 발췌):",
+        "en": "Quoted without a language model:",
+        "ja": "言語モデルを使わない抜粋：",
+        "ko": "언어 모델 없이 발췌한 내용:",
+    },
+    "also": {"en": "Also:", "ja": "ほかの該当箇所：", "ko": "다른 관련 내용:"},
+    "related": {
+        "en": "Not found. Related passages:",
+        "ja": "見つかりませんでした。関連する箇所：",
+        "ko": "찾지 못했어요. 관련된 내용:",
     },
     "calculated": {"en": "Calculated", "ja": "計算結果", "ko": "계산 결과"},
     "calculated_count": {"en": "Count", "ja": "件数", "ko": "개수"},

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal
 
-from braid.core.chat.citations import Citation, citation_json
+from braid.core.chat.citations import Citation, Featured, citation_json
 from braid.core.chat.comparison import ThreeFields
 from braid.core.chat.marks import shown
 from braid.core.chat.support.findings import Support
@@ -200,6 +200,10 @@ class ChatResult:
     """The turn ended before its answer was complete; see `braid.core.chat.turn_recorder`."""
     cut: bool = False
     """The model ended without the mark that its answer is complete, or reached its own limit or Braid's."""
+    featured: Featured | None = None
+    """Without a model, the passage that answers."""
+    also: tuple[Featured, ...] = ()
+    """Without a model, what is shown below it; where nothing was ``found``, what is related."""
     calculation: Calculation | None = None
     """The value and its SQL, where the answer was calculated from a table."""
     support: tuple[Support, ...] = ()

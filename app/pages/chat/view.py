@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
@@ -44,6 +44,15 @@ Thumbs = Mapping[tuple[str, str], Kind]
 
 
 @dataclass(frozen=True, slots=True)
+class Quote:
+    """Sentences of a passage: what comes before the one that answers, that one, and what follows."""
+
+    before: str
+    main: str
+    after: str
+
+
+@dataclass(frozen=True, slots=True)
 class Source:
     """A cited passage. ``href`` is empty if the passage was deleted."""
 
@@ -54,6 +63,8 @@ class Source:
     """The passage as plain text: before, within and behind the sentence that supports the answer, if one is known."""
     language: str
     thumb: str
+    quote: Quote | None = None
+    """What of the passage is quoted, in an answer without a model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +130,8 @@ class Exchange:
     sources: tuple[Source, ...]
     degraded: tuple[Missing, ...]
     language: str
+    featured: Source | None = None
+    """The source whose quote is the answer, which is not among the other sources then."""
     unsearched: tuple[Dataset, ...] = ()
     """The datasets with documents that were not searched, where nothing was found."""
     checked: Checked = field(default_factory=Checked)
@@ -138,6 +151,11 @@ class Exchange:
     def generator(self) -> str:
         """What wrote the answer: ``extractive``, the name of a model, or ``none``."""
         return str(self.answer.settings.get("generator", "")) if self.answer else ""
+
+    @property
+    def lead(self) -> str:
+        """What an answer without a model says of its featured passage: its first line."""
+        return self.answer.text.partition("\n")[0] if self.answer else ""
 
     @property
     def searched(self) -> bool:
@@ -219,10 +237,14 @@ def _exchange(question: StoredMessage, answer: StoredMessage | None, shelf: Shel
         return Exchange(question, None, Markup(""), (), (), "")
     asked = str(answer.settings.get("question") or question.text)
     query = str(answer.settings.get("query") or asked)
-    sentences = sentences_of(answer)
+    sentences, quotes = sentences_of(answer), _quotes(answer.settings)
     first = {number: next((each for each in places if any(each)), NO_SENTENCE) for number, places in sentences.items()}
     sources = tuple(
-        _source(citation, asked, query, shelf, first.get(citation.number, NO_SENTENCE)) for citation in answer.citations
+        replace(
+            _source(citation, asked, query, shelf, first.get(citation.number, NO_SENTENCE)),
+            quote=quotes.get(citation.number),
+        )
+        for citation in answer.citations
     )
     hrefs = tuple(
         (number, tuple(_href(source.citation, asked, shelf, place) for place in sentences.get(number, (NO_SENTENCE,))))
@@ -231,16 +253,30 @@ def _exchange(question: StoredMessage, answer: StoredMessage | None, shelf: Shel
     )
     checked = checked_of(answer, by_model=answer.settings.get("generator") not in ("extractive", "none", None))
     marks = answer.settings.get("marks")
+    quoted = (answer.settings.get("featured") or {}).get("citation")
+    featured = next((source for source in sources if source.citation.number == quoted), None)
     return Exchange(
         question=question,
         answer=answer,
         html=_html(answer.text, None if marks is None else tuple(marks), checked.spans, hrefs),
         checked=checked,
-        sources=sources,
+        sources=tuple(source for source in sources if source is not featured),
+        featured=featured,
         degraded=_missing_parts(answer.settings.get("degraded", ()), shelf.datasets.values()),
         language=display_language(answer.text),
         unsearched=_unsearched(question, answer, shelf),
     )
+
+
+def _quotes(settings: Mapping[str, Any]) -> dict[int, Quote]:
+    """Return what is quoted of the citations, by their numbers."""
+    shown = [one for one in (settings.get("featured"), *settings.get("also", ())) if one]
+    return {
+        one["citation"]: Quote(
+            one["text"][: one["start"]], one["text"][one["start"] : one["end"]], one["text"][one["end"] :]
+        )
+        for one in shown
+    }
 
 
 def _unsearched(question: StoredMessage, answer: StoredMessage, shelf: Shelf) -> tuple[Dataset, ...]:

@@ -1,94 +1,114 @@
-"""Answers without a language model: quotes the sentences and table cells that answer the question best."""
+"""Answers without a language model: a featured passage around the sentence, list or table cell that answers best."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from braid.core.admission import give_way
-from braid.core.chat.citations import Citation
-from braid.core.chat.marks import literal, mark
+from braid.core.chat.citations import Citation, Featured
+from braid.core.chat.marks import mark
+from braid.core.chat.quoting.candidates import Asked, Candidate, Reader
+from braid.core.chat.quoting.featured import (
+    Around,
+    Place,
+    feature,
+    feature_list,
+    nothing_around,
+    one_line,
+    place_of,
+)
 from braid.core.chat.quoting.match import Match
 from braid.core.chat.quoting.nearness import Nearness, no_nearness
-from braid.core.chat.quoting.tables import Row, split_tables
-from braid.core.chat.quoting.wanted import has_number, is_question, wants_number
-from braid.core.chat.texts import Language, say
+from braid.core.chat.quoting.parts import LIST_MARK
+from braid.core.chat.quoting.wanted import (
+    compares,
+    has_number,
+    is_question,
+    lacks_kind,
+    wants_list,
+    wants_number,
+    years_in,
+)
+from braid.core.chat.texts import say
 from braid.core.text.analyzer import Analyzer
 from braid.core.text.scripts import same_script
 from braid.core.text.sentences import sentences
-from braid.core.text.token_budget import cut
 
-MAX_SENTENCES = 3
-MAX_SENTENCE_TOKENS = 160
-# The weights were chosen by `python -m benchmarks.answers`, where the first quote holds the answer most often.
+MOST_SHOWN = 3
+"""The featured passage, and the others below it."""
+# The weights were chosen by `python -m benchmarks.answers`, where the featured passage holds the answer most often.
 NEARNESS_WEIGHT = 30.0
 """Weight of a cosine of 1.0 above that of unrelated texts, beside the share of the question's terms."""
 HEADING_WEIGHT = 0.3
-"""Weight of a term that only the title or heading of the passage has."""
+"""Weight of a term that only the title or a heading has."""
+AROUND_WEIGHT = 0.2
+"""Weight of a term that only the sentence before or after has."""
 NUMBER_FACTOR = 1.5
 """Factor of what has a new number, where the question asks for one."""
 ECHO_FACTOR = 0.3
 """Factor of a sentence that only asks or repeats the question."""
+CUT_FACTOR = 0.8
+"""Factor of a piece of a sentence that goes on in another passage."""
+YEAR_FACTOR, OTHER_YEAR_FACTOR = 1.3, 0.6
+"""Factors of a document with the year that is asked for in its title, and with another one."""
+OLDER_FACTOR = 0.85
+"""Factor of a version of a document of which a newer one was found, where no year is asked for."""
 FEW_NEW_TERMS = 0.25
 """Least share of a sentence's terms that the question has not, for it not to be a repetition."""
 RANK_DECAY = 0.05
-NEAREST = 2
-"""Passages of which the first sentence is quoted where none has a word of the question."""
 REPEATED = 0.25
 """Weight of a term that an earlier quote has already."""
 LEAST_OF_BEST = 0.6
-"""Least part of the best quote's score for another to be added."""
-LIST_MARK = re.compile(r"^(?:\d{1,3}[.)]|[-*+•・])\s+")
+"""Least part of the best one's score for another passage to be shown."""
+LEAST_OF_LIST = 0.7
+"""Least share of the question's terms of a list that is asked for, as a part of that of the best sentence."""
 
 
 @dataclass(frozen=True, slots=True)
 class Extract:
-    """An answer made of sentences quoted from the passages, as a marked text; empty where nothing was found."""
+    """An answer made of quotes, as a marked text; not ``found``, it has what is related, or nothing."""
 
     text: str
     found: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """A question with its terms, weighed by idf, and the language of the answer."""
-
-    text: str
-    weights: Mapping[str, float]
-    language: Language
-
-
-@dataclass(frozen=True, slots=True)
-class _Candidate:
-    """A sentence, or cells of a table row, with the terms that it is found by."""
-
-    number: int
-    text: str
-    terms: frozenset[str]
-    heading: frozenset[str]
-    value: str = ""
-    """The quoted cells of a row; empty for a sentence."""
-    name: frozenset[str] = frozenset()
-    """The terms of a row's first cell."""
+    shown: tuple[Featured, ...] = ()
+    """The featured passage, and the others below it; where nothing was found, those that are related."""
 
 
 def extract(
-    asked: Asked, citations: Sequence[Citation], analyzer: Analyzer, *, match: Match, nearness: Nearness = no_nearness
+    asked: Asked,
+    citations: Sequence[Citation],
+    analyzer: Analyzer,
+    *,
+    match: Match,
+    nearness: Nearness = no_nearness,
+    around: Around = nothing_around,
 ) -> Extract:
-    """Quote up to three sentences or table rows, best first, each with its citation.
+    """Feature the passage that answers best, and up to two others, each with its citation.
 
-    Where absence is claimed nothing is quoted, and a weak match is said to be one. Quotes are chosen one by one for the
-    terms that they add, as in maximal marginal relevance (Carbonell and Goldstein 1998). Passages in another script
-    than the question cannot have its words: then the nearest are quoted.
+    Where absence is claimed nothing is quoted; a weak match, and a passage that lacks the kind of answer that is asked
+    for, are said to be such. Passages in another script than the question cannot have its words: then the nearest are
+    quoted. Quotes are chosen one by one for the terms that they add, as in maximal marginal relevance (Carbonell and
+    Goldstein 1998).
     """
     comparable = any(same_script(" ".join(asked.weights), citation.text) for citation in citations)
     if match == "absent" and comparable:
         return Extract("", False)
-    candidates = _Scorer(asked, analyzer).candidates(citations)
-    chosen = _choose(asked, candidates, nearness) or _first_of_each(candidates)[:NEAREST]
-    title = ("weak" if match == "weak" else "extractive") if comparable else "another_script"
-    return Extract("\n".join([say(title, asked.language), *map(_quote, chosen)]), True)
+    reader = Reader(asked, analyzer)
+    candidates = reader.candidates(citations)
+    chooser = _Chooser(asked, {citation.number: citation for citation in citations}, nearness)
+    chosen = chooser.choose(candidates) or _first_of_each(candidates)
+    by_number = {citation.number: citation for citation in citations}
+    shown = [_feature(reader, by_number[each.number], each, chooser, around) for each in chosen[:MOST_SHOWN]]
+    if not shown:
+        return Extract("", False)
+    if not comparable:
+        title = "another_script"
+    elif not any(each.value for each in chosen[:1]) and lacks_kind(asked.text, shown[0].text):
+        title = "related"
+    else:
+        title = "weak" if match == "weak" else "extractive"
+    names = {each.citation: by_number[each.citation].passage.title for each in shown} if compares(asked.text) else {}
+    return Extract(_text(title, asked, shown, names), title != "related", tuple(shown))
 
 
 def coverage(weights: Mapping[str, float], terms: frozenset[str]) -> float:
@@ -112,101 +132,155 @@ def best_sentence(weights: Mapping[str, float], text: str, analyzer: Analyzer) -
 
 def quotable(sentence: str) -> str:
     """Put a sentence on one line, not too long, without a list mark; otherwise literally."""
-    line = literal(LIST_MARK.sub("", " ".join(sentence.split())))
-    return cut(line, MAX_SENTENCE_TOKENS) or line[: 2 * MAX_SENTENCE_TOKENS] + " …"
+    return one_line(LIST_MARK.sub("", " ".join(sentence.split())))
 
 
-def _quote(candidate: _Candidate) -> str:
-    return f"- {quotable(candidate.text)} {mark(candidate.number)}"
+def _text(title: str, asked: Asked, shown: Sequence[Featured], names: Mapping[int, str]) -> str:
+    """Return the answer as a marked text; every line that quotes cites what it quotes."""
+    first, others = (shown[:1], shown[1:]) if title != "related" else ([], shown)
+    lines = [say(title, asked.language)]
+    for each in first:
+        named = f"{one_line(name)}: " if (name := names.get(each.citation)) else ""
+        lines += ["", *(f"{line} {mark(each.citation)}" for line in (named + _emphasised(each)).split("\n"))]
+    if others:
+        lines += ["", *([say("also", asked.language)] if first else [])]
+    for each in others:
+        named = f"{one_line(name)}: " if (name := names.get(each.citation)) else ""
+        lines.append(f"- {named}{' '.join(each.text[each.start : each.end].split())} {mark(each.citation)}")
+    return "\n".join(lines)
 
 
-@dataclass(frozen=True, slots=True)
-class _Scorer:
-    """Makes the candidates of passages."""
-
-    asked: Asked
-    analyzer: Analyzer
-
-    def candidates(self, citations: Sequence[Citation]) -> list[_Candidate]:
-        """Return the sentences and table rows of the passages, each text once."""
-        found: dict[str, _Candidate] = {}
-        for citation in citations:
-            give_way()
-            heading = self._terms(f"{citation.passage.title} {citation.passage.heading_path}")
-            prose, rows = split_tables(citation.text)
-            for text in filter(str.strip, sentences(prose)):
-                found.setdefault(text, _Candidate(citation.number, text, self._terms(text), heading))
-            for row in rows:
-                each = self._of_row(citation.number, row, heading)
-                found.setdefault(each.text, each)
-        return list(found.values())
-
-    def _of_row(self, number: int, row: Row, heading: frozenset[str]) -> _Candidate:
-        """Return the cells of the columns that the question names, or the whole row."""
-        own, name = self._terms(" ".join(row.cells)), self._terms(row.cells[0])
-        scores = {
-            position: self._said(column) + sum(self.asked.weights.get(term, 0.0) for term in self._terms(column) - name)
-            for position, column in enumerate(row.columns[: len(row.cells)])
-            if position
-        }
-        best = max(scores.values(), default=0.0)
-        named = (
-            [position for position, score in scores.items() if score == best and row.cells[position]] if best else []
-        )
-        positions = named or range(1, len(row.cells))
-        columns = self._terms(" ".join(row.columns[position] for position in named))
-        value = " ".join(row.cells[position] for position in positions)
-        return _Candidate(number, row.quote(positions), own | columns, heading, value or row.text, name)
-
-    def _said(self, column: str) -> float:
-        """Return the number of letters of a column's name that the question has, of a script without spaces."""
-        return len(column) if column and not column.isascii() and column in self.asked.text else 0.0
-
-    def _terms(self, text: str) -> frozenset[str]:
-        return frozenset(self.analyzer.tokens(text)) if text.strip() else frozenset()
+def _emphasised(each: Featured) -> str:
+    """Return the text with its main sentence in bold, where that is one and not the whole, as Markdown can say it."""
+    main = each.text[each.start : each.end]
+    inner = main.rstrip(".。!?！？")  # emphasis that ends behind a full stop is not seen before a letter of Japanese
+    if (
+        "\n" in main
+        or len(main) == len(each.text)
+        or not inner
+        or set("*_`[]\\") & set(main)
+        or inner[-1] in ")）」』】"
+    ):
+        return each.text
+    return f"{each.text[: each.start]}**{inner}**{main[len(inner) :]}{each.text[each.end :]}"
 
 
-def _first_of_each(candidates: Sequence[_Candidate]) -> list[_Candidate]:
+def _first_of_each(candidates: Sequence[Candidate]) -> list[Candidate]:
     return list({each.number: each for each in reversed(candidates)}.values())[::-1]
 
 
-def _choose(asked: Asked, candidates: Sequence[_Candidate], nearness: Nearness) -> list[_Candidate]:
-    """Choose candidates for what they add; among equals rows whose name is asked for, which another row may have as a
-    number, and those of better passages, ranked by more than words.
-    """
-    by_words = sorted(
-        candidates, key=lambda each: (-_score(asked, each, 0.0, frozenset()), -coverage(asked.weights, each.name))
-    )
-    near = dict(zip(by_words, nearness([each.text for each in by_words]), strict=True))
-    chosen: list[_Candidate] = []
-    covered: frozenset[str] = frozenset()
-    best = 0.0
-    while len(chosen) < MAX_SENTENCES:
-        scores = {each: _score(asked, each, near[each], covered) for each in by_words if each not in chosen}
-        next_one = max(scores, key=scores.__getitem__, default=None)
-        if next_one is None or not scores[next_one] or scores[next_one] < LEAST_OF_BEST * best:
-            break
-        chosen.append(next_one)
-        best = max(best, scores[next_one])
-        covered |= next_one.terms
-    return chosen
+def _feature(reader: Reader, citation: Citation, each: Candidate, chooser: _Chooser, around: Around) -> Featured:
+    """Return a chosen sentence with those around it, or the list that is asked for."""
+    if each.value:
+        line = one_line(each.text)
+        return Featured(line, 0, len(line), citation.number)
+    place = place_of(citation, around)
+    if wants_list(reader.asked.text) and (items := _list_in(reader, place, each)):
+        return feature_list(place, items)
+    return feature(each, place, chooser.score_of)
 
 
-def _score(asked: Asked, each: _Candidate, near: float, covered: frozenset[str]) -> float:
-    total = sum(asked.weights.values()) or 1.0
-    found = each.terms & asked.weights.keys()
-    words = sum(asked.weights[term] * (REPEATED if term in covered else 1.0) for term in found)
-    words += HEADING_WEIGHT * sum(asked.weights[term] for term in (each.heading - each.terms) & asked.weights.keys())
-    score = words / total + NEARNESS_WEIGHT * near
-    return score * _factor(asked, each) / (1 + RANK_DECAY * each.number)
+def _list_in(reader: Reader, place: Place, each: Candidate) -> range | None:
+    """Return the list of a passage that has most of the question's words; None if none has enough of them."""
+    weights, at = reader.asked.weights, place.find(each.text)
+    if at is not None and (own := place.list_at(at)):
+        return own
+    best, least = None, LEAST_OF_LIST * coverage(weights, each.terms | each.heading | each.around)
+    local = reader.terms(f"{place.citation.passage.title} {place.citation.passage.heading_path}")
+    for number, part in enumerate(place.parts):
+        if part.kind == "heading":
+            local |= reader.terms(part.text)
+        if part.kind == "item" and (items := place.list_at(number)) and items[0] == number:
+            texts = [place.parts[n].text for n in range(max(0, number - 1), items[-1] + 1)]
+            share = coverage(weights, local | reader.terms("\n".join(texts)))
+            if share >= least:
+                best, least = items, share
+    return best
 
 
-def _factor(asked: Asked, each: _Candidate) -> float:
-    factor = 1.0
-    known = "" if each.value else asked.text  # a cell may have the number of its row
-    if wants_number(asked.text) and has_number(each.value or each.text, known):
-        factor *= NUMBER_FACTOR
-    new = each.terms - asked.weights.keys()
-    if is_question(each.text) or (not each.value and len(new) < FEW_NEW_TERMS * len(each.terms)):
-        factor *= ECHO_FACTOR
-    return factor
+@dataclass(frozen=True, slots=True)
+class _Chooser:
+    """Chooses candidates, each of another passage, for what they add."""
+
+    asked: Asked
+    citations: Mapping[int, Citation]
+    nearness: Nearness
+    scores: dict[str, float] = field(default_factory=dict)
+    """Sentences with their scores, for those that are to be shown around the best."""
+
+    def score_of(self, text: str) -> float:
+        """Return the score of a sentence of the passages; 0 for one that was not a candidate."""
+        return self.scores.get(text, 0.0)
+
+    def choose(self, candidates: Sequence[Candidate]) -> list[Candidate]:
+        """Return the best candidates. Among equals come rows whose name is asked for, which another row may have as a
+        number, and those of better passages, ranked by more than words.
+        """
+        weights = self.asked.weights
+        by_words = sorted(
+            candidates, key=lambda each: (-self._score(each, 0.0, frozenset()), -coverage(weights, each.name))
+        )
+        near = dict(zip(by_words, self.nearness([each.text for each in by_words]), strict=True))
+        self.scores.update((each.text, self._score(each, near[each], frozenset())) for each in by_words)
+        chosen: list[Candidate] = []
+        covered: frozenset[str] = frozenset()
+        best = 0.0
+        while len(chosen) < MOST_SHOWN:
+            left = [each for each in by_words if self._is_another(each, chosen)]
+            scores = {each: self._score(each, near[each], covered) for each in left}
+            next_one = max(scores, key=scores.__getitem__, default=None)
+            least = 0.0 if chosen and compares(self.asked.text) else LEAST_OF_BEST * best
+            if next_one is None or not scores[next_one] or scores[next_one] < least:
+                break
+            chosen.append(next_one)
+            best = max(best, scores[next_one])
+            if not compares(self.asked.text):
+                covered |= next_one.terms
+        return chosen
+
+    def _is_another(self, each: Candidate, chosen: Sequence[Candidate]) -> bool:
+        """Return whether a candidate is of a passage that has none yet; in comparisons, of another document."""
+        if not compares(self.asked.text):
+            return all(each.number != one.number for one in chosen)
+        documents = {self.citations[one.number].passage.document_id for one in chosen}
+        return self.citations[each.number].passage.document_id not in documents
+
+    def _score(self, each: Candidate, near: float, covered: frozenset[str]) -> float:
+        weights = self.asked.weights
+        total = sum(weights.values()) or 1.0
+        words = sum(weights[term] * (REPEATED if term in covered else 1.0) for term in each.terms & weights.keys())
+        above = (each.heading - each.terms) & weights.keys()
+        words += HEADING_WEIGHT * sum(weights[term] for term in above)
+        words += AROUND_WEIGHT * sum(weights[term] for term in (each.around - each.terms - above) & weights.keys())
+        score = words / total + NEARNESS_WEIGHT * near
+        return score * self._factor(each) / (1 + RANK_DECAY * each.number)
+
+    def _factor(self, each: Candidate) -> float:
+        asked = self.asked
+        factor = self._version_factor(self.citations[each.number])
+        known = "" if each.value else asked.text  # a cell may have the number of its row
+        if wants_number(asked.text) and has_number(each.value or each.text, known):
+            factor *= NUMBER_FACTOR
+        new = each.terms - asked.weights.keys()
+        if is_question(each.text) or (not each.value and len(new) < FEW_NEW_TERMS * len(each.terms)):
+            factor *= ECHO_FACTOR
+        return factor if each.is_whole else factor * CUT_FACTOR
+
+    def _version_factor(self, citation: Citation) -> float:
+        """Return what a document's year counts: that of the title is its version."""
+        own, wanted = years_in(citation.passage.title), years_in(self.asked.text)
+        if not own:
+            return 1.0
+        if wanted:
+            return YEAR_FACTOR if own & wanted else OTHER_YEAR_FACTOR
+        name = _without_years(citation.passage.title)
+        newest = max(
+            max(years)
+            for other in self.citations.values()
+            if (years := years_in(other.passage.title)) and _without_years(other.passage.title) == name
+        )
+        return 1.0 if max(own) == newest else OLDER_FACTOR
+
+
+def _without_years(title: str) -> str:
+    return "".join(title.split()).translate(str.maketrans("", "", "0123456789")).casefold()

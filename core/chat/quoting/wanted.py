@@ -18,6 +18,48 @@ _NUMBER = re.compile(
     r"|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|hundred|thousand|million)\b",
     re.IGNORECASE,
 )
+_WANTS_LIST = re.compile(
+    r"^\s*(?:please )?(?:list|name|enumerate)\b|\b(?:all|every) (?:of )?(?:the |its )?\w+|\bwhich \w+s\b|\bwhat are\b"
+    r"|\bhow (?:do|can|could|should|must|to)\b|\b(?:steps|procedure|instructions|checklist|order)\b"
+    r"|すべて|全て|全部|一覧|挙げ|列挙|手順|方法|どうやって|どのように|どうすれば|やり方|順序|順番|流れ"
+    r"|모두|모든|전부|목록|나열|절차|방법|어떻게|순서|단계",
+    re.IGNORECASE,
+)
+_COMPARES = re.compile(
+    r"\b(?:compare|comparison|compared|differ|differs|difference|differences|changed|changes|versus|vs)\b"
+    r"|比較|比べ|違い|違う|異な|変わ|変更|差異|비교|차이|다른|다르|바뀌|바뀐|변경|달라",
+    re.IGNORECASE,
+)
+_YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
+_AMOUNT = (
+    r"[$€£¥￥₩]\s?\d|\d[\d,.]*\s?(?:EUR|USD|GBP|JPY|KRW|CHF|euros?|dollars?|pounds?|yen|won|cents?)\b"
+    r"|[\d万億千百]\s?(?:円|ドル|ユーロ|ウォン)|[\d만억천백]\s?(?:원|달러|유로|엔)"
+    r"|\b(?:free of charge|for free)\b|無料|무료"
+)
+_KINDS = tuple(
+    (re.compile(question, re.IGNORECASE), re.compile(answer, re.IGNORECASE))
+    for question, answer in (
+        (r"\b(?:tele)?phone number\b|電話番号|전화번호", r"\+?\d[\d ()/.-]{5,}\d|\b(?:extension|ext\.) ?\d|内線|내선"),
+        (r"\be-?mail address\b|メールアドレス|이메일 주소|메일 주소", r"@"),
+        (
+            r"\b(?:price|cost|costs|fee|salary|how much (?:is|does|do|are))\b"
+            r"|価格|値段|料金|給料|가격|요금|비용은|값은",
+            f"{_AMOUNT}|\\d",
+        ),
+        (r"\b(?:price|cost|costs)\b|価格|値段|가격", _AMOUNT),
+        (
+            r"\b(?:opening|business|office) hours\b|\bwhat time\b"
+            r"|営業時間|何時(?!代|期|間)|영업 ?시간|운영 ?시간|몇 시(?! ?간)",
+            r"\d{1,2}[:.：]\d\d|\d ?(?:時|시|[ap]\.?m\b|o'clock)|\b(?:noon|midnight)\b|正午|정오|자정"
+            r"|[一二三四五六七八九十]時|(?:한|두|세|네|다섯|여섯|일곱|여덟|아홉|열) ?시",
+        ),
+        (
+            r"\bwhen was\b.*\b(?:founded|established|born|built)\b|いつ(?:設立|創立|創業)|언제 (?:설립|창립)",
+            r"\d|世紀|세기|[一二三四五六七八九十]年",
+        ),
+    )
+)
+"""Questions for a kind of answer, with what an answer of that kind has."""
 _DIGITS = re.compile(r"\d+")
 _QUESTION = re.compile(r"[?？]\s*$|(?:ですか|ますか|나요|까요|습니까)[。.]?\s*$")
 
@@ -31,6 +73,30 @@ def has_number(text: str, question: str) -> bool:
     """Return whether the text has a number that the question has not."""
     known = set(_DIGITS.findall(question))
     return _NUMBER.search(_DIGITS.sub(lambda found: " " if found[0] in known else found[0], text)) is not None
+
+
+def wants_list(question: str) -> bool:
+    """Return whether the question asks for a whole list, or for the steps of a procedure."""
+    return _WANTS_LIST.search(question) is not None
+
+
+def compares(question: str) -> bool:
+    """Return whether the question asks what two things, or two versions, have in common."""
+    return _COMPARES.search(question) is not None
+
+
+def years_in(text: str) -> frozenset[str]:
+    """Return the years that a text names, in four digits."""
+    return frozenset(_YEAR.findall(text))
+
+
+def lacks_kind(question: str, text: str) -> bool:
+    """Return whether the question asks for a kind of answer that the text has not: a telephone number, a price …
+
+    >>> lacks_kind("What is the telephone number of the gate?", "The gate is open until 19:00.")
+    True
+    """
+    return any(asked.search(question) and not answer.search(text) for asked, answer in _KINDS)
 
 
 def is_question(text: str) -> bool:

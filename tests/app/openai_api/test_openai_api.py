@@ -144,7 +144,7 @@ def test_an_answer_over_two_datasets_is_streamed_with_footnotes_and_citations(an
     )
     text = "".join(chunk.choices[0].delta.content or "" for chunk in chunks if chunk.choices)
     assert chunks[0].choices[0].delta.role == "assistant"
-    assert "quoted without a language model" in text
+    assert "Quoted without a language model" in text
     assert "[^1]" in text.partition("[^1]:")[0]
     *_, last, usage = chunks
     assert last.choices[0].finish_reason == "stop"

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from braid.core.braid import Braid
+from braid.core.chat.citations import Featured
 from braid.core.chat.comparison import ThreeFields
 from braid.core.chat.conversation import Conversation
 from braid.core.chat.quoting import match
@@ -110,7 +111,11 @@ def test_a_turn_without_a_model_is_answered_with_quoted_sentences(braid: Braid, 
     assert {"Byzantine", "Empire"} <= set(query.query.split())
     result = events[-1]
     assert isinstance(result, ChatResult)
-    assert result.text == say("extractive", "en") + "\n- The Byzantine Empire fell in 1453. [1]"
+    quote = "**The Byzantine Empire fell in 1453**. Its religion was Christianity [7]. [1]"
+    assert result.text == f"{say('extractive', 'en')}\n\n{quote}"
+    assert result.featured == Featured(
+        "The Byzantine Empire fell in 1453. Its religion was Christianity [7].", 0, 34, 1
+    )
     assert (result.found, result.generator, result.removed_citations) == (True, "extractive", 0)
     assert [(c.number, c.passage.source) for c in result.citations] == [(1, "empire.md")]
 

@@ -11,7 +11,8 @@ from benchmarks.office import QUESTIONS, TABLES
 from braid.core.chat.aside import without_aside
 from braid.core.chat.citations import Citation
 from braid.core.chat.marks import shown
-from braid.core.chat.quoting.extractive import Asked, extract
+from braid.core.chat.quoting.candidates import Asked
+from braid.core.chat.quoting.extractive import extract
 from braid.core.chat.quoting.match import CosineScale, Match, is_weak, match_of
 from braid.core.chat.quoting.tables import split_tables
 from braid.core.chat.quoting.wanted import has_number, is_question, wants_number
@@ -47,10 +48,12 @@ def passage(text: str, number: int = 1, **values: str) -> Passage:
 def quotes(
     question: str, *texts: str, match: Match = "strong", weights: Mapping[str, float] | None = None
 ) -> list[str]:
-    """Return the lines of the answer; each term weighs 1 unless weights are given."""
+    """Return the lines that say or quote something; each term weighs 1 unless weights are given."""
     citations = [Citation(number, passage(text, number), text) for number, text in enumerate(texts, start=1)]
     asked = Asked(question, weights or dict.fromkeys(ANALYZER.tokens(question), 1.0), "en")
-    return shown(extract(asked, citations, ANALYZER, match=match).text)[0].split("\n")
+    text = shown(extract(asked, citations, ANALYZER, match=match).text)[0].replace("**", "")
+    lines = text.split("\n")
+    return [line for line in lines if line not in ("", say("also", "en"))] or [""]
 
 
 GUIDE = replace(passage("About Braid."), dataset_id=-1)
@@ -60,7 +63,7 @@ GUIDE = replace(passage("About Braid."), dataset_id=-1)
 
 def test_a_cell_is_quoted_with_the_names_of_its_row_and_column() -> None:
     first = quotes("What is the budget of Engineering in Q3?", SHEET)[1]
-    assert first == "- Engineering · Q3: 61,000 EUR [1]"
+    assert first == "Engineering · Q3: 61,000 EUR [1]"
 
 
 @pytest.mark.parametrize("language", ["en", "ja", "ko"])
@@ -76,17 +79,17 @@ def test_every_table_question_of_the_office_is_answered_by_a_cell(language: str)
 
 
 def test_a_row_without_a_named_column_is_quoted_as_a_whole() -> None:
-    assert quotes("Tell me about Sales", SHEET)[1] == "- Sales · Q1: 31,000 EUR · Q2: 30,400 EUR · Q3: 33,700 EUR [1]"
+    assert quotes("Tell me about Sales", SHEET)[1] == "Sales · Q1: 31,000 EUR · Q2: 30,400 EUR · Q3: 33,700 EUR [1]"
 
 
 def test_the_row_that_is_named_is_quoted_and_not_one_with_the_same_number() -> None:
     sheet = "name | started | loans\nPerson 39 | 2023-04-23 | 41.5\nPerson 41 | 2023-04-25 | 43.5"
-    assert quotes("When did Person 41 start?", sheet)[1] == "- Person 41 · started: 2023-04-25 [1]"
+    assert quotes("When did Person 41 start?", sheet)[1] == "Person 41 · started: 2023-04-25 [1]"
 
 
 def test_a_cell_may_have_the_number_that_its_row_is_named_by() -> None:
     sheet = "ポンプ | 点検回数 | 費用\nポンプP81 | 81回 | 81万円\nポンプP83 | 83回 | 83万円"
-    assert quotes("ポンプP83の点検の費用はいくらですか。", sheet)[1] == "- ポンプP83 · 費用: 83万円 [1]"
+    assert quotes("ポンプP83の点検の費用はいくらですか。", sheet)[1] == "ポンプP83 · 費用: 83万円 [1]"
 
 
 def test_tables_of_markdown_and_of_parts_without_header() -> None:

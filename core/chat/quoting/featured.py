@@ -1,0 +1,147 @@
+"""A featured passage: whole, consecutive sentences around the one that answers, or the whole list."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from braid.core.chat.citations import Citation, Featured
+from braid.core.chat.marks import literal
+from braid.core.chat.quoting.candidates import Candidate, headings_of
+from braid.core.chat.quoting.parts import LONGEST_HEADING, Part, begins_within, ends, parts_of
+from braid.core.chat.quoting.tables import split_tables
+from braid.core.chat.quoting.wanted import is_question
+from braid.core.text.scripts import HAN, KANA
+from braid.core.text.token_budget import cut
+from braid.core.types import Passage
+
+MOST_SENTENCES = 4
+MOST_CHARS = 600
+"""Longest featured passage; a list, and a single sentence, may be longer."""
+MOST_SENTENCE_TOKENS = 600
+MOST_LIST_CHARS = 6_000
+OVERLAP_CHARS = 600
+LEAST_OVERLAP = 12
+_NO_SPACE = re.compile(f"[{KANA}{HAN}、。「」『』（）！？：；・，．]$")
+
+Around = Callable[[Passage], tuple[str, str]]
+"""A passage → the texts of those before and after it in its document, under the same heading; empty at an end."""
+
+
+def nothing_around(passage: Passage) -> tuple[str, str]:
+    """Return no texts: the passage stands alone."""
+    return "", ""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A passage, continued from its neighbours, as parts, and which of these are its own sentences."""
+
+    citation: Citation
+    parts: tuple[Part, ...]
+
+    def find(self, text: str) -> int | None:
+        """Return the place of the part that is, or goes on, the given sentence; None where there is none."""
+        whole = [at for at, part in enumerate(self.parts) if part.text == text and part.kind != "furniture"]
+        return next(iter(whole or (at for at, part in enumerate(self.parts) if text in part.text)), None)
+
+    def list_at(self, at: int) -> range | None:
+        """Return the parts of the list that a part belongs to, or that follows it; None where there is no list."""
+        start = at if self.parts[at].kind == "item" else at + 1
+        while start and start <= at and self.parts[start - 1].kind == "item":
+            start -= 1
+        end = start
+        while end < len(self.parts) and self.parts[end].kind == "item":
+            end += 1
+        items = sum(bool(part.mark) for part in self.parts[start:end])
+        return range(start, end) if items > 1 else None
+
+
+def place_of(citation: Citation, around: Around = nothing_around) -> Place:
+    """Return a cited passage as parts; sentences that are cut at its ends are continued from its neighbours."""
+    before, after = around(citation.passage)
+    text = joined(joined(before, citation.text), after)
+    parts = parts_of(split_tables(text)[0], headings_of(citation))
+    if before and parts and begins_within(parts[0].text):
+        parts = parts[1:]
+    if after and parts and not parts[-1].is_whole:
+        parts = parts[:-1]
+    return Place(citation, tuple(parts))
+
+
+def joined(before: str, after: str) -> str:
+    """Return two neighbouring pieces of a text as one, without what is in both.
+
+    >>> joined("It is red. It has two wheels.", "It has two wheels. It is old.")
+    'It is red. It has two wheels. It is old.'
+    """
+    if not (before and after):
+        return before or after
+    start = before.rfind(after[:LEAST_OVERLAP], max(0, len(before) - OVERLAP_CHARS))
+    if start >= 0 and after.startswith(before[start:]):
+        return before[:start] + after
+    last = before.rsplit("\n", 1)[-1]
+    is_cut = not ends(before) and (begins_within(after) or len(last) > LONGEST_HEADING)
+    return before + ("\n" if is_cut else "\n\n") + after
+
+
+def feature(chosen: Candidate, place: Place, score: Callable[[str], float]) -> Featured:
+    """Return up to four sentences around a chosen one, at most 600 characters if there is a choice."""
+    at = place.find(chosen.text)
+    if chosen.value or at is None:
+        line = one_line(chosen.text)
+        return Featured(line, 0, len(line), place.citation.number)
+    first, last = at, at
+    while last - first + 1 < MOST_SENTENCES:
+        beside = [n for n in (first - 1, last + 1) if _is_prose(place.parts, n)]
+        for n in sorted(beside, key=lambda n: (-score(place.parts[n].text), -n)):
+            wider = range(min(first, n), max(last, n) + 1)
+            if len(_text(place.parts, wider)) <= MOST_CHARS:
+                first, last = wider[0], wider[-1]
+                break
+        else:
+            break
+    return _featured(place, range(first, last + 1), range(at, at + 1))
+
+
+def feature_list(place: Place, items: range) -> Featured:
+    """Return a whole list, with the sentence that leads to it."""
+    start = items[0] - 1 if _is_prose(place.parts, items[0] - 1) else items[0]
+    last = items[-1]
+    while last > items[0] and len(_text(place.parts, range(start, last + 1))) > MOST_LIST_CHARS:
+        last -= 1
+    return _featured(place, range(start, last + 1), range(items[0], last + 1))
+
+
+def one_line(text: str) -> str:
+    """Put a sentence on one line, literally; a very long one is cut."""
+    line = literal(" ".join(text.split()))
+    return cut(line, MOST_SENTENCE_TOKENS) or line[: 2 * MOST_SENTENCE_TOKENS] + " …"
+
+
+def _is_prose(parts: Sequence[Part], at: int) -> bool:
+    """Return whether a part can be quoted beside another: neither a heading nor a question."""
+    return 0 <= at < len(parts) and parts[at].kind in ("sentence", "item") and not is_question(parts[at].text)
+
+
+def _featured(place: Place, shown: range, main: range) -> Featured:
+    before = _text(place.parts, range(shown[0], main[0]))
+    text = _text(place.parts, shown)
+    start = len(before) + len(_gap(place.parts, main[0])) if before else 0
+    end = len(_text(place.parts, range(shown[0], main[-1] + 1)))
+    return Featured(text, start, end, place.citation.number)
+
+
+def _text(parts: Sequence[Part], shown: Iterable[int]) -> str:
+    text = ""
+    for at in shown:
+        text += (_gap(parts, at) if text else "") + one_line(parts[at].line)
+    return text
+
+
+def _gap(parts: Sequence[Part], at: int) -> str:
+    """Return what is between a part and the one before it."""
+    if parts[at].paragraph != parts[at - 1].paragraph:
+        return "\n"
+    return "" if _NO_SPACE.search(parts[at - 1].text) else " "

@@ -1,0 +1,130 @@
+"""A passage as it is read: its sentences and items of lists, and the headings and furniture that no answer quotes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from braid.core.chat.quoting.tables import is_row, is_rule
+from braid.core.text.scripts import HAN, KANA
+from braid.core.text.sentences import sentences
+
+Kind = Literal["sentence", "item", "heading", "furniture"]
+LIST_MARK = re.compile(r"^[ \t]*(\d{1,3}[.)]|[-*+•・])\s+")
+LONGEST_HEADING = 90
+_TITLE = re.compile(r"^#{1,6}\s+")
+_CONTENTS = re.compile(r"(?:\.[ .]{3,}|…{2,}|·{4,}|・{4,}|_{4,}|(?:\. ){3,})\s*[\divxlc]*\s*$", re.IGNORECASE)
+"""The end of a line of a table of contents: dots, and the number of a page."""
+_ENDS = re.compile(r"[.!?…。！？｡．:：;；][」』）】〕〉》”’\"')\]*_]*$")
+_CJK = f"[{KANA}{HAN}、。「」『』（）！？：；・，．]"
+_BETWEEN = re.compile(rf"(?<={_CJK})\s*\n\s*(?={_CJK})")
+_BEGINS_WITHIN = re.compile(r"^[a-zà-öø-ÿ,;:)\]、。，．）」』！？ー]")
+_PARAGRAPH = re.compile(r"\n[ \t\u3000]*\n")
+_NUMBERED = re.compile(r"^(?:\d+(?:\.\d+)+\.?|[A-Z]\.\d+(?:\.\d+)*\.?|第[\d一二三四五六七八九十]+[章節条])\s*\S")
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A sentence, an item of a list, a heading or another line, on one line."""
+
+    text: str
+    kind: Kind
+    paragraph: int
+    """Counts the paragraphs, and the items of lists."""
+    mark: str = ""
+    """``1.`` or ``-``, at the beginning of an item."""
+
+    @property
+    def line(self) -> str:
+        """The text with the mark of its list."""
+        return f"{self.mark} {self.text}" if self.mark else self.text
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the part ends as a sentence does, or is an item."""
+        return self.kind == "item" or ends(self.text)
+
+
+def ends(text: str) -> bool:
+    """Return whether a text ends as a sentence does."""
+    return _ENDS.search(text.rstrip()) is not None
+
+
+def begins_within(text: str) -> bool:
+    """Return whether a text begins as the rest of a sentence does."""
+    return _BEGINS_WITHIN.match(text.lstrip()) is not None
+
+
+def parts_of(text: str, headings: Sequence[str] = ()) -> list[Part]:
+    """Return the parts of a passage's text, in order; lines of tables and of code are furniture here.
+
+    ``headings`` are its title and the headings above it, which may be repeated in it.
+    """
+    known = frozenset(_bare(heading) for heading in headings)
+    blocks = [block for paragraph in _PARAGRAPH.split(text) for block in _blocks(paragraph, known)]
+    found: list[Part] = []
+    for number, (kind, mark, lines) in enumerate(blocks):
+        joined = " ".join(_BETWEEN.sub("", "\n".join(lines)).split())
+        is_edge = number == len(blocks) - 1 or (number == 0 and begins_within(joined))
+        if kind == "sentence" and _is_heading(lines, joined, is_edge=is_edge):
+            kind = "heading"
+        if kind in ("heading", "furniture"):
+            found.append(Part(joined, kind, number))
+            continue
+        pieces = [piece.strip() for piece in sentences(joined) if piece.strip()]
+        found += [Part(piece, kind, number, mark if not at else "") for at, piece in enumerate(pieces)]
+    return found
+
+
+def is_contents(line: str) -> bool:
+    """Return whether a line belongs to a table of contents.
+
+    >>> is_contents("2. Changing the shaft seal ........ 7")
+    True
+    """
+    return _CONTENTS.search(line) is not None
+
+
+def _bare(text: str) -> str:
+    return re.sub(r"[\W_]+", "", text).casefold()
+
+
+def _blocks(paragraph: str, known: frozenset[str]) -> Iterator[tuple[Kind, str, list[str]]]:
+    """Yield what the lines of a paragraph belong to: kind, mark of a list, lines."""
+    kind: Kind = "sentence"
+    mark, lines = "", list[str]()
+    is_code = False
+    for line in paragraph.split("\n"):
+        found = LIST_MARK.match(line)
+        fence = line.lstrip().startswith(("```", "~~~"))
+        is_code ^= fence
+        if fence or is_code or is_row(line) or is_rule(line) or is_contents(line):
+            new: tuple[Kind, str, str] | None = ("furniture", "", line)
+        elif _TITLE.match(line) or _bare(line) in known:
+            new = ("heading", "", _TITLE.sub("", line))
+        elif found:
+            new = ("item", found[1], line[found.end() :])
+        elif not lines or kind in ("heading", "furniture"):
+            new = ("sentence", "", line)
+        else:
+            new = None
+        if new is None:
+            lines.append(line.strip())
+            continue
+        if any(lines):
+            yield kind, mark, lines
+        kind, mark, lines = new[0], new[1], [new[2].strip()]
+    if any(lines):
+        yield kind, mark, lines
+
+
+def _is_heading(lines: Sequence[str], joined: str, *, is_edge: bool) -> bool:
+    """Return whether a paragraph looks like a heading, or the term that what follows is about.
+
+    At the edge of a passage it may be the rest, or the beginning, of a sentence.
+    """
+    if len(lines) > 1 or len(joined) > LONGEST_HEADING or ends(joined):
+        return False
+    return not is_edge or _NUMBERED.match(joined) is not None
