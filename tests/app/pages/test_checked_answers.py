@@ -64,7 +64,9 @@ def test_what_differs_is_marked_and_named_with_both_wordings(client: FlaskClient
     assert remarks(page) == ["Differs from [1]: 35 days, there 30 days"]
     opened = MARK.format("differs")
     assert f"{opened}Its warranty is </mark><strong>{opened}35 days</mark></strong>" in page
-    assert page.count("<mark") == 4, "only the sentence that differs, around its citation"
+    assert page.count("<mark") == 5, "only the sentence that differs, with its citation"
+    [href] = re.findall(r'Differs from <a class="cite" href="([^"#]+)', page)
+    assert "<b>Its warranty is 30 days.</b>" in client.get(href.replace("&amp;", "&")).text
 
 
 def test_a_number_that_is_nowhere_is_named_quietly(client: FlaskClient, library: Braid) -> None:
