@@ -134,7 +134,7 @@ def _link_citations(tokens: Sequence[Token], marking: _Marking) -> Iterator[Toke
             continue
         for part in _PARTS.findall(token.content):
             if MARKS.fullmatch(part):
-                yield Token("citation", "a", 0, content=str(number_of(part)))
+                yield Token("citation", "a", 0, content=str(number_of(part)), info=marking.now)
             elif _ADDED.fullmatch(part):
                 marking.pass_over(part)
             else:
@@ -154,13 +154,13 @@ def _tame(state: StateCore) -> None:
 def _render_citation(
     renderer: RendererHTML, tokens: Sequence[Token], position: int, options: OptionsDict, env: EnvType
 ) -> str:
-    number = int(tokens[position].content)
+    number, name = int(tokens[position].content), tokens[position].info
     address = env["href"](number)
-    if not address:
-        return f'<span class="cite">[{number}]</span>'
-    return str(
-        Markup('<a class="cite" href="{}" data-number="{}">[{}]</a>').format(address, number, number),
-    )
+    if address:
+        link = Markup('<a class="cite" href="{}" data-number="{}">[{}]</a>').format(address, number, number)
+    else:
+        link = Markup('<span class="cite">[{}]</span>').format(number)
+    return str(Markup('<mark class="{}">{}</mark>').format(name, link) if name else link)
 
 
 def _render_marked(

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
+
+from markupsafe import Markup
 
 from braid.app.web.markdown import Span
 from braid.core.chat.store import StoredMessage
 
+HrefOf = Callable[[int, tuple[int, int]], str]
+NO_SENTENCE = (0, 0)
+"""Stands for a sentence that is not known."""
 MAX_REMARKS = 12
 """Remarks of an answer; whoever has read so many looks at the sources."""
 _MARKED = {"differs": "differs", "uncited": "uncited"}
@@ -22,8 +27,8 @@ class Remark:
     kind: Literal["differs", "not_found"]
     said: str
     there: str
-    numbers: tuple[int, ...]
-    """Of the source that says otherwise, or of those that were looked at."""
+    sources: Markup
+    """A link to what says otherwise, or links to what was looked at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +46,13 @@ class Checked:
     """Sentences to be marked, as characters of the text."""
 
 
-def checked_of(answer: StoredMessage, *, by_model: bool) -> Checked:
-    """Return what the stored check of an answer says; without a model every sentence is a quote."""
+def checked_of(answer: StoredMessage, href: HrefOf, *, by_model: bool) -> Checked:
+    """Return what the stored check of an answer says; without a model every sentence is a quote.
+
+    ``href`` returns the address of a sentence of a cited passage, empty for none.
+    """
     support: Sequence[Mapping[str, Any]] = answer.settings.get("support") or ()
-    remarks = list(_remarks(support))
+    remarks = list(dict.fromkeys(_remarks(support, href)))
     uncited = [each for each in support if each["verdict"] == "uncited"] if by_model else []
     marked = [each for each in support if each["verdict"] == "differs"] + uncited
     spans = sorted((each["start"], each["end"], _MARKED[each["verdict"]]) for each in marked)
@@ -69,19 +77,26 @@ def sentences_of(answer: StoredMessage) -> dict[int, list[tuple[int, int]]]:
         number = int(answer.text[at + 1 : answer.text.find("]", at)])
         around = next((each for each in support if each["start"] <= at < each["end"]), {"sources": ()})
         places = [(each["start"], each["end"]) for each in around["sources"] if each["passage"] == number]
-        found.setdefault(number, []).append(places[0] if places else (0, 0))
+        found.setdefault(number, []).append(places[0] if places else NO_SENTENCE)
     return found
 
 
-def _remarks(support: Sequence[Mapping[str, Any]]) -> Iterator[Remark]:
+def _remarks(support: Sequence[Mapping[str, Any]], href: HrefOf) -> Iterator[Remark]:
     """Yield what differs, and then what is not found."""
-    seen: set[Remark] = set()
-    for differs in (True, False):
-        for sentence in support:
-            for each in sentence["findings"]:
-                numbers = (each["passage"],) if each["passage"] else tuple(sentence["cited"])
-                kind: Literal["differs", "not_found"] = "differs" if each["passage"] else "not_found"
-                remark = Remark(kind, each["said"], each["there"], numbers)
-                if (kind == "differs") is differs and remark not in seen:
-                    seen.add(remark)
-                    yield remark
+    found = [(sentence, each) for sentence in support for each in sentence["findings"]]
+    for sentence, each in found:
+        if number := each["passage"]:
+            around = ((source["start"], source["end"]) for source in sentence["sources"] if source["passage"] == number)
+            words = each["there_start"], each["there_end"]
+            place = next((one for one in around if one[0] <= words[0] < one[1]), words)
+            yield Remark("differs", each["said"], each["there"], _link(number, href(number, place)))
+    for sentence, each in found:
+        if not each["passage"]:
+            links = [_link(number, href(number, NO_SENTENCE)) for number in sentence["cited"]]
+            yield Remark("not_found", each["said"], "", Markup(" ").join(links))
+
+
+def _link(number: int, address: str) -> Markup:
+    if not address:
+        return Markup('<span class="cite">[{}]</span>').format(number)
+    return Markup('<a class="cite" href="{}" data-number="{}">[{}]</a>').format(address, number, number)

@@ -11,7 +11,7 @@ from flask_babel import gettext as _
 from markupsafe import Markup
 
 from braid.app.mounted import url_for
-from braid.app.pages.chat.checked import Checked, checked_of, sentences_of
+from braid.app.pages.chat.checked import NO_SENTENCE, Checked, checked_of, sentences_of
 from braid.app.pages.search.answer import Missing
 from braid.app.pages.search.marking import SENTENCE
 from braid.app.pages.search.readable import readable
@@ -36,7 +36,6 @@ KEPT_HTML = 500
 EXCERPT_CHARS = 400
 LEAD_CHARS = 60
 """Characters of an excerpt, and those before the sentence that is marked in it."""
-NO_SENTENCE = (0, 0)
 LEG_FIELDS = ("leg", "rank", "score", "share", "query")
 
 Thumbs = Mapping[tuple[str, str], Kind]
@@ -135,17 +134,6 @@ class Exchange:
     unsearched: tuple[Dataset, ...] = ()
     """The datasets with documents that were not searched, where nothing was found."""
     checked: Checked = field(default_factory=Checked)
-
-    def cites(self, numbers: Sequence[int]) -> Markup:
-        """Return these citations as links to the passages."""
-        hrefs = {source.citation.number: source.href for source in self.sources}
-        links = (
-            Markup('<a class="cite" href="{}" data-number="{}">[{}]</a>').format(hrefs[number], number, number)
-            if hrefs.get(number)
-            else Markup('<span class="cite">[{}]</span>').format(number)
-            for number in numbers
-        )
-        return Markup(" ").join(links)
 
     @property
     def generator(self) -> str:
@@ -251,7 +239,13 @@ def _exchange(question: StoredMessage, answer: StoredMessage | None, shelf: Shel
         for source in sources
         for number in (source.citation.number,)
     )
-    checked = checked_of(answer, by_model=answer.settings.get("generator") not in ("extractive", "none", None))
+    cited = {citation.number: citation for citation in answer.citations}
+
+    def href_of(number: int, place: tuple[int, int]) -> str:
+        return _href(cited[number], asked, shelf, place) if number in cited else ""
+
+    by_model = answer.settings.get("generator") not in ("extractive", "none", None)
+    checked = checked_of(answer, href_of, by_model=by_model)
     marks = answer.settings.get("marks")
     quoted = (answer.settings.get("featured") or {}).get("citation")
     featured = next((source for source in sources if source.citation.number == quoted), None)

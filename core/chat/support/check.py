@@ -34,7 +34,15 @@ MAX_LOOKS = 60_000
 """Sentences of an answer that are checked, and looks at sentences of passages for them; what follows is not checked."""
 _FENCE = re.compile(r"^[ \t>]*(?:`{3,}|~{3,})[^\n]*(?:\n|$)", re.MULTILINE)
 _AT_START = re.compile(rf"[ \t]*{MARKS.pattern}(?:[ \t]*{MARKS.pattern})*[ \t]*[.。]?\s*")
-_NO_STATEMENT = ("?", "？", ":", "：")
+_NO_STATEMENT = re.compile(
+    r"[?？:：]$"  # a question, or what leads to a list
+    r"|\b(?:as follows|following)\b[^.]{0,40}\.?$|(?:次|以下)の(?:とおり|通り|よう)|다음과 같|아래와 같"
+    r"|\blet me know\b|\bhope this\b|\bfeel free\b|お知らせください|お気軽に|말씀해 주|알려 주"  # to the reader
+    r"|\b(?:passages?|documents?|sources?|context|texts?)\b.{0,60}(?:\bnot?\b|n['’]t\b)"  # that nothing is said of it
+    r"|(?:パッセージ|文書|資料|出典|文脈).{0,60}(?:ません|ない)|(?:구절|문서|자료|출처).{0,60}(?:없|않)",
+    re.IGNORECASE,
+)
+"""Sentences that state nothing of the passages' matter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +97,14 @@ class Checker:
     """Checks sentences against passages, which are read once. Not for several threads at a time."""
 
     def __init__(
-        self, passages: Mapping[int, str], analyzer: Analyzer, contexts: Mapping[int, str] | None = None
+        self,
+        passages: Mapping[int, str],
+        analyzer: Analyzer,
+        contexts: Mapping[int, str] | None = None,
+        *,
+        looks: int = MAX_LOOKS,
     ) -> None:
+        self._looks = looks
         self._evidence = Evidence(passages, analyzer, contexts)
         self._analyzer = analyzer
 
@@ -100,7 +114,7 @@ class Checker:
         for start, end, lent in _split(marked)[:MAX_SENTENCES]:
             numbers = cited_in(marked[start:end]) or lent
             looks += sum(len(self._evidence.sentences.get(number, ())) for number in numbers)
-            if looks > MAX_LOOKS:
+            if looks > self._looks:
                 return
             shift += _added(marked, last, start)
             last = start
@@ -181,7 +195,7 @@ def _says_something(written: str, said: Sentence) -> bool:
     if len(plain) < (LEAST_CHARS if said.language == "en" else LEAST_CHARS // 2) or not said.terms:
         return False
     is_heading = plain.startswith(("#", "|")) or (plain.startswith("**") and plain.endswith("**"))
-    return not is_heading and not plain.strip("*_ ").endswith(_NO_STATEMENT)
+    return not is_heading and not _NO_STATEMENT.search(plain.strip("*_ ")[:600])
 
 
 def _split(marked: str) -> list[tuple[int, int, tuple[int, ...]]]:

@@ -40,7 +40,10 @@ def denied(sentence: Sentence, negation: Span, other: Sentence) -> tuple[Span, S
         if not _is_denied(there, other):
             start, end = min(word.start, negation[0]), max(word.end, negation[1])
             start = next((each.start for each in sentence.words if each.start <= start < each.end), start)
-            return (start, _end_of_word(sentence, end)), (there.start, _end_of_phrase(other, there))
+            return (
+                (_before_modal(sentence, start), _end_of_word(sentence, end)),
+                (_before_modal(other, there.start), _end_of_phrase(other, there)),
+            )
     return None
 
 
@@ -99,6 +102,13 @@ def _is_denied(word: Word, sentence: Sentence) -> bool:
     if sentence.language == "en":
         return any(0 <= word.start - end < 20 for _, end in sentence.negations)
     return any(-2 <= start - word.end <= _REACH for start, _ in sentence.negations)
+
+
+def _before_modal(sentence: Sentence, start: int) -> int:
+    """Return where the verb before a 수 at ``start`` begins, else ``start``: 이용할 수 있다."""
+    if sentence.text[start : start + 1] != "수" or sentence.text[start + 1 : start + 2] not in (" ", ""):
+        return start
+    return max((word.start for word in sentence.words if word.end < start), default=start)
 
 
 def _end_of_word(sentence: Sentence, end: int) -> int:

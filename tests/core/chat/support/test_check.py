@@ -41,6 +41,18 @@ def said(text: str, *passages: str) -> list[Support]:
             "판매되지 않습니다",
             "판매됩니다",
         ),
+        ("Three copies are needed [1].", "Two copies are needed.", "number", "Three", "Two"),
+        (
+            "At least 18 people have to come [1].",
+            "At most 18 people have to come.",
+            "opposite",
+            "At least 18",
+            "At most 18",
+        ),
+        ("참가자는 18명 이하여야 한다[1].", "참가자는 18명 이상이어야 한다.", "opposite", "18명 이하", "18명 이상"),
+        ("이 제품을 교체할 수 없다[1].", "이 제품을 교체할 수 있다.", "negation", "교체할 수 없다", "교체할 수 있다"),
+        ("The pump can't be replaced [1].", "The pump can be replaced.", "negation", "can't be replaced", "replaced"),
+        ("The pump is switched on first [1].", "The pump is switched off first.", "opposite", "on", "off"),
         ("Prices rose after the strike [1].", "Prices rose before the strike.", "opposite", "after", "before"),
         ("料金は10人以下で割引される[1]。", "料金は10人以上で割引される。", "opposite", "10人以下", "10人以上"),
     ],
@@ -72,6 +84,9 @@ def test_what_differs_is_named_with_both_wordings(
         ("The fee must be paid [1].", "The fee must be paid not later than May."),
         ("申請しなければならない[1]。", "申請する必要がある。"),
         ("회비를 내야만 한다[1].", "회비를 내지 않으면 안 된다."),
+        ("在庫がないわけではない[1]。", "在庫がある。"),
+        ("18歳未満は利用できない[1]。", "18歳以上の人だけが利用できる。"),
+        ("Sales grew from 5 to 10 million [1].", "Sales were 5 million in 2020 and 10 million in 2022."),
         ("They are sold in Japan, not in Korea [1].", "They are sold in Japan and not in Korea."),
     ],
 )
@@ -83,6 +98,45 @@ def test_a_number_that_is_nowhere_is_said_quietly() -> None:
     [one] = said("Some 480 visitors travelled by train [1].", "The museum is closed on Mondays.")
     assert one.verdict == "not_found"
     assert [(each.said, each.there, each.differs) for each in one.findings] == [("480", "", False)]
+
+
+@pytest.mark.parametrize(
+    "passage",
+    ["Fares: " + "12.5, " * 70, "no end " * 200, "The fare is 12 EUR. " * 450],
+    ids=["many numbers", "one long sentence", "many sentences"],
+)
+def test_nothing_is_missed_in_what_was_not_read_whole(passage: str) -> None:
+    [one] = said("Some 480 visitors travelled by train [1].", passage)
+    assert (one.verdict, one.findings) == ("open", ())
+
+
+def test_few_things_are_counted_without_a_remark() -> None:
+    [one] = said("The three largest rooms are the hall, the library and the cellar [1].", "The hall is a large room.")
+    assert one.findings == ()
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        *("The main rules are as follows.", "主な規則は次のとおりです。", "주요 규정은 다음과 같습니다."),
+        *("Let me know if you need more.", "ほかにご質問があればお知らせください。", "더 궁금한 점은 말씀해 주세요."),
+        *(
+            "The passages do not say when it was sold.",
+            "この文書には価格の記載がありません。",
+            "문서에는 가격 정보가 없습니다.",
+        ),
+    ],
+)
+def test_what_states_nothing_needs_no_source(sentence: str) -> None:
+    found = check(f"The pump is blue [1].\n\n{sentence}", ["The pump is blue."])
+    assert [each.verdict for each in found.sentences] == ["stands", "open"]
+
+
+def test_an_answer_is_checked_as_far_as_so_many_looks_go() -> None:
+    passages = dict.fromkeys((1, 2), "The pump is blue and quiet. It is loud at night.")
+    text = f"The pump is blue at night {mark(1)}{mark(2)}. " * 9
+    found = list(Checker(passages, Analyzer(), looks=15).sentences(text))
+    assert [each.start for each in found] == [0, 34, 68], "four sentences are looked at for each"
 
 
 def test_across_languages_numbers_are_looked_for_and_nothing_differs() -> None:

@@ -52,6 +52,15 @@ def test_a_day_is_the_same_in_all_its_forms(written: str) -> None:
         ("약 12,000명", "12,345명"),
         ("more than 100 people", "160 people"),
         ("third", "第3"),
+        ("1時間半", "90分"),
+        ("1시간 30분", "90분"),
+        ("두 시간 반", "150 minutes"),
+        ("2 hours and 15 minutes", "135 min"),
+        ("the 1980s", "1984"),
+        ("1980年代", "1984年"),
+        ("1980년대에", "1984년"),
+        ("열두 개", "12개"),
+        ("10 gallons", "37.85 litres"),
     ],
 )
 def test_amounts_are_the_same_in_other_words(one: str, other: str) -> None:
@@ -73,6 +82,10 @@ def test_amounts_are_the_same_in_other_words(one: str, other: str) -> None:
         ("more than 100 people", "90 people"),
         ("more than 6,000 genes", "more than 2,000 genes"),
         ("12,345", "12,000"),
+        ("the 1980s", "1991"),
+        ("1984", "the 1980s"),
+        ("1時間半", "80分"),
+        ("35 gallons", "35 litres"),
     ],
 )
 def test_other_amounts_are_not(one: str, other: str) -> None:
