@@ -23,7 +23,6 @@ from braid.core.chat.quoting.parts import LIST_MARK
 from braid.core.chat.quoting.wanted import (
     compares,
     has_number,
-    is_question,
     lacks_kind,
     wants_list,
     wants_number,
@@ -46,7 +45,7 @@ AROUND_WEIGHT = 0.2
 NUMBER_FACTOR = 1.5
 """Factor of what has a new number, where the question asks for one."""
 ECHO_FACTOR = 0.3
-"""Factor of a sentence that only asks or repeats the question."""
+"""Factor of a sentence that only repeats the question."""
 CUT_FACTOR = 0.8
 """Factor of a piece of a sentence that goes on in another passage."""
 YEAR_FACTOR, OTHER_YEAR_FACTOR = 1.3, 0.6
@@ -220,14 +219,15 @@ class _Chooser:
         by_words = sorted(
             candidates, key=lambda each: (-self._score(each, 0.0, frozenset()), -coverage(weights, each.name))
         )
-        near = dict(zip(by_words, self.nearness([each.text for each in by_words]), strict=True))
-        self.scores.update((each.text, self._score(each, near[each], frozenset())) for each in by_words)
+        texts = list(dict.fromkeys(each.text for each in by_words))
+        near = dict(zip(texts, self.nearness(texts), strict=True))
+        self.scores.update((each.text, self._score(each, near[each.text], frozenset())) for each in reversed(by_words))
         chosen: list[Candidate] = []
         covered: frozenset[str] = frozenset()
         best = 0.0
         while len(chosen) < MOST_SHOWN:
             left = [each for each in by_words if self._is_another(each, chosen)]
-            scores = {each: self._score(each, near[each], covered) for each in left}
+            scores = {each: self._score(each, near[each.text], covered) for each in left}
             next_one = max(scores, key=scores.__getitem__, default=None)
             least = 0.0 if chosen and compares(self.asked.text) else LEAST_OF_BEST * best
             if next_one is None or not scores[next_one] or scores[next_one] < least:
@@ -241,7 +241,7 @@ class _Chooser:
     def _is_another(self, each: Candidate, chosen: Sequence[Candidate]) -> bool:
         """Return whether a candidate is of a passage that has none yet; in comparisons, of another document."""
         if not compares(self.asked.text):
-            return all(each.number != one.number for one in chosen)
+            return all(each.number != one.number and each.text != one.text for one in chosen)
         documents = {self.citations[one.number].passage.document_id for one in chosen}
         return self.citations[each.number].passage.document_id not in documents
 
@@ -262,7 +262,7 @@ class _Chooser:
         if wants_number(asked.text) and has_number(each.value or each.text, known):
             factor *= NUMBER_FACTOR
         new = each.terms - asked.weights.keys()
-        if is_question(each.text) or (not each.value and len(new) < FEW_NEW_TERMS * len(each.terms)):
+        if not each.value and len(new) < FEW_NEW_TERMS * len(each.terms):
             factor *= ECHO_FACTOR
         return factor if each.is_whole else factor * CUT_FACTOR
 
