@@ -9,6 +9,7 @@ from braid.core.admission import give_way
 from braid.core.chat.citations import Citation
 from braid.core.chat.quoting.parts import Part, begins_within, parts_of
 from braid.core.chat.quoting.tables import Row, split_tables
+from braid.core.chat.quoting.wanted import is_question
 from braid.core.chat.texts import Language
 from braid.core.text.analyzer import Analyzer
 
@@ -57,17 +58,17 @@ class Reader:
     analyzer: Analyzer
 
     def candidates(self, citations: Sequence[Citation]) -> list[Candidate]:
-        """Return the sentences and table rows of the passages, each text once."""
-        found: dict[str, Candidate] = {}
+        """Return the sentences and table rows of the passages, each text of a passage once."""
+        found: dict[tuple[int, str], Candidate] = {}
         for citation in citations:
             give_way()
             heading = self.terms(f"{citation.passage.title} {citation.passage.heading_path}")
             prose, rows = split_tables(citation.text)
             for each in self._of_prose(citation, parts_of(prose, headings_of(citation)), heading):
-                found.setdefault(each.text, each)
+                found.setdefault((each.number, each.text), each)
             for row in rows:
                 each = self._of_row(citation.number, row, heading)
-                found.setdefault(each.text, each)
+                found.setdefault((each.number, each.text), each)
         return list(found.values())
 
     def terms(self, text: str) -> frozenset[str]:
@@ -78,7 +79,7 @@ class Reader:
         own = [self.terms(part.text) if part.kind in ("sentence", "item") else NO_TERMS for part in parts]
         local = NO_TERMS
         for at, part in enumerate(parts):
-            if part.kind == "heading":
+            if part.kind == "heading" or is_question(part.text):
                 local = self.terms(part.text)
             elif part.kind != "furniture":
                 around = (own[at - 1] if at else NO_TERMS) | (own[at + 1] if at + 1 < len(own) else NO_TERMS)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from braid.core.chat.citations import Citation, Featured
 from braid.core.chat.marks import mark
 from braid.core.chat.quoting.candidates import Asked, Candidate, Reader
 from braid.core.chat.quoting.featured import (
     Around,
-    Place,
     feature,
     feature_list,
     nothing_around,
@@ -23,7 +22,6 @@ from braid.core.chat.quoting.parts import LIST_MARK
 from braid.core.chat.quoting.wanted import (
     compares,
     has_number,
-    is_question,
     lacks_kind,
     wants_list,
     wants_number,
@@ -46,7 +44,9 @@ AROUND_WEIGHT = 0.2
 NUMBER_FACTOR = 1.5
 """Factor of what has a new number, where the question asks for one."""
 ECHO_FACTOR = 0.3
-"""Factor of a sentence that only asks or repeats the question."""
+"""Factor of a sentence that only repeats the question."""
+OTHER_KIND_FACTOR = 0.7
+"""Factor of a sentence without the kind of answer that is asked for: a price, a time …"""
 CUT_FACTOR = 0.8
 """Factor of a piece of a sentence that goes on in another passage."""
 YEAR_FACTOR, OTHER_YEAR_FACTOR = 1.3, 0.6
@@ -93,10 +93,11 @@ def extract(
     comparable = any(same_script(" ".join(asked.weights), citation.text) for citation in citations)
     if match == "absent" and comparable:
         return Extract("", False)
+    asked = _without_versions(asked, citations)
     reader = Reader(asked, analyzer)
     candidates = reader.candidates(citations)
     chooser = _Chooser(asked, {citation.number: citation for citation in citations}, nearness)
-    chosen = chooser.choose(candidates) or _first_of_each(candidates)
+    chosen = _list_first(reader, citations, chooser.choose(candidates)) or _first_of_each(candidates)
     by_number = {citation.number: citation for citation in citations}
     shown = [_feature(reader, by_number[each.number], each, chooser, around) for each in chosen[:MOST_SHOWN]]
     if not shown:
@@ -146,7 +147,9 @@ def _text(title: str, asked: Asked, shown: Sequence[Featured], names: Mapping[in
         lines += ["", *([say("also", asked.language)] if first else [])]
     for each in others:
         named = f"{one_line(name)}: " if (name := names.get(each.citation)) else ""
-        lines.append(f"- {named}{' '.join(each.text[each.start : each.end].split())} {mark(each.citation)}")
+        lines.append(
+            f"- {named}{' '.join(LIST_MARK.sub('', each.text[each.start : each.end]).split())} {mark(each.citation)}"
+        )
     return "\n".join(lines)
 
 
@@ -165,6 +168,15 @@ def _emphasised(each: Featured) -> str:
     return f"{each.text[: each.start]}**{inner}**{main[len(inner) :]}{each.text[each.end :]}"
 
 
+def _without_versions(asked: Asked, citations: Sequence[Citation]) -> Asked:
+    """Return the question without the weight of the years that it names, where they are versions of documents."""
+    versions = frozenset[str]().union(*(years_in(citation.passage.title) for citation in citations))
+    if not versions & years_in(asked.text):
+        return asked
+    kept = {term: weight for term, weight in asked.weights.items() if not years_in(term)}
+    return replace(asked, weights=kept or asked.weights)
+
+
 def _first_of_each(candidates: Sequence[Candidate]) -> list[Candidate]:
     return list({each.number: each for each in reversed(candidates)}.values())[::-1]
 
@@ -175,27 +187,32 @@ def _feature(reader: Reader, citation: Citation, each: Candidate, chooser: _Choo
         line = one_line(each.text)
         return Featured(line, 0, len(line), citation.number)
     place = place_of(citation, around)
-    if wants_list(reader.asked.text) and (items := _list_in(reader, place, each)):
+    at = place.find(each.text)
+    if wants_list(reader.asked.text) and at is not None and (items := place.list_at(at)):
         return feature_list(place, items)
     return feature(each, place, chooser.score_of)
 
 
-def _list_in(reader: Reader, place: Place, each: Candidate) -> range | None:
-    """Return the list of a passage that has most of the question's words; None if none has enough of them."""
-    weights, at = reader.asked.weights, place.find(each.text)
-    if at is not None and (own := place.list_at(at)):
-        return own
-    best, least = None, LEAST_OF_LIST * coverage(weights, each.terms | each.heading | each.around)
-    local = reader.terms(f"{place.citation.passage.title} {place.citation.passage.heading_path}")
-    for number, part in enumerate(place.parts):
-        if part.kind == "heading":
-            local |= reader.terms(part.text)
-        if part.kind == "item" and (items := place.list_at(number)) and items[0] == number:
-            texts = [place.parts[n].text for n in range(max(0, number - 1), items[-1] + 1)]
-            share = coverage(weights, local | reader.terms("\n".join(texts)))
-            if share >= least:
-                best, least = items, share
-    return best
+def _list_first(reader: Reader, citations: Sequence[Citation], chosen: list[Candidate]) -> list[Candidate]:
+    """Return the chosen ones with an item of the list before them that has most of the question's words, if a list is
+    asked for, and one has enough of them.
+    """
+    weights = reader.asked.weights
+    if not wants_list(reader.asked.text) or not chosen or chosen[0].value:
+        return chosen
+    best, most = None, LEAST_OF_LIST * coverage(weights, chosen[0].terms | chosen[0].heading | chosen[0].around)
+    for citation in citations:
+        place = place_of(citation)
+        local = reader.terms(f"{citation.passage.title} {citation.passage.heading_path}")
+        for at, part in enumerate(place.parts):
+            if part.kind == "heading":
+                local |= reader.terms(part.text)
+            if part.kind == "item" and (items := place.list_at(at)) and items[0] == at:
+                texts = [place.parts[n].text for n in range(max(0, at - 1), items[-1] + 1)]
+                share = coverage(weights, local | reader.terms("\n".join(texts))) / (1 + RANK_DECAY * citation.number)
+                if share >= most:
+                    best, most = Candidate(citation.number, part.text, reader.terms(part.text), local), share
+    return chosen if best is None else [best, *(each for each in chosen if each.number != best.number)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,14 +237,15 @@ class _Chooser:
         by_words = sorted(
             candidates, key=lambda each: (-self._score(each, 0.0, frozenset()), -coverage(weights, each.name))
         )
-        near = dict(zip(by_words, self.nearness([each.text for each in by_words]), strict=True))
-        self.scores.update((each.text, self._score(each, near[each], frozenset())) for each in by_words)
+        texts = list(dict.fromkeys(each.text for each in by_words))
+        near = dict(zip(texts, self.nearness(texts), strict=True))
+        self.scores.update((each.text, self._score(each, near[each.text], frozenset())) for each in reversed(by_words))
         chosen: list[Candidate] = []
         covered: frozenset[str] = frozenset()
         best = 0.0
         while len(chosen) < MOST_SHOWN:
             left = [each for each in by_words if self._is_another(each, chosen)]
-            scores = {each: self._score(each, near[each], covered) for each in left}
+            scores = {each: self._score(each, near[each.text], covered) for each in left}
             next_one = max(scores, key=scores.__getitem__, default=None)
             least = 0.0 if chosen and compares(self.asked.text) else LEAST_OF_BEST * best
             if next_one is None or not scores[next_one] or scores[next_one] < least:
@@ -241,7 +259,7 @@ class _Chooser:
     def _is_another(self, each: Candidate, chosen: Sequence[Candidate]) -> bool:
         """Return whether a candidate is of a passage that has none yet; in comparisons, of another document."""
         if not compares(self.asked.text):
-            return all(each.number != one.number for one in chosen)
+            return all(each.number != one.number and each.text != one.text for one in chosen)
         documents = {self.citations[one.number].passage.document_id for one in chosen}
         return self.citations[each.number].passage.document_id not in documents
 
@@ -259,11 +277,13 @@ class _Chooser:
         asked = self.asked
         factor = self._version_factor(self.citations[each.number])
         known = "" if each.value else asked.text  # a cell may have the number of its row
+        new = each.terms - asked.weights.keys()
         if wants_number(asked.text) and has_number(each.value or each.text, known):
             factor *= NUMBER_FACTOR
-        new = each.terms - asked.weights.keys()
-        if is_question(each.text) or (not each.value and len(new) < FEW_NEW_TERMS * len(each.terms)):
+        elif not each.value and len(new) < FEW_NEW_TERMS * len(each.terms):
             factor *= ECHO_FACTOR
+        if not each.value and lacks_kind(asked.text, each.text):
+            factor *= OTHER_KIND_FACTOR
         return factor if each.is_whole else factor * CUT_FACTOR
 
     def _version_factor(self, citation: Citation) -> float:

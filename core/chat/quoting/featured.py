@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from braid.core.chat.citations import Citation, Featured
 from braid.core.chat.marks import literal
 from braid.core.chat.quoting.candidates import Candidate, headings_of
-from braid.core.chat.quoting.parts import LONGEST_HEADING, Part, begins_within, ends, parts_of
+from braid.core.chat.quoting.parts import LIST_MARK, LONGEST_HEADING, Part, begins_within, ends, parts_of
 from braid.core.chat.quoting.tables import split_tables
 from braid.core.chat.quoting.wanted import is_question
 from braid.core.text.scripts import HAN, KANA
@@ -23,6 +23,7 @@ MOST_SENTENCE_TOKENS = 600
 MOST_LIST_CHARS = 6_000
 OVERLAP_CHARS = 600
 LEAST_OVERLAP = 12
+_CJK = re.compile(f"[{KANA}{HAN}]")
 _NO_SPACE = re.compile(f"[{KANA}{HAN}、。「」『』（）！？：；・，．]$")
 
 Around = Callable[[Passage], tuple[str, str]]
@@ -81,9 +82,15 @@ def joined(before: str, after: str) -> str:
     start = before.rfind(after[:LEAST_OVERLAP], max(0, len(before) - OVERLAP_CHARS))
     if start >= 0 and after.startswith(before[start:]):
         return before[:start] + after
-    last = before.rsplit("\n", 1)[-1]
-    is_cut = not ends(before) and (begins_within(after) or len(last) > LONGEST_HEADING)
-    return before + ("\n" if is_cut else "\n\n") + after
+    return before + ("\n" if _is_cut(before.rsplit("\n", 1)[-1], after) else "\n\n") + after
+
+
+def _is_cut(last: str, after: str) -> bool:
+    """Return whether a sentence goes on from the last line of a passage to the next passage."""
+    if ends(last) or LIST_MARK.match(after):
+        return False
+    is_long = len(last) > (LONGEST_HEADING // 4 if _CJK.search(last) else LONGEST_HEADING)
+    return begins_within(after) or is_long
 
 
 def feature(chosen: Candidate, place: Place, score: Callable[[str], float]) -> Featured:

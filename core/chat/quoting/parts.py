@@ -19,7 +19,8 @@ _CONTENTS = re.compile(r"(?:\.[ .]{3,}|…{2,}|·{4,}|・{4,}|_{4,}|(?:\. ){3,})
 """The end of a line of a table of contents: dots, and the number of a page."""
 _ENDS = re.compile(r"[.!?…。！？｡．:：;；][」』）】〕〉》”’\"')\]*_]*$")
 _CJK = f"[{KANA}{HAN}、。「」『』（）！？：；・，．]"
-_BETWEEN = re.compile(rf"(?<={_CJK})\s*\n\s*(?={_CJK})")
+_BETWEEN = re.compile(rf"(?:(?<={_CJK})|(?<=\d))\s*\n\s*(?={_CJK})")
+_ENDED_WITHIN = re.compile(r"[。！？｡．]|[.!?]\s")
 _BEGINS_WITHIN = re.compile(r"^[a-zà-öø-ÿ,;:)\]、。，．）」』！？ー]")
 _PARAGRAPH = re.compile(r"\n[ \t\u3000]*\n")
 _NUMBERED = re.compile(r"^(?:\d+(?:\.\d+)+\.?|[A-Z]\.\d+(?:\.\d+)*\.?|第[\d一二三四五六七八九十]+[章節条])\s*\S")
@@ -125,6 +126,11 @@ def _is_heading(lines: Sequence[str], joined: str, *, is_edge: bool) -> bool:
 
     At the edge of a passage it may be the rest, or the beginning, of a sentence.
     """
-    if len(lines) > 1 or len(joined) > LONGEST_HEADING or ends(joined):
+    if (
+        len(lines) > 1
+        or len(joined) > LONGEST_HEADING
+        or ends(joined)
+        or _ENDED_WITHIN.search(joined.lstrip("0123456789. "))
+    ):
         return False
     return not is_edge or _NUMBERED.match(joined) is not None

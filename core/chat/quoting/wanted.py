@@ -26,8 +26,9 @@ _WANTS_LIST = re.compile(
     re.IGNORECASE,
 )
 _COMPARES = re.compile(
-    r"\b(?:compare|comparison|compared|differ|differs|difference|differences|changed|changes|versus|vs)\b"
-    r"|比較|比べ|違い|違う|異な|変わ|変更|差異|비교|차이|다른|다르|바뀌|바뀐|변경|달라",
+    r"\b(?:compare|comparison|compared|differ|differs|difference|differences|versus|vs)\b"
+    r"|\bwhat (?:has |have )?changed\b"
+    r"|比較|比べ|違い|どう違|どう変わ|何が変わ|비교|차이|어떻게 다르|어떻게 바뀌|어떻게 달라|무엇이 (?:바뀌|달라)",
     re.IGNORECASE,
 )
 _YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
@@ -42,11 +43,9 @@ _KINDS = tuple(
         (r"\b(?:tele)?phone number\b|電話番号|전화번호", r"\+?\d[\d ()/.-]{5,}\d|\b(?:extension|ext\.) ?\d|内線|내선"),
         (r"\be-?mail address\b|メールアドレス|이메일 주소|메일 주소", r"@"),
         (
-            r"\b(?:price|cost|costs|fee|salary|how much (?:is|does|do|are))\b"
-            r"|価格|値段|料金|給料|가격|요금|비용은|값은",
-            f"{_AMOUNT}|\\d",
+            r"\b(?:price|cost|costs|fee|salary)\b|価格|値段|料金|委託料|給料|가격|요금|비용은|용역비는|값은",
+            _AMOUNT,
         ),
-        (r"\b(?:price|cost|costs)\b|価格|値段|가격", _AMOUNT),
         (
             r"\b(?:opening|business|office) hours\b|\bwhat time\b"
             r"|営業時間|何時(?!代|期|間)|영업 ?시간|운영 ?시간|몇 시(?! ?간)",

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from braid.core.chat.citations import Citation
+from braid.core.chat.citations import Citation, Featured
 from braid.core.chat.export import as_json, as_markdown
 from braid.core.chat.marks import mark, shown
 from braid.core.chat.store import ConversationStore
@@ -49,6 +49,7 @@ class Talk:
         self.store.add(self.conversation, ChatRequest(self.ann, "What does the director earn?"), ChatResult(
             "q", "q", "none", search, said, "extractive", True, tuple(cited), marks=marks,
             support=(Support(0, 9, "differs", (1,), (), (Finding("number", 2, 5, "The", 1, 0, 42, SECRET),)),),
+            featured=Featured(SECRET, 0, len(SECRET), 1), also=(Featured(SECRET, 0, len(SECRET), 1),),
             calculation=Calculation("pay", 1, "SELECT 1", ("a",), ((SECRET,),), UsedRows(1, ("a",), ((SECRET,),))),
         ))  # fmt: skip
 

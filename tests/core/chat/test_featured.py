@@ -1,0 +1,222 @@
+"""The featured passage of an answer without a model: whole sentences, whole lists, and what is never quoted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from benchmarks.hard_questions import DOCUMENTS
+from braid.core.chat.citations import Citation
+from braid.core.chat.marks import MARKS
+from braid.core.chat.quoting.candidates import Asked
+from braid.core.chat.quoting.extractive import Extract, extract
+from braid.core.chat.quoting.featured import Around, nothing_around
+from braid.core.chat.quoting.parts import parts_of
+from braid.core.chat.quoting.wanted import lacks_kind, wants_list
+from braid.core.chat.texts import say
+from braid.core.text.analyzer import Analyzer
+from braid.core.text.scripts import question_language
+from braid.core.types import Passage
+from tests.core.chat.test_extractive import passage
+
+ANALYZER = Analyzer()
+
+
+def answer(question: str, *passages: Passage, around: Around = nothing_around) -> Extract:
+    """Answer from passages; each term of the question weighs 1."""
+    citations = [Citation(number, one, one.text) for number, one in enumerate(passages, start=1)]
+    asked = Asked(question, dict.fromkeys(ANALYZER.tokens(question), 1.0), question_language(question))
+    return extract(asked, citations, ANALYZER, match="strong", around=around)
+
+
+def texts(question: str, *several: str, around: Around = nothing_around) -> list[str]:
+    """Return what is shown of these passages, the featured text first."""
+    passages = [passage(text, number) for number, text in enumerate(several, start=1)]
+    return [each.text for each in answer(question, *passages, around=around).shown]
+
+
+def section(language: str, name: str, heading: str) -> Passage:
+    """Return a section of a made-up document, as its passage."""
+    text = DOCUMENTS[language][name]
+    body = text.split(f"## {heading}\n")[1].split("\n## ")[0]
+    title = text.partition("\n")[0].removeprefix("# ")
+    return passage(f"## {heading}\n{body}", title=title, heading_path=f"{title} > {heading}")
+
+
+PUMP = (
+    "The pump stands in hall 4. It was built in Halden in 1911 by two brothers. The gasket is changed every year. "
+    "Only trained persons may do that. The old gasket is thrown away. Nobody knows why."
+)
+
+
+def test_two_to_four_whole_sentences_are_shown_around_the_one_that_answers() -> None:
+    shown = answer("How often is the gasket changed?", passage(PUMP)).shown[0]
+    assert shown.text[shown.start : shown.end] == "The gasket is changed every year."
+    sentences = [part.text for part in parts_of(shown.text)]
+    assert 2 <= len(sentences) <= 4
+    assert shown.text in PUMP, "they follow one another"
+
+
+def test_the_sentences_around_are_left_out_where_they_are_long() -> None:
+    long = "This is said " + "very " * 120 + "often."
+    assert texts("How often is the gasket changed?", f"{long} The gasket is changed every year. {long}") == [
+        "The gasket is changed every year."
+    ]
+
+
+@pytest.mark.parametrize(
+    ("before", "text", "after", "whole"),
+    [
+        (
+            "It is very old. Whoever takes the seal of the pump",
+            "off needs the puller T-12 for it. The seal is oiled.",
+            "",
+            "Whoever takes the seal of the pump off needs the puller T-12 for it.",
+        ),
+        (
+            "",
+            "It is very old. The puller T-12 for the seal",
+            "is kept in hall 4. It is red.",
+            "The puller T-12 for the seal is kept in hall 4.",
+        ),
+        (
+            "",
+            "このポンプはもうかなり古いものである。シールの引き抜き工具T-12は第4",
+            "棟に保管している。色はどれも赤い。",
+            "シールの引き抜き工具T-12は第4棟に保管している。",
+        ),
+    ],
+)
+def test_a_sentence_that_is_cut_is_continued_from_its_neighbour(before: str, text: str, after: str, whole: str) -> None:
+    question = "シールの引き抜き工具T-12" if "シール" in text else "Which puller takes the seal off?"
+    shown = answer(question, passage(text), around=lambda _: (before, after)).shown[0]
+    assert shown.text[shown.start : shown.end] == whole
+    assert not shown.text.startswith("off")
+
+
+def test_what_both_of_two_neighbours_have_is_shown_once() -> None:
+    text = "The gasket is changed every year. It is red."
+    shown = texts("How often is the gasket changed?", text, around=lambda _: ("It is old. " + text[:33], ""))
+    assert shown[0].count("every year") == 1
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "2. Changing the gasket ........ 7",
+        "Changing the gasket . . . . . . 12",
+        "Changing the gasket | The gasket | Next",
+        "## Changing the gasket",
+        "3.2.1 Changing the gasket",
+        "How is the gasket changed?",
+    ],
+)
+def test_headings_contents_menus_and_questions_are_not_quoted(line: str) -> None:
+    (shown,) = texts("How is the gasket changed?", f"{line}\n\nThe fitter does it with a knife on the first of May.")
+    assert shown == "The fitter does it with a knife on the first of May."
+
+
+def test_the_value_below_a_term_is_found_by_the_term() -> None:
+    least = "min_pressure (number)\n\nSets the least. The default is 2."
+    options = f"{least}\n\nmax_pressure (number)\n\nSets the most. The default is 9.5."
+    assert texts("What is the default value of max_pressure?", options)[0] == "Sets the most. The default is 9.5."
+
+
+@pytest.mark.parametrize(
+    ("language", "name", "heading", "question", "first", "last"),
+    [
+        (
+            "en",
+            "pump-h70.md",
+            "Changing the shaft seal",
+            "How do I change the shaft seal?",
+            "1. Switch",
+            "valve V3 again.",
+        ),
+        ("ja", "ポンプH70.md", "軸シールの交換", "軸シールの交換の手順は", "1. ポンプを止め", "再び開く。"),
+        ("ko", "펌프H70.md", "축 씰 교체", "축 씰 교체 절차를 알려 주세요", "1. 펌프를", "다시 연다."),
+        ("en", "contract.md", "Deadlines", "List all deadlines of both parties", "- Reports", "end of the agreement."),
+        ("ja", "業務委託契約.md", "期限", "両当事者の期限をすべて挙げてください", "- 不具合の報告", "45日以内"),
+        ("ko", "용역계약.md", "기한", "양 당사자의 기한을 모두 알려 주세요", "- 결함", "45일 이내"),
+    ],
+)
+def test_a_list_that_is_asked_for_is_shown_as_a_whole(
+    language: str, name: str, heading: str, question: str, first: str, last: str
+) -> None:
+    found = answer(question, section(language, name, heading))
+    shown = found.shown[0]
+    items = shown.text[shown.start : shown.end]
+    assert items.startswith(first)
+    assert items.endswith(last)
+    assert len(items.split("\n")) in (4, 6)
+    lines = found.text.split("\n")[2:]
+    assert all(MARKS.search(line) for line in lines), "each line cites what it quotes"
+
+
+def test_a_list_that_goes_on_in_the_next_passage_is_shown_as_a_whole() -> None:
+    shown = texts(
+        "What are the steps for changing the gasket?",
+        "The gasket is changed in these steps:\n\n1. Stop the pump.\n2. Take the cover off.",
+        around=lambda _: ("", "2. Take the cover off.\n3. Put the new gasket on.\n\nIt is red."),
+    )
+    assert shown[0].split("\n")[1:] == ["1. Stop the pump.", "2. Take the cover off.", "3. Put the new gasket on."]
+
+
+@pytest.mark.parametrize(
+    ("question", "text"),
+    [
+        ("What is the telephone number of the gate?", "The gate is open from 6:30 to 19:00."),
+        ("How much does the pump cost? What is its price?", "The pump weighs 40 kg."),
+        ("守衛のメールアドレスは何ですか", "守衛は正門にいる。守衛は19時に帰る。"),
+        ("경비실의 전화번호는 무엇인가요?", "경비실은 정문에 있다. 경비실은 19시에 닫는다."),
+        ("食堂の営業時間は", "食堂は本館の2階にある。"),
+    ],
+)
+def test_an_answer_of_another_kind_than_is_asked_for_is_said_to_be_related(question: str, text: str) -> None:
+    found = answer(question, passage(text))
+    assert not found.found
+    assert found.text.startswith(say("related", question_language(question)))
+    assert lacks_kind(question, text)
+    assert found.shown, "it is shown below that"
+
+
+@pytest.mark.parametrize(
+    ("question", "text"),
+    [
+        ("What is the telephone number?", "Call +47 69 21 00 00."),
+        ("内線は何番ですか、電話番号は", "内線4410です。"),
+        ("가격은 얼마인가요?", "3만 5천 원이다."),
+        ("正門は何時に開きますか", "朝6時30分に開く。"),
+        ("What is the price?", "It is €12."),
+    ],
+)
+def test_an_answer_of_the_kind_that_is_asked_for_is_one(question: str, text: str) -> None:
+    assert not lacks_kind(question, text)
+
+
+def versions(*titles: str) -> Sequence[Passage]:
+    return [
+        replace(passage(f"The limit for hotels is {title[-2:]}5 EUR a night.", n, title=title), document_id=n)
+        for n, title in enumerate(titles, start=1)
+    ]
+
+
+def test_the_year_that_is_asked_for_is_featured_and_else_the_newest() -> None:
+    old, new = versions("Travel policy 2023", "Travel policy 2025")
+    assert answer("What is the limit for hotels?", old, new).shown[0].citation == 2
+    assert answer("What was the limit for hotels in 2023?", new, old).shown[0].citation == 2
+
+
+def test_two_versions_are_compared_with_their_titles() -> None:
+    old, new = versions("Travel policy 2023", "Travel policy 2025")
+    found = answer("What changed about the limit for hotels between 2023 and 2025?", new, old)
+    assert {each.citation for each in found.shown} == {1, 2}
+    assert "Travel policy 2023: " in found.text
+    assert "Travel policy 2025: " in found.text
+
+
+def test_which_questions_want_a_list() -> None:
+    assert all(map(wants_list, ("How do I do it?", "List the parts", "手順は", "모두 알려 주세요", "すべて挙げて")))
+    assert not any(map(wants_list, ("When is it?", "いつですか", "언제인가요?")))
