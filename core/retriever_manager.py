@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import replace
 from functools import cached_property, partial
@@ -155,6 +155,16 @@ class RetrieverManager:
     ) -> SearchResult:
         """Search in a scope that `check` has returned, without resolving it again."""
         return self._run(self._request_in(scope, strategy, DEFAULTS.changed(options), models), text)
+
+    def search_near(self, scope: Scope, vector: Sequence[float], **options: Unpack[QueryOptions]) -> SearchResult:
+        """Search for what is near to a vector, in a scope that `check` has returned. Raises InvalidInputError for a
+        vector that cannot be one of the model's.
+        """
+        request = self._request_in(scope, "basic", DEFAULTS.changed({**options, "mode": "semantic"}), None)
+        search = Search(self._context, request, "a vector")
+        with self._context.priority.search(), search.place():
+            hits = search.best_hits(search.find([search.variant_near(vector)]))
+        return search.result(hits, generator="none", queries=())
 
     async def asearch(self, text: str, **arguments: Unpack[SearchArguments]) -> SearchResult:
         """Search in a thread; takes the arguments of `search`."""
