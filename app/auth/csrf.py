@@ -26,6 +26,12 @@ IN_SESSION = "braid_csrf"
 TOKEN_BYTES = 32
 
 
+class ExpiredForm(BadRequest):
+    """A form without the token of this browser's session: that of an earlier one, or a forged one."""
+
+    field = FIELD
+
+
 def csrf_token() -> str:
     """Return the token that a form of this browser's session must send; it is valid as long as the session.
 
@@ -60,7 +66,7 @@ def _xor(one: bytes, other: bytes) -> bytes:
 
 
 def refuse_forged_requests() -> None:
-    """Check the token in the form or a header. Raises BadRequest without the right one.
+    """Check the token in the form or a header. Raises ExpiredForm without the right one.
 
     Over HTTPS the page that sent the form must be of this host, too: whoever can write cookies over plain HTTP could
     otherwise plant a session with a token that they know.
@@ -68,9 +74,9 @@ def refuse_forged_requests() -> None:
     expected = session.get(IN_SESSION, "")
     sent = request.form.get(FIELD) or next((request.headers[name] for name in HEADERS if name in request.headers), "")
     if not expected or not hmac.compare_digest(expected.encode(), _unmasked(sent)):
-        raise BadRequest(_("This form has expired, or cookies are blocked. Reload the page."))
+        raise ExpiredForm(_("This form has expired, or cookies are blocked. Reload the page."))
     if request.is_secure and urlsplit(request.referrer or "")[:2] != ("https", request.host):
-        raise BadRequest(_("This form has expired, or cookies are blocked. Reload the page."))
+        raise ExpiredForm(_("This form has expired, or cookies are blocked. Reload the page."))
 
 
 def exempt_from_host(app: Flask) -> None:

@@ -6,20 +6,26 @@ const box = form.elements.text;
 const log = document.getElementById("log");
 const said = form.dataset;
 const refused = document.getElementById("refused");
-const csrf = document.querySelector("meta[name=csrf-token]").content;
 const SILENCE_MS = 45_000; // the server says something every 15 seconds
 const UNSTORED_MS = 8_000; // how long an answer that shall stop may be without an address to stop it at
 
 const REATTACH_MS = [300, 1000, 2000, 4000, 8000]; // the server may be restarting
 
-let running = null; // { abort, stop, follow, seen, wanted } while an answer is being written
+const MOST_LINES = 12;
+const MOST_CHARS = 1_200; // of a question that is shown whole
+
+let running = null; // { abort, stop, follow, seen, answer, wanted } while an answer is being written
 
 function announce(text) {
   document.getElementById("announcer").textContent = text;
 }
 
-function post(url, fields, options = {}) {
-  return fetch(url, { method: "POST", body: fields, ...options, headers: { "X-CSRFToken": csrf, Accept: "application/json", ...options.headers } });
+async function post(url, fields, options = {}) {
+  const send = () => fetch(url, { method: "POST", body: fields, ...options, headers: { "X-CSRFToken": csrf, Accept: "application/json", ...options.headers } });
+  const response = await send();
+  if (response.status !== 400 || !isExpired(400, await response.clone().json().catch(() => null)) || !(await renew())) return response;
+  if (fields.has("csrf_token")) fields.set("csrf_token", csrf);
+  return send();
 }
 
 function reveal(root) {
@@ -75,7 +81,7 @@ function follow(address) {
 
 // The turn goes on at the server, whatever becomes of the connection: it is followed again until it has ended.
 async function run(turn, text, begin, undo) {
-  running = { abort: new AbortController(), stop: "", follow: "", seen: 0, wanted: true };
+  running = { abort: new AbortController(), stop: "", follow: "", seen: 0, answer: new Growing(), wanted: true };
   busy(true);
   announce(said.asking);
   try {
@@ -154,7 +160,10 @@ async function problemOf(response) {
 
 function happened(turn, kind, values) {
   if (kind === "turn") begun(values);
-  else if (kind === "text") turn.querySelector(".prose").innerHTML = values.html;
+  else if (kind === "text") {
+    running.answer.show(turn.querySelector(".prose"), values);
+    followEnd();
+  }
   else if (kind === "answer") finish(turn, values);
   else progress(turn, kind, values.text);
 }
@@ -164,14 +173,16 @@ function begun(values) {
   running.stop = values.stop;
   running.follow = values.follow;
   if (!running.wanted) stop(); // it was asked to stop before it could be told to
-  sessionStorage.removeItem(KEPT);
   if (form.action !== new URL(values.messages, location).href) belongTo(values);
+  keepDraft();
   if (values.title) entitle(values);
 }
 
 // What is asked and added from now on belongs to the conversation that the first question or file has made.
 function belongTo({ conversation, messages, files }) {
+  keepDraft("");
   form.action = messages;
+  keepDraft();
   const area = document.getElementById("files");
   area.dataset.list = area.dataset.add = files;
   document.getElementById("keep-files").action = `${files}/keep`;
@@ -190,7 +201,24 @@ function pendingTurn(text) {
   for (const part of document.querySelectorAll(".first")) part.remove();
   const turn = document.getElementById("pending").content.firstElementChild.cloneNode(true);
   turn.querySelector(".question p").textContent = text;
+  fold(turn);
   return turn;
+}
+
+// A long question does not fill screens above its answer.
+function fold(turn) {
+  const question = turn.querySelector(".question p");
+  const { length } = question.textContent.split("\n");
+  if (length <= MOST_LINES && question.textContent.length <= MOST_CHARS) return;
+  const button = Object.assign(document.createElement("button"), { type: "button", className: "quiet unfold" });
+  const show = (whole) => {
+    question.classList.toggle("folded", !whole);
+    button.textContent = whole ? said.part : said.whole;
+    button.setAttribute("aria-expanded", whole);
+  };
+  button.addEventListener("click", () => show(question.classList.contains("folded")));
+  question.after(button);
+  show(false);
 }
 
 function progress(turn, kind, text) {
@@ -204,17 +232,42 @@ function finish(turn, values) {
   const page = new DOMParser().parseFromString(values.html, "text/html").body.firstElementChild;
   reveal(page);
   page.classList.add("fresh");
-  turn.replaceWith(page);
+  settle(turn, page);
+  fold(turn);
+  followEnd();
+  follows = false;
   entitle(values);
   announce(said.ready);
   const conversation = Number(location.pathname.match(/chat\/(\d+)/)?.[1]) || null;
-  const text = page.querySelector(".answer .prose")?.textContent.trim() ?? "";
+  const text = turn.querySelector(".answer .prose").textContent.trim();
   document.dispatchEvent(new CustomEvent("braid-answered", { detail: { text, conversation } })); // for frame.js
 }
 
-// The question stays where it is, with a button to ask it again; if the session is over, it goes back into the box.
+// Make the turn that was followed the stored one. Its text stays in its place, for somebody may have selected some of it.
+function settle(turn, page) {
+  let [shown, made] = [turn, page].map((one) => one.querySelector(".answer .prose"));
+  update(shown, made);
+  for (;;) {
+    for (const { name } of [...shown.attributes]) shown.removeAttribute(name);
+    for (const { name, value } of made.attributes) shown.setAttribute(name, value);
+    if (shown === turn) return;
+    const { parentElement } = shown;
+    for (const other of [...parentElement.childNodes]) if (other !== shown) other.remove();
+    while (made.previousSibling) parentElement.prepend(made.previousSibling);
+    while (made.nextSibling) parentElement.append(made.nextSibling);
+    [shown, made] = [parentElement, made.parentElement];
+  }
+}
+
+// The question stays where it is, with a button to ask it again; where that is in vain, it goes back into the box.
 function fail(turn, text, problem, undo) {
-  if (problem.status === 401) return signedOut(turn, text, undo);
+  const here = location.pathname + location.search;
+  if (problem.status === 401) return giveBack(turn, text, undo, said.signedOut, said.signIn, said.login ? `${said.login}?next=${encodeURIComponent(here)}` : location.href);
+  if (isExpired(problem.status, problem)) return giveBack(turn, text, undo, said.over, said.reload, location.href);
+  if (problem.status === 404) {
+    giveBack(turn, text, undo, said.gone, said.begin, said.new);
+    return keepDraft(box.value, said.first);
+  }
   turn.classList.add("failed");
   turn.removeAttribute("aria-busy");
   const notice = turn.querySelector(".notice");
@@ -231,19 +284,26 @@ function fail(turn, text, problem, undo) {
   announce(`${problem.title || said.failed} ${problem.message ?? problem.detail ?? ""}`);
 }
 
-function signedOut(turn, text, undo) {
+function giveBack(turn, text, undo, reason, remedy, href) {
   undo();
   if (turn.isConnected) turn.remove();
-  if (!running.follow && !box.value) box.value = text;
+  if (!running.follow) box.value = box.value ? `${text}\n\n${box.value}` : text;
   grow();
-  sessionStorage.setItem(KEPT, box.value);
-  const link = document.createElement("a");
-  link.href = said.login ? `${said.login}?next=${encodeURIComponent(location.pathname + location.search)}` : location.href;
-  link.textContent = said.signIn;
-  tell(`${said.signedOut} `, link);
+  keepDraft();
+  tell(`${reason} `, Object.assign(document.createElement("a"), { href, textContent: remedy }));
 }
 
-const KEPT = "braid.question"; // what was in the box when the session ended
+// What is in the box outlives a reload, in this tab, for this user and this conversation alone. What was sent is forgotten
+// once it is stored.
+function keepDraft(text = box.value, action = form.action) {
+  const key = draftKey(action);
+  if (text) sessionStorage.setItem(key, text);
+  else sessionStorage.removeItem(key);
+}
+
+function draftKey(action) {
+  return `braid.draft ${owner} ${new URL(action, location).pathname}`;
+}
 
 // ---- what is wrong with a question, above the buttons
 
@@ -286,7 +346,37 @@ function goOn(one) {
   tell(said.unstopped);
 }
 
+// ---- the end of what is written
+
+const toEnd = document.getElementById("to-end");
+const last = document.getElementById("last");
+let follows = false; // until somebody scrolls back
+
+function followEnd() {
+  if (follows) last.scrollIntoView({ block: "end" });
+}
+
+new IntersectionObserver(([{ isIntersecting, boundingClientRect }]) => {
+  toEnd.hidden = isIntersecting || boundingClientRect.top < 0;
+}).observe(last);
+toEnd.addEventListener("click", () => {
+  follows = running !== null;
+  last.scrollIntoView({ block: "end" });
+  box.focus({ preventScroll: true });
+});
+for (const kind of ["wheel", "touchmove", "keydown"]) {
+  addEventListener(kind, ({ deltaY, key }) => {
+    if (kind === "touchmove" || deltaY < 0 || ["ArrowUp", "PageUp", "Home"].includes(key)) follows = false;
+  }, { passive: true });
+}
+
 // ---- the composer
+
+const touches = matchMedia("(hover: none) and (pointer: coarse)").matches; // its keyboard has no Shift+Enter: a button sends
+if (touches) {
+  box.enterKeyHint = "enter";
+  document.getElementById("composer-hint").textContent = box.dataset.touch;
+}
 
 function grow() {
   if (CSS.supports("field-sizing", "content")) return;
@@ -296,11 +386,12 @@ function grow() {
 
 box.addEventListener("input", () => {
   grow();
+  keepDraft();
   if (!refused.querySelector("a")) tell();
 });
 box.addEventListener("keydown", (event) => {
   // While Japanese or Korean is being composed, Enter accepts a candidate; Safari says so by the key code alone.
-  if (event.key !== "Enter" || event.shiftKey || event.isComposing || event.keyCode === 229) return;
+  if (event.key !== "Enter" || event.shiftKey || event.isComposing || event.keyCode === 229 || touches) return;
   event.preventDefault();
   form.requestSubmit();
 });
@@ -310,7 +401,10 @@ form.addEventListener("submit", (event) => {
   const example = event.submitter?.name === "example" ? event.submitter.value : "";
   const text = example || box.value;
   if (refuse(text)) return box.focus();
-  if (!example) box.value = "";
+  if (!example) {
+    keepDraft();
+    box.value = "";
+  }
   grow();
   ask(text);
 });
@@ -361,6 +455,14 @@ async function listFound() {
   announce(said.listed.replace("{count}", list.querySelectorAll("li").length));
 }
 
+async function listMore(link) {
+  const response = await fetch(find.dataset.list + new URL(link.href).search).catch(() => null);
+  if (!response?.ok) return announce(said.offline);
+  const known = list.querySelectorAll("li").length;
+  list.innerHTML = await response.text();
+  list.querySelectorAll(".title")[known]?.focus();
+}
+
 find.addEventListener("submit", (event) => event.preventDefault());
 find.addEventListener("input", () => {
   clearTimeout(searching);
@@ -385,6 +487,12 @@ list.addEventListener("keydown", (event) => {
   if (!next) return;
   event.preventDefault();
   next.focus();
+});
+list.addEventListener("click", (event) => {
+  const link = event.target.closest("a.longer");
+  if (!link || event.ctrlKey || event.metaKey) return;
+  event.preventDefault();
+  listMore(link);
 });
 new MutationObserver(tame).observe(list, { childList: true });
 
@@ -457,11 +565,12 @@ async function chooseVariant(button) {
   const label = button.getAttribute("aria-label");
   const place = [...log.children].indexOf(turn);
   const part = button.closest(".answer") ? ".answer" : ".question";
-  const response = await fetch(button.formAction, { method: "POST", body: new FormData(button.form) }).catch(() => null);
+  const response = await post(button.formAction, new FormData(button.form), { headers: { Accept: "text/html" } }).catch(() => null);
   if (!response?.ok) return announce(said.failed);
   const page = new DOMParser().parseFromString(await response.text(), "text/html");
   log.replaceChildren(...page.getElementById("log").children);
   reveal(log);
+  for (const each of log.children) fold(each);
   const buttons = [...(log.children[place]?.querySelectorAll(`${part} .variants button:not(:disabled)`) ?? [])];
   (buttons.find((one) => one.getAttribute("aria-label") === label) ?? buttons[0])?.focus({ preventScroll: true });
 }
@@ -537,7 +646,7 @@ log.addEventListener("toggle", (event) => {
 log.addEventListener("keydown", (event) => {
   const edit = event.target.closest(".edit");
   if (!edit || event.isComposing || event.keyCode === 229) return;
-  if (event.key === "Enter" && !event.shiftKey && event.target.matches("textarea")) {
+  if (event.key === "Enter" && !event.shiftKey && !touches && event.target.matches("textarea")) {
     event.preventDefault();
     event.target.form.requestSubmit();
   } else if (event.key === "Escape") {
@@ -590,11 +699,9 @@ addEventListener("scroll", hidePreview, { passive: true });
 document.cookie = `braid_minutes=${-new Date().getTimezoneOffset()};path=/;max-age=31536000;samesite=lax`;
 form.noValidate = true; // what is wrong with a question is said in the page's language
 reveal(document);
+for (const turn of log.children) fold(turn);
 tame();
-if (sessionStorage.getItem(KEPT)) {
-  box.value = sessionStorage.getItem(KEPT);
-  sessionStorage.removeItem(KEPT);
-}
+box.value ||= sessionStorage.getItem(draftKey(form.action)) ?? "";
 nameOptions();
 grow();
 if (find.elements.find.value !== find.elements.find.defaultValue) listFound(); // it was typed before this script ran

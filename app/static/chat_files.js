@@ -40,7 +40,7 @@
     announce(`${item.firstChild.textContent}: ${reason}`);
   }
 
-  function send(file, item) {
+  function send(file, item, isAgain = false) {
     return new Promise((resolve) => {
       const request = new XMLHttpRequest();
       request.open("POST", `${words.add}?${new URLSearchParams({ name: file.name })}`);
@@ -52,6 +52,10 @@
       request.onerror = () => resolve({ reason: said.offline });
       request.onload = () => {
         const answer = request.response ?? {};
+        if (!isAgain && isExpired(request.status, answer)) {
+          const failed = { reason: said.over };
+          return renew().then((is) => resolve(is ? send(file, item, true) : failed), () => resolve({ reason: said.offline }));
+        }
         resolve(request.status === 202 ? answer : { reason: answer.detail || answer.title || said.failed });
       };
       request.send(file);

@@ -114,7 +114,7 @@ document.querySelector("[data-import]")?.addEventListener("submit", (event) => {
   request.responseType = "json";
   request.setRequestHeader("Accept", "application/json");
   request.setRequestHeader("Content-Type", "application/octet-stream");
-  request.setRequestHeader("X-CSRFToken", document.querySelector("meta[name=csrf-token]").content);
+  request.setRequestHeader("X-CSRFToken", csrf);
   request.upload.onprogress = ({ loaded, total }) => {
     bar.value = total ? (100 * loaded) / total : 0;
     said.textContent = form.dataset.sending.replace("{percent}", String(Math.floor(bar.value)));
@@ -125,8 +125,10 @@ document.querySelector("[data-import]")?.addEventListener("submit", (event) => {
   };
   request.onerror = () => stop(form.dataset.offline);
   request.onload = () => {
+    const refuse = () => stop(request.response?.message || request.response?.detail || request.response?.title || form.dataset.offline);
     if (request.status === 202) location.href = request.response.href;
-    else stop(request.response?.message || request.response?.detail || request.response?.title || form.dataset.offline);
+    else if (isExpired(request.status, request.response)) renew().then((is) => (is ? form.requestSubmit() : refuse()), refuse);
+    else refuse();
   };
   bar.hidden = false;
   request.send(form.elements.file.files[0]);

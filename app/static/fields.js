@@ -5,10 +5,12 @@ const form = document.getElementById("search");
 const results = document.getElementById("results");
 const announcer = document.getElementById("announcer");
 let running = null;
+let written = null;
 
 async function compare() {
   running?.abort();
   running = new AbortController();
+  written = new Growing();
   const { signal } = running;
   begin();
   if (matchMedia("(max-width: 800px)").matches) document.getElementById("picker").open = false;
@@ -55,7 +57,7 @@ const SHOW = {
   stage: ({ text }) => step(text),
   query: ({ text }) => note(text),
   search: ({ text }) => note(text),
-  text: ({ html }) => { results.querySelector(".text").innerHTML = html; },
+  text: (values) => written.show(results.querySelector(".text"), values),
   answer: ({ html }) => {
     results.innerHTML = html;
     announcer.textContent = results.querySelector(".summary").textContent.replace(/\s+/g, " ").trim();

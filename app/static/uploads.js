@@ -68,7 +68,7 @@ function send(upload) {
     request.responseType = "json";
     request.setRequestHeader("Accept", "application/json");
     request.setRequestHeader("Content-Type", "application/octet-stream");
-    request.setRequestHeader("X-CSRFToken", document.querySelector("meta[name=csrf-token]").content);
+    request.setRequestHeader("X-CSRFToken", csrf);
     request.upload.onprogress = ({ loaded, total }) => {
       const percent = total ? Math.floor((100 * loaded) / total) : 0;
       upload.bar.value = percent;
@@ -77,6 +77,9 @@ function send(upload) {
     request.onerror = () => resolve("again");
     request.onload = () => {
       if (request.status === 202) resolve("");
+      else if (isExpired(request.status, request.response) && upload.tries < TRIES) {
+        renew().then((is) => resolve(is ? "again" : request.response.message), () => resolve("again"));
+      }
       else if ([429, 502, 504].includes(request.status)) resolve("again");
       else resolve(request.response?.message || request.response?.detail || request.response?.title || said.offline);
     };

@@ -101,7 +101,7 @@ def on_http_error(error: HTTPException) -> tuple[Response | str, int] | HTTPExce
     """Answer an error of HTTP itself, such as not found, not allowed or too large."""
     if error.code is None or error.code < 400:
         return error
-    body, status = answer(error.code, detail=own_words(error))
+    body, status = answer(error.code, detail=own_words(error), field=getattr(error, "field", ""))
     response = body if isinstance(body, Response) else Response(body, mimetype="text/html")
     response.headers.extend(kept_headers(error))
     return response, status

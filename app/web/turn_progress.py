@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from flask_babel import gettext as _
 
@@ -19,11 +19,41 @@ RENDER_EVERY_S = 0.2
 """Shortest time between two renderings of the answer so far."""
 
 
+class AnswerSoFar:
+    """The HTML of an answer as far as one page has it. The page is sent what differs, at the end of it."""
+
+    def __init__(self) -> None:
+        self._sent = ""
+
+    def event(self, text: str) -> str:
+        """Return the event that shows this marked text: ``html``, and how much of what was sent it follows (``keep``).
+
+        ``keep`` counts the units of a script's strings, two for an emoji. It is 0 in the first event.
+        """
+        html = str(answer_html(text))
+        same = _common(self._sent, html)
+        kept_units, self._sent = len(html[:same].encode("utf-16-le")) // 2, html
+        return event("text", {"keep": kept_units, "html": html[same:]})
+
+
+def _common(one: str, other: str) -> int:
+    """Return the number of characters that both texts begin with."""
+    least, most = 0, min(len(one), len(other))
+    while least < most:
+        middle = (least + most + 1) // 2
+        if one[least:middle] == other[least:middle]:
+            least = middle
+        else:
+            most = middle - 1
+    return least
+
+
 @dataclass
 class _Draft:
     """The answer so far, a marked text, and whether it has been sent."""
 
     text: str = ""
+    shown: AnswerSoFar = field(default_factory=AnswerSoFar)
     sent_at: float = 0.0
     unsent: bool = False
 
@@ -47,7 +77,7 @@ class _Draft:
     def render(self) -> str:
         """Return the event that shows the answer so far."""
         self.unsent, self.sent_at = False, time.monotonic()
-        return event("text", {"html": answer_html(self.text)})
+        return self.shown.event(self.text)
 
 
 def progress(live: LiveTurn[Event], describe: Callable[[Event], Iterator[str]]) -> Iterator[str | Pause]:

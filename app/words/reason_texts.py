@@ -222,6 +222,7 @@ SEARCH = (
     N_("%(count)s of your questions are being answered; wait for one, or stop one"),
     N_("the model %(model)s needs a package: pip install %(package)s"),
     N_("the model %(model)s cannot be loaded: %(error)s"),
+    N_("the model %(model)s is busy; try again in %(seconds)s s"),
     N_("the model %(model)s failed: %(error)s"),
     N_("only the first %(count)s passages were compressed; ask for fewer"),
     N_("the model was given the first %(count)s passages alone; ask for fewer"),

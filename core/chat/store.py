@@ -13,7 +13,16 @@ from braid.core.batches import batches
 from braid.core.chat.files import ConversationFiles, delete_files
 from braid.core.chat.marks import literal, marked
 from braid.core.chat.turns.branches import Branches
-from braid.core.chat.turns.fates import Fate, Fates, fates, readable_of, withheld_settings, withheld_text
+from braid.core.chat.turns.fates import (
+    Fate,
+    Fates,
+    fates,
+    found_in,
+    lost_of,
+    readable_of,
+    withheld_settings,
+    withheld_text,
+)
 from braid.core.chat.turns.find import excerpt, find_messages, fold, words_of
 from braid.core.chat.turns.rows import (
     MAX_TURN_S,
@@ -294,7 +303,8 @@ class ConversationStore:
         They are up to `MAX_HISTORY` messages. Raises InvalidInputError when there is no room for a next one.
         """
         columns = select(MessageRow.id, MessageRow.role, MessageRow.text)
-        cited_by = select(CitationRow.message_id, CitationRow.dataset_id).distinct()
+        cited_in = select(CitationRow.dataset_id).distinct()
+        asked = select(MessageRow.settings).where(MessageRow.role == "user")
         with self._ledger.database.read() as connection:
             _require(connection, user_id, conversation_id)
             branches = read_branches(connection, conversation_id)
@@ -304,13 +314,14 @@ class ConversationStore:
                 require_message_room(len(branches.ids) + 2)
             last = (branches.path() if before is None else branches.above(before))[-MAX_HISTORY:]
             rows = connection.execute(columns.where(MessageRow.id.in_(last))).all()
-            cited = connection.execute(cited_by.where(CitationRow.message_id.in_(last))).all()
+            used = set(connection.execute(cited_in.where(CitationRow.message_id.in_(last))).scalars())
+            searched = connection.execute(asked.where(MessageRow.id.in_(last))).scalars().all()
         texts = {row.id: (row.role, row.text) for row in rows if row.text}
         wanted = [id_ for id_ in last if id_ in texts]
-        lost = {row.dataset_id for row in cited} - readable_of(self._ledger, self._registry, user_id, cited)
-        partly = [id_ for id_ in wanted if any(row.message_id == id_ and row.dataset_id in lost for row in cited)]
-        if partly:
-            texts |= {each.id: (each.role, each.text) for each in self.messages(user_id, conversation_id, ids=partly)}
+        used.update(*(each.get("dataset_ids") or () for each in searched))
+        is_unknown = any(each.get("everything") and each.get("dataset_ids") is None for each in searched)
+        if is_unknown or used - readable_of(self._ledger, self._registry, user_id, used):
+            texts |= {each.id: (each.role, each.text) for each in self.each(user_id, conversation_id, wanted)}
         return tuple(Turn(*texts[id_]) for id_ in wanted)
 
     def last_settings(self, user_id: int, conversation_id: int) -> Mapping[str, Any]:
@@ -328,6 +339,8 @@ class ConversationStore:
         self, user_id: int, branches: Branches, rows: Sequence[Any], cited: Sequence[Any]
     ) -> list[StoredMessage]:
         known = fates(self._ledger, self._registry, user_id, cited)
+        found = {row.id: found_in(row.settings) for row in rows}
+        lost = lost_of(self._ledger, self._registry, user_id, frozenset[int]().union(*found.values()) - known.readable)
         citations: dict[int, list[StoredCitation]] = {}
         for row in cited:
             citations.setdefault(row.message_id, []).append(self._citation(row, known))
@@ -337,7 +350,8 @@ class ConversationStore:
                     **{**row._mapping, "state": _state(row)},
                     variants=branches.variants(row.id),
                     citations=tuple(citations.get(row.id, ())),
-                )
+                ),
+                is_lost=bool(found[row.id] & lost),
             )
             for row in rows
         ]
@@ -354,12 +368,14 @@ class ConversationStore:
         return StoredCitation(**values, deleted=fate != "current", fate=fate, now=now)
 
 
-def _readable(message: StoredMessage) -> StoredMessage:
-    """Return the message without what its user may no longer read."""
+def _readable(message: StoredMessage, *, is_lost: bool) -> StoredMessage:
+    """Return the message without what its user may no longer read; ``is_lost`` where that was found for it."""
     withheld = {citation.number for citation in message.citations if citation.fate == "withheld"}
-    if not withheld:
+    if not withheld and not is_lost:
         return message
-    text, marks = withheld_text(message.text, message.settings.get("marks"), withheld)
+    text, marks = message.text, tuple(message.settings.get("marks") or ())
+    if message.settings.get("found", True):  # else it is a sentence of Braid's own
+        text, marks = withheld_text(text, message.settings.get("marks"), withheld)
     return replace(message, text=text, settings=withheld_settings(message.settings, marks))
 
 

@@ -222,7 +222,7 @@ class ChatModel:
             self._circuit.record_outage(reason)
         else:
             self._circuit.record_answer()
-        raise self._failed(_model_error(reason, outcome.error), outcome.error) from outcome.error
+        raise self._failed(_model_error(self.name, reason, outcome.error), outcome.error) from outcome.error
 
     def _failed(self, error: ModelError, cause: Exception | None = None) -> ModelError:
         if self._counts:
@@ -421,13 +421,16 @@ def _is_transient(error: Exception) -> bool:
     return _is_unreachable(error)
 
 
-def _model_error(reason: str, error: Exception) -> ModelError:
-    """Return the failure; a server's rate limit with its own seconds, or `BUSY_S`."""
+def _model_error(name: str, reason: str, error: Exception) -> ModelError:
+    """Return the failure; a server's rate limit with its own seconds, or `BUSY_S`, without its words, which may say
+    whose key it is.
+    """
     if getattr(error, "status_code", None) != TOO_MANY:
         return ModelError(reason)
     said = str(getattr(getattr(error, "response", None), "headers", {}).get("retry-after", ""))
     seconds = int(said) if said.isascii() and said.isdecimal() and len(said) < 6 else BUSY_S
-    return ModelBusyError(reason, retry_s=max(1, seconds))
+    wait_s = max(1, seconds)
+    return ModelBusyError(f"the model {name} is busy; try again in {wait_s} s", retry_s=wait_s)
 
 
 def _is_unreachable(error: Exception) -> bool:

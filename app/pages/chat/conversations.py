@@ -16,7 +16,7 @@ from braid.app.pages.chat import manage as chat_manage
 from braid.app.pages.chat.blueprint import chat, make_shelf
 from braid.app.pages.chat.choices import ChatChoices, choices_of_turn, first_choices, recent_datasets
 from braid.app.pages.chat.files import render_files
-from braid.app.pages.chat.sidebar import list_groups, render_sidebar
+from braid.app.pages.chat.sidebar import list_conversations, render_sidebar
 from braid.app.pages.chat.view import build_exchanges, variants_of
 from braid.app.site import site
 from braid.app.user.dataset_picker import CHIPS, Picker, make_picker
@@ -74,7 +74,7 @@ def _page(shown: StoredConversation | None, messages: Sequence[StoredMessage], *
     return render_template(
         "braid/chat.html",
         conversation=shown,
-        groups=list_groups(),
+        listed=list_conversations(),
         find=request.args.get("find", ""),
         exchanges=build_exchanges(messages, make_shelf(shown.id, messages, readable)) if shown else [],
         earlier=earlier,

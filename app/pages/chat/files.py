@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
+import threading
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import PurePosixPath
 from typing import Literal
 
 from flask import Response, jsonify, render_template, request
@@ -22,12 +25,13 @@ from braid.app.site import site
 from braid.app.web.transfers import delete_conversation
 from braid.core.errors import InvalidInputError
 from braid.core.indexes.document_progress import document_progress
-from braid.core.jobs.store import ADDING, OPEN
+from braid.core.ingest.incoming import Incoming
+from braid.core.jobs.store import ADDING, OPEN, NewJob
 from braid.core.types import Dataset
 
 MOST_SHOWN = 20
 """Files that are listed at the composer; for the others there is a number."""
-
+_NAMING = threading.Lock()
 
 State = Literal["waiting", "ready", "failed"]
 """A file waits until it is read and can be found by keyword."""
@@ -107,7 +111,9 @@ def _add(conversation_id: int) -> tuple[Response, int] | AnyResponse:
     here.conversations.conversation(me.id, conversation_id)
     name, stream = read_file()
     dataset = here.conversations.files.add_dataset(me.id, conversation_id)
-    [job] = queue_jobs(dataset, [spool_upload(dataset, name, stream)])
+    spooled = spool_upload(dataset, name, stream)
+    with _NAMING:
+        [job] = queue_jobs(dataset, [_beside(dataset, spooled)])
     address = url_for("braid.chat.conversation", conversation_id=conversation_id)
     if not wants_json():
         return redirect(address, 303)
@@ -119,6 +125,23 @@ def _add(conversation_id: int) -> tuple[Response, int] | AnyResponse:
         "files": url_for("braid.chat.add_file", conversation_id=conversation_id),
     }
     return jsonify(added), 202
+
+
+def _beside(dataset: Dataset, job: NewJob) -> NewJob:
+    """Return the job; with a name of its own, such as ``notes (2).txt``, where another file has its name already."""
+    here, source = site(), job.title
+    waiting = here.background.store.of_dataset(dataset.id, kinds=ADDING, states=OPEN, limit=1000)
+    taken = {each.title for each in waiting}
+    there = here.braid.ledger.document(dataset.id, source)
+    if there is not None and source not in taken:
+        new = Incoming.from_file(here.background.spool.path(str(job.payload["file"])), source)
+        if there.state == "failed" or there.content_hash == new.content_hash:
+            return job
+    taken |= {each.source for each in here.braid.ledger.documents(dataset.id)}
+    path = PurePosixPath(source)
+    others = (str(path.with_stem(f"{path.stem} ({number})")) for number in itertools.count(2))
+    free = source if source not in taken else next(other for other in others if other not in taken)
+    return replace(job, title=free, payload={**job.payload, "source": free})
 
 
 def _shown(dataset: Dataset) -> Iterator[ChatFile]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta, timezone
 from itertools import groupby
 
@@ -11,11 +11,14 @@ from flask import render_template, request
 from flask_babel import gettext as _
 
 from braid.app.auth.identity import identity
+from braid.app.mounted import url_for
 from braid.app.site import site
 from braid.core.chat.store import FoundConversation, StoredConversation
+from braid.core.jobs.store import ADDING, OPEN
 
 SHOWN_CONVERSATIONS = 100
-"""Conversations in the side bar; older ones can be found by their words."""
+MOST_CONVERSATIONS = 12_800
+"""Conversations in the side bar at first and on request, twice as many each time."""
 TIME_ZONE = "braid_minutes"
 """The cookie in which the page's script says how many minutes the browser's clock is ahead of UTC."""
 MAX_MINUTES = 14 * 60
@@ -29,19 +32,44 @@ class Group:
     conversations: tuple[FoundConversation, ...]
 
 
-def list_groups() -> list[Group]:
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """The conversations of the side bar. ``more`` is the address of a longer list; empty where these are all."""
+
+    groups: tuple[Group, ...]
+    more: str
+
+
+def list_conversations() -> Listed:
     """Return the user's conversations by day; with a search text, those with all of its words."""
-    user_id, wanted = identity().account.id, request.args.get("find", "")
-    if wanted.strip():
-        found = site().conversations.find(user_id, wanted, limit=SHOWN_CONVERSATIONS)
-        return [Group("", tuple(found))] if found else []
-    newest = site().conversations.conversations(user_id, limit=SHOWN_CONVERSATIONS)
-    return list(_by_day(newest, datetime.now(_time_zone())))
+    user_id, wanted = identity().account.id, request.args.get("find", "").strip()
+    limit = min(max(request.args.get("list", 0, type=int), SHOWN_CONVERSATIONS), MOST_CONVERSATIONS)
+    if wanted:
+        found = site().conversations.find(user_id, wanted, limit=limit + 1)
+        groups = [Group("", tuple(found[:limit]))] if found else []
+    else:
+        found = [FoundConversation(one, "") for one in site().conversations.conversations(user_id, limit=limit + 1)]
+        named = _named([each.conversation for each in found[:limit]])
+        groups = list(_by_day(named, datetime.now(_time_zone())))
+    is_more = len(found) > limit and limit < MOST_CONVERSATIONS
+    more = url_for("braid.chat.page", list=2 * limit, find=wanted or None) if is_more else ""
+    return Listed(tuple(groups), more)
 
 
 def render_sidebar(shown: StoredConversation | None) -> str:
     """Render the list; ``shown`` is the conversation that is open."""
-    return render_template("braid/_chat_list.html", groups=list_groups(), conversation=shown)
+    return render_template("braid/_chat_list.html", listed=list_conversations(), conversation=shown)
+
+
+def _named(conversations: Sequence[StoredConversation]) -> list[StoredConversation]:
+    """Return the conversations; those in which nothing was asked yet have the name of a file as their title."""
+    here, titles = site(), dict[int, str]()
+    if not all(one.title for one in conversations):
+        for dataset in here.braid.ledger.attached_datasets(identity().account.id):
+            names = [each.source for each in here.braid.ledger.documents(dataset.id)]
+            jobs = here.background.store.of_dataset(dataset.id, kinds=ADDING, states=OPEN, limit=1)
+            titles[dataset.conversation_id or 0] = next(iter([*names, *(job.title for job in jobs)]), "")
+    return [one if one.title else replace(one, title=titles.get(one.id, "")) for one in conversations]
 
 
 def _by_day(conversations: Sequence[StoredConversation], now: datetime) -> Iterator[Group]:

@@ -1,7 +1,8 @@
 """A running turn as server-sent events: progress, the answer as it grows, and its HTML at the end.
 
 ``turn`` (addresses to follow and to stop it, and the side bar) → ``stage``, ``query``, ``search`` (progress in words) →
-``text`` (the whole answer so far, as HTML) → ``answer`` (the stored exchange, as HTML), or ``error`` (problem details).
+``text`` (what is new of the answer's HTML, see `AnswerSoFar`) → ``answer`` (the stored exchange, as HTML), or ``error``
+(problem details).
 An event's ``id`` numbers the change of the turn that it shows: who comes back with it is told what came after it. A
 comment keeps the connection open. Closing the connection does not end the turn.
 """
@@ -21,8 +22,7 @@ from braid.app.mounted import url_for
 from braid.app.site import site
 from braid.app.web.errors import on_braid_error, on_unexpected
 from braid.app.web.event_stream import event, when_gone
-from braid.app.web.markdown import answer_html
-from braid.app.web.turn_progress import RENDER_EVERY_S, stage_text
+from braid.app.web.turn_progress import RENDER_EVERY_S, AnswerSoFar, stage_text
 from braid.app.words.dataset_names import dataset_name
 from braid.core.chat.turns.bell import Pause
 from braid.core.chat.turns.rows import MAX_TURN_S, StoredTurn
@@ -72,16 +72,17 @@ def addresses(turn: StoredTurn) -> Values:
 
 
 def _progress(running: RunningTurn, after: int, gone: list[bool]) -> Iterator[str | Pause]:
+    answer = AnswerSoFar()
     for made in running.follow(after, RENDER_EVERY_S):
         if gone:
             return
-        yield made if isinstance(made, Pause) else "".join(_parts(made))
+        yield made if isinstance(made, Pause) else "".join(_parts(made, answer))
 
 
 def _progress_elsewhere(turn: StoredTurn, gone: list[bool]) -> Iterator[str | Pause]:
     """Yield the text of a turn as its process stores it, every 2 seconds; nothing for a turn that has ended."""
     user_id, here = identity().account.id, site()
-    shown, until = "", time.monotonic() + MAX_TURN_S
+    shown, sent, until = "", AnswerSoFar(), time.monotonic() + MAX_TURN_S
     while not gone and time.monotonic() < until:
         here.turn_store.interrupt_abandoned()
         answer = here.conversations.messages(user_id, turn.conversation_id, ids=[turn.answer_id])[0]
@@ -89,15 +90,15 @@ def _progress_elsewhere(turn: StoredTurn, gone: list[bool]) -> Iterator[str | Pa
             return
         if answer.text != shown:
             shown = answer.text
-            yield event("text", {"html": answer_html(answer.marked_text)})
+            yield sent.event(answer.marked_text)
         yield Pause(LOOK_S)
 
 
-def _parts(made: Progress) -> Iterator[str]:
+def _parts(made: Progress, answer: AnswerSoFar) -> Iterator[str]:
     for step in made.steps:
         yield from (f"id: {made.number}\n{part}" for part in _describe(step))
     if made.text is not None:
-        yield f"id: {made.number}\n{event('text', {'html': answer_html(made.text)})}"
+        yield f"id: {made.number}\n{answer.event(made.text)}"
 
 
 def _describe(step: Event) -> Iterator[str]:

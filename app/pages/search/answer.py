@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -22,6 +23,8 @@ from braid.core.errors import EmbeddingError
 from braid.core.text.analyzer import Analyzer
 from braid.core.text.scripts import display_language
 from braid.core.types import Dataset, Degraded, Hit, Occurrence, Part, Passage, SearchResult
+
+_BUSY = re.compile(r"is busy; try again in (\d+) s")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +71,12 @@ class Missing:
     def told(self) -> tuple[str, ...]:
         """Reasons that are in words for readers: of passages that wait."""
         return tuple(reason for reason in self.reasons if isinstance(reason, Markup))
+
+    @property
+    def busy_s(self) -> int:
+        """Seconds after which a model that was busy may be asked again; 0 for one that failed otherwise."""
+        found = [_BUSY.search(reason) for reason in self.reasons]
+        return max((int(each[1]) for each in found if each), default=0) if self.leg == "model" else 0
 
 
 @dataclass(frozen=True, slots=True)

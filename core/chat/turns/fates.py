@@ -1,7 +1,7 @@
 """What became of the passages that stored answers cite, and answers without the text that a user may no longer read.
 
 A user may lose a group, or a shared dataset, after a passage was cited. What such a passage says is then shown nowhere:
-neither its citation nor the parts of the answer that cite it.
+neither its citation nor the lines of the answer that may repeat it, which are all but those that cite others alone.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from sqlalchemy import select
 
+from braid.core.batches import batches
 from braid.core.chat.marks import MARKS, marked, number_of, shown
 from braid.core.chat.texts import say
 from braid.core.datasets.registry import Registry
@@ -54,7 +55,7 @@ class Fates:
 
 def fates(ledger: Ledger, registry: Registry, user_id: int, cited: Sequence[Any]) -> Fates:
     """Look up what became of the citations."""
-    readable = readable_of(ledger, registry, user_id, cited)
+    readable = readable_of(ledger, registry, user_id, {row.dataset_id for row in cited})
     chunk_ids = ledger.visible(sorted({row.chunk_id for row in cited}), readable)
     gone = [row for row in cited if row.chunk_id not in chunk_ids]
     return Fates(
@@ -65,28 +66,45 @@ def fates(ledger: Ledger, registry: Registry, user_id: int, cited: Sequence[Any]
     )
 
 
-def readable_of(ledger: Ledger, registry: Registry, user_id: int, cited: Sequence[Any]) -> frozenset[int]:
-    """Return those of the cited datasets that the user may read."""
-    dataset_ids = sorted({row.dataset_id for row in cited})
+def readable_of(ledger: Ledger, registry: Registry, user_id: int, dataset_ids: Collection[int]) -> frozenset[int]:
+    """Return those of the datasets that the user may read."""
     readable: set[int] = set()
-    for start in range(0, len(dataset_ids), MOST_IDS):
-        part = dataset_ids[start : start + MOST_IDS]
+    for part in batches(sorted(dataset_ids), MOST_IDS):
         readable |= resolve_scope(ledger, registry, user_id=user_id, dataset_ids=part).dataset_ids
     return frozenset(readable)
 
 
+def lost_of(ledger: Ledger, registry: Registry, user_id: int, dataset_ids: Collection[int]) -> frozenset[int]:
+    """Return those of the datasets that others may still read, but not this user. One that is deleted is nobody's."""
+    lost: set[int] = set()
+    for part in batches(sorted(set(dataset_ids) - readable_of(ledger, registry, user_id, dataset_ids)), MOST_IDS):
+        there = select(DatasetRow.id).where(DatasetRow.id.in_(part), DatasetRow.removed_at.is_(None))
+        with ledger.database.read() as connection:
+            lost |= set(connection.execute(there).scalars())
+    return frozenset(lost)
+
+
+def found_in(settings: Mapping[str, Any]) -> frozenset[int]:
+    """Return the datasets of the passages that were found for an answer with these settings."""
+    return frozenset(hit["dataset_id"] for hit in (settings.get("search") or {}).get("hits", ()))
+
+
 def withheld_text(text: str, marks: Sequence[int] | None, numbers: Collection[int]) -> tuple[str, tuple[int, ...]]:
-    """Return an answer and the places of its citations without the lines that cite one of the numbers.
+    """Return an answer and the places of its citations without the lines that may repeat the passages ``numbers``:
+    those that cite one of them, and those that cite nothing.
 
     >>> withheld_text("It costs 5 EUR [1].\\nIt is red [2].", None, {1})[0].splitlines()[1]
     'It is red [2].'
     """
     said = f"[{say('withheld', question_language(text))}]"
-    kept = [
-        said if any(number_of(found) in numbers for found in MARKS.findall(line)) else line
-        for line in marked(text, marks).split("\n")
-    ]
-    return shown("\n".join(line for at, line in enumerate(kept) if line != said or kept[at - 1 : at] != [said]))
+    kept: list[str] = []
+    for line in marked(text, marks).split("\n"):
+        cited = {number_of(found) for found in MARKS.findall(line)}
+        if not line.strip() or (cited and not cited.intersection(numbers)):
+            kept.append(line)
+        elif next((before for before in reversed(kept) if before), "") != said:
+            kept.append(said)
+    return shown("\n".join(kept))
 
 
 def withheld_settings(settings: Mapping[str, Any], marks: tuple[int, ...]) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -28,6 +29,12 @@ OVERDUE_S = 60
 MAX_MESSAGES = 2_000
 """Messages of one conversation, variants included: it is read as a whole in places."""
 TITLE_CHARS = 80
+MANY_LINES = 8
+"""Of a question with more lines, such as one below a pasted mail, the line that asks is the title."""
+_CODE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
+_LINE_MARK = re.compile(r"^[ \t]{0,3}(?:#{1,6}|>|[-*+]|\d{1,3}[.)])[ \t]+", re.MULTILINE)
+_LINK = re.compile(r"!?\[([^\[\]\n]{1,200})\]\([^()\s]{1,500}\)")
+_EMPHASIS = re.compile(r"(\*\*|__|`{1,2})(\S[^*_`\n]{0,200}?)\1")
 """Longest title that a conversation gets from its first question."""
 
 
@@ -179,5 +186,12 @@ def _make_findable(connection: Connection, conversation_id: int, message_id: int
 
 
 def _first_title(text: str) -> str:
-    line = " ".join(text.split())
+    """Return the beginning of a question without what is Markdown; of a long one the last line that asks."""
+    said = _CODE.sub(" ", text).strip() or text.replace("```", " ")
+    lines = [line for line in map(str.strip, said.splitlines()) if line]
+    asking = [line for line in lines if line.endswith(("?", "？"))]
+    if len(lines) > MANY_LINES and asking:
+        said = asking[-1]
+    plain = _LINK.sub(r"\1", _LINE_MARK.sub("", said))
+    line = " ".join(_EMPHASIS.sub(r"\2", plain).split()) or " ".join(text.split())
     return line if len(line) <= TITLE_CHARS else line[: TITLE_CHARS - 1].rstrip() + "…"

@@ -91,6 +91,25 @@ def test_a_file_is_asked_together_with_the_chosen_datasets(app: Flask, ana: Flas
     assert FILE.decode() not in text_of(ana.get("/search?q=valve+closed+by+hand&d=all").text)
 
 
+def test_two_files_of_one_name_are_two(app: Flask, ana: FlaskClient) -> None:
+    other = b"The valve XK-4712 is closed by a motor."
+    added = upload(ana).json
+    assert upload(ana, added["files"], content=other).json["name"] == "valve (2).txt"
+    listed = read(app, ana, added["conversation"])
+    assert text_of(listed).count("valve") == 2
+    answer = text_of(ana.get(post_form(ana, added["messages"], text="Which valve is closed?").headers["location"]).text)
+    assert FILE.decode() in answer
+    assert other.decode() in answer
+
+
+def test_the_same_file_again_is_one_and_one_that_failed_gives_way(app: Flask, ana: FlaskClient) -> None:
+    added = upload(ana).json
+    upload(ana, added["files"], name="table.xlsx", content=b"no table")
+    read(app, ana, added["conversation"])
+    assert upload(ana, added["files"]).json["name"] == "valve.txt"
+    assert upload(ana, added["files"], name="table.xlsx", content=b"still none").json["name"] == "table.xlsx"
+
+
 def test_nobody_else_opens_searches_or_fills_it(app: Flask, ana: FlaskClient) -> None:
     added = upload(ana)
     address = added.json["conversation"]
