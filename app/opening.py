@@ -62,6 +62,7 @@ def open_braid(settings: Settings, *, must_own: bool = False, migrate: bool = Fa
             max_open_collections=settings.max_open_collections,
             dense_search=settings.dense_search,
             dense_memory_mb=settings.dense_memory_mb,
+            chroma_copy=settings.chroma_copy,
             chroma_url=settings.chroma_url,
             milvus=milvus_of(settings),
         ),

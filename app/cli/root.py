@@ -20,7 +20,7 @@ from braid.app.cli.common import BraidGroup
 from braid.app.cli.conversation import conversation
 from braid.app.cli.evaluate import eval_command
 from braid.app.cli.ingest import documents, ingest
-from braid.app.cli.maintenance import doctor, serve, worker
+from braid.app.cli.maintenance import chroma_path, doctor, serve, worker
 from braid.app.cli.manage import dataset, shared_db
 from braid.app.cli.mcp import mcp
 from braid.app.cli.output import complain, print_json
@@ -131,6 +131,7 @@ for command in (
     eval_command,
     tune,
     qrels,
+    chroma_path,
     doctor,
     backup,
     restore,

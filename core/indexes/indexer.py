@@ -70,7 +70,7 @@ class Indexer:
             "dense": self._make_follower(dense, dense_source, crashed=crashed, keep=models.keep),
         }
         if copy is not None:
-            source = CopySource(self._changes, models)
+            source = CopySource(self._changes, models, texts=copy.texts)
             # A copy whose writing was interrupted is noted in the ledger: nothing more is to be checked after a kill.
             self.followers["chroma"] = self._make_follower(copy, source, crashed=False, heads=self._embedded_heads)
         self._wakes = {name: threading.Event() for name in self.followers}

@@ -192,22 +192,30 @@ class StoredDenseSource(DenseSource):
         return self._changes.all_chunks(collection, CHUNKS_PER_READ, self.version(collection))
 
 
+WITH_TEXTS = " with texts"
+"""Follows the model's fingerprint in the version of a copy that has texts."""
+
+
 class CopySource:
     """Chunks of the copy in Chroma: those that have a vector of the model that answers."""
 
     changes_per_read = 512
 
-    def __init__(self, changes: ChangeLog, models: AnsweringModels) -> None:
+    def __init__(self, changes: ChangeLog, models: AnsweringModels, *, texts: bool) -> None:
         self._changes = changes
         self._models = models
+        self._contents = WITH_TEXTS if texts else ""
 
     def version(self, collection: str) -> str:
-        """Return the fingerprint of the model that answers for the collection."""
+        """Return the fingerprint of the model that answers for the collection, and whether texts are copied."""
+        return self._model(collection) + self._contents
+
+    def _model(self, collection: str) -> str:
         return self._models.answering_version(collection)
 
     def count(self, collection: str) -> int:
         """Count the collection's chunks that have a vector."""
-        return self._changes.embedded_count(collection, self.version(collection))
+        return self._changes.embedded_count(collection, self._model(collection))
 
     def to_read(self, collection: str) -> int:
         """Count the collection's chunks that have a vector."""
@@ -215,11 +223,11 @@ class CopySource:
 
     def read(self, collection: str, chunk_ids: Sequence[str]) -> list[IndexedChunk]:
         """Read these chunks as they are now, with the vectors that are stored."""
-        return self._changes.chunks(collection, chunk_ids, self.version(collection))
+        return self._changes.chunks(collection, chunk_ids, self._model(collection))
 
     def read_all(self, collection: str) -> Iterator[list[IndexedChunk]]:
         """Read every chunk of the collection, in batches."""
-        return self._changes.all_chunks(collection, CHUNKS_PER_READ, self.version(collection))
+        return self._changes.all_chunks(collection, CHUNKS_PER_READ, self._model(collection))
 
     def prepare(self, collection: str, chunks: Sequence[IndexedChunk]) -> tuple[list[IndexedChunk], int]:
         """Return the chunks that have a vector; the model has refused the others."""

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TypeVar
 
-from braid.core.errors import ModelError
+import numpy as np
+
+from braid.core.errors import InvalidInputError, ModelError
+from braid.core.ledger.change_log import ChangeLog
 from braid.core.models.chat import Message
 from braid.core.models.embeddings import EmbeddingModel
 from braid.core.models.prompts import Prompt, Prompts
@@ -120,6 +123,25 @@ class SearchTools:
             maker.collect(maker.start((self.original,), models.values()))
         vectors = {fingerprint: maker.vector(self.original, fingerprint) for fingerprint in models}
         return {fingerprint: vector for fingerprint, vector in vectors.items() if vector is not None}
+
+    def variant_near(self, given: Sequence[float]) -> QueryVariant:
+        """Return a variant that searches by meaning for a vector. Raises InvalidInputError for one that is no vector of
+        the models in scope.
+        """
+        models, changes = self._embedding_models(), ChangeLog(self.context.ledger.database)
+        vector = np.asarray(given, dtype=np.float32)
+        length = float(np.linalg.norm(vector))
+        if vector.ndim != 1 or not np.isfinite(length) or not length:
+            raise InvalidInputError("the vector is empty, zero, or has what is no number", field="vector")
+        for collection in self.scope.collections:
+            model = self.context.model_of(collection.collection).fingerprint
+            size = changes.dimension(collection.collection, model)
+            if size is not None and size != vector.size:
+                raise InvalidInputError(
+                    f"the vector has {vector.size} dimensions, and those of {collection.collection} have {size}",
+                    field="vector",
+                )
+        return QueryVariant(self.query.text, legs=("dense",), vectors=dict.fromkeys(models, vector / length))
 
     def passage_vectors(self, passages: Sequence[Passage]) -> Mapping[str, Vector]:
         """Return stored vectors by chunk id."""

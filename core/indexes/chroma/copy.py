@@ -1,4 +1,4 @@
-"""The copy of the vectors in Chroma: for other programs, and for collections that are too large for memory.
+"""The copy of the passages in Chroma: for other programs, and for collections that are too large for memory.
 
 Nothing waits for it. A copy whose writing was interrupted, or that cannot be read, is dropped and written again.
 """
@@ -23,7 +23,8 @@ from braid.core.vector import Vector
 class ChromaCopy:
     """Collections in a folder, or behind ``url`` (a ``chroma run`` server), which a process of its own has open.
 
-    A server that has the copy of another site than that of the ``claim`` is not used.
+    A server that has the copy of another site than that of the ``claim`` is not used. Without ``texts`` the copy has
+    vectors and ids alone.
 
     Every method may raise IndexUnavailableError.
     """
@@ -32,9 +33,10 @@ class ChromaCopy:
     leg: Leg = "dense"
     stored = True
 
-    def __init__(self, path: Path, *, url: str = "", claim: Claim | None = None) -> None:
+    def __init__(self, path: Path, *, url: str = "", claim: Claim | None = None, texts: bool = True) -> None:
         self._path = path
         self._url = check_url(url) if url else ""
+        self.texts = texts
         self._process = ChromaProcess(path, url, claim=claim)
         self.crash_safe = bool(url)
 
@@ -53,7 +55,8 @@ class ChromaCopy:
         chunks = {chunk.id: chunk for chunk in upserts if chunk.vector is not None}
         gone = [chunk_id for chunk_id in dict.fromkeys(deletes) if chunk_id not in chunks]
         vectors = np.stack([c.vector for c in chunks.values() if c.vector is not None]) if chunks else np.empty((0, 0))
-        self._process.call("apply", collection, list(chunks), vectors, [*map(_metadata, chunks.values())], gone)
+        texts = [chunk.text for chunk in chunks.values()] if self.texts else None
+        self._process.call("apply", collection, list(chunks), vectors, [*map(_metadata, chunks.values())], gone, texts)
 
     def count(self, collection: str) -> int:
         """Count the chunks in the collection; 0 when it does not exist."""

@@ -1,4 +1,4 @@
-"""A store of Chroma collections, in a folder or behind a server: one collection per Braid collection, no texts.
+"""A store of Chroma collections, in a folder or behind a server: one collection per Braid collection.
 
 Used by one process alone, `braid.core.indexes.chroma.worker`: a second one would corrupt a folder.
 """
@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from braid.core.batches import batches
-from braid.core.errors import IndexUnavailableError, InvalidInputError, OtherSiteError
+from braid.core.errors import IndexUnavailableError, InvalidInputError, NotFoundError, OtherSiteError
 from braid.core.files.claim import Claim
 from braid.core.indexes.chroma.errors import StoreUnreachableError, translate_errors
 from braid.core.indexes.chroma.filters import NOTHING, simplify, to_where
@@ -30,6 +30,10 @@ if TYPE_CHECKING:
     from chromadb.api.collection_configuration import CreateCollectionConfiguration
 
 DIMENSION = "dimension"
+DATABASE = "chroma.sqlite3"
+NO_STORE = (
+    "Here is no store: braid chroma-path prints the folder that has one. This keeps Chroma from making another.\n"
+)
 SITE = "braid-site-"
 """Beginning of the name of the collection that says which site a server's copy is of."""
 SERVER_TIMEOUT_S = 30.0
@@ -113,8 +117,9 @@ class ChromaStore:
         vectors: NDArray[np.float32],
         metadatas: Sequence[Mapping[str, Any]],
         deletes: Sequence[str],
+        texts: Sequence[str] | None = None,
     ) -> None:
-        """Delete ids, then add or replace chunks with ``vectors`` (n, dim). Durable on return."""
+        """Delete ids, then add or replace chunks with ``vectors`` (n, dim), and texts if given. Durable on return."""
         with translate_errors(subject(collection)):
             handle = self._get(collection)
             for gone in batches(deletes, _DELETES_PER_CALL) if handle is not None else ():
@@ -125,7 +130,10 @@ class ChromaStore:
             for rows in batches(range(len(ids)), _UPSERTS_PER_CALL):
                 part = slice(rows[0], rows[-1] + 1)
                 handle.upsert(
-                    ids=list(ids[part]), embeddings=vectors[part], metadatas=[dict(given) for given in metadatas[part]]
+                    ids=list(ids[part]),
+                    embeddings=vectors[part],
+                    metadatas=[dict(given) for given in metadatas[part]],
+                    documents=None if texts is None else list(texts[part]),
                 )
 
     def count(self, collection: str) -> int:
@@ -189,18 +197,39 @@ class ChromaStore:
         from chromadb.config import Settings
 
         SharedSystemClient.clear_system_cache()  # after a failed attempt it has half of a client
-        stores = sorted(
-            (int(match[1]), path)
-            for path in self._path.glob("store-*")
-            if (match := _STORE_NAME.fullmatch(path.name)) and path.is_dir()
-        )
-        folder = stores[-1][1] if stores else self._path / f"store-1-{uuid4().hex[:8]}"
-        for _, old in stores[:-1]:
+        stores = stores_in(self._path)
+        folder = stores[-1] if stores else self._path / f"store-1-{uuid4().hex[:8]}"
+        for old in stores[:-1]:
             shutil.rmtree(old, ignore_errors=True)
         with translate_errors("the Chroma store"):
             folder.mkdir(parents=True, exist_ok=True)
+            _bar(self._path)
             client = chromadb.PersistentClient(folder, Settings(anonymized_telemetry=False))
-        return client, folder / "chroma.sqlite3"
+        return client, folder / DATABASE
+
+
+def stores_in(path: Path) -> list[Path]:
+    """Return the folders of stores under ``path``, the newest, which is the one that is written, last."""
+    named = ((_STORE_NAME.fullmatch(folder.name), folder) for folder in path.glob("store-*") if folder.is_dir())
+    return [folder for _, folder in sorted((int(match[1]), folder) for match, folder in named if match)]
+
+
+def folder_of_copy(data_dir: Path) -> Path:
+    """Return the folder of a data directory's copy. Raises NotFoundError where nothing has been copied to a folder."""
+    if stores := [folder for folder in stores_in(data_dir / "indexes" / "dense") if (folder / DATABASE).exists()]:
+        return stores[-1]
+    raise NotFoundError(
+        f"{data_dir} has no copy in Chroma: it is made in the background once passages are embedded, where chromadb is"
+        " installed, and not with chroma_copy 'none', a chroma_url or Milvus; indexer.wait(60, legs=('chroma',)) waits"
+    )
+
+
+def _bar(path: Path) -> None:
+    """Have Chroma refuse the folder of the stores, in which it would make another, empty one: SQLite makes no database
+    whose journal is a folder.
+    """
+    (path / f"{DATABASE}-journal").mkdir(exist_ok=True)
+    (path / f"{DATABASE}-journal" / "README.txt").write_text(NO_STORE, encoding="utf-8")
 
 
 def _identity(file: Path | None) -> tuple[int, int] | None:

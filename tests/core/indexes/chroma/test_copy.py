@@ -290,7 +290,7 @@ def test_nothing_is_opened_before_it_is_needed(tmp_path: Path) -> None:
     assert not (tmp_path / "dense").exists()
 
 
-def test_all_is_there_after_reopening_and_no_text(open_copy: Callable[[], ChromaCopy], tmp_path: Path) -> None:
+def test_all_is_there_after_reopening(open_copy: Callable[[], ChromaCopy], tmp_path: Path) -> None:
     copy = open_copy()
     for name, size in (("user_1", 1700), ("user_2", 40)):
         copy.apply(name, chunks(range(size)), [])
@@ -303,8 +303,14 @@ def test_all_is_there_after_reopening_and_no_text(open_copy: Callable[[], Chroma
     assert copy.check("user_1") == copy.check("user_2") == ""
     assert copy.collections() == ["user_1", "user_2", "user_3"]
     assert len(list((tmp_path / "dense").glob("store-*"))) == 1
-    copy.close()
-    assert all(b"secret" not in file.read_bytes() for file in (tmp_path / "dense").rglob("*") if file.is_file())
+
+
+@pytest.mark.parametrize("texts", [True, False])
+def test_texts_are_copied_unless_they_are_left_out(tmp_path: Path, texts: bool) -> None:
+    with closing(ChromaCopy(tmp_path / "dense", texts=texts)) as copy:
+        copy.apply("user_3", [IndexedChunk("c1", 1, 2, 7, "a secret sentence", VECTORS[1])], [])
+    files = [file for file in (tmp_path / "dense").rglob("*") if file.is_file()]
+    assert any(b"secret" in file.read_bytes() for file in files) == texts
 
 
 def test_a_reset_begins_with_an_empty_store_and_the_old_one_goes(

@@ -1,0 +1,266 @@
+"""A dataset as one of LangChain's vector stores."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, Self
+from uuid import uuid4
+
+import numpy as np
+from langchain_core.documents import Document
+from langchain_core.embeddings import Embeddings
+from langchain_core.vectorstores import VectorStore
+from langchain_core.vectorstores.utils import maximal_marginal_relevance
+
+from braid.core.adding.given_document import read_given
+from braid.core.adding.stored import StoredDocument, delete_documents, get_documents
+from braid.core.batches import batches
+from braid.core.errors import InvalidInputError
+from braid.core.ingest.readers import clean_text
+from braid.core.ledger.document_batch import DOCUMENTS_PER_BATCH
+from braid.core.types import ChunkInput, DocumentInput, Filters, Mode, Scope, SearchResult, require_choice
+
+if TYPE_CHECKING:
+    from braid.core.data_directory import DataDirectory
+    from braid.core.retriever_manager import RetrieverManager
+
+WAIT_S = 60.0
+DEFAULT_K = 4
+logger = logging.getLogger(__name__)
+
+
+class ModelEmbeddings(Embeddings):
+    """Asks the embedding model of a collection, as it answers now."""
+
+    def __init__(self, manager: RetrieverManager, collection: str) -> None:
+        self._manager, self._collection = manager, collection
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        """Return one vector per text."""
+        return self._manager.model_of(self._collection).embed_documents(texts)
+
+    def embed_query(self, text: str) -> list[float]:
+        """Return the vector of a query."""
+        return self._manager.model_of(self._collection).embed_query(text)
+
+
+class BraidVectorStore(VectorStore):
+    """Adds, reads, deletes and searches the documents of one dataset; made by `Braid.vector_store`.
+
+    Each document that is added is one passage, so that what comes back is what was given: `add` splits longer texts.
+    Its id is the document's in Braid; without one it gets a random one. A document that was stored in other ways is
+    found by its best passage. ``filter`` is what `braid.core.types.Filters.of` takes, Chroma's operators among them.
+    Scores are higher for what is nearer: cosines in ``semantic`` mode.
+    """
+
+    def __init__(
+        self,
+        directory: DataDirectory,
+        manager: RetrieverManager,
+        scope: Scope,
+        *,
+        mode: Mode = "semantic",
+        wait_s: float = WAIT_S,
+    ) -> None:
+        require_choice("mode", mode, ("semantic", "keyword", "hybrid"))
+        self._directory, self._manager, self._scope = directory, manager, scope
+        (self._dataset_id,) = scope.dataset_ids
+        (self._collection,) = (each.collection for each in scope.collections)
+        self._mode, self._wait_s = mode, wait_s
+
+    @property
+    def embeddings(self) -> Embeddings:
+        """The embedding model of the dataset's collection."""
+        return ModelEmbeddings(self._manager, self._collection)
+
+    # ------------------------------------------------------------ write
+
+    def add_texts(
+        self,
+        texts: Iterable[str],
+        metadatas: list[dict[str, Any]] | None = None,
+        *,
+        ids: list[str] | None = None,
+        **options: Any,
+    ) -> list[str]:
+        """Store texts, in place of what their ids have; return the ids. Raises what `add_documents` raises."""
+        given = list(texts)
+        for name, values in (("metadatas", metadatas), ("ids", ids)):
+            if values is not None and len(values) != len(given):
+                raise InvalidInputError(
+                    f"{name} has {len(values)} for {len(given)} texts; give one for each", field=name
+                )
+        of_text = metadatas or [{} for _ in given]
+        named: Sequence[str | None] = ids or [None for _ in given]
+        documents = [
+            Document(text, metadata=dict(metadata or {}), id=number)
+            for text, metadata, number in zip(given, of_text, named, strict=True)
+        ]
+        return self.add_documents(documents, **options)
+
+    def add_documents(self, documents: list[Document], **options: Any) -> list[str]:
+        """Store documents, in place of what their ids have; return the ids. When it returns they are found, unless that
+        takes longer than ``wait_s``, which is logged. ``ids`` goes before the documents' own; ``batch_size`` are stored
+        in one transaction. Raises InvalidInputError before anything is stored.
+        """
+        ids = options.pop("ids", None) or [document.id for document in documents]
+        size = options.pop("batch_size", DOCUMENTS_PER_BATCH)
+        _require_no(options)
+        if len(ids) != len(documents):
+            raise InvalidInputError(
+                f"ids has {len(ids)} for {len(documents)} documents; give one for each", field="ids"
+            )
+        named = [str(uuid4()) if number is None else number for number in ids]
+        inputs = [_as_input(document, number) for document, number in zip(documents, named, strict=True)]
+        for batch in batches(inputs, size):
+            self._directory.ledger.put_documents(self._dataset_id, list(batch))
+        self._directory.wake()
+        if self._wait_s and inputs and not self._manager.wait(self._wait_s):
+            logger.warning("what was added is not all indexed after %g s; searches name what they miss", self._wait_s)
+        return named
+
+    def delete(self, ids: list[str] | None = None, **options: Any) -> bool:
+        """Delete the documents with these ids; those that are not there do not matter. Raises InvalidInputError
+        without ids: a dataset is removed by `Braid.remove_dataset`.
+        """
+        _require_no(options)
+        if ids is None:
+            raise InvalidInputError("ids is None; name the documents, or remove the dataset as a whole", field="ids")
+        delete_documents(self._directory, dataset=self._dataset_id, ids=ids)
+        return True
+
+    # ------------------------------------------------------------ read
+
+    def get_by_ids(self, ids: Sequence[str], /) -> list[Document]:
+        """Return the documents with these ids, in their order, without those that are not there."""
+        found = get_documents(self._directory, dataset=self._dataset_id, ids=list(ids))
+        return [_of_stored(each) for each in found]
+
+    def similarity_search(self, query: str, k: int = DEFAULT_K, **options: Any) -> list[Document]:
+        """Return the ``k`` documents nearest to the query, in the mode that the store was made with."""
+        return [document for document, _ in self.similarity_search_with_score(query, k, **options)]
+
+    def similarity_search_with_score(
+        self, query: str, k: int = DEFAULT_K, **options: Any
+    ) -> list[tuple[Document, float]]:
+        """Return the ``k`` documents nearest to the query with their scores, higher ones for nearer ones."""
+        search = partial(self._manager.search_in, self._scope, query)
+        return _documents(self._answer(search, k, **options))
+
+    def similarity_search_by_vector(self, embedding: list[float], k: int = DEFAULT_K, **options: Any) -> list[Document]:
+        """Return the ``k`` documents nearest to a vector of the collection's model."""
+        return [document for document, _ in _documents(self._near(embedding, k, **options))]
+
+    def max_marginal_relevance_search(
+        self, query: str, k: int = DEFAULT_K, fetch_k: int = 20, lambda_mult: float = 0.5, **options: Any
+    ) -> list[Document]:
+        """Return ``k`` of the ``fetch_k`` documents nearest to the query, near to it and far from each other."""
+        vector = self.embeddings.embed_query(query)
+        return self.max_marginal_relevance_search_by_vector(vector, k, fetch_k, lambda_mult, **options)
+
+    def max_marginal_relevance_search_by_vector(
+        self,
+        embedding: list[float],
+        k: int = DEFAULT_K,
+        fetch_k: int = 20,
+        lambda_mult: float = 0.5,
+        **options: Any,
+    ) -> list[Document]:
+        """Return ``k`` of the ``fetch_k`` documents nearest to a vector, near to it and far from each other."""
+        result = self._near(embedding, max(k, fetch_k), **options)
+        model = self._manager.model_of(self._collection).fingerprint
+        vectors = self._directory.ledger.embeddings(model, [hit.passage.chunk_id for hit in result.hits])
+        found = [
+            (document, vectors[hit.passage.chunk_id])
+            for (document, _), hit in zip(_documents(result), result.hits, strict=True)
+            if hit.passage.chunk_id in vectors
+        ]
+        chosen = maximal_marginal_relevance(
+            np.array(embedding), [vector.tolist() for _, vector in found], lambda_mult, k
+        )
+        return [found[place][0] for place in chosen]
+
+    def _select_relevance_score_fn(self) -> Any:
+        if self._mode != "semantic":
+            raise InvalidInputError(
+                f"scores of mode {self._mode!r} are no relevance from 0 to 1; use mode 'semantic'", field="mode"
+            )
+        return lambda cosine: max(0.0, min(1.0, cosine))
+
+    def _near(self, vector: Sequence[float], k: int, **options: Any) -> SearchResult:
+        if self._mode != "semantic":
+            raise InvalidInputError(f"mode {self._mode!r} takes no vector; use mode 'semantic'", field="mode")
+        return self._answer(partial(self._manager.search_near, self._scope, vector), k, **options)
+
+    def _answer(
+        self, search: Any, k: int, *, filter: Filters | Mapping[str, Any] | None = None, **options: Any
+    ) -> SearchResult:
+        """Search for documents. Raises DegradedError when nothing could be searched."""
+        from braid.core.langchain import require_answer
+
+        result: SearchResult = search(
+            k=k, mode=self._mode, filters=Filters() if filter is None else filter, group_by="document", **options
+        )
+        require_answer(result, "warn")
+        return result
+
+    @classmethod
+    def from_texts(
+        cls,
+        texts: list[str],
+        embedding: Embeddings | None = None,
+        metadatas: list[dict[str, Any]] | None = None,
+        *,
+        ids: list[str] | None = None,
+        store: Self | None = None,
+        **options: Any,
+    ) -> Self:
+        """Add texts to ``store`` and return it.
+
+        Raises InvalidInputError without one, and for embeddings: the model is the data directory's.
+        """
+        _require_no(options)
+        if store is None or embedding is not None:
+            raise InvalidInputError(
+                "a dataset has its data directory's embedding model; open Braid(…, embedding_model=…), and give"
+                " store=braid.vector_store(dataset) with embedding=None",
+                field="store" if store is None else "embedding",
+            )
+        store.add_texts(texts, metadatas, ids=ids)
+        return store
+
+
+def _as_input(given: Document, number: str) -> DocumentInput:
+    read = read_given(Document(given.page_content, metadata=given.metadata, id=number), {})
+    if read.left_out:
+        logger.warning("keys of metadata were left out: %s", "; ".join(read.left_out))
+    text = clean_text(read.text)
+    return DocumentInput(
+        source=number,
+        title="",
+        file_type=read.file_type,
+        chunks=(ChunkInput(text),),
+        content_hash=hashlib.sha256(text.encode("utf-8", "replace")).hexdigest(),
+        size_bytes=len(text.encode("utf-8", "replace")),
+        metadata=read.metadata,
+    )
+
+
+def _of_stored(stored: StoredDocument) -> Document:
+    return Document(stored.text, metadata=dict(stored.metadata), id=stored.id)
+
+
+def _documents(result: SearchResult) -> list[tuple[Document, float]]:
+    return [
+        (Document(hit.passage.text, metadata=dict(hit.passage.metadata), id=hit.passage.source), hit.score)
+        for hit in result.hits
+    ]
+
+
+def _require_no(options: Mapping[str, Any]) -> None:
+    if options:
+        name = next(iter(options))
+        raise InvalidInputError(f"there is no option {name!r} here; leave it out", field=name)

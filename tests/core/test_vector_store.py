@@ -1,0 +1,258 @@
+"""A dataset as one of LangChain's vector stores: LangChain's own suites, and what they do not ask."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_classic.retrievers import MultiVectorRetriever, ParentDocumentRetriever
+from langchain_classic.retrievers.self_query.base import SelfQueryRetriever
+from langchain_community.query_constructors.chroma import ChromaTranslator
+from langchain_core.documents import Document
+from langchain_core.indexing import InMemoryRecordManager, index
+from langchain_core.runnables import RunnableLambda
+from langchain_core.stores import InMemoryStore
+from langchain_core.structured_query import Comparator, Comparison, StructuredQuery
+from langchain_core.vectorstores import VectorStore
+from langchain_tests.integration_tests.vectorstores import VectorStoreIntegrationTests
+from langchain_text_splitters import CharacterTextSplitter
+
+from braid.core.braid import Braid
+from braid.core.errors import DegradedError, InvalidInputError, NotFoundError
+from braid.core.vector_store import BraidVectorStore
+from tests.fakes import HashEmbeddings
+from tests.worlds import WAIT_S, add_notes
+
+
+class SuiteEmbeddings(HashEmbeddings):
+    """Of the size that the suite's own embeddings have."""
+
+    def __init__(self) -> None:
+        super().__init__(VectorStoreIntegrationTests.get_embeddings().size)
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Braid]:
+    with Braid(tmp_path_factory.mktemp("store"), embedding_model=SuiteEmbeddings()) as braid:
+        add_notes(braid.ledger)
+        yield braid
+
+
+@pytest.fixture
+def store(library: Braid) -> BraidVectorStore:
+    """An empty dataset."""
+    dataset = library.ledger.add_dataset(1, uuid.uuid4().hex)
+    return library.vector_store(dataset, wait_s=WAIT_S)
+
+
+class TestBraidVectorStore(VectorStoreIntegrationTests):
+    @pytest.fixture
+    def vectorstore(self, store: BraidVectorStore) -> VectorStore:
+        return store
+
+
+CATS = [
+    Document("the cat sleeps on the mat", metadata={"kind": "cat", "year": 2024}, id="cat"),
+    Document("the dog barks at night", metadata={"kind": "dog", "year": 2025}, id="dog"),
+    Document("a bird sings in the tree", metadata={"kind": "bird", "year": 2023}, id="bird"),
+]
+
+
+def ids(found: list[Document]) -> list[str | None]:
+    return [document.id for document in found]
+
+
+def test_filters_are_chromas(store: BraidVectorStore) -> None:
+    store.add_documents(CATS)
+    assert ids(store.similarity_search("the dog", filter={"kind": "cat"})) == ["cat"]
+    assert set(ids(store.similarity_search("the dog", filter={"year": {"$gte": 2024}}))) == {"cat", "dog"}
+    both = {"$or": [{"kind": {"$eq": "cat"}}, {"kind": {"$eq": "bird"}}]}
+    retriever = store.as_retriever(search_kwargs={"k": 5, "filter": both})
+    assert set(ids(retriever.invoke("animal"))) == {"cat", "bird"}
+    with pytest.raises(InvalidInputError, match="there is no option 'where'"):
+        store.similarity_search("the dog", where={})
+
+
+def test_scores_and_vectors(store: BraidVectorStore) -> None:
+    store.add_documents(CATS)
+    (first, score), *rest = store.similarity_search_with_score("the dog barks at night")
+    assert (first, score) == (CATS[1], pytest.approx(1.0, abs=1e-3))
+    assert all(other < score for _, other in rest)
+    assert store.similarity_search_with_relevance_scores("the dog", score_threshold=0.99) == []
+    vector = store.embeddings.embed_query("the cat sleeps on the mat")
+    assert ids(store.similarity_search_by_vector(vector, k=1)) == ["cat"]
+    with pytest.raises(InvalidInputError, match="the vector has 3 dimensions"):
+        store.similarity_search_by_vector([1.0, 2.0, 3.0])
+    with pytest.raises(InvalidInputError, match="the vector is empty, zero"):
+        store.similarity_search_by_vector([0.0] * len(vector))
+
+
+def test_what_is_far_from_each_other_comes_first_with_mmr(store: BraidVectorStore) -> None:
+    near = [Document(f"the cat sleeps on the mat {n}", id=f"cat {n}") for n in range(4)]
+    store.add_documents([*near, CATS[1]])
+    assert ids(store.max_marginal_relevance_search("the cat sleeps", k=2, fetch_k=5, lambda_mult=0.1))[1] == "dog"
+    assert "dog" not in ids(store.max_marginal_relevance_search("the cat sleeps", k=2, fetch_k=2))
+    assert len(store.as_retriever(search_type="mmr", search_kwargs={"k": 3}).invoke("cat")) == 3
+
+
+def test_equal_texts_are_several_documents(store: BraidVectorStore) -> None:
+    store.add_texts(["same", "same"], [{"of": "a"}, {"of": "b"}], ids=["1", "2"])
+    assert sorted(document.metadata["of"] for document in store.similarity_search("same")) == ["a", "b"]
+
+
+def test_words_and_meaning_together(library: Braid) -> None:
+    dataset = library.ledger.add_dataset(1, uuid.uuid4().hex)
+    store = library.vector_store(dataset, mode="hybrid", wait_s=WAIT_S)
+    store.add_texts(["valve XK-4711", "pump"], ids=["valve", "pump"])
+    assert ids(store.similarity_search("XK-4711", k=1)) == ["valve"]
+    with pytest.raises(InvalidInputError, match="mode 'hybrid' takes no vector"):
+        store.similarity_search_by_vector([1.0])
+    with pytest.raises(InvalidInputError, match="are no relevance from 0 to 1"):
+        store.similarity_search_with_relevance_scores("XK-4711")
+
+
+def test_an_outage_is_no_empty_list(store: BraidVectorStore, library: Braid) -> None:
+    store.add_documents(CATS)
+    library.model_of("user_1").failing = True  # type: ignore[attr-defined]
+    try:
+        with pytest.raises(DegradedError, match="nothing could be searched"):
+            store.similarity_search("an elephant")
+    finally:
+        library.model_of("user_1").failing = False  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda store: store.delete(), "ids is None"),
+        (lambda store: store.delete(["a"], where={}), "there is no option 'where'"),
+        (lambda store: store.add_texts(["a"], ids=["1", "2"]), "ids has 2 for 1 texts"),
+        (lambda store: store.add_texts(["a"], [{}, {}]), "metadatas has 2 for 1 texts"),
+        (lambda store: store.add_texts(["a"], namespace="b"), "there is no option 'namespace'"),
+        (lambda store: store.add_texts(["fine", ""]), "the text is empty"),
+        (lambda store: store.add_texts(["fine"], ids=["nul\0"]), "leave out NUL"),
+        (lambda store: BraidVectorStore.from_texts(["a"]), "a dataset has its data directory's embedding model"),
+    ],
+)
+def test_what_cannot_be_done_is_refused_as_a_whole(store: BraidVectorStore, call: Any, words: str) -> None:
+    with pytest.raises(InvalidInputError, match=words):
+        call(store)
+    assert store.similarity_search("fine") == []
+
+
+def test_it_is_made_of_a_dataset_that_may_be_read(library: Braid) -> None:
+    with pytest.raises(NotFoundError, match="4711"):
+        library.vector_store(4711)
+    ben = library.ledger.add_user(f"ben {uuid.uuid4()}")
+    with pytest.raises(NotFoundError, match="dataset 1: it may not be read"):
+        library.vector_store(1, user_id=ben.id)
+
+
+# ---------------------------------------------------------------- what LangChain builds on a store
+
+
+def test_index_adds_what_is_new_and_deletes_what_is_gone(store: BraidVectorStore) -> None:
+    records = InMemoryRecordManager("notes")
+    records.create_schema()
+
+    def indexed(*texts: str) -> dict[str, int]:
+        documents = [Document(text, metadata={"source": "a.txt"}) for text in texts]
+        done = index(documents, records, store, cleanup="full", source_id_key="source", key_encoder="sha256")
+        return {name: count for name, count in dict(done).items() if count}  # type: ignore[misc]
+
+    assert indexed("the cat", "the dog") == {"num_added": 2}
+    assert indexed("the cat", "a bird") == {"num_added": 1, "num_skipped": 1, "num_deleted": 1}
+    assert sorted(each.page_content for each in store.similarity_search("animal")) == ["a bird", "the cat"]
+
+
+def test_parents_of_the_pieces_that_are_found(store: BraidVectorStore) -> None:
+    kept = InMemoryStore()
+    retriever = ParentDocumentRetriever(
+        vectorstore=store,
+        docstore=kept,
+        child_splitter=CharacterTextSplitter(separator=". ", chunk_size=30, chunk_overlap=0),
+    )
+    long = "The cat sleeps on the mat. The dog barks at night. A bird sings."
+    retriever.add_documents([Document(long), Document("Nothing of the kind is here. At all.")])
+    assert retriever.invoke("the dog barks at night")[0].page_content == long
+    several = MultiVectorRetriever(vectorstore=store, docstore=kept, id_key="doc_id")
+    assert several.invoke("the dog barks at night")[0].page_content == long
+
+
+def test_a_model_that_writes_filters(store: BraidVectorStore) -> None:
+    store.add_documents(CATS)
+    wanted = Comparison(comparator=Comparator.GTE, attribute="year", value=2025)
+    written = RunnableLambda(lambda _: StructuredQuery(query="animal", filter=wanted, limit=None))
+    retriever = SelfQueryRetriever(
+        vectorstore=store, query_constructor=written, structured_query_translator=ChromaTranslator()
+    )
+    assert ids(retriever.invoke("animals since 2025")) == ["dog"]
+
+
+# ---------------------------------------------------------------- `Braid.get` and `Braid.delete`
+
+
+@pytest.fixture
+def braid(tmp_path: Path) -> Iterator[Braid]:
+    with Braid(tmp_path, embedding_model=HashEmbeddings()) as opened:
+        add_notes(opened.ledger)
+        pages = [Document(f"page {n} of the pump", metadata={"source": "pump.pdf", "page": n}) for n in range(4)]
+        opened.add(pages, dataset=1)
+        opened.add([{"id": "a", "text": "the cat", "metadata": {"kind": "cat"}}, {"id": "b", "text": "dog"}], dataset=1)
+        opened.add({"id": "c", "source": "pump.pdf", "text": "a note"}, dataset=1)
+        assert opened.indexer.wait(WAIT_S)
+        yield opened
+
+
+def test_ids_source_and_filter_name_documents(braid: Braid) -> None:
+    assert [(each.id, each.text) for each in braid.get(dataset=1, ids=["b", "x", "a"])] == [
+        ("b", "dog"),
+        ("a", "the cat"),
+    ]
+    assert [each.text for each in braid.get(dataset=1, source="pump.pdf")] == [
+        *(f"page {n} of the pump" for n in range(4)),
+        "a note",
+    ]
+    assert [each.id for each in braid.get(dataset=1, filter={"kind": "cat"})] == ["a"]
+    (hit,) = braid.search("the cat", user_id=1, k=1).hits
+    assert [each.id for each in braid.get(dataset=1, ids=hit.passage.chunk_id)] == ["a"]
+
+
+def test_what_is_deleted_is_not_found(braid: Braid) -> None:
+    assert braid.delete(dataset=1, ids=["b", "x"]) == 1
+    assert braid.delete(dataset=1, filter={"kind": "cat"}) == 1
+    assert braid.delete(dataset=1, source="pump.pdf") == 5
+    assert braid.delete(dataset=1, source="pump.pdf") == 0
+    assert braid.search("the cat pump page", user_id=1).hits == ()
+    assert braid.ledger.documents(1) == []
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({}, "nothing says which documents"),
+        ({"ids": ["a"], "source": "b"}, "ids and source are given; give one"),
+        ({"filter": {}}, "which selects everything"),
+        ({"ids": [""]}, "give texts that are not empty"),
+        ({"ids": [7]}, "ids has 7"),
+    ],
+)
+def test_documents_are_named_in_one_way(braid: Braid, given: dict[str, Any], words: str) -> None:
+    for call in (braid.get, braid.delete):
+        with pytest.raises(InvalidInputError, match=words):
+            call(dataset=1, **given)
+    with pytest.raises(NotFoundError):
+        braid.delete(dataset=7, ids=["a"])
+    assert len(braid.ledger.documents(1)) == 7
+
+
+def test_another_dataset_is_not_reached(braid: Braid) -> None:
+    other = braid.ledger.add_dataset(braid.ledger.add_user("ben").id, "his")
+    (hit,) = braid.search("the cat", user_id=1, k=1).hits
+    for number in ("a", hit.passage.chunk_id):
+        assert braid.get(dataset=other, ids=number) == []
+        assert braid.delete(dataset=other, ids=number) == 0
+    assert len(braid.ledger.documents(1)) == 7
