@@ -540,7 +540,7 @@ class Braid(DataDirectory):
         scope = self.manager.check(user_id=found.user_id if user_id is None else user_id, dataset_ids=[found.id])
         if scope.unresolved_dataset_ids:
             raise NotFoundError(f"dataset {found.id}: it may not be read; name a user_id who may")
-        return BraidVectorStore(self, scope, mode=mode, wait_s=wait_s)
+        return BraidVectorStore(self, self.manager, scope, mode=mode, wait_s=wait_s)
 
     def announce(self, url: str) -> None:
         """Publish the address of this process to others, if it is the owner."""

@@ -17,6 +17,7 @@ from braid.core.errors import ClosedError, InvalidInputError, NotFoundError
 from braid.core.extras import require
 from braid.core.indexes.opened import Indexes
 from braid.core.models.chat import ChatModels
+from braid.core.models.embeddings import EmbeddingModel
 from braid.core.models.prompts import Prompts
 from braid.core.models.rerank import Rerankers
 from braid.core.search.context import SearchContext, SearchModels
@@ -108,6 +109,14 @@ class RetrieverManager:
         )
         if engine := self.__dict__.pop("_stock", None):
             engine.close()
+
+    def model_of(self, collection: str) -> EmbeddingModel:
+        """Return the embedding model whose vectors answer for a collection now."""
+        return self._context.model_of(collection)
+
+    def wait(self, timeout_s: float) -> bool:
+        """Wait until both legs have all that is stored now; False after ``timeout_s``."""
+        return self._context.indexer.wait(timeout_s)
 
     @property
     def models(self) -> ChatModels:

@@ -24,7 +24,8 @@ from braid.core.ledger.document_batch import DOCUMENTS_PER_BATCH
 from braid.core.types import ChunkInput, DocumentInput, Filters, Mode, Scope, SearchResult, require_choice
 
 if TYPE_CHECKING:
-    from braid.core.braid import Braid
+    from braid.core.data_directory import DataDirectory
+    from braid.core.retriever_manager import RetrieverManager
 
 WAIT_S = 60.0
 DEFAULT_K = 4
@@ -34,16 +35,16 @@ logger = logging.getLogger(__name__)
 class ModelEmbeddings(Embeddings):
     """Asks the embedding model of a collection, as it answers now."""
 
-    def __init__(self, braid: Braid, collection: str) -> None:
-        self._braid, self._collection = braid, collection
+    def __init__(self, manager: RetrieverManager, collection: str) -> None:
+        self._manager, self._collection = manager, collection
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
         """Return one vector per text."""
-        return self._braid.answering_model(self._collection).embed_documents(texts)
+        return self._manager.model_of(self._collection).embed_documents(texts)
 
     def embed_query(self, text: str) -> list[float]:
         """Return the vector of a query."""
-        return self._braid.answering_model(self._collection).embed_query(text)
+        return self._manager.model_of(self._collection).embed_query(text)
 
 
 class BraidVectorStore(VectorStore):
@@ -55,9 +56,17 @@ class BraidVectorStore(VectorStore):
     Scores are higher for what is nearer: cosines in ``semantic`` mode.
     """
 
-    def __init__(self, braid: Braid, scope: Scope, *, mode: Mode = "semantic", wait_s: float = WAIT_S) -> None:
+    def __init__(
+        self,
+        directory: DataDirectory,
+        manager: RetrieverManager,
+        scope: Scope,
+        *,
+        mode: Mode = "semantic",
+        wait_s: float = WAIT_S,
+    ) -> None:
         require_choice("mode", mode, ("semantic", "keyword", "hybrid"))
-        self._braid, self._scope = braid, scope
+        self._directory, self._manager, self._scope = directory, manager, scope
         (self._dataset_id,) = scope.dataset_ids
         (self._collection,) = (each.collection for each in scope.collections)
         self._mode, self._wait_s = mode, wait_s
@@ -65,7 +74,7 @@ class BraidVectorStore(VectorStore):
     @property
     def embeddings(self) -> Embeddings:
         """The embedding model of the dataset's collection."""
-        return ModelEmbeddings(self._braid, self._collection)
+        return ModelEmbeddings(self._manager, self._collection)
 
     # ------------------------------------------------------------ write
 
@@ -107,9 +116,9 @@ class BraidVectorStore(VectorStore):
         named = [str(uuid4()) if number is None else number for number in ids]
         inputs = [_as_input(document, number) for document, number in zip(documents, named, strict=True)]
         for batch in batches(inputs, size):
-            self._braid.ledger.put_documents(self._dataset_id, list(batch))
-        self._braid.wake()
-        if self._wait_s and inputs and not self._braid.indexer.wait(self._wait_s):
+            self._directory.ledger.put_documents(self._dataset_id, list(batch))
+        self._directory.wake()
+        if self._wait_s and inputs and not self._manager.wait(self._wait_s):
             logger.warning("what was added is not all indexed after %g s; searches name what they miss", self._wait_s)
         return named
 
@@ -120,14 +129,14 @@ class BraidVectorStore(VectorStore):
         _require_no(options)
         if ids is None:
             raise InvalidInputError("ids is None; name the documents, or remove the dataset as a whole", field="ids")
-        delete_documents(self._braid, dataset=self._dataset_id, ids=ids)
+        delete_documents(self._directory, dataset=self._dataset_id, ids=ids)
         return True
 
     # ------------------------------------------------------------ read
 
     def get_by_ids(self, ids: Sequence[str], /) -> list[Document]:
         """Return the documents with these ids, in their order, without those that are not there."""
-        found = get_documents(self._braid, dataset=self._dataset_id, ids=list(ids))
+        found = get_documents(self._directory, dataset=self._dataset_id, ids=list(ids))
         return [_of_stored(each) for each in found]
 
     def similarity_search(self, query: str, k: int = DEFAULT_K, **options: Any) -> list[Document]:
@@ -138,7 +147,7 @@ class BraidVectorStore(VectorStore):
         self, query: str, k: int = DEFAULT_K, **options: Any
     ) -> list[tuple[Document, float]]:
         """Return the ``k`` documents nearest to the query with their scores, higher ones for nearer ones."""
-        search = partial(self._braid.manager.search_in, self._scope, query)
+        search = partial(self._manager.search_in, self._scope, query)
         return _documents(self._answer(search, k, **options))
 
     def similarity_search_by_vector(self, embedding: list[float], k: int = DEFAULT_K, **options: Any) -> list[Document]:
@@ -162,8 +171,8 @@ class BraidVectorStore(VectorStore):
     ) -> list[Document]:
         """Return ``k`` of the ``fetch_k`` documents nearest to a vector, near to it and far from each other."""
         result = self._near(embedding, max(k, fetch_k), **options)
-        model = self._braid.answering_model(self._collection).fingerprint
-        vectors = self._braid.ledger.embeddings(model, [hit.passage.chunk_id for hit in result.hits])
+        model = self._manager.model_of(self._collection).fingerprint
+        vectors = self._directory.ledger.embeddings(model, [hit.passage.chunk_id for hit in result.hits])
         found = [
             (document, vectors[hit.passage.chunk_id])
             for (document, _), hit in zip(_documents(result), result.hits, strict=True)
@@ -184,7 +193,7 @@ class BraidVectorStore(VectorStore):
     def _near(self, vector: Sequence[float], k: int, **options: Any) -> SearchResult:
         if self._mode != "semantic":
             raise InvalidInputError(f"mode {self._mode!r} takes no vector; use mode 'semantic'", field="mode")
-        return self._answer(partial(self._braid.manager.search_near, self._scope, vector), k, **options)
+        return self._answer(partial(self._manager.search_near, self._scope, vector), k, **options)
 
     def _answer(
         self, search: Any, k: int, *, filter: Filters | Mapping[str, Any] | None = None, **options: Any
