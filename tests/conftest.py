@@ -7,6 +7,7 @@ import gc
 import itertools
 import os
 import shutil
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import fields
 from pathlib import Path
@@ -25,6 +26,7 @@ from braid.core.ledger.ledger import Ledger
 from braid.core.ledger.tables import Base
 from braid.core.models.failures import MODEL_CALLS
 from tests import modes
+from tests.chroma_workers import forked_workers
 from tests.compiled import compiled_once
 from tests.fakes import HashEmbeddings
 from tests.worlds import WAIT_S, document
@@ -75,6 +77,13 @@ def cheap_password_hashes() -> Iterator[None]:
 def apps_are_compiled_once() -> Iterator[None]:
     """Routes and templates are the same in every app."""
     with compiled_once():
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def chroma_is_loaded_once() -> Iterator[None]:
+    """The processes that have Chroma open are copies of one that has loaded it; where there are none, they are not."""
+    with forked_workers() if sys.platform == "linux" else contextlib.nullcontext():
         yield
 
 

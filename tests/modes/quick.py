@@ -1,11 +1,12 @@
 """What needs no other process, no database server and no indexer: `make quick`, or `pytest tests --quick`.
 
-The lane is of whole rooms. A test of these rooms that asks for a fixture in `OPENS`, or whose file is in `APART`, is
-left out; another one that starts a process or an indexer all the same fails, and says where it belongs.
+The lane is of whole files of the rooms in `ROOMS`: those that name nothing of `STARTERS`, less the tests that ask for a
+fixture in `OPENS`. A test that starts a process or an indexer all the same fails, and says what to do.
 """
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,13 +18,13 @@ TESTS = Path(__file__).parents[1]
 ROOMS = ("config", "core")
 OPENS = frozenset({"braid", "shelf", "postgres_server", "s3_bucket", "is_long"})
 """Fixtures that start what this lane has not."""
-APART: tuple[str, ...] = (
-    "core/indexes/chroma",
-    "core/indexes/milvus",
-    "core/moving",
-    "core/workers",
+APART = ("core/indexes/chroma", "core/indexes/milvus", "core/models/e5", "core/moving", "core/workers")
+"""Rooms among these that are left out as they are."""
+STARTERS = re.compile(
+    r"\b(Braid|Background|CommandLine|CliRunner|ParsePool|Served|open_braid|open_shelf|start_process)\("
+    r"|: Braid\b|\b(subprocess|multiprocessing|ProcessPoolExecutor|os\.fork)\b"
 )
-"""Rooms and files among these whose tests start something themselves."""
+"""What a file names that starts something."""
 STARTS = ("subprocess.Popen", "os.fork", "os.posix_spawn")
 INDEXERS = ("braid-bm25", "braid-dense", "braid-chroma")
 
@@ -43,11 +44,11 @@ class Guard:
         if not self.is_watching:
             return
         if event in STARTS:
-            raise Elsewhere(f"it starts a process ({event}): see tests/modes/quick.py")
+            raise Elsewhere(f"it starts a process ({event}): see STARTERS in tests/modes/quick.py")
         if event.startswith("_thread.start"):
             thread = getattr(arguments[0], "__self__", None)
             if getattr(thread, "name", "") in INDEXERS:
-                raise Elsewhere("it starts an indexer: see tests/modes/quick.py")
+                raise Elsewhere("it starts an indexer: see STARTERS in tests/modes/quick.py")
 
 
 GUARD = Guard()
@@ -60,7 +61,9 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
     file = collection_path.relative_to(TESTS).as_posix()
     if collection_path.is_dir():
         return True if _is_in(file, APART) else None
-    return None if _is_in(file, ROOMS) and not _is_in(file, APART) else True
+    if collection_path.name == "conftest.py":
+        return None
+    return None if _is_in(file, ROOMS) and not STARTERS.search(collection_path.read_text(encoding="utf-8")) else True
 
 
 def _is_in(file: str, places: tuple[str, ...]) -> bool:

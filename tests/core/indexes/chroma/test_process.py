@@ -19,12 +19,19 @@ from braid.core.errors import IndexUnavailableError
 from braid.core.indexes.chroma import process as process_module
 from braid.core.indexes.chroma.errors import StoreUnreachableError
 from braid.core.indexes.chroma.process import ChromaProcess
+from tests.chroma_workers import BEGIN
 from tests.served import ROOT
 from tests.worlds import WAIT_S, eventually
 
 DIM = 16
 VECTORS = np.random.default_rng(0).standard_normal((20_000, DIM)).astype(np.float32)
 pytestmark = pytest.mark.skipif(not Path("/proc").exists(), reason="looks at processes in /proc")
+
+
+@pytest.fixture(autouse=True)
+def in_earnest(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Here they begin as they do in a server."""
+    monkeypatch.setattr(ChromaProcess, "_begin", BEGIN)
 
 
 @pytest.fixture
