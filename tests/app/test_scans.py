@@ -103,7 +103,7 @@ def passages(here: Site, document: Document) -> list[Passage]:
 
 
 @pytest.mark.usefixtures("nothing_installed")
-def test_without_tesseract_pages_wait_with_the_command_and_one_button_reads_them_later(
+def test_without_tesseract_pages_wait_until_one_button_reads_them(
     browser: FlaskClient, here: Site, dataset: Dataset, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     command = "sudo apt-get install tesseract-ocr tesseract-ocr-jpn tesseract-ocr-jpn-vert tesseract-ocr-kor"
@@ -261,7 +261,7 @@ def test_what_was_uploaded_meanwhile_is_not_overwritten(
     assert job.result["state"] == "superseded"
 
 
-def test_a_job_for_earlier_bytes_or_a_label_without_a_suffix_keeps_nothing_from_being_read(here: Site) -> None:
+def test_a_job_for_earlier_bytes_keeps_nothing_from_being_read(here: Site) -> None:
     jobs, ledger = here.background.scans, here.braid.ledger
     dataset = ledger.add_dataset(ledger.users()[0].id, "replaced")
     put = ledger.put_document(

@@ -13,7 +13,7 @@ from tests.web import add_user, site_of
 pytestmark = pytest.mark.browser
 
 
-def test_a_shared_dataset_is_added_and_switched_off_and_a_second_user_no_longer_sees_it(
+def test_a_shared_dataset_that_is_switched_off_is_gone_for_a_second_user(
     site: Site, open_page: Callable[..., Page], picture: Callable[[Page, str], None]
 ) -> None:
     add_user(site.app, "Mia")

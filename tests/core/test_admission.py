@@ -120,7 +120,7 @@ def test_nothing_is_kept_of_users_who_are_gone() -> None:
     assert not any(kept)
 
 
-def test_a_thread_that_has_waited_too_long_goes_on_without_a_place_and_takes_nobody_elses() -> None:
+def test_a_thread_that_has_waited_too_long_goes_on_without_a_place() -> None:
     admission = Admission(1)
     with admission.hold("a", LONG_S) as has_first:
         with admission.hold("b", 0.01) as has_second:
@@ -165,7 +165,7 @@ def test_while_several_users_are_about_each_leaves_a_place_to_the_others() -> No
     assert alone.leave("a2") == ["a3"]
 
 
-def test_a_place_whose_thread_waits_is_free_after_its_time_and_one_that_computes_is_not() -> None:
+def test_a_place_is_free_after_its_time_where_its_thread_waits_alone() -> None:
     clock = Clock()
     places = Places(1, clock=clock)
     compute, has_computed, wait = threading.Event(), threading.Event(), threading.Event()

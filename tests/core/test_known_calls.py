@@ -48,7 +48,7 @@ def test_get_retriever_for_a_user_and_datasets_whatever_the_strategy(braid: Brai
     assert datasets_of(retriever.invoke("pump")) == {1, -1, -2}
 
 
-def test_without_ids_everything_of_the_user_is_searched_and_with_all_the_shared_ones_too(braid: Braid) -> None:
+def test_without_ids_the_users_own_are_searched_with_all_the_shared_too(braid: Braid) -> None:
     assert datasets_of(braid.manager.get_retriever(user_id=1).invoke("pump")) == {1, 2}
     assert datasets_of(braid.manager.get_retriever(user_id=1, dataset_ids="all").invoke("pump")) == {1, 2, -1, -2}
 

@@ -99,7 +99,7 @@ def test_beside_searches_passages_are_embedded_a_few_at_a_time(tmp_path: Path) -
         assert max(model.batches) > CHUNKS_BESIDE_SEARCHES  # this model takes no time worth mentioning
 
 
-def test_pieces_of_work_wait_for_a_search_and_get_half_of_the_time_beside_searches_without_end() -> None:
+def test_work_waits_for_a_search_and_gets_half_of_the_time_beside_many() -> None:
     way = SearchPriority()
     with way.search():
         started = time.monotonic()

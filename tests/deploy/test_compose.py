@@ -46,7 +46,7 @@ def test_there_are_two_that_serve_two_that_work_and_what_they_need() -> None:
     assert SERVICES["worker"]["command"][0] == "worker"
 
 
-def test_every_part_has_a_version_a_health_check_a_restart_and_waits_for_what_is_well() -> None:
+def test_every_part_has_a_version_a_check_a_restart_and_waits_for_others() -> None:
     for name, service in SERVICES.items():
         check_image(service["image"])
         assert service["restart"] == "unless-stopped", name

@@ -166,7 +166,7 @@ def test_parts_of_programs_are_told_and_filtered(ann: Caller, braid: Braid) -> N
 
 
 @pytest.mark.usefixtures("library")
-def test_all_searches_everything_that_the_caller_may_read_and_says_how_many_hits_each_dataset_gave(
+def test_all_searches_what_the_caller_may_read_and_counts_hits_by_dataset(
     app: Flask, ann: Caller, bob: Caller, library: None, braid: Braid
 ) -> None:
     closed = braid.registry.add("Board", "shared_board", allowed_groups=["board"]).id

@@ -206,7 +206,7 @@ def test_what_is_no_models_name_is_refused_with_the_remedy(admin: FlaskClient) -
     assert "-m pip install langchain-aws" in admin.get("/admin/models").text
 
 
-def test_a_server_of_this_computer_is_offered_to_administrators_and_used_by_one_click(app: Flask) -> None:
+def test_a_server_of_this_computer_is_offered_and_used_by_one_click(app: Flask) -> None:
     with model_server("fine", ports=[local.port for local in LOCAL_SERVERS]) as server:
         server.models = ("qwen3",)
         local = next(known for known in LOCAL_SERVERS if str(known.port) in server.url)

@@ -11,7 +11,7 @@ from braid.config.settings import Settings
 from braid.core.types import MAX_K
 
 
-def test_a_site_searches_as_its_settings_say_or_in_several_ways_for_twice_the_passages() -> None:
+def test_a_site_searches_as_set_or_in_several_ways_for_twice_the_passages() -> None:
     found = ways(Settings(k=7, fusion="rrf"))
     assert found == {
         "fast": Way("basic", "hybrid", "rrf", 0.7, 7),

@@ -103,7 +103,7 @@ def test_without_the_database_nothing_can_be_read(app: Flask) -> None:
     assert _ready(app, "reading")[0] == 503
 
 
-def test_a_dead_model_is_told_to_all_without_its_name_and_to_administrators_with_its_cause(app: Flask) -> None:
+def test_a_dead_model_is_told_to_all_its_cause_to_administrators_alone(app: Flask) -> None:
     reason = "the model openai:m failed: OpenAIConnectionError: Connection error. (certificate has expired)"
     MODEL_CALLS.failed("chat", "openai:m", reason)
     status, found, reasons = _ready(app)

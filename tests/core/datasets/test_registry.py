@@ -467,7 +467,7 @@ def test_the_file_keeps_its_permissions_and_a_link_stays_a_link(path: Path, tmp_
     assert [e.id for e in Registry(path).entries()] == [-2]
 
 
-def test_the_file_is_written_where_folders_cannot_be_opened_and_open_files_not_be_changed(
+def test_the_file_is_written_where_neither_folders_open_nor_open_files_change(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As on Windows: os.open refuses a folder, and Python below 3.13 has no os.fchmod there."""

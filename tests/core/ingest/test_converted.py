@@ -59,7 +59,7 @@ def read() -> ParsedDocument:
     return read_document("old manual.doc", OLD, max_bytes=5_000_000)
 
 
-def test_an_old_file_is_read_as_todays_format_by_a_program_without_macros_network_and_secrets(
+def test_an_old_file_is_converted_without_macros_network_and_secrets(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, server: socket.socket
 ) -> None:
     install(tmp_path, monkeypatch, "if len(starts) < 2: sys.exit(81)\n" + WRITES, server.getsockname()[1])

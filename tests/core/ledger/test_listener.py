@@ -50,7 +50,7 @@ def test_it_hears_what_is_said_and_connects_again_and_never_has_two_connections(
     eventually(lambda: not database.rows(LISTENING))
 
 
-def test_a_transaction_tells_by_its_own_connection_after_its_commit_and_nothing_where_there_is_no_fleet(
+def test_a_transaction_tells_after_its_commit_and_only_in_a_fleet(
     database: Database, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     heard: list[str] = []

@@ -48,7 +48,7 @@ def braid(tmp_path: Path) -> Iterator[Braid]:
         yield made
 
 
-def test_a_copy_of_a_live_ledger_without_its_wal_is_noticed_until_an_owner_has_closed_it(
+def test_a_copy_of_a_live_ledger_without_its_wal_is_noticed(
     braid: Braid, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     copy = tmp_path / "copy"

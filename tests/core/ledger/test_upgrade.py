@@ -104,7 +104,7 @@ def test_every_passage_is_found_by_each_leg_and_none_is_embedded_again(opened: t
         assert MigrationContext.configure(connection).get_current_revision() == newest_revision()
 
 
-def test_its_keyword_indexes_are_built_again_once_since_they_do_not_know_the_documents(old_directory: Path) -> None:
+def test_its_keyword_indexes_are_built_again_once(old_directory: Path) -> None:
     def segments() -> set[Path]:
         return set((old_directory / "indexes" / "bm25").rglob("*.term"))
 

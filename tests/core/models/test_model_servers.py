@@ -68,7 +68,7 @@ def test_what_is_no_address_is_refused_with_the_remedy(address: str, remedy: str
 
 
 @pytest.mark.parametrize("host", ["2852039166", "0xA9FEA9FE", "169.254.43518", "[::ffff:169.254.169.254]"])
-def test_however_the_address_of_the_clouds_interface_is_spelled_nothing_is_sent_there(host: str) -> None:
+def test_nothing_is_sent_to_the_clouds_interface_however_it_is_spelled(host: str) -> None:
     with pytest.raises(ModelError, match="this machine's own secrets"):
         fetch_models("compatible", f"http://{host}/v1", "key")
 

@@ -45,7 +45,7 @@ def test_rrf_counts_the_keyword_rank_twice() -> None:
 
 
 @each_fusion
-def test_the_best_keyword_hit_without_a_vector_is_first_where_nothing_is_first_in_both(fusion: Fusion) -> None:
+def test_the_best_keyword_hit_is_first_where_nothing_is_first_in_both(fusion: Fusion) -> None:
     query = Query("cat", fusion=fusion)
     dense = Ranking("dense", WORDS, 0.5, scored(a=0.9, b=0.85, c=0.8, d=0.7), "m", 0.05)
     found = scored(new=12.0, b=6.0, a=5.0, c=4.0)

@@ -138,7 +138,7 @@ def test_of_the_same_job_one_is_open_whoever_queues_it(ledgers: list[Ledger], me
     assert stores[0].add(1, [new(7)], same=folder_of)
 
 
-def test_only_the_jobs_of_the_dead_are_queued_again_and_their_late_result_is_not_stored(
+def test_the_jobs_of_the_dead_alone_are_queued_again_their_results_not_stored(
     ledgers: list[Ledger], members: list[Member]
 ) -> None:
     stores = [JobStore(ledger) for ledger in ledgers]

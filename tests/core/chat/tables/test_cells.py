@@ -71,7 +71,7 @@ def test_dates_are_found_in_a_question() -> None:
     assert found == ["2024-04", "2026-03", "2026-11-22"]
 
 
-def test_the_first_number_of_a_date_is_the_day_where_another_cell_of_the_column_tells() -> None:
+def test_the_first_number_of_a_date_is_the_day_where_another_cell_tells() -> None:
     [raw] = tables_of([Piece("Name | Day\nA | 03/04/2026\nB | 25/04/2026")], "csv")
     table = typed(raw, "t")
     assert table is not None

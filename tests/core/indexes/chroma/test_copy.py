@@ -373,7 +373,7 @@ def test_files_that_go_while_they_are_open_are_missed(
 
 
 @pytest.mark.parametrize("damage", mostly_long([truncate_database, replace_database]))
-def test_a_store_that_breaks_while_it_is_closed_says_so_or_is_empty_and_works_after_a_reset(
+def test_a_store_that_breaks_while_it_is_closed_works_after_a_reset(
     damage: Callable[[Path], None], open_copy: Callable[[], ChromaCopy], tmp_path: Path
 ) -> None:
     copy = open_copy()
@@ -562,7 +562,7 @@ def test_damaged_files_are_written_again_in_the_background_while_searches_go_on(
 
 
 @pytest.mark.parametrize("damage", mostly_long([remove_folder, overwrite_database]))
-def test_a_search_in_chroma_says_that_its_files_are_damaged_until_they_are_written_again(
+def test_a_search_in_chroma_says_that_files_are_damaged_until_they_are_whole(
     damage: Callable[[Path], None], opened: Callable[..., Braid], tmp_path: Path
 ) -> None:
     with opened(dense_search="chroma") as braid:
