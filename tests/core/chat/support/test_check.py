@@ -178,8 +178,17 @@ def test_each_sentence_is_checked_against_what_it_cites() -> None:
     passages = ["The pump weighs 12 kg.", "The motor weighs 30 kg."]
     found = said("The pump weighs 12 kg [1]. The pump weighs 12 kg [2].", *passages)
     assert found[0].verdict == "stands"
-    assert found[1].verdict != "stands"
+    assert found[1].verdict == "elsewhere"
+    assert [(each.kind, each.passage, each.there) for each in found[1].findings] == [
+        ("source", 1, "The pump weighs 12 kg.")
+    ]
     assert [each.cited for each in found] == [(1,), (2,)]
+
+
+def test_what_another_passage_says_too_does_not_differ() -> None:
+    old, new = "In 2024 the hotel limit is 140 EUR.", "In 2025 the hotel limit is 150 EUR."
+    assert [each.verdict for each in said("In 2025 the hotel limit is 150 EUR [1].", old, new)] == ["elsewhere"]
+    assert [each.verdict for each in said("In 2025 the hotel limit is 160 EUR [1].", old, new)] == ["differs"]
 
 
 def test_a_title_says_the_year_that_the_text_leaves_out() -> None:
