@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -14,6 +15,7 @@ from braid.core.chat.store import StoredMessage
 HrefOf = Callable[[int, tuple[int, int]], str]
 NO_SENTENCE = (0, 0)
 """Stands for a sentence that is not known."""
+_CITATION = re.compile(r"\[(\d{1,4})\]")
 SAID_CHARS = 60
 """Longest part of a sentence in a remark."""
 MAX_REMARKS = 12
@@ -78,7 +80,10 @@ def sentences_of(answer: StoredMessage) -> dict[int, list[tuple[int, int]]]:
     marks: Sequence[int] = answer.settings.get("marks") or ()
     found: dict[int, list[tuple[int, int]]] = {}
     for at in marks:
-        number = int(answer.text[at + 1 : answer.text.find("]", at)])
+        written = _CITATION.match(answer.text, at)
+        if written is None:
+            continue
+        number = int(written[1])
         around = next((each for each in support if each["start"] <= at < each["end"]), {"sources": ()})
         places = [(each["start"], each["end"]) for each in around["sources"] if each["passage"] == number]
         found.setdefault(number, []).append(places[0] if places else NO_SENTENCE)
