@@ -25,7 +25,9 @@ class FindingShown(Shown):
     start: int = Field(description="Of the words in the text, in characters")
     end: int
     said: str
-    passage: int = Field(description="Number of the passage that says otherwise; 0 where none does")
+    passage: int = Field(
+        description="Number of the passage that says otherwise, or has it (`source`); 0 where none does"
+    )
     there_start: int = Field(description="Of what stands there, in the passage's text")
     there_end: int
     there: str
@@ -45,8 +47,9 @@ class SupportShown(Shown):
     start: int = Field(description="Of the sentence in the text, in characters")
     end: int
     verdict: Verdict = Field(
-        description="`differs`: a passage says otherwise; `not_found`: a number, date or quotation is not in them; "
-        "`uncited`: it cites nothing; `stands`: nearly in the passage's words; `open`: nothing against it was found"
+        description="`differs`: a passage says otherwise; `elsewhere`: it stands in another passage than it cites; "
+        "`not_found`: a number, date or quotation is not in them; `uncited`: it cites nothing; `stands`: nearly in the "
+        "passage's words; `open`: nothing against it was found"
     )
     cited: list[int] = Field(description="Numbers of the passages that it cites")
     sources: list[SourceShown]

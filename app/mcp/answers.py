@@ -200,7 +200,7 @@ class CheckedShown(TypedDict):
     start: int
     """Of the sentence in ``text``, in characters."""
     end: int
-    verdict: Literal["stands", "open", "not_found", "differs", "uncited"]
+    verdict: Literal["stands", "open", "not_found", "differs", "elsewhere", "uncited"]
     cited: list[int]
     sources: list[dict[str, Any]]
     """The sentences that support it: ``passage``, ``start``, ``end``."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -14,6 +15,9 @@ from braid.core.chat.store import StoredMessage
 HrefOf = Callable[[int, tuple[int, int]], str]
 NO_SENTENCE = (0, 0)
 """Stands for a sentence that is not known."""
+_CITATION = re.compile(r"\[(\d{1,4})\]")
+SAID_CHARS = 60
+"""Longest part of a sentence in a remark."""
 MAX_REMARKS = 12
 """Remarks of an answer; whoever has read so many looks at the sources."""
 _MARKED = {"differs": "differs", "uncited": "uncited"}
@@ -24,11 +28,13 @@ _MARKED = {"differs": "differs", "uncited": "uncited"}
 class Remark:
     """A finding: words that a source says otherwise, or that none of those that are cited has."""
 
-    kind: Literal["differs", "not_found"]
+    kind: Literal["differs", "elsewhere", "not_found"]
     said: str
     there: str
     sources: Markup
-    """A link to what says otherwise, or links to what was looked at."""
+    """A link to what says otherwise, or links to what is cited."""
+    elsewhere: Markup | None = None
+    """A link to the source that has it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +80,10 @@ def sentences_of(answer: StoredMessage) -> dict[int, list[tuple[int, int]]]:
     marks: Sequence[int] = answer.settings.get("marks") or ()
     found: dict[int, list[tuple[int, int]]] = {}
     for at in marks:
-        number = int(answer.text[at + 1 : answer.text.find("]", at)])
+        written = _CITATION.match(answer.text, at)
+        if written is None:
+            continue
+        number = int(written[1])
         around = next((each for each in support if each["start"] <= at < each["end"]), {"sources": ()})
         places = [(each["start"], each["end"]) for each in around["sources"] if each["passage"] == number]
         found.setdefault(number, []).append(places[0] if places else NO_SENTENCE)
@@ -82,18 +91,31 @@ def sentences_of(answer: StoredMessage) -> dict[int, list[tuple[int, int]]]:
 
 
 def _remarks(support: Sequence[Mapping[str, Any]], href: HrefOf) -> Iterator[Remark]:
-    """Yield what differs, and then what is not found."""
+    """Yield what differs or stands elsewhere, and then what is not found."""
     found = [(sentence, each) for sentence in support for each in sentence["findings"]]
     for sentence, each in found:
         if number := each["passage"]:
             around = ((source["start"], source["end"]) for source in sentence["sources"] if source["passage"] == number)
             words = each["there_start"], each["there_end"]
             place = next((one for one in around if one[0] <= words[0] < one[1]), words)
-            yield Remark("differs", each["said"], each["there"], _link(number, href(number, place)))
+            link = _link(number, href(number, place))
+            if each["kind"] == "source":
+                yield Remark("elsewhere", _cut(each["said"]), "", _links(sentence, href), link)
+            else:
+                yield Remark("differs", each["said"], each["there"], link)
     for sentence, each in found:
         if not each["passage"]:
-            links = [_link(number, href(number, NO_SENTENCE)) for number in sentence["cited"]]
-            yield Remark("not_found", each["said"], "", Markup(" ").join(links))
+            yield Remark("not_found", each["said"], "", _links(sentence, href))
+
+
+def _cut(said: str) -> str:
+    said = said.rstrip(" .。")
+    return said if len(said) <= SAID_CHARS else said[:SAID_CHARS].rstrip() + "…"
+
+
+def _links(sentence: Mapping[str, Any], href: HrefOf) -> Markup:
+    """Return links to the passages that a sentence cites."""
+    return Markup(" ").join(_link(number, href(number, NO_SENTENCE)) for number in sentence["cited"])
 
 
 def _link(number: int, address: str) -> Markup:

@@ -23,6 +23,8 @@ from braid.core.text.sentences import sentences
 
 STANDS = 0.95
 """Share of a sentence's terms from which, with all its facts, it is nearly in the words of the passage."""
+ELSEWHERE = 0.55
+"""Share of a sentence's terms below which it is looked for in other passages than those that it cites."""
 LENT = 0.5
 """Share of a sentence's terms from which a citation behind a later sentence of its paragraph is meant for it, too."""
 MAX_TEXT_CHARS = 100_000
@@ -112,8 +114,8 @@ class Checker:
         """Yield the first sentences of a marked text; their characters are those of the text as `shown`."""
         shift = last = looks = 0
         for start, end, lent in _split(marked)[:MAX_SENTENCES]:
-            numbers = cited_in(marked[start:end]) or lent
-            looks += sum(len(self._evidence.sentences.get(number, ())) for number in numbers)
+            if cited_in(marked[start:end]) or lent:
+                looks += sum(map(len, self._evidence.sentences.values()))
             if looks > self._looks:
                 return
             shift += _added(marked, last, start)
@@ -134,9 +136,25 @@ class Checker:
             cited = tuple(lent)
         window = self._evidence.window(said, cited)
         findings = compare(said, cited, window, self._evidence)
-        return Support(
-            *span, self._verdict(said, window, findings), cited, self._sources(said, cited, window), tuple(findings)
-        )
+        verdict = self._verdict(said, window, findings)
+        if (
+            verdict != "stands"
+            and (findings or window.coverage < ELSEWHERE)
+            and (other := self._elsewhere(said, cited))
+        ):
+            one = other.sentences[0]
+            found = Finding("source", *span, said.text.strip(), one.passage, *one.whole, one.text.strip())
+            return Support(*span, "elsewhere", cited, (Source(one.passage, *one.whole),), (found,))
+        return Support(*span, verdict, cited, self._sources(said, cited, window), tuple(findings))
+
+    def _elsewhere(self, said: Sentence, cited: Sequence[int]) -> Window | None:
+        """Return where the sentence stands in a passage that it does not cite, if it does."""
+        for number in sorted(self._evidence.sentences.keys() - set(cited)):
+            window = self._evidence.window(said, (number,))
+            stands = window.coverage >= STANDS and self._verdict(said, window, ()) == "stands"
+            if stands and not compare(said, (number,), window, self._evidence):
+                return window
+        return None
 
     def _sources(self, said: Sentence, cited: Sequence[int], window: Window) -> tuple[Source, ...]:
         found = [each for each in window.sentences if _is_meant(window, said)]

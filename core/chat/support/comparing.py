@@ -236,7 +236,7 @@ def _denial(said: Sentence, alike: Sequence[Sentence], evidence: Evidence) -> Fi
     """Return a denial that one of two like sentences has and the other has not, of a word that both have."""
     one = alike[0]
     odd = len(said.negations) % 2 != len(one.negations) % 2
-    if one.is_long or not odd or is_softened(said.text, one.text, said.language):
+    if one.is_long or not odd or is_softened(said.text, one.text, said.language) or _is_bounded_otherwise(said, one):
         return None
     forth, back = evidence.coverage(said.terms, one.terms), evidence.coverage(one.terms, said.terms)
     if forth < DENIED or back < DENIED_BACK:
@@ -247,6 +247,16 @@ def _denial(said: Sentence, alike: Sequence[Sentence], evidence: Evidence) -> Fi
             mine, there = (found[0], found[1]) if denies is said else (found[1], found[0])
             return _pair("negation", said, mine, one, there)
     return None
+
+
+def _is_bounded_otherwise(said: Sentence, one: Sentence) -> bool:
+    """Return whether a number bounds in another way: *not below six hours* is *from six hours on*."""
+    return any(
+        fact.bound != other.bound and set(fact.bases()) & set(other.bases())
+        for fact in said.facts
+        for other in one.facts
+        if isinstance(fact, Number) and isinstance(other, Number)
+    )
 
 
 # ---------------------------------------------------------------- quotations

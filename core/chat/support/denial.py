@@ -17,13 +17,13 @@ _AFTER = 4
 _SOFT = {
     "en": re.compile(
         r"\b(?:declin|fail|refus|deny|denie|forbid|forbad|prohibit|ban|lack|except|only|unless|until|yet|rare|hard|seldom)\w*"
-        r"|\b(?:reject|avoid|prevent|stop)\w*|\brather than\b|\binstead\b",
+        r"|\b(?:reject|avoid|prevent|stop|plan|schedul|expect|intend)\w*|\brather than\b|\binstead\b",
         re.IGNORECASE,
     ),
     "ja": re.compile(
-        r"禁止|拒否|除[くい]|対象外|まだ|未[^満来]|不[^可]|非|無[^い]|失敗|のみ|だけ|しか|困難|避け|より|代わり"
+        r"禁止|拒否|除[くい]|対象外|まだ|未[^満来]|不[^可]|非|無[^い]|失敗|のみ|だけ|しか|困難|避け|より|代わり|予定|計画|見込"
     ),
-    "ko": re.compile(r"금지|거부|제외|거절|아직|실패|드물|어렵|뿐|말고|보다|대신"),
+    "ko": re.compile(r"금지|거부|제외|거절|아직|실패|드물|어렵|뿐|말고|보다|대신|예정|계획|전망"),
 }
 
 

@@ -121,6 +121,9 @@ def is_calculated(said: Fact, there: Sequence[Fact]) -> bool:
         years = [value for each in there if isinstance(each, Moment) for value in _years(each)]
         spans = [value for each in there if isinstance(each, Number) for value in each.values if value < 200]
         return any(year in _years(said) for start in years for span in spans for year in (start + span, start - span))
+    ends = [year for each in there if isinstance(each, Moment) for year in _years(each)][:20]
+    if said.dimension == "time" and any(abs(a - b) in said.values for a in ends for b in ends if a != b):
+        return True
     values = [base for each in there[:20] for base in _bases(each)][:30]
     mine = said.bases()
     sums = {round(a + b, 6) for n, a in enumerate(values) for b in values[n + 1 :]}

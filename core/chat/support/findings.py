@@ -5,13 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-Kind = Literal["number", "unit", "date", "negation", "opposite", "quotation"]
-Verdict = Literal["stands", "open", "not_found", "differs", "uncited"]
+Kind = Literal["number", "unit", "date", "negation", "opposite", "quotation", "source"]
+Verdict = Literal["stands", "open", "not_found", "differs", "elsewhere", "uncited"]
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
     """Words of a sentence that the cited passages say otherwise, or a number, date or quotation they do not have.
+
+    Of the kind ``source`` it is the whole sentence, which a passage has that it does not cite.
 
     Characters are counted in the answer as it is shown, and in the passage.
     """
@@ -21,7 +23,7 @@ class Finding:
     end: int
     said: str
     passage: int = 0
-    """The number of the passage that says otherwise; 0 where none does."""
+    """The number of the passage that says otherwise, or has the sentence; 0 where none does."""
     there_start: int = 0
     there_end: int = 0
     there: str = ""
@@ -29,7 +31,7 @@ class Finding:
     @property
     def differs(self) -> bool:
         """Whether a passage says otherwise."""
-        return self.passage > 0
+        return self.passage > 0 and self.kind != "source"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +48,8 @@ class Support:
     """A sentence of an answer, characters ``start`` to ``end``, and how it agrees with what it cites.
 
     ``stands``: nearly in the passage's words. ``open``: nothing was found against it, which is no proof. ``not_found``:
-    a number, a date or a quotation is not in what it cites. ``differs``: a passage says otherwise. ``uncited``: it
+    a number, a date or a quotation is not in what it cites. ``differs``: a passage says otherwise. ``elsewhere``: it
+    stands in another passage than it cites. ``uncited``: it
     says something, and cites nothing.
     """
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import pytest
 from flask import Flask
@@ -22,15 +23,15 @@ TEXT = "The pump is sold in Japan since May 2024. Its warranty is 30 days. It ha
 MARK = '<mark class="{}">'
 
 
-def answered(braid: Braid, said: str, generator: str = "openai:writer") -> int:
+def answered(braid: Braid, said: str, generator: str = "openai:writer", others: tuple[str, ...] = ()) -> int:
     """Store an answer of a model about a pump, as a turn does; returns the id of its conversation."""
     user_id = braid.ledger.users()[0].id
     dataset = braid.ledger.add_dataset(user_id, "Pumps").id
-    put = braid.ledger.put_document(dataset, document("pump.md", TEXT, title="Pump"))
-    [passage] = braid.ledger.document_passages(put.document_id, [dataset])
-    marked = CitationFilter(frozenset({1})).read(said)
+    put = braid.ledger.put_document(dataset, document("pump.md", TEXT, *others, title="Pump"))
+    passages = braid.ledger.document_passages(put.document_id, [dataset])
+    citations = tuple(Citation(number, passage, passage.text) for number, passage in enumerate(passages, start=1))
+    marked = CitationFilter(frozenset(each.number for each in citations)).read(said)
     text, marks = shown(marked)
-    citations = (Citation(1, passage, TEXT),)
     nothing = SearchResult(Query("pump"), "basic", "none", (), (), ())
     result = ChatResult(
         "pump", "pump", "none", nothing, text, generator, True, citations,
@@ -40,7 +41,7 @@ def answered(braid: Braid, said: str, generator: str = "openai:writer") -> int:
     return store.add(store.create(user_id).id, ChatRequest(user_id, "The pump?"), result).conversation_id
 
 
-def page_of(client: FlaskClient, braid: Braid, said: str, **how: str) -> str:
+def page_of(client: FlaskClient, braid: Braid, said: str, **how: Any) -> str:
     return client.get(f"/chat/{answered(braid, said, **how)}").get_data(as_text=True)
 
 
@@ -84,6 +85,11 @@ def test_sentences_of_a_model_without_a_source_are_counted_and_can_be_asked_for_
     assert "Ask again, with sources" in page
     assert remarks(page_of(client, library, "Pumps are lovely things.")) == ["This answer cites no source."]
     assert remarks(page_of(client, library, "Pumps are lovely things.", generator="extractive")) == []
+
+
+def test_what_stands_in_another_source_is_said_to(client: FlaskClient, library: Braid) -> None:
+    page = page_of(client, library, "Rain falls [1]. Its warranty is 30 days [2].", others=("It rains on Mondays.",))
+    assert remarks(page) == ["Its warranty is 30 days: in [1], not in [2]"]
 
 
 def test_words_of_a_document_are_no_markup(client: FlaskClient, library: Braid) -> None:

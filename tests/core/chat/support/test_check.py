@@ -85,6 +85,9 @@ def test_what_differs_is_named_with_both_wordings(
         ("申請しなければならない[1]。", "申請する必要がある。"),
         ("회비를 내야만 한다[1].", "회비를 내지 않으면 안 된다."),
         ("在庫がないわけではない[1]。", "在庫がある。"),
+        ("6時間以上の移動ではグリーン車を利用できます[1]。", "6時間未満の移動ではグリーン車を利用できない。"),
+        ("領収書は帰着後30日を過ぎると提出できません[1]。", "領収書は帰着後30日以内に提出する。"),
+        ("The study lasted three years, from 2016 to 2019 [1].", "The study ran from March 2016 to June 2019."),
         ("18歳未満は利用できない[1]。", "18歳以上の人だけが利用できる。"),
         ("Sales grew from 5 to 10 million [1].", "Sales were 5 million in 2020 and 10 million in 2022."),
         ("They are sold in Japan, not in Korea [1].", "They are sold in Japan and not in Korea."),
@@ -178,8 +181,17 @@ def test_each_sentence_is_checked_against_what_it_cites() -> None:
     passages = ["The pump weighs 12 kg.", "The motor weighs 30 kg."]
     found = said("The pump weighs 12 kg [1]. The pump weighs 12 kg [2].", *passages)
     assert found[0].verdict == "stands"
-    assert found[1].verdict != "stands"
+    assert found[1].verdict == "elsewhere"
+    assert [(each.kind, each.passage, each.there) for each in found[1].findings] == [
+        ("source", 1, "The pump weighs 12 kg.")
+    ]
     assert [each.cited for each in found] == [(1,), (2,)]
+
+
+def test_what_another_passage_says_too_does_not_differ() -> None:
+    old, new = "In 2024 the hotel limit is 140 EUR.", "In 2025 the hotel limit is 150 EUR."
+    assert [each.verdict for each in said("In 2025 the hotel limit is 150 EUR [1].", old, new)] == ["elsewhere"]
+    assert [each.verdict for each in said("In 2025 the hotel limit is 160 EUR [1].", old, new)] == ["differs"]
 
 
 def test_a_title_says_the_year_that_the_text_leaves_out() -> None:
