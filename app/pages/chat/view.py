@@ -125,7 +125,7 @@ class Exchange:
     degraded: tuple[Missing, ...]
     language: str
     featured: Source | None = None
-    """The source whose quote is the answer, which is not among the other sources then."""
+    """The first source, if its quote is the answer."""
     unsearched: tuple[Dataset, ...] = ()
     """The datasets with documents that were not searched, where nothing was found."""
 
@@ -224,13 +224,12 @@ def _exchange(question: StoredMessage, answer: StoredMessage | None, shelf: Shel
         for citation in answer.citations
     )
     hrefs = {source.citation.number: source.href for source in sources}
-    number = (answer.settings.get("featured") or {}).get("citation")
-    featured = next((source for source in sources if source.citation.number == number), None)
+    featured = sources[0] if sources and answer.settings.get("featured") else None
     return Exchange(
         question=question,
         answer=answer,
         html=_html(answer.marked_text, tuple(hrefs.items())),
-        sources=tuple(source for source in sources if source is not featured),
+        sources=sources,
         featured=featured,
         degraded=_missing_parts(answer.settings.get("degraded", ()), shelf.datasets.values()),
         language=display_language(answer.text),
