@@ -130,7 +130,7 @@ class Exchange:
     degraded: tuple[Missing, ...]
     language: str
     featured: Source | None = None
-    """The source whose quote is the answer, which is not among the other sources then."""
+    """The first source, if its quote is the answer."""
     unsearched: tuple[Dataset, ...] = ()
     """The datasets with documents that were not searched, where nothing was found."""
     checked: Checked = field(default_factory=Checked)
@@ -247,14 +247,13 @@ def _exchange(question: StoredMessage, answer: StoredMessage | None, shelf: Shel
     by_model = answer.settings.get("generator") not in ("extractive", "none", None)
     checked = checked_of(answer, href_of, by_model=by_model)
     marks = answer.settings.get("marks")
-    quoted = (answer.settings.get("featured") or {}).get("citation")
-    featured = next((source for source in sources if source.citation.number == quoted), None)
+    featured = sources[0] if sources and answer.settings.get("featured") else None
     return Exchange(
         question=question,
         answer=answer,
         html=_html(answer.text, None if marks is None else tuple(marks), checked.spans, hrefs),
         checked=checked,
-        sources=tuple(source for source in sources if source is not featured),
+        sources=sources,
         featured=featured,
         degraded=_missing_parts(answer.settings.get("degraded", ()), shelf.datasets.values()),
         language=display_language(answer.text),
