@@ -358,7 +358,7 @@ function followEnd() {
 
 new IntersectionObserver(([{ isIntersecting, boundingClientRect }]) => {
   toEnd.hidden = isIntersecting || boundingClientRect.top < 0;
-}).observe(last);
+}, { rootMargin: `0px 0px -${Math.min(form.offsetHeight, innerHeight / 2) - 30}px` }).observe(last); // not behind the composer
 toEnd.addEventListener("click", () => {
   follows = running !== null;
   last.scrollIntoView({ block: "end" });

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 QueueScan = Callable[[Job, int, Incoming], None]
 """Called with the job that stored a document, the document's id and its file."""
 
+UNDONE: tuple[JobKind, ...] = ("upload", "text")
 UNPACKED_FACTOR = 5
 """Largest allowed ratio of unpacked to packed size of an export. Vectors hardly shrink, passages 3 to 10 times."""
 
@@ -47,6 +48,22 @@ def new_upload(
     kept = spool.save(stream, max_bytes=max_bytes, called=filename)
     payload = {"file": kept.name, "size_bytes": kept.size_bytes, "source": source, "date": date}
     return NewJob("upload", source, dataset_id, payload)
+
+
+def undoable(job: NewJob) -> NewJob:
+    """Return the job of a file or text as one that says what it replaces, and keeps its file for `new_undo`."""
+    return replace(job, payload={**job.payload, "keeps_replaced": True})
+
+
+def new_undo(job: Job) -> NewJob:
+    """Describe a job that puts the version back which an upload has replaced; it can be undone itself.
+
+    Raises InvalidInputError when that version was not kept.
+    """
+    if job.kind not in UNDONE or job.state != "done" or not job.result.get("file"):
+        raise InvalidInputError(f"job {job.id} has not kept an earlier version; upload it again", field="job_id")
+    payload = {name: job.result[name] for name in ("file", "size_bytes", "date")}
+    return undoable(NewJob("upload", job.title, job.dataset_id, {**payload, "source": job.payload["source"]}))
 
 
 def new_text(spool: Spool, dataset_id: int, title: str, text: str, *, max_bytes: int) -> NewJob:
@@ -144,6 +161,7 @@ class DatasetJobs:
         """
         ledger, dataset_id = self.directory.ledger, self.directory.dataset(job.dataset_id).id
         stored = keep_unchanged(ledger, dataset_id, incoming, by_job=job.id)
+        replaced = dict[str, Any]()
         if stored is None:
             try:
                 document = self.parse(incoming, self.options)
@@ -152,6 +170,7 @@ class DatasetJobs:
                 self._keep(job, failed, incoming)
                 raise UnreadableDocumentError(failed.reason) from error
             progress(1, 2)  # raises if the job was cancelled while the file was parsed: nothing is stored
+            replaced = self._replaced(job, dataset_id, incoming)
             stored = store(ledger, dataset_id, document, by_job=job.id, most=self.most_documents)
         self._keep(job, stored, incoming)
         if stored.document_id is not None:
@@ -161,7 +180,20 @@ class DatasetJobs:
             "source": stored.source,
             "state": stored.state,
             "chunks": stored.chunks,
+            **replaced,
         }
+
+    def _replaced(self, job: Job, dataset_id: int, incoming: Incoming) -> dict[str, Any]:
+        """Return when the version was stored that is about to be replaced, and, in the spool, the file it is from."""
+        earlier = self.directory.ledger.document(dataset_id, incoming.source)
+        if not job.payload.get("keeps_replaced") or earlier is None or earlier.state != "ready":
+            return {}
+        told, path = {"replaced": earlier.updated_at, "date": earlier.date}, self.originals.find(earlier)
+        if path is None or earlier.content_hash == incoming.content_hash:
+            return told if path is None else {}
+        with path.open("rb") as file:
+            kept = self.spool.save(file, max_bytes=earlier.size_bytes, called=earlier.source)
+        return {**told, "file": kept.name, "size_bytes": kept.size_bytes}
 
     def _keep(self, job: Job, stored: StoredDocument, incoming: Incoming) -> None:
         """Keep the file, also one that cannot be read; a typed text is no file. After a crash the job runs again."""

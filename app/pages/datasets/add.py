@@ -17,7 +17,7 @@ from braid.app.pages.datasets.blueprint import ONE, audit, datasets, done, visib
 from braid.app.pages.datasets.dataset import dataset_page
 from braid.app.site import site
 from braid.config.settings import Settings
-from braid.core.background.dataset_jobs import new_text, new_upload, new_url
+from braid.core.background.dataset_jobs import new_text, new_upload, new_url, undoable
 from braid.core.errors import InvalidInputError
 from braid.core.ingest.plan import MEBIBYTE
 from braid.core.ingest.spool import upload_source
@@ -63,7 +63,7 @@ def upload(dataset_id: int) -> tuple[Response, int]:
     """
     dataset = visible_datasets().writable(dataset_id)
     name, stream = read_file()
-    [job] = queue_jobs(dataset, [spool_upload(dataset, name, stream, date=_date())])
+    [job] = queue_jobs(dataset, [undoable(spool_upload(dataset, name, stream, date=_date()))])
     return jsonify(job=job.id, name=job.title), 202
 
 
@@ -77,7 +77,7 @@ def upload_form(dataset_id: int) -> tuple[str, int] | AnyResponse:
     if not files:
         return _answer_refused(dataset, _("Choose a file first."))
     try:
-        jobs = [spool_upload(dataset, file.filename or "", file.stream) for file in files]
+        jobs = [undoable(spool_upload(dataset, file.filename or "", file.stream)) for file in files]
     except InvalidInputError as error:
         return _answer_refused(dataset, str(error))
     return _answer_added(dataset, queue_jobs(dataset, jobs))
@@ -96,7 +96,7 @@ def add_text(dataset_id: int) -> tuple[str, int] | AnyResponse:
         job = new_text(here.background.spool, dataset.id, title, text, max_bytes=MAX_TEXT_MB * MEBIBYTE)
     except InvalidInputError as error:
         return _answer_refused(dataset, _explain(error))
-    return _answer_added(dataset, queue_jobs(dataset, [job]))
+    return _answer_added(dataset, queue_jobs(dataset, [undoable(job)]))
 
 
 @datasets.post(f"{ONE}/url")

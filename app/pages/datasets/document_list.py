@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 from flask import request
@@ -12,13 +12,15 @@ from braid.app.auth.identity import identity
 from braid.app.pages.datasets.blueprint import address, visible_datasets
 from braid.app.site import site
 from braid.app.words.gaps import gaps
+from braid.core.background.dataset_jobs import UNDONE
 from braid.core.datasets.listing import DocumentState, Overview, find_documents, overviews
 from braid.core.indexes.document_progress import DocumentProgress, Stage, document_progress
-from braid.core.jobs.store import ADDING, FAILED, OPEN, Job
+from braid.core.jobs.store import ADDING, FAILED, OPEN, Job, JobState
 from braid.core.types import Dataset, Document
 
 PER_PAGE = 50
 MAX_PAGE = 10**6
+DONE: tuple[JobState, ...] = ("done",)
 SHOWN_JOBS = 10
 """Waiting jobs that are listed; for the others the page shows a number."""
 FILTERS: tuple[DocumentState, ...] = get_args(DocumentState)
@@ -48,6 +50,9 @@ class Row:
     pages: int = 0
     retry: str = ""
     remove: str = ""
+    replaced: float = 0.0
+    """When the version was stored that the last upload has replaced, in seconds since the epoch; 0 without one."""
+    undo: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,8 +159,30 @@ def _is_mine(job: Job) -> bool:
 
 def _document_rows(dataset: Dataset, found: Sequence[Document]) -> list[Row]:
     progress = document_progress(site().braid, dataset.id, [document.id for document in found])
-    retries = _retries(dataset, found) if visible_datasets().may_write(dataset) else {}
-    return [_document_row(dataset, each, progress.get(each.id), retries.get(each.source, "")) for each in found]
+    may_write = visible_datasets().may_write(dataset)
+    retries = _retries(dataset, found) if may_write else {}
+    rows = [_document_row(dataset, each, progress.get(each.id), retries.get(each.source, "")) for each in found]
+    return (
+        [_with_replaced(dataset, row, last) for row, last in zip(rows, _last(dataset, found), strict=True)]
+        if may_write
+        else rows
+    )
+
+
+def _last(dataset: Dataset, found: Sequence[Document]) -> list[Job | None]:
+    """Return the last upload of each document that is listed still."""
+    store, sources = site().background.store, [document.source for document in found]
+    jobs = store.of_dataset(dataset.id, kinds=UNDONE, states=DONE, titles=sources, limit=1000) if sources else []
+    latest = {job.title: job for job in reversed(jobs)}
+    return [latest.get(source) for source in sources]
+
+
+def _with_replaced(dataset: Dataset, row: Row, last: Job | None) -> Row:
+    """Return the row with what the user's last upload of it has replaced."""
+    if last is None or not _is_mine(last) or last.result.get("document_id") != row.document_id:
+        return row
+    undo = address("undo_job", dataset.id, job_id=last.id) if last.result.get("file") else ""
+    return replace(row, replaced=float(last.result.get("replaced") or 0), undo=undo)
 
 
 def _retries(dataset: Dataset, found: Sequence[Document]) -> Mapping[str, str]:

@@ -13,7 +13,7 @@ from braid.app.auth.quotas import quotas
 from braid.app.pages.datasets.blueprint import ONE, audit, datasets, done, visible_datasets
 from braid.app.site import site
 from braid.app.web.transfers import MOST_AT_ONCE, drop, export_file, queue_export
-from braid.core.background.dataset_jobs import new_reembed
+from braid.core.background.dataset_jobs import new_reembed, new_undo
 from braid.core.jobs.store import ADDING, FAILED, QUEUED, Job
 from braid.core.types import Dataset
 
@@ -25,6 +25,18 @@ def retry_job(dataset_id: int, job_id: int) -> Response:
     job = _job(visible_datasets().writable(dataset_id), job_id)
     site().background.retry(job.user_id, job.id)
     return done(_("Trying “%(name)s” again.", name=job.title), dataset_id=dataset_id)
+
+
+@datasets.post(f"{ONE}/jobs/<int:job_id>/undo")
+@rule("user")
+def undo_job(dataset_id: int, job_id: int) -> Response:
+    """Put the version back that an upload has replaced."""
+    dataset, background = visible_datasets().writable(dataset_id), site().background
+    job = _job(dataset, job_id)
+    background.add(job.user_id, [new_undo(job)])
+    background.store.forget(job.user_id, job.id)  # its file is the new job's
+    audit(dataset, "documents.added", job.title)
+    return done(_("Restoring the earlier version of “%(name)s”.", name=job.title), dataset_id=dataset_id)
 
 
 @datasets.post(f"{ONE}/jobs/retry")

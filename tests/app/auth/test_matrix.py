@@ -133,6 +133,7 @@ ROUTES: dict[str, str] = {
     f"POST {DATASET_PAGES}/jobs/retry": "own",
     f"POST {DATASET_PAGES}/jobs/{{job}}/retry": "own",
     f"POST {DATASET_PAGES}/jobs/{{job}}/remove": "own",
+    f"POST {DATASET_PAGES}/jobs/{{job}}/undo": "own",
     f"POST {DATASET_PAGES}/delete": "own",
     # accounts
     "GET /setup": "open",

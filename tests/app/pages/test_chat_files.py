@@ -97,9 +97,18 @@ def test_two_files_of_one_name_are_two(app: Flask, ana: FlaskClient) -> None:
     assert upload(ana, added["files"], content=other).json["name"] == "valve (2).txt"
     listed = read(app, ana, added["conversation"])
     assert text_of(listed).count("valve") == 2
-    answer = text_of(ana.get(post_form(ana, added["messages"], text="Which valve is closed?").headers["location"]).text)
-    assert FILE.decode() in answer
-    assert other.decode() in answer
+    for how, text in (("hand", FILE), ("a motor", other)):
+        answer = post_form(ana, added["messages"], text=f"Which valve is closed by {how}?").headers["location"]
+        assert text.decode() in text_of(ana.get(answer).text)
+
+
+def test_a_conversation_without_a_question_is_named_after_its_file(app: Flask, ana: FlaskClient) -> None:
+    added = upload(ana).json
+    for _ in range(2):  # while the file waits, and when it has been read
+        assert ">valve.txt</a>" in ana.get("/chat/conversations").text
+        read(app, ana, added["conversation"])
+    post_form(ana, added["messages"], text="Which valve is closed by hand?")
+    assert ">Which valve is closed by hand?</a>" in ana.get("/chat/conversations").text
 
 
 def test_the_same_file_again_is_one_and_one_that_failed_gives_way(app: Flask, ana: FlaskClient) -> None:

@@ -205,6 +205,19 @@ def test_a_failing_model_is_named_and_the_passages_are_quoted(model_client: Flas
     assert "Rankings are fused by rank" in html
 
 
+def test_a_model_that_is_busy_is_said_to_be_with_a_way_to_ask_again(
+    model_client: FlaskClient, model: ModelServer
+) -> None:
+    model.broken = 429
+    page = ask(model_client)
+    html = last(page)["html"]
+    assert re.search(r"The language model is busy. Try again in \d+ seconds.", html)
+    assert 'formaction="/chat/1/messages/2/again">Ask again</button>' in html
+    assert "Choose a model in the settings" not in html
+    assert "Rate limit reached" not in page.get_data(as_text=True)
+    assert "Rate limit reached" not in model_client.get("/chat/1/messages/2/how").text
+
+
 class Stream:
     """An answer that is being read in a thread of its own, as in a server; `close` hangs up."""
 

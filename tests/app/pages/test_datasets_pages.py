@@ -202,6 +202,34 @@ def test_files_become_documents_that_are_found(ann: FlaskClient, here: Site, dat
     assert (hit.passage.source, hit.passage.page) == ("案内/図書館.pdf", 2)
 
 
+def test_a_replaced_version_is_named_and_comes_back(ann: FlaskClient, here: Site, dataset: Dataset) -> None:
+    before = spooled(here)
+    first, second = b"The north office opens at 8:15.", b"The south office opens at 9:45."
+    for content in (first, second):
+        upload(ann, dataset, "notes.txt", content)
+        page = settled(ann, dataset)
+    [document] = here.braid.ledger.documents(dataset.id)
+
+    def text() -> str:
+        passages = here.braid.ledger.document_passages(document.id, [dataset.id])
+        return " ".join(passage.text for passage in passages)
+
+    kept = len(spooled(here))
+    for expected in (first, second):  # what was put back can be taken back, too
+        assert "Replaced the version of" in page
+        undo = re.search(r'action="(/datasets/\d+/jobs/\d+/undo)"', page)
+        assert undo, page
+        assert post_form(ann, undo[1]).status_code == 302
+        page = settled(ann, dataset)
+        assert text() == expected.decode()
+        assert len(spooled(here)) == kept, "of the versions that were replaced only the last is kept"
+    assert post_form(ann, undo[1]).status_code == 404, "it is undone already"
+    upload(ann, dataset, "notes.txt", second)
+    assert "Replaced the version of" not in settled(ann, dataset), "the same file again replaces nothing"
+    post_form(ann, f"/datasets/{dataset.id}/delete", name="Notes")
+    assert spooled(here) == before, "the versions go with their dataset"
+
+
 def test_one_file_and_several_come_in_without_scripts(ann: FlaskClient, dataset: Dataset) -> None:
     files = [(io.BytesIO(f"# {name}\n\nText of {name}.".encode()), f"{name}.md") for name in ("one", "two")]
     response = post_form(ann, f"/datasets/{dataset.id}/files/form", file=files)

@@ -173,6 +173,26 @@ def test_an_answer_that_nothing_writes_any_more_is_interrupted(
     assert store.messages(ann, conversation)[1].state == "interrupted"
 
 
+@pytest.mark.parametrize(
+    ("question", "title"),
+    [
+        ("Why does this fail? ```python\nfor i in range(3): …\n```", "Why does this fail?"),
+        ("## **Fees** of `P-10`\n> see [here](https://example.org/x)", "Fees of P-10 see here"),
+        ("```\nprint(1)\n```", "print(1)"),
+        ("Is 2 * 3 * 4 == 24, and a_b c_d?", "Is 2 * 3 * 4 == 24, and a_b c_d?"),
+        ("# ", "#"),
+        ("Dear all,\n" + "a line\n" * 20 + "ポンプの型番は？\nBest regards", "ポンプの型番は？"),
+        ("Two lines?\nAnd more", "Two lines? And more"),
+    ],
+)
+def test_a_title_is_what_is_asked_without_markdown(
+    store: ConversationStore, turns: TurnStore, ann: int, question: str, title: str
+) -> None:
+    conversation = store.create(ann).id
+    turn(turns, ann, conversation, question, "An answer.")
+    assert store.conversation(ann, conversation).title == title
+
+
 def test_pinned_conversations_come_first(store: ConversationStore, ann: int) -> None:
     ids = [store.create(ann, title).id for title in ("a", "b", "c")]
     assert store.pin(ann, ids[0], True).pinned
