@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -170,14 +171,16 @@ class Conversation:
     def _normalize(self, state: GraphState, writer: StreamWriter) -> None:
         turn = state.turn
         writer(StageStarted("normalize"))
-        model, term_weights = self._query_model(turn), self._term_weights(turn)
-        turn.question, turn.degraded = normalize_question(turn.request, model, self._prompts, term_weights)
+        with self._its_turn(turn):
+            model, term_weights = self._query_model(turn), self._term_weights(turn)
+            turn.question, turn.degraded = normalize_question(turn.request, model, self._prompts, term_weights)
 
     def _generate_query(self, state: GraphState, writer: StreamWriter) -> None:
         turn = state.turn
         writer(StageStarted("generate_query"))
         model = None if turn.degraded else self._query_model(turn)  # it has just failed; do not wait for it again
-        turn.query, missing = write_query(turn.question, model, self._prompts)
+        with self._its_turn(turn):
+            turn.query, missing = write_query(turn.question, model, self._prompts)
         turn.degraded += missing
         writer(turn.query)
 
@@ -186,8 +189,9 @@ class Conversation:
         writer(StageStarted("search"))
         strategy, models = turn.request.strategy, self._search_models
         options = {**turn.request.options, "generator": "feedback"}  # the model has written the query already
-        found = self._manager.search_in(turn.scope, turn.query.query, strategy=strategy, models=models, **options)
-        found = without_aside(found, turn.request.aside)
+        with self._its_turn(turn):
+            found = self._manager.search_in(turn.scope, turn.query.query, strategy=strategy, models=models, **options)
+            found = without_aside(found, turn.request.aside)
         writer(Searched(found))
         turn.result = ChatResult(
             question=turn.query.question,
@@ -266,7 +270,7 @@ class Conversation:
         return texts.get(passage.position - 1, ""), texts.get(passage.position + 1, "")
 
     def _write(self, turn: ChatTurn, task: AnswerTask, emit: StreamWriter) -> None:
-        with self._braid.places.hold(turn.request.user_id, LONGEST_S):  # let go while a model is waited for
+        with self._its_turn(turn):
             if turn.stopped.is_set():  # nobody waits for the answer any more
                 return
             result = self._answerer.answer(task, turn.result, emit, turn.stopped)
@@ -274,6 +278,10 @@ class Conversation:
                 support = check_answer(marked(result.text, result.marks), result.citations, self._braid.analyzer)
                 result = replace(result, support=support)
             _end(turn, result, emit)
+
+    def _its_turn(self, turn: ChatTurn) -> AbstractContextManager[bool]:
+        """Hold a place to compute, in the user's turn; it is let go while a model is waited for."""
+        return self._braid.places.hold(turn.request.user_id, LONGEST_S)
 
     def _query_model(self, turn: ChatTurn) -> ChatModel | None:
         return None if turn.request.options.get("generator") == "feedback" else self._models.search
