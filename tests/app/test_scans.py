@@ -175,6 +175,10 @@ def test_a_half_scanned_file_is_read_whole_and_its_marks_are_on_the_picture(
     # the program says that its words are at 400 and 500 pixels from the top of a page of 2480 pixels, which is turned
     assert [round(mark["y"] / height_of_page * 2480, -1) for mark in marks] == [400, 500]
     assert "".join(shown.xpath("//svg//text/text()")) == "".join(LINES)
+    said = lxml.html.fromstring(browser.get(f"{address}?said=0-{len(LINES[0])}").text)
+    assert len(said.xpath("//rect[@class='mark around']")) == len(LINES), "the passage, faintly"
+    [sentence] = said.xpath("//rect[@class='mark']")
+    assert (sentence.get("id"), int(sentence.get("y"))) == ("cited", marks[0]["y"])
     with Image.open(io.BytesIO(browser.get(f"{address}.png").data)) as picture:
         assert picture.width > picture.height, "it was turned upright"
 
