@@ -6,7 +6,7 @@ import re
 
 _NEGATIONS = {
     "en": re.compile(
-        r"\b(?:not|never|cannot|none|neither|nor|without|nobody|nothing|unable|no)\b|\b[a-z]+n['’]t\b"
+        r"\b(?:not|never|cannot|none|neither(?:\b[^.;]{0,80}?\bnor)?|nor|without|nobody|nothing|unable|no)\b|\b[a-z]+n['’]t\b"
         r"|\b(?:do|does|did|is|are|was|were|wo|ca|could|would|should|have|has|had)nt\b",
         re.IGNORECASE,
     ),

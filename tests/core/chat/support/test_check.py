@@ -80,6 +80,7 @@ def test_what_differs_is_named_with_both_wordings(
         ("Three people work there [1].", "Anna, Ben and Carl work there."),
         ("It opened in April 2025 [1].", "It opened on 1 April 2025."),
         ("More than 100 people came [1].", "160 people came."),
+        ("Neither Ann nor Ben would name the pump [1].", "Ann and Ben would not name the pump."),
         ("The manager declined to comment [1].", "The manager would not comment."),
         ("The fee must be paid [1].", "The fee must be paid not later than May."),
         ("申請しなければならない[1]。", "申請する必要がある。"),
