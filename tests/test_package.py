@@ -125,8 +125,8 @@ COMES_WITH = {
     "typing_extensions": "pydantic",
 }
 """Modules of packages that the named one needs for itself, so that it always brings a version that goes with it."""
-BY_HAND = {"cohere", "langchain_chroma", "langchain_cohere", "sentence_transformers"}
-"""Modules of rerankers, whose packages a message names when one is asked for, and of a store that only types name."""
+BY_HAND = {"cohere", "langchain_cohere", "sentence_transformers"}
+"""Modules of rerankers, whose packages a message names when one is asked for."""
 EXTRAS = (
     "app",
     "chat",
