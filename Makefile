@@ -10,7 +10,7 @@ PEERS := .venv-peers/.made
 REFERENCE := .artifacts/reference
 # What a program imports.
 PUBLIC := braid braid.core.braid braid.core.data_directory braid.core.ledger.ledger braid.core.ingest.ingest \
-	braid.core.adding.add \
+	braid.core.adding.add braid.core.adding.stored braid.core.vector_store braid.core.stock.named \
 	braid.core.folders.sync braid.core.types braid.core.errors braid.core.retriever_manager braid.core.remote braid.core.langchain \
 	braid.core.standalone.retriever braid.core.standalone.searcher braid.core.standalone.scorer braid.core.search.strategies \
 	braid.core.models.embeddings braid.core.models.rerank braid.core.models.chat braid.core.chat.conversation \

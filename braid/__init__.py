@@ -41,6 +41,12 @@ if TYPE_CHECKING:
     from braid.core.retriever_manager import RetrieverManager
     from braid.core.standalone.retriever import HybridRetriever
     from braid.core.standalone.searcher import HybridSearcher
+    from braid.core.stock.named import (
+        BasicRetrieverStrategy,
+        ContextualCompressionRetrieverStrategy,
+        HydeRetrieverStrategy,
+        MultiQueryRetrieverStrategy,
+    )
     from braid.core.types import ChunkInput, Dataset, DocumentInput, Filters, Hit, Passage, SearchResult
 
 __version__ = "0.1.0"
@@ -48,12 +54,14 @@ __version__ = "0.1.0"
 __all__ = [
     "AddProgress",
     "AddReport",
+    "BasicRetrieverStrategy",
     "Braid",
     "BraidError",
     "Brand",
     "ChatRequest",
     "ChunkInput",
     "ClosedError",
+    "ContextualCompressionRetrieverStrategy",
     "Conversation",
     "ConversationStore",
     "DataDirectory",
@@ -66,11 +74,13 @@ __all__ = [
     "HostUser",
     "HybridRetriever",
     "HybridSearcher",
+    "HydeRetrieverStrategy",
     "IndexOptions",
     "IngestOptions",
     "InvalidInputError",
     "MilvusOptions",
     "MissingExtraError",
+    "MultiQueryRetrieverStrategy",
     "NotFoundError",
     "NotOwnerError",
     "OtherSiteError",
@@ -116,6 +126,12 @@ _HOMES = {
     "braid.core.retriever_manager": ("RetrieverManager",),
     "braid.core.standalone.retriever": ("HybridRetriever",),
     "braid.core.standalone.searcher": ("HybridSearcher",),
+    "braid.core.stock.named": (
+        "BasicRetrieverStrategy",
+        "ContextualCompressionRetrieverStrategy",
+        "HydeRetrieverStrategy",
+        "MultiQueryRetrieverStrategy",
+    ),
     "braid.core.types": ("ChunkInput", "Dataset", "DocumentInput", "Filters", "Hit", "Passage", "SearchResult"),
 }
 

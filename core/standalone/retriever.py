@@ -9,9 +9,9 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, NotRequired, Self, TypedDict, cast, get_args
+from typing import TYPE_CHECKING, Any, NotRequired, Self, TypedDict, Unpack, cast, get_args
 
-from braid.core.errors import BraidError, HybridRetrieverError, IndexUnavailableError, ValidationError
+from braid.core.errors import BraidError, ClosedError, HybridRetrieverError, IndexUnavailableError, ValidationError
 from braid.core.indexes.bm25 import Bm25Index
 from braid.core.ledger.change_log import IndexedChunk
 from braid.core.models.embeddings import EmbeddingModel, embed_query, labelled_model
@@ -24,6 +24,8 @@ if TYPE_CHECKING:  # who has a collection has the packages
     import chromadb
     from langchain_chroma import Chroma
     from langchain_core.embeddings import Embeddings
+
+    from braid.core.standalone.langchain_retriever import HybridChromaRetriever
 
 MAX_QUERY_TERMS = 256
 LEAST_FETCHED = 50
@@ -46,6 +48,15 @@ class RetrieverHit(TypedDict):
     metadata: dict[str, Any]
     more_in_document: NotRequired[int]
     """Other chunks of the document that were found, of results grouped by document."""
+
+
+class HybridOptions(TypedDict, total=False):
+    """The options of a search."""
+
+    top_k: int
+    where: Mapping[str, Any] | None
+    rrf_constant: int
+    group_by: GroupBy
 
 
 class HybridRetriever:
@@ -87,6 +98,7 @@ class HybridRetriever:
         self._signature: object = None
         self._hashes: dict[str, bytes] = {}
         self._lock = threading.Lock()
+        self._closed = False
 
     def search(
         self,
@@ -102,9 +114,11 @@ class HybridRetriever:
         ``group_by="document"`` gives one result per ``filepath`` (per chunk without one): its best chunk, with the
         number of the others. Up to 2,000 chunks of each leg are read to find ``top_k`` documents.
 
-        Raises ValidationError for a wrong value, ChromaDBError when the collection cannot be read, and
-        HybridRetrieverError when the query cannot be embedded or the keyword index cannot be searched.
+        Raises ValidationError for a wrong value, ClosedError after `close`, ChromaDBError when the collection cannot be
+        read, and HybridRetrieverError when the query cannot be embedded or the keyword index cannot be searched.
         """
+        if self._closed:
+            raise ClosedError("this HybridRetriever is closed; search inside its with block, or before close()")
         _require("query", query, isinstance(query, str) and bool(query.strip()), "at least one word")
         _require("query", len(query), len(query) <= MAX_QUERY_CHARS, f"at most {MAX_QUERY_CHARS} characters long")
         _require("top_k", top_k, isinstance(top_k, int) and 1 <= top_k <= MAX_K, f"from 1 to {MAX_K}")
@@ -122,13 +136,23 @@ class HybridRetriever:
             documents = _by_document(self._make_results(rankings, rrf_constant, restriction))
         return documents[:top_k]
 
+    def as_retriever(self, **options: Unpack[HybridOptions]) -> HybridChromaRetriever:
+        """Return a LangChain retriever, which searches with these options of `search` unless a call has others."""
+        from braid.core.standalone.langchain_retriever import HybridChromaRetriever
+
+        if unknown := options.keys() - HybridOptions.__annotations__.keys():
+            known = ", ".join(HybridOptions.__annotations__)
+            raise ValidationError(f"there is no option {min(unknown)!r}; the options are {known}", field=min(unknown))
+        return HybridChromaRetriever(hybrid=self, options=options)
+
     def refresh(self) -> int:
         """Compare the whole collection with the keyword index now. Returns how many chunks have changed."""
         with self._lock:
             return self._follow(self._reader.signature())
 
     def close(self) -> None:
-        """Remove the keyword index."""
+        """Remove the keyword index; further searches are refused."""
+        self._closed = True
         self._bm25.close()
         self._folder.cleanup()
 

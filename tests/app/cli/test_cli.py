@@ -24,7 +24,7 @@ from tests.worlds import WAIT_S, write
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        ([], "Missing command. Choose one of audit, backup, chat, conversation, dataset, db"),
+        ([], "Missing command. Choose one of audit, backup, chat, chroma-path, conversation, dataset, db"),
         (
             ["user"],
             "Missing command. Choose one of add, admin, disable, enable, export, groups, import, list, password",

@@ -18,7 +18,7 @@ import pytest
 
 from braid.core import data_directory
 from braid.core.braid import Braid, IndexOptions
-from braid.core.doctor import examine
+from braid.core.doctor import examine, repair
 from braid.core.errors import InvalidInputError
 from braid.core.ledger.change_log import ChangeLog, IndexState
 from braid.core.types import Leg, Mode, SearchResult
@@ -43,8 +43,10 @@ class Shifted(HashEmbeddings):
 class Refusing(HashEmbeddings):
     """Takes everything but texts with the word poison."""
 
+    word = "poison"
+
     def _vector(self, text: str) -> list[float]:
-        if "poison" in text:
+        if self.word in text:
             raise ValueError("this text is not for me")
         return super()._vector(text)
 
@@ -402,6 +404,9 @@ def test_a_model_that_fails_at_documents_leaves_them_to_the_keyword_leg(shelf: S
     assert shelf.complete()
 
 
+REFUSED = "1 passages of user_1 were refused by the embedding model; `braid doctor --repair` has it embed them again"
+
+
 def test_a_text_that_the_model_refuses_does_not_hold_up_the_others(tmp_path: Path) -> None:
     shelf = open_shelf(tmp_path, Refusing())
     with shelf.braid:
@@ -410,7 +415,7 @@ def test_a_text_that_the_model_refuses_does_not_hold_up_the_others(tmp_path: Pat
         assert shelf.texts("harmless", mode="semantic") == {*TEXTS, "harmless", "harmless too"}
         assert shelf.texts("poison", mode="keyword") == {"pure poison"}
         reasons = [part.reason for part in shelf.search("harmless").degraded]
-        assert reasons == ["1 passages of user_1 were refused by the embedding model"]
+        assert reasons == [REFUSED]
 
 
 def test_opening_does_not_wait_until_what_was_refused_is_counted(
@@ -433,8 +438,40 @@ def test_opening_does_not_wait_until_what_was_refused_is_counted(
     with shelf.braid:
         assert "harmless" in shelf.texts("harmless", mode="semantic")
         counted.set()
-        reason = "1 passages of user_1 were refused by the embedding model"
-        assert eventually(lambda: reason in [part.reason for part in shelf.search("harmless").degraded])
+        assert eventually(lambda: REFUSED in [part.reason for part in shelf.search("harmless").degraded])
+
+
+def test_a_repair_has_what_was_refused_embedded_again(tmp_path: Path) -> None:
+    model = Refusing()
+    shelf = open_shelf(tmp_path, model)
+    with shelf.braid as braid:
+        shelf.put("c", "harmless", "pure poison")
+        assert braid.indexer.wait(WAIT_S)
+        findings = examine(braid, wait_s=WAIT_S)
+        assert any(REFUSED in finding.detail for finding in findings)
+        model.word = "nothing of the kind"
+        assert repair(braid, findings, timeout_s=WAIT_S)
+        assert shelf.texts("poison", mode="semantic") >= {"pure poison"}
+        assert shelf.search("harmless").degraded == ()
+
+
+class Uneven(HashEmbeddings):
+    """Gives a vector of another size for a text that is odd."""
+
+    def _vector(self, text: str) -> list[float]:
+        return super()._vector(text) + ([0.5] if "odd" in text else [])
+
+
+@pytest.mark.parametrize("texts", [("odd", "even", "level"), ("even", "odd")])
+def test_a_vector_of_another_size_concerns_its_passage_alone(tmp_path: Path, texts: tuple[str, ...]) -> None:
+    shelf = open_shelf(tmp_path, Uneven())
+    with shelf.braid:
+        shelf.put("c", *texts)
+        shelf.put("d", "even later")
+        assert shelf.braid.indexer.wait(WAIT_S)
+        assert shelf.texts("even", mode="semantic") == {*TEXTS, *texts, "even later"} - {"odd"}
+        assert shelf.texts("odd", mode="keyword") == {"odd"}
+        assert [part.reason for part in shelf.search("even").degraded] == [REFUSED]
 
 
 class Flaky(HashEmbeddings):

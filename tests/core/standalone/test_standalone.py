@@ -13,9 +13,10 @@ from uuid import uuid4
 import chromadb
 import pytest
 from langchain_chroma import Chroma
+from langchain_classic.retrievers import EnsembleRetriever
 from langchain_core.documents import Document
 
-from braid.core.errors import ChromaDBError, HybridRetrieverError, InvalidInputError, ValidationError
+from braid.core.errors import ChromaDBError, ClosedError, HybridRetrieverError, InvalidInputError, ValidationError
 from braid.core.indexes.bm25 import Bm25Index
 from braid.core.ledger.change_log import IndexedChunk
 from braid.core.standalone.chroma_reader import ROWS_PER_PAGE, ChromaReader
@@ -243,3 +244,20 @@ def test_bm25_in_memory_scores_as_the_index_does(tmp_path: Path) -> None:
     assert {f"{at:02}": score for at, score in ours} == pytest.approx(
         {hit.chunk_id: hit.score for hit in expected}, rel=1e-3
     )
+
+
+def test_it_is_a_langchain_retriever_too(store: Chroma, retriever: HybridRetriever) -> None:
+    asked = retriever.as_retriever(top_k=2)
+    found = asked.invoke("valve XK-4711 is closed by hand")
+    assert (found[0].id, found[0].metadata["filepath"]) == ("valve", "/docs/valve.md")
+    assert found[0].page_content == TEXTS["valve"]
+    assert len(found) == 2
+    assert len(asked.invoke("valve", top_k=1, where={"kind": "v"})) == 1
+    assert asyncio.run(asked.ainvoke("valve XK-4711 is closed by hand")) == found
+    ensemble = EnsembleRetriever(retrievers=[asked, store.as_retriever()], weights=[0.5, 0.5])
+    assert ensemble.invoke("valve XK-4711 is closed by hand")[0].page_content == TEXTS["valve"]
+    with pytest.raises(ValidationError, match="there is no option 'k'; the options are top_k, where"):
+        retriever.as_retriever(k=2)  # type: ignore[call-arg]
+    retriever.close()
+    with pytest.raises(ClosedError, match="this HybridRetriever is closed"):
+        asked.invoke("valve")
