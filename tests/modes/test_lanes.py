@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from itertools import pairwise
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -28,7 +30,7 @@ def test_another_order_keeps_each_test_and_its_module(seed: str) -> None:
     assert shuffled != names
     assert sorted(shuffled) == names
     modules = [name.partition("::")[0] for name in shuffled]
-    assert sum(one != other for one, other in zip(modules, modules[1:], strict=False)) == 3
+    assert sum(one != other for one, other in pairwise(modules)) == 3
 
 
 def test_the_long_lane_has_what_is_marked_and_every_drill() -> None:
@@ -50,10 +52,12 @@ class _Item:
         return object() if self._long else None
 
 
-def test_the_quick_lane_stops_a_test_that_starts_a_process() -> None:
-    was, quick.GUARD.is_watching = quick.GUARD.is_watching, True
-    try:
+def test_the_quick_lane_stops_a_test_that_starts_a_process_or_an_indexer() -> None:
+    guard, indexer = quick.Guard(), threading.Thread(name="braid-dense")
+    guard.hear("subprocess.Popen", ())  # nobody is watched yet
+    guard.is_watching = True
+    guard.hear("open", ("file",))
+    guard.hear("_thread.start_new_thread", (threading.Thread(name="braid-turn").run,))
+    for event, arguments in (("subprocess.Popen", ()), ("_thread.start_new_thread", (indexer.run,))):
         with pytest.raises(pytest.skip.Exception, match="make test runs it"):
-            __import__("subprocess").run(["true"], check=True)
-    finally:
-        quick.GUARD.is_watching = was
+            guard.hear(event, arguments)
