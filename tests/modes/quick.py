@@ -35,9 +35,9 @@ class Guard:
 
     def __init__(self) -> None:
         self.is_watching = False
-        sys.addaudithook(self._hear)
 
-    def _hear(self, event: str, arguments: tuple[Any, ...]) -> None:
+    def hear(self, event: str, arguments: tuple[Any, ...]) -> None:
+        """Take one event of Python's audit."""
         if self.is_watching and _starts(event, arguments) and threading.current_thread() is threading.main_thread():
             pytest.skip("it starts a process or an indexer: make test runs it")
 
@@ -49,6 +49,11 @@ def _starts(event: str, arguments: tuple[Any, ...]) -> bool:
 
 
 GUARD = Guard()
+
+
+def pytest_configure() -> None:
+    """Hear of everything that is started from now on."""
+    sys.addaudithook(GUARD.hear)
 
 
 def pytest_ignore_collect(collection_path: Path) -> bool | None:

@@ -202,9 +202,7 @@ def test_earlier_turns_say_what_is_meant(ann: openai.OpenAI) -> None:
     assert "evil" not in found.braid["query"]  # type: ignore[attr-defined]
 
 
-def test_a_chat_model_gets_history_and_instructions_and_its_citations_become_footnotes(
-    town: Town, eve: openai.OpenAI
-) -> None:
+def test_a_chat_model_gets_history_and_its_citations_become_footnotes(town: Town, eve: openai.OpenAI) -> None:
     found = eve.chat.completions.create(
         model="braid:2,-1",
         messages=[

@@ -76,9 +76,7 @@ def test_a_number_that_is_nowhere_is_named_quietly(client: FlaskClient, library:
     assert "<mark" not in page
 
 
-def test_sentences_of_a_model_without_a_source_are_counted_and_can_be_asked_for_again(
-    client: FlaskClient, library: Braid
-) -> None:
+def test_sentences_without_a_source_are_counted_and_can_be_asked_for_again(client: FlaskClient, library: Braid) -> None:
     page = page_of(client, library, "Its warranty is 30 days [1]. It is the best pump of the world.")
     assert remarks(page) == ["The underlined sentence cites no source."]
     assert f"{MARK.format('uncited')}It is the best pump of the world.</mark>" in page

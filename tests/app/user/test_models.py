@@ -132,9 +132,7 @@ def test_searches_and_conversations_ask_the_chosen_model(app: Flask, ben: Accoun
     assert [call.model for call in server.calls] == ["other", "other"]
 
 
-def test_the_sites_choice_is_not_read_for_a_search_that_asks_no_model_or_brings_its_own(
-    app: Flask, ben: Account
-) -> None:
+def test_the_sites_choice_is_not_read_for_a_search_that_needs_none_of_it(app: Flask, ben: Account) -> None:
     manager, reads = site_of(app).braid.manager, []
 
     def chosen() -> ChatModels:

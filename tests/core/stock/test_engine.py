@@ -316,7 +316,7 @@ def test_what_is_built_is_built_once_a_change(fresh: tuple[Braid, HashEmbeddings
     assert engine._cache[next(iter(engine._cache))] is not built
 
 
-def test_a_dataset_that_moves_to_other_documents_is_followed_however_the_log_is_pruned(
+def test_a_dataset_that_moves_is_followed_however_the_log_is_pruned(
     fresh: tuple[Braid, HashEmbeddings],
 ) -> None:
     """The log forgets what every index of the owner has applied; the engine is none of them."""
