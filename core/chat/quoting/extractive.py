@@ -9,6 +9,7 @@ from braid.core.chat.citations import Citation, Featured
 from braid.core.chat.marks import mark
 from braid.core.chat.quoting.candidates import Asked, Candidate, Reader
 from braid.core.chat.quoting.featured import (
+    MOST_CHARS,
     Around,
     feature,
     feature_list,
@@ -95,7 +96,8 @@ def extract(
         return Extract("", False)
     asked = _without_versions(asked, citations)
     reader = Reader(asked, analyzer)
-    candidates = reader.candidates(citations)
+    found = reader.candidates(citations)
+    candidates = [each for each in found if len(each.text) <= MOST_CHARS] or found
     chooser = _Chooser(asked, {citation.number: citation for citation in citations}, nearness)
     chosen = _list_first(reader, citations, chooser.choose(candidates)) or _first_of_each(candidates)
     by_number = {citation.number: citation for citation in citations}

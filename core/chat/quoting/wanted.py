@@ -52,7 +52,7 @@ _KINDS = tuple(
             _AMOUNT,
         ),
         (
-            r"\b(?:opening|business|office) hours\b|\bwhat time\b"
+            r"\b(?:opening|business|office) hours\b|\bwhat time (?:is|are|do|does|did|will|can)\b"
             r"|営業時間|何時(?!代|期|間)|영업 ?시간|운영 ?시간|몇 시(?! ?간)",
             r"\d{1,2}[:.：]\d\d|\d ?(?:時|시|[ap]\.?m\b|o'clock)|\b(?:noon|midnight)\b|正午|정오|자정"
             r"|[一二三四五六七八九十]時|(?:한|두|세|네|다섯|여섯|일곱|여덟|아홉|열) ?시",
