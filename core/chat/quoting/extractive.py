@@ -9,6 +9,7 @@ from braid.core.chat.citations import Citation, Featured
 from braid.core.chat.marks import mark
 from braid.core.chat.quoting.candidates import Asked, Candidate, Reader
 from braid.core.chat.quoting.featured import (
+    MOST_CHARS,
     Around,
     feature,
     feature_list,
@@ -23,6 +24,7 @@ from braid.core.chat.quoting.wanted import (
     compares,
     has_number,
     lacks_kind,
+    tells_validity,
     wants_list,
     wants_number,
     years_in,
@@ -47,6 +49,8 @@ ECHO_FACTOR = 0.3
 """Factor of a sentence that only repeats the question."""
 OTHER_KIND_FACTOR = 0.7
 """Factor of a sentence without the kind of answer that is asked for: a price, a time …"""
+VALIDITY_FACTOR = 0.5
+"""Factor of a sentence that says since when a version is in force, where the question is about something else in it."""
 CUT_FACTOR = 0.8
 """Factor of a piece of a sentence that goes on in another passage."""
 YEAR_FACTOR, OTHER_YEAR_FACTOR = 1.3, 0.6
@@ -56,8 +60,6 @@ OLDER_FACTOR = 0.85
 FEW_NEW_TERMS = 0.25
 """Least share of a sentence's terms that the question has not, for it not to be a repetition."""
 RANK_DECAY = 0.05
-REPEATED = 0.25
-"""Weight of a term that an earlier quote has already."""
 LEAST_OF_BEST = 0.6
 """Least part of the best one's score for another passage to be shown."""
 LEAST_OF_LIST = 0.7
@@ -87,15 +89,15 @@ def extract(
 
     Where absence is claimed nothing is quoted; a weak match, and a passage that lacks the kind of answer that is asked
     for, are said to be such. Passages in another script than the question cannot have its words: then the nearest are
-    quoted. Quotes are chosen one by one for the terms that they add, as in maximal marginal relevance (Carbonell and
-    Goldstein 1998).
+    quoted.
     """
     comparable = any(same_script(" ".join(asked.weights), citation.text) for citation in citations)
     if match == "absent" and comparable:
         return Extract("", False)
     asked = _without_versions(asked, citations)
     reader = Reader(asked, analyzer)
-    candidates = reader.candidates(citations)
+    found = reader.candidates(citations)
+    candidates = [each for each in found if len(each.text) <= MOST_CHARS] or found
     chooser = _Chooser(asked, {citation.number: citation for citation in citations}, nearness)
     chosen = _list_first(reader, citations, chooser.choose(candidates)) or _first_of_each(candidates)
     by_number = {citation.number: citation for citation in citations}
@@ -217,7 +219,7 @@ def _list_first(reader: Reader, citations: Sequence[Citation], chosen: list[Cand
 
 @dataclass(frozen=True, slots=True)
 class _Chooser:
-    """Chooses candidates, each of another passage, for what they add."""
+    """Chooses candidates, each of another passage."""
 
     asked: Asked
     citations: Mapping[int, Citation]
@@ -234,26 +236,20 @@ class _Chooser:
         number, and those of better passages, ranked by more than words.
         """
         weights = self.asked.weights
-        by_words = sorted(
-            candidates, key=lambda each: (-self._score(each, 0.0, frozenset()), -coverage(weights, each.name))
-        )
+        by_words = sorted(candidates, key=lambda each: (-self._score(each, 0.0), -coverage(weights, each.name)))
         texts = list(dict.fromkeys(each.text for each in by_words))
         near = dict(zip(texts, self.nearness(texts), strict=True))
-        self.scores.update((each.text, self._score(each, near[each.text], frozenset())) for each in reversed(by_words))
+        scored = [(self._score(each, near[each.text]), each) for each in by_words]
+        self.scores.update((each.text, score) for score, each in reversed(scored))
         chosen: list[Candidate] = []
-        covered: frozenset[str] = frozenset()
         best = 0.0
-        while len(chosen) < MOST_SHOWN:
-            left = [each for each in by_words if self._is_another(each, chosen)]
-            scores = {each: self._score(each, near[each.text], covered) for each in left}
-            next_one = max(scores, key=scores.__getitem__, default=None)
-            least = 0.0 if chosen and compares(self.asked.text) else LEAST_OF_BEST * best
-            if next_one is None or not scores[next_one] or scores[next_one] < least:
+        for score, each in sorted(scored, key=lambda pair: -pair[0]):
+            least = 0.0 if compares(self.asked.text) else LEAST_OF_BEST * best
+            if len(chosen) == MOST_SHOWN or not score or score < least:
                 break
-            chosen.append(next_one)
-            best = max(best, scores[next_one])
-            if not compares(self.asked.text):
-                covered |= next_one.terms
+            if self._is_another(each, chosen):
+                chosen.append(each)
+                best = max(best, score)
         return chosen
 
     def _is_another(self, each: Candidate, chosen: Sequence[Candidate]) -> bool:
@@ -263,10 +259,10 @@ class _Chooser:
         documents = {self.citations[one.number].passage.document_id for one in chosen}
         return self.citations[each.number].passage.document_id not in documents
 
-    def _score(self, each: Candidate, near: float, covered: frozenset[str]) -> float:
+    def _score(self, each: Candidate, near: float) -> float:
         weights = self.asked.weights
         total = sum(weights.values()) or 1.0
-        words = sum(weights[term] * (REPEATED if term in covered else 1.0) for term in each.terms & weights.keys())
+        words = sum(weights[term] for term in each.terms & weights.keys())
         above = (each.heading - each.terms) & weights.keys()
         words += HEADING_WEIGHT * sum(weights[term] for term in above)
         words += AROUND_WEIGHT * sum(weights[term] for term in (each.around - each.terms - above) & weights.keys())
@@ -284,6 +280,8 @@ class _Chooser:
             factor *= ECHO_FACTOR
         if not each.value and lacks_kind(asked.text, each.text):
             factor *= OTHER_KIND_FACTOR
+        if years_in(asked.text) and tells_validity(each.text) and not tells_validity(asked.text):
+            factor *= VALIDITY_FACTOR
         return factor if each.is_whole else factor * CUT_FACTOR
 
     def _version_factor(self, citation: Citation) -> float:

@@ -31,6 +31,11 @@ _COMPARES = re.compile(
     r"|比較|比べ|違い|どう違|どう変わ|何が変わ|비교|차이|어떻게 다르|어떻게 바뀌|어떻게 달라|무엇이 (?:바뀌|달라)",
     re.IGNORECASE,
 )
+_VALIDITY = re.compile(
+    r"\bin force\b|\btakes effect\b|\beffective (?:from|as of)\b|\bvalid (?:from|until)\b|\breplaces\b"
+    r"|施行|発効|に代わる|시행(?:한|하|된|되)|대체(?:한|하)",
+    re.IGNORECASE,
+)
 _YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
 _AMOUNT = (
     r"[$€£¥￥₩]\s?\d|\d[\d,.]*\s?(?:EUR|USD|GBP|JPY|KRW|CHF|euros?|dollars?|pounds?|yen|won|cents?)\b"
@@ -43,11 +48,11 @@ _KINDS = tuple(
         (r"\b(?:tele)?phone number\b|電話番号|전화번호", r"\+?\d[\d ()/.-]{5,}\d|\b(?:extension|ext\.) ?\d|内線|내선"),
         (r"\be-?mail address\b|メールアドレス|이메일 주소|메일 주소", r"@"),
         (
-            r"\b(?:price|cost|costs|fee|salary)\b|価格|値段|料金|委託料|給料|가격|요금|비용은|용역비는|값은",
+            r"\b(?:price|cost|costs|fee|salary)\b|価格|値段|料金|委託料|給料|가격|요금|비용은|용역비는",
             _AMOUNT,
         ),
         (
-            r"\b(?:opening|business|office) hours\b|\bwhat time\b"
+            r"\b(?:opening|business|office) hours\b|\bwhat time (?:is|are|do|does|did|will|can)\b"
             r"|営業時間|何時(?!代|期|間)|영업 ?시간|운영 ?시간|몇 시(?! ?간)",
             r"\d{1,2}[:.：]\d\d|\d ?(?:時|시|[ap]\.?m\b|o'clock)|\b(?:noon|midnight)\b|正午|정오|자정"
             r"|[一二三四五六七八九十]時|(?:한|두|세|네|다섯|여섯|일곱|여덟|아홉|열) ?시",
@@ -82,6 +87,11 @@ def wants_list(question: str) -> bool:
 def compares(question: str) -> bool:
     """Return whether the question asks what two things, or two versions, have in common."""
     return _COMPARES.search(question) is not None
+
+
+def tells_validity(text: str) -> bool:
+    """Return whether a text says from when on something is in force, or asks for it."""
+    return _VALIDITY.search(text) is not None
 
 
 def years_in(text: str) -> frozenset[str]:

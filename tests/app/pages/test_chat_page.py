@@ -198,6 +198,23 @@ def test_an_answer_links_to_no_address_of_the_model_anywhere(model_client: Flask
     assert r"\![x] (https://evil.example/p.png) [bank] (https://evil.example/?q=secret)" in exported
 
 
+def test_the_featured_passage_is_under_its_title_with_the_answering_sentence_in_bold(
+    library: Braid, client: FlaskClient, put: Put
+) -> None:
+    text = "The hall is old. The gasket of the pump is changed every year. Only trained persons do it."
+    put(1, "pump.md", text, title="Manual of the pump")
+    put(1, "other.md", "The gasket of another pump is changed twice.", title="Another manual")
+    html = last(ask(client, "How often is the gasket of the pump changed?"))["html"]
+    featured, _, others = html.partition("Also in")
+    assert 'class="source featured"' in featured
+    assert featured.index("Manual of the pump") < featured.index(
+        "<strong>The gasket of the pump is changed every year."
+    )
+    assert "Another manual" in others
+    page = client.get("/chat/1").get_data(as_text=True)
+    assert 'class="source featured"' in page, "it is stored"
+
+
 def test_a_failing_model_is_named_and_the_passages_are_quoted(model_client: FlaskClient, model: ModelServer) -> None:
     model.broken = 500
     html = last(ask(model_client))["html"]
