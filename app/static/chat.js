@@ -246,7 +246,10 @@ function finish(turn, values) {
 // Make the turn that was followed the stored one. Its text stays in its place, for somebody may have selected some of it.
 function settle(turn, page) {
   let [shown, made] = [turn, page].map((one) => one.querySelector(".answer .prose"));
-  update(shown, made);
+  if (made.closest(".source")) { // a featured passage is among the sources, where no text was before
+    turn.querySelector(".answer").replaceChildren(...made.closest(".answer").childNodes);
+    [shown, made] = [turn, page].map((one) => one.querySelector(".answer"));
+  } else update(shown, made);
   for (;;) {
     for (const { name } of [...shown.attributes]) shown.removeAttribute(name);
     for (const { name, value } of made.attributes) shown.setAttribute(name, value);
