@@ -82,10 +82,11 @@ class ChunkEmbedder:
         """
         vectors: dict[str, Vector] = {}
         refused: dict[str, EmbeddingError] = {}
-        ids, done, until = list(texts), 0, time.monotonic() + SLICE_S
+        ids, done = list(texts), 0
         known = self._changes.dimension(collection, model.fingerprint) if texts else None
+        until = time.monotonic() + SLICE_S
         try:
-            while done < len(ids) and time.monotonic() < until:
+            while done < len(ids) and (not done or time.monotonic() < until):  # one call is made, however late it is
                 size = self._next_size(model)
                 began = time.monotonic()
                 made, refused_now = _embed({key: texts[key] for key in ids[done : done + size]}, model)
