@@ -20,6 +20,7 @@ from braid.core import data_directory
 from braid.core.braid import Braid, IndexOptions
 from braid.core.doctor import examine, repair
 from braid.core.errors import InvalidInputError
+from braid.core.indexes.sources import WITH_TEXTS
 from braid.core.ledger.change_log import ChangeLog, IndexState
 from braid.core.types import Leg, Mode, SearchResult
 from tests.fakes import HashEmbeddings
@@ -734,11 +735,11 @@ def test_the_copy_is_of_the_model_that_answers(shelf: Shelf, second: Shifted) ->
     shelf.braid.registry.update(shelf.ids[1], embedding_model="fake:second")
     shelf.braid.indexer.suspect("chroma", "shared_main")
     assert not shelf.braid.indexer.wait(2)
-    assert shelf.log.states("chroma")["shared_main"].version == shelf.embeddings.fingerprint
+    assert shelf.log.states("chroma")["shared_main"].version == shelf.embeddings.fingerprint + WITH_TEXTS
     assert shelf.braid.chroma.count("shared_main") == 2
     second.failing = False
     assert shelf.braid.indexer.wait(WAIT_S)
-    assert eventually(lambda: shelf.log.states("chroma")["shared_main"].version == "fake:second")
+    assert eventually(lambda: shelf.log.states("chroma")["shared_main"].version == "fake:second" + WITH_TEXTS)
     assert shelf.braid.indexer.wait(WAIT_S, ALL)
     assert shelf.braid.chroma.count("shared_main") == 2
 
