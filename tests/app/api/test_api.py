@@ -1078,7 +1078,7 @@ def test_nobody_gets_a_problem_not_a_page(app: Flask) -> None:
 def test_a_browser_needs_its_token_for_what_changes_something(app: Flask) -> None:
     browser = sign_in(app, "ann")
     assert browser.get(f"{API}/me").json["name"] == "ann"
-    problem(browser.post(f"{API}/datasets", json={"name": "a"}), 400)
+    problem(browser.post(f"{API}/datasets", json={"name": "a"}), 400, field="csrf_token")
     headers = {"X-CSRFToken": csrf_token(browser)}
     assert browser.post(f"{API}/datasets", json={"name": "a"}, headers=headers).status_code == 201
 
