@@ -528,10 +528,10 @@ class Braid(DataDirectory):
         not be read.
 
         >>> store = braid.vector_store(1)
-        >>> store.add_texts(["The tank holds 40 litres."], ids=["tank"])
-        ['tank']
-        >>> store.similarity_search("What does the tank hold?", k=1)[0].page_content
-        'The tank holds 40 litres.'
+        >>> store.add_texts(["Hoses are five metres long."], ids=["hoses"])
+        ['hoses']
+        >>> store.similarity_search("How long are hoses?", k=1)[0].page_content
+        'Hoses are five metres long.'
         """
         from braid.core.datasets.entry import id_of
         from braid.core.vector_store import BraidVectorStore

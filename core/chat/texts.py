@@ -33,10 +33,10 @@ TEXTS: Mapping[str, Mapping[Language, str]] = {
         "ja": "言語モデルを使わない抜粋：",
         "ko": "언어 모델 없이 발췌한 내용:",
     },
-    "also": {"en": "Also:", "ja": "ほかの該当箇所：", "ko": "다른 관련 내용:"},
+    "also": {"en": "Also:", "ja": "ほかのパッセージ：", "ko": "다른 관련 내용:"},
     "related": {
         "en": "Not found. Related passages:",
-        "ja": "見つかりませんでした。関連する箇所：",
+        "ja": "見つかりませんでした。関連するパッセージ：",
         "ko": "찾지 못했어요. 관련된 내용:",
     },
     "calculated": {"en": "Calculated", "ja": "計算結果", "ko": "계산 결과"},

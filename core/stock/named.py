@@ -18,13 +18,7 @@ class MakesRetrievers(Protocol):
 
 
 class RetrieverStrategy:
-    """Makes retrievers of one strategy; ``options`` are those of `RetrieverManager.get_retriever`.
-
-    >>> from braid import BasicRetrieverStrategy
-    >>> retriever = BasicRetrieverStrategy(braid, k=1).get_retriever(user_id=1, dataset_ids=[1])
-    >>> retriever.invoke("XK-4711")[0].metadata["source"]
-    'valve.md'
-    """
+    """Makes retrievers of one strategy; ``options`` are those of `RetrieverManager.get_retriever`."""
 
     strategy: ClassVar[str]
 
@@ -40,24 +34,40 @@ class RetrieverStrategy:
 
 
 class BasicRetrieverStrategy(RetrieverStrategy):
-    """Searches for the query as it is."""
+    """Searches for the query as it is.
+
+    >>> BasicRetrieverStrategy(braid).get_retriever(user_id=1, dataset_ids=[1]).invoke("XK-4711")[0].metadata["source"]
+    'valve.md'
+    """
 
     strategy = "basic"
 
 
 class MultiQueryRetrieverStrategy(RetrieverStrategy):
-    """Searches for several ways of putting the query."""
+    """Searches for several ways of putting the query.
+
+    >>> MultiQueryRetrieverStrategy(braid).get_retriever(user_id=1, dataset_ids=[1]).invoke("XK-4711")[0].metadata["source"]
+    'valve.md'
+    """
 
     strategy = "multi_query"
 
 
 class ContextualCompressionRetrieverStrategy(RetrieverStrategy):
-    """Shows of each passage only what answers."""
+    """Shows of each passage only what answers.
+
+    >>> ContextualCompressionRetrieverStrategy(braid).get_retriever(user_id=1, dataset_ids=[1]).invoke("XK-4711")[0].metadata["source"]
+    'valve.md'
+    """
 
     strategy = "compression"
 
 
 class HydeRetrieverStrategy(RetrieverStrategy):
-    """Searches by meaning for a passage that might answer."""
+    """Searches by meaning for a passage that might answer.
+
+    >>> HydeRetrieverStrategy(braid).get_retriever(user_id=1, dataset_ids=[1]).invoke("XK-4711")[0].metadata["source"]
+    'valve.md'
+    """
 
     strategy = "hyde"

@@ -93,10 +93,10 @@ def test_each_question_about_the_guide_is_answered_first_by_its_answer(tmp_path:
         conversation = Conversation(braid)
         for language, expected in words.items():
             for question, word in zip(asked(braid, language), expected, strict=True):
-                quoted = conversation.ask(ChatRequest(user_id=1, text=question, dataset_ids=[-1])).text
-                first = next(line for line in quoted.splitlines() if line.startswith("- "))
-                assert word in first, (question, quoted)
-                assert first.rstrip().endswith("[1]")
+                answer = conversation.ask(ChatRequest(user_id=1, text=question, dataset_ids=[-1]))
+                assert answer.featured is not None, (question, answer.text)
+                assert word in answer.featured.text, (question, answer.text)
+                assert answer.featured.citation == 1
 
 
 def test_a_heading_that_is_the_title_is_not_asked_about(braid: Braid) -> None:
