@@ -36,7 +36,8 @@ class RetrieverStrategy:
 class BasicRetrieverStrategy(RetrieverStrategy):
     """Searches for the query as it is.
 
-    >>> BasicRetrieverStrategy(braid).get_retriever(user_id=1, dataset_ids=[1]).invoke("XK-4711")[0].metadata["source"]
+    >>> retriever = BasicRetrieverStrategy(braid).get_retriever(user_id=1, dataset_ids=[1])
+    >>> retriever.invoke("XK-4711")[0].metadata["source"]
     'valve.md'
     """
 
@@ -46,7 +47,8 @@ class BasicRetrieverStrategy(RetrieverStrategy):
 class MultiQueryRetrieverStrategy(RetrieverStrategy):
     """Searches for several ways of putting the query.
 
-    >>> MultiQueryRetrieverStrategy(braid).get_retriever(user_id=1, dataset_ids=[1]).invoke("XK-4711")[0].metadata["source"]
+    >>> retriever = MultiQueryRetrieverStrategy(braid).get_retriever(user_id=1, dataset_ids=[1])
+    >>> retriever.invoke("XK-4711")[0].metadata["source"]
     'valve.md'
     """
 
@@ -56,7 +58,8 @@ class MultiQueryRetrieverStrategy(RetrieverStrategy):
 class ContextualCompressionRetrieverStrategy(RetrieverStrategy):
     """Shows of each passage only what answers.
 
-    >>> ContextualCompressionRetrieverStrategy(braid).get_retriever(user_id=1, dataset_ids=[1]).invoke("XK-4711")[0].metadata["source"]
+    >>> retriever = ContextualCompressionRetrieverStrategy(braid).get_retriever(user_id=1, dataset_ids=[1])
+    >>> retriever.invoke("XK-4711")[0].metadata["source"]
     'valve.md'
     """
 
@@ -66,7 +69,8 @@ class ContextualCompressionRetrieverStrategy(RetrieverStrategy):
 class HydeRetrieverStrategy(RetrieverStrategy):
     """Searches by meaning for a passage that might answer.
 
-    >>> HydeRetrieverStrategy(braid).get_retriever(user_id=1, dataset_ids=[1]).invoke("XK-4711")[0].metadata["source"]
+    >>> retriever = HydeRetrieverStrategy(braid).get_retriever(user_id=1, dataset_ids=[1])
+    >>> retriever.invoke("XK-4711")[0].metadata["source"]
     'valve.md'
     """
 
