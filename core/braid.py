@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from braid.core.data_directory import DataDirectory
-from braid.core.errors import FilesUnavailableError, InvalidInputError, NotFoundError
+from braid.core.errors import FilesUnavailableError, InvalidInputError
 from braid.core.extras import is_installed, require
 from braid.core.indexes.milvus.options import MilvusOptions
 from braid.core.ledger.change_log import IN_MILVUS, LOCAL, ChangeLog, StateNames
@@ -537,10 +537,8 @@ class Braid(DataDirectory):
         from braid.core.vector_store import BraidVectorStore
 
         found = self.dataset(id_of(dataset))
-        scope = self.manager.check(user_id=found.user_id if user_id is None else user_id, dataset_ids=[found.id])
-        if scope.unresolved_dataset_ids:
-            raise NotFoundError(f"dataset {found.id}: it may not be read; name a user_id who may")
-        return BraidVectorStore(self, self.manager, scope, mode=mode, wait_s=wait_s)
+        reader = found.user_id if user_id is None else user_id
+        return BraidVectorStore(self, self.manager, found.id, user_id=reader, mode=mode, wait_s=wait_s)
 
     def announce(self, url: str) -> None:
         """Publish the address of this process to others, if it is the owner."""

@@ -18,7 +18,7 @@ from langchain_core.vectorstores.utils import maximal_marginal_relevance
 from braid.core.adding.given_document import read_given
 from braid.core.adding.stored import StoredDocument, delete_documents, get_documents
 from braid.core.batches import batches
-from braid.core.errors import InvalidInputError
+from braid.core.errors import InvalidInputError, NotFoundError
 from braid.core.ingest.readers import clean_text
 from braid.core.ledger.document_batch import DOCUMENTS_PER_BATCH
 from braid.core.types import ChunkInput, DocumentInput, Filters, Mode, Scope, SearchResult, require_choice
@@ -50,6 +50,8 @@ class ModelEmbeddings(Embeddings):
 class BraidVectorStore(VectorStore):
     """Adds, reads, deletes and searches the documents of one dataset; made by `Braid.vector_store`.
 
+    Whether it may be read is looked up each time: NotFoundError is raised once it may not. Who has it may write.
+
     Each document that is added is one passage, so that what comes back is what was given: `add` splits longer texts.
     Its id is the document's in Braid; without one it gets a random one. A document that was stored in other ways is
     found by its best passage. ``filter`` is what `braid.core.types.Filters.of` takes, Chroma's operators among them.
@@ -60,16 +62,24 @@ class BraidVectorStore(VectorStore):
         self,
         directory: DataDirectory,
         manager: RetrieverManager,
-        scope: Scope,
+        dataset_id: int,
         *,
+        user_id: int | None,
         mode: Mode = "semantic",
         wait_s: float = WAIT_S,
     ) -> None:
         require_choice("mode", mode, ("semantic", "keyword", "hybrid"))
-        self._directory, self._manager, self._scope = directory, manager, scope
-        (self._dataset_id,) = scope.dataset_ids
-        (self._collection,) = (each.collection for each in scope.collections)
+        self._directory, self._manager = directory, manager
+        self._dataset_id, self._user_id = dataset_id, user_id
         self._mode, self._wait_s = mode, wait_s
+        (self._collection,) = (each.collection for each in self._readable().collections)
+
+    def _readable(self) -> Scope:
+        """Return the dataset as what is searched, if it may be read now. Raises NotFoundError."""
+        scope = self._manager.check(user_id=self._user_id, dataset_ids=[self._dataset_id])
+        if scope.unresolved_dataset_ids:
+            raise NotFoundError(f"dataset {self._dataset_id}: it may not be read; name a user_id who may")
+        return scope
 
     @property
     def embeddings(self) -> Embeddings:
@@ -106,7 +116,8 @@ class BraidVectorStore(VectorStore):
         takes longer than ``wait_s``, which is logged. ``ids`` goes before the documents' own; ``batch_size`` are stored
         in one transaction. Raises InvalidInputError before anything is stored.
         """
-        ids = options.pop("ids", None) or [document.id for document in documents]
+        given = options.pop("ids", None)
+        ids = [document.id for document in documents] if given is None else given
         size = options.pop("batch_size", DOCUMENTS_PER_BATCH)
         _require_no(options)
         if len(ids) != len(documents):
@@ -136,6 +147,7 @@ class BraidVectorStore(VectorStore):
 
     def get_by_ids(self, ids: Sequence[str], /) -> list[Document]:
         """Return the documents with these ids, in their order, without those that are not there."""
+        self._readable()
         found = get_documents(self._directory, dataset=self._dataset_id, ids=list(ids))
         return [_of_stored(each) for each in found]
 
@@ -147,7 +159,7 @@ class BraidVectorStore(VectorStore):
         self, query: str, k: int = DEFAULT_K, **options: Any
     ) -> list[tuple[Document, float]]:
         """Return the ``k`` documents nearest to the query with their scores, higher ones for nearer ones."""
-        search = partial(self._manager.search_in, self._scope, query)
+        search = partial(self._manager.search_in, self._readable(), query)
         return _documents(self._answer(search, k, **options))
 
     def similarity_search_by_vector(self, embedding: list[float], k: int = DEFAULT_K, **options: Any) -> list[Document]:
@@ -193,7 +205,7 @@ class BraidVectorStore(VectorStore):
     def _near(self, vector: Sequence[float], k: int, **options: Any) -> SearchResult:
         if self._mode != "semantic":
             raise InvalidInputError(f"mode {self._mode!r} takes no vector; use mode 'semantic'", field="mode")
-        return self._answer(partial(self._manager.search_near, self._scope, vector), k, **options)
+        return self._answer(partial(self._manager.search_near, self._readable(), vector), k, **options)
 
     def _answer(
         self, search: Any, k: int, *, filter: Filters | Mapping[str, Any] | None = None, **options: Any

@@ -151,6 +151,31 @@ def test_it_is_made_of_a_dataset_that_may_be_read(library: Braid) -> None:
         library.vector_store(1, user_id=ben.id)
 
 
+def test_who_may_no_longer_read_gets_nothing_from_a_store_that_is_open(library: Braid) -> None:
+    secret = library.registry.add("HR", f"shared_{uuid.uuid4().hex[:8]}", allowed_groups=("hr",))
+    library.mirror_registry()
+    ann = library.ledger.add_user(f"ann {uuid.uuid4()}", groups=["hr"])
+    store = library.vector_store(secret.id, user_id=ann.id)
+    store.add_texts(["The director earns much."], ids=["pay"])
+    assert [found.id for found in store.similarity_search("director")] == ["pay"]
+    library.registry.update(secret.id, allowed_groups=["board"])
+    library.mirror_registry()
+    vector = store.embeddings.embed_query("director")
+    for read in (
+        lambda: store.similarity_search("director"),
+        lambda: store.similarity_search_by_vector(vector),
+        lambda: store.max_marginal_relevance_search("director"),
+        lambda: store.get_by_ids(["pay"]),
+    ):
+        with pytest.raises(NotFoundError, match="may not be read"):
+            read()
+
+
+def test_no_ids_for_documents_are_refused(store: BraidVectorStore) -> None:
+    with pytest.raises(InvalidInputError, match="ids has 0 for 1 documents"):
+        store.add_documents([Document("fine")], ids=[])
+
+
 # ---------------------------------------------------------------- what LangChain builds on a store
 
 
