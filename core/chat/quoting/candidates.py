@@ -4,25 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from braid.core.admission import give_way
 from braid.core.chat.citations import Citation
 from braid.core.chat.quoting.parts import Part, begins_within, parts_of
 from braid.core.chat.quoting.tables import Row, split_tables
-from braid.core.chat.quoting.wanted import is_question
+from braid.core.chat.quoting.wanted import Wanted, is_question
 from braid.core.chat.texts import Language
 from braid.core.text.analyzer import Analyzer
 
 NO_TERMS: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Asked:
     """A question with its terms, weighed by idf, and the language of the answer."""
 
     text: str
     weights: Mapping[str, float]
     language: Language
+
+    @cached_property
+    def wanted(self) -> Wanted:
+        """What it wants to hear."""
+        return Wanted.of(self.text)
 
 
 @dataclass(frozen=True, slots=True)

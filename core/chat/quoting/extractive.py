@@ -20,15 +20,7 @@ from braid.core.chat.quoting.featured import (
 from braid.core.chat.quoting.match import Match
 from braid.core.chat.quoting.nearness import Nearness, no_nearness
 from braid.core.chat.quoting.parts import LIST_MARK
-from braid.core.chat.quoting.wanted import (
-    compares,
-    has_number,
-    lacks_kind,
-    tells_validity,
-    wants_list,
-    wants_number,
-    years_in,
-)
+from braid.core.chat.quoting.wanted import tells_validity, years_in
 from braid.core.chat.texts import say
 from braid.core.text.analyzer import Analyzer
 from braid.core.text.scripts import same_script
@@ -98,19 +90,19 @@ def extract(
     reader = Reader(asked, analyzer)
     found = reader.candidates(citations)
     candidates = [each for each in found if len(each.text) <= MOST_CHARS] or found
-    chooser = _Chooser(asked, {citation.number: citation for citation in citations}, nearness)
-    chosen = _list_first(reader, citations, chooser.choose(candidates)) or _first_of_each(candidates)
     by_number = {citation.number: citation for citation in citations}
+    chooser = _Chooser(asked, by_number, nearness, _newest_years(citations))
+    chosen = _list_first(reader, citations, chooser.choose(candidates)) or _first_of_each(candidates)
     shown = [_feature(reader, by_number[each.number], each, chooser, around) for each in chosen[:MOST_SHOWN]]
     if not shown:
         return Extract("", False)
     if not comparable:
         title = "another_script"
-    elif not any(each.value for each in chosen[:1]) and lacks_kind(asked.text, shown[0].text):
+    elif not any(each.value for each in chosen[:1]) and asked.wanted.lacks_kind(shown[0].text):
         title = "related"
     else:
         title = "weak" if match == "weak" else "extractive"
-    names = {each.citation: by_number[each.citation].passage.title for each in shown} if compares(asked.text) else {}
+    names = {each.citation: by_number[each.citation].passage.title for each in shown} if asked.wanted.comparison else {}
     return Extract(_text(title, asked, shown, names), title != "related", tuple(shown))
 
 
@@ -173,7 +165,7 @@ def _emphasised(each: Featured) -> str:
 def _without_versions(asked: Asked, citations: Sequence[Citation]) -> Asked:
     """Return the question without the weight of the years that it names, where they are versions of documents."""
     versions = frozenset[str]().union(*(years_in(citation.passage.title) for citation in citations))
-    if not versions & years_in(asked.text):
+    if not versions & asked.wanted.years:
         return asked
     kept = {term: weight for term, weight in asked.weights.items() if not years_in(term)}
     return replace(asked, weights=kept or asked.weights)
@@ -190,7 +182,7 @@ def _feature(reader: Reader, citation: Citation, each: Candidate, chooser: _Choo
         return Featured(line, 0, len(line), citation.number)
     place = place_of(citation, around)
     at = place.find(each.text)
-    if wants_list(reader.asked.text) and at is not None and (items := place.list_at(at)):
+    if reader.asked.wanted.list and at is not None and (items := place.list_at(at)):
         return feature_list(place, items)
     return feature(each, place, chooser.score_of)
 
@@ -200,7 +192,7 @@ def _list_first(reader: Reader, citations: Sequence[Citation], chosen: list[Cand
     asked for, and one has enough of them.
     """
     weights = reader.asked.weights
-    if not wants_list(reader.asked.text) or not chosen or chosen[0].value:
+    if not reader.asked.wanted.list or not chosen or chosen[0].value:
         return chosen
     best, most = None, LEAST_OF_LIST * coverage(weights, chosen[0].terms | chosen[0].heading | chosen[0].around)
     for citation in citations:
@@ -224,6 +216,8 @@ class _Chooser:
     asked: Asked
     citations: Mapping[int, Citation]
     nearness: Nearness
+    newest: Mapping[str, str]
+    """The newest year that documents of a title have in it, by the title without it."""
     scores: dict[str, float] = field(default_factory=dict)
     """Sentences with their scores, for those that are to be shown around the best."""
 
@@ -244,7 +238,7 @@ class _Chooser:
         chosen: list[Candidate] = []
         best = 0.0
         for score, each in sorted(scored, key=lambda pair: -pair[0]):
-            least = 0.0 if compares(self.asked.text) else LEAST_OF_BEST * best
+            least = 0.0 if self.asked.wanted.comparison else LEAST_OF_BEST * best
             if len(chosen) == MOST_SHOWN or not score or score < least:
                 break
             if self._is_another(each, chosen):
@@ -254,7 +248,7 @@ class _Chooser:
 
     def _is_another(self, each: Candidate, chosen: Sequence[Candidate]) -> bool:
         """Return whether a candidate is of a passage that has none yet; in comparisons, of another document."""
-        if not compares(self.asked.text):
+        if not self.asked.wanted.comparison:
             return all(each.number != one.number and each.text != one.text for one in chosen)
         documents = {self.citations[one.number].passage.document_id for one in chosen}
         return self.citations[each.number].passage.document_id not in documents
@@ -272,32 +266,36 @@ class _Chooser:
     def _factor(self, each: Candidate) -> float:
         asked = self.asked
         factor = self._version_factor(self.citations[each.number])
-        known = "" if each.value else asked.text  # a cell may have the number of its row
         new = each.terms - asked.weights.keys()
-        if wants_number(asked.text) and has_number(each.value or each.text, known):
+        wanted = replace(asked.wanted, numbers=frozenset()) if each.value else asked.wanted  # a cell may have its row's
+        if wanted.number and wanted.has_number(each.value or each.text):
             factor *= NUMBER_FACTOR
         elif not each.value and len(new) < FEW_NEW_TERMS * len(each.terms):
             factor *= ECHO_FACTOR
-        if not each.value and lacks_kind(asked.text, each.text):
+        if not each.value and wanted.lacks_kind(each.text):
             factor *= OTHER_KIND_FACTOR
-        if years_in(asked.text) and tells_validity(each.text) and not tells_validity(asked.text):
+        if wanted.years and not wanted.validity and tells_validity(each.text):
             factor *= VALIDITY_FACTOR
         return factor if each.is_whole else factor * CUT_FACTOR
 
     def _version_factor(self, citation: Citation) -> float:
         """Return what a document's year counts: that of the title is its version."""
-        own, wanted = years_in(citation.passage.title), years_in(self.asked.text)
+        own, wanted = years_in(citation.passage.title), self.asked.wanted.years
         if not own:
             return 1.0
         if wanted:
             return YEAR_FACTOR if own & wanted else OTHER_YEAR_FACTOR
-        name = _without_years(citation.passage.title)
-        newest = max(
-            max(years)
-            for other in self.citations.values()
-            if (years := years_in(other.passage.title)) and _without_years(other.passage.title) == name
-        )
+        newest = self.newest[_without_years(citation.passage.title)]
         return 1.0 if max(own) == newest else OLDER_FACTOR
+
+
+def _newest_years(citations: Sequence[Citation]) -> dict[str, str]:
+    newest: dict[str, str] = {}
+    for title in {citation.passage.title for citation in citations}:
+        if years := years_in(title):
+            name = _without_years(title)
+            newest[name] = max(newest.get(name, ""), *years)
+    return newest
 
 
 def _without_years(title: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
 _WANTS_NUMBER = re.compile(
     r"\bhow (?:much|many|long|often|old|far|tall|tight|fast|big|large|high|deep|soon)\b|\bwhen\b"
@@ -68,25 +69,50 @@ _DIGITS = re.compile(r"\d+")
 _QUESTION = re.compile(r"[?？]\s*$|(?:ですか|ますか|나요|까요|습니까)[。.]?\s*$")
 
 
-def wants_number(question: str) -> bool:
-    """Return whether the question, in English, Japanese or Korean, asks for a number, an amount or a date."""
-    return _WANTS_NUMBER.search(question) is not None
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a question, in English, Japanese or Korean, wants to hear. It is read once, however many texts are judged.
 
+    >>> Wanted.of("What is the telephone number of the gate?").lacks_kind("The gate is open until 19:00.")
+    True
+    """
 
-def has_number(text: str, question: str) -> bool:
-    """Return whether the text has a number that the question has not."""
-    known = set(_DIGITS.findall(question))
-    return _NUMBER.search(_DIGITS.sub(lambda found: " " if found[0] in known else found[0], text)) is not None
+    number: bool
+    """A number, an amount or a date."""
+    list: bool
+    """A whole list, or the steps of a procedure."""
+    comparison: bool
+    """What two things, or two versions, have in common."""
+    validity: bool
+    """From when on something is in force."""
+    years: frozenset[str]
+    """The years that it names."""
+    numbers: frozenset[str]
+    """The numbers that it names itself."""
+    kinds: tuple[re.Pattern[str], ...]
+    """What answers of the kinds have that it asks for."""
 
+    @classmethod
+    def of(cls, question: str) -> Wanted:
+        """Read a question."""
+        return cls(
+            number=_WANTS_NUMBER.search(question) is not None,
+            list=_WANTS_LIST.search(question) is not None,
+            comparison=_COMPARES.search(question) is not None,
+            validity=tells_validity(question),
+            years=years_in(question),
+            numbers=frozenset(_DIGITS.findall(question)),
+            kinds=tuple(answer for asked, answer in _KINDS if asked.search(question)),
+        )
 
-def wants_list(question: str) -> bool:
-    """Return whether the question asks for a whole list, or for the steps of a procedure."""
-    return _WANTS_LIST.search(question) is not None
+    def has_number(self, text: str) -> bool:
+        """Return whether a text has a number that the question has not."""
+        new = _DIGITS.sub(lambda found: " " if found[0] in self.numbers else found[0], text)
+        return _NUMBER.search(new) is not None
 
-
-def compares(question: str) -> bool:
-    """Return whether the question asks what two things, or two versions, have in common."""
-    return _COMPARES.search(question) is not None
+    def lacks_kind(self, text: str) -> bool:
+        """Return whether a text lacks the kind of answer that is asked for: a telephone number, a price …"""
+        return any(not answer.search(text) for answer in self.kinds)
 
 
 def tells_validity(text: str) -> bool:
@@ -97,15 +123,6 @@ def tells_validity(text: str) -> bool:
 def years_in(text: str) -> frozenset[str]:
     """Return the years that a text names, in four digits."""
     return frozenset(_YEAR.findall(text))
-
-
-def lacks_kind(question: str, text: str) -> bool:
-    """Return whether the question asks for a kind of answer that the text has not: a telephone number, a price …
-
-    >>> lacks_kind("What is the telephone number of the gate?", "The gate is open until 19:00.")
-    True
-    """
-    return any(asked.search(question) and not answer.search(text) for asked, answer in _KINDS)
 
 
 def is_question(text: str) -> bool:

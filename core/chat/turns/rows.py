@@ -29,13 +29,13 @@ OVERDUE_S = 60
 MAX_MESSAGES = 2_000
 """Messages of one conversation, variants included: it is read as a whole in places."""
 TITLE_CHARS = 80
+"""Longest title that a conversation gets from its first question."""
 MANY_LINES = 8
 """Of a question with more lines, such as one below a pasted mail, the line that asks is the title."""
 _CODE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 _LINE_MARK = re.compile(r"^[ \t]{0,3}(?:#{1,6}|>|[-*+]|\d{1,3}[.)])[ \t]+", re.MULTILINE)
 _LINK = re.compile(r"!?\[([^\[\]\n]{1,200})\]\([^()\s]{1,500}\)")
 _EMPHASIS = re.compile(r"(\*\*|__|`{1,2})(\S[^*_`\n]{0,200}?)\1")
-"""Longest title that a conversation gets from its first question."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from braid.core.chat.quoting.candidates import Asked
 from braid.core.chat.quoting.extractive import extract
 from braid.core.chat.quoting.match import CosineScale, Match, is_weak, match_of
 from braid.core.chat.quoting.tables import split_tables
-from braid.core.chat.quoting.wanted import has_number, is_question, wants_number
+from braid.core.chat.quoting.wanted import Wanted, is_question
 from braid.core.chat.texts import say
 from braid.core.text.analyzer import Analyzer
 from braid.core.types import Degraded, Hit, LegScore, Passage, Query, SearchResult
@@ -134,13 +134,13 @@ def test_a_question_about_a_number_gets_the_sentence_with_the_number() -> None:
     ],
 )
 def test_which_questions_want_a_number(question: str, wanted: bool) -> None:
-    assert wants_number(question) is wanted
+    assert Wanted.of(question).number is wanted
 
 
 def test_numbers_and_questions_in_a_sentence() -> None:
-    assert has_number("61,000 EUR", "in Q3?")
-    assert not has_number("in Q3", "What about Q3?")
-    assert all(has_number(text, "How many?") for text in ("사흘까지", "三人", "six gems"))
+    assert Wanted.of("in Q3?").has_number("61,000 EUR")
+    assert not Wanted.of("What about Q3?").has_number("in Q3")
+    assert all(Wanted.of("How many?").has_number(text) for text in ("사흘까지", "三人", "six gems"))
     assert all(map(is_question, ("どうしますか。", "How?", "언제인가요?")))
     assert not is_question("It is so.")
 

@@ -14,7 +14,7 @@ from braid.core.chat.quoting.candidates import Asked
 from braid.core.chat.quoting.extractive import Extract, extract
 from braid.core.chat.quoting.featured import Around, nothing_around
 from braid.core.chat.quoting.parts import parts_of
-from braid.core.chat.quoting.wanted import lacks_kind, wants_list
+from braid.core.chat.quoting.wanted import Wanted
 from braid.core.chat.texts import say
 from braid.core.text.analyzer import Analyzer
 from braid.core.text.scripts import question_language
@@ -178,7 +178,7 @@ def test_an_answer_of_another_kind_than_is_asked_for_is_said_to_be_related(quest
     found = answer(question, passage(text))
     assert not found.found
     assert found.text.startswith(say("related", question_language(question)))
-    assert lacks_kind(question, text)
+    assert Wanted.of(question).lacks_kind(text)
     assert found.shown, "it is shown below that"
 
 
@@ -193,7 +193,7 @@ def test_an_answer_of_another_kind_than_is_asked_for_is_said_to_be_related(quest
     ],
 )
 def test_an_answer_of_the_kind_that_is_asked_for_is_one(question: str, text: str) -> None:
-    assert not lacks_kind(question, text)
+    assert not Wanted.of(question).lacks_kind(text)
 
 
 def versions(*titles: str) -> Sequence[Passage]:
@@ -218,5 +218,8 @@ def test_two_versions_are_compared_with_their_titles() -> None:
 
 
 def test_which_questions_want_a_list() -> None:
-    assert all(map(wants_list, ("How do I do it?", "List the parts", "手順は", "모두 알려 주세요", "すべて挙げて")))
-    assert not any(map(wants_list, ("When is it?", "いつですか", "언제인가요?")))
+    assert all(
+        Wanted.of(asked).list
+        for asked in ("How do I do it?", "List the parts", "手順は", "모두 알려 주세요", "すべて挙げて")
+    )
+    assert not any(Wanted.of(asked).list for asked in ("When is it?", "いつですか", "언제인가요?"))
