@@ -18,6 +18,7 @@ from braid.app.web.markdown import answer_html
 from braid.core.chat.links import check_links
 from braid.core.chat.marks import CitationFilter
 from braid.core.chat.quoting.extractive import quotable
+from braid.core.chat.quoting.parts import parts_of
 from braid.core.chat.quoting.tables import split_tables
 from braid.core.chat.support.check import check
 from braid.core.chat.support.reading import facts_of
@@ -28,6 +29,8 @@ from braid.core.text.analyzer import Analyzer
 from braid.core.text.sentences import sentences
 from braid.core.text.token_budget import both_ends, fitting
 from braid.core.text.units import unify_units
+from tests.core.chat.test_extractive import passage
+from tests.core.chat.test_featured import answer
 
 UNITS = (
     *(
@@ -219,6 +222,11 @@ PASSES: dict[str, Callable[[str], object]] = {
     "facts": facts_of,
     "checked answers": lambda text: check(f"{text} [1].", ["The pump was sold for 30 EUR in May 2024."]),
     "checked passages": lambda text: check("The pump was not sold for 30 EUR [1].", [text]),
+    "parts of a passage": parts_of,
+    "questions and what answers them": lambda text: answer(text, *(passage(text[:4_000], n) for n in range(1, 3))),
+    "questions and many sentences": lambda text: answer(
+        text, *(passage("The pump is closed.", n, title=f"Rules {n} of 2024") for n in range(1, len(text) // 100))
+    ),
     "answers of what they cite": lambda text: check(f"{text} [1].", [text]),
 }
 
