@@ -246,12 +246,14 @@ def _exchange(question: StoredMessage, answer: StoredMessage | None, shelf: Shel
 
     by_model = answer.settings.get("generator") not in ("extractive", "none", None)
     checked = checked_of(answer, href_of, by_model=by_model)
-    marks = answer.settings.get("marks")
+    text, marks = answer.text, answer.settings.get("marks")
+    if answer.settings.get("also") and not answer.settings.get("featured"):  # the sources say below what is related
+        text, marks = text.partition("\n")[0], ()
     featured = sources[0] if sources and answer.settings.get("featured") else None
     return Exchange(
         question=question,
         answer=answer,
-        html=_html(answer.text, None if marks is None else tuple(marks), checked.spans, hrefs),
+        html=_html(text, None if marks is None else tuple(marks), checked.spans, hrefs),
         checked=checked,
         sources=sources,
         featured=featured,

@@ -141,9 +141,8 @@ def _text(title: str, asked: Asked, shown: Sequence[Featured], names: Mapping[in
         lines += ["", *([say("also", asked.language)] if first else [])]
     for each in others:
         named = f"{one_line(name)}: " if (name := names.get(each.citation)) else ""
-        lines.append(
-            f"- {named}{' '.join(LIST_MARK.sub('', each.text[each.start : each.end]).split())} {mark(each.citation)}"
-        )
+        items = (LIST_MARK.sub("", line) for line in each.text[each.start : each.end].split("\n"))
+        lines.append(f"- {named}{' '.join(items)} {mark(each.citation)}")
     return "\n".join(lines)
 
 

@@ -215,6 +215,13 @@ def test_the_featured_passage_is_under_its_title_with_the_answering_sentence_in_
     assert 'class="source featured"' in page, "it is stored"
 
 
+def test_what_is_only_related_is_shown_once_among_the_sources(library: Braid, client: FlaskClient, put: Put) -> None:
+    put(1, "gate.md", "The gate of the yard is open from 6:30 to 19:00.", title="The gate")
+    html = last(ask(client, "What is the telephone number of the gate of the yard?"))["html"]
+    assert "Not found. Related passages:" in html
+    assert html.count("open from 6:30 to 19:00") == 1
+
+
 def test_a_failing_model_is_named_and_the_passages_are_quoted(model_client: FlaskClient, model: ModelServer) -> None:
     model.broken = 500
     html = last(ask(model_client))["html"]

@@ -164,6 +164,12 @@ def test_a_list_that_goes_on_in_the_next_passage_is_shown_as_a_whole() -> None:
     assert shown[0].split("\n")[1:] == ["1. Stop the pump.", "2. Take the cover off.", "3. Put the new gasket on."]
 
 
+def test_a_list_that_is_only_related_is_a_line_without_its_marks() -> None:
+    steps = passage("1. Go to the gate.\n2. Show your pass.\n3. Go in.")
+    found = answer("What is the telephone number of the gate? Which steps?", steps)
+    assert found.text.splitlines()[-1].startswith("- Go to the gate. Show your pass. Go in. ")
+
+
 @pytest.mark.parametrize(
     ("question", "text"),
     [
