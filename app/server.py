@@ -152,7 +152,8 @@ def _asgi(settings: Settings, app: Flask, here: Site) -> ASGI:
     served: ASGI = with_mcp(Gateway(app, room, threads, proxies=settings.trusted_proxies), here, room)
     if settings.trusted_proxies:
         served = few_per_client(served, per_address=settings.connections_per_address, proxies=settings.trusted_proxies)
-    served = with_sound_heads(with_probes(served, here))
+    once = (settings.sign_in_header, settings.sign_in_groups_header)
+    served = with_sound_heads(with_probes(served, here), once=once)
     return take_off(served, settings.url_prefix) if settings.url_prefix else served
 
 
