@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from braid.core.ledger.ledger import Ledger
 from braid.core.ledger.queries import PassageRow
 from braid.core.search.ranking import FusedRanking
-from braid.core.types import Hit, Occurrence, Query, Scope
+from braid.core.text.identifiers import LiteralSearch
+from braid.core.types import Hit, Occurrence, Query, Scope, indexed_text
 
 SPARE = 5
 """Passages that are read beyond the wanted ones, in place of equal texts."""
@@ -53,14 +54,28 @@ class HitReader:
             found = self._read_and_group(query, fused, ids[:end], limit, by_document)
         return build_hits(fused, found)
 
+    def having(self, literal: LiteralSearch, query: Query, fused: FusedRanking) -> list[str]:
+        """Return the chunks of the list that may be shown and whose title, headings or text have the identifier."""
+        ids = [hit.chunk_id for hit in fused.order]
+        self._read_rows(query, ids)
+        rows = ((chunk_id, self._rows[chunk_id]) for chunk_id in ids)
+        return [
+            chunk_id
+            for chunk_id, row in rows
+            if row is not None and literal.is_in(indexed_text(row.title, row.heading_path, row.text))
+        ]
+
     def _read_and_group(
         self, query: Query, fused: FusedRanking, ids: Sequence[str], limit: int, by_document: bool
     ) -> list[EqualTexts]:
+        self._read_rows(query, ids)
+        return group_equal_texts(fused, self._rows, limit, end=len(ids), by_document=by_document)
+
+    def _read_rows(self, query: Query, ids: Sequence[str]) -> None:
         unread = [chunk_id for chunk_id in ids if chunk_id not in self._rows]
         if unread:
             found = self.ledger.passage_rows(unread, self.scope.dataset_ids, query.filters)
             self._rows.update((chunk_id, found.get(chunk_id)) for chunk_id in unread)
-        return group_equal_texts(fused, self._rows, limit, end=len(ids), by_document=by_document)
 
     def _read_copies(self, query: Query, ids: Sequence[str], shown: Sequence[EqualTexts]) -> bool:
         """Read those of the ids whose text has the hash of one that is shown; return whether there are any."""
