@@ -1,7 +1,7 @@
 """Queries of one identifier, code or acronym: do the passages that have it as it is written come first?
 
-The queries are made up: identifiers that stand in one to ten passages of a set, drawn with a seed. A passage is relevant
-if it has the identifier. ``pooling="none"``, in which nothing comes first but by its score, is what it would be without.
+The queries are made up: identifiers that stand in one to ten passages of a set, drawn with a seed. A passage is
+relevant if it has the identifier. With ``pooling="none"`` nothing comes first but by its score.
 """
 
 from __future__ import annotations
