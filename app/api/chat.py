@@ -89,6 +89,10 @@ class CalculationShown(Shown):
     rows: list[list[str]] = Field(description="The result, its numbers written as the table writes them")
     used: UsedRowsShown
     left_out: list[str] = Field(description="Rows that add up others, which are not counted")
+    period: list[str] = Field(
+        description="First and last day, month or year that the question was understood to ask for, as ISO texts; the "
+        "end of an open period is empty, and both are where it names none"
+    )
 
 
 class FeaturedShown(Shown):

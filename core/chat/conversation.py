@@ -24,7 +24,7 @@ from braid.core.chat.quoting.extractive import Extract, best_coverage, extract
 from braid.core.chat.quoting.match import match_of
 from braid.core.chat.quoting.nearness import nearness_to, no_nearness, scale_of
 from braid.core.chat.support.check import check_answer
-from braid.core.chat.tables.calculate import Calculated, Calculator
+from braid.core.chat.tables.calculate import Calculated, Calculator, NotCalculated
 from braid.core.chat.texts import Language
 from braid.core.chat.types import (
     ChatRequest,
@@ -217,9 +217,13 @@ class Conversation:
             match = match_of(search, known[1] if known else None, covered)
             nearness = nearness_to(turn.question.query, *known) if known else no_nearness
             around = partial(self._around, turn.scope)
-            return extract(asked, citations, analyzer, match=match, nearness=nearness, around=around)
+            why = calculated.reason if isinstance(calculated, NotCalculated) else ""
+            return extract(
+                asked, citations, analyzer, match=match, nearness=nearness, around=around, not_calculated=why
+            )
 
-        if calculated := self._calculated(turn, language):
+        calculated = self._calculated(turn, language)
+        if isinstance(calculated, Calculated):
             result = with_calculation(turn.result, calculated)
             writer(replace(answer_begun(result, result.generator), citations=result.citations))
             writer(answer_text(calculated.text, ()))
@@ -247,8 +251,8 @@ class Conversation:
 
     # ------------------------------------------------------------ what nodes share
 
-    def _calculated(self, turn: ChatTurn, language: Language) -> Calculated | None:
-        """Calculate the answer from tables that were found; not where an earlier answer is to be continued."""
+    def _calculated(self, turn: ChatTurn, language: Language) -> Calculated | NotCalculated | None:
+        """Calculate the answer from tables that were found, or say why not. None where an earlier one is continued."""
         draft = turn.request.draft
         if draft is not None and draft.text:
             return None
