@@ -173,7 +173,10 @@ class Conversation:
         writer(StageStarted("normalize"))
         with self._its_turn(turn):
             model, term_weights = self._query_model(turn), self._term_weights(turn)
-            turn.question, turn.degraded = normalize_question(turn.request, model, self._prompts, term_weights)
+            writer = None if turn.request.options.get("generator") == "feedback" else self._models.summary
+            turn.question, turn.degraded = normalize_question(
+                turn.request, model, self._prompts, term_weights, writer=writer
+            )
 
     def _generate_query(self, state: GraphState, writer: StreamWriter) -> None:
         turn = state.turn

@@ -367,7 +367,7 @@ def build_how(question: StoredMessage, answer: StoredMessage, shelf: Shelf) -> H
     searched = [shelf.dataset_name(dataset_id) for dataset_id in chosen or ()]
     timings = search.get("timings_ms", {})
     return HowFound(
-        query=str(settings.get("query", "")),
+        query=asked if settings.get("query_generator") == "feedback" else str(settings.get("query", "")),
         query_generator=str(settings.get("query_generator", "")),
         queries=tuple(search.get("queries", ())),
         strategy=str(NAMES.get(search["strategy"], search["strategy"])),

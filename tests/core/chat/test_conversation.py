@@ -534,9 +534,28 @@ def test_models_and_prompts_are_those_of_the_braid_unless_others_are_given(tmp_p
         assert len(server.calls) == 1
 
 
+def test_the_model_of_the_answers_completes_a_follow_up_where_it_is_the_only_one(braid: Braid, user_id: int) -> None:
+    summary = ScriptedModel("fake:summary", "When did the Byzantine Empire fall?", "In 1453 [1].")
+    chat = Conversation(braid, models=models(summary=summary))
+    result = chat.ask(ChatRequest(user_id, "When did it fall?", history=HISTORY))
+    assert (result.question, result.query_generator) == ("When did the Byzantine Empire fall?", "fake:summary")
+    assert (result.text, result.degraded) == ("In 1453 [1].", ())
+    alone = ScriptedModel("fake:summary", "In 1453 [1].")
+    chat = Conversation(braid, models=models(summary=alone))
+    chat.ask(ChatRequest(user_id, "When did the Byzantine Empire fall?"))
+    assert len(alone.sent) == 1, "a first question needs nothing"
+
+
+def test_a_completed_question_is_shown_in_words_that_can_be_read(braid: Braid, user_id: int) -> None:
+    result = Conversation(braid).ask(ChatRequest(user_id, "When did it fall?", history=HISTORY))
+    assert result.question == "When did it fall? (Byzantine, Empire)"
+    assert result.query.count("When did it fall?") == 2
+
+
 def test_the_history_goes_to_the_model_when_no_model_has_completed_the_question(braid: Braid, user_id: int) -> None:
     summary = ScriptedModel("fake:summary", "In 1453 [1].")
-    Conversation(braid, models=models(summary=summary)).ask(ChatRequest(user_id, "When did it fall?", history=HISTORY))
+    request = ChatRequest(user_id, "When did it fall?", history=HISTORY, options={"generator": "feedback"})
+    Conversation(braid, models=models(summary=summary)).ask(request)
     assert "User: Tell me about the Byzantine Empire" in summary.sent[0][1][1]
     assert "empire." in summary.sent[0][1][1], "citations of earlier answers are none here"
 
