@@ -233,7 +233,14 @@ class Conversation:
             return _end(turn, result, writer)
         earlier = turn.question.earlier(turn.request.history)
         task = AnswerTask(
-            self._prompts.answer, turn.question.text, language, without_model, turn.request.draft, earlier
+            self._prompts.answer,
+            turn.question.text,
+            language,
+            without_model,
+            turn.request.draft,
+            earlier,
+            around=partial(self._neighbours, turn.scope),
+            total=self._passages_in(turn.scope),
         )
         self._write(turn, task, writer)
 
@@ -248,7 +255,13 @@ class Conversation:
             return Extract(compare(fields, citations, weigh, analyzer, language), True)
 
         task = AnswerTask(
-            self._prompts.compare, fields.describe("en"), language, without_model, turn.request.draft, renumber=False
+            self._prompts.compare,
+            fields.describe("en"),
+            language,
+            without_model,
+            turn.request.draft,
+            renumber=False,
+            total=self._passages_in(turn.scope),
         )
         self._write(turn, task, writer)
 
@@ -265,6 +278,18 @@ class Conversation:
 
     def _passages_of(self, scope: Scope, document_id: int, limit: int) -> list[Passage]:
         return self._braid.ledger.document_passages(document_id, scope.dataset_ids, limit=limit)
+
+    def _passages_in(self, scope: Scope) -> int:
+        """Return the number of passages that may be searched."""
+        datasets = self._braid.ledger.datasets_in({each.collection for each in scope.collections})
+        return sum(dataset.chunks for dataset in datasets if dataset.id in scope.dataset_ids)
+
+    def _neighbours(self, scope: Scope, passage: Passage) -> list[Passage]:
+        """Return a passage with the two before and after it in its document."""
+        first = max(0, passage.position - 2)
+        return self._braid.ledger.document_passages(
+            passage.document_id, scope.dataset_ids, limit=passage.position + 3 - first, offset=first
+        )
 
     def _around(self, scope: Scope, passage: Passage) -> tuple[str, str]:
         """Return the texts of the passages before and after one, of the same heading; empty where there are none."""

@@ -15,7 +15,7 @@ from braid.core.chat.texts import Language
 from braid.core.errors import InvalidInputError, ModelError
 from braid.core.json_form import pick, to_json
 from braid.core.text.scripts import question_language
-from braid.core.types import MAX_QUERY_CHARS, DatasetIds, Degraded, SearchResult
+from braid.core.types import MAX_QUERY_CHARS, DatasetIds, Degraded, Passage, SearchResult
 
 Stage = Literal["normalize", "generate_query", "search", "answer", "compare"]
 LANGUAGES: tuple[Language, ...] = ("en", "ja", "ko")
@@ -145,6 +145,10 @@ class AnswerBegun:
     notes: tuple[str, ...] = ()
     citations: tuple[Citation, ...] | None = None
     """What the text cites by its numbers, where those are no places in the search; not part of the event's JSON."""
+    passages: Mapping[int, Passage] = field(default_factory=dict)
+    """What the model was given, by the places that `AnswerText.cited` has: hits, and neighbours of them; not part of
+    the event's JSON.
+    """
 
 
 @dataclass(frozen=True, slots=True)
