@@ -9,6 +9,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
+from datetime import date
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -39,6 +40,7 @@ from braid.core.chat.types import (
 )
 from braid.core.errors import InvalidInputError
 from braid.core.extras import require
+from braid.core.metadata.versions import editions_of
 from braid.core.models.chat import ChatModel, ChatModels
 from braid.core.models.prompts import Prompts
 from braid.core.models.rerank import Rerankers
@@ -330,5 +332,7 @@ def _after_search(state: GraphState) -> str:
 
 
 def _end(turn: ChatTurn, result: ChatResult, emit: StreamWriter) -> None:
-    turn.result = replace(result, notes=(*result.notes, *gaps_of_cited(result.citations)))
+    cited = {each.number: each.passage for each in result.citations}
+    editions = editions_of(cited, [hit.passage for hit in result.search.hits], date.today().isoformat())
+    turn.result = replace(result, notes=(*result.notes, *gaps_of_cited(result.citations)), editions=editions)
     emit(turn.result)

@@ -10,6 +10,7 @@ from pathlib import PurePath
 
 from braid.core.chat.citations import Citation
 from braid.core.chat.marks import CitationFilter, shown
+from braid.core.metadata.versions import VALID_FROM
 from braid.core.models.untrusted_text import as_data
 from braid.core.text.token_budget import estimate_tokens, fitting
 from braid.core.types import Passage
@@ -26,6 +27,7 @@ RULES = (
     "not hold what is asked for, reply with {not_found} and nothing else."
 )
 NOT_FOUND = "NOT_FOUND"
+MAX_VALUE_CHARS = 40
 MARK_TOKENS = 12
 """Most tokens of a mark in the list of marks."""
 MOST_WIDENED = 5
@@ -201,6 +203,7 @@ def _head(tag: str, mark: str, passage: Passage) -> str:
         "title": named,
         "file": "" if file in (passage.title, named) else file[:100],
         "date": "" if passage.date is None else _day(passage.date),
+        "valid_from": str(passage.metadata.get(VALID_FROM, ""))[:MAX_VALUE_CHARS],
     }
     attributes = "".join(f' {name}="{_attribute(value)}"' for name, value in said.items() if value)
     return f'<{tag} mark="{mark}"{attributes}>'
