@@ -58,7 +58,7 @@ TEXTS: Mapping[str, Mapping[Language, str]] = {
     "period": {"en": "Period: {period}", "ja": "期間：{period}", "ko": "기간: {period}"},
     "not_calculated": {
         "en": "I could not calculate this: no table alone answers the question as it is asked. Related rows:",
-        "ja": "計算できませんでした：この質問に一つの表だけで答えることができません。関連する行：",
+        "ja": "計算できませんでした：この質問に 1 つの表だけで答えることができません。関連する行：",
         "ko": "계산하지 못했어요: 이 질문에 표 하나만으로 답할 수 없어요. 관련된 행:",
     },
     "not_calculated_said": {
