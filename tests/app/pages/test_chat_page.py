@@ -416,7 +416,7 @@ def test_regenerating_keeps_both_answers_and_the_next_turn_sees_the_chosen_one(
     assert "Once more" not in page
     model.reply = lambda _: "Third."
     ask(model_client, "And why is that so?", path="/chat/1/messages")
-    prompt = "\n".join(text for _, text in model.calls[-2].messages)  # the model completes the question first
+    prompt = "\n".join(text for _, text in model.calls[-1].messages)
     assert "They are fused by rank" in prompt
     assert "Once more" not in prompt
     markdown = model_client.get("/chat/1/export.md").text
