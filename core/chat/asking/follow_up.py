@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from braid.core.chat.asking.items import Item, item_meant, without_ordinal
+from braid.core.chat.asking.items import Item, begins_sentence, item_meant, without_ordinal
 from braid.core.text.analyzer import Analyzer
 from braid.core.text.identifiers import is_identifier
 from braid.core.text.normalization import normalize
@@ -48,7 +48,6 @@ _REQUEST = re.compile(
     "|(?:알려|비교|설명|요약|정리|나열|부탁)(?:해|하고|하여|해서)?",
     re.IGNORECASE,
 )
-_SENTENCE_START = re.compile(r"(?:^|[.?!:]\s)\W*$")
 _CAPITAL = re.compile(r"[A-Z\u00c0-\u00de][^\W\d_]")
 
 
@@ -131,7 +130,7 @@ def _is_name(word: str, text: str) -> bool:
     """Return whether a word is a code, or has a capital although no sentence begins with it."""
     if is_identifier(word) or (any(map(str.isdigit, word)) and any(map(str.isalpha, word)) and word.isascii()):
         return True
-    return bool(_CAPITAL.match(word)) and not _SENTENCE_START.search(text, 0, text.find(word))
+    return bool(_CAPITAL.match(word)) and not begins_sentence(text, text.find(word))
 
 
 def _saying_words(text: str, analyzer: Analyzer) -> dict[str, frozenset[str]]:
