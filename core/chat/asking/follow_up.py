@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -155,10 +156,12 @@ def _weights(turns: Sequence[Mapping[str, frozenset[str]]], idf: Idf) -> dict[fr
 
 def content_words(text: str, analyzer: Analyzer) -> dict[str, frozenset[str]]:
     """Return the words of a text with their terms, each set of terms once. Stop words have none and are left out."""
-    pieces = analyzer.spans(text)
+    pieces = sorted(analyzer.spans(text), key=lambda piece: piece.start)
+    starts = [piece.start for piece in pieces]
     words: dict[frozenset[str], str] = {}
     for match in _WORD.finditer(text):
-        terms = frozenset(piece.token for piece in pieces if match.start() <= piece.start and piece.end <= match.end())
+        within = pieces[bisect_left(starts, match.start()) : bisect_left(starts, match.end())]
+        terms = frozenset(piece.token for piece in within if piece.end <= match.end())
         if terms:
             words.setdefault(terms, match[0])
     return {word: terms for terms, word in words.items()}
