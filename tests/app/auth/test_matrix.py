@@ -140,6 +140,8 @@ ROUTES: dict[str, str] = {
     "POST /setup": "open",
     "GET /login": "open",
     "POST /login": "open, 401",
+    "GET /login/provider": "open, 404",
+    "GET /login/provider/done": "open, 404",
     "GET /invitation/made-up": "gone",
     "POST /invitation/made-up": "gone",
     "GET /signup": "gone",
