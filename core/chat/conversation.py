@@ -175,9 +175,9 @@ class Conversation:
         writer(StageStarted("normalize"))
         with self._its_turn(turn):
             model, term_weights = self._query_model(turn), self._term_weights(turn)
-            writer = None if turn.request.options.get("generator") == "feedback" else self._models.summary
+            of_answers = None if turn.request.options.get("generator") == "feedback" else self._models.summary
             turn.question, turn.degraded = normalize_question(
-                turn.request, model, self._prompts, term_weights, writer=writer
+                turn.request, model, self._prompts, term_weights, writer=of_answers
             )
 
     def _generate_query(self, state: GraphState, writer: StreamWriter) -> None:
@@ -276,7 +276,7 @@ class Conversation:
             return None
         model = self._models.search or self._models.summary
         calculator = Calculator(partial(self._passages_of, turn.scope), self._prompts.table_query, model)
-        return calculator.answer(turn.question.text, turn.result.search, language)
+        return calculator.answer(turn.question.alone, turn.result.search, language)
 
     def _passages_of(self, scope: Scope, document_id: int, limit: int) -> list[Passage]:
         return self._braid.ledger.document_passages(document_id, scope.dataset_ids, limit=limit)

@@ -602,6 +602,10 @@ def test_the_model_of_the_answers_completes_a_follow_up_where_it_is_the_only_one
     result = chat.ask(ChatRequest(user_id, "When did it fall?", history=HISTORY))
     assert (result.question, result.query_generator) == ("When did the Byzantine Empire fall?", "fake:summary")
     assert (result.text, result.degraded) == ("In 1453 [1].", ())
+    assert result.query == "When did the Byzantine Empire fall?"
+    prompt = summary.sent[1][1][1]
+    assert "Question: When did it fall?" in prompt, "for the answer it has the question and the turns as they were"
+    assert "User: Tell me about the Byzantine Empire" in prompt
     alone = ScriptedModel("fake:summary", "In 1453 [1].")
     chat = Conversation(braid, models=models(summary=alone))
     chat.ask(ChatRequest(user_id, "When did the Byzantine Empire fall?"))
