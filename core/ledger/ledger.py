@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Select, delete, insert, select, update
+from sqlalchemy import Select, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from braid.core.batches import batches
@@ -22,11 +22,10 @@ from braid.core.ledger.database import CONNECTIONS, Database, storable
 from braid.core.ledger.document_batch import DOCUMENTS_PER_BATCH, named_as_parts, put, put_all
 from braid.core.ledger.document_writes import (
     PutResult,
-    add_to_counters,
     delete_dataset,
+    delete_documents,
     document_values,
     find_document,
-    log_chunks,
     log_dataset,
     refresh,
     require_dataset,
@@ -48,7 +47,6 @@ from braid.core.ledger.queries import (
 from braid.core.ledger.quota import require_dataset_room, require_document_room
 from braid.core.ledger.schema import Upgrading, without_copy
 from braid.core.ledger.tables import (
-    ChunkRow,
     DatasetRow,
     DocumentRow,
     JobRow,
@@ -398,6 +396,15 @@ class Ledger:
         rows = self.database.rows(prepared.DOCUMENT_WITH_ID, document_id=document_id, datasets=dataset_ids)
         return document_of(rows[0]) if rows else None
 
+    def documents_with_ids(self, document_ids: Collection[int], dataset_ids: Collection[int]) -> list[Document]:
+        """Return those of the documents that are in one of these datasets, by source."""
+        found: list[Document] = []
+        with self.database.read() as connection:
+            for ids in batches(sorted(document_ids), DOCUMENTS_PER_BATCH):
+                named = (DocumentRow.id.in_(ids), DocumentRow.dataset_id.in_(dataset_ids))
+                found += map(document_of, connection.execute(select_documents().where(*named)))
+        return sorted(found, key=lambda document: document.source)
+
     def remove_document(self, dataset_id: int, source: str, *, check: Check = lambda stored: None) -> bool:
         """Delete a document with all parts of its source; the indexes follow, and uploads of its source that are still
         to be read are superseded.
@@ -417,12 +424,25 @@ class Ledger:
                 return False
             supersede_uploads(connection, dataset_id, source)
             for ids in batches(found, DOCUMENTS_PER_BATCH):
-                of_them = ChunkRow.document_id.in_(ids)
-                chunk_ids = connection.execute(select(ChunkRow.id).where(of_them)).scalars().all()
-                log_chunks(connection, collection, chunk_ids)
-                connection.execute(delete(DocumentRow).where(DocumentRow.id.in_(ids)))
-                add_to_counters(connection, dataset_id, documents=-len(ids), chunks=-len(chunk_ids))
+                delete_documents(connection, dataset_id, collection, ids)
             return True
+
+    def remove_documents(self, dataset_id: int, document_ids: Sequence[int]) -> int:
+        """Delete these documents of a dataset, and nothing else, as `remove_document` does; return how many there were.
+
+        They go in transactions of 500.
+        """
+        removed = 0
+        for ids in batches(document_ids, DOCUMENTS_PER_BATCH):
+            with self.database.write() as connection:
+                collection = require_dataset(connection, dataset_id)
+                named = (DocumentRow.dataset_id == dataset_id, DocumentRow.id.in_(ids))
+                found = connection.execute(select(DocumentRow.id, DocumentRow.source).where(*named)).all()
+                for row in found:
+                    supersede_uploads(connection, dataset_id, row.source)
+                delete_documents(connection, dataset_id, collection, [row.id for row in found])
+                removed += len(found)
+        return removed
 
     def store_embeddings(self, model: str, chunk_ids: Sequence[str], vectors: Vector) -> None:
         """Store vectors (n, dim) float32 of unit length under the model's fingerprint.

@@ -203,6 +203,13 @@ CHUNK_COUNT = f"SELECT COALESCE(SUM(d.chunks), 0) FROM datasets d WHERE {_IN_COL
 _EMBEDDED = f"""
     FROM datasets d JOIN chunks c ON c.dataset_id = d.id JOIN embeddings e ON e.chunk_id = c.id AND e.model = :model
     WHERE {_IN_COLLECTION}"""
+UNEMBEDDED_COUNT = f"""
+    SELECT COUNT(*) FROM (
+        SELECT c.id FROM datasets d JOIN chunks c ON c.dataset_id = d.id
+            LEFT JOIN embeddings e ON e.chunk_id = c.id AND e.model = :model
+        WHERE {_IN_COLLECTION} AND c.dataset_id IN :datasets
+            AND (:any_document = 1 OR c.document_id IN :documents) AND e.chunk_id IS NULL
+        LIMIT :limit) u"""
 VECTORS_OF_COLLECTION = f"SELECT e.chunk_id, c.document_id, c.dataset_id, e.vector {_EMBEDDED}"
 EMBEDDED_IDS = f"SELECT e.chunk_id {_EMBEDDED}"
 EMBEDDED_COUNT = f"SELECT COUNT(*) {_EMBEDDED}"
