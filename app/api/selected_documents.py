@@ -69,7 +69,9 @@ class DocumentsNamed(Given):
             raise InvalidInputError(
                 "filters are empty, which selects everything; name a condition, or delete the dataset", field="filters"
             )
-        return sorted(map(int, site().braid.ledger.matching_documents([dataset_id], filters)[0]))
+        ledger = site().braid.ledger
+        ledger.require_filterable([dataset_id], filters)
+        return sorted(map(int, ledger.matching_documents([dataset_id], filters)[0]))
 
 
 class StoredShown(DocumentShown):

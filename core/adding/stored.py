@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from braid.core.datasets.entry import id_of
 from braid.core.errors import InvalidInputError
 from braid.core.metadata import Metadata
-from braid.core.types import MAX_ID, PART, Dataset, Document, Filters
+from braid.core.types import MAX_ID, Dataset, Document, Filters
 
 if TYPE_CHECKING:
     from braid.core.data_directory import DataDirectory
@@ -116,6 +116,7 @@ def select_documents(
         raise InvalidInputError(
             f"filter is {filter!r}, which selects everything; name a condition, or remove the dataset", field="filter"
         )
+    directory.ledger.require_filterable([dataset_id], filters)
     return _matching(directory, dataset_id, filters)
 
 
@@ -168,8 +169,9 @@ def _with_id(directory: DataDirectory, dataset_id: int, given: str | int, with_p
 def _of_source(directory: DataDirectory, dataset_id: int, source: str) -> list[Document]:
     """Return the source with its parts."""
     own = directory.ledger.document(dataset_id, source)
-    parts = directory.ledger.documents(dataset_id, source_prefix=source + PART)
-    return [*([own] if own else []), *(each for each in parts if each.source.removeprefix(source + PART).isdecimal())]
+    parts = directory.ledger.parts_of(dataset_id, source)
+    found = {each.id: each for each in directory.ledger.documents_with_ids(list(parts.values()), [dataset_id])}
+    return [*([own] if own else []), *(found[each] for each in parts.values() if each in found)]
 
 
 def _matching(directory: DataDirectory, dataset_id: int, filters: Filters) -> list[Document]:

@@ -35,6 +35,7 @@ from braid.core.ledger.document_writes import (
     unread_uploads,
     write_metadata,
 )
+from braid.core.ledger.metadata_sql import OWN_FACTS, PASSAGE_FACTS
 from braid.core.ledger.noticed import Noticed
 from braid.core.ledger.queries import (
     PassageRow,
@@ -53,6 +54,7 @@ from braid.core.ledger.tables import (
     UserGroupRow,
     UserRow,
 )
+from braid.core.metadata.where import keys_of, parse_where
 from braid.core.types import MAX_NAME_CHARS, PART, Dataset, Document, DocumentInput, Filters, Passage
 
 if TYPE_CHECKING:  # see `braid.core.ledger.database`
@@ -385,11 +387,17 @@ class Ledger:
         rows = self.database.rows(prepared.DOCUMENT, dataset_id=dataset_id, source=source)
         return document_of(rows[0]) if rows else None
 
-    def stored_sources(self, dataset_id: int, sources: Collection[str]) -> set[str]:
-        """Return those of the sources that the dataset has a document of."""
-        known = [source for source in sources if source == storable(source)]
-        rows = self.database.rows(prepared.STORED_DOCUMENTS, dataset_id=dataset_id, sources=known)
-        return {row[0] for row in rows}
+    def parts_of(self, dataset_id: int, source: str) -> dict[int, int]:
+        """Return the ids of the documents that are further parts of a source, by their numbers, which begin with 2."""
+        if source != storable(source):
+            return {}
+        statement = prepared.PARTS_OF.format(
+            c=' COLLATE "C"' if self.database.engine.dialect.name == "postgresql" else ""
+        )
+        prefix = f"{source}{PART}"
+        rows = self.database.rows(statement, dataset_id=dataset_id, first=f"{prefix}1", end=f"{prefix}:")
+        numbered = ((found.removeprefix(prefix), document_id) for document_id, found in rows)
+        return dict(sorted((int(number), document_id) for number, document_id in numbered if number.isdecimal()))
 
     def document_with_id(self, document_id: int, dataset_ids: Collection[int]) -> Document | None:
         """Return the document with this id, if it is in one of these datasets."""
@@ -511,6 +519,22 @@ class Ledger:
             prepared.HEADINGS_OF_DOCUMENT, document_id=document_id, datasets=dataset_ids, limit=limit
         )
         return [(str(path), int(position)) for path, position in rows]
+
+    def require_filterable(self, dataset_ids: Collection[int], filters: Filters) -> None:
+        """Raise InvalidInputError for filters on what is a passage's, such as ``page``, where no document of these
+        datasets has such metadata of its own: they would select nothing.
+        """
+        asked = keys_of(parse_where(filters.metadata)) & PASSAGE_FACTS if filters.metadata else set()
+        if not asked or not dataset_ids:
+            return
+        rows = self.database.rows(prepared.KEYS_THERE, datasets=sorted(dataset_ids), keys=sorted(asked))
+        if unknown := sorted(asked - {row[0] for row in rows}):
+            known = ", ".join(OWN_FACTS)
+            raise InvalidInputError(
+                f"no document here has metadata with the key {unknown[0]!r}, and that of a passage cannot be filtered "
+                f"by; filter by keys that documents were stored with, or by {known}",
+                field="filters.metadata",
+            )
 
     def matching_documents(
         self, dataset_ids: Collection[int], filters: Filters, *, limit: int | None = None

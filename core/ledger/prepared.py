@@ -90,6 +90,8 @@ _CHUNKS_OF_KIND = f"FROM chunks c WHERE c.document_id = t.id AND {_OF_KIND}"
 _MATCHING = f"""
     FROM documents t WHERE t.dataset_id IN :datasets AND t.chunks > 0
     AND (:any_kind = 1 OR EXISTS (SELECT 1 {_CHUNKS_OF_KIND})) AND {_SELECTED}"""
+KEYS_THERE = """
+    SELECT DISTINCT m.key FROM document_metadata m WHERE m.dataset_id IN :datasets AND m.key IN :keys"""
 MATCHING_DOCUMENTS = f"SELECT t.id {_MATCHING}"
 MATCHING_CHUNKS = f"""
     SELECT COALESCE(SUM(CASE WHEN :any_kind = 1 THEN t.chunks ELSE (SELECT COUNT(*) {_CHUNKS_OF_KIND}) END), 0)
@@ -234,6 +236,8 @@ _DOCUMENT = """
     FROM documents"""
 DOCUMENT = f"{_DOCUMENT} WHERE dataset_id = :dataset_id AND source = :source"
 DOCUMENT_WITH_ID = f"{_DOCUMENT} WHERE id = :document_id AND dataset_id IN :datasets"
+PARTS_OF = """
+    SELECT id, source FROM documents WHERE dataset_id = :dataset_id AND source{c} >= :first AND source{c} < :end"""
 STORED_DOCUMENTS = """
     SELECT source, id, title, file_type, state, chunks, content_hash, date, meta
     FROM documents WHERE dataset_id = :dataset_id AND source IN :sources"""

@@ -110,6 +110,7 @@ class StockEngine:
         filters: Filters = search.query.filters
         if not filters:
             return None
+        self._context.ledger.require_filterable(search.scope.dataset_ids, filters)
         ids, _ = self._context.ledger.matching_documents(search.scope.dataset_ids, filters)
         return frozenset(map(int, ids))
 
