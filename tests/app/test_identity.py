@@ -20,12 +20,12 @@ from braid.core.braid import Braid
 from braid.core.ingest.parse import parse_here
 from braid.core.types import PART
 from tests.fakes import HashEmbeddings
+from tests.modes import mostly_long
 from tests.web import bearer, make_app, site_of
 from tests.worlds import WAIT_S
 
-SEQUENCES, SHORT = 2_000, 40
-AT_ONCE = 20
-"""Sequences, each on a dataset of its own, after which the indexes are waited for."""
+SEQUENCES, AT_ONCE = 2_000, 40
+"""So many sequences, each on a dataset of its own, after which the indexes are waited for."""
 STEPS = 14
 NAMES = ("a.txt", "notes/b", "c#part=x", "名前")
 SOURCES = ("manual.pdf", "site/page.html")
@@ -253,16 +253,14 @@ def _own(source: str) -> str:
     return before if number.isdecimal() else source
 
 
-def test_sequences_of_additions_and_deletions_are_those_of_a_dictionary(surfaces: Surfaces, is_long: bool) -> None:
-    braid = surfaces.braid
-    for start in range(0, SEQUENCES if is_long else SHORT, AT_ONCE):
-        sequences = []
-        for seed in range(start, start + AT_ONCE):
-            dataset = braid.ledger.add_dataset(surfaces.user, f"sequence {seed}").id
-            sequences.append(Sequence(surfaces, dataset, random.Random(seed)))
-            sequences[-1].run()
-        assert braid.indexer.wait(WAIT_S)
-        for each in sequences:
-            for surface, found in each.found():
-                assert found == each.expected(), (surface, each.dice, "\n".join(each.log))
-            braid.remove_dataset(each.dataset)
+@pytest.mark.parametrize("start", mostly_long(range(0, SEQUENCES, AT_ONCE)))
+def test_sequences_of_additions_and_deletions_are_those_of_a_dictionary(surfaces: Surfaces, start: int) -> None:
+    sequences = []
+    for seed in range(start, start + AT_ONCE):
+        dataset = surfaces.braid.ledger.add_dataset(surfaces.user, f"sequence {seed}").id
+        sequences.append(Sequence(surfaces, dataset, random.Random(seed)))
+        sequences[-1].run()
+    assert surfaces.braid.indexer.wait(WAIT_S)
+    for seed, each in enumerate(sequences, start):
+        for surface, found in each.found():
+            assert found == each.expected(), (surface, seed, "\n".join(each.log))
