@@ -185,7 +185,15 @@ class ValidationError(InvalidInputError):
 
 
 class HybridRetrieverError(BraidError):
-    """A standalone retriever could not search."""
+    """A standalone retriever could not search.
+
+    >>> from braid import HybridRetriever, HybridRetrieverError
+    >>> try:
+    ...     HybridRetriever("papers")
+    ... except HybridRetrieverError as error:
+    ...     print(str(error).partition(";")[0])
+    the store is a str, not an open Chroma collection
+    """
 
 
 class ChromaDBError(HybridRetrieverError):

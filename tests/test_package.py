@@ -76,7 +76,15 @@ def test_what_is_pinned_is_within_the_ranges() -> None:
     """The two files have, exactly, what Braid and its extras ask for."""
     lines = [*pinned("requirements.txt"), *(scale := pinned("requirements-scale.txt"))]
     assert {Requirement(line).name for line in scale} == {
-        *("opentelemetry-exporter-otlp-proto-http", "opentelemetry-sdk", "psycopg", "pymilvus", "fsspec", "s3fs")
+        *(
+            "opentelemetry-exporter-otlp-proto-http",
+            "opentelemetry-sdk",
+            "psycopg",
+            "pymilvus",
+            "fsspec",
+            "s3fs",
+            "python-dateutil",
+        )
     }
     pins = {canonicalize_name(pin.name): pin for pin in map(Requirement, lines)}
     ranges = {canonicalize_name(each.name): each for each in map(Requirement, requirements(EXTRAS))}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -22,7 +22,7 @@ from braid.app.auth.identity import identity
 from braid.app.site import site
 from braid.app.user.datasets import readable_datasets
 from braid.app.web.live_turns import result_of
-from braid.core.chat.types import ChatRequest, ChatResult, Turn, result_json
+from braid.core.chat.types import ChatRequest, ChatResult, Event, Turn, result_json
 from braid.core.types import ALL, MAX_QUERY_CHARS, Dataset
 
 MAX_TURNS = 200
@@ -184,13 +184,19 @@ def answer_question(
         keep(asked, result)
 
     headers = {"Deprecation": DEPRECATED_AT} if body.llm_model is not None else {}
+    events = _noting(talk.stream(asked), body.notes("hybrid"))
     if wants_stream():
-        response = stream_response(asked, talk.stream(asked), done)
+        response = stream_response(asked, events, done)
         response.headers.extend(headers)
         return response
-    result = result_of(talk.stream(asked))
+    result = result_of(events)
     done(result)
     return Answered(show_answer(result), headers)
+
+
+def _noting(events: Iterator[Event], notes: Sequence[str]) -> Iterator[Event]:
+    for each in events:
+        yield replace(each, notes=(*each.notes, *notes)) if isinstance(each, ChatResult) else each
 
 
 def _chosen_ids(asked: ChatRequest) -> Sequence[int]:

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from braid.app.api.framework.etags import IF_MATCH, answer_with_etag, etag, if_match
 from braid.app.api.framework.operations import Answered, Resource
-from braid.app.api.framework.requests import SAYS_SOMETHING, Given
+from braid.app.api.framework.requests import SAYS_SOMETHING, Given, require_whole
 from braid.app.api.schemas import MetadataShown, Moment, Page, PageQuery, PassageShown, Shown, page_of
 from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
@@ -106,6 +106,7 @@ def put_document(dataset_id: int, body: TextGiven) -> Answered:
     in If-Match: 412, and nothing is stored, if the document has changed since.
     """
     dataset, braid = caller_datasets().writable(dataset_id), site().braid
+    require_whole("source", body.source)
     metadata = clean_metadata(body.metadata)
     source, content = upload_source(body.source), body.text.encode("utf-8", "replace")
     before = braid.ledger.document(dataset.id, source)

@@ -64,6 +64,7 @@ def index() -> str:
         "braid/admin/index.html",
         parts=health_of(site().braid, min_free_mb=site().settings.min_free_disk_mb).parts,
         free_mb=_free_mb(),
+        copy_mb=-(-braid.chroma_bytes // MEBIBYTE),
         status=index_status(braid.indexer.progress(), sum(dataset.chunks for dataset in datasets)),
         warnings=list(_warnings()),
         counts=[

@@ -309,3 +309,12 @@ def test_files_have_metadata_of_their_own_and_the_hosts(shelf: Braid, dataset: i
     assert stored is not None
     assert stored.metadata["author"] == "bob"
     assert stored.metadata["year"] == 2024
+
+
+def test_replacing_a_source_removes_all_its_parts_also_beyond_a_gap(shelf: Braid, dataset: int) -> None:
+    pages = [Document(f"page {n}", metadata={"source": "s"}) for n in range(5)]
+    shelf.add(pages, dataset=dataset)
+    assert shelf.ledger.parts_of(dataset, "s").keys() == {2, 3, 4, 5}
+    assert shelf.delete([shelf.ledger.parts_of(dataset, "s")[2]], dataset=dataset) == 1
+    report = shelf.add(pages[:1], dataset=dataset, replace_sources=True)
+    assert (report.removed, [each.id for each in shelf.get(dataset=dataset, source="s")]) == (3, ["s"])

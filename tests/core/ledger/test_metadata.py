@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import UTC, date, datetime
-from typing import Any
+from pathlib import Path
+from typing import Any, get_args
 
 import pytest
 
+from braid.core.braid import Braid
 from braid.core.errors import InvalidInputError
 from braid.core.ledger.ledger import Ledger
-from braid.core.types import Filters
-from tests.worlds import add_notes, document
+from braid.core.types import Engine, Filters
+from tests.fakes import HashEmbeddings
+from tests.worlds import WAIT_S, add_notes, document
 
 STORED: Mapping[str, Mapping[str, Any]] = {
     "number": {"year": 2024, "tenant": "x", "tags": ["a", "b"], "open": True},
@@ -156,3 +159,22 @@ def test_filters_of_one_shape_are_one_statement(filled: Ledger, monkeypatch: pyt
     for number in range(20):
         filled.matching_documents([1], Filters.of({f"key{number}": {"$gte": number}, "tenant": f"t{number}"}))
     assert len(set(asked)) == 2
+
+
+@pytest.mark.parametrize("key", ["id", "page", "heading_path"])
+def test_what_is_a_passages_own_is_refused_unless_documents_have_such_a_key(tmp_path: Path, key: str) -> None:
+    with Braid(tmp_path, embedding_model=HashEmbeddings()) as braid:
+        dataset = add_notes(braid.ledger)
+        braid.ledger.put_document(dataset, document("a.md", "the pump"))
+        assert braid.indexer.wait(WAIT_S)
+        for where in ({key: 1}, {"$or": [{"x": 1}, {"$not": {key: {"$gt": 1}}}]}):
+            for engine in get_args(Engine):
+                with pytest.raises(InvalidInputError, match=f"metadata with the key '{key}'") as refused:
+                    braid.search("pump", user_id=1, filters=where, engine=engine)
+                assert refused.value.field == "filters.metadata"
+            with pytest.raises(InvalidInputError, match=f"metadata with the key '{key}'"):
+                braid.delete(dataset=dataset, filter=where)
+        braid.add({"id": "b", "text": "the pump", "metadata": {key: 1}}, dataset=dataset)
+        assert braid.indexer.wait(WAIT_S)
+        (hit,) = braid.search("pump", user_id=1, filters={key: 1}).hits
+        assert hit.passage.source == "b"

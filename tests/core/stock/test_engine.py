@@ -27,6 +27,8 @@ from braid.core.langchain import EnsembleRetriever
 from braid.core.ledger.change_log import ChangeLog
 from braid.core.models.chat import ChatModels
 from braid.core.search.context import SearchModels
+from braid.core.stock import engine
+from braid.core.stock.scratch import FOLDER, remove_abandoned
 from braid.core.types import ChunkInput, DocumentInput, Filters, Mode, Query, SearchResult
 from tests.fakes import HashEmbeddings
 from tests.worlds import WAIT_S, add_notes, chunk_ids, document
@@ -426,12 +428,34 @@ def test_what_langchain_cannot_do_is_refused(
     assert refused.value.field == field
 
 
-def test_nothing_is_left_in_the_temporary_folder(tmp_path: Path) -> None:
+def test_its_stores_are_in_the_data_directory_and_those_of_killed_processes_go(tmp_path: Path) -> None:
+    home = tmp_path / FOLDER
+    left = home / "store-left"
+    left.mkdir(parents=True)
+    (left / "chroma.sqlite3").write_text("of a process that was killed")
     with Braid(tmp_path, embedding_model=HashEmbeddings()) as braid:
+        assert not left.exists()
         add_notes(braid.ledger)
         put(braid, "a", "the cat")
         assert braid.indexer.wait(WAIT_S)
         assert search(braid, "cat", 1).hits
-        folder = Path(braid.manager._stock._stores._folder)
+        (folder,) = home.glob("store-*")
+        assert (folder / "chroma.sqlite3").exists()
+        remove_abandoned(tmp_path)
+        assert search(braid, "cat", 1).hits
         assert folder.exists()
-    assert not folder.exists()
+    assert list(home.glob("store-*")) == []
+
+
+def test_passages_without_vectors_are_counted_up_to_a_bound(
+    fresh: tuple[Braid, HashEmbeddings], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    braid, model = fresh
+    monkeypatch.setattr(engine, "MOST_COUNTED", 3)
+    model.failing = True
+    put(braid, "a.md", *(f"the cat {n}" for n in range(5)))
+    put(braid, "b.md", "the dog")
+    told = "".join(each.reason for each in search(braid, "cat", 1).degraded)
+    assert "3 or more passages of user_1 have no vector yet" in told
+    filtered = search(braid, "dog", 1, filters=Filters(source_prefix="b"))
+    assert "1 passages of user_1" in "".join(each.reason for each in filtered.degraded)
