@@ -12,6 +12,7 @@ What changed since the last run is printed at the end; ``--results`` is where th
 from __future__ import annotations
 
 import argparse
+import html
 import json
 import re
 import signal
@@ -39,7 +40,7 @@ MAX_REASONS = 5
 _EXPECTED = (".md", ".txt", ".json")
 _SUFFIXES = frozenset(suffix for form in FORMATS if form.reader != "source.code" for suffix in form.suffixes)
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|\n|\|")
-_MARKUP = re.compile(r"!\[[^\]]*\]\([^)]*\)|(?<=\])\([^)]*\)|<!--.*?-->|<[^>]{1,200}>|&[a-z]{1,8};", re.DOTALL)
+_MARKUP = re.compile(r"!\[[^\]]*\]\([^)]*\)|(?<=\])\([^)]*\)|<!--.*?-->|<[^>]{1,200}>", re.DOTALL)
 _NUMBERS = re.compile(r"\d[\d,.]*")
 
 
@@ -165,6 +166,7 @@ def _whole(parsed: ParsedDocument) -> str:
     for section in parsed.sections:
         if section.heading_path != path:
             parts.append(section.heading_path.replace(" > ", "\n"))
+            header = ""
         if section.header and section.header != header:
             parts.append(section.header)
         path, header = section.heading_path, section.header
@@ -183,7 +185,7 @@ def _letters(text: str) -> str:
 
 
 def _sentences(text: str) -> list[str]:
-    pieces = _SENTENCE_END.split(_MARKUP.sub(" ", text))
+    pieces = _SENTENCE_END.split(html.unescape(_MARKUP.sub(" ", text)))
     return [piece for piece in pieces if len(_letters(piece)) >= MIN_SENTENCE_CHARS]
 
 

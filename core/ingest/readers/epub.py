@@ -13,7 +13,7 @@ from braid.core.ingest.readers.archive import PACKAGE_ERRORS, open_archive
 from braid.core.ingest.readers.document import Outline, ParsedDocument, SourceFile, first_title, one_line
 from braid.core.ingest.readers.encoding import decode
 from braid.core.ingest.readers.html import add_html, parse_html
-from braid.core.ingest.readers.xml.parts import part
+from braid.core.ingest.readers.parts.xml import part
 
 ERRORS = PACKAGE_ERRORS
 

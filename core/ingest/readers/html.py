@@ -20,6 +20,7 @@ from braid.core.ingest.readers.document import (
 from braid.core.ingest.readers.encoding import decode
 from braid.core.ingest.readers.html_tags import MAX_ATTRIBUTES, has_too_many_attributes
 from braid.core.ingest.readers.merged import Cell, laid_out
+from braid.core.ingest.readers.parts.numerals import numeral
 from braid.core.ingest.readers.table_rows import add_table
 
 ERRORS = (etree.LxmlError,)
@@ -29,6 +30,7 @@ _FIELDS = ("input", "select", "textarea")
 _ENTERED = ("", "text", "date", "datetime-local", "email", "month", "number", "tel", "time", "url", "week")
 """Types of fields whose values a person has typed."""
 _HIDING = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
+_NUMBERED = {"a": "a", "A": "A", "i": "i", "I": "I"}
 _STRUCK = ("del", "s", "strike")
 _STRIKING = re.compile(r"text-decoration(?:-line)?\s*:[^;]{0,100}line-through", re.IGNORECASE)
 _BLOCK = re.compile(
@@ -108,7 +110,7 @@ def _entered(field: etree._Element) -> str:
     if field.tag == "input":
         kind = (field.get("type") or "").lower()
         if kind in ("checkbox", "radio"):
-            return "☒ " if field.get("checked") is not None else "☐ "
+            return "☒ " if field.get("checked") is not None else ""  # pages use others as buttons of menus
         return f"{field.get('value') or ''} " if kind in _ENTERED else ""
     if field.tag == "textarea":
         return f"{field.text or ''} "
@@ -135,6 +137,8 @@ class _Paragraphs:
         self._caption = ""
         self._pre = 0
         self._struck = 0
+        self._numbers: list[int] = []
+        """The number of the next item of each open numbered list."""
 
     def begin(self, element: etree._Element) -> None:
         """Enter an element, and take its first text."""
@@ -151,7 +155,9 @@ class _Paragraphs:
         elif _BLOCK.fullmatch(tag):
             self._break()
         if tag == "li":
-            self._prefix = "- "
+            self._prefix = self._item(element)
+        elif tag == "ol":
+            self._numbers.append(_whole(element.get("start"), 1))
         elif tag == "pre":
             self._pre += 1
         elif tag == "br":
@@ -181,7 +187,18 @@ class _Paragraphs:
             self._break()
         if tag == "pre":
             self._pre -= 1
+        elif tag == "ol":
+            self._numbers.pop()
         self._struck -= _is_struck(element)
+
+    def _item(self, item: etree._Element) -> str:
+        """Return what a browser shows before an item of a list."""
+        parent = item.getparent()
+        if parent is None or parent.tag != "ol" or not self._numbers:
+            return "- "
+        number = _whole(item.get("value"), self._numbers[-1])
+        self._numbers[-1] = number + 1
+        return f"{numeral(number, _NUMBERED.get(parent.get('type') or '', 'decimal'))}. "
 
     def text(self, text: str | None) -> None:
         """Take a piece of text."""
@@ -235,6 +252,10 @@ class _Paragraphs:
         """Return the text so far. In source, a line break is a space, but none between Japanese characters."""
         text = _SPACE.sub(" ", join_cjk_lines(mark_struck("".join(self._parts))))
         return _BREAKS.sub("\n", text).strip(" \n").replace(_KEPT_SPACE, " ")
+
+
+def _whole(text: str | None, default: int) -> int:
+    return int(text) if text and re.fullmatch("-?[0-9]{1,6}", text.strip()) else default
 
 
 def _span(element: etree._Element, name: str) -> int:

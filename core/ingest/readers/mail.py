@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import email
 import re
 from collections.abc import Iterator
@@ -47,6 +48,8 @@ _POLICY = _ShortHeaders()
 
 def read(file: SourceFile) -> ParsedDocument:
     """Return the body, and the attachments under their file names; unreadable ones are named in the metadata."""
+    if file.content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):  # saved by an editor
+        file = replace(file, content=decode(file.content).encode("utf-8", "replace"))
     if len(_MULTIPART.findall(file.content)) > _MAX_MULTIPARTS:
         raise file.unreadable(f"has more than {_MAX_MULTIPARTS:,} nested parts; save the mails in it one by one")
     if _has_too_many_parts(file.content):
@@ -71,7 +74,7 @@ def _web_archive(file: SourceFile, message: EmailMessage) -> ParsedDocument:
     for part in message.walk():
         if part.get_content_type() not in ("text/html", "application/xhtml+xml"):
             continue
-        root = parse_html(file, _text(cast(EmailMessage, part)))
+        root = parse_html(file, _text(part))
         if root is not None:
             add_html(root, outline)
             title = title or (root.findtext(".//title") or "")

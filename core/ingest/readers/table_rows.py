@@ -75,7 +75,7 @@ def _by_table(rows: Iterable[Row]) -> Iterator[tuple[int, Row]]:
     extent = _NOWHERE
     is_after_gap = False
     for row in rows:
-        if not row.filled:
+        if not any(row.cells):
             is_after_gap = True
             continue
         head, is_followed_by_gap = [row], False
@@ -89,8 +89,8 @@ def _by_table(rows: Iterable[Row]) -> Iterator[tuple[int, Row]]:
                 number, wide_rows, extent = number + 1, 0, _NOWHERE
         for each in head:
             yield number, each
-            if each.filled > 1:
-                first, end = _extent(each)
+            first, end = _extent(each)
+            if first < end:
                 wide_rows, extent = wide_rows + 1, (min(first, extent[0]), max(end, extent[1]))
         is_after_gap = is_followed_by_gap
 
@@ -114,8 +114,7 @@ def _begins_table(head: list[Row], extent: tuple[int, int]) -> bool:
 
 def _extent(row: Row) -> tuple[int, int]:
     """Return the first and the last column that has a text."""
-    filled = [at for at, cell in enumerate(row.cells) if cell]
-    return filled[0], filled[-1]
+    return next(at for at, cell in enumerate(row.cells) if cell), len(row.cells) - 1  # the last one is not empty
 
 
 def _table(rows: Iterator[Row], heading_path: str) -> Iterator[Section]:

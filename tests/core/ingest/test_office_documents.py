@@ -15,8 +15,8 @@ from pptx.util import Inches
 from braid.core.errors import UnreadableDocumentError
 from braid.core.ingest.readers import ParsedDocument, read_document
 from braid.core.ingest.readers.office.number_format import number_format
-from braid.core.ingest.readers.office.numerals import numeral
 from braid.core.ingest.readers.office.reading_order import Box, in_reading_order
+from braid.core.ingest.readers.parts.numerals import numeral
 from tests import more_samples, samples
 from tests.office_files import STRICT, A, chart, element, numbered, numbering, paragraph, word
 
@@ -314,7 +314,7 @@ def test_struck_out_cells_hidden_sheets_text_boxes_comments_and_charts_of_a_work
     text = "\n".join(each.text for each in parsed.sections)
     assert "Rope | ~~12~~" in text
     assert "Coil the rope dry" in text
-    assert "Comment on A2: Ask the harbour first" in text
+    assert "Comment on A2 by Ines: Ask the harbour first" in text
     assert "Rope sold" in text
     assert "May | 40" in text
     assert "internal choice" not in text
@@ -486,7 +486,7 @@ def test_charts_struck_out_text_and_comments_of_a_slide_are_read() -> None:
     drawn.chart.chart_title.text_frame.text = "Ferry calls"
     assert lines_of("a.pptx", saved(show)) == [
         "~~Ferry at nine~~",
-        "Ferry calls",
+        "Bar chart – Ferry calls",
         " | Calls",
         "Gdynia | 34",
         "Leixoes | 17",
@@ -540,12 +540,17 @@ def test_equations_and_words_under_others_of_hangul_are_in_place() -> None:
         "<hp:subText>遠心</hp:subText></hp:dutmal>라고 부른다.</hp:t></hp:run></hp:p>"
         "<hp:p><hp:run><hp:rect><hp:drawText><hp:subList><hp:p><hp:run><hp:t>주의</hp:t></hp:run></hp:p></hp:subList>"
         "</hp:drawText></hp:rect><hp:t>문을 닫는다.</hp:t></hp:run></hp:p>"
+        '<hp:p><hp:run><hp:checkBtn caption="동의" value="CHECKED"/>'
+        '<hp:checkBtn caption="거절" value="UNCHECKED"/></hp:run></hp:p>'
+        '<hp:p><hp:run><hp:textart text="봄 축제"/></hp:run></hp:p>'
     )
     lines = lines_of("a.hwpx", more_samples.hwpx_guide(section))
     assert "휴가는 N = 15 + {k} over {2}일이다." in lines
     assert "이것은 원심분리기라고 부른다." in lines
     assert "문을 닫는다." in lines
     assert "주의" in lines
+    assert "☒ 동의 ☐ 거절" in lines
+    assert "봄 축제" in lines
 
 
 def test_a_hangul_document_is_known_without_its_summary() -> None:
@@ -563,12 +568,14 @@ def test_cells_in_braces_of_their_own_are_cells_of_a_row() -> None:
         r"{\rtf1\ansi{\trowd\cellx2000\cellx4000 \intbl {{\pard\intbl Valve\par}\cell}"
         r"{{\pard\intbl 3.5 bar\par\pard\intbl at most\par}\cell}\intbl\row}{\pard End.\par}"
         r"{\pard Open {\strike 8}{\strike  to 16} 9 to 17\par}"
+        r"{\pard{\f0\b0\*\cs7 The quick fox}\par}"
         r"{\pard{\listtext 1.\tab}Return the badge\par}{\pard{\listtext\'b7\tab}dotted\par}}"
     )
     assert lines_of("a.rtf", content) == [
         "Valve | 3.5 bar at most",
         "End.",
         "Open ~~8 to 16~~ 9 to 17",
+        "The quick fox",
         "1. Return the badge",
         "dotted",
     ]

@@ -11,7 +11,7 @@ import pytest
 
 from braid.core.errors import UnreadableDocumentError
 from braid.core.ingest.readers import ParsedDocument, read_document
-from braid.core.ingest.readers.zip_folder import MAX_FILES
+from braid.core.ingest.readers.compound.zip_folder import MAX_FILES
 from tests import more_samples, samples
 
 MAX_BYTES = 5_000_000

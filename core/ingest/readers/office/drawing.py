@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from lxml import etree
 
 from braid.core.ingest.readers.document import one_line
-from braid.core.ingest.readers.xml.parts import local
+from braid.core.ingest.readers.parts.xml import local
 
 MAX_POINTS = 5_000
 """Most values that are read of one row of a chart."""
 _A = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
 _TEXT, _PARAGRAPH, _BREAK = f"{_A}t", f"{_A}p", f"{_A}br"
+_KIND = re.compile(r"(area|bar|bubble|doughnut|line|pie|radar|scatter|stock|surface)(?:3D)?Chart")
 _FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
 
 
 def chart_lines(root: etree._Element) -> tuple[str, list[list[str]]]:
-    """Return the titles of a chart, and its values as a table: a column per series, a row per category."""
-    titles = dict.fromkeys(filter(None, (" ".join(paragraphs(each)) for each in _titles(root))))
+    """Return the kind and titles of a chart, and its values as a table: a column per series, a row per category."""
+    titles = dict.fromkeys(filter(None, (_kind(root), *(" ".join(paragraphs(each)) for each in _titles(root)))))
     rows: dict[int, list[str]] = {}
     names = [""]
     for series in (each for each in root.iter(etree.Element) if local(each) == "ser"):
@@ -31,6 +33,12 @@ def chart_lines(root: etree._Element) -> tuple[str, list[list[str]]]:
             row += [""] * (len(names) - 1 - len(row)) + [values.get(at, "")]
     table = [rows[at] for at in sorted(rows)]
     return " – ".join(titles), [names, *table] if any(names) else table
+
+
+def _kind(root: etree._Element) -> str:
+    """Return ``Bar chart`` and the like; empty for a chart of several kinds, or none that is known."""
+    kinds = {match[1] for each in root.iter(etree.Element) if (match := _KIND.fullmatch(local(each)))}
+    return f"{kinds.pop().capitalize()} chart" if len(kinds) == 1 else ""
 
 
 def _titles(root: etree._Element) -> Iterator[etree._Element]:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from lxml import etree
 
-from braid.core.ingest.readers.xml.parts import attribute, local
+from braid.core.ingest.readers.parts.xml import attribute, local
 
 _PROPERTIES = ("fPr", "sSupPr", "sSubPr", "radPr", "dPr", "naryPr", "ctrlPr", "rPr", "mPr", "accPr", "funcPr")
 

@@ -13,8 +13,8 @@ from braid.core.ingest.readers.document import Outline, ParsedDocument, SourceFi
 from braid.core.ingest.readers.merged import Cell, laid_out
 from braid.core.ingest.readers.office.numbering import Counter, Level, labelled
 from braid.core.ingest.readers.office.package import refuse_encrypted
+from braid.core.ingest.readers.parts.xml import attribute, local, part
 from braid.core.ingest.readers.table_rows import add_table
-from braid.core.ingest.readers.xml.parts import attribute, local, part
 
 ERRORS = PACKAGE_ERRORS
 
@@ -24,8 +24,11 @@ _OUTLINE = re.compile(r"(?:개요|outline|heading|제목)\s*([1-9])", re.IGNOREC
 _COUNT = re.compile("[1-9][0-9]{0,3}")
 _BREAKS = {"lineBreak": "\n", "tab": "\t", "nbSpace": " ", "fwSpace": " ", "hyphen": "-"}
 _NOTES = ("footNote", "endNote")
-_TEXTS = frozenset({"t", "mainText", "script"})
-"""Elements with text: also what furigana stand over (덧말), and an equation as it was typed."""
+_TEXTS = frozenset({"t", "mainText", "script", "text"})
+"""Elements with text: also what furigana are over (덧말), an equation as it was typed, and the text of a field."""
+_SHOWN = {"compose": "composeText", "textart": "text", "btn": "caption", "comboBox": "selectedValue"}
+"""Attributes with text: of letters over each other, of word art, and of fields of forms."""
+_BOXES = ("checkBtn", "radioBtn")
 _EQUATION_SPACES = str.maketrans("`~", "  ")
 _SKIPPED = frozenset({"header", "footer", "hiddenComment", "secPr", "shapeComment", "subText", *_NOTES})
 _APART = frozenset({"tbl", "drawText"})
@@ -172,9 +175,19 @@ def _text(paragraph: etree._Element) -> str:
         else:
             deleted = name == "deleteBegin" or (deleted and name != "deleteEnd")
             parts.append(_BREAKS.get(name, "") if not deleted else "")
+            parts.append(_shown(element) if not deleted else "")
             text = (element.text or "") if name in _TEXTS and not deleted else ""
             parts.append(" ".join(text.translate(_EQUATION_SPACES).split()) if name == "script" else text)
     return "".join(parts).strip()
+
+
+def _shown(element: etree._Element) -> str:
+    """Return the text of an object within a paragraph that has it in attributes; of a box, whether it is ticked."""
+    name = local(element)
+    if name in _BOXES:
+        tick = "☒" if attribute(element, "value") == "CHECKED" else "☐"
+        return f"{tick} {attribute(element, 'caption')} "
+    return attribute(element, _SHOWN[name]).replace("␍␊", " ") if name in _SHOWN else ""
 
 
 def _is_equation(script: etree._Element) -> bool:

@@ -121,7 +121,8 @@ def _spread(pattern: str, digits: str) -> str:
 
 def _section(code: str) -> _Section | None:
     """Return a part of a format; None for one that is no plain number: a date, a fraction, a power of ten."""
-    before, after, digits, percent = [], [], "", 0
+    before, after = list[str](), list[str]()
+    digits, percent = "", 0
     for match in _TOKEN.finditer(code):
         quoted, escaped, currency, general, places, power, other = match.groups()
         literal = quoted or escaped or currency or ""
@@ -152,7 +153,10 @@ class _Digits(_Section):
         return True
 
     def write(self, value: float) -> str:
-        digits = list(f"{Decimal(repr(value)).quantize(Decimal(1), ROUND_HALF_UP):f}")
+        try:
+            digits = list(f"{Decimal(repr(value)).quantize(Decimal(1), ROUND_HALF_UP):f}")
+        except InvalidOperation:
+            return f"{value:.15g}"
         found: list[str] = []
         first = re.search("[0#?]", self._digits)
         for at in range(len(self._digits) - 1, -1, -1):

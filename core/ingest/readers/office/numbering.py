@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from docx.oxml.ns import qn
 from lxml import etree
 
-from braid.core.ingest.readers.office.numerals import numeral
+from braid.core.ingest.readers.parts.numerals import numeral
 
 MAX_LEVELS = 10
 _VAL = qn("w:val")

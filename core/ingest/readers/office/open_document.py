@@ -26,8 +26,8 @@ from braid.core.ingest.readers.merged import Cell, laid_out
 from braid.core.ingest.readers.office.numbering import labelled
 from braid.core.ingest.readers.office.open_styles import Styles
 from braid.core.ingest.readers.office.package import refuse_encrypted
+from braid.core.ingest.readers.parts.xml import attribute, local, parse_xml, part
 from braid.core.ingest.readers.table_rows import Row, add_table, records, row_of
-from braid.core.ingest.readers.xml.parts import attribute, local, parse_xml, part
 from braid.core.metadata.gaps import FORMULAS_WITHOUT_VALUE
 
 ERRORS = PACKAGE_ERRORS
@@ -69,7 +69,7 @@ def read(file: SourceFile) -> ParsedDocument:
     metadata = _metadata(roots)
     title = metadata.pop("title", "")
     styles = Styles(roots)
-    drawn = _charts(charts)
+    drawn = _charts(charts, styles)
     if kind == "ods":
         parsed = _workbook(file, body, styles, title, metadata)
     elif kind == "odp":
@@ -100,7 +100,7 @@ def _metadata(roots: Iterable[etree._Element]) -> dict[str, str]:
     return found
 
 
-def _charts(roots: Iterable[etree._Element]) -> Iterator[Section]:
+def _charts(roots: Iterable[etree._Element], styles: Styles) -> Iterator[Section]:
     """Yield the titles and the values of charts, which OpenDocument keeps as tables within them."""
     for root in roots:
         chart = root.find("{*}body/{*}chart/{*}chart")
@@ -108,10 +108,12 @@ def _charts(roots: Iterable[etree._Element]) -> Iterator[Section]:
             continue
         outline = Outline()
         texts = (_text(block) for each in chart.iter("{*}title", "{*}subtitle") for block in _blocks(each))
-        title = " – ".join(dict.fromkeys(filter(None, texts)))
+        kind = attribute(chart, "class").rpartition(":")[2]
+        named = f"{kind.capitalize()} chart" if kind.isalpha() else ""
+        title = " – ".join(dict.fromkeys(filter(None, (named, *texts))))
         outline.add(title)
         for table in chart.iter("{*}table"):
-            _add_table(table, outline, title)
+            _add_table(table, outline, styles, title)
         yield from outline.sections()
 
 
@@ -125,7 +127,7 @@ def _add(parent: etree._Element, outline: Outline, styles: Styles, notes: list[s
         notes += (_text(body) for note in block.iter("{*}note") for body in note.iter("{*}note-body"))
         comments += filter(None, map(_comment, block.iter("{*}annotation")))
         if local(block) == "table":
-            _add_table(block, outline)
+            _add_table(block, outline, styles)
             continue
         text = _text(block, styles)
         label = styles.label(block)
@@ -195,16 +197,29 @@ def _number(element: etree._Element, name: str, default: int) -> int:
     return int(value) if value.isascii() and value.isdigit() else default
 
 
-def _add_table(table: etree._Element, outline: Outline, caption: str = "") -> None:
+def _add_table(table: etree._Element, outline: Outline, styles: Styles, caption: str = "") -> None:
     """Add a table, whose cells may cover several rows and columns."""
     rows = ([cell for cell in _cells_of(row) if local(cell) == "table-cell"] for row in _rows_of(table))
-    add_table(outline, laid_out([list(map(_spanning, row)) for row in rows]), caption)
+    add_table(outline, laid_out([[_spanning(cell, styles) for cell in row] for row in rows]), caption)
 
 
-def _spanning(cell: etree._Element) -> Cell:
-    text = one_line(" ".join(_text(block) for block in _blocks(cell)))
+def _spanning(cell: etree._Element, styles: Styles) -> Cell:
+    text = one_line(" ".join(_cell_texts(cell, styles)))
     columns, rows = (_number(cell, f"number-{name}-spanned", 1) for name in ("columns", "rows"))
     return Cell(text, max(1, columns), max(1, rows))
+
+
+def _cell_texts(cell: etree._Element, styles: Styles) -> Iterator[str]:
+    """Yield the paragraphs of a cell with their numbers, and those of tables and text boxes in it."""
+    for block in _blocks(cell):
+        if local(block) == "table":
+            inner = (each for row in _rows_of(block) for each in _cells_of(row))
+            yield from (text for each in inner for text in _cell_texts(each, styles))
+            continue
+        label = styles.label(block)
+        yield labelled("" if label in (None, "-") else str(label), _text(block, styles))
+        for box in _boxes(block):
+            yield from _cell_texts(box, styles)
 
 
 def _rows_of(parent: etree._Element) -> Iterator[etree._Element]:

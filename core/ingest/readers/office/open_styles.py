@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from lxml import etree
 
 from braid.core.ingest.readers.office.numbering import MAX_LEVELS, Counter, Level
-from braid.core.ingest.readers.xml.parts import attribute, local
+from braid.core.ingest.readers.parts.xml import attribute, local
 
 _LEVELS = ("list-level-style-number", "list-level-style-bullet", "list-level-style-image", "outline-level-style")
 
@@ -42,7 +42,7 @@ class Styles:
                 self.struck.add(name)
             if local(each) == "table-properties" and attribute(each, "display") == "false":
                 self.hidden.add(name)
-        if any(key.endswith("}list-style-name") and not value for key, value in style.attrib.items()):
+        if any(str(key).endswith("}list-style-name") and not value for key, value in style.attrib.items()):
             self._unnumbered.add(name)
 
     def label(self, block: etree._Element) -> str | None:

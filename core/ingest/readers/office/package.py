@@ -13,7 +13,7 @@ from lxml import etree
 
 from braid.core.ingest.readers.archive import open_archive
 from braid.core.ingest.readers.document import SourceFile
-from braid.core.ingest.readers.xml.parts import UnsafeXMLError, attribute, checked_xml, part
+from braid.core.ingest.readers.parts.xml import UnsafeXMLError, attribute, checked_xml, part
 
 _MANIFEST = "META-INF/manifest.xml"
 _CONTENT_TYPES = "[Content_Types].xml"

@@ -99,6 +99,7 @@ class _Text:
         self._parts: list[str] = []
         self._bytes = bytearray()
         self._label: list[str] = []
+        self._is_first = False
         self._unwanted = 0
         self._level = 0
         self.properties: dict[str, list[str]] = {"title": [], "author": []}
@@ -106,14 +107,16 @@ class _Text:
     def take(self, token: re.Match[bytes]) -> None:
         """Take the next token."""
         word, number, code, symbol, brace, plain = token.groups()
+        is_first, self._is_first = self._is_first, brace == b"{"
         if code is not None:
             self._add_bytes(bytes([int(code, 16)]))
         elif plain is not None:
             self._add_bytes(plain)
         elif brace is not None:
             self._brace(brace)
-        elif symbol == b"*":
-            self._change(target="skip")
+        elif symbol == b"*":  # only at the beginning of a group says that it may be skipped
+            if is_first:
+                self._change(target="skip")
         elif symbol is not None:
             self._add(_SYMBOLS.get(symbol, symbol.decode("latin_1")))
         elif word is not None:

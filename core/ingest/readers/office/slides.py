@@ -23,13 +23,14 @@ from braid.core.ingest.readers.office.drawing import chart_lines, paragraphs
 from braid.core.ingest.readers.office.equation import equation
 from braid.core.ingest.readers.office.package import open_xml
 from braid.core.ingest.readers.office.reading_order import Box, in_reading_order
+from braid.core.ingest.readers.parts.xml import local, parse_xml
 from braid.core.ingest.readers.table_rows import bars
-from braid.core.ingest.readers.xml.parts import local, parse_xml
 
 ERRORS = (*PACKAGE_ERRORS, PythonPptxError)
 
 _DIAGRAM, _DIAGRAM_DATA = "{http://schemas.openxmlformats.org/drawingml/2006/diagram}relIds", qn("r:dm")
 _PARAGRAPH, _TEXT, _RUN, _RUN_STYLE, _FIELD = qn("a:p"), qn("a:t"), qn("a:r"), qn("a:rPr"), qn("a:fld")
+_PROPERTIES = qn("p:cNvPr")
 _MATH = "{http://schemas.openxmlformats.org/officeDocument/2006/math}oMath"
 _FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
 _GENERATED = re.compile(
@@ -95,7 +96,7 @@ def _shape_lines(file: SourceFile, shape: BaseShape) -> Iterator[str]:
         title, rows = chart_lines(parse_xml(file, shape.chart_part.blob))  # type: ignore[attr-defined]
         yield from filter(None, (title, *map(bars, rows)))
     elif isinstance(shape, Picture):
-        described = one_line(shape._element.nvPicPr.cNvPr.get("descr") or "")
+        described = one_line(next((each.get("descr") or "" for each in shape._element.iter(_PROPERTIES)), ""))
         if described and _GENERATED.fullmatch(described) is None:
             yield described
     else:
@@ -104,7 +105,7 @@ def _shape_lines(file: SourceFile, shape: BaseShape) -> Iterator[str]:
 
 def _diagrams(file: SourceFile, shape: BaseShape) -> Iterator[str]:
     for diagram in shape._element.iter(_DIAGRAM):
-        name = diagram.get(_DIAGRAM_DATA)
+        name = diagram.get(_DIAGRAM_DATA) or ""
         if name in shape.part.rels and not shape.part.rels[name].is_external:
             yield from paragraphs(parse_xml(file, shape.part.related_part(name).blob))
 

@@ -23,8 +23,8 @@ from braid.core.ingest.readers.office.equation import equation
 from braid.core.ingest.readers.office.numbering import WordNumbering, labelled
 from braid.core.ingest.readers.office.package import open_xml
 from braid.core.ingest.readers.office.word_parts import add_embedded, chosen, symbol
+from braid.core.ingest.readers.parts.xml import parse_xml
 from braid.core.ingest.readers.table_rows import CAPTION, add_table
-from braid.core.ingest.readers.xml.parts import parse_xml
 
 ERRORS = (*PACKAGE_ERRORS, PythonDocxError, OpcError)
 
@@ -142,15 +142,15 @@ def _heading_levels(styles: etree._Element) -> dict[str, int]:
     """Return style id → heading level; 0 is the style of the document's title."""
     levels: dict[str, int] = {}
     for style in styles.iterfind(qn("w:style")):
-        style_id, name = style.get(qn("w:styleId")), style.find(qn("w:name"))
+        style_id, name = style.get(qn("w:styleId")) or "", style.find(qn("w:name"))
         outline = style.find(_OUTLINE_LEVEL)
         match = _HEADING_STYLE.fullmatch(name.get(_VAL) or "") if name is not None else None
         if match:
             levels[style_id] = int(match[1])
         elif name is not None and (name.get(_VAL) or "").lower() == "title":
             levels[style_id] = 0
-        elif outline is not None and int(outline.get(_VAL)) < _BODY_LEVEL:
-            levels[style_id] = int(outline.get(_VAL)) + 1
+        elif outline is not None and int(outline.get(_VAL) or _BODY_LEVEL) < _BODY_LEVEL:
+            levels[style_id] = int(outline.get(_VAL) or 0) + 1
     return levels
 
 

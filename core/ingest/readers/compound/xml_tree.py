@@ -19,8 +19,8 @@ from braid.core.ingest.readers.html import read as read_html
 from braid.core.ingest.readers.html_tags import MAX_ATTRIBUTES, has_too_many_attributes
 from braid.core.ingest.readers.merged import Cell, laid_out
 from braid.core.ingest.readers.office.open_document import read as read_open_document
+from braid.core.ingest.readers.parts.xml import attribute, local, parse_xml
 from braid.core.ingest.readers.table_rows import add_table
-from braid.core.ingest.readers.xml.parts import attribute, local, parse_xml
 
 ERRORS = (etree.LxmlError, SyntaxError)
 
@@ -192,7 +192,7 @@ def _named(element: etree._Element, text: str) -> str:
 def _attributes(element: etree._Element) -> Iterator[str]:
     for key, value in element.attrib.items():
         if not str(key).startswith("{") and (text := one_line(str(value))):
-            yield f"{key}: {text}"
+            yield f"{key!s}: {text}"
 
 
 def _rows(table: etree._Element) -> list[list[Cell]]:
