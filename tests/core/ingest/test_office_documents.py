@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+import time
 
 import openpyxl
 import pptx
@@ -579,3 +580,37 @@ def test_cells_in_braces_of_their_own_are_cells_of_a_row() -> None:
         "1. Return the badge",
         "dotted",
     ]
+
+
+# ---------------------------------------------------------------- hostile files
+
+
+def test_a_chart_that_is_named_a_thousand_times_is_read_once() -> None:
+    values = {"Euro": [(f"category {number}", str(number)) for number in range(2000)]}
+    drawn = '<w:p><w:r><w:drawing><c:chart r:id="id-chart"/></w:drawing></w:r></w:p>' * 1000
+    part = ("application/vnd.openxmlformats-officedocument.drawingml.chart+xml", chart("Rents", values))
+    started = time.thread_time()
+    assert text_of("a.docx", word(drawn, chart=part)).count("category 1999") == 1
+    assert time.thread_time() - started < 20
+
+
+def test_styles_that_are_based_on_each_other_without_an_end_are_read() -> None:
+    styles = "".join(
+        f'<w:style w:type="paragraph" w:styleId="S{n}"><w:name w:val="s{n}"/>'
+        f'<w:basedOn w:val="S{(n + 1) % 20000}"/></w:style>'
+        for n in range(20_000)
+    )
+    kind = "application/vnd.openxmlformats-officedocument.wordprocessingml.styles+xml"
+    started = time.thread_time()
+    content = word(paragraph("Text", '<w:pStyle w:val="S1"/>'), styles=(kind, element("w:styles", styles)))
+    assert lines_of("a.docx", content) == ["Text"]
+    assert time.thread_time() - started < 20
+
+
+def test_a_sheet_whose_last_row_is_far_away_is_refused() -> None:
+    parts = samples.unzipped(sheet(("a", "b")))
+    name = "xl/worksheets/sheet1.xml"
+    far = re.sub(rb'<row r="1"', b'<row r="999999999"', parts[name])
+    assert far != parts[name]
+    with pytest.raises(UnreadableDocumentError, match="is damaged, or is not an Excel workbook"):
+        read("a.xlsx", samples.zipped(parts | {name: far}))

@@ -9,6 +9,7 @@ import re
 import struct
 import zlib
 from collections.abc import Iterator
+from itertools import zip_longest
 from typing import NamedTuple
 
 import olefile  # type: ignore[import-untyped]
@@ -104,10 +105,9 @@ def _with_inline(records: list[Record]) -> Iterator[Record]:
                 found.append(" ".join(_counted(each.content[4:]).replace("`", " ").replace("~", " ").split()))
             elif each.tag == _CONTROL and each.level == record.level and each.content[:4] == _OVER:
                 found.append(_counted(each.content[4:]))
-        text = _characters(record.content)
-        for each_text in found:
-            text = text.replace(_PLACE, each_text, 1)
-        yield record._replace(content=text.replace(_PLACE, "").replace("\t", " ").encode("utf-16-le", "replace"))
+        pieces = _characters(record.content).split(_PLACE)
+        text = "".join(piece + inline for piece, inline in zip_longest(pieces, found[: len(pieces) - 1], fillvalue=""))
+        yield record._replace(content=text.replace("\t", " ").encode("utf-16-le", "replace"))
 
 
 def _counted(content: bytes) -> str:

@@ -12,6 +12,8 @@ from lxml import etree
 from braid.core.ingest.readers.parts.numerals import numeral
 
 MAX_LEVELS = 10
+MAX_BASES = 20
+"""Styles, each based on the next, in which a style's list is looked for."""
 _VAL = qn("w:val")
 _NUMBERED = f"{qn('w:pPr')}/{qn('w:numPr')}"
 _STYLE = f"{qn('w:pPr')}/{qn('w:pStyle')}"
@@ -146,9 +148,10 @@ def _numbered_styles(styles: etree._Element) -> dict[str, tuple[str, int]]:
     for style_id in own:
         number: str | None = None
         level: int | None = None
-        at, seen = style_id, set[str]()
-        while at in own and at not in seen:
-            seen.add(at)
+        at = style_id
+        for _ in range(MAX_BASES):
+            if at not in own:
+                break
             number = own[at][0] if number is None else number
             level = own[at][1] if level is None else level
             at = parents.get(at, "")

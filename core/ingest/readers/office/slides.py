@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import pptx
 from lxml import etree
 from pptx.exc import PythonPptxError
+from pptx.opc.package import Part
 from pptx.oxml.ns import qn
 from pptx.shapes.base import BaseShape
 from pptx.shapes.group import GroupShape
@@ -44,10 +45,11 @@ def read(file: SourceFile) -> ParsedDocument:
     presentation = pptx.Presentation(io.BytesIO(open_xml(file)))
     sections: list[Section] = []
     of_slide = ""
+    seen: set[str] = set()  # names of parts: each is read once, however many slides name it
     for number, slide in enumerate(presentation.slides, start=1):
         title = _title(slide)
         of_slide = of_slide or title
-        text = "\n".join(_slide_lines(file, slide)) or title
+        text = "\n".join(_slide_lines(file, slide, seen)) or title
         sections.append(Section(text, title, page=number))
     properties = presentation.core_properties
     title = first_title(properties.title, of_slide)
@@ -59,21 +61,21 @@ def _title(slide: Slide) -> str:
     return one_line(shape.text_frame.text) if shape is not None else ""
 
 
-def _slide_lines(file: SourceFile, slide: Slide) -> Iterator[str]:
+def _slide_lines(file: SourceFile, slide: Slide, seen: set[str]) -> Iterator[str]:
     title = slide.shapes.title
     title_id = title.shape_id if title is not None else None
-    yield from _lines(file, [shape for shape in slide.shapes if shape.shape_id != title_id])
+    yield from _lines(file, seen, [shape for shape in slide.shapes if shape.shape_id != title_id])
     notes = slide.notes_slide.notes_text_frame if slide.has_notes_slide else None
     if notes is not None and notes.text.strip():
         yield "\n" + _lines_of(notes.text)
     for relation in slide.part.rels.values():
-        if not relation.is_external and relation.reltype.endswith("/comments"):
+        if not relation.is_external and relation.reltype.endswith("/comments") and _is_new(relation.target_part, seen):
             yield from _comments(file, relation.target_part.blob)
 
 
-def _lines(file: SourceFile, shapes: Sequence[BaseShape]) -> Iterator[str]:
+def _lines(file: SourceFile, seen: set[str], shapes: Sequence[BaseShape]) -> Iterator[str]:
     boxes = [Box(_length(each.left), _length(each.top), _length(each.width), _length(each.height)) for each in shapes]
-    texts = ["\n".join(_shape_lines(file, shape)) for shape in shapes]
+    texts = ["\n".join(_shape_lines(file, seen, shape)) for shape in shapes]
     shown = [at for at, text in enumerate(texts) if text]
     for place in in_reading_order([boxes[at] for at in shown]):
         yield texts[shown[place]]
@@ -83,9 +85,9 @@ def _length(value: int | None) -> int:
     return int(value or 0)
 
 
-def _shape_lines(file: SourceFile, shape: BaseShape) -> Iterator[str]:
+def _shape_lines(file: SourceFile, seen: set[str], shape: BaseShape) -> Iterator[str]:
     if isinstance(shape, GroupShape):
-        yield from _lines(file, list(shape.shapes))
+        yield from _lines(file, seen, list(shape.shapes))
     elif shape.has_text_frame:
         if text := _lines_of("\n".join(map(_paragraph, shape.text_frame._txBody.iter(_PARAGRAPH)))):  # type: ignore[attr-defined]
             yield text
@@ -93,21 +95,31 @@ def _shape_lines(file: SourceFile, shape: BaseShape) -> Iterator[str]:
         rows = [[cell for cell in row.cells if not cell.is_spanned] for row in shape.table.rows]  # type: ignore[attr-defined]
         yield from map(bars, laid_out([list(map(_cell, row)) for row in rows]).rows)
     elif shape.has_chart:
-        title, rows = chart_lines(parse_xml(file, shape.chart_part.blob))  # type: ignore[attr-defined]
+        part = shape.chart_part  # type: ignore[attr-defined]
+        title, rows = chart_lines(parse_xml(file, part.blob)) if _is_new(part, seen) else ("", [])
         yield from filter(None, (title, *map(bars, rows)))
     elif isinstance(shape, Picture):
         described = one_line(next((each.get("descr") or "" for each in shape._element.iter(_PROPERTIES)), ""))
         if described and _GENERATED.fullmatch(described) is None:
             yield described
     else:
-        yield from _diagrams(file, shape)
+        yield from _diagrams(file, seen, shape)
 
 
-def _diagrams(file: SourceFile, shape: BaseShape) -> Iterator[str]:
+def _diagrams(file: SourceFile, seen: set[str], shape: BaseShape) -> Iterator[str]:
     for diagram in shape._element.iter(_DIAGRAM):
         name = diagram.get(_DIAGRAM_DATA) or ""
         if name in shape.part.rels and not shape.part.rels[name].is_external:
-            yield from paragraphs(parse_xml(file, shape.part.related_part(name).blob))
+            part = shape.part.related_part(name)
+            if _is_new(part, seen):
+                yield from paragraphs(parse_xml(file, part.blob))
+
+
+def _is_new(part: Part, seen: set[str]) -> bool:
+    name = str(part.partname)
+    is_new = name not in seen
+    seen.add(name)
+    return is_new
 
 
 def _paragraph(paragraph: etree._Element) -> str:

@@ -84,7 +84,7 @@ class _Body:
         self.outline = Outline()
         self.title = ""
         self._file = file
-        self._parts = document.part.related_parts
+        self._parts = dict(document.part.related_parts)
         styles = document.styles.element
         self._levels = _heading_levels(styles)
         lists = (rel for rel in document.part.rels.values() if rel.reltype.endswith("/numbering"))
@@ -99,7 +99,7 @@ class _Body:
                 add_table(self.outline, _grid(block, self._text), self._caption)
                 self._caption = ""
             elif block.tag == _ALT_CHUNK:
-                part = self._parts.get(block.get(_REL_ID))
+                part = self._parts.pop(block.get(_REL_ID) or "", None)  # each is read once, however often it is named
                 if part is not None:
                     add_embedded(self._file, part.content_type, part.blob, self.outline)
             else:
@@ -126,7 +126,7 @@ class _Body:
         if drawing.tag == _BOX:
             self.add(drawing)
             return
-        part = self._parts.get(drawing.get(_REL_ID if drawing.tag == _CHART else _DIAGRAM_DATA))
+        part = self._parts.pop(drawing.get(_REL_ID if drawing.tag == _CHART else _DIAGRAM_DATA) or "", None)
         if part is None:
             return
         root = parse_xml(self._file, part.blob)

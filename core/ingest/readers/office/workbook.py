@@ -68,6 +68,7 @@ def read(file: SourceFile) -> ParsedDocument:
     unknown = 0
     hidden = [sheet.title for sheet in workbook.worksheets if sheet.sheet_state != "visible"]
     formats = _Formats(workbook)
+    seen: set[str] = set()
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         for sheet in workbook.worksheets:
             if not isinstance(sheet, ReadOnlyWorksheet) or sheet.title in hidden:
@@ -79,9 +80,9 @@ def read(file: SourceFile) -> ParsedDocument:
             rows = _rows(file, sheet, formats)
             grid = merged(rows, spans) if spans else Grid([])
             sections.extend(records(map(row_of, grid.rows if spans else rows), sheet.title, is_form=grid.is_form))
-            sections.extend(_drawn(file, archive, path, sheet.title))
+            sections.extend(_drawn(file, archive, path, sheet.title, seen))
         for path in filter(_CHART_SHEET.fullmatch, archive.namelist()):
-            sections.extend(_drawn(file, archive, path, ""))
+            sections.extend(_drawn(file, archive, path, "", seen))
     properties = workbook.properties
     metadata = {"author": properties.creator or "", "sheets": ", ".join(workbook.sheetnames)}
     metadata["hidden_sheets"] = ", ".join(hidden)
@@ -108,7 +109,7 @@ def _rows(file: SourceFile, sheet: ReadOnlyWorksheet, formats: _Formats) -> Iter
     with sheet._get_source() as source:  # type: ignore[attr-defined]  # not in the stub
         for number, cells in formats.parser(sheet, source).parse():
             if number > MAX_ROW:
-                raise file.unreadable(f"has a sheet of more than {MAX_ROW:,} rows; split it")
+                raise ValueError(f"row {number} of a sheet")
             yield from ([] for _ in range(last + 1, number))
             last = number
             width = cells[-1]["column"] if cells else 0
@@ -178,13 +179,19 @@ def _text(value: object) -> str:
     return str(value)
 
 
-def _drawn(file: SourceFile, archive: zipfile.ZipFile, path: str, title: str) -> tuple[Section, ...]:
-    """Return what is on a sheet beside its cells: text boxes, charts and comments."""
+def _drawn(file: SourceFile, archive: zipfile.ZipFile, path: str, title: str, seen: set[str]) -> tuple[Section, ...]:
+    """Return what is on a sheet beside its cells: text boxes, charts and comments. A part is read once: it is then in
+    ``seen``, and further sheets that name it have nothing of it.
+    """
     outline = Outline(title)
     for each in related(file, archive, path):
+        if each.name in seen:
+            continue
+        seen.add(each.name)
         if each.kind == "drawing":
             outline.add("\n".join(paragraphs(part(file, archive, each.name))))
-            for inner in related(file, archive, each.name):
+            for inner in (inner for inner in related(file, archive, each.name) if inner.name not in seen):
+                seen.add(inner.name)
                 if inner.kind == "chart":
                     name, rows = chart_lines(part(file, archive, inner.name))
                     outline.add(name)

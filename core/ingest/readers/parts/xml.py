@@ -11,7 +11,7 @@ from lxml import etree
 from braid.core.ingest.readers.document import SourceFile
 
 _ENCODING = re.compile(rb"""<\?xml[^>]{0,300}?encoding\s{0,9}=\s{0,9}["']([^"']*)""")
-_DECLARATION = re.compile(r"\s*<\?xml[^>]{0,300}\?>")
+_DECLARATION = re.compile(r"\A\s{0,99}<\?xml[^>]{0,300}\?>")
 _ASCII_BASED = (b"utf-8", b"utf8", b"us-ascii", b"ascii", b"iso-8859-1", b"iso-8859-15", b"windows-1252")
 _WITH_MARK = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _DOCTYPE = re.compile(
