@@ -3,7 +3,8 @@
 A file may have its expected text beside it, or anywhere in the folders, under its own name and another suffix
 (``report.docx.md``) or, in the same folder, in place of its suffix (``report.md``): Markdown, plain text, or JSON of
 docling or unstructured. Of its sentences (lines, and cells of tables), the share is shown that comes in order: the
-longest run of them whose places in what was read go up. Letters and digits alone are compared.
+longest run of them whose places in what was read go up. Letters and digits alone are compared; a text that an expected
+table repeats in the cells of a merged one counts once.
 
 ``garbled`` are files whose text is full of characters that nobody writes, or has not a third of the expected sentences.
 What changed since the last run is printed at the end; ``--results`` is where the runs are kept.
@@ -40,7 +41,7 @@ MAX_REASONS = 5
 _EXPECTED = (".md", ".txt", ".json")
 _SUFFIXES = frozenset(suffix for form in FORMATS if form.reader != "source.code" for suffix in form.suffixes)
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|\n|\|")
-_MARKUP = re.compile(r"!\[[^\]]*\]\([^)]*\)|(?<=\])\([^)]*\)|<!--.*?-->|<[^>]{1,200}>", re.DOTALL)
+_MARKUP = re.compile(r"\[[ xX]\]|!\[[^\]]*\]\([^)]*\)|(?<=\])\([^)]*\)|<!--.*?-->|<[^>]{1,200}>", re.DOTALL)
 _NUMBERS = re.compile(r"\d[\d,.]*")
 
 
@@ -185,8 +186,25 @@ def _letters(text: str) -> str:
 
 
 def _sentences(text: str) -> list[str]:
-    pieces = _SENTENCE_END.split(html.unescape(_MARKUP.sub(" ", text)))
+    pieces = _SENTENCE_END.split(html.unescape(_MARKUP.sub(" ", _without_repetition(text))))
     return [piece for piece in pieces if len(_letters(piece)) >= MIN_SENTENCE_CHARS]
+
+
+def _without_repetition(text: str) -> str:
+    """Leave out the cells of tables that repeat the one at their left or above, as merged ones do."""
+    lines, above = [], list[str]()
+    for line in text.split("\n"):
+        if not line.startswith("|"):
+            above = []
+            lines.append(line)
+            continue
+        cells = [cell.strip() for cell in line.strip("| ").split("|")]
+        kept = [
+            "" if cell in (*cells[max(0, at - 1) : at], *above[at : at + 1]) else cell for at, cell in enumerate(cells)
+        ]
+        lines.append(" | ".join(kept))
+        above = cells if any(cell.strip("-: ") for cell in cells) else above
+    return "\n".join(lines)
 
 
 def share_in_order(sentences: Sequence[str], read: str) -> float:

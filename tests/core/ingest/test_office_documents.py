@@ -9,6 +9,7 @@ import time
 import openpyxl
 import pptx
 import pytest
+from lxml import etree
 from openpyxl.comments import Comment
 from openpyxl.styles import Font
 from pptx.util import Inches
@@ -494,6 +495,37 @@ def test_charts_struck_out_text_and_comments_of_a_slide_are_read() -> None:
     ]
 
 
+def test_lists_of_a_slide_have_their_numbers() -> None:
+    show = pptx.Presentation()
+    slide = show.slides.add_slide(show.slide_layouts[6])
+    frame = slide.shapes.add_textbox(Inches(1), Inches(1), Inches(4), Inches(4)).text_frame
+    lines = [
+        ("Open", 0, "arabicPeriod"),
+        ("by key", 1, "alphaLcParenR"),
+        ("by code", 1, "alphaLcParenR"),
+        ("Close", 0, "arabicPeriod"),
+        ("Then", 0, ""),
+        ("Again", 0, "romanUcParenBoth"),
+    ]
+    frame.text = "\n".join(text for text, _, _ in lines)
+    for paragraph_, (_, level, form) in zip(frame.paragraphs, lines, strict=True):
+        paragraph_.level = level
+        if form:
+            etree.SubElement(paragraph_._p.get_or_add_pPr(), f"{{{A}}}buAutoNum", type=form)
+    assert lines_of("a.pptx", saved(show)) == ["1. Open", "a) by key", "b) by code", "2. Close", "Then", "(I) Again"]
+
+
+def test_hidden_slides_are_left_out_and_named() -> None:
+    show = pptx.Presentation()
+    for text in ("shown", "kept for later"):
+        slide = show.slides.add_slide(show.slide_layouts[6])
+        slide.shapes.add_textbox(Inches(1), Inches(1), Inches(4), Inches(1)).text_frame.text = text
+    slide._element.set("show", "0")
+    parsed = read("a.pptx", saved(show))
+    assert [(each.page, each.text) for each in parsed.sections] == [(1, "shown")]
+    assert parsed.metadata["hidden_slides"] == "2"
+
+
 # ---------------------------------------------------------------- OpenDocument, Hangul, RTF
 
 
@@ -582,7 +614,28 @@ def test_cells_in_braces_of_their_own_are_cells_of_a_row() -> None:
     ]
 
 
+def test_a_hangul_document_with_a_header_alone_has_that_text() -> None:
+    margin = "<hp:subList><hp:p><hp:run><hp:t>회의 자료</hp:t></hp:run></hp:p></hp:subList>"
+    parts = samples.unzipped(more_samples.hwpx_guide(""))
+    names = [name for name in parts if re.fullmatch(r"Contents/section\d+\.xml", name)]
+    root = re.match(rb"(?:<\?xml[^>]*>)?\s*<[^>]+>", parts[names[0]])
+    assert root is not None
+    tag = re.search(rb"<([\w:]+)", root[0].partition(b"?>")[2] or root[0])
+    assert tag is not None
+    body = f"<hp:p><hp:run><hp:ctrl><hp:header>{margin}</hp:header></hp:ctrl></hp:run></hp:p>".encode()
+    parts |= dict.fromkeys(names, b"<a/>") | {names[0]: root[0] + body + b"</" + tag[1] + b">"}
+    assert lines_of("a.hwpx", samples.zipped(parts)) == ["회의 자료"]
+
+
 # ---------------------------------------------------------------- hostile files
+
+
+def test_a_document_within_a_document_is_read_and_a_third_is_not() -> None:
+    main = "application/vnd.openxmlformats-officedocument.wordprocessingml.document.main+xml"
+    content = word(paragraph("third"))
+    for text in ("second", "first"):
+        content = word(paragraph(text) + '<w:altChunk r:id="id-aFChunk"/>', aFChunk=(main, content))
+    assert lines_of("a.docx", content) == ["first", "second"]
 
 
 def test_a_chart_that_is_named_a_thousand_times_is_read_once() -> None:

@@ -36,9 +36,9 @@ def chart_lines(root: etree._Element) -> tuple[str, list[list[str]]]:
 
 
 def _kind(root: etree._Element) -> str:
-    """Return ``Bar chart`` and the like; empty for a chart of several kinds, or none that is known."""
-    kinds = {match[1] for each in root.iter(etree.Element) if (match := _KIND.fullmatch(local(each)))}
-    return f"{kinds.pop().capitalize()} chart" if len(kinds) == 1 else ""
+    """Return ``Bar chart`` and the like, of a chart of several kinds ``Bar chart, line chart``; empty for others."""
+    found = (_KIND.fullmatch(local(each)) for each in root.iter(etree.Element))
+    return ", ".join(dict.fromkeys(f"{match[1]} chart" for match in found if match)).capitalize()
 
 
 def _titles(root: etree._Element) -> Iterator[etree._Element]:

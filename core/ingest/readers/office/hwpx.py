@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from lxml import etree
 
 from braid.core.ingest.readers.archive import PACKAGE_ERRORS, open_archive
-from braid.core.ingest.readers.document import Outline, ParsedDocument, SourceFile, first_title, one_line
+from braid.core.ingest.readers.document import Outline, ParsedDocument, Section, SourceFile, first_title, one_line
 from braid.core.ingest.readers.merged import Cell, laid_out
 from braid.core.ingest.readers.office.numbering import Counter, Level, labelled
 from braid.core.ingest.readers.office.package import refuse_encrypted
@@ -56,6 +56,8 @@ def read(file: SourceFile) -> ParsedDocument:
         for note in notes:
             outline.add(note)
     sections = outline.sections()
+    if not sections:
+        sections = _margins(roots)
     title = metadata.pop("title", "")
     title = first_title("" if title.strip().isdecimal() else title, outline.first_heading)
     return ParsedDocument(title, "hwpx", sections, metadata)
@@ -82,6 +84,16 @@ def _metadata(file: SourceFile, archive: zipfile.ZipFile) -> dict[str, str]:
         if meta.get("name") in ("creator", "language"):
             found[{"creator": "author"}.get(str(meta.get("name")), "language")] = meta.text or ""
     return found
+
+
+def _margins(roots: list[etree._Element]) -> tuple[Section, ...]:
+    """Return the texts of headers and footers, of a document that has no other."""
+    outline = Outline()
+    for root in roots:
+        for margin in root.iter("{*}header", "{*}footer"):
+            for paragraph in _find(margin, "p"):
+                outline.add(_text(paragraph))
+    return outline.sections()
 
 
 class _Heads:

@@ -39,6 +39,10 @@ _TYPES = (
 """Types of files with macros, templates and slide shows, and the one type that a library opens."""
 
 
+DOCUMENT_APART = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
+"""Type of a Word document that is a part of another one."""
+
+
 class Related(NamedTuple):
     """A part that another one refers to."""
 
@@ -81,7 +85,24 @@ def _changed(file: SourceFile, archive: zipfile.ZipFile, name: str) -> bytes | N
     if name == _CONTENT_TYPES:
         for types, known in _TYPES:
             safe = types.sub(known, safe)
+        safe = _with_documents_apart(archive, safe)
     return safe if safe != content else None
+
+
+def _with_documents_apart(archive: zipfile.ZipFile, types: bytes) -> bytes:
+    """Return the types of a package in which a Word document within another one is not taken for its text."""
+    documents = {name for name in archive.namelist() if name.startswith("word/") and not name.endswith(_XML)}
+    documents = {name for name in documents if archive.read(name)[:2] == b"PK"}
+    if not documents:
+        return types
+    root = etree.fromstring(types, etree.XMLParser(resolve_entities=False))
+    suffixes = {name.rpartition(".")[2].lower() for name in documents}
+    for each in root.iterchildren(tag=etree.Element):
+        if each.get("ContentType", "").encode() == _TYPES[0][1] and (
+            each.get("PartName", "").lstrip("/") in documents or each.get("Extension", "").lower() in suffixes
+        ):
+            each.set("ContentType", DOCUMENT_APART)
+    return etree.tostring(root)
 
 
 def related(file: SourceFile, archive: zipfile.ZipFile, name: str) -> Iterator[Related]:

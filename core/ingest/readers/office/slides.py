@@ -22,8 +22,10 @@ from braid.core.ingest.readers.document import ParsedDocument, Section, SourceFi
 from braid.core.ingest.readers.merged import Cell, laid_out
 from braid.core.ingest.readers.office.drawing import chart_lines, paragraphs
 from braid.core.ingest.readers.office.equation import equation
+from braid.core.ingest.readers.office.numbering import labelled
 from braid.core.ingest.readers.office.package import open_xml
 from braid.core.ingest.readers.office.reading_order import Box, in_reading_order
+from braid.core.ingest.readers.parts.numerals import numeral
 from braid.core.ingest.readers.parts.xml import local, parse_xml
 from braid.core.ingest.readers.table_rows import bars
 
@@ -31,7 +33,13 @@ ERRORS = (*PACKAGE_ERRORS, PythonPptxError)
 
 _DIAGRAM, _DIAGRAM_DATA = "{http://schemas.openxmlformats.org/drawingml/2006/diagram}relIds", qn("r:dm")
 _PARAGRAPH, _TEXT, _RUN, _RUN_STYLE, _FIELD = qn("a:p"), qn("a:t"), qn("a:r"), qn("a:rPr"), qn("a:fld")
+_OFF = ("0", "false")
 _PROPERTIES = qn("p:cNvPr")
+_STYLE, _NUMBERING = qn("a:pPr"), qn("a:buAutoNum")
+_FORMS = {"alphaLc": "lowerLetter", "alphaUc": "upperLetter", "romanLc": "lowerRoman", "romanUc": "upperRoman"} | {
+    "circleNum": "decimalEnclosedCircle",
+    "ea1": "japaneseCounting",
+}
 _MATH = "{http://schemas.openxmlformats.org/officeDocument/2006/math}oMath"
 _FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
 _GENERATED = re.compile(
@@ -41,19 +49,27 @@ _GENERATED = re.compile(
 
 
 def read(file: SourceFile) -> ParsedDocument:
-    """Return a section per slide that has text; its title is the heading. Boxes come as they are read, from the top."""
+    """Return a section per slide that has text; its title is the heading. Boxes come as they are read, from the top.
+
+    Hidden slides are left out, and named.
+    """
     presentation = pptx.Presentation(io.BytesIO(open_xml(file)))
     sections: list[Section] = []
     of_slide = ""
     seen: set[str] = set()  # names of parts: each is read once, however many slides name it
+    hidden: list[str] = []
     for number, slide in enumerate(presentation.slides, start=1):
+        if slide._element.get("show") in _OFF:
+            hidden.append(str(number))
+            continue
         title = _title(slide)
         of_slide = of_slide or title
         text = "\n".join(_slide_lines(file, slide, seen)) or title
         sections.append(Section(text, title, page=number))
     properties = presentation.core_properties
     title = first_title(properties.title, of_slide)
-    return ParsedDocument(title, "pptx", tuple(sections), {"author": properties.author, "slides": str(len(sections))})
+    metadata = {"author": properties.author, "slides": str(len(sections)), "hidden_slides": ", ".join(hidden)}
+    return ParsedDocument(title, "pptx", tuple(sections), metadata)
 
 
 def _title(slide: Slide) -> str:
@@ -89,7 +105,8 @@ def _shape_lines(file: SourceFile, seen: set[str], shape: BaseShape) -> Iterator
     if isinstance(shape, GroupShape):
         yield from _lines(file, seen, list(shape.shapes))
     elif shape.has_text_frame:
-        if text := _lines_of("\n".join(map(_paragraph, shape.text_frame._txBody.iter(_PARAGRAPH)))):  # type: ignore[attr-defined]
+        body = shape.text_frame._txBody  # type: ignore[attr-defined]
+        if text := _lines_of("\n".join(_numbered(body.iter(_PARAGRAPH)))):
             yield text
     elif shape.has_table:
         rows = [[cell for cell in row.cells if not cell.is_spanned] for row in shape.table.rows]  # type: ignore[attr-defined]
@@ -120,6 +137,35 @@ def _is_new(part: Part, seen: set[str]) -> bool:
     is_new = name not in seen
     seen.add(name)
     return is_new
+
+
+def _numbered(paragraphs: Iterable[etree._Element]) -> Iterator[str]:
+    """Yield the texts of paragraphs, with the numbers that PowerPoint shows before them."""
+    counts: dict[int, tuple[str, int]] = {}  # by level: the form of its numbers, and the last one
+    for paragraph in paragraphs:
+        text, style = _paragraph(paragraph), paragraph.find(_STYLE)
+        numbering = style.find(_NUMBERING) if style is not None else None
+        level = int(style.get("lvl") or 0) if style is not None else 0
+        if text.strip():
+            counts = {each: last for each, last in counts.items() if each <= level}
+        if numbering is None or not text.strip():
+            if text.strip():
+                counts.pop(level, None)
+            yield text
+            continue
+        form, begin = numbering.get("type") or "arabicPeriod", int(numbering.get("startAt") or 1)
+        last = counts.get(level)
+        counts[level] = form, begin if last is None or last[0] != form else last[1] + 1
+        yield labelled(_label(form, counts[level][1]), text)
+
+
+def _label(form: str, number: int) -> str:
+    """Return a number as PowerPoint shows it in a form such as ``romanLcParenR``: ``iv)``."""
+    found = next((shown for name, shown in _FORMS.items() if form.startswith(name)), "decimal")
+    text = numeral(number, found)
+    if form.endswith("ParenBoth"):
+        return f"({text})"
+    return text + ("." if form.endswith("Period") else ")" if form.endswith("ParenR") else "")
 
 
 def _paragraph(paragraph: etree._Element) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextvars import ContextVar
 from dataclasses import replace
 
 from docx.oxml.ns import qn
@@ -11,8 +12,10 @@ from lxml import etree
 from braid.core.errors import UnreadableDocumentError
 from braid.core.ingest.readers import read_document
 from braid.core.ingest.readers.document import Outline, Section, SourceFile, join_path
+from braid.core.ingest.readers.office.package import DOCUMENT_APART
 
 _VAL = qn("w:val")
+_is_embedded: ContextVar[bool] = ContextVar("is_embedded", default=False)
 _SUFFIXES: Mapping[str, str] = {
     "text/html": "html",
     "application/xhtml+xml": "html",
@@ -30,15 +33,19 @@ _SYMBOL_FONTS = ("wingdings", "symbol", "webdings")
 def add_embedded(file: SourceFile, content_type: str, content: bytes, outline: Outline) -> None:
     """Add a document of another format that is embedded as text (``w:altChunk``), as report generators write it.
 
-    Formats that are archives are left out: they could hold others without an end.
+    A Word document within another one is read, but no third within that, so that none can hold itself.
     """
-    suffix = _SUFFIXES.get(content_type.partition(";")[0].strip().lower())
-    if suffix is None or not content:
+    kind = content_type.partition(";")[0].strip().lower()
+    suffix = "docx" if kind == DOCUMENT_APART else _SUFFIXES.get(kind)
+    if suffix is None or not content or (suffix == "docx" and _is_embedded.get()):
         return
+    token = _is_embedded.set(True)
     try:
         parsed = read_document(f"part.{suffix}", content, max_bytes=file.max_bytes)
     except UnreadableDocumentError:
         return
+    finally:
+        _is_embedded.reset(token)
 
     def below(path: str) -> list[Section]:
         return [
