@@ -47,8 +47,8 @@ class Reader(Protocol):
 
 
 READABLE = (
-    "txt, md, html, pdf, docx, pptx, xlsx, odt, ods, odp, hwpx, rtf, csv, tsv, json, jsonl, eml, msg, epub, srt, vtt, "
-    "ipynb, png, jpg, tiff, webp and source code"
+    "txt, md, html, pdf, docx, pptx, xlsx, odt, ods, odp, hwpx, rtf, csv, tsv, json, jsonl, xml, eml, msg, mht, epub, "
+    "srt, vtt, ipynb, zip, png, jpg, tiff, webp and source code"
 )
 _BY_SUFFIX = {suffix: form for form in FORMATS for suffix in form.suffixes}
 _BY_KIND = {form.kind: form for form in FORMATS if form.kind != "text"}
