@@ -29,6 +29,8 @@ SCHEMES = ("http", "https", "mailto")
 FIRST_HEADING = 3
 """Headings of an answer rank below those of the page."""
 MAX_FORMULA_CHARS = 2_000
+MAX_COLUMNS = 256
+"""Columns that a table may get for rows that have more cells than its head."""
 _FORMULA_END = {"\\(": "\\)", "\\[": "\\]"}
 _OPEN, _CLOSE = "\U0010fffe", "\U0010ffff"
 """Around a part that is marked: characters of the plane of citations, which outside texts lose."""
@@ -36,6 +38,10 @@ _PARTS = re.compile(rf"{MARKS.pattern}|{_OPEN}|{_CLOSE}|[^{MARKS.pattern[1:-1]}{
 _BEFORE_WORDS = re.compile(r"^\s*(?:>\s*)*(?:[-*+]\s+|\d{1,9}[.)]\s+)?[*_~]*")
 _ADDED = re.compile(rf"[{_OPEN}{_CLOSE}]")
 _MARK = re.compile(r"</?mark[^<>]*>")
+_BAR = re.compile(r"(?<!\\)\|")
+_ENDS_IN_BAR = re.compile(r"(?<!\\)\|$")
+_BEFORE_ROW = re.compile(r"^[\s>]*+(?:[-*+]|\d{1,9}[.)])?[\s>]*+")
+_NEWLINES = re.compile(r"\r\n?")
 _CJK = re.compile(
     r"[\u1100-\u11ff\u2e80-\u30ff\u3130-\u318f\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97f\uac00-\ud7ff"
     r"\uf900-\ufaff\ufe30-\ufe4f\uff00-\uffee\U00020000-\U0003ffff]"
@@ -230,9 +236,30 @@ def _formula(state: StateInline, silent: bool) -> bool:
     if found < 0:
         return False
     if not silent:
-        state.pending += state.src[state.pos : found + 2]
+        state.pending += state.src[state.pos : found + 2].replace("&lt;", "<")  # as links and HTML are made text
     state.pos = found + 2
     return True
+
+
+def _with_wide_heads(text: str, tokens: Sequence[Token]) -> str:
+    """Return the text with further columns in the heads of the tables that have rows with more cells."""
+    tables = [token.map for token in tokens if token.type == "table_open" and token.map]
+    if not tables:
+        return text
+    lines = _NEWLINES.sub("\n", text).split("\n")
+    for first, end in tables:
+        cells = [_cells(line) for line in lines[first:end]]
+        if (missing := min(max(cells), MAX_COLUMNS) - cells[0]) > 0:
+            for at, cell in ((first, "  |"), (first + 1, "---|")):
+                line = lines[at].rstrip()
+                lines[at] = line + ("" if _ENDS_IN_BAR.search(line) else "|") + missing * cell
+    return "\n".join(lines)
+
+
+def _cells(line: str) -> int:
+    """Return the number of cells of a row: its bars that are not escaped part them."""
+    row = _BEFORE_ROW.sub("", line.rstrip()).removeprefix("|")
+    return len(_BAR.findall(row)) + (not _ENDS_IN_BAR.search(row))
 
 
 class _Markdown(MarkdownIt):
@@ -253,6 +280,13 @@ class _Markdown(MarkdownIt):
         self.add_render_rule("link_open", _render_link)
         self.add_render_rule("table_open", lambda *_: '<div class="wide" tabindex="0"><table>')
         self.add_render_rule("table_close", lambda *_: "</table></div>")
+
+    def render(self, src: str, env: EnvType | None = None) -> str:
+        """Return the HTML of a text. Tables get columns for all cells: a row's last ones would be left out."""
+        env = {} if env is None else env
+        tokens = self.parse(src, env)
+        wider = _with_wide_heads(src, tokens)
+        return str(self.renderer.render(tokens if wider == src else self.parse(wider, env), self.options, env))
 
     def validateLink(self, url: str) -> bool:
         """Return whether this may be a link; if not, it stays text."""

@@ -224,6 +224,7 @@ SEARCH = (
     N_("the model %(model)s cannot be loaded: %(error)s"),
     N_("the model %(model)s is busy; try again in %(seconds)s s"),
     N_("the model %(model)s failed: %(error)s"),
+    N_("you may no longer read some of the documents that this answer was written from; ask again"),
     N_("only the first %(count)s passages were compressed; ask for fewer"),
     N_("the model was given the first %(count)s passages alone; ask for fewer"),
 )

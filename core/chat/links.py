@@ -26,7 +26,7 @@ _UNCLEAR = re.compile(r"\s*+(?:(?:`*+|~*+)[ \t]*+\r?|<[^\s<>]*+\r?)|`{3,}[^`]*|~
 _LINE_END = re.compile(r"\r\n|\r(?=.)|\n", re.DOTALL)
 _LEADS = " \t\r\n\f\v>*+-.)0123456789"
 _TICKS = re.compile(r"`++")
-_BESIDE_CODE = re.compile(r"`++|[<$]|\\[`(\[]")
+_BESIDE_CODE = re.compile(r"`++|<(?=[A-Za-z/!?])|\$|\\[`(\[]")
 """What begins inline code, or makes it doubtful what a backtick after it is: HTML, a formula, an escape."""
 _CODE_CHARS = 300
 """Inline code that is longer counts as text."""
@@ -56,6 +56,8 @@ class LinkFilter:
     """Whether the paragraph has a line that begins with a bracket, so that ``]:`` may name the target of a link."""
     _is_doubtful: bool = False
     """Whether the paragraph has had what makes it doubtful where code begins and ends."""
+    _has_dollar: bool = False
+    """Whether the paragraph has had a dollar sign outside of code, so that a formula could end at one within code."""
     _may_be_html: bool = False
     """Whether the text has had what may begin a block of HTML, in which nothing is code."""
 
@@ -91,7 +93,7 @@ class LinkFilter:
         shown = line if fence else self._show(line)
         self._begun = False
         if self._is_blank:
-            self._may_define = self._is_doubtful = False
+            self._may_define = self._is_doubtful = self._has_dollar = False
         self._leads = self._is_blank = True
         if fence or ends:
             self._fence = fence[0] if fence else ""
@@ -142,9 +144,13 @@ class LinkFilter:
             if start < at:
                 continue
             end = ends.get(start, 0)
-            self._may_be_html |= token[0] == "<"
+            if token[0] in "<$":
+                self._may_be_html |= token[0] == "<"
+                self._has_dollar |= token[0] == "$"
+                continue
             # a cell of a table ends where its line has a bar, also between backticks
-            self._is_doubtful |= not start < end <= start + _CODE_CHARS or "|" in text[start:end]
+            ends_within = "|" in text[start:end] or (self._has_dollar and "$" in text[start:end])
+            self._is_doubtful |= ends_within or not start < end <= start + _CODE_CHARS
             if not self._is_doubtful and not self._may_be_html:
                 found.append(range(start, end))
                 at = end

@@ -84,6 +84,8 @@ def live(text: str) -> list[str]:
         ("[`a]: x `", "[`a] : x `"),
         ("a <b> `[a](x)`", "a <b> `[a] (x)`"),
         ("$ ` $ [a](x) ` `", "$ ` $ [a] (x) ` `"),
+        ("It costs $5: `m[1](x)`, a < b: `<a href=x>`", "It costs $5: `m[1](x)`, a < b: `<a href=x>`"),
+        ("$ `a $` [a](x) `[b](x)`", "$ `a $` [a] (x) `[b] (x)`"),
         ("> - [a]: https://evil.example", "> - [a] : https://evil.example"),
         ("[a\nb]: https://evil.example", "[a\nb] : https://evil.example"),
     ],
