@@ -11,6 +11,7 @@ from markdown_it import MarkdownIt
 from markdown_it.common.utils import escapeHtml, isMdAsciiPunct, isPunctChar
 from markdown_it.parser_inline import ParserInline
 from markdown_it.renderer import RendererHTML
+from markdown_it.rules_block import StateBlock
 from markdown_it.rules_core import StateCore
 from markdown_it.rules_inline.state_inline import Scanned, StateInline
 from markdown_it.token import Token
@@ -31,7 +32,9 @@ FIRST_HEADING = 3
 MAX_FORMULA_CHARS = 2_000
 MAX_COLUMNS = 256
 """Columns that a table may get for rows that have more cells than its head."""
-_FORMULA_END = {"\\(": "\\)", "\\[": "\\]"}
+MAX_FORMULA_LINES = 50
+_FORMULA_END = {"\\(": "\\)", "\\[": "\\]", "$$": "$$", "$": "$"}
+_DOLLARS = re.compile(r"\$(?!\s|\d[\d,.]*+[\s*])[^$]*(?<!\s)\$(?!\w)")
 _OPEN, _CLOSE = "\U0010fffe", "\U0010ffff"
 """Around a part that is marked: characters of the plane of citations, which outside texts lose."""
 _PARTS = re.compile(rf"{MARKS.pattern}|{_OPEN}|{_CLOSE}|[^{MARKS.pattern[1:-1]}{_OPEN}{_CLOSE}]+")
@@ -230,14 +233,48 @@ def _is_punctuation(character: str) -> bool:
 
 
 def _formula(state: StateInline, silent: bool) -> bool:
-    r"""Leave ``\(…\)`` and ``\[…\]`` as they are written: their backslashes are no escapes, their ``*`` no emphasis."""
-    end = _FORMULA_END.get(state.src[state.pos : state.pos + 2])
-    found = state.src.find(end, state.pos + 2, state.pos + MAX_FORMULA_CHARS) if end else -1
-    if found < 0:
+    r"""Leave ``\(…\)``, ``\[…\]``, ``$…$`` and ``$$…$$`` as they are written: their backslashes are no escapes, their
+    ``*`` no emphasis.
+
+    As in Pandoc, a formula between single dollar signs neither begins nor ends with a space, and no letter or digit
+    follows it: prices, and names of variables, are none.
+    """
+    src, begin = state.src, state.pos
+    opened = src[begin : begin + 2] if src[begin : begin + 2] in _FORMULA_END else src[begin]
+    end = _FORMULA_END.get(opened)
+    if end is None:
+        return False
+    found = src.find(end, begin + len(opened), begin + MAX_FORMULA_CHARS)
+    if found < 0 or (opened == "$" and not _DOLLARS.match(src[begin : found + 2])):
         return False
     if not silent:
-        state.pending += state.src[state.pos : found + 2].replace("&lt;", "<")  # as links and HTML are made text
-    state.pos = found + 2
+        written = src[begin : found + len(end)]
+        state.pending += written.replace("&lt;", "<")  # as links and HTML are made text
+    state.pos = found + len(end)
+    return True
+
+
+def _formula_block(state: StateBlock, first: int, end: int, silent: bool) -> bool:
+    """Keep the lines of a formula together that begins with a line: one of them may look like an item of a list."""
+    begin = state.bMarks[first] + state.tShift[first]
+    opened = state.src[begin : begin + 2]
+    if opened not in ("\\[", "$$") or state.is_code_block(first):
+        return False
+    for line in range(first, min(end, first + MAX_FORMULA_LINES)):
+        if line > first and (state.isEmpty(line) or state.sCount[line] < state.blkIndent):
+            return False
+        start = begin + 2 if line == first else state.bMarks[line]
+        if state.src.find(_FORMULA_END[opened], start, state.eMarks[line]) >= 0:
+            break
+    else:
+        return False
+    if not silent:
+        state.push("paragraph_open", "p", 1).map = [first, line + 1]
+        inline = state.push("inline", "", 0)
+        inline.content = state.getLines(first, line + 1, state.blkIndent, False).strip()
+        inline.map, inline.children = [first, line + 1], []
+        state.push("paragraph_close", "p", -1)
+        state.line = line + 1
     return True
 
 
@@ -271,6 +308,7 @@ class _Markdown(MarkdownIt):
         self.configure("commonmark", {"html": False, "linkify": False, "breaks": True})
         self.enable(["table", "strikethrough"])
         self.inline.ruler.before("escape", "formula", _formula)
+        self.block.ruler.before("list", "formula", _formula_block, {"alt": ["paragraph", "blockquote", "list"]})
         # `[1]: address` would turn every [1] into a link; pictures tell their server who reads what.
         self.disable(["reference", "html_block", "html_inline", "image"])
         self.core.ruler.push("citations", _cite)
