@@ -83,7 +83,7 @@ MARKUP = (
     "\\*",
     "![p](http://a)",
 )
-TABLES = ("| a | b |\n|---|---|\n| 1 | 2 | 3 |\n", "|", "| a | b |", "\n|---|:--|\n", "a\\|b")
+TABLES = ("| a | b |\n|---|---|\n| 1 | 2 | 3 |\n", "|", "| a | b |", "\n|---|---|\n", "a\\|b")
 SPACES = (" ", "  ", "\n", "\n\n", "\t", "\r\n", "\r", "\x00", "\u00a0", "\x85", "\u2028", "\x0c")
 WORDS = ("word", "Wort ", "x", "10 mg", ".", ",", ": ", "p-", "p-7f3a", "https://a.example/b(c)", "-1", "?")
 ANY = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="⟦⟧"), max_size=4)

@@ -80,6 +80,8 @@ def live(text: str) -> list[str]:
         ("`[a](x) | b`", "`[a] (x) | b`"),
         ("`a\n`[a](x)`", "`a\n`[a] (x)`"),
         ("`a\n\n`[a](x)`", "`a\n\n`[a](x)`"),
+        ("[5, 10] mg of [::1]:8080\n[x] y[1]: z", "[5, 10] mg of [::1]:8080\n[x] y[1]: z"),
+        (r"[a\]b]: https://evil.example", r"[a\]b] : https://evil.example"),
         ("`[a]: x`", "`[a]: x`"),
         ("[`a]: x `", "[`a] : x `"),
         ("a <b> `[a](x)`", "a <b> `[a] (x)`"),
