@@ -242,6 +242,7 @@ SEARCH = (
         "%(error)s"
     ),
     N_("the model %(model)s failed: %(error)s"),
+    N_("you may no longer read some of the documents that this answer was written from; ask again"),
     N_("only the first %(count)s passages were compressed; ask for fewer"),
     N_("the model was given the first %(count)s passages alone; ask for fewer"),
 )

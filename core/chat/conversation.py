@@ -6,6 +6,7 @@ In evaluation mode, which is for measuring the search, a turn ends after the sea
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
@@ -27,6 +28,7 @@ from braid.core.chat.quoting.nearness import nearness_to, no_nearness, scale_of
 from braid.core.chat.support.check import check_answer
 from braid.core.chat.tables.calculate import Calculated, Calculator, NotCalculated
 from braid.core.chat.texts import Language
+from braid.core.chat.turns.fates import require_readable
 from braid.core.chat.types import (
     ChatRequest,
     ChatResult,
@@ -54,6 +56,9 @@ if TYPE_CHECKING:
 
     from braid.core.braid import Braid
 
+LOOK_EVERY_S = 0.25
+"""Seconds for which an answer goes on after its user has lost what it is written from."""
+
 
 @dataclass(slots=True)
 class ChatTurn:
@@ -67,6 +72,10 @@ class ChatTurn:
     question: NormalizedQuestion = field(init=False)
     query: QueryWritten = field(init=False)
     degraded: tuple[Degraded, ...] = ()
+    found: frozenset[int] = frozenset()
+    """The datasets whose passages the search returned."""
+    looked_at: float = 0.0
+    """When it was looked up last whether the user may read them."""
     result: ChatResult = field(init=False)
 
 
@@ -120,14 +129,18 @@ class Conversation:
     def stream(self, request: ChatRequest) -> Iterator[Event]:
         """Return the turn's events as they happen; the last one is its ChatResult. Closing the iterator ends the turn.
 
-        Raises InvalidInputError for wrong dataset ids, strategy or options at once, not at the first event.
+        Raises InvalidInputError for wrong dataset ids, strategy or options at once, not at the first event; and
+        NotFoundError, instead of a further event, when the user may no longer read what the answer is written from.
         """
         return self._events(self._begin(request))
 
     def ask(self, request: ChatRequest) -> ChatResult:
-        """Return the turn's result. Raises InvalidInputError for wrong dataset ids, strategy or options."""
+        """Return the turn's result. Raises InvalidInputError for wrong dataset ids, strategy or options, and
+        NotFoundError when the user may no longer read what the answer is written from.
+        """
         turn = self._begin(request)
         self._graph.invoke(GraphState(turn))
+        self._require_readable(turn)
         return turn.result
 
     def _begin(self, request: ChatRequest) -> ChatTurn:
@@ -144,10 +157,17 @@ class Conversation:
         events: Iterator[Event] = self._graph.stream(GraphState(turn), stream_mode="custom")
         try:
             # Not `yield from`: closing would wait for the model before the model could see that it is to stop.
-            for event in events:  # noqa: UP028
+            for event in events:
+                if isinstance(event, ChatResult) or time.monotonic() - turn.looked_at >= LOOK_EVERY_S:
+                    self._require_readable(turn)
                 yield event
         finally:
             turn.stopped.set()
+
+    def _require_readable(self, turn: ChatTurn) -> None:
+        """Raise NotFoundError if the user has lost, since the turn began, a dataset that the answer is written from."""
+        require_readable(self._braid.ledger, self._braid.registry, turn.request.user_id, turn.found)
+        turn.looked_at = time.monotonic()
 
     def _build_graph(self) -> Any:  # LangGraph's own type has four parameters of no use here
         require("chat", "a conversation", "langgraph")
@@ -197,6 +217,7 @@ class Conversation:
         with self._its_turn(turn):
             found = self._manager.search_in(turn.scope, turn.query.query, strategy=strategy, models=models, **options)
             found = without_aside(found, turn.request.aside)
+        turn.found, turn.looked_at = frozenset(hit.passage.dataset_id for hit in found.hits), 0.0
         writer(Searched(found))
         turn.result = ChatResult(
             question=turn.query.question,

@@ -63,6 +63,11 @@ class TurnRecorder:
             case ChatResult():
                 self._result = event
 
+    @property
+    def found(self) -> frozenset[int]:
+        """The datasets whose passages the search returned."""
+        return frozenset(hit.passage.dataset_id for hit in self._search.hits) if self._search else frozenset()
+
     def result(self) -> ChatResult:
         """Return the turn's own result, or, before it has come, one that is ``stopped``.
 

@@ -28,7 +28,7 @@ from braid.core.chat.turns.bell import Pause
 from braid.core.chat.turns.rows import MAX_TURN_S, StoredTurn
 from braid.core.chat.turns.running import Progress, RunningTurn
 from braid.core.chat.types import Event, QueryWritten, Searched, StageStarted
-from braid.core.errors import BraidError
+from braid.core.errors import BraidError, NotFoundError
 from braid.core.types import SearchResult
 
 Values = dict[str, object]
@@ -72,11 +72,19 @@ def addresses(turn: StoredTurn) -> Values:
 
 
 def _progress(running: RunningTurn, after: int, gone: list[bool]) -> Iterator[str | Pause]:
-    answer = AnswerSoFar()
+    answer, user_id, conversations = AnswerSoFar(), identity().account.id, site().conversations
     for made in running.follow(after, RENDER_EVERY_S):
         if gone:
             return
-        yield made if isinstance(made, Pause) else "".join(_parts(made, answer))
+        if isinstance(made, Pause):
+            yield made
+            continue
+        try:  # the model may be silent since the user lost what it writes from
+            conversations.require_readable(user_id, running.found)
+        except NotFoundError as error:
+            running.fail(error)
+            return
+        yield "".join(_parts(made, answer))
 
 
 def _progress_elsewhere(turn: StoredTurn, gone: list[bool]) -> Iterator[str | Pause]:

@@ -111,6 +111,38 @@ class RunningTurn:
             result = self._recorder.result()
         self._close(result, state if result.stopped else "cut" if result.cut else "complete")
 
+    def fail(self, error: Exception) -> None:
+        """End the turn with this error, for everybody who follows it, and store what there is. Does nothing to one that
+        ended.
+        """
+        with self._changing:
+            if self._ending:
+                return
+            self._ending = True
+            result = self._recorder.result()
+        outage = outage_of(error)
+        if outage:
+            log_outage(logger, outage, "a turn")
+        elif not isinstance(error, BraidError):
+            frames = traceback.extract_tb(error.__traceback__)[-4:]
+            at = " < ".join(f"{frame.filename}:{frame.lineno}" for frame in reversed(frames))
+            logger.error("event=turn_failed type=%s at=%s", type(error).__name__, at)  # its text may quote a document
+        self.error = error
+        reason = outage.text if outage else str(error) if isinstance(error, BraidError) else ""
+
+        def write() -> None:
+            if len(self._text) > len(self._kept):  # what was written until then stays
+                self._store.save(self.ids, result, "failed")
+            self._store.fail(self.ids, reason)
+
+        self._finish(write)
+
+    @property
+    def found(self) -> frozenset[int]:
+        """The datasets whose passages the answer is written from."""
+        with self._changing:
+            return self._recorder.found
+
     def follow(self, after: int, every_s: float) -> Iterator[Progress | Pause]:
         """Yield what has happened since the change ``after``, every ``every_s`` seconds until the turn is over.
 
@@ -149,7 +181,7 @@ class RunningTurn:
                     self._save_now_and_then()
             self.end("complete")
         except Exception as error:  # the edge of the thread: whoever follows the turn is told
-            self._fail(error)
+            self.fail(error)
 
     def _take(self, event: Event) -> bool:
         """Record an event; False when the turn has ended meanwhile, or ends now because of a limit."""
@@ -183,29 +215,6 @@ class RunningTurn:
         self._saved = time.monotonic()
         if not goes_on:
             self.end("stopped")  # in another process
-
-    def _fail(self, error: Exception) -> None:
-        with self._changing:
-            if self._ending:
-                return
-            self._ending = True
-            result = self._recorder.result()
-        outage = outage_of(error)
-        if outage:
-            log_outage(logger, outage, "a turn")
-        elif not isinstance(error, BraidError):
-            frames = traceback.extract_tb(error.__traceback__)[-4:]
-            at = " < ".join(f"{frame.filename}:{frame.lineno}" for frame in reversed(frames))
-            logger.error("event=turn_failed type=%s at=%s", type(error).__name__, at)  # its text may quote a document
-        self.error = error
-        reason = outage.text if outage else str(error) if isinstance(error, BraidError) else ""
-
-        def write() -> None:
-            if len(self._text) > len(self._kept):  # what was written until then stays
-                self._store.save(self.ids, result, "failed")
-            self._store.fail(self.ids, reason)
-
-        self._finish(write)
 
     def _close(self, result: ChatResult, state: State) -> None:
         ids, user_id = self.ids, self._request.user_id or 0
