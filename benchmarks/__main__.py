@@ -7,6 +7,7 @@ import sys
 
 NAMES = (
     "quality",
+    "identifiers",
     "milvus",
     "unembedded",
     "split",

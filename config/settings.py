@@ -14,10 +14,19 @@ import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from functools import cache
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, get_args, get_type_hints
 
-from pydantic import BeforeValidator, Field, GetCoreSchemaHandler, TypeAdapter, ValidationError, ValidationInfo
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    GetCoreSchemaHandler,
+    TypeAdapter,
+    ValidationError,
+    ValidationInfo,
+)
 from pydantic.fields import FieldInfo
 from pydantic_core.core_schema import CoreSchema, no_info_after_validator_function
 
@@ -70,6 +79,7 @@ SECRET_FORM = (
     r"|base64:(?=.{44})([A-Za-z0-9+/]{4})+([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?"
 )
 """Words, or with ``base64:`` the bytes of a file, as `braid.core.accounts.secret_key.secret_key` takes them."""
+HEADER = r"|[A-Za-z][A-Za-z0-9-]*"
 MODEL_NAME = r"|[a-z][a-z0-9_]*:(?!//)\S+"
 FilePath = Annotated[Path, BeforeValidator(_resolve_path)]
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -81,6 +91,14 @@ ModelName = Annotated[
 ModelUrl = Annotated[str, Form(r"|https?://\S+", "empty or a URL such as http://localhost:11434/v1", secret="url")]
 Key = Annotated[str, Form(r"\S*", "empty or a key", secret="all")]
 LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"]
+
+
+def _network(text: str) -> str:
+    ip_network(text, strict=False)  # raises ValueError
+    return text
+
+
+_NETWORK = AfterValidator(_network)
 
 
 def _as_tuple(value: object) -> object:
@@ -153,6 +171,32 @@ class Settings:
     trusted_proxies: Annotated[
         int, Field(ge=0, le=10), "Proxies in front of the app whose X-Forwarded headers are trusted"
     ] = 0
+    sign_in_header: Annotated[
+        str,
+        Form(HEADER, "empty or the name of a header such as Remote-User"),
+        "Header in which a proxy that signs users in names them; empty means that Braid signs in by itself",
+    ] = ""
+    sign_in_proxies: Annotated[
+        tuple[Annotated[str, Form(r"[0-9A-Fa-f.:/]+", "addresses or networks such as 10.0.0.0/24"), _NETWORK], ...],
+        BeforeValidator(_as_tuple),
+        "Addresses or networks of the proxies that `sign_in_header` is believed from, such as 127.0.0.1 or 10.0.0.0/24",
+    ] = ()
+    sign_in_groups_header: Annotated[
+        str,
+        Form(HEADER, "empty or the name of a header such as Remote-Groups"),
+        "Header with the user's groups, between commas or vertical bars; empty means that groups are given in Braid",
+    ] = ""
+    sign_in_admin_group: Annotated[
+        str,
+        Form(r"[^,|]*", "empty or the name of a group"),
+        "Group in `sign_in_groups_header` whose members, and nobody else, are administrators; empty means that Braid "
+        "says who is",
+    ] = ""
+    sign_out_url: Annotated[
+        str,
+        Form(r"|https?://\S+|/(?![/\\])\S*", "empty, a path or a URL such as https://auth.example.org/logout"),
+        "Address where users whom a proxy signed in sign out; empty means that Braid shows no such button",
+    ] = ""
     url_prefix: Annotated[
         str,
         Form(r"|(/[A-Za-z0-9_.~-]+)+", "empty or a path such as /braid, without a slash at its end"),
@@ -426,6 +470,7 @@ def load_settings(env: Mapping[str, str] = os.environ, toml_path: Path | None = 
     sources = (*_from_defaults(), *_from_toml(env, toml_path), *_from_env(env), *_from_overrides(overrides))
     given = {source.name: source._replace(value=_check(source)) for source in sources}
     _require_overlap_below_chunk(given["chunk_overlap_chars"], given["chunk_chars"])
+    _require_whole_sign_in(given)
     if given["llm_model"].value:
         warnings.warn(
             f"llm_model ({given['llm_model'].origin}) is deprecated; set search_model and summary_model",
@@ -574,6 +619,26 @@ def _require_overlap_below_chunk(overlap: _Given, chunk: _Given) -> None:
             f"which is {chunk.value} ({chunk.origin})",
             field=overlap.name,
         )
+
+
+_SIGN_IN_NEEDS = (
+    ("sign_in_header", "sign_in_proxies", "nobody may name users"),
+    ("sign_in_proxies", "sign_in_header", "no header names users"),
+    ("sign_in_groups_header", "sign_in_header", "no header names users"),
+    ("sign_in_admin_group", "sign_in_groups_header", "no header names groups"),
+    ("sign_out_url", "sign_in_header", "Braid signs in and out by itself"),
+)
+
+
+def _require_whole_sign_in(given: Mapping[str, _Given]) -> None:
+    """Raise InvalidInputError for a setting about sign-in by a proxy that has no effect without another one."""
+    for name, needed, reason in _SIGN_IN_NEEDS:
+        if given[name].value and not given[needed].value:
+            raise InvalidInputError(
+                f"{name} is {_show(name, given[name].value)} ({given[name].origin}), but {needed} is empty, so that "
+                f"{reason}; set both or neither",
+                field=name,
+            )
 
 
 # ---------------------------------------------------------------- how settings are shown

@@ -202,6 +202,14 @@ def test_no_expression_takes_quadratic_time(is_long: bool) -> None:
 
 
 ANALYZER = Analyzer()
+
+
+def numbers(text: str, first: int, end: str = "") -> str:
+    """About as many characters as the text has, of sentences with twenty numbers each, all of them others."""
+    sentences = range(len(text) // 200 + 1)
+    return " ".join(f"It has {' EUR, '.join(str(first + 20 * n + m) for m in range(20))} EUR{end}." for n in sentences)
+
+
 PASSES: dict[str, Callable[[str], object]] = {
     "links": check_links,
     "citations": lambda text: CitationFilter(frozenset({1, 2}), "p-7f3a:").read(text),
@@ -222,6 +230,7 @@ PASSES: dict[str, Callable[[str], object]] = {
     "facts": facts_of,
     "checked answers": lambda text: check(f"{text} [1].", ["The pump was sold for 30 EUR in May 2024."]),
     "checked passages": lambda text: check("The pump was not sold for 30 EUR [1].", [text]),
+    "checked numbers": lambda text: check(numbers(text, 1_000, " [1]"), [numbers(text, 50_000)]),
     "parts of a passage": parts_of,
     "questions and what answers them": lambda text: answer(text, *(passage(text[:4_000], n) for n in range(1, 3))),
     "questions and many sentences": lambda text: answer(

@@ -89,6 +89,19 @@ class CalculationShown(Shown):
     rows: list[list[str]] = Field(description="The result, its numbers written as the table writes them")
     used: UsedRowsShown
     left_out: list[str] = Field(description="Rows that add up others, which are not counted")
+    period: list[str] = Field(
+        description="First and last day, month or year that the question was understood to ask for, as ISO texts; the "
+        "end of an open period is empty, and both are where it names none"
+    )
+
+
+class EditionShown(Shown):
+    """The version of a document that is cited."""
+
+    citation: int = Field(description="Number of the citation")
+    year: str
+    in_force: bool = Field(description="Whether it says since when it is in force, and none that was found is newer")
+    others: list[str] = Field(description="Years of the other versions that were found, the newest first")
 
 
 class FeaturedShown(Shown):
@@ -120,6 +133,9 @@ class ChatAnswer(BaseModel):
     featured: FeaturedShown | None = Field(description="Without a model, the passage that answers")
     also: list[FeaturedShown] = Field(
         description="Without a model, what is shown below it; where nothing was found, what is related"
+    )
+    editions: list[EditionShown] = Field(
+        description="The versions of the documents cited, where several were found, or one says since when it is valid"
     )
     calculation: CalculationShown | None = Field(description="Set when the answer was calculated from a table")
     prompt_tokens: int

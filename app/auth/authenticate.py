@@ -1,4 +1,4 @@
-"""Identifies requests: by a browser's session, by an API token, or by the user of the host app."""
+"""Identifies requests: by a browser's session, by an API token, or by the user of the host app or of a proxy."""
 
 from __future__ import annotations
 
@@ -6,26 +6,35 @@ from collections.abc import Callable
 
 from flask import Flask, request, session
 from flask_login import LoginManager, UserMixin, current_user, login_user, logout_user
+from werkzeug.exceptions import Forbidden
 
 from braid.app.auth.identity import Identity
+from braid.app.auth.proxy_users import user_of_proxy
 from braid.app.host import HostUser
+from braid.app.opening import FIRST_DATASET
 from braid.app.site import Site
 from braid.core.accounts.accounts import Account
-from braid.core.errors import NotFoundError
+from braid.core.errors import InvalidInputError, NotFoundError
 
 
 def identify(site: Site) -> Identity | None:
-    """Identify by API token, else by the browser's session or the host app's user. None when nobody is signed in.
+    """Identify by API token, else by the host app's user, the proxy's, or the browser's session. None for nobody.
 
     An invalid token is rejected even if the browser is signed in; a host app may use the header for its own tokens.
+    Raises Forbidden for a user whom somebody else than the proxy names.
     """
     scheme, _, key = request.headers.get("Authorization", "").partition(" ")
     is_bearer, key = scheme.lower() == "bearer", key.strip()
     if site.host is not None:
         by_token = is_bearer and key.startswith("braid_")
         return identity_of_token(site, key) if by_token else _identity_of_host_user(site, site.host.user())
+    user = user_of_proxy(site.settings)
+    if is_bearer:
+        return identity_of_token(site, key)
+    if user is not None:
+        return _identity_of_proxy_user(site, user)
     if scheme:
-        return identity_of_token(site, key) if is_bearer else None
+        return None
     return current_user.identity if isinstance(current_user._get_current_object(), _Browser) else None
 
 
@@ -96,7 +105,7 @@ def _enabled_account(site: Site, user_id: int) -> Account | None:
     return None if account.disabled else account
 
 
-# ---------------------------------------------------------------- the users of a host app
+# ---------------------------------------------------------------- the users of a host app, or of a proxy
 
 
 def _identity_of_host_user(site: Site, user: HostUser | None) -> Identity | None:
@@ -106,7 +115,7 @@ def _identity_of_host_user(site: Site, user: HostUser | None) -> Identity | None
 
 def _account_of(site: Site, user: HostUser) -> Account:
     """Return the account of this name, added at the first visit, with the groups and rights that the host app gives."""
-    account = site.accounts.named(user.name) or site.accounts.mirror(user.name)
+    account, _ = _mirrored(site, user.name)
     groups = frozenset(user.groups)
     if account.groups != groups:
         site.accounts.set_groups(account.id, groups)
@@ -114,3 +123,38 @@ def _account_of(site: Site, user: HostUser) -> Account:
         site.accounts.mirror_admin(account.id, user.is_admin)
         account = site.accounts.get(account.id)
     return account
+
+
+def _mirrored(site: Site, name: str) -> tuple[Account, bool]:
+    """Return the account of this name, and whether it was added now."""
+    if found := site.accounts.named(name):
+        return found, False
+    try:
+        return site.accounts.mirror(name), True
+    except InvalidInputError:
+        if found := site.accounts.named(name):  # another request of the same first visit added it
+            return found, False
+        raise
+
+
+def _identity_of_proxy_user(site: Site, user: HostUser) -> Identity:
+    """Return the identity of whom a proxy has signed in, with an account and a first dataset from the first visit on.
+
+    Groups, and who is an administrator, are the proxy's where the settings say so, and Braid's own elsewhere.
+    """
+    settings = site.settings
+    account, is_new = _mirrored(site, user.name)
+    if is_new:
+        site.audit.add(account.name, "user.added", account.name, "by the proxy that signs in")
+        site.braid.ledger.add_dataset(account.id, FIRST_DATASET)
+    if account.disabled:
+        raise Forbidden("this account is suspended; ask an administrator")
+    if settings.sign_in_groups_header and account.groups != frozenset(user.groups):
+        site.accounts.set_groups(account.id, user.groups)
+        account = site.accounts.get(account.id)
+    if settings.sign_in_admin_group and account.is_admin != user.is_admin:
+        site.accounts.mirror_admin(account.id, user.is_admin)
+        what = "user.made_administrator" if user.is_admin else "user.no_administrator"
+        site.audit.add(account.name, what, account.name, "by the proxy that signs in")
+        account = site.accounts.get(account.id)
+    return Identity(account, fresh=True, by_proxy=True)

@@ -218,11 +218,23 @@ SEARCH = (
     N_("the answer was cut after %(most)s characters, which is the limit"),
     N_("the answer was cut after %(count)s minutes, which is the limit"),
     N_("the model was stopped after %(most)s characters, reasoning included, which is the limit"),
+    N_("the model %(model)s took longer than %(seconds)s s; ask again, or choose a faster one"),
     N_("the model %(model)s took longer than %(seconds)s s"),
+    N_("the model gave an empty answer"),
+    N_("the model stopped within a thought"),
     N_("%(count)s of your questions are being answered; wait for one, or stop one"),
     N_("the model %(model)s needs a package: pip install %(package)s"),
     N_("the model %(model)s cannot be loaded: %(error)s"),
     N_("the model %(model)s is busy; try again in %(seconds)s s"),
+    N_("the model %(model)s failed: its server refuses the key; enter another one: %(error)s"),
+    N_("the model %(model)s failed: its server does not have it; choose another one: %(error)s"),
+    N_("the model %(model)s failed: its server has an error of its own; try again later: %(error)s"),
+    N_("the model %(model)s failed: it did not answer in time; ask again, or choose a faster one: %(error)s"),
+    N_("the model %(model)s failed: its server cannot be reached; start it, or check its address: %(error)s"),
+    N_(
+        "the model %(model)s failed: its answer cannot be read; check that the address is that of a model server: "
+        "%(error)s"
+    ),
     N_("the model %(model)s failed: %(error)s"),
     N_("only the first %(count)s passages were compressed; ask for fewer"),
     N_("the model was given the first %(count)s passages alone; ask for fewer"),

@@ -55,6 +55,26 @@ def _begun(text: str, reason: str = "") -> str:
     return text if is_name else text[:1].upper() + text[1:]
 
 
+def folded(reason: str) -> tuple[str, str]:
+    """Return a reason without the words of another program, which are technical, and these; either may be empty."""
+    text = told(reason)
+    if text is None:
+        return "", reason
+    technical, locale = _technical(reason), get_locale()
+    language = locale.language if locale else "en"
+    stop = "。" if language == "ja" else "."
+    for mark in (": ", "：") if technical else ():
+        text = text.replace(f"{mark}{technical}", "" if language == "en" else stop)
+    text = text[:1].upper() + text[1:]
+    return text if text.endswith((".", "。")) else f"{text}{stop}", technical
+
+
+def _technical(reason: str) -> str:
+    found = _recognize(reason)
+    parts = dict(found[1]) if found else {}
+    return _technical(parts["reason"]) if "reason" in parts else parts.get("error", "")
+
+
 def _translate(text: str, parts: _Parts) -> str:
     translated: str = _(text, **{name: _told_part(name, value) for name, value in parts})
     return translated

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from braid.core.chat.asking.follow_up import content_words
 from braid.core.chat.citations import Citation
-from braid.core.chat.follow_up import content_words
 from braid.core.chat.marks import literal, mark
 from braid.core.chat.quoting.extractive import best_sentence
 from braid.core.chat.texts import Language, say

@@ -9,6 +9,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
+from datetime import date
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +25,7 @@ from braid.core.chat.quoting.extractive import Extract, best_coverage, extract
 from braid.core.chat.quoting.match import match_of
 from braid.core.chat.quoting.nearness import nearness_to, no_nearness, scale_of
 from braid.core.chat.support.check import check_answer
-from braid.core.chat.tables.calculate import Calculated, Calculator
+from braid.core.chat.tables.calculate import Calculated, Calculator, NotCalculated
 from braid.core.chat.texts import Language
 from braid.core.chat.types import (
     ChatRequest,
@@ -39,6 +40,7 @@ from braid.core.chat.types import (
 )
 from braid.core.errors import InvalidInputError
 from braid.core.extras import require
+from braid.core.metadata.versions import editions_of
 from braid.core.models.chat import ChatModel, ChatModels
 from braid.core.models.prompts import Prompts
 from braid.core.models.rerank import Rerankers
@@ -173,7 +175,10 @@ class Conversation:
         writer(StageStarted("normalize"))
         with self._its_turn(turn):
             model, term_weights = self._query_model(turn), self._term_weights(turn)
-            turn.question, turn.degraded = normalize_question(turn.request, model, self._prompts, term_weights)
+            writer = None if turn.request.options.get("generator") == "feedback" else self._models.summary
+            turn.question, turn.degraded = normalize_question(
+                turn.request, model, self._prompts, term_weights, writer=writer
+            )
 
     def _generate_query(self, state: GraphState, writer: StreamWriter) -> None:
         turn = state.turn
@@ -217,16 +222,27 @@ class Conversation:
             match = match_of(search, known[1] if known else None, covered)
             nearness = nearness_to(turn.question.query, *known) if known else no_nearness
             around = partial(self._around, turn.scope)
-            return extract(asked, citations, analyzer, match=match, nearness=nearness, around=around)
+            why = calculated.reason if isinstance(calculated, NotCalculated) else ""
+            return extract(
+                asked, citations, analyzer, match=match, nearness=nearness, around=around, not_calculated=why
+            )
 
-        if calculated := self._calculated(turn, language):
+        calculated = self._calculated(turn, language)
+        if isinstance(calculated, Calculated):
             result = with_calculation(turn.result, calculated)
             writer(replace(answer_begun(result, result.generator), citations=result.citations))
             writer(answer_text(calculated.text, ()))
             return _end(turn, result, writer)
         earlier = turn.question.earlier(turn.request.history)
         task = AnswerTask(
-            self._prompts.answer, turn.question.text, language, without_model, turn.request.draft, earlier
+            self._prompts.answer,
+            turn.question.text,
+            language,
+            without_model,
+            turn.request.draft,
+            earlier,
+            around=partial(self._neighbours, turn.scope),
+            total=self._passages_in(turn.scope),
         )
         self._write(turn, task, writer)
 
@@ -241,14 +257,20 @@ class Conversation:
             return Extract(compare(fields, citations, weigh, analyzer, language), True)
 
         task = AnswerTask(
-            self._prompts.compare, fields.describe("en"), language, without_model, turn.request.draft, renumber=False
+            self._prompts.compare,
+            fields.describe("en"),
+            language,
+            without_model,
+            turn.request.draft,
+            renumber=False,
+            total=self._passages_in(turn.scope),
         )
         self._write(turn, task, writer)
 
     # ------------------------------------------------------------ what nodes share
 
-    def _calculated(self, turn: ChatTurn, language: Language) -> Calculated | None:
-        """Calculate the answer from tables that were found; not where an earlier answer is to be continued."""
+    def _calculated(self, turn: ChatTurn, language: Language) -> Calculated | NotCalculated | None:
+        """Calculate the answer from tables that were found, or say why not. None where an earlier one is continued."""
         draft = turn.request.draft
         if draft is not None and draft.text:
             return None
@@ -258,6 +280,18 @@ class Conversation:
 
     def _passages_of(self, scope: Scope, document_id: int, limit: int) -> list[Passage]:
         return self._braid.ledger.document_passages(document_id, scope.dataset_ids, limit=limit)
+
+    def _passages_in(self, scope: Scope) -> int:
+        """Return the number of passages that may be searched."""
+        datasets = self._braid.ledger.datasets_in({each.collection for each in scope.collections})
+        return sum(dataset.chunks for dataset in datasets if dataset.id in scope.dataset_ids)
+
+    def _neighbours(self, scope: Scope, passage: Passage) -> list[Passage]:
+        """Return a passage with the two before and after it in its document."""
+        first = max(0, passage.position - 2)
+        return self._braid.ledger.document_passages(
+            passage.document_id, scope.dataset_ids, limit=passage.position + 3 - first, offset=first
+        )
 
     def _around(self, scope: Scope, passage: Passage) -> tuple[str, str]:
         """Return the texts of the passages before and after one, of the same heading; empty where there are none."""
@@ -298,5 +332,7 @@ def _after_search(state: GraphState) -> str:
 
 
 def _end(turn: ChatTurn, result: ChatResult, emit: StreamWriter) -> None:
-    turn.result = replace(result, notes=(*result.notes, *gaps_of_cited(result.citations)))
+    cited = {each.number: each.passage for each in result.citations}
+    editions = editions_of(cited, [hit.passage for hit in result.search.hits], date.today().isoformat())
+    turn.result = replace(result, notes=(*result.notes, *gaps_of_cited(result.citations)), editions=editions)
     emit(turn.result)

@@ -55,6 +55,22 @@ TEXTS: Mapping[str, Mapping[Language, str]] = {
         "ja": "表「{table}」から計算しました。使った行：{count} 行（最初の {shown} 行）：",
         "ko": "“{table}” 표에서 계산했어요. 사용한 행: {count}개(처음 {shown}개):",
     },
+    "period": {"en": "Period: {period}", "ja": "期間：{period}", "ko": "기간: {period}"},
+    "not_calculated": {
+        "en": "I could not calculate this: no table alone answers the question as it is asked. Related rows:",
+        "ja": "計算できませんでした：この質問に 1 つの表だけで答えることができません。関連する行：",
+        "ko": "계산하지 못했어요: 이 질문에 표 하나만으로 답할 수 없어요. 관련된 행:",
+    },
+    "not_calculated_said": {
+        "en": "I could not calculate this: “{said}” is not understood. Related rows:",
+        "ja": "計算できませんでした：「{said}」の意味を読み取れません。関連する行：",
+        "ko": "계산하지 못했어요: 이해하지 못한 말이 있어요(“{said}”). 관련된 행:",
+    },
+    "not_calculated_empty": {
+        "en": "I could not calculate this: no row of the table “{table}” fits. Related rows:",
+        "ja": "計算できませんでした：表「{table}」に当てはまる行がありません。関連する行：",
+        "ko": "계산하지 못했어요: “{table}” 표에 해당하는 행이 없어요. 관련된 행:",
+    },
     "totals_left_out": {
         "en": "Not counted, because they are totals themselves: {rows}.",
         "ja": "合計などの行は数えていません：{rows}。",

@@ -96,8 +96,9 @@ class TurnRecorder:
         """Return the citations of a marked text, which numbers the places that it cites from 1, except of fields."""
         known = self._begun.citations
         if known is None:
+            passages = {place: hit.passage for place, hit in enumerate(search.hits, start=1)} | self._begun.passages
             places = self._cited if self._request.fields is None else range(1, len(search.hits) + 1)
-            passages = (search.hits[place - 1].passage for place in places)
-            known = tuple(Citation(number, each, each.text) for number, each in enumerate(passages, start=1))
+            chosen = (passages[place] for place in places)
+            known = tuple(Citation(number, each, each.text) for number, each in enumerate(chosen, start=1))
         by_number = {citation.number: citation for citation in known}
         return tuple(by_number[number] for number in cited_in(text))

@@ -14,8 +14,9 @@ from braid.core.chat.tables.calculate import Calculated, Calculation
 from braid.core.chat.texts import Language
 from braid.core.errors import InvalidInputError, ModelError
 from braid.core.json_form import pick, to_json
+from braid.core.metadata.versions import Edition
 from braid.core.text.scripts import question_language
-from braid.core.types import MAX_QUERY_CHARS, DatasetIds, Degraded, SearchResult
+from braid.core.types import MAX_QUERY_CHARS, DatasetIds, Degraded, Passage, SearchResult
 
 Stage = Literal["normalize", "generate_query", "search", "answer", "compare"]
 LANGUAGES: tuple[Language, ...] = ("en", "ja", "ko")
@@ -145,6 +146,10 @@ class AnswerBegun:
     notes: tuple[str, ...] = ()
     citations: tuple[Citation, ...] | None = None
     """What the text cites by its numbers, where those are no places in the search; not part of the event's JSON."""
+    passages: Mapping[int, Passage] = field(default_factory=dict)
+    """What the model was given, by the places that `AnswerText.cited` has: hits, and neighbours of them; not part of
+    the event's JSON.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,6 +211,8 @@ class ChatResult:
     """Without a model, what is shown below it; where nothing was ``found``, what is related."""
     calculation: Calculation | None = None
     """The value and its SQL, where the answer was calculated from a table."""
+    editions: tuple[Edition, ...] = ()
+    """The versions of the documents cited, where several were found, or one says since when it is valid."""
     support: tuple[Support, ...] = ()
     """The sentences of the text, and how each agrees with what it cites; none of what was calculated or was stopped."""
     marks: tuple[int, ...] | None = None

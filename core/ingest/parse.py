@@ -13,9 +13,11 @@ from braid.core.ingest.chunking import chunk_sections
 from braid.core.ingest.incoming import Incoming
 from braid.core.ingest.plan import IngestOptions
 from braid.core.ingest.readers import read_document
+from braid.core.ingest.readers.document import ParsedDocument
 from braid.core.ingest.scans.program import PAGE_S, Tesseract, find_tesseract
 from braid.core.ingest.scans.reading import PageReading
 from braid.core.metadata.gaps import PAGES_TO_READ, SCANNED_PAGES
+from braid.core.metadata.versions import SEEN_CHARS, recognized
 from braid.core.types import ChunkInput, DocumentInput
 
 
@@ -37,8 +39,18 @@ def parse_here(incoming: Incoming, options: IngestOptions) -> DocumentInput:
         content_hash=incoming.content_hash,
         size_bytes=incoming.size_bytes,
         date=incoming.date,
-        metadata=parsed.metadata,
+        metadata={**_version_of(parsed), **parsed.metadata},
     )
+
+
+def _version_of(parsed: ParsedDocument) -> Mapping[str, str]:
+    """Return since when a text says that it is in force, and what it replaces; nothing for tables and code."""
+    beginning: list[str] = []
+    for section in parsed.sections:
+        if section.kind != "prose" or sum(map(len, beginning)) > SEEN_CHARS:
+            break
+        beginning.append(section.text)
+    return recognized("\n".join(beginning))
 
 
 def parse_and_read(incoming: Incoming, options: IngestOptions) -> DocumentInput:

@@ -205,9 +205,9 @@ class ChatModel:
         try:
             outcome = outcomes.get(timeout=max(0.0, deadline - time.monotonic()))
         except queue.Empty:
-            reason = f"the model {self.name} took longer than {seconds:g} s"
+            reason = f"the model {self.name} took longer than {seconds:g} s; ask again, or choose a faster one"
             if self._model is not None and seconds >= self._settings.timeout_s:  # not while its package is loaded
-                self._circuit.record_outage(reason)
+                self._circuit.record_slow(reason)
             raise self._failed(ModelError(reason)) from None
         if isinstance(outcome.error, ModelCutError):
             self._circuit.record_answer()
@@ -217,8 +217,10 @@ class ChatModel:
         if outcome.error is None:
             self._circuit.record_answer()
             return outcome.text
-        reason = f"the model {self.name} failed: {self._safe(outcome.error)}"
-        if _is_unreachable(outcome.error):
+        reason = f"the model {self.name} failed: {_remedy(outcome.error)}{self._safe(outcome.error)}"
+        if _is_slow(outcome.error):
+            self._circuit.record_slow(reason)
+        elif _is_unreachable(outcome.error):
             self._circuit.record_outage(reason)
         else:
             self._circuit.record_answer()
@@ -431,6 +433,31 @@ def _model_error(name: str, reason: str, error: Exception) -> ModelError:
     seconds = int(said) if said.isascii() and said.isdecimal() and len(said) < 6 else BUSY_S
     wait_s = max(1, seconds)
     return ModelBusyError(f"the model {name} is busy; try again in {wait_s} s", retry_s=wait_s)
+
+
+def _remedy(error: Exception) -> str:
+    """Return what is wrong and what to do, before the provider's words; empty where that is not known."""
+    status = getattr(error, "status_code", None)
+    if status in (401, 403):
+        return "its server refuses the key; enter another one: "
+    if status == 404:
+        return "its server does not have it; choose another one: "
+    if isinstance(status, int) and status >= 500:
+        return "its server has an error of its own; try again later: "
+    if _is_slow(error):
+        return "it did not answer in time; ask again, or choose a faster one: "
+    if _is_unreachable(error):
+        return "its server cannot be reached; start it, or check its address: "
+    if isinstance(error, ValueError) or "Decod" in type(error).__name__ or "Validation" in type(error).__name__:
+        return "its answer cannot be read; check that the address is that of a model server: "
+    return ""
+
+
+def _is_slow(error: Exception) -> bool:
+    """Return whether there was a connection and no answer in time."""
+    return not isinstance(getattr(error, "status_code", None), int) and (
+        isinstance(error, TimeoutError) or ("Timeout" in type(error).__name__ and "Connect" not in type(error).__name__)
+    )
 
 
 def _is_unreachable(error: Exception) -> bool:

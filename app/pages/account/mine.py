@@ -138,7 +138,7 @@ def _scopes_offered() -> tuple[Permission, ...]:
 
 def _is_fresh() -> bool:
     """Whether the user has lately shown who they are; in a host app the host says so."""
-    if not site().standalone:
+    if not site().standalone or identity().by_proxy:
         return identity().fresh
     return time.time() - identity().signed_in_at < FRESH_S
 

@@ -60,7 +60,8 @@ def make_administrator() -> tuple[str, int] | Response:
 def _require_setup() -> None:
     if not site().accounts.need_setup():
         abort(redirect(url_for("braid.sign_in.login")))
-    if not is_local():
+    found = signed_in()
+    if not is_local() or (found is not None and found.by_proxy):
         abort(403, _("To create the first administrator, open this page on the computer where Braid runs."))
     if is_forwarded() and not site().settings.trusted_proxies:  # then every visitor seems to be on this computer
         abort(

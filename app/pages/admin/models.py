@@ -203,6 +203,7 @@ def models_page(
         "braid/admin/models.html",
         found=_found_here(connected),
         servers=connected,
+        has_search_model=bool(site().models.default("search")),
         providers=PROVIDERS,
         connecting=connecting or {},
         roles=[(role, _rows(role), _list(role, typed or {}), site().models.is_chosen(role)) for role in ROLES],

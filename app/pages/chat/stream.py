@@ -106,7 +106,9 @@ def _describe(step: Event) -> Iterator[str]:
     if isinstance(step, StageStarted):
         yield event("stage", {"stage": step.stage, "text": stage_text(step.stage)})
     elif isinstance(step, QueryWritten):
-        text = _("Searching for: %(query)s", query=step.query[:200])
+        text = _(
+            "Searching for: %(query)s", query=(step.question if step.generator == "feedback" else step.query)[:200]
+        )
         yield event("query", {"query": step.query, "generator": step.generator, "text": text})
     elif isinstance(step, Searched):
         yield event("search", {"passages": len(step.result.hits), "text": _describe_result(step.result)})

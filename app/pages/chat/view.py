@@ -64,6 +64,8 @@ class Source:
     thumb: str
     quote: Quote | None = None
     """What of the passage is quoted, in an answer without a model."""
+    edition: str = ""
+    """What is said of the version that the passage is of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,12 +227,13 @@ def _exchange(question: StoredMessage, answer: StoredMessage | None, shelf: Shel
         return Exchange(question, None, Markup(""), (), (), "")
     asked = str(answer.settings.get("question") or question.text)
     query = str(answer.settings.get("query") or asked)
-    sentences, quotes = sentences_of(answer), _quotes(answer.settings)
+    sentences, quotes, editions = sentences_of(answer), _quotes(answer.settings), _editions(answer.settings)
     first = {number: next((each for each in places if any(each)), NO_SENTENCE) for number, places in sentences.items()}
     sources = tuple(
         replace(
             _source(citation, asked, query, shelf, first.get(citation.number, NO_SENTENCE)),
             quote=quotes.get(citation.number),
+            edition=editions.get(citation.number, ""),
         )
         for citation in answer.citations
     )
@@ -261,6 +264,16 @@ def _exchange(question: StoredMessage, answer: StoredMessage | None, shelf: Shel
         language=display_language(answer.text),
         unsearched=_unsearched(question, answer, shelf),
     )
+
+
+def _editions(settings: Mapping[str, Any]) -> dict[int, str]:
+    """Return what is said of the versions of the citations, by their numbers."""
+    said = {}
+    for one in settings.get("editions", ()):
+        year = _("%(year)s, in force", year=one["year"]) if one["in_force"] else one["year"]
+        others = [_("also %(years)s", years=_(", ").join(one["others"]))] if one["others"] else []
+        said[one["citation"]] = " · ".join(map(str, (year, *others)))
+    return said
 
 
 def _quotes(settings: Mapping[str, Any]) -> dict[int, Quote]:
@@ -367,7 +380,7 @@ def build_how(question: StoredMessage, answer: StoredMessage, shelf: Shelf) -> H
     searched = [shelf.dataset_name(dataset_id) for dataset_id in chosen or ()]
     timings = search.get("timings_ms", {})
     return HowFound(
-        query=str(settings.get("query", "")),
+        query=asked if settings.get("query_generator") == "feedback" else str(settings.get("query", "")),
         query_generator=str(settings.get("query_generator", "")),
         queries=tuple(search.get("queries", ())),
         strategy=str(NAMES.get(search["strategy"], search["strategy"])),

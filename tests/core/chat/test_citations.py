@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from braid.core.chat.follow_up import complete
+from braid.core.chat.asking.follow_up import complete
 from braid.core.chat.passage_block import passage_block
 from braid.core.models.untrusted_text import as_data
 from braid.core.text.analyzer import Analyzer
@@ -123,7 +123,7 @@ def test_quantities_are_compared_across_units() -> None:
     assert quantities("80 °C")[0].equals(quantities("353.15 K")[0])
 
 
-def test_a_follow_up_gets_the_rarest_words_of_the_turns_before() -> None:
+def test_a_follow_up_gets_the_names_and_the_rarest_words_of_the_turns_before() -> None:
     idf = {"byzantin": 5.0, "empir": 4.0, "roman": 3.0, "call": 1.0, "cat": 9.0}
     turns = ["Do cats sleep", "why was the Roman empire called the Byzantine Empire"]
 
@@ -131,7 +131,8 @@ def test_a_follow_up_gets_the_rarest_words_of_the_turns_before() -> None:
         return {term: idf[term] for term in idf if term in terms}  # type: ignore[operator]
 
     found = complete("When did it fall?", turns, Analyzer(), known)
-    assert found.context == ("Byzantine", "cats", "empire")
-    assert found.query == "When did it fall? When did it fall? Byzantine cats empire"
+    assert found.context == ("Byzantine", "Roman", "cats")
+    assert found.query == "When did it fall? When did it fall? Byzantine Roman cats"
+    assert found.readable == "When did it fall? (Byzantine, Roman, cats)"
     alone = complete("When did the eastern Roman empire fall to pieces?", turns, Analyzer(), known)
     assert alone.query == "When did the eastern Roman empire fall to pieces?"

@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from braid.core.chat.conversation import Conversation
 from braid.core.chat.quoting import match
 from braid.core.chat.quoting.extractive import quotable
 from braid.core.chat.texts import TEXTS, say
+from braid.core.chat.turn_recorder import TurnRecorder
 from braid.core.chat.types import (
     AnswerText,
     AnswerWithdrawn,
@@ -494,10 +496,70 @@ def test_passages_that_do_not_fit_are_named(braid: Braid, user_id: int, put: Put
     conversation = Conversation(braid, models=models(summary=summary), prompt_tokens=1_000)
     result = conversation.ask(ChatRequest(user_id, "zebra facts", options={"k": 40}))
     sent = len(re.findall(r' mark="', summary.sent[0][1][1]))
-    (note,) = result.notes
+    note, shortened = result.notes
     assert result.degraded == (), "a limit is no outage"
     assert 0 < sent < 40
+    assert shortened.startswith("the model was given the beginning alone of ")
+    assert " of them are cut, and end with …." in summary.sent[0][0][1], "the model is told, too"
     assert f"the last {len(result.search.hits) - sent} of {len(result.search.hits)} passages" in note
+
+
+def test_the_rules_say_what_the_passages_are(braid: Braid, user_id: int) -> None:
+    summary = ScriptedModel("fake:summary", "In 1453 [1].")
+    Conversation(braid, models=models(summary=summary)).ask(
+        ChatRequest(user_id, "When did the empire fall?", options={"k": 2})
+    )
+    (_, system), (_, user) = summary.sent[0]
+    total = sum(dataset.chunks for dataset in braid.ledger.datasets(user_id))
+    assert total > 2
+    assert f"Today is {datetime.now().astimezone().date().isoformat()}." in system
+    assert f"The passages are {user.count(' mark=')} of {total}, found by a search" in system
+    assert "contradict each other" in system
+    assert "are cut" not in system
+
+
+def test_the_rest_of_the_prompt_is_filled_with_neighbours_in_reading_order(
+    braid: Braid, user_id: int, put: Put
+) -> None:
+    dataset = braid.ledger.datasets(user_id)[0].id
+    texts = [
+        f"Chapter {n} of the okapi book is about {'okapi okapi' if n == 3 else 'grass'} and rain." for n in range(6)
+    ]
+    document = DocumentInput("okapi.md", "Okapi", "md", tuple(ChunkInput(text, "Okapi") for text in texts), date=0.0)
+    braid.ledger.put_document(dataset, document)
+    assert braid.indexer is not None
+    assert braid.indexer.wait(WAIT_S)
+    summary = ScriptedModel("fake:summary", "It rains [1], and there is grass [2].")
+    chat = Conversation(braid, models=models(summary=summary))
+    events = list(chat.stream(ChatRequest(user_id, "okapi okapi", options={"k": 1})))
+    result = events[-1]
+    assert isinstance(result, ChatResult)
+    sent = summary.sent[0][1][1]
+    assert [f"Chapter {n} " in sent for n in range(6)] == [False, True, True, True, True, True]
+    assert sorted(sent.index(f"Chapter {n} ") for n in range(1, 6)) == [
+        sent.index(f"Chapter {n} ") for n in range(1, 6)
+    ]
+    assert sent.count(' title="Okapi" file="okapi.md" date="1970-01-01"') == 5, "each said once"
+    assert [each.passage.text for each in result.citations] == [texts[3], texts[4]]
+    recorder = TurnRecorder(ChatRequest(user_id, "okapi okapi"))
+    for event in events[:-1]:
+        recorder.feed(event)
+    assert [each.passage.text for each in recorder.result().citations] == [texts[3], texts[4]]
+
+
+def test_neighbours_stay_within_the_prompt(braid: Braid, user_id: int, put: Put) -> None:
+    dataset = braid.ledger.datasets(user_id)[0].id
+    texts = [f"Tapir {n}: " + "it swims and eats leaves. " * 30 for n in range(9)]
+    document = DocumentInput("tapir.md", "Tapir", "md", tuple(ChunkInput(text) for text in texts))
+    braid.ledger.put_document(dataset, document)
+    assert braid.indexer is not None
+    assert braid.indexer.wait(WAIT_S)
+    summary = ScriptedModel("fake:summary", "It swims [1].")
+    chat = Conversation(braid, models=models(summary=summary), prompt_tokens=1_500)
+    result = chat.ask(ChatRequest(user_id, "tapir swims", options={"k": 1}))
+    assert sum(estimate_tokens(text) for _, text in summary.sent[0]) <= 1_500
+    assert summary.sent[0][1][1].count(" mark=") > 1
+    assert result.notes == ()
 
 
 def test_a_prompt_that_leaves_no_room_is_not_sent(braid: Braid, user_id: int) -> None:
@@ -534,9 +596,28 @@ def test_models_and_prompts_are_those_of_the_braid_unless_others_are_given(tmp_p
         assert len(server.calls) == 1
 
 
+def test_the_model_of_the_answers_completes_a_follow_up_where_it_is_the_only_one(braid: Braid, user_id: int) -> None:
+    summary = ScriptedModel("fake:summary", "When did the Byzantine Empire fall?", "In 1453 [1].")
+    chat = Conversation(braid, models=models(summary=summary))
+    result = chat.ask(ChatRequest(user_id, "When did it fall?", history=HISTORY))
+    assert (result.question, result.query_generator) == ("When did the Byzantine Empire fall?", "fake:summary")
+    assert (result.text, result.degraded) == ("In 1453 [1].", ())
+    alone = ScriptedModel("fake:summary", "In 1453 [1].")
+    chat = Conversation(braid, models=models(summary=alone))
+    chat.ask(ChatRequest(user_id, "When did the Byzantine Empire fall?"))
+    assert len(alone.sent) == 1, "a first question needs nothing"
+
+
+def test_a_completed_question_is_shown_in_words_that_can_be_read(braid: Braid, user_id: int) -> None:
+    result = Conversation(braid).ask(ChatRequest(user_id, "When did it fall?", history=HISTORY))
+    assert result.question == "When did it fall? (Byzantine, Empire)"
+    assert result.query.count("When did it fall?") == 2
+
+
 def test_the_history_goes_to_the_model_when_no_model_has_completed_the_question(braid: Braid, user_id: int) -> None:
     summary = ScriptedModel("fake:summary", "In 1453 [1].")
-    Conversation(braid, models=models(summary=summary)).ask(ChatRequest(user_id, "When did it fall?", history=HISTORY))
+    request = ChatRequest(user_id, "When did it fall?", history=HISTORY, options={"generator": "feedback"})
+    Conversation(braid, models=models(summary=summary)).ask(request)
     assert "User: Tell me about the Byzantine Empire" in summary.sent[0][1][1]
     assert "empire." in summary.sent[0][1][1], "citations of earlier answers are none here"
 
