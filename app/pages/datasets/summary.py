@@ -9,15 +9,15 @@ from dataclasses import dataclass
 from braid.app.auth.identity import identity
 from braid.app.site import site
 from braid.app.user.questions import tried
-from braid.core.chat.follow_up import content_words
+from braid.core.chat.asking.follow_up import content_words
 from braid.core.datasets.outlines import Section
 from braid.core.search.term_weights import TermWeights
 from braid.core.types import Dataset, Document
 
 QUESTIONS = 3
 TERMS = 8
-SEEN_PASSAGES = 40
-SEEN_CHARS = 1_500
+SEEN_PASSAGES = 30
+SEEN_CHARS = 400
 """Characters of a passage that its words are taken from."""
 MIN_WORD_CHARS = 2
 FEW_PASSAGES = 3
