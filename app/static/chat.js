@@ -194,7 +194,8 @@ function entitle({ title, sidebar }) {
   document.getElementById("conversations").innerHTML = sidebar;
   const heading = document.getElementById("chat-heading");
   heading.textContent = title;
-  heading.classList.remove("visually-hidden");
+  // the first question is there already, right below
+  heading.classList.toggle("visually-hidden", title === log.querySelector(".question p")?.textContent);
   document.title = `${title} · Braid`;
 }
 

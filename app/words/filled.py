@@ -63,7 +63,8 @@ class FilledDomain(Domain):  # type: ignore[misc]  # Flask-Babel's is not typed
 
     def ngettext(self, singular: str, plural: str, num: int, **variables: Any) -> str:
         """Return the text for this number of things."""
-        return fill(self.get_translations().ungettext(singular, plural, num), {"num": num, **variables})
+        text: str = self.get_translations().ungettext(singular, plural, num)
+        return fill(text, {"num": num, **variables})
 
     def pgettext(self, context: str, string: str, **variables: Any) -> str:
         """Return a text that has a context."""
