@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field
 
-from sqlalchemy import Integer, case, cast, func, select
+from sqlalchemy import ColumnElement, Integer, case, cast, func, select
 from sqlalchemy.orm import aliased
 
 from braid.core.ledger.ledger import Ledger
@@ -123,7 +123,7 @@ class Tally:
         )
 
 
-def _answers(days: int) -> tuple[object, ...]:
+def _answers(days: int) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
     since = time.time() - days * DAY_S
     return MessageRow.role == "assistant", MessageRow.created_at >= since
 
