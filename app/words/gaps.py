@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from flask_babel import gettext as _
 from flask_babel import ngettext
 
+from braid.app.auth.identity import signed_in
 from braid.app.site import site
 from braid.app.words.reason_texts import GAPS
 from braid.app.words.reasons import match
@@ -66,11 +67,18 @@ def _waiting(pages: int, remedy: str) -> str:
     told = ngettext(
         "%(num)s scanned page waits to be read by machine.", "%(num)s scanned pages wait to be read by machine.", pages
     )
-    if remedy == OFF:
-        return f"{told} {_('Reading is turned off by the setting scan_pages_per_minute.')}"
-    if remedy:
-        return f"{told} {_('For that, Tesseract must be installed on the server: %(command)s', command=remedy)}"
-    return str(told)
+    if not remedy:
+        return str(told)
+    if not ((found := signed_in()) and found.is_admin):
+        why = _("An administrator can have them read.")
+    elif remedy == OFF:
+        why = _(
+            "Reading of scanned pages is turned off on this server (setting %(setting)s).",
+            setting="scan_pages_per_minute",
+        )
+    else:
+        why = _("For that, Tesseract must be installed on the server: %(command)s", command=remedy)
+    return f"{told} {why}"
 
 
 def _number(metadata: Mapping[str, object], key: str) -> int:

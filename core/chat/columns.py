@@ -73,6 +73,7 @@ def result_settings(result: ChatResult) -> dict[str, Any]:
         "query_generator",
         "generator",
         "found",
+        "prompt_tokens",
         "removed_citations",
         "degraded",
         "notes",

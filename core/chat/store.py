@@ -48,6 +48,7 @@ from braid.core.ledger.quota import require_room
 from braid.core.ledger.tables import CitationRow, ConversationRow, MessageRow
 
 MAX_TITLE_CHARS = 200
+MAX_LABEL_CHARS = 60
 OVERDUE_S = MAX_TURN_S + 60
 """Seconds after which nothing writes an answer any more, whatever is stored of it."""
 MOST_IDS = 1_000
@@ -78,6 +79,8 @@ class StoredConversation:
     created_at: float
     updated_at: float
     pinned: bool = False
+    archived: bool = False
+    label: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,10 +172,17 @@ class ConversationStore:
             conversation_id = connection.execute(statement).scalar_one()
         return StoredConversation(id=conversation_id, **values)
 
-    def conversations(self, user_id: int, *, limit: int | None = None, offset: int = 0) -> list[StoredConversation]:
-        """Return the user's conversations: pinned ones first, then the one used last."""
+    def conversations(
+        self, user_id: int, *, archived: bool | None = None, limit: int | None = None, offset: int = 0
+    ) -> list[StoredConversation]:
+        """Return the user's conversations: pinned ones first, then the one used last.
+
+        ``archived`` selects those that are archived, or those that are not; None selects all.
+        """
         order = (ConversationRow.pinned.desc(), ConversationRow.updated_at.desc(), ConversationRow.id.desc())
         statement = select(*ConversationRow.__table__.columns).where(ConversationRow.user_id == user_id)
+        if archived is not None:
+            statement = statement.where(ConversationRow.archived.is_(archived))
         with self._ledger.database.read() as connection:
             rows = connection.execute(statement.order_by(*order).limit(limit).offset(offset))
             return [StoredConversation(**row._mapping) for row in rows]
@@ -236,6 +246,34 @@ class ConversationStore:
             row = update(ConversationRow).where(ConversationRow.id == conversation_id)
             connection.execute(row.values(pinned=pinned))
             return _require(connection, user_id, conversation_id)
+
+    def arrange(
+        self, user_id: int, ids: Collection[int], *, archived: bool | None = None, label: str | None = None
+    ) -> list[int]:
+        """Archive conversations or bring them back, give them a label, or both; return the ids of those changed.
+
+        What is None stays as it is, an empty label takes the label away. Ids that are not the user's are left out.
+        Raises InvalidInputError for a label that is too long.
+        """
+        values: dict[str, Any] = {}
+        if archived is not None:
+            values["archived"] = archived
+        if label is not None:
+            values["label"] = _label(label)
+        changed: list[int] = []
+        if values:
+            with self._ledger.database.write() as connection:
+                for some in batches(sorted(ids), MOST_IDS):
+                    own = ConversationRow.user_id == user_id, ConversationRow.id.in_(some)
+                    statement = update(ConversationRow).where(*own).values(**values).returning(ConversationRow.id)
+                    changed += connection.execute(statement).scalars()
+        return sorted(changed)
+
+    def labels(self, user_id: int) -> list[str]:
+        """Return the labels that the user's conversations have, sorted."""
+        statement = select(ConversationRow.label).where(ConversationRow.user_id == user_id, ConversationRow.label != "")
+        with self._ledger.database.read() as connection:
+            return sorted(connection.execute(statement.distinct()).scalars())
 
     def delete(self, user_id: int, conversation_id: int, *, unused_since: float | None = None) -> bool:
         """Delete it with its messages, citations and files, in one transaction; the indexes follow.
@@ -413,6 +451,15 @@ def _state(row: Any) -> State:
     is_lost = row.state == "running" and row.created_at < time.time() - OVERDUE_S
     state: State = "interrupted" if is_lost else row.state
     return state
+
+
+def _label(label: str) -> str:
+    label = " ".join(storable(label).split())
+    if len(label) > MAX_LABEL_CHARS:
+        raise InvalidInputError(
+            f"the label has {len(label)} characters; at most {MAX_LABEL_CHARS} are allowed", field="label"
+        )
+    return label
 
 
 def _title(title: str) -> str:

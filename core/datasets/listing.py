@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from sqlalchemy import ColumnElement, case, func, literal, or_, select
+from sqlalchemy.orm import InstrumentedAttribute
 
 from braid.core.ledger.change_log import StateNames
 from braid.core.ledger.database import Database, storable
@@ -17,7 +18,10 @@ from braid.core.types import Dataset, Document
 
 DocumentState = Literal["waiting", "done", "incomplete", "failed"]
 """Not in both indexes yet, in both, readable only in part, or not readable."""
+DocumentOrder = Literal["changed", "name", "type", "passages", "size"]
+"""What a list is sorted by: failed ones and then those changed last, names from a to z, the most or largest first."""
 NAMES = (DocumentRow.title, DocumentRow.source)
+SHOWN_NAME = func.lower(case((DocumentRow.title != "", DocumentRow.title), else_=DocumentRow.source))
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,17 +81,21 @@ def find_documents(
     index_names: StateNames,
     name: str = "",
     state: DocumentState | None = None,
+    order: DocumentOrder = "changed",
+    backwards: bool = False,
     limit: int = 50,
     offset: int = 0,
 ) -> tuple[list[Document], int]:
-    """Return a page of documents whose title or source contains ``name``, last changed first, and their number."""
+    """Return a page of the documents whose title or source contains ``name``, sorted, and the number of all of them.
+
+    ``backwards`` is the other direction of the same order.
+    """
     conditions: list[ColumnElement[bool]] = [DocumentRow.dataset_id == dataset.id]
     if part := storable(name).strip():
         conditions.append(_is_called(part))
     if state is not None:
         conditions.append(_in_state(database, dataset, state, index_names))
-    order = (DocumentRow.updated_at.desc(), DocumentRow.id.desc())
-    page = select_documents().where(*conditions).order_by(*order).limit(limit).offset(offset)
+    page = select_documents().where(*conditions).order_by(*_sorted(order, backwards)).limit(limit).offset(offset)
     with database.read() as connection:
         total = connection.execute(select(func.count()).select_from(DocumentRow).where(*conditions)).scalar_one()
         return [document_of(row) for row in connection.execute(page)], total
@@ -110,6 +118,22 @@ def documents_named(database: Database, dataset_ids: Collection[int], part: str,
     )
     with database.read() as connection:
         return [document_of(row) for row in connection.execute(statement)]
+
+
+def _sorted(order: DocumentOrder, backwards: bool) -> list[ColumnElement[object]]:
+    """Return the order; documents that are equal in it are by id, so that pages of the list never overlap."""
+    by: dict[DocumentOrder, tuple[tuple[ColumnElement[object] | InstrumentedAttribute[object], bool], ...]] = {
+        "changed": (
+            (case((DocumentRow.state == "failed", 1), else_=0), True),
+            (DocumentRow.updated_at, True),
+            (DocumentRow.id, True),
+        ),
+        "name": ((SHOWN_NAME, False), (DocumentRow.id, False)),
+        "type": ((DocumentRow.file_type, False), (SHOWN_NAME, False), (DocumentRow.id, False)),
+        "passages": ((DocumentRow.chunks, True), (DocumentRow.id, True)),
+        "size": ((DocumentRow.size_bytes, True), (DocumentRow.id, True)),
+    }
+    return [column.desc() if falls != backwards else column.asc() for column, falls in by[order]]
 
 
 def _is_called(part: str) -> ColumnElement[bool]:

@@ -277,6 +277,10 @@ class ConversationRow(Base):
     created_at: Mapped[float]
     updated_at: Mapped[float]
     pinned: Mapped[bool] = mapped_column(default=False, server_default=false())
+    archived: Mapped[bool] = mapped_column(default=False, server_default=false())
+    """Out of the list until it is asked for, or goes on."""
+    label: Mapped[str] = mapped_column(default="", server_default="")
+    """The user's word for what it belongs to; empty for none."""
 
 
 class MessageRow(Base):
