@@ -38,7 +38,7 @@ from braid.core.text.token_budget import estimate_tokens
 from braid.core.types import ChunkInput, DocumentInput
 from tests.fakes import HashEmbeddings
 from tests.model_server import model_server
-from tests.worlds import WAIT_S
+from tests.worlds import WAIT_S, ByHand, catch_up
 
 Put = Callable[..., str]
 HISTORY = (
@@ -292,14 +292,14 @@ def test_generator_feedback_does_not_ask_the_search_model(braid: Braid, user_id:
 def test_no_strategy_of_the_search_asks_the_model(tmp_path: Path, strategy: str) -> None:
     with (
         model_server("the cats sleep") as search,
-        Braid(tmp_path, embedding_model=HashEmbeddings(), models=chat_models(search.settings())) as braid,
+        ByHand(tmp_path, embedding_model=HashEmbeddings(), models=chat_models(search.settings())) as braid,
     ):
         user = braid.ledger.add_user("ann").id
         dataset = braid.ledger.add_dataset(user, "d").id
         chunks = (ChunkInput("Cats sleep a lot. They like fish."),)
         braid.ledger.put_document(dataset, DocumentInput("cats.md", "", "md", chunks))
         assert braid.indexer is not None
-        assert braid.indexer.wait(WAIT_S)
+        catch_up(braid)
         chat = Conversation(braid, models=chat_models(search.settings()))
         result = chat.ask(ChatRequest(user, "do cats sleep", strategy=strategy, options={"generator": "llm"}))
     assert (result.query, result.search.hits[0].passage.source) == ("the cats sleep", "cats.md")
@@ -370,7 +370,6 @@ def test_a_stream_that_is_closed_stops_the_model(braid: Braid, user_id: int) -> 
         nonlocal asked
         while asked < 100_000:
             asked += 1
-            time.sleep(0.001)
             yield "word "
 
     class Endless(ScriptedModel):
@@ -516,7 +515,7 @@ def test_models_and_prompts_are_those_of_the_braid_unless_others_are_given(tmp_p
     prompts = custom_prompts({"answer": {"system": "Answer like a pirate."}})
     with (
         model_server("It fell in 1453 [1].") as server,
-        Braid(
+        ByHand(
             tmp_path,
             embedding_model=HashEmbeddings(),
             models=chat_models(None, server.settings("good")),
@@ -526,7 +525,7 @@ def test_models_and_prompts_are_those_of_the_braid_unless_others_are_given(tmp_p
         user = braid.ledger.add_user("ann").id
         dataset = braid.ledger.add_dataset(user, "d").id
         braid.ledger.put_document(dataset, DocumentInput("a", "", "md", (ChunkInput("The empire fell in 1453."),)))
-        assert braid.indexer.wait(WAIT_S)
+        catch_up(braid)
         request = ChatRequest(user, "When did the empire fall?")
         assert Conversation(braid).ask(request).generator == "openai:good"
         assert server.calls[0].messages[0][1].startswith("Answer like a pirate.")
