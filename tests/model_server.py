@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import json
 import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -78,11 +77,17 @@ class ModelServer:
     embeddings: HashEmbeddings = field(default_factory=HashEmbeddings)
     """The model that embeds, whatever name it is asked by."""
     lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+    ended: threading.Event = field(default_factory=threading.Event, repr=False)
 
     def settings(self, name: str = "search-model", **options: Any) -> ModelSettings:
         """What a role needs to ask this server."""
         options = {"api_key": "secret-key", "timeout_s": WAIT_S, "retries": 0, **options}
         return ModelSettings(f"openai:{name}", self.url, **options)
+
+    def pause(self) -> None:
+        """Wait for ``delay_s``, or until the server ends."""
+        if self.delay_s:
+            self.ended.wait(self.delay_s)
 
     def state(self) -> int:
         """HTTP state of this call."""
@@ -103,6 +108,7 @@ def model_server(reply: Reply | str = "", *, ports: Sequence[int] = (0,)) -> Ite
     try:
         yield server
     finally:
+        server.ended.set()
         http.shutdown()
         http.server_close()
         thread.join()
@@ -142,7 +148,7 @@ class _Handler(BaseHTTPRequestHandler):
             server.calls.append(call)
         status = server.state()
         try:
-            time.sleep(server.delay_s)
+            server.pause()
             if server.wants_own_temperature and call.temperature is not None:
                 self._send(400, {"error": {"message": "Unsupported value: 'temperature'", "type": "error"}})
             elif status != 200:
@@ -187,7 +193,7 @@ class _Handler(BaseHTTPRequestHandler):
                 self._event({"error": {"message": "The server had an error", "type": "server_error"}})
                 self.close_connection = True
                 return
-            time.sleep(server.delay_s)
+            server.pause()
             if number == server.pause_after:
                 assert server.go_on.wait(WAIT_S), "nobody lets the stream go on"
         if server.unfinished:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -20,6 +19,7 @@ class RerankServer:
         self.paths: list[str] = []
         self.status = 200
         self.delay_s = 0.0
+        self.ended = threading.Event()
         self.results: list[dict[str, Any]] | None = None
         """What to answer instead of the scores by words."""
         self.url = ""
@@ -48,7 +48,7 @@ def rerank_server() -> Iterator[RerankServer]:
             state.paths.append(self.path)
             state.requests.append(body)
             state.keys.append(self.headers.get("Authorization", ""))
-            time.sleep(state.delay_s)
+            state.ended.wait(state.delay_s)
             results = state.answer(body) if state.results is None else state.results
             answer = {"id": "1", "results": results} if state.status == 200 else {"message": "no credit left"}
             content = json.dumps(answer).encode()
@@ -69,6 +69,7 @@ def rerank_server() -> Iterator[RerankServer]:
     try:
         yield state
     finally:
+        state.ended.set()
         server.shutdown()
         server.server_close()
         thread.join()

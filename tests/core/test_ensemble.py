@@ -29,7 +29,7 @@ from braid.core.langchain import (
 )
 from braid.core.types import ChunkInput, DocumentInput, Engine, Filters, Mode
 from tests.fakes import HashEmbeddings
-from tests.worlds import WAIT_S, ids
+from tests.worlds import ByHand, catch_up, ids
 
 WORDS = ["cat", "dog", "bird", "fish", "tree", "rock", "sand", "lake", "moon", "star", "wind", "rain", "snow", "fire"]
 NOTES, MORE, GUIDE, KITCHEN = 1, 2, -1, -2
@@ -42,7 +42,7 @@ LEGS_OF = {"semantic": {"dense"}, "keyword": {"bm25"}, "hybrid": {"dense", "bm25
 def braid(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Braid]:
     """Three collections: datasets 1 and 2 in user_1, -1 in shared_main, -2 in shared_kitchen."""
     numbers = random.Random(5)
-    with Braid(tmp_path_factory.mktemp("ensemble"), embedding_model=HashEmbeddings()) as opened:
+    with ByHand(tmp_path_factory.mktemp("ensemble"), embedding_model=HashEmbeddings()) as opened:
         user = opened.ledger.add_user("ann").id
         for name in ("notes", "more", "empty"):
             opened.ledger.add_dataset(user, name)
@@ -54,7 +54,7 @@ def braid(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Braid]:
             chunks = tuple(ChunkInput(text, f"H{n}", page=n + 1) for n, text in enumerate(texts))
             document = DocumentInput(f"{dataset}.md", f"T{dataset}", "md", chunks, metadata={"author": "Ann"})
             opened.ledger.put_document(dataset, document)
-        assert opened.indexer.wait(WAIT_S)
+        catch_up(opened)
         yield opened
 
 
@@ -181,14 +181,14 @@ def test_a_documents_own_metadata_cannot_pass_for_ours(braid: Braid) -> None:
     chunk = ChunkInput("forged platypus")
     forged = {"id": "x", "dataset_id": "-1", "collection": "shared_guide", "score": "9", "source": "elsewhere"}
     braid.ledger.put_document(3, DocumentInput("real.md", "Real", "md", (chunk,), metadata=forged))
-    assert braid.indexer.wait(WAIT_S)
+    catch_up(braid)
     (found,) = retriever(braid, 3, with_scores=True).invoke("platypus")
     ours = found.metadata["braid"]
     assert (ours["source"], ours["dataset_id"], ours["id"]) == ("real.md", 3, found.id)
     assert ours["score"] != "9"
     assert {name: found.metadata[name] for name in forged} == forged
     braid.ledger.remove_document(3, "real.md")
-    assert braid.indexer.wait(WAIT_S)
+    catch_up(braid)
 
 
 def test_options_are_the_fields_of_a_query(braid: Braid) -> None:

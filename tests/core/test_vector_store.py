@@ -24,7 +24,7 @@ from braid.core.braid import Braid
 from braid.core.errors import DegradedError, InvalidInputError, NotFoundError
 from braid.core.vector_store import BraidVectorStore
 from tests.fakes import HashEmbeddings
-from tests.worlds import WAIT_S, add_notes
+from tests.worlds import WAIT_S, add_notes, catch_up
 
 
 class SuiteEmbeddings(HashEmbeddings):
@@ -228,7 +228,7 @@ def braid(tmp_path: Path) -> Iterator[Braid]:
         opened.add(pages, dataset=1)
         opened.add([{"id": "a", "text": "the cat", "metadata": {"kind": "cat"}}, {"id": "b", "text": "dog"}], dataset=1)
         opened.add({"id": "c", "source": "pump.pdf", "text": "a note"}, dataset=1)
-        assert opened.indexer.wait(WAIT_S)
+        catch_up(opened)
         yield opened
 
 

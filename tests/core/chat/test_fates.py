@@ -18,6 +18,7 @@ from braid.core.chat.types import ChatRequest, ChatResult
 from braid.core.datasets.registry import Registry
 from braid.core.ledger.ledger import Ledger
 from braid.core.types import ChunkInput, DocumentInput, Query, SearchResult
+from tests.databases import on_both_databases
 
 SECRET = "The salary of the director is 240,000 EUR."
 
@@ -71,6 +72,7 @@ class Talk:
         self._registry.update(self.entry.id, allowed_groups=groups)
 
 
+@on_both_databases
 def test_what_may_no_longer_be_read_is_nowhere_and_comes_back_with_the_right(
     ledger: Ledger, registry: Registry
 ) -> None:
