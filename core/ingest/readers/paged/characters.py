@@ -152,7 +152,7 @@ def _box(found: pypdfium2.PdfTextPage, text: str, start: int, end: int, turn: Tu
     fonts = turn.shown(np.concatenate([loose_boxes(found, at, 1) for at in sorted(some)]))
     font = fonts[np.argmax(fonts[:, 3] - fonts[:, 1])]
     if drawn[:, 3].max() - drawn[:, 1].min() > 2 * (font[3] - font[1]):  # a line that runs downwards
-        left, top, right, bottom = (*drawn[:, :2].min(axis=0), *drawn[:, 2:].max(axis=0))
+        left, top, right, bottom = np.concatenate([drawn[:, :2].min(axis=0), drawn[:, 2:].max(axis=0)])
     else:
         left, top, right, bottom = drawn[:, 0].min(), font[1], drawn[:, 2].max(), font[3]
     return float(left), float(top), float(right), float(bottom)

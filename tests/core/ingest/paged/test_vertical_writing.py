@@ -75,6 +75,15 @@ def test_tiers_are_read_from_top_to_bottom() -> None:
     assert text == "".join(COLUMNS) + "".join(column[::-1] for column in COLUMNS)
 
 
+def test_tiers_of_a_poem_whose_lines_are_short_are_read_one_after_the_other() -> None:
+    poem = ("波は白く", "舟は遠く帰らない", "灯台の火が", "夜ごと岸を照らす")
+    upper, lower = letters_of(poem), letters_of([line[::-1] for line in poem], top=600)
+    mixed = [letter for pair in zip(upper, lower, strict=True) for letter in pair]
+    assert read(pdf(sorted(mixed, key=lambda each: (-each[0], -each[1])))) == "".join(poem) + "".join(
+        line[::-1] for line in poem
+    )
+
+
 def test_what_is_above_and_below_the_columns_comes_before_and_after() -> None:
     more = [(60.0, 815.0, "港湾だより第七号"), (290.0, 30.0, "二四")]
     text = read(pdf(letters_of(COLUMNS), more))
