@@ -84,6 +84,12 @@ FILES = (
         "%(name)s has no text layer (it holds scanned pages or images); run OCR on it first, or have Braid read it: "
         "%(command)s"
     ),
+    N_("%(name)s has letters without meaning, as its fonts do not say which letters they draw; run OCR on it first"),
+    N_(
+        "%(name)s has letters without meaning, as its fonts do not say which letters they draw; run OCR on it first, "
+        "or have Braid read it: %(command)s"
+    ),
+    N_("%(name)s takes more memory than there is; split it"),
     N_("%(name)s has %(number)s pixels; at most %(most)s are read, so make it smaller"),
     N_("%(name)s has more than %(number)s pages; at most %(most)s are read, so split it"),
     N_("scanned pages are not read here: %(command)s"),
@@ -342,6 +348,9 @@ GAPS = (
     N_("%(name)s: %(count)s of %(total)s pages have no text (%(pages)s), so nothing on them is found"),
     N_("%(name)s: 1 of %(total)s pages has no text (%(pages)s), so nothing on it is found"),
     N_("%(name)s: many pages have no text, so nothing on them is found"),
+    N_("%(name)s: %(count)s of %(total)s pages have letters without meaning (%(pages)s), so little on them is found"),
+    N_("%(name)s: 1 of %(total)s pages has letters without meaning (%(pages)s), so little on it is found"),
+    N_("%(name)s: many pages have letters without meaning, so little on them is found"),
     N_("%(name)s: %(count)s scanned pages have not been read by machine yet"),
     N_("%(name)s: 1 scanned page has not been read by machine yet"),
     N_("%(name)s: %(count)s formulas have no stored value"),

@@ -42,6 +42,7 @@ from braid.core.ledger.queries import (
     document_of,
     filtered,
     is_part_of,
+    read_in_part,
     select_documents,
     source_starts_with,
 )
@@ -277,6 +278,31 @@ class Ledger:
             refresh(connection, stored.id, content_hash="")  # so that its passages are written again
             return put(connection, dataset_id, collection, document)
 
+    def fail_reading(self, document: Document, error: str, *, metadata: Mapping[str, Any]) -> bool:
+        """Record that nothing can be read of the bytes that a document without passages has, and supersede nothing.
+
+        False where no such document has these bytes any more. Raises NotFoundError when there is no such dataset.
+        """
+        with self.database.write() as connection:
+            require_dataset(connection, document.dataset_id)
+            stored = find_document(connection, document.dataset_id, document.source)
+            if stored is None or stored.content_hash != document.content_hash or stored.chunks:
+                return False
+            failed = DocumentInput(
+                document.source,
+                document.title,
+                document.file_type,
+                (),
+                document.content_hash,
+                document.size_bytes,
+                date=document.date,
+                metadata=metadata,
+            )
+            values = document_values(failed, state="failed", error=error, chunks=0)
+            document_id = save_document(connection, document.dataset_id, stored, values)
+            write_metadata(connection, document.dataset_id, {document_id: values["meta"]}, stored=[document_id])
+            return True
+
     def put_documents(
         self, dataset_id: int, documents: Iterable[DocumentInput], *, pieces: Collection[int] = ()
     ) -> list[PutResult]:
@@ -370,11 +396,16 @@ class Ledger:
         limit: int | None = None,
         offset: int = 0,
     ) -> list[Document]:
-        """Return documents of a dataset by source."""
+        """Return documents of a dataset by source.
+
+        ``state`` is ``ready``, ``failed``, or ``incomplete`` for those of which something was not read.
+        """
         statement = select_documents().where(DocumentRow.dataset_id == dataset_id)
         if source_prefix:
             statement = statement.where(source_starts_with(source_prefix))
-        if state is not None:
+        if state == "incomplete":
+            statement = statement.where(read_in_part())
+        elif state is not None:
             statement = statement.where(DocumentRow.state == state)
         statement = statement.order_by(DocumentRow.source).limit(limit).offset(offset)
         with self.database.read() as connection:
