@@ -37,6 +37,7 @@ NAMES = (
     "start",
     "journeys",
     "reading",
+    "two_hop",
 )
 
 

@@ -103,7 +103,7 @@ def extract(
     else:
         title = "weak" if match == "weak" else "extractive"
     names = {each.citation: by_number[each.citation].passage.title for each in shown} if asked.wanted.comparison else {}
-    return Extract(_text(title, asked, shown, names), title != "related", tuple(shown))
+    return Extract(quoted_text(title, asked, shown, names), title != "related", tuple(shown))
 
 
 def coverage(weights: Mapping[str, float], terms: frozenset[str]) -> float:
@@ -130,9 +130,13 @@ def quotable(sentence: str) -> str:
     return one_line(LIST_MARK.sub("", " ".join(sentence.split())))
 
 
-def _text(title: str, asked: Asked, shown: Sequence[Featured], names: Mapping[int, str]) -> str:
-    """Return the answer as a marked text; every line that quotes cites what it quotes."""
-    first, others = (shown[:1], shown[1:]) if title != "related" else ([], shown)
+def quoted_text(
+    title: str, asked: Asked, shown: Sequence[Featured], names: Mapping[int, str], *, featured: int = 1
+) -> str:
+    """Return the answer as a marked text; every line that quotes cites what it quotes. The first ones are
+    ``featured``, with the sentences around what answers.
+    """
+    first, others = (shown[:featured], shown[featured:]) if title != "related" else ([], shown)
     lines = [say(title, asked.language)]
     for each in first:
         named = f"{one_line(name)}: " if (name := names.get(each.citation)) else ""
