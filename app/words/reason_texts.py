@@ -212,6 +212,12 @@ FOLDERS = (
 )
 
 SEARCH = (
+    N_("it was asked for before"),
+    N_("the first %(count)s of %(total)s passages; raise answer_prompt_tokens to have more"),
+    N_("nothing new, so no further search was made"),
+    N_("%(reason)s; nothing more was looked up with it"),
+    N_("looking up more ended after %(seconds)s s, the limit lookup_seconds"),
+    N_("looking up more ended at %(tokens)s tokens, the limit lookup_tokens"),
     N_("no answer within %(seconds)s s"),
     N_("the embedding model %(model)s took longer than %(seconds)s s for %(count)s sentences"),
     N_("the embedding model %(model)s took longer than %(seconds)s s"),

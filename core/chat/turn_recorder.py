@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from braid.core.chat.citations import Citation, gaps_of_cited
+from braid.core.chat.lookups.lookup import Bill, Lookup
 from braid.core.chat.marks import cited_in, marked, shown
 from braid.core.chat.types import (
     AnswerBegun,
@@ -36,6 +37,7 @@ class TurnRecorder:
         self._request = request
         self._query = QueryWritten(request.typed_text, request.typed_text, "none")
         self._search: SearchResult | None = None
+        self._lookups: list[Lookup] = []
         self._begun = AnswerBegun("none")
         self._text: list[str] = []
         self._cited: tuple[int, ...] = ()
@@ -51,6 +53,8 @@ class TurnRecorder:
             case Searched():
                 self._search = event.result
                 self._begun = replace(self._begun, degraded=event.result.degraded, notes=event.result.notes)
+            case Lookup():
+                self._lookups.append(event)
             case AnswerBegun():
                 self._begun = event
             case AnswerText():
@@ -86,6 +90,8 @@ class TurnRecorder:
             query=self._query.query,
             query_generator=self._query.generator,
             search=search,
+            lookups=tuple(self._lookups),
+            bill=Bill(1 + sum(each.tool == "search" for each in self._lookups)),
             text=text,
             marks=marks,
             generator=self._begun.generator if text else "none",

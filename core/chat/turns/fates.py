@@ -26,7 +26,10 @@ Fate = Literal["current", "changed", "deleted", "withheld"]
 """The passage is as it was cited; its document is there with another text; it is gone; the user may not read it now."""
 MOST_IDS = 500
 """Ids in one statement."""
-_TELLS = ("calculation", "featured", "also", "editions", "support", "search", "query", "question", "notes", "degraded")
+_TELLS = (
+    *("calculation", "featured", "also", "editions", "lookups", "support", "search"),
+    *("query", "question", "notes", "degraded"),
+)
 """Settings of an answer that may repeat what its passages say."""
 
 

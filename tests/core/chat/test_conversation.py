@@ -14,6 +14,7 @@ import pytest
 
 from braid.core.braid import Braid
 from braid.core.chat.conversation import Conversation
+from braid.core.chat.lookups.loop import LookupLimits
 from braid.core.chat.texts import say
 from braid.core.chat.turn_recorder import TurnRecorder
 from braid.core.chat.types import (
@@ -75,7 +76,8 @@ def test_no_strategy_of_the_search_asks_the_model(tmp_path: Path, strategy: str)
         braid.ledger.put_document(dataset, DocumentInput("cats.md", "", "md", chunks))
         assert braid.indexer is not None
         catch_up(braid)
-        chat = Conversation(braid, models=chat_models(search.settings()))
+        limits = LookupLimits(calls=0, thorough_calls=0)
+        chat = Conversation(braid, models=chat_models(search.settings()), lookups=limits)
         result = chat.ask(ChatRequest(user, "do cats sleep", strategy=strategy, options={"generator": "llm"}))
     assert (result.query, result.search.hits[0].passage.source) == ("the cats sleep", "cats.md")
     assert len(search.calls) == 1, "the query alone"
