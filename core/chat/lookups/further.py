@@ -12,9 +12,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from time import monotonic
 
-from braid.core.chat.follow_up import content_words
-
 from braid.core.admission import give_way
+from braid.core.chat.asking.follow_up import content_words
 from braid.core.chat.lookups.lookup import NO_BILL, Bill, Lookup, Why
 from braid.core.chat.lookups.names import MOST_NAMES, Name, possible_names
 from braid.core.chat.lookups.things import named_things
