@@ -43,7 +43,7 @@ _NO_STATEMENT = re.compile(
     r"|\b(?:as follows|following)\b[^.]{0,40}\.?$|(?:次|以下)の(?:とおり|通り|よう)|다음과 같|아래와 같"
     r"|\blet me know\b|\bhope this\b|\bfeel free\b|お知らせください|お気軽に|말씀해 주|알려 주"  # to the reader
     r"|\b(?:passages?|documents?|sources?|context|texts?)\b.{0,60}(?:\bnot?\b|n['’]t\b)"  # that nothing is said of it
-    r"|(?:パッセージ|文書|資料|出典|文脈).{0,60}(?:ません|ない)|(?:구절|문서|자료|출처).{0,60}(?:없|않)",
+    r"|(?:パッセージ|抜粋|文書|資料|出典|文脈).{0,60}(?:ません|ない)|(?:구절|단락|문서|자료|출처).{0,60}(?:없|않)",
     re.IGNORECASE,
 )
 """Sentences that state nothing of the passages' matter."""

@@ -34,7 +34,8 @@ FILES = {
     "notes.xyz": b"plain words",
     "NOTES": b"plain words",
     "letter.eml": b"no header here",
-    "other.zip": samples.zipped({"a.txt": b"x"}),
+    "other.zip": samples.zipped({"a.gz": b"\x1f\x8b"}),
+    "nested.zip": samples.zipped({"a.zip": samples.zipped({"a.txt": b"x"})}),
     "large.txt": b"x" * 3000,
 }
 
@@ -81,9 +82,10 @@ def test_a_file_is_named_with_what_it_is() -> None:
 def test_a_reason_that_is_not_known_is_shown_as_it_is_and_marked_as_english() -> None:
     with force_locale("ja"):
         assert told("an old <reason>") is None
-        assert shown("an old <reason>") == '<span lang="en">an old &lt;reason&gt;</span>'
+        assert shown("an old <reason>") == '<span lang="en">An old &lt;reason&gt;</span>'
     with force_locale("en"):
-        assert shown("an old <reason>") == "an old &lt;reason&gt;"
+        assert shown("an old <reason>") == "An old &lt;reason&gt;"
+        assert shown("notes.txt fails") == "notes.txt fails", "it begins with a name"
     with force_locale("ja"):
         assert told("x" * 10_000) is None
 
@@ -116,7 +118,7 @@ def test_what_is_missing_from_a_search_has_no_internal_names() -> None:
 def test_a_consequence_is_said_after_its_reason() -> None:
     with force_locale("ko"):
         text = told("the model openai:x took longer than 5 s; the answer is made of sentences of the passages instead")
-    assert text == "모델 openai:x이(가) 5초 안에 끝나지 않았어요. 대신 구절의 문장을 인용해 답했어요."
+    assert text == "모델 openai:x가 5초 안에 끝나지 않았어요. 대신 단락의 문장을 인용해 답했어요."
 
 
 WORDS = "OpenAIAuthenticationError: Error code: 401 - no"
