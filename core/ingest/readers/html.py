@@ -99,7 +99,7 @@ def _is_hidden(element: etree._Element) -> bool:
     if _SKIPPED.fullmatch(element.tag) or element.get("hidden") is not None:
         return True
     style = element.get("style")
-    return bool(style) and _HIDING.search(style) is not None
+    return style is not None and _HIDING.search(style) is not None
 
 
 def _entered(field: etree._Element) -> str:
@@ -119,7 +119,7 @@ def _entered(field: etree._Element) -> str:
 
 def _is_struck(element: etree._Element) -> bool:
     style = element.get("style")
-    return element.tag in _STRUCK or (bool(style) and _STRIKING.search(style) is not None)
+    return element.tag in _STRUCK or (style is not None and _STRIKING.search(style) is not None)
 
 
 class _Paragraphs:
