@@ -14,7 +14,7 @@ from typing import Any
 
 from flask import Blueprint, Flask, Response, g, request
 from flask.sessions import SecureCookieSessionInterface, SessionMixin
-from flask_babel import Babel, get_locale
+from flask_babel import Babel, get_domain, get_locale
 from werkzeug.middleware.proxy_fix import ProxyFix
 
 from braid.app.api import api
@@ -43,10 +43,15 @@ from braid.app.web.places import places
 from braid.app.web.static_files import hash_name, send_static
 from braid.app.web.sub_path import below
 from braid.app.web.unknown import unknown
+from braid.app.words.actions import action_name
 from braid.app.words.dataset_names import dataset_name
+from braid.app.words.devices import device
+from braid.app.words.filled import FilledDomain, number
 from braid.app.words.languages import keep_language, language_links, language_names, select_language, theme
-from braid.app.words.reasons import shown, told
-from braid.app.words.template_texts import keep_translations
+from braid.app.words.model_names import model_name
+from braid.app.words.reasons import sentence, shown
+from braid.app.words.sizes import size
+from braid.app.words.template_texts import TEXTS, keep_translations
 from braid.app.words.times import moment
 from braid.config.settings import Settings, load_settings
 from braid.core import spans
@@ -88,13 +93,15 @@ def create_app(settings: Settings | None = None, braid: Braid | None = None) -> 
     )
     app.session_interface = _Cookies()
     app.jinja_env.trim_blocks = app.jinja_env.lstrip_blocks = True
-    Babel(app, locale_selector=select_language, default_translation_directories=str(TRANSLATIONS))
+    babel = Babel(app, locale_selector=select_language, default_translation_directories=str(TRANSLATIONS))
+    with app.app_context():
+        babel.domain_instance = FilledDomain(babel.domain_instance)
     keep_translations(app)
     here = Site(settings, braid)
     keep_logins(app, lambda: here)
     app.before_request(_number)
     app.before_request(_refuse_other_hosts)
-    _mount(app, here, url_prefix="", more=[entry])
+    _mount(app, here, url_prefix="", more=[*entry])
     if is_ours:
         here.start_jobs()
     app.context_processor(_in_templates)
@@ -165,8 +172,9 @@ def _mount(app: Flask, here: Site, *, name: str = ROOT, url_prefix: str, more: l
     root.context_processor(_in_templates)
     root.add_app_template_filter(moment, "moment")
     root.add_app_template_filter(shown, "reason")
-    root.add_app_template_filter(lambda text: told(str(text)) or text, "translated")
-    root.add_app_template_filter(dataset_name)
+    root.add_app_template_filter(sentence, "translated")
+    for shows in (dataset_name, size, number, model_name, action_name, device):
+        root.add_app_template_filter(shows)
     for routes in (*PAGES, api, openai_api, dify, health, owner, *more):
         root.register_blueprint(routes)
     mounts(app).append(name)
@@ -181,6 +189,7 @@ def _mount(app: Flask, here: Site, *, name: str = ROOT, url_prefix: str, more: l
 
 def _in_templates() -> dict[str, Any]:
     return {
+        **TEXTS,
         "url_for": url_for,
         "endpoint_here": endpoint_here,
         "is_framed": is_framed,
@@ -234,6 +243,8 @@ def _number() -> None:
 def _begin() -> None:
     if "braid_request_id" not in g:  # in a host app
         _number()
+    if not isinstance(domain := get_domain(), FilledDomain):
+        FilledDomain(domain).as_default()
 
 
 def _refuse_other_hosts() -> Response | None:

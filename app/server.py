@@ -57,6 +57,9 @@ CALLER_AT_WORK, CALLER_WAITING = 6, 26
 """Requests of one token, or one browser, that have a thread at once, and those that wait for one."""
 ARENAS = 2
 """Parts of glibc's heap; by default there are eight per processor, and each keeps what was freed in it."""
+MMAPPED_BYTES = 4 * 2**20
+"""Size from which memory is the system's own and goes back as soon as it is freed. glibc raises its threshold to 32 MB
+by itself when such memory is freed; the working memory of long questions then breaks up the heap, which keeps it."""
 GC_THRESHOLDS = (10_000, 20, 20)
 """Of the garbage collector, for its three generations: answers of a thousand passages make a million objects, and to
 look at all of them holds the interpreter for a tenth of a second. Python's default is (700, 10, 10)."""
@@ -87,7 +90,7 @@ def serve(settings: Settings, *, only: Callable[[ASGI], ASGI] = lambda app: app)
     set_up_logging(settings.log_level)
     _raise_open_files()
     sys.setswitchinterval(SWITCH_S)
-    _share_arenas()
+    keep_heap_small()
     with open_braid(settings, must_own=True, migrate=True) as braid, _listen(settings) as listener:
         first_start.begin(braid)
         _run(settings, braid, listener, only)
@@ -149,7 +152,8 @@ def _asgi(settings: Settings, app: Flask, here: Site) -> ASGI:
     served: ASGI = with_mcp(Gateway(app, room, threads, proxies=settings.trusted_proxies), here, room)
     if settings.trusted_proxies:
         served = few_per_client(served, per_address=settings.connections_per_address, proxies=settings.trusted_proxies)
-    served = with_sound_heads(with_probes(served, here))
+    once = (settings.sign_in_header, settings.sign_in_groups_header)
+    served = with_sound_heads(with_probes(served, here), once=once)
     return take_off(served, settings.url_prefix) if settings.url_prefix else served
 
 
@@ -237,10 +241,11 @@ def _raise_open_files() -> None:
         log.warning("the limit of open files stays at %d: %s", soft, error)
 
 
-def _share_arenas() -> None:
-    """Keep the memory of hundreds of threads together; elsewhere than with glibc nothing is done."""
+def keep_heap_small() -> None:
+    """Keep the memory of hundreds of threads together, and large pieces apart; only glibc does so."""
     if set_option := getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None:
         set_option(-8, ARENAS)  # M_ARENA_MAX
+        set_option(-3, MMAPPED_BYTES)  # M_MMAP_THRESHOLD
 
 
 class _OneLine(logging.Formatter):

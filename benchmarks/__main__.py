@@ -7,6 +7,7 @@ import sys
 
 NAMES = (
     "quality",
+    "identifiers",
     "milvus",
     "unembedded",
     "split",
@@ -37,6 +38,7 @@ NAMES = (
     "start",
     "journeys",
     "reading",
+    "two_hop",
 )
 
 

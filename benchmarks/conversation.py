@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from benchmarks.common import arguments, judged_sets, note, scratch_folder, show
-from braid.core.chat.follow_up import complete
+from braid.core.chat.asking.follow_up import complete
 from braid.core.datasets.scope import resolve_scope
 from braid.core.evaluation.beir import QUERIES, JudgedSet
 from braid.core.evaluation.evaluation import measure

@@ -14,6 +14,7 @@ import pytest
 
 import braid.app
 import braid.core
+from braid.app.openai_api.footnotes import with_footnotes, without_footnotes
 from braid.app.web.markdown import answer_html
 from braid.core.chat.links import check_links
 from braid.core.chat.marks import CitationFilter
@@ -25,6 +26,7 @@ from braid.core.chat.support.reading import facts_of
 from braid.core.models.reasoning import without_reasoning
 from braid.core.models.replies import parse_queries
 from braid.core.models.untrusted_text import as_data
+from braid.core.models.whole_text import WholeText, whole
 from braid.core.text.analyzer import Analyzer
 from braid.core.text.sentences import sentences
 from braid.core.text.token_budget import both_ends, fitting
@@ -202,6 +204,14 @@ def test_no_expression_takes_quadratic_time(is_long: bool) -> None:
 
 
 ANALYZER = Analyzer()
+
+
+def numbers(text: str, first: int, end: str = "") -> str:
+    """About as many characters as the text has, of sentences with twenty numbers each, all of them others."""
+    sentences = range(len(text) // 200 + 1)
+    return " ".join(f"It has {' EUR, '.join(str(first + 20 * n + m) for m in range(20))} EUR{end}." for n in sentences)
+
+
 PASSES: dict[str, Callable[[str], object]] = {
     "links": check_links,
     "citations": lambda text: CitationFilter(frozenset({1, 2}), "p-7f3a:").read(text),
@@ -214,6 +224,9 @@ PASSES: dict[str, Callable[[str], object]] = {
     "reasoning": without_reasoning,
     "replies": lambda text: parse_queries(text, question="q", limit=5),
     "as data": as_data,
+    "a stream's characters": lambda text: [*map(WholeText().feed, text[:2_000])],
+    "an answer and its page": lambda text: answer_html(check_links(CitationFilter(frozenset({1})).read(whole(text)))),
+    "footnotes": lambda text: without_footnotes(with_footnotes(text, None)[0]),
     "words": ANALYZER.tokens,
     "sentences": lambda text: list(sentences(text)),
     "fitting": lambda text: fitting(text, 50),
@@ -222,6 +235,7 @@ PASSES: dict[str, Callable[[str], object]] = {
     "facts": facts_of,
     "checked answers": lambda text: check(f"{text} [1].", ["The pump was sold for 30 EUR in May 2024."]),
     "checked passages": lambda text: check("The pump was not sold for 30 EUR [1].", [text]),
+    "checked numbers": lambda text: check(numbers(text, 1_000, " [1]"), [numbers(text, 50_000)]),
     "parts of a passage": parts_of,
     "questions and what answers them": lambda text: answer(text, *(passage(text[:4_000], n) for n in range(1, 3))),
     "questions and many sentences": lambda text: answer(

@@ -22,13 +22,13 @@ class FindingShown(Shown):
     """Words of a sentence that a passage says otherwise, or that are in none of those that it cites."""
 
     kind: Kind
-    start: int = Field(description="Of the words in the text, in characters")
+    start: int = Field(description="Where the words begin, in characters of the text")
     end: int
     said: str
     passage: int = Field(
         description="Number of the passage that says otherwise, or has it (`source`); 0 where none does"
     )
-    there_start: int = Field(description="Of what stands there, in the passage's text")
+    there_start: int = Field(description="Where the passage's words begin, in characters of its text")
     there_end: int
     there: str
 
@@ -44,10 +44,10 @@ class SourceShown(Shown):
 class SupportShown(Shown):
     """A sentence, and how it agrees with what it cites."""
 
-    start: int = Field(description="Of the sentence in the text, in characters")
+    start: int = Field(description="Where the sentence begins, in characters of the text")
     end: int
     verdict: Verdict = Field(
-        description="`differs`: a passage says otherwise; `elsewhere`: it stands in another passage than it cites; "
+        description="`differs`: a passage says otherwise; `elsewhere`: another passage says it, not those it cites; "
         "`not_found`: a number, date or quotation is not in them; `uncited`: it cites nothing; `stands`: nearly in the "
         "passage's words; `open`: nothing against it was found"
     )

@@ -21,7 +21,7 @@ from braid.app.mounted import url_for
 from braid.app.site import site
 from braid.app.web.transfers import delete_conversation as delete
 from braid.app.web.transfers import export_conversation as export
-from braid.core.chat.store import MAX_TITLE_CHARS, StoredConversation
+from braid.core.chat.store import MAX_LABEL_CHARS, MAX_TITLE_CHARS, StoredConversation
 from braid.core.chat.thumbs import Thumb
 from braid.core.chat.turns.rows import State
 
@@ -39,6 +39,8 @@ class ConversationShown(Shown):
     created_at: Moment
     updated_at: Moment
     pinned: bool = Field(description="Whether it is kept at the top of the list")
+    archived: bool = Field(description="Whether it is out of the list of the pages; it comes back when it goes on")
+    label: str = Field(description="Your word for what it belongs to; empty for none")
 
 
 class StoredCitationShown(CitationShown):
@@ -92,6 +94,8 @@ class ConversationChanges(Given):
 
     title: str | None = Field(None, min_length=1, max_length=MAX_TITLE_CHARS, pattern=SAYS_SOMETHING)
     pinned: bool | None = Field(None, description="Whether it is kept at the top of the list")
+    archived: bool | None = Field(None, description="Whether it is out of the list of the pages")
+    label: str | None = Field(None, max_length=MAX_LABEL_CHARS, description="Empty takes the label away")
 
 
 class ThumbGiven(Given):
@@ -157,12 +161,13 @@ def get_conversation(conversation_id: int, query: PageQuery) -> Answered:
 @resource.patch("/conversations/<int:conversation_id>", ConversationShown)
 @rule("user")
 def change_conversation(conversation_id: int, body: ConversationChanges) -> ConversationShown:
-    """Rename a conversation, or pin it to the top of the list."""
+    """Rename a conversation, pin it to the top of the list, archive it, or give it a label."""
     user_id, store = identity().account.id, site().conversations
     if body.title is not None:
         store.rename(user_id, conversation_id, body.title)
     if body.pinned is not None:
         store.pin(user_id, conversation_id, body.pinned)
+    store.arrange(user_id, [conversation_id], archived=body.archived, label=body.label)
     return ConversationShown.model_validate(store.conversation(user_id, conversation_id))
 
 

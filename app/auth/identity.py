@@ -23,11 +23,13 @@ class Identity:
     signed_in_at: float = 0.0
     """When this browser signed in, in seconds since the epoch; 0 where there was no sign-in."""
     fresh: bool = False
-    """Whether the host app says that this user has lately shown who they are."""
+    """Whether the host app, or the proxy, says that this user has lately shown who they are."""
     expires_at: float | None = None
     """End of the API token, in seconds since the epoch; None for a browser."""
     by_token: bool = False
     """True for an API token. Such requests need no CSRF token, since no browser sends an API token on its own."""
+    by_proxy: bool = False
+    """True where a proxy in front of Braid has signed the user in: there is no session of Braid's own to end."""
 
     @property
     def is_admin(self) -> bool:

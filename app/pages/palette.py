@@ -1,4 +1,7 @@
-"""The palette of every page: datasets, conversations and pages by a part of their name, under the user's scope."""
+"""The palette of every page: documents, datasets, conversations, pages, settings and acts by a part of their name.
+
+Documents and datasets are those that the user may read.
+"""
 
 from __future__ import annotations
 
@@ -21,11 +24,14 @@ from braid.app.site import site
 from braid.app.user.datasets import caller_datasets
 from braid.app.web.places import places
 from braid.app.words.dataset_names import dataset_name
+from braid.core.datasets.listing import documents_named
 from braid.core.types import Dataset
 
 MOST = 7
 """Entries of a kind."""
 MAX_TYPED_CHARS = 200
+SHORTCUTS = "#shortcuts"
+"""The address that the page's script takes for the list of shortcuts."""
 
 palette = Blueprint("palette", __name__)
 
@@ -47,8 +53,11 @@ def entries() -> Response:
     words = _fold(typed).split()
     groups = (
         (_("Datasets"), _datasets(words)),
+        (_("Documents"), _documents(typed)),
         (_("Conversations"), _conversations(typed)),
         (_("Pages"), _matching(words, _pages())),
+        (_("Settings"), _matching(words, _settings()) if words else ()),
+        (_("Actions"), _matching(words, _acts())),
     )
     shown = [
         {"name": name, "entries": [entry._asdict() for entry in found]}
@@ -78,6 +87,14 @@ def _dataset(dataset: Dataset) -> Entry:
     )
 
 
+def _documents(typed: str) -> Iterator[Entry]:
+    """Yield documents whose title or source has the text, those that begin with it first."""
+    by_id = caller_datasets(include_closed=True).readable().by_id
+    for found in documents_named(site().braid.ledger.database, by_id.keys(), typed, limit=MOST):
+        href = url_for("braid.datasets.document", dataset_id=found.dataset_id, document_id=found.id)
+        yield Entry(found.title or found.source, dataset_name(by_id[found.dataset_id].name), href, "file")
+
+
 def _conversations(typed: str) -> Iterator[Entry]:
     store, user_id = site().conversations, identity().account.id
     if typed:
@@ -91,13 +108,42 @@ def _conversations(typed: str) -> Iterator[Entry]:
 
 def _pages() -> Iterator[Entry]:
     """Yield the places that the caller may open, those of administrators last."""
-    yield Entry(_("New conversation"), "", url_for("braid.chat.page"), "plus")
     for endpoint, name in places():
         yield Entry(name, "", url_for(endpoint), endpoint.split(".")[1])
     yield Entry(_("Account"), "", url_for("braid.account.mine"), "user")
     if identity().is_admin:
         for view, name in admin_places():
             yield Entry(name, _("Administration"), url_for(f"braid.admin.{view}"), "admin")
+
+
+def _settings() -> Iterator[Entry]:
+    """Yield the parts of the settings page."""
+    names = {
+        "models": _("Models"),
+        "search": _("Search"),
+        "expert": _("Expert"),
+        "look": _("Language and appearance"),
+        "keys": _("Keys"),
+        "apps": _("Other apps"),
+    }
+    for anchor, name in names.items():
+        yield Entry(name, _("Settings"), url_for("braid.settings.page", _anchor=anchor), "settings")
+
+
+def _acts() -> Iterator[Entry]:
+    """Yield what may be begun from every page."""
+    yield Entry(_("New conversation"), "", url_for("braid.chat.page"), "plus")
+    personal = caller_datasets(include_closed=True).readable().personal
+    if personal:
+        add = url_for("braid.datasets.dataset", dataset_id=personal[0].id, _anchor="add-title")
+        yield Entry(_("Add documents"), dataset_name(personal[0].name), add, "upload")
+    yield Entry(_("New dataset"), "", url_for("braid.datasets.index", _anchor="new-name"), "datasets")
+    yield Entry(_("Manage conversations"), "", url_for("braid.chat.shelf"), "list")
+    if identity().is_admin:
+        yield Entry(_("Connect a model server"), "", url_for("braid.admin.models", _anchor="connect-title"), "model")
+        if site().standalone:
+            yield Entry(_("Add user"), "", url_for("braid.admin.users", _anchor="add-title"), "user")
+    yield Entry(_("Keyboard shortcuts"), "?", SHORTCUTS, "key")
 
 
 def _matching(words: Sequence[str], offered: Iterable[Entry]) -> Iterator[Entry]:

@@ -102,6 +102,7 @@ async function run(turn, text, begin, undo) {
     busy(false);
     const next = log.querySelector(".turn[data-follow]"); // it is written by another process
     if (next) setTimeout(() => attach(next), 2000);
+    else offerNext();
   }
 }
 
@@ -193,7 +194,8 @@ function entitle({ title, sidebar }) {
   document.getElementById("conversations").innerHTML = sidebar;
   const heading = document.getElementById("chat-heading");
   heading.textContent = title;
-  heading.classList.remove("visually-hidden");
+  // the first question is there already, right below
+  heading.classList.toggle("visually-hidden", title === log.querySelector(".question p")?.textContent);
   document.title = `${title} · Braid`;
 }
 
@@ -241,6 +243,16 @@ function finish(turn, values) {
   const conversation = Number(location.pathname.match(/chat\/(\d+)/)?.[1]) || null;
   const text = turn.querySelector(".answer .prose").textContent.trim();
   document.dispatchEvent(new CustomEvent("braid-answered", { detail: { text, conversation } })); // for frame.js
+}
+
+// Questions to go on with, below the last answer alone. They are asked for once the answer is there, which does not wait.
+async function offerNext() {
+  const turns = [...log.querySelectorAll(".turn")];
+  for (const turn of turns.slice(0, -1)) turn.querySelector(".next-questions")?.replaceChildren();
+  const place = turns.at(-1)?.querySelector(".next-questions");
+  if (!place || running) return;
+  const response = await fetch(place.dataset.next, { headers: { Accept: "text/html" } }).catch(() => null);
+  if (response?.ok && !response.redirected && place.isConnected && !running) place.innerHTML = await response.text();
 }
 
 // Make the turn that was followed the stored one. Its text stays in its place, for somebody may have selected some of it.
@@ -482,7 +494,7 @@ function tame() {
 list.addEventListener("keydown", (event) => {
   const row = event.target.closest("li");
   if (!row || event.altKey || event.ctrlKey || event.metaKey) return;
-  const rows = [...list.querySelectorAll("li")];
+  const rows = [...list.querySelectorAll("li")].filter((each) => each.checkVisibility());
   const at = rows.indexOf(row);
   const to = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: rows.length - 1 }[event.key];
   const inRow = { ArrowRight: ".manage", ArrowLeft: ".title" }[event.key];
@@ -532,8 +544,26 @@ function copied(turn) {
   for (const text of sources.length ? [said.sources, ...sources] : []) {
     page.append(Object.assign(document.createElement("p"), { textContent: text }));
   }
-  const text = sources.length ? `${prose.innerText}\n\n${said.sources}\n${sources.join("\n")}` : prose.innerText;
+  const read = textOf(prose);
+  const text = sources.length ? `${read}\n\n${said.sources}\n${sources.join("\n")}` : read;
   return { "text/html": page.innerHTML, "text/plain": text };
+}
+
+// The text with the numbers and dots of its lists, which a browser draws beside the text.
+function textOf(prose) {
+  const page = prose.cloneNode(true);
+  for (const list of page.querySelectorAll("ol, ul")) {
+    for (const [at, item] of [...list.children].entries()) {
+      const mark = list.matches("ol") ? `${list.start + at}. ` : "- ";
+      const first = [...item.childNodes].find((node) => node.textContent.trim());
+      (first?.nodeName === "P" ? first : item).prepend(mark);
+    }
+  }
+  page.style.cssText = "position: fixed; inset-inline-start: -9999px";
+  prose.after(page); // only what is laid out has line breaks
+  const text = page.innerText;
+  page.remove();
+  return text;
 }
 
 async function copy(button) {
@@ -712,3 +742,4 @@ if (matchMedia("(min-width: 801px)").matches) box.focus({ preventScroll: true })
 if (!location.hash && log.children.length > 1) log.lastElementChild.scrollIntoView({ block: "start" });
 const unfinished = log.querySelector(".turn[data-follow]");
 if (unfinished) attach(unfinished);
+else offerNext();

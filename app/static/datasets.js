@@ -7,9 +7,18 @@ const FAST_MS = 1200;
 let timer = 0;
 let told = "";
 let toldAt = 0;
+const { title } = document;
 let allSent = false; // and their end not told yet
 
 document.documentElement.classList.add("scripted");
+
+const ticks = () => [...live.querySelectorAll("input[name=document]")];
+
+// The box above all others needs this script.
+function showTickAll() {
+  const every = document.getElementById("tick-all");
+  if (every) every.hidden = !ticks().length;
+}
 
 function isBusy() {
   return Boolean(live.firstElementChild?.dataset.busy);
@@ -21,7 +30,10 @@ function announce(wasBusy) {
   const now = Date.now();
   const summary = live.firstElementChild?.dataset.summary ?? "";
   const isOver = (wasBusy || allSent) && !isBusy();
-  if (isOver) allSent = false;
+  if (isOver) {
+    allSent = false;
+    if (document.hidden) document.title = `✓ ${title}`; // seen among other tabs, until one comes back
+  }
   if (!isOver && (summary === told || now - toldAt < 8000)) return;
   told = summary;
   toldAt = now;
@@ -36,6 +48,7 @@ function show(html) {
   if (live.shown !== said) {
     live.innerHTML = html;
     live.shown = said;
+    showTickAll();
     for (const id of ticked) {
       const box = document.getElementById(id);
       if (box) box.checked = true;
@@ -68,7 +81,17 @@ async function act(form) {
 
 if (live) {
   if (isBusy()) timer = setTimeout(refresh, FAST_MS);
-  document.addEventListener("visibilitychange", () => document.hidden || refresh());
+  showTickAll();
+  live.addEventListener("change", ({ target }) => {
+    const every = document.getElementById("tick-all");
+    if (target === every) for (const box of ticks()) box.checked = every.checked;
+    else if (every) every.checked = ticks().every((box) => box.checked);
+  });
+  document.addEventListener("visibilitychange", () => {
+    if (document.hidden) return;
+    document.title = title;
+    refresh();
+  });
   document.addEventListener("documents-added", (event) => {
     allSent ||= event.detail.all; // they may be in the search before they were ever seen on their way
     refresh();

@@ -1,9 +1,10 @@
-// The palette: Ctrl+K or ⌘K on every page, or its button, finds a dataset, a conversation or a page by name.
+// The palette: Ctrl+K or ⌘K on every page, or its button, finds what one can go to or begin, by name; ? lists the keys.
 "use strict";
 
 {
   const palette = document.getElementById("palette");
   const button = document.getElementById("palette-button");
+  const shortcuts = document.getElementById("shortcuts");
   const field = palette.querySelector("input");
   const list = palette.querySelector("[role=listbox]");
   const status = palette.querySelector("[role=status]");
@@ -93,7 +94,10 @@
 
   function go(option, event) {
     if (!option) return;
-    if (event.ctrlKey || event.metaKey) window.open(option.dataset.href, "_blank", "noopener");
+    if (option.dataset.href === `#${shortcuts.id}`) {
+      palette.close();
+      shortcuts.showModal();
+    } else if (event.ctrlKey || event.metaKey) window.open(option.dataset.href, "_blank", "noopener");
     else location.assign(option.dataset.href);
   }
 
@@ -124,6 +128,13 @@
   });
   list.addEventListener("click", (event) => go(event.target.closest("[role=option]"), event));
   palette.addEventListener("click", (event) => event.target === palette && palette.close());
+  shortcuts.addEventListener("click", (event) => event.target === shortcuts && shortcuts.close());
+  document.addEventListener("keydown", (event) => {
+    if (event.key !== "?" || event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
+    if (event.target.closest("input, textarea, select, [contenteditable]") || document.querySelector("dialog[open]")) return;
+    event.preventDefault();
+    shortcuts.showModal();
+  });
   document.addEventListener("keydown", (event) => {
     if (event.key.toLowerCase() !== "k" || !(event.ctrlKey || event.metaKey) || event.shiftKey || event.altKey) return;
     event.preventDefault();
@@ -131,5 +142,8 @@
   });
   button.addEventListener("click", open);
   button.hidden = false;
-  if (/Mac|iPhone|iPad/.test(navigator.platform)) button.querySelector("kbd").textContent = "⌘K";
+  if (/Mac|iPhone|iPad/.test(navigator.platform)) {
+    button.querySelector("kbd").textContent = "⌘K";
+    shortcuts.querySelector("kbd").textContent = "⌘";
+  }
 }

@@ -6,14 +6,17 @@ import json
 import logging
 import traceback
 from collections.abc import Mapping
+from contextlib import suppress
 from urllib.parse import urlsplit
 
 from flask import Blueprint, Response, g, render_template, request
 from flask_babel import gettext as _
 from flask_babel import lazy_gettext as _l
+from sqlalchemy.exc import SQLAlchemyError
 from werkzeug.exceptions import HTTPException, default_exceptions
 
 from braid.app.auth.access import wants_json
+from braid.app.auth.authenticate import identify
 from braid.app.mounted import url_for
 from braid.app.site import site
 from braid.app.words.reasons import told
@@ -45,6 +48,8 @@ STATUS_OF = {
     TooManyError: 429,
 }
 KEPT_HEADERS = ("Retry-After", "Allow", "WWW-Authenticate")
+UNROUTED = (404, 405)
+"""Statuses of addresses that no route answers, so that nobody has asked yet who sends the request."""
 RETRY_AFTER_S = 5
 """What a client is told to wait after a 503 that names no other time."""
 REMEDIES = {
@@ -146,18 +151,27 @@ def logged_outage(outage: Outage) -> str:
 
 def answer(status: int, *, detail: str = "", field: str = "") -> tuple[Response | str, int]:
     """Return a page or problem details with this status."""
+    if status in UNROUTED and "braid_identity" not in g and site().standalone and not wants_json():
+        _identify()
     heading = _headings().get(status, _("Something went wrong"))
     if wants_json():
         return problem(status, heading, detail=detail, field=field), status
     page = render_template(
         "braid/error.html",
         heading=heading,
-        remedy=REMEDIES.get(field, ""),
+        remedy=REMEDIES.get(field, "") or _remedies().get(status, ""),
         detail=detail,
         request_id=_request_id() if status >= 500 else "",
         sign_in=_sign_in() if status == 401 else "",
     )
     return page, status
+
+
+def _identify() -> None:
+    """Find who is signed in, so that the page has their places; nobody while the database does not answer."""
+    g.braid_identity = None
+    with suppress(SQLAlchemyError):
+        g.braid_identity = identify(site())
 
 
 def _sign_in() -> str:
@@ -196,13 +210,20 @@ def _headings() -> dict[int, str]:
         401: _("Sign in first"),
         403: _("This is not allowed"),
         404: _("Page not found"),
-        405: _("This is not possible here"),
+        405: _("This address shows no page"),
         409: _("This request cannot be completed"),
         413: _("This is too large"),
         415: _("This request cannot be completed"),
         422: _("This request cannot be completed"),
         429: _("Too many requests"),
         503: _("Not available right now"),
+    }
+
+
+def _remedies() -> dict[int, str]:
+    return {
+        404: _("It may have been moved or deleted, or the address may be mistyped."),
+        405: _("A form is sent to it. Go back and use the form, or choose a page."),
     }
 
 

@@ -17,7 +17,7 @@ def places() -> Iterator[tuple[str, str]]:
         "braid.search.index": _("Search"),
         "braid.datasets.index": _("Datasets"),
         "braid.settings.page": _("Settings"),
-        "braid.admin.index": _("Administration"),
+        "braid.admin.index": _("Admin"),
     }
     for endpoint, name in names.items():
         stated = rule_of(endpoint)

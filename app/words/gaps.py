@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from flask_babel import gettext as _
 from flask_babel import ngettext
 
+from braid.app.auth.identity import signed_in
 from braid.app.site import site
 from braid.app.words.reason_texts import GAPS
 from braid.app.words.reasons import match
@@ -14,6 +15,7 @@ from braid.core.background.scan_jobs import OFF
 from braid.core.metadata.gaps import (
     ATTACHMENTS_UNREAD,
     FORMULAS_WITHOUT_VALUE,
+    GARBLED_PAGES,
     PAGES_TO_READ,
     PAGES_WITHOUT_TEXT,
     listed_pages,
@@ -26,6 +28,8 @@ def gaps(metadata: Mapping[str, object]) -> list[str]:
     found = []
     if pages := text_of(metadata, PAGES_WITHOUT_TEXT):
         found.append(_pages(pages, text_of(metadata, "pages")))
+    if pages := text_of(metadata, GARBLED_PAGES):
+        found.append(_garbled(pages, text_of(metadata, "pages")))
     if waiting := _number(metadata, PAGES_TO_READ):
         found.append(_waiting(waiting, site().background.scans.remedy))
     formulas = text_of(metadata, FORMULAS_WITHOUT_VALUE)
@@ -62,15 +66,39 @@ def _pages(pages: str, total: str) -> str:
     return str(told)
 
 
+def _garbled(pages: str, total: str) -> str:
+    listed = listed_pages(pages, total)
+    if listed is None:
+        return str(_("Many pages have letters without meaning, so little on them is found."))
+    count, numbers = listed
+    told = ngettext(
+        "%(num)s of %(total)s pages has letters without meaning (%(pages)s), so little on it is found: its fonts do "
+        "not say which letters they draw.",
+        "%(num)s of %(total)s pages have letters without meaning (%(pages)s), so little on them is found: their fonts "
+        "do not say which letters they draw.",
+        count,
+        total=total,
+        pages=numbers,
+    )
+    return str(told)
+
+
 def _waiting(pages: int, remedy: str) -> str:
     told = ngettext(
         "%(num)s scanned page waits to be read by machine.", "%(num)s scanned pages wait to be read by machine.", pages
     )
-    if remedy == OFF:
-        return f"{told} {_('Reading is turned off by the setting scan_pages_per_minute.')}"
-    if remedy:
-        return f"{told} {_('For that, Tesseract must be installed on the server: %(command)s', command=remedy)}"
-    return str(told)
+    if not remedy:
+        return str(told)
+    if not ((found := signed_in()) and found.is_admin):
+        why = _("An administrator can have them read.")
+    elif remedy == OFF:
+        why = _(
+            "Reading of scanned pages is turned off on this server (setting %(setting)s).",
+            setting="scan_pages_per_minute",
+        )
+    else:
+        why = _("For that, Tesseract must be installed on the server: %(command)s", command=remedy)
+    return f"{told} {why}"
 
 
 def _number(metadata: Mapping[str, object], key: str) -> int:

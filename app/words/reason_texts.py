@@ -84,6 +84,12 @@ FILES = (
         "%(name)s has no text layer (it holds scanned pages or images); run OCR on it first, or have Braid read it: "
         "%(command)s"
     ),
+    N_("%(name)s has letters without meaning, as its fonts do not say which letters they draw; run OCR on it first"),
+    N_(
+        "%(name)s has letters without meaning, as its fonts do not say which letters they draw; run OCR on it first, "
+        "or have Braid read it: %(command)s"
+    ),
+    N_("%(name)s takes more memory than there is; split it"),
     N_("%(name)s has %(number)s pixels; at most %(most)s are read, so make it smaller"),
     N_("%(name)s has more than %(number)s pages; at most %(most)s are read, so split it"),
     N_("scanned pages are not read here: %(command)s"),
@@ -206,6 +212,12 @@ FOLDERS = (
 )
 
 SEARCH = (
+    N_("it was asked for before"),
+    N_("the first %(count)s of %(total)s passages; raise answer_prompt_tokens to have more"),
+    N_("nothing new, so no further search was made"),
+    N_("%(reason)s; nothing more was looked up with it"),
+    N_("looking up more ended after %(seconds)s s, the limit lookup_seconds"),
+    N_("looking up more ended at %(tokens)s tokens, the limit lookup_tokens"),
     N_("no answer within %(seconds)s s"),
     N_("the embedding model %(model)s took longer than %(seconds)s s for %(count)s sentences"),
     N_("the embedding model %(model)s took longer than %(seconds)s s"),
@@ -224,12 +236,25 @@ SEARCH = (
     N_("the answer was cut after %(most)s characters, which is the limit"),
     N_("the answer was cut after %(count)s minutes, which is the limit"),
     N_("the model was stopped after %(most)s characters, reasoning included, which is the limit"),
+    N_("the model %(model)s took longer than %(seconds)s s; ask again, or choose a faster one"),
     N_("the model %(model)s took longer than %(seconds)s s"),
+    N_("the model gave an empty answer"),
+    N_("the model stopped within a thought"),
     N_("%(count)s of your questions are being answered; wait for one, or stop one"),
     N_("the model %(model)s needs a package: pip install %(package)s"),
     N_("the model %(model)s cannot be loaded: %(error)s"),
     N_("the model %(model)s is busy; try again in %(seconds)s s"),
+    N_("the model %(model)s failed: its server refuses the key; enter another one: %(error)s"),
+    N_("the model %(model)s failed: its server does not have it; choose another one: %(error)s"),
+    N_("the model %(model)s failed: its server has an error of its own; try again later: %(error)s"),
+    N_("the model %(model)s failed: it did not answer in time; ask again, or choose a faster one: %(error)s"),
+    N_("the model %(model)s failed: its server cannot be reached; start it, or check its address: %(error)s"),
+    N_(
+        "the model %(model)s failed: its answer cannot be read; check that the address is that of a model server: "
+        "%(error)s"
+    ),
     N_("the model %(model)s failed: %(error)s"),
+    N_("you may no longer read some of the documents that this answer was written from; ask again"),
     N_("only the first %(count)s passages were compressed; ask for fewer"),
     N_("the model was given the first %(count)s passages alone; ask for fewer"),
 )
@@ -329,6 +354,9 @@ GAPS = (
     N_("%(name)s: %(count)s of %(total)s pages have no text (%(pages)s), so nothing on them is found"),
     N_("%(name)s: 1 of %(total)s pages has no text (%(pages)s), so nothing on it is found"),
     N_("%(name)s: many pages have no text, so nothing on them is found"),
+    N_("%(name)s: %(count)s of %(total)s pages have letters without meaning (%(pages)s), so little on them is found"),
+    N_("%(name)s: 1 of %(total)s pages has letters without meaning (%(pages)s), so little on it is found"),
+    N_("%(name)s: many pages have letters without meaning, so little on them is found"),
     N_("%(name)s: %(count)s scanned pages have not been read by machine yet"),
     N_("%(name)s: 1 scanned page has not been read by machine yet"),
     N_("%(name)s: %(count)s formulas have no stored value"),

@@ -10,6 +10,7 @@ from flask_babel import get_locale
 from flask_babel import gettext as _
 from markupsafe import Markup
 
+from braid.app.words.model_names import model_name
 from braid.app.words.reason_texts import LABELS, TEMPLATES
 
 MAX_REASON_CHARS = 2000
@@ -17,6 +18,7 @@ MAX_REASON_CHARS = 2000
 
 _LABEL_PARTS = ("what", "other", "advice")
 _PART = re.compile(r"%\((\w+)\)s")
+_FIRST_WORD = re.compile(r"(?:a|[a-z]{2,})(?= )")
 _Parts = tuple[tuple[str, str], ...]
 
 
@@ -32,11 +34,45 @@ def shown(reason: str) -> Markup:
         return reason
     text = told(reason)
     if text is not None:
-        return Markup.escape(text)
+        return Markup.escape(_begun(text, reason))
     locale = get_locale()
     if locale is None or locale.language == "en":
-        return Markup.escape(reason)
-    return Markup('<span lang="en">{}</span>').format(reason)
+        return Markup.escape(_begun(reason))
+    return Markup('<span lang="en">{}</span>').format(_begun(reason))
+
+
+def sentence(text: object) -> str:
+    """Return a problem that a page begins with: in the language of the page already, or as core writes it."""
+    written = str(text)
+    known = told(written)
+    return _begun(written) if known is None else _begun(known, written)
+
+
+def _begun(text: str, reason: str = "") -> str:
+    """Return a sentence that begins with a capital, unless it begins with a name, such as a file's."""
+    found = _recognize(reason) if reason else None
+    is_name = _PART.match(TEMPLATES[found[0]]) if found else not _FIRST_WORD.match(text)
+    return text if is_name else text[:1].upper() + text[1:]
+
+
+def folded(reason: str) -> tuple[str, str]:
+    """Return a reason without the words of another program, which are technical, and these; either may be empty."""
+    text = told(reason)
+    if text is None:
+        return "", reason
+    technical, locale = _technical(reason), get_locale()
+    language = locale.language if locale else "en"
+    stop = "。" if language == "ja" else "."
+    for mark in (": ", "：") if technical else ():
+        text = text.replace(f"{mark}{technical}", "" if language == "en" else stop)
+    text = text[:1].upper() + text[1:]
+    return text if text.endswith((".", "。")) else f"{text}{stop}", technical
+
+
+def _technical(reason: str) -> str:
+    found = _recognize(reason)
+    parts = dict(found[1]) if found else {}
+    return _technical(parts["reason"]) if "reason" in parts else parts.get("error", "")
 
 
 def _translate(text: str, parts: _Parts) -> str:
@@ -47,6 +83,8 @@ def _translate(text: str, parts: _Parts) -> str:
 def _told_part(name: str, value: str) -> str:
     if name == "reason":
         return told(value) or value
+    if name == "model":
+        return model_name(value)
     if name in _LABEL_PARTS and (label := match(LABELS, value)):
         return _translate(*label)
     return value

@@ -6,12 +6,13 @@ import re
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 from braid.core.chat.answer_stream import write
 from braid.core.chat.citations import Citation
 from braid.core.chat.links import check_links
 from braid.core.chat.marks import cited_in, marked, renumbered
-from braid.core.chat.passage_block import PassageBlock, passage_block
+from braid.core.chat.passage_block import Around, PassageBlock, passage_block, with_neighbours
 from braid.core.chat.quoting.extractive import Extract
 from braid.core.chat.texts import Language, say
 from braid.core.chat.types import (
@@ -36,6 +37,8 @@ QUESTION_SHARE = 1 / 2
 """Largest share of the prompt for the question with the turns that it refers to, which have what it leaves."""
 DRAFT_SHARE = 1 / 3
 """Largest share of the prompt for an earlier answer; a longer one is not continued, and quoted in part."""
+CUT_RULE_TOKENS = 24
+"""Room for what is said to the model of passages that are cut."""
 CONTINUE = (
     "Your answer broke off at this point. Write only what follows, from exactly here on: no word of what is there "
     "already, no remark about the break. The rules for passages and citations stay the same."
@@ -65,13 +68,17 @@ class AnswerTask:
     """The turns that the question refers to, which follow it in the prompt."""
     renumber: bool = True
     """Count citations from 1 in the order of the text."""
+    around: Around | None = None
+    """The neighbours of a passage, with which the rest of the prompt is filled; None leaves it empty."""
+    total: int = 0
+    """The number of passages that were searched; 0 where it is not known."""
 
     def begun(self, passages: Sequence[Passage]) -> str:
         """Return the marked text to continue, without a word that may be broken; empty if the passages are others."""
         if self.draft is None or self.draft.is_complete:
             return ""
         known = self.draft.chunk_ids
-        if tuple(passage.chunk_id for passage in passages[: len(known)]) != known:
+        if not known or tuple(passage.chunk_id for passage in passages[: len(known)]) != known:
             return ""
         return _BROKEN_WORD.sub("", marked(self.draft.text, self.draft.marks))
 
@@ -116,7 +123,8 @@ class Answerer:
             return _without_model(task, _add_degraded(result, f"{reason} {limit}"), emit)
         tokens = sum(estimate_tokens(text) for _, text in messages)
         result = replace(result, prompt_tokens=tokens, notes=result.notes + self._left_out(task, passages, block))
-        emit(answer_begun(result, model.name))
+        given = {each.number: each.passage for each in block.citations}
+        emit(replace(answer_begun(result, model.name), passages=given))
         pieces = _Pieces(model.stream(messages), stopped, keeps=bool(begun))
         written = write(
             pieces,
@@ -149,9 +157,12 @@ class Answerer:
                 "the question does not fit into the prompt, and the model was given its beginning and its end; "
                 f"attach the long text as a file, or raise {limit}"
             )
-        if count := len(passages) - len(block.citations):
+        if count := len(passages) - sum(each.number <= len(passages) for each in block.citations):
             left_out = f"the last {count} of {len(passages)} passages do not fit into the prompt"
             notes.append(f"{left_out}; ask for fewer, or raise {limit}")
+        if block.shortened:
+            shortened = f"the model was given the beginning alone of {len(block.shortened)} of {len(passages)} passages"
+            notes.append(f"{shortened}; ask for fewer, or raise {limit}")
         return tuple(notes)
 
     def _question(self, task: AnswerTask) -> str:
@@ -182,10 +193,15 @@ class Answerer:
         empty = task.prompt.messages(passages="", question=question)
         whole = passage_block(passages, tokens=self._prompt_tokens)
         more = [(role, whole.write_marks(text)) for role, text in more]
-        taken = sum(estimate_tokens(text) for _, text in (*empty, *more)) + estimate_tokens(whole.rules)
-        block = passage_block(passages, tokens=self._prompt_tokens - taken - 8, like=whole)
+        today = datetime.now().astimezone().date()
+        rules = estimate_tokens(whole.rules(today, task.total)) + CUT_RULE_TOKENS
+        left = self._prompt_tokens - sum(estimate_tokens(text) for _, text in (*empty, *more)) - rules
+        block = passage_block(passages, tokens=left, like=whole)
+        if task.around and not block.shortened and len(block.citations) == len(passages):
+            wider = with_neighbours(passages, task.around, left - block.tokens)
+            block = passage_block(wider, tokens=left, like=block)
         (role, system), user = task.prompt.messages(passages=block.text, question=question)
-        return [(role, system + block.rules), user, *more], block
+        return [(role, system + block.rules(today, task.total)), user, *more], block
 
 
 class _Pieces:

@@ -16,6 +16,8 @@ from braid.core.types import ALL, Filters
 MAX_STORED_QUERY_CHARS = 300
 """Longest part of a query that is stored; a hypothetical passage is long."""
 MAX_STORED_HITS = 100
+NO_PLACE = 0
+"""Stands for the place of a neighbour of a hit: it is given to the model of the next answer under another number."""
 
 
 def request_settings(request: ChatRequest) -> dict[str, Any]:
@@ -55,7 +57,9 @@ def stored_draft(text: str, settings: Mapping[str, Any], cited: Mapping[int, str
     """Return a stored answer as the draft of another one; ``cited`` are its citations: number → chunk id."""
     chunk_ids = tuple(hit["chunk_id"] for hit in settings.get("search", {}).get("hits", ()))
     places = {number: chunk_ids.index(chunk_id) + 1 for number, chunk_id in cited.items() if chunk_id in chunk_ids}
-    numbered, marks = shown(renumbered(marked(text, settings.get("marks")), lambda number: places.get(number, number)))
+    numbered, marks = shown(
+        renumbered(marked(text, settings.get("marks")), lambda number: places.get(number, NO_PLACE))
+    )
     return Draft(numbered, chunk_ids, is_complete, marks)
 
 
@@ -69,6 +73,7 @@ def result_settings(result: ChatResult) -> dict[str, Any]:
         "query_generator",
         "generator",
         "found",
+        "prompt_tokens",
         "removed_citations",
         "degraded",
         "notes",
@@ -77,6 +82,9 @@ def result_settings(result: ChatResult) -> dict[str, Any]:
     return {
         **pick(form, *stored, "stopped"),
         **({"calculation": form["calculation"]} if result.calculation else {}),
+        **({"editions": form["editions"]} if result.editions else {}),
+        **({"lookups": [_stored_lookup(each) for each in form["lookups"]]} if result.lookups else {}),
+        **({"bill": form["bill"]} if result.lookups or result.bill.model_calls else {}),
         **({"support": form["support"]} if result.support else {}),
         **({"featured": _stored_quote(form["featured"])} if result.featured else {}),
         **({"also": [_stored_quote(each) for each in form["also"]]} if result.also else {}),
@@ -84,6 +92,11 @@ def result_settings(result: ChatResult) -> dict[str, Any]:
         "collections": search["collections"],
         "search": _stored_search(search),
     }
+
+
+def _stored_lookup(lookup: dict[str, Any]) -> dict[str, Any]:
+    texts = {name: storable(lookup[name][:MAX_STORED_QUERY_CHARS]) for name in ("asked", "problem")}
+    return {**lookup, **texts}
 
 
 def _stored_quote(quote: dict[str, Any]) -> dict[str, Any]:

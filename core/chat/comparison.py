@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from braid.core.chat.asking.follow_up import content_words
 from braid.core.chat.citations import Citation
-from braid.core.chat.follow_up import content_words
 from braid.core.chat.marks import literal, mark
 from braid.core.chat.quoting.extractive import best_sentence
 from braid.core.chat.texts import Language, say
@@ -27,6 +27,12 @@ class ThreeFields:
 
     ``instruction`` is a further instruction for the comparison. Raises InvalidInputError when all three are empty,
     or a text is too long.
+
+    >>> from braid import ChatRequest, Conversation
+    >>> fields = ThreeFields(purpose="close a valve", methods="by hand")
+    >>> asked = ChatRequest(1, fields=fields, dataset_ids=[1], options={"mode": "hybrid"})
+    >>> Conversation(braid).ask(asked).citations[0].source
+    'valve.md'
     """
 
     purpose: str = ""

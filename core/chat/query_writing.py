@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from braid.core.chat.asking.follow_up import complete
 from braid.core.chat.comparison import ThreeFields
-from braid.core.chat.follow_up import complete
 from braid.core.chat.marks import CitationFilter, without_marks
 from braid.core.chat.types import ChatRequest, QueryWritten, Turn
 from braid.core.errors import InvalidInputError, ModelError
@@ -20,6 +20,8 @@ from braid.core.text.scripts import same_script
 from braid.core.text.token_budget import estimate_tokens, fitting
 from braid.core.types import MAX_QUERY_CHARS, Degraded
 
+QUERY_TIMEOUT_S = 20.0
+"""The longest that the model of the answers is waited for, which may take longer for an answer."""
 HISTORY_TOKENS = 1_500
 HISTORY_TURNS = 12
 TURN_TOKENS = 300
@@ -34,38 +36,58 @@ class NormalizedQuestion:
     """A question that can be understood alone. ``generator`` rewrote it: ``none``, ``feedback`` or a model's name."""
 
     text: str
+    """As it was typed, unless the search model rewrote it."""
     query: str
-    """The text to search for. Differs from ``text`` after feedback only."""
+    """The text to search for."""
     generator: str = "none"
     fields: ThreeFields | None = None
+    readable: str = ""
+    """The text with what it leaves out, as it is shown; empty where it is the text itself."""
+
+    @property
+    def alone(self) -> str:
+        """The question as a model rewrote it, else as it was typed."""
+        return self.text if self.generator == "feedback" else self.readable or self.text
 
     def earlier(self, history: Sequence[Turn]) -> str:
-        """Return the earlier turns for the summary model; empty if a model has put them into the question."""
-        if self.generator != "feedback" or not history:
+        """Return the earlier turns for the summary model; empty if the search model has put them into the question."""
+        if not self.readable or not history:
             return ""
         return f"\n\n(Earlier in the conversation, for what the question refers to:\n{history_text(history)})"
 
 
 def normalize_question(
-    request: ChatRequest, model: ChatModel | None, prompts: Prompts, term_weights: TermWeights
+    request: ChatRequest,
+    model: ChatModel | None,
+    prompts: Prompts,
+    term_weights: TermWeights,
+    *,
+    writer: ChatModel | None = None,
 ) -> tuple[NormalizedQuestion, Missing]:
     """Rewrite the request's question so that it can be understood alone; report the model if it failed.
 
+    ``writer``, the model of the answers, rewrites what is searched for where there is no other ``model``.
     Without a model, or when it fails, generator ``feedback`` takes its place: words of the earlier turns are added.
     """
     if request.fields is not None:
         return _normalize_fields(request.fields, model, prompts)
     if not request.history:
         return NormalizedQuestion(request.text, request.text), ()
+    by_writer, model = model is None, model or writer
+    timeout_s = QUERY_TIMEOUT_S if by_writer else None
+    history = history_text(request.history)
     question, missing = _one_line(
-        model, prompts.normalize, request.text, history=history_text(request.history), question=request.text
+        model, prompts.normalize, request.text, timeout_s=timeout_s, history=history, question=request.text
     )
     if model is not None and question:
+        if by_writer:  # its prompt has the turns themselves, and the question as it was typed
+            return NormalizedQuestion(request.text, question, model.name, readable=question), ()
         return NormalizedQuestion(question, question, model.name), ()
     earlier = [turn.text for turn in request.history if turn.role == "user"]
-    found = complete(request.text, earlier, term_weights.analyzer, term_weights.known)
+    answered = next((turn.text for turn in reversed(request.history) if turn.role == "assistant"), "")
+    found = complete(request.text, earlier, term_weights.analyzer, term_weights.known, answered=answered)
     query = found.query if len(found.query) <= MAX_QUERY_CHARS else request.text
-    return NormalizedQuestion(request.text, query, "feedback"), missing
+    return NormalizedQuestion(request.text, query, "feedback", readable=found.readable), missing
 
 
 def write_query(
@@ -75,7 +97,7 @@ def write_query(
     query, missing = _one_line(model, prompts.generate_query, question.text, question=question.text)
     if model is not None and query:
         return QueryWritten(question.text, query, model.name), ()
-    return QueryWritten(question.text, question.query, question.generator), missing
+    return QueryWritten(question.readable or question.text, question.query, question.generator), missing
 
 
 def history_text(history: Sequence[Turn]) -> str:
@@ -133,9 +155,11 @@ def _read_fields(written: str, asked: ThreeFields) -> dict[str, str]:
     return found
 
 
-def _one_line(model: ChatModel | None, prompt: Prompt, asked: str, **values: object) -> tuple[str, Missing]:
+def _one_line(
+    model: ChatModel | None, prompt: Prompt, asked: str, *, timeout_s: float | None = None, **values: object
+) -> tuple[str, Missing]:
     """Ask for one line in the script of ``asked``; empty if there is no model, or its reply is unusable."""
-    written, missing = _ask(model, prompt, **values)
+    written, missing = _ask(model, prompt, timeout_s=timeout_s, **values)
     if model is None or missing:
         return "", missing
     longest = min(MAX_QUERY_CHARS, max(MAX_QUERY_LINE_CHARS, 2 * len(asked)))
@@ -145,11 +169,13 @@ def _one_line(model: ChatModel | None, prompt: Prompt, asked: str, **values: obj
     return lines[0], ()
 
 
-def _ask(model: ChatModel | None, prompt: Prompt, **values: object) -> tuple[str, Missing]:
+def _ask(
+    model: ChatModel | None, prompt: Prompt, *, timeout_s: float | None = None, **values: object
+) -> tuple[str, Missing]:
     if model is None:
         return "", ()
     try:
-        return model.complete(prompt.messages(**values)), ()
+        return model.complete(prompt.messages(**values), timeout_s=timeout_s), ()
     except ModelError as error:
         return "", (Degraded("model", "", f"{error}; feedback is used instead"),)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal
 
 from sqlalchemy import Connection, delete, func, insert, select, update
@@ -17,13 +18,14 @@ from braid.core.chat.turns.fates import (
     Fate,
     Fates,
     fates,
-    found_in,
     lost_of,
     readable_of,
+    require_readable,
     withheld_settings,
     withheld_text,
 )
 from braid.core.chat.turns.find import excerpt, find_messages, fold, words_of
+from braid.core.chat.turns.lineage import lost_answers, searched_in
 from braid.core.chat.turns.rows import (
     MAX_TURN_S,
     State,
@@ -46,6 +48,7 @@ from braid.core.ledger.quota import require_room
 from braid.core.ledger.tables import CitationRow, ConversationRow, MessageRow
 
 MAX_TITLE_CHARS = 200
+MAX_LABEL_CHARS = 60
 OVERDUE_S = MAX_TURN_S + 60
 """Seconds after which nothing writes an answer any more, whatever is stored of it."""
 MOST_IDS = 1_000
@@ -76,6 +79,8 @@ class StoredConversation:
     created_at: float
     updated_at: float
     pinned: bool = False
+    archived: bool = False
+    label: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,10 +172,17 @@ class ConversationStore:
             conversation_id = connection.execute(statement).scalar_one()
         return StoredConversation(id=conversation_id, **values)
 
-    def conversations(self, user_id: int, *, limit: int | None = None, offset: int = 0) -> list[StoredConversation]:
-        """Return the user's conversations: pinned ones first, then the one used last."""
+    def conversations(
+        self, user_id: int, *, archived: bool | None = None, limit: int | None = None, offset: int = 0
+    ) -> list[StoredConversation]:
+        """Return the user's conversations: pinned ones first, then the one used last.
+
+        ``archived`` selects those that are archived, or those that are not; None selects all.
+        """
         order = (ConversationRow.pinned.desc(), ConversationRow.updated_at.desc(), ConversationRow.id.desc())
         statement = select(*ConversationRow.__table__.columns).where(ConversationRow.user_id == user_id)
+        if archived is not None:
+            statement = statement.where(ConversationRow.archived.is_(archived))
         with self._ledger.database.read() as connection:
             rows = connection.execute(statement.order_by(*order).limit(limit).offset(offset))
             return [StoredConversation(**row._mapping) for row in rows]
@@ -235,6 +247,34 @@ class ConversationStore:
             connection.execute(row.values(pinned=pinned))
             return _require(connection, user_id, conversation_id)
 
+    def arrange(
+        self, user_id: int, ids: Collection[int], *, archived: bool | None = None, label: str | None = None
+    ) -> list[int]:
+        """Archive conversations or bring them back, give them a label, or both; return the ids of those changed.
+
+        What is None stays as it is, an empty label takes the label away. Ids that are not the user's are left out.
+        Raises InvalidInputError for a label that is too long.
+        """
+        values: dict[str, Any] = {}
+        if archived is not None:
+            values["archived"] = archived
+        if label is not None:
+            values["label"] = _label(label)
+        changed: list[int] = []
+        if values:
+            with self._ledger.database.write() as connection:
+                for some in batches(sorted(ids), MOST_IDS):
+                    own = ConversationRow.user_id == user_id, ConversationRow.id.in_(some)
+                    statement = update(ConversationRow).where(*own).values(**values).returning(ConversationRow.id)
+                    changed += connection.execute(statement).scalars()
+        return sorted(changed)
+
+    def labels(self, user_id: int) -> list[str]:
+        """Return the labels that the user's conversations have, sorted."""
+        statement = select(ConversationRow.label).where(ConversationRow.user_id == user_id, ConversationRow.label != "")
+        with self._ledger.database.read() as connection:
+            return sorted(connection.execute(statement.distinct()).scalars())
+
     def delete(self, user_id: int, conversation_id: int, *, unused_since: float | None = None) -> bool:
         """Delete it with its messages, citations and files, in one transaction; the indexes follow.
 
@@ -286,7 +326,10 @@ class ConversationStore:
             branches = read_branches(connection, conversation_id)
             wanted = branches.path() if ids is None else [id_ for id_ in sorted(ids) if id_ in branches]
             rows, cited = _read_messages(connection, conversation_id, wanted)
-        return self._stored(user_id, branches, rows, cited)
+        lost = lost_answers(
+            self._ledger.database, branches, rows, partial(lost_of, self._ledger, self._registry, user_id)
+        )
+        return self._stored(user_id, branches, rows, cited, lost)
 
     def other_variants(self, user_id: int, conversation_id: int) -> list[StoredMessage]:
         """Return the messages that are not among the chosen ones, in the order in which they were stored."""
@@ -304,7 +347,9 @@ class ConversationStore:
         """
         columns = select(MessageRow.id, MessageRow.role, MessageRow.text)
         cited_in = select(CitationRow.dataset_id).distinct()
-        asked = select(MessageRow.settings).where(MessageRow.role == "user")
+        asked = select(MessageRow.settings).where(
+            MessageRow.conversation_id == conversation_id, MessageRow.role == "user"
+        )
         with self._ledger.database.read() as connection:
             _require(connection, user_id, conversation_id)
             branches = read_branches(connection, conversation_id)
@@ -315,14 +360,17 @@ class ConversationStore:
             last = (branches.path() if before is None else branches.above(before))[-MAX_HISTORY:]
             rows = connection.execute(columns.where(MessageRow.id.in_(last))).all()
             used = set(connection.execute(cited_in.where(CitationRow.message_id.in_(last))).scalars())
-            searched = connection.execute(asked.where(MessageRow.id.in_(last))).scalars().all()
+            searched = searched_in(connection.execute(asked).scalars())
         texts = {row.id: (row.role, row.text) for row in rows if row.text}
         wanted = [id_ for id_ in last if id_ in texts]
-        used.update(*(each.get("dataset_ids") or () for each in searched))
-        is_unknown = any(each.get("everything") and each.get("dataset_ids") is None for each in searched)
-        if is_unknown or used - readable_of(self._ledger, self._registry, user_id, used):
+        used.update(searched or ())
+        if searched is None or used - readable_of(self._ledger, self._registry, user_id, used):
             texts |= {each.id: (each.role, each.text) for each in self.each(user_id, conversation_id, wanted)}
         return tuple(Turn(*texts[id_]) for id_ in wanted)
+
+    def require_readable(self, user_id: int, dataset_ids: Collection[int]) -> None:
+        """Raise NotFoundError if the user has lost one of these datasets, from which an answer is being written."""
+        require_readable(self._ledger, self._registry, user_id, dataset_ids)
 
     def last_settings(self, user_id: int, conversation_id: int) -> Mapping[str, Any]:
         """Return the settings of the last question, as in `StoredMessage.settings`; empty before the first."""
@@ -336,11 +384,9 @@ class ConversationStore:
         return settings
 
     def _stored(
-        self, user_id: int, branches: Branches, rows: Sequence[Any], cited: Sequence[Any]
+        self, user_id: int, branches: Branches, rows: Sequence[Any], cited: Sequence[Any], lost: Collection[int]
     ) -> list[StoredMessage]:
         known = fates(self._ledger, self._registry, user_id, cited)
-        found = {row.id: found_in(row.settings) for row in rows}
-        lost = lost_of(self._ledger, self._registry, user_id, frozenset[int]().union(*found.values()) - known.readable)
         citations: dict[int, list[StoredCitation]] = {}
         for row in cited:
             citations.setdefault(row.message_id, []).append(self._citation(row, known))
@@ -351,7 +397,7 @@ class ConversationStore:
                     variants=branches.variants(row.id),
                     citations=tuple(citations.get(row.id, ())),
                 ),
-                is_lost=bool(found[row.id] & lost),
+                is_lost=row.id in lost,
             )
             for row in rows
         ]
@@ -369,12 +415,12 @@ class ConversationStore:
 
 
 def _readable(message: StoredMessage, *, is_lost: bool) -> StoredMessage:
-    """Return the message without what its user may no longer read; ``is_lost`` where that was found for it."""
+    """Return the message without what its user may no longer read; ``is_lost`` where it may repeat that."""
     withheld = {citation.number for citation in message.citations if citation.fate == "withheld"}
     if not withheld and not is_lost:
         return message
     text, marks = message.text, tuple(message.settings.get("marks") or ())
-    if message.settings.get("found", True):  # else it is a sentence of Braid's own
+    if message.settings.get("found", True) or message.settings.get("stopped"):  # else it is a sentence of Braid's own
         text, marks = withheld_text(text, message.settings.get("marks"), withheld)
     return replace(message, text=text, settings=withheld_settings(message.settings, marks))
 
@@ -405,6 +451,15 @@ def _state(row: Any) -> State:
     is_lost = row.state == "running" and row.created_at < time.time() - OVERDUE_S
     state: State = "interrupted" if is_lost else row.state
     return state
+
+
+def _label(label: str) -> str:
+    label = " ".join(storable(label).split())
+    if len(label) > MAX_LABEL_CHARS:
+        raise InvalidInputError(
+            f"the label has {len(label)} characters; at most {MAX_LABEL_CHARS} are allowed", field="label"
+        )
+    return label
 
 
 def _title(title: str) -> str:

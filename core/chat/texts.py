@@ -20,24 +20,54 @@ TEXTS: Mapping[str, Mapping[Language, str]] = {
     },
     "another_script": {
         "en": "The passages found are in another language than the question, and are quoted without a language model.",
-        "ja": "見つかったパッセージは質問と別の言語で書かれています（言語モデルを使わない抜粋）。",
-        "ko": "찾은 구절은 질문과 다른 언어로 쓰여 있어요(언어 모델 없이 발췌).",
+        "ja": "見つかった抜粋は質問と別の言語で書かれています（言語モデルは使っていません）。",
+        "ko": "찾은 단락은 질문과 다른 언어로 쓰여 있어요(언어 모델 없이 발췌).",
     },
     "weak": {
         "en": "Only weak matches were found; the answer may not be among them:",
-        "ja": "関連の弱いパッセージしか見つかりませんでした。答えが含まれていないかもしれません：",
-        "ko": "관련성이 낮은 구절만 찾았어요. 답이 없을 수도 있어요:",
+        "ja": "関連の弱い抜粋しか見つかりませんでした。答えが含まれていないかもしれません：",
+        "ko": "관련성이 낮은 단락만 찾았어요. 답이 없을 수도 있어요:",
     },
     "extractive": {
         "en": "Quoted without a language model:",
         "ja": "言語モデルを使わない抜粋：",
         "ko": "언어 모델 없이 발췌한 내용:",
     },
-    "also": {"en": "Also:", "ja": "ほかのパッセージ：", "ko": "다른 관련 내용:"},
+    "also": {"en": "Also:", "ja": "ほかの抜粋：", "ko": "다른 관련 내용:"},
     "related": {
         "en": "Not found. Related passages:",
-        "ja": "見つかりませんでした。関連するパッセージ：",
+        "ja": "見つかりませんでした。関連する抜粋：",
         "ko": "찾지 못했어요. 관련된 내용:",
+    },
+    "whole_summary": {
+        "en": "Outline of “{title}”, without a language model; all {total} passages were read:",
+        "ja": "「{title}」の概要（言語モデルを使わない抜粋、全 {total} 件のパッセージを確認）：",
+        "ko": "“{title}”의 개요(언어 모델 없이 발췌, 구절 {total}개 모두 확인):",
+    },
+    "part_summary": {
+        "en": "Outline of a part of “{title}”, without a language model; {read} of {total} passages were read:",
+        "ja": "「{title}」の一部の概要（言語モデルを使わない抜粋、{total} 件中 {read} 件のパッセージを確認）：",
+        "ko": "“{title}” 일부의 개요(언어 모델 없이 발췌, 구절 {total}개 중 {read}개 확인):",
+    },
+    "whole_dates": {
+        "en": "Dates and periods in “{title}”; all {total} passages were read:",
+        "ja": "「{title}」の日付と期間（全 {total} 件のパッセージを確認）：",
+        "ko": "“{title}”의 날짜와 기간(구절 {total}개 모두 확인):",
+    },
+    "part_dates": {
+        "en": "Dates and periods in a part of “{title}”; {read} of {total} passages were read:",
+        "ja": "「{title}」の一部の日付と期間（{total} 件中 {read} 件のパッセージを確認）：",
+        "ko": "“{title}” 일부의 날짜와 기간(구절 {total}개 중 {read}개 확인):",
+    },
+    "whole_amounts": {
+        "en": "Amounts in “{title}”; all {total} passages were read:",
+        "ja": "「{title}」の金額（全 {total} 件のパッセージを確認）：",
+        "ko": "“{title}”의 금액(구절 {total}개 모두 확인):",
+    },
+    "part_amounts": {
+        "en": "Amounts in a part of “{title}”; {read} of {total} passages were read:",
+        "ja": "「{title}」の一部の金額（{total} 件中 {read} 件のパッセージを確認）：",
+        "ko": "“{title}” 일부의 금액(구절 {total}개 중 {read}개 확인):",
     },
     "calculated": {"en": "Calculated", "ja": "計算結果", "ko": "계산 결과"},
     "calculated_count": {"en": "Count", "ja": "件数", "ko": "개수"},
@@ -54,6 +84,22 @@ TEXTS: Mapping[str, Mapping[Language, str]] = {
         "en": "Calculated from the table “{table}”; rows used: {count}, of which the first {shown}:",
         "ja": "表「{table}」から計算しました。使った行：{count} 行（最初の {shown} 行）：",
         "ko": "“{table}” 표에서 계산했어요. 사용한 행: {count}개(처음 {shown}개):",
+    },
+    "period": {"en": "Period: {period}", "ja": "期間：{period}", "ko": "기간: {period}"},
+    "not_calculated": {
+        "en": "I could not calculate this: no table alone answers the question as it is asked. Related rows:",
+        "ja": "計算できませんでした：この質問に 1 つの表だけで答えることができません。関連する行：",
+        "ko": "계산하지 못했어요: 이 질문에 표 하나만으로 답할 수 없어요. 관련된 행:",
+    },
+    "not_calculated_said": {
+        "en": "I could not calculate this: “{said}” is not understood. Related rows:",
+        "ja": "計算できませんでした：「{said}」の意味を読み取れません。関連する行：",
+        "ko": "계산하지 못했어요: 이해하지 못한 말이 있어요(“{said}”). 관련된 행:",
+    },
+    "not_calculated_empty": {
+        "en": "I could not calculate this: no row of the table “{table}” fits. Related rows:",
+        "ja": "計算できませんでした：表「{table}」に当てはまる行がありません。関連する行：",
+        "ko": "계산하지 못했어요: “{table}” 표에 해당하는 행이 없어요. 관련된 행:",
     },
     "totals_left_out": {
         "en": "Not counted, because they are totals themselves: {rows}.",
@@ -88,8 +134,8 @@ TEXTS: Mapping[str, Mapping[Language, str]] = {
     },
     "in_none": {
         "en": "In none of the passages: {terms}.",
-        "ja": "どのパッセージにもない語：{terms}。",
-        "ko": "어느 구절에도 없는 단어: {terms}.",
+        "ja": "どの抜粋にもない語：{terms}。",
+        "ko": "어느 단락에도 없는 단어: {terms}.",
     },
     "compared_without_model": {
         "en": "Compared by words and quantities, without a language model.",

@@ -8,14 +8,16 @@ from typing import Any, ClassVar, Literal
 
 from braid.core.chat.citations import Citation, Featured, citation_json
 from braid.core.chat.comparison import ThreeFields
+from braid.core.chat.lookups.lookup import NO_BILL, Bill, Lookup
 from braid.core.chat.marks import shown
 from braid.core.chat.support.findings import Support
 from braid.core.chat.tables.calculate import Calculated, Calculation
 from braid.core.chat.texts import Language
 from braid.core.errors import InvalidInputError, ModelError
 from braid.core.json_form import pick, to_json
+from braid.core.metadata.versions import Edition
 from braid.core.text.scripts import question_language
-from braid.core.types import MAX_QUERY_CHARS, DatasetIds, Degraded, SearchResult
+from braid.core.types import MAX_QUERY_CHARS, DatasetIds, Degraded, Passage, SearchResult
 
 Stage = Literal["normalize", "generate_query", "search", "answer", "compare"]
 LANGUAGES: tuple[Language, ...] = ("en", "ja", "ko")
@@ -128,7 +130,7 @@ class QueryWritten:
 
 @dataclass(frozen=True, slots=True)
 class Searched:
-    """The search's result, from which the answer is written next."""
+    """The search's result, from which the answer is written. It comes again with all passages after lookups."""
 
     type: ClassVar[str] = "search"
     result: SearchResult
@@ -145,6 +147,10 @@ class AnswerBegun:
     notes: tuple[str, ...] = ()
     citations: tuple[Citation, ...] | None = None
     """What the text cites by its numbers, where those are no places in the search; not part of the event's JSON."""
+    passages: Mapping[int, Passage] = field(default_factory=dict)
+    """What the model was given, by the places that `AnswerText.cited` has: hits, and neighbours of them; not part of
+    the event's JSON.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,6 +212,12 @@ class ChatResult:
     """Without a model, what is shown below it; where nothing was ``found``, what is related."""
     calculation: Calculation | None = None
     """The value and its SQL, where the answer was calculated from a table."""
+    editions: tuple[Edition, ...] = ()
+    """The versions of the documents cited, where several were found, or one says since when it is valid."""
+    lookups: tuple[Lookup, ...] = ()
+    """What was looked for after the first search; its passages follow those of the first search."""
+    bill: Bill = NO_BILL
+    """What looking up more has cost."""
     support: tuple[Support, ...] = ()
     """The sentences of the text, and how each agrees with what it cites; none of what was calculated or was stopped."""
     marks: tuple[int, ...] | None = None
@@ -213,7 +225,7 @@ class ChatResult:
     ``[1]`` for a citation."""
 
 
-Event = StageStarted | QueryWritten | Searched | AnswerBegun | AnswerText | AnswerWithdrawn | ChatResult
+Event = StageStarted | QueryWritten | Searched | Lookup | AnswerBegun | AnswerText | AnswerWithdrawn | ChatResult
 
 
 def answer_begun(result: ChatResult, generator: str) -> AnswerBegun:

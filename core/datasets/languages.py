@@ -42,14 +42,15 @@ class _Seen:
 class DatasetLanguages:
     """Languages by dataset, cached until something in the dataset's collection changes."""
 
-    def __init__(self, ledger: Ledger) -> None:
+    def __init__(self, ledger: Ledger, *, again_s: float = AGAIN_S, few: int = FEW) -> None:
         self._ledger = ledger
+        self._again_s, self._few = again_s, few
         self._changes = ChangeLog(ledger.database)
         self._seen: dict[int, _Seen] = {}
         self._lock = threading.Lock()
 
     def of(self, datasets: Sequence[Dataset]) -> Mapping[int, tuple[str, ...]]:
-        """Return dataset id → ISO 639-1 codes, most frequent first; an empty code is for unrecognized texts."""
+        """Return dataset id → ISO 639-1 codes, most frequent first; last an empty code, for unrecognized texts."""
         filled = [dataset for dataset in datasets if dataset.chunks]
         if not filled:
             return {}
@@ -68,22 +69,26 @@ class DatasetLanguages:
         now, size = time.monotonic(), (dataset.documents, dataset.chunks)
         with self._lock:
             seen = self._seen.get(dataset.id)
-        is_old = seen is not None and seen.head != head and (beside <= FEW or seen.size != size)
-        if seen is None or (is_old and now - seen.at >= AGAIN_S):
-            most = SAMPLE if beside <= FEW else max(LEAST_SAMPLE, SAMPLE * FEW // beside)
+        is_old = seen is not None and seen.head != head and (beside <= self._few or seen.size != size)
+        if seen is None or (is_old and now - seen.at >= self._again_s):
+            most = SAMPLE if beside <= self._few else max(LEAST_SAMPLE, SAMPLE * self._few // beside)
             seen = _Seen(Counter(map(text_language, self._sample(dataset, most))), head, size, now)
             with self._lock:
                 self._seen[dataset.id] = seen
         return seen.counts
 
     def _sample(self, dataset: Dataset, most: int) -> list[str]:
-        """Read the beginnings of about ``most`` documents, which costs a walk over a part of one index."""
+        """Read a passage in the middle of about ``most`` documents: they begin with menus and tables of contents.
+
+        It costs a walk over a part of one index.
+        """
         is_chosen = _in_sample(dataset.documents, most)
-        chosen = select(DocumentRow.id).where(DocumentRow.dataset_id == dataset.id, is_chosen)
-        text = select(func.substr(ChunkRow.text, 1, SEEN_CHARS))
-        first = text.where(ChunkRow.position == 0, ChunkRow.document_id.in_(chosen.limit(2 * most)))
+        columns = DocumentRow.id, (DocumentRow.chunks // 2).label("middle")
+        chosen = select(*columns).where(DocumentRow.dataset_id == dataset.id, is_chosen).limit(2 * most).subquery()
+        of_chosen = (ChunkRow.document_id == chosen.c.id) & (ChunkRow.position == chosen.c.middle)
+        text = select(func.substr(ChunkRow.text, 1, SEEN_CHARS)).join(chosen, of_chosen)
         with self._ledger.database.read() as connection:
-            return list(connection.execute(first).scalars())
+            return list(connection.execute(text).scalars())
 
 
 def _in_sample(documents: int, most: int) -> ColumnElement[bool]:
@@ -94,4 +99,4 @@ def _in_sample(documents: int, most: int) -> ColumnElement[bool]:
 def _frequent_languages(counts: Counter[str]) -> tuple[str, ...]:
     least = LEAST_SHARE * counts.total()
     enough = [code for code, count in counts.items() if count >= least]
-    return tuple(sorted(enough, key=lambda code: (-counts[code], not code, code)))
+    return tuple(sorted(enough, key=lambda code: (not code, -counts[code], code)))

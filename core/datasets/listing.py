@@ -7,28 +7,34 @@ from dataclasses import dataclass
 from typing import Literal
 
 from sqlalchemy import ColumnElement, case, func, literal, or_, select
+from sqlalchemy.orm import InstrumentedAttribute
 
 from braid.core.ledger.change_log import StateNames
 from braid.core.ledger.database import Database, storable
-from braid.core.ledger.queries import document_of, select_documents
+from braid.core.ledger.queries import SAYS_A_GAP, document_of, read_in_part, select_documents
 from braid.core.ledger.tables import DatasetRow, DocumentMetadataRow, DocumentRow, IndexStateRow, JobRow
-from braid.core.metadata.gaps import GAPS
 from braid.core.types import Dataset, Document
 
 DocumentState = Literal["waiting", "done", "incomplete", "failed"]
 """Not in both indexes yet, in both, readable only in part, or not readable."""
+DocumentOrder = Literal["changed", "name", "type", "passages", "size"]
+"""What a list is sorted by: failed ones and then those changed last, names from a to z, the most or largest first."""
 NAMES = (DocumentRow.title, DocumentRow.source)
+SHOWN_NAME = func.lower(case((DocumentRow.title != "", DocumentRow.title), else_=DocumentRow.source))
 
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """Counts of one dataset. ``size_bytes`` is of the original files; ``failed`` and ``waiting`` are documents."""
+    """Counts of one dataset. ``size_bytes`` is of the original files; ``failed``, ``waiting`` and ``incomplete``, those
+    that were read in part, are documents.
+    """
 
     size_bytes: int = 0
     failed: int = 0
     waiting: int = 0
     jobs: int = 0
     """Uploads and other jobs that are not done yet."""
+    incomplete: int = 0
 
     @property
     def busy(self) -> bool:
@@ -37,7 +43,7 @@ class Overview:
 
 
 def overviews(database: Database, datasets: Sequence[Dataset], *, index_names: StateNames) -> dict[int, Overview]:
-    """Return dataset id → overview, in three statements however many datasets there are.
+    """Return dataset id → overview, in four statements however many datasets there are.
 
     Jobs are counted before documents: a job that ends in between has become a document, so nothing is missed.
     """
@@ -61,12 +67,18 @@ def overviews(database: Database, datasets: Sequence[Dataset], *, index_names: S
         .where(DocumentRow.dataset_id.in_(ids))
         .group_by(DocumentRow.dataset_id)
     )
+    in_part = (
+        select(DocumentMetadataRow.dataset_id, func.count(DocumentMetadataRow.document_id.distinct()))
+        .where(DocumentMetadataRow.dataset_id.in_(ids), SAYS_A_GAP)
+        .group_by(DocumentMetadataRow.dataset_id)
+    )
     with database.read() as connection:
         stored = {row[0]: [int(value or 0) for value in row[1:]] for row in connection.execute(documents)}
+        incomplete = {row[0]: row[1] for row in connection.execute(in_part)}
     found = {}
     for each in ids:
         size_bytes, failed, waits = stored.get(each, (0, 0, 0))
-        found[each] = Overview(size_bytes, failed, waits, running.get(each, 0))
+        found[each] = Overview(size_bytes, failed, waits, running.get(each, 0), incomplete.get(each, 0))
     return found
 
 
@@ -77,17 +89,21 @@ def find_documents(
     index_names: StateNames,
     name: str = "",
     state: DocumentState | None = None,
+    order: DocumentOrder = "changed",
+    backwards: bool = False,
     limit: int = 50,
     offset: int = 0,
 ) -> tuple[list[Document], int]:
-    """Return a page of documents whose title or source contains ``name``, last changed first, and their number."""
+    """Return a page of the documents whose title or source contains ``name``, sorted, and the number of all of them.
+
+    ``backwards`` is the other direction of the same order.
+    """
     conditions: list[ColumnElement[bool]] = [DocumentRow.dataset_id == dataset.id]
     if part := storable(name).strip():
         conditions.append(_is_called(part))
     if state is not None:
         conditions.append(_in_state(database, dataset, state, index_names))
-    order = (DocumentRow.updated_at.desc(), DocumentRow.id.desc())
-    page = select_documents().where(*conditions).order_by(*order).limit(limit).offset(offset)
+    page = select_documents().where(*conditions).order_by(*_sorted(order, backwards)).limit(limit).offset(offset)
     with database.read() as connection:
         total = connection.execute(select(func.count()).select_from(DocumentRow).where(*conditions)).scalar_one()
         return [document_of(row) for row in connection.execute(page)], total
@@ -112,6 +128,22 @@ def documents_named(database: Database, dataset_ids: Collection[int], part: str,
         return [document_of(row) for row in connection.execute(statement)]
 
 
+def _sorted(order: DocumentOrder, backwards: bool) -> list[ColumnElement[object]]:
+    """Return the order; documents that are equal in it are by id, so that pages of the list never overlap."""
+    by: dict[DocumentOrder, tuple[tuple[ColumnElement[object] | InstrumentedAttribute[object], bool], ...]] = {
+        "changed": (
+            (case((DocumentRow.state == "failed", 1), else_=0), True),
+            (DocumentRow.updated_at, True),
+            (DocumentRow.id, True),
+        ),
+        "name": ((SHOWN_NAME, False), (DocumentRow.id, False)),
+        "type": ((DocumentRow.file_type, False), (SHOWN_NAME, False), (DocumentRow.id, False)),
+        "passages": ((DocumentRow.chunks, True), (DocumentRow.id, True)),
+        "size": ((DocumentRow.size_bytes, True), (DocumentRow.id, True)),
+    }
+    return [column.desc() if falls != backwards else column.asc() for column, falls in by[order]]
+
+
 def _is_called(part: str) -> ColumnElement[bool]:
     return or_(*(name.icontains(part, autoescape=True) for name in NAMES))
 
@@ -122,9 +154,7 @@ def _in_state(
     if state == "failed":
         return DocumentRow.state == "failed"
     if state == "incomplete":
-        named = (DocumentMetadataRow.document_id == DocumentRow.id, DocumentMetadataRow.key.in_(GAPS))
-        says_something = or_(DocumentMetadataRow.text != "", DocumentMetadataRow.number > 0)
-        return select(DocumentMetadataRow.document_id).where(*named, says_something).exists()
+        return read_in_part()
     applied = _applied_seqs(database, {dataset.collection}, index_names).get(dataset.collection, -1)
     behind = DocumentRow.changed_seq > applied if state == "waiting" else DocumentRow.changed_seq <= applied
     return (DocumentRow.state == "ready") & behind

@@ -1,10 +1,11 @@
-"""Titles and headings of the newest documents, from which questions to begin with are made."""
+"""Titles and headings of documents: of the newest ones, of one, and of what is near to passages."""
 
 from __future__ import annotations
 
+import re
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from sqlalchemy import func, select
@@ -20,7 +21,17 @@ SEEN_PASSAGES = 40
 """Passages of a document whose headings are read."""
 HEADINGS = 8
 """Headings of a document, at most."""
+SECTIONS = 60
+"""Sections of a document in its outline."""
+NEAR_BEFORE, NEAR_BEHIND = 10, 40
+"""How many passages before and behind one the sections are looked for that are near to it."""
+LONG_CHARS = 200
+"""Length from which a text without a full stop is a list or a table, and no menu of a page."""
 MOST_KEPT = 256
+SEEN_CHARS = 400
+"""Characters at the beginning of a passage by which it is told from a menu."""
+_SENTENCE_END = re.compile(r"[.!?。！？](?=[\s”’」』\"')]|$)|[다요죠음함](?=\s|$)")
+_CONTENTS = re.compile(r"(?:\.[ .]{3,}|…{2,}|·{4,}|・{4,})\s*[0-9ivxlc]*\s*$", re.IGNORECASE)
 AGAIN_S = 5.0
 """Minimum seconds between two readings while the datasets keep changing, as in a long upload."""
 
@@ -36,6 +47,20 @@ class Outline:
 
 
 @dataclass(frozen=True, slots=True)
+class Section:
+    """A part of a document under one heading, the innermost of ``path``; ``position`` is that of its first passage."""
+
+    dataset_id: int
+    document_id: int
+    source: str
+    title: str
+    heading: str
+    path: str
+    position: int
+    page: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class _Kept:
     outlines: tuple[Outline, ...]
     heads: Mapping[str, int]
@@ -45,9 +70,10 @@ class _Kept:
 class Outlines:
     """Outlines of the newest documents, cached until something in the datasets' collections changes."""
 
-    def __init__(self, ledger: Ledger) -> None:
+    def __init__(self, ledger: Ledger, *, again_s: float = AGAIN_S, recent_ids: int = RECENT_IDS) -> None:
         self._database = ledger.database
         self._changes = ChangeLog(ledger.database)
+        self._again_s, self._recent_ids = again_s, recent_ids
         self._kept: dict[tuple[frozenset[int], int], _Kept] = {}
         self._lock = threading.Lock()
 
@@ -60,7 +86,7 @@ class Outlines:
         heads, now = self._changes.heads({dataset.collection for dataset in filled}), time.monotonic()
         with self._lock:
             kept = self._kept.get(key)
-        if kept is None or (kept.heads != heads and now - kept.at >= AGAIN_S):
+        if kept is None or (kept.heads != heads and now - kept.at >= self._again_s):
             kept = _Kept(self._read(key[0], limit), heads, now)
             with self._lock:
                 if len(self._kept) >= MOST_KEPT:
@@ -68,31 +94,96 @@ class Outlines:
                 self._kept[key] = kept
         return kept.outlines
 
+    def of_document(self, document_id: int, dataset_id: int) -> tuple[Section, ...]:
+        """Return the sections of a document in order, each heading once; none for one of another dataset."""
+        return self._sections(document_id, dataset_id, None)[:SECTIONS]
+
+    def near(self, chunk_ids: Sequence[str], dataset_ids: Collection[int]) -> tuple[Section, ...]:
+        """Return the sections beside these passages, which are left out themselves; per passage the next ones first.
+
+        Passages that are in none of the datasets have none.
+        """
+        columns = ChunkRow.id, ChunkRow.document_id, ChunkRow.dataset_id, ChunkRow.position, ChunkRow.heading_path
+        mine = ChunkRow.id.in_(chunk_ids) & ChunkRow.dataset_id.in_(dataset_ids)
+        with self._database.read() as connection:
+            passages = {row.id: row for row in connection.execute(select(*columns).where(mine))}
+        own = {(row.document_id, row.heading_path) for row in passages.values()}
+        found: dict[tuple[int, str], Section] = {}
+        for row in (passages[chunk_id] for chunk_id in chunk_ids if chunk_id in passages):
+            beside = self._sections(row.document_id, row.dataset_id, row.position)
+            behind = [section for section in beside if section.position > row.position]
+            before = [section for section in reversed(beside) if section.position <= row.position]
+            for section in (*behind, *before):
+                if (section.document_id, section.path) not in own:
+                    found.setdefault((section.document_id, section.heading), section)
+        return tuple(found.values())
+
+    def _sections(self, document_id: int, dataset_id: int, position: int | None) -> tuple[Section, ...]:
+        """Return the sections of a document, or those around a position of it."""
+        of_document = ChunkRow.document_id == document_id, ChunkRow.dataset_id == dataset_id
+        place, page = func.min(ChunkRow.position), func.min(ChunkRow.page)
+        statement = select(ChunkRow.heading_path, place, page).where(*of_document, ChunkRow.heading_path != "")
+        if position is not None:
+            statement = statement.where(ChunkRow.position.between(position - NEAR_BEFORE, position + NEAR_BEHIND))
+        named = select(DocumentRow.source, DocumentRow.title).where(DocumentRow.id == document_id)
+        with self._database.read() as connection:
+            rows = connection.execute(
+                statement.group_by(ChunkRow.heading_path).order_by(place).limit(4 * SECTIONS)
+            ).all()
+            document = connection.execute(named).one_or_none()
+        if document is None:
+            return ()
+        found: dict[str, Section] = {}
+        for path, start, on_page in rows:
+            heading = path.rpartition(" > ")[2].strip()
+            if heading and heading != document.title:
+                section = Section(
+                    dataset_id, document_id, document.source, document.title, heading, path, start, on_page
+                )
+                found.setdefault(heading, section)
+        return tuple(found.values())
+
     def _read(self, dataset_ids: frozenset[int], limit: int) -> tuple[Outline, ...]:
         columns = DocumentRow.id, DocumentRow.dataset_id, DocumentRow.source, DocumentRow.title
         mine = select(*columns).where(DocumentRow.dataset_id.in_(dataset_ids), DocumentRow.state == "ready")
         last = select(func.max(DocumentRow.id)).scalar_subquery()
-        newest = mine.where(DocumentRow.id > last - RECENT_IDS).order_by(DocumentRow.id.desc()).limit(limit)
+        newest = mine.where(DocumentRow.id > last - self._recent_ids).order_by(DocumentRow.id.desc()).limit(limit)
         with self._database.read() as connection:
             documents = connection.execute(newest).all() or connection.execute(mine.limit(limit)).all()
-            place = func.min(ChunkRow.position)
+            beginning = func.substr(ChunkRow.text, 1, SEEN_CHARS)
             found = connection.execute(
-                select(ChunkRow.document_id, ChunkRow.heading_path)
+                select(ChunkRow.document_id, ChunkRow.heading_path, beginning)
                 .where(
                     ChunkRow.document_id.in_([row[0] for row in documents]),
                     ChunkRow.position < SEEN_PASSAGES,
                     ChunkRow.heading_path != "",
                 )
-                .group_by(ChunkRow.document_id, ChunkRow.heading_path)
-                .order_by(place)
+                .order_by(ChunkRow.position)
             ).all()
         paths: dict[int, list[str]] = {}
-        for document_id, path in found:
-            paths.setdefault(document_id, []).append(path)
+        for document_id, path, text in found:
+            if says_something(text):
+                paths.setdefault(document_id, []).append(path)
         return tuple(
             Outline(dataset_id, source, title, _innermost(paths.get(document_id, ()), title))
             for document_id, dataset_id, source, title in documents
         )
+
+
+def says_something(text: str) -> bool:
+    """Return whether a text can answer a question: it has a sentence, or is long enough for a list or a table.
+
+    The menus and footers of pages are neither, nor are tables of contents.
+
+    >>> says_something("index | modules | next | previous"), says_something("The seal lasts a year.")
+    (False, True)
+    """
+    text = text[:SEEN_CHARS]
+    lines = [line for line in text.splitlines() if line.strip()]
+    contents = sum(_CONTENTS.search(line) is not None for line in lines)
+    if 2 * contents > len(lines):
+        return False
+    return len(text) >= LONG_CHARS or _SENTENCE_END.search(text) is not None
 
 
 def _innermost(paths: Sequence[str], title: str) -> tuple[str, ...]:

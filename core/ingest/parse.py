@@ -5,18 +5,29 @@ A server parses nothing here that others sent: see `braid.core.ingest.parse_pool
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from dataclasses import replace
 
-from braid.core.errors import ReadingInterruptedError, ScannedDocumentError, UnreadableDocumentError
+from braid.core.errors import (
+    BraidError,
+    ReaderFaultError,
+    ReadingInterruptedError,
+    ScannedDocumentError,
+    UnreadableDocumentError,
+)
 from braid.core.ingest.chunking import chunk_sections
 from braid.core.ingest.incoming import Incoming
 from braid.core.ingest.plan import IngestOptions
 from braid.core.ingest.readers import read_document
+from braid.core.ingest.readers.document import ParsedDocument
 from braid.core.ingest.scans.program import PAGE_S, Tesseract, find_tesseract
 from braid.core.ingest.scans.reading import PageReading
 from braid.core.metadata.gaps import PAGES_TO_READ, SCANNED_PAGES
+from braid.core.metadata.versions import SEEN_CHARS, recognized
 from braid.core.types import ChunkInput, DocumentInput
+
+logger = logging.getLogger(__name__)
 
 
 def parse_here(incoming: Incoming, options: IngestOptions) -> DocumentInput:
@@ -37,12 +48,42 @@ def parse_here(incoming: Incoming, options: IngestOptions) -> DocumentInput:
         content_hash=incoming.content_hash,
         size_bytes=incoming.size_bytes,
         date=incoming.date,
-        metadata=parsed.metadata,
+        metadata={**_version_of(parsed), **parsed.metadata},
     )
 
 
+def _version_of(parsed: ParsedDocument) -> Mapping[str, str]:
+    """Return since when a text says that it is in force, and what it replaces; nothing for tables and code."""
+    beginning: list[str] = []
+    for section in parsed.sections:
+        if section.kind != "prose" or sum(map(len, beginning)) > SEEN_CHARS:
+            break
+        beginning.append(section.text)
+    return recognized("\n".join(beginning))
+
+
 def parse_and_read(incoming: Incoming, options: IngestOptions) -> DocumentInput:
-    """Parse a document as `parse_here`, and read its scanned pages, if any, where Tesseract is installed."""
+    """Parse a document as `parse_here`, and read its scanned pages, if any, where Tesseract is installed.
+
+    Raises UnreadableDocumentError also where that fails in a way that nobody foresees, which the log tells: a fault in
+    one file is no fault of the others.
+    """
+    try:
+        return _parse_and_read(incoming, options)
+    except ReaderFaultError as error:
+        logger.warning("event=parser_fault fault=%s", error.fault)
+        raise
+    except (BraidError, OSError):
+        raise
+    except MemoryError as error:
+        raise UnreadableDocumentError(f"{incoming.filename} takes more memory than there is; split it") from error
+    except Exception as error:  # the edge of a file
+        fault = ReaderFaultError.of(incoming.filename, error)
+        logger.warning("event=parser_fault fault=%s", fault.fault)
+        raise fault from error
+
+
+def _parse_and_read(incoming: Incoming, options: IngestOptions) -> DocumentInput:
     tesseract = find_tesseract()
     languages = tesseract.languages(options.scan_languages) if tesseract else ()
     if tesseract is None or not languages:

@@ -22,6 +22,7 @@ from braid.core.models.failures import MODEL_CALLS
 from braid.core.models.finish import FinishMark
 from braid.core.models.reasoning import without_reasoning
 from braid.core.models.reasons import loggable, safe_reason
+from braid.core.models.tool_calls import NoToolsError, Reply, Tool, refuses_tools, reply_of
 from braid.core.models.whole_text import WholeText, whole
 
 if TYPE_CHECKING:  # imported with the first model that is loaded
@@ -144,6 +145,32 @@ class ChatModel:
         self._note_answer()
         return without_reasoning(text[:MAX_WRITTEN_CHARS])[:MAX_ANSWER_CHARS]
 
+    def call(self, messages: Sequence[Any], tools: Sequence[Tool], *, timeout_s: float) -> Reply:
+        """Return the reply to messages, of which some may be earlier replies and answers of tools, within the deadline.
+
+        Raises NoToolsError for a model that takes no tools, and ModelError.
+        """
+        seconds = min(timeout_s, self._settings.timeout_s)
+        deadline = time.monotonic() + seconds
+        self._admit()
+        replies: list[Reply] = []
+
+        def ask() -> str:
+            replies.append(reply_of(self._with_retries(lambda: self._ask_with_tools(messages, tools), deadline)))
+            return ""
+
+        self._next(_in_background(ask), deadline, seconds)
+        self._note_answer()
+        return replies[0]
+
+    def _ask_with_tools(self, messages: Sequence[Any], tools: Sequence[Tool]) -> Any:
+        try:
+            return self._get_model().bind_tools(tools).invoke(list(messages))  # type: ignore[attr-defined]
+        except Exception as error:  # the edge to a provider: any of them raises its own family
+            if refuses_tools(error):
+                raise NoToolsError(f"the model {self.name} takes no tools") from error
+            raise
+
     def stream(self, messages: Sequence[Message]) -> Iterator[str]:
         """Yield the answer as it is written, reasoning included, each piece within the deadline.
 
@@ -205,11 +232,14 @@ class ChatModel:
         try:
             outcome = outcomes.get(timeout=max(0.0, deadline - time.monotonic()))
         except queue.Empty:
-            reason = f"the model {self.name} took longer than {seconds:g} s"
+            reason = f"the model {self.name} took longer than {seconds:g} s; ask again, or choose a faster one"
             if self._model is not None and seconds >= self._settings.timeout_s:  # not while its package is loaded
-                self._circuit.record_outage(reason)
+                self._circuit.record_slow(reason)
             raise self._failed(ModelError(reason)) from None
         if isinstance(outcome.error, ModelCutError):
+            self._circuit.record_answer()
+            raise outcome.error
+        if isinstance(outcome.error, NoToolsError):
             self._circuit.record_answer()
             raise outcome.error
         if isinstance(outcome.error, ModelError):
@@ -217,8 +247,10 @@ class ChatModel:
         if outcome.error is None:
             self._circuit.record_answer()
             return outcome.text
-        reason = f"the model {self.name} failed: {self._safe(outcome.error)}"
-        if _is_unreachable(outcome.error):
+        reason = f"the model {self.name} failed: {_remedy(outcome.error)}{self._safe(outcome.error)}"
+        if _is_slow(outcome.error):
+            self._circuit.record_slow(reason)
+        elif _is_unreachable(outcome.error):
             self._circuit.record_outage(reason)
         else:
             self._circuit.record_answer()
@@ -431,6 +463,31 @@ def _model_error(name: str, reason: str, error: Exception) -> ModelError:
     seconds = int(said) if said.isascii() and said.isdecimal() and len(said) < 6 else BUSY_S
     wait_s = max(1, seconds)
     return ModelBusyError(f"the model {name} is busy; try again in {wait_s} s", retry_s=wait_s)
+
+
+def _remedy(error: Exception) -> str:
+    """Return what is wrong and what to do, before the provider's words; empty where that is not known."""
+    status = getattr(error, "status_code", None)
+    if status in (401, 403):
+        return "its server refuses the key; enter another one: "
+    if status == 404:
+        return "its server does not have it; choose another one: "
+    if isinstance(status, int) and status >= 500:
+        return "its server has an error of its own; try again later: "
+    if _is_slow(error):
+        return "it did not answer in time; ask again, or choose a faster one: "
+    if _is_unreachable(error):
+        return "its server cannot be reached; start it, or check its address: "
+    if isinstance(error, ValueError) or "Decod" in type(error).__name__ or "Validation" in type(error).__name__:
+        return "its answer cannot be read; check that the address is that of a model server: "
+    return ""
+
+
+def _is_slow(error: Exception) -> bool:
+    """Return whether there was a connection and no answer in time."""
+    return not isinstance(getattr(error, "status_code", None), int) and (
+        isinstance(error, TimeoutError) or ("Timeout" in type(error).__name__ and "Connect" not in type(error).__name__)
+    )
 
 
 def _is_unreachable(error: Exception) -> bool:

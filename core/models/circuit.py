@@ -15,6 +15,8 @@ class CircuitBreaker:
         self._clock = clock
         self._reason = ""
         self._until = 0.0
+        self._is_well = False
+        """Whether the last call that ended was answered."""
         self._lock = threading.Lock()
 
     def admit(self) -> str:
@@ -34,9 +36,18 @@ class CircuitBreaker:
         """Refuse calls from now on: this one had no answer."""
         if self._pause_s > 0:
             with self._lock:
-                self._reason, self._until = reason, self._clock() + self._pause_s
+                self._reason, self._until, self._is_well = reason, self._clock() + self._pause_s, False
+
+    def record_slow(self, reason: str) -> None:
+        """Take a call that had no answer in time for an outage, unless the one before it was answered: then it may be
+        the fault of its own, long prompt, and others need not suffer for it.
+        """
+        with self._lock:
+            was_well, self._is_well = self._is_well, False
+        if not was_well:
+            self.record_outage(reason)
 
     def record_answer(self) -> None:
         """Let calls through: this one was answered, if only by an error."""
         with self._lock:
-            self._reason = ""
+            self._reason, self._is_well = "", True

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date
 
 from braid.core.ledger.ledger import Ledger
 from braid.core.ledger.queries import PassageRow
+from braid.core.metadata.versions import version_order
 from braid.core.search.ranking import FusedRanking
-from braid.core.types import Hit, Occurrence, Query, Scope
+from braid.core.text.identifiers import LiteralSearch
+from braid.core.types import Hit, Occurrence, Passage, Query, Scope, indexed_text
 
 SPARE = 5
 """Passages that are read beyond the wanted ones, in place of equal texts."""
@@ -37,8 +40,9 @@ class HitReader:
     def read(self, query: Query, fused: FusedRanking, *, limit: int | None = None) -> list[Hit]:
         """Return the first ``limit`` hits that may be shown, each with all other occurrences of its text.
 
-        ``limit`` is ``query.candidates`` unless given. Where a hit is a passage, those behind the last one are only
-        looked through for equal texts.
+        Of passages that say the same of several versions of a document, the one in force comes first, or that of the
+        year asked for. ``limit`` is ``query.candidates`` unless given. Where a hit is a passage, those behind the last
+        one are only looked through for equal texts.
         """
         limit = query.candidates if limit is None else limit
         ids = [hit.chunk_id for hit in fused.order]
@@ -51,16 +55,35 @@ class HitReader:
         unread = [chunk_id for chunk_id in ids[end:] if chunk_id not in self._rows]
         if found and self._read_copies(query, unread, found):
             found = self._read_and_group(query, fused, ids[:end], limit, by_document)
-        return build_hits(fused, found)
+        if query.pooling == "none":
+            return build_hits(fused, found)
+        for each in found:
+            if len(each.rows) > 1:
+                each.rows = [each.rows[place] for place in _version_order([row.passage() for row in each.rows], query)]
+        return _by_version(build_hits(fused, found), query)
+
+    def having(self, literal: LiteralSearch, query: Query, fused: FusedRanking) -> list[str]:
+        """Return the chunks of the list that may be shown and whose title, headings or text have the identifier."""
+        ids = [hit.chunk_id for hit in fused.order]
+        self._read_rows(query, ids)
+        rows = ((chunk_id, self._rows[chunk_id]) for chunk_id in ids)
+        return [
+            chunk_id
+            for chunk_id, row in rows
+            if row is not None and literal.is_in(indexed_text(row.title, row.heading_path, row.text))
+        ]
 
     def _read_and_group(
         self, query: Query, fused: FusedRanking, ids: Sequence[str], limit: int, by_document: bool
     ) -> list[EqualTexts]:
+        self._read_rows(query, ids)
+        return group_equal_texts(fused, self._rows, limit, end=len(ids), by_document=by_document)
+
+    def _read_rows(self, query: Query, ids: Sequence[str]) -> None:
         unread = [chunk_id for chunk_id in ids if chunk_id not in self._rows]
         if unread:
             found = self.ledger.passage_rows(unread, self.scope.dataset_ids, query.filters)
             self._rows.update((chunk_id, found.get(chunk_id)) for chunk_id in unread)
-        return group_equal_texts(fused, self._rows, limit, end=len(ids), by_document=by_document)
 
     def _read_copies(self, query: Query, ids: Sequence[str], shown: Sequence[EqualTexts]) -> bool:
         """Read those of the ids whose text has the hash of one that is shown; return whether there are any."""
@@ -68,6 +91,17 @@ class HitReader:
         found = self.ledger.passage_rows(same, self.scope.dataset_ids, query.filters)
         self._rows.update(found)
         return bool(found)
+
+
+def _by_version(hits: list[Hit], query: Query) -> list[Hit]:
+    """Return the hits with newer versions first, of those that are shown or reranked."""
+    first = hits[: query.candidates]
+    order = _version_order([hit.passage for hit in first], query)
+    return [*(first[place] for place in order), *hits[len(first) :]]
+
+
+def _version_order(passages: Sequence[Passage], query: Query) -> list[int]:
+    return version_order(passages, query.text, date.today().isoformat())
 
 
 def group_equal_texts(

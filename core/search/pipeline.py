@@ -19,7 +19,8 @@ from braid.core.search.strategies.base import QueryVariant
 from braid.core.search.tools import SearchTools
 from braid.core.search.trace import SearchTrace
 from braid.core.spans import root
-from braid.core.types import MAX_K, Hit, Leg, Query, Scope, SearchOptions, SearchResult
+from braid.core.text.identifiers import LiteralSearch, identifier_of
+from braid.core.types import LEGS_OF_MODE, MAX_K, Hit, Leg, Query, Scope, SearchOptions, SearchResult
 
 LegNames = frozenset[tuple[Leg, str]]
 """Legs with their collections."""
@@ -89,7 +90,9 @@ class Search(SearchTools):
     def search_and_fuse(
         self, query: Query, variants: Sequence[QueryVariant], *, trace: SearchTrace | None = None
     ) -> FusedRanking:
-        """Ask the legs for the variants and fuse their hits into one list, which is not yet read from the ledger."""
+        """Ask the legs for the variants and fuse their hits into one list, which is not yet read from the ledger. Of a
+        query that is an identifier it is read: passages that have it come first.
+        """
         trace = trace or self.trace
         with trace.stage("scope"):
             if self.memory.plans is None:
@@ -97,7 +100,11 @@ class Search(SearchTools):
         gatherer = Gatherer(self.context, self.legs, self.memory.plans, trace, self.memory, self.scope.user_id)
         rankings = gatherer.rankings(query, variants)
         with trace.stage("fuse"), self.place():
-            return fuse(query, rankings)
+            fused = fuse(query, rankings)
+            identifier = identifier_of(query.text) if "bm25" in LEGS_OF_MODE[query.mode] else ""
+            if identifier and query.pooling == "pooled":
+                fused = fused.with_first(self.reader.having(LiteralSearch(identifier), query, fused))
+            return fused
 
     def find(self, variants: Sequence[QueryVariant]) -> FusedRanking:
         """Search and fuse; in a search for documents, again and as deep as may be where too few were found."""

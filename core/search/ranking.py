@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from braid.core.search import fusion
 from braid.core.search.strategies.base import QueryVariant
@@ -74,6 +74,14 @@ class FusedRanking:
     order: tuple[ScoredChunk, ...]
     legs: Mapping[str, tuple[LegScore, ...]]
     """Each leg's rank, score and contribution, by chunk id."""
+    literal: frozenset[str] = frozenset()
+    """Chunks that come first, whatever their score, since they have the identifier that the query is."""
+
+    def with_first(self, literal: Collection[str]) -> FusedRanking:
+        """Return the ranking with these chunks before all others; both groups keep their order."""
+        first = frozenset(literal)
+        order = sorted(self.order, key=lambda hit: hit.chunk_id not in first)
+        return replace(self, order=tuple(order), literal=first)
 
 
 def pooled_rankings(query: Query, variants: Sequence[QueryVariant], found: Sequence[LegHits]) -> list[Ranking]:

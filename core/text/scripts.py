@@ -90,8 +90,10 @@ def _east_asian_language(start: str) -> Literal["ja", "ko", "zh", ""]:
 
 
 def _language_by_stop_words(words: list[str]) -> str:
+    """Return the language with the most stop words among the words; single letters are variables as often as words."""
     if not words:
         return ""
-    known = Counter({code: sum(word in common for word in words) for code, common in STOP_WORDS.items()})
-    [(code, most)] = known.most_common(1)
-    return code if most >= LEAST_STOP_WORDS * len(words) else ""
+    longer = [word for word in words if len(word) > 1]
+    known = Counter({code: sum(word in common for word in longer) for code, common in STOP_WORDS.items()})
+    [(code, most), (_, second)] = known.most_common(2)
+    return code if most > second and most >= LEAST_STOP_WORDS * len(words) else ""

@@ -161,7 +161,7 @@ def test_a_half_scanned_file_is_read_whole_and_its_marks_are_on_the_picture(
     assert all(passage.text == "\n".join(LINES) and 0.88 < (passage.confidence or 0) < 0.93 for passage in read)
     assert here.braid.indexer.wait(WAIT_S)
 
-    told = {"en": "read by machine, 9", "ja": "機械で読み取り、確信度 9", "ko": "기계로 읽음, 확신도 9"}
+    told = {"en": "read by machine, 9", "ja": "OCR で読み取り、確信度 9", "ko": "OCR로 읽음, 확신도 9"}
     for language, words in told.items():
         for address in (f"/documents/passage/{read[0].chunk_id}?as=text", f"/search?q=deposit&d={dataset.id}"):
             assert words in browser.get(address, headers={"Accept-Language": language}).text, address
@@ -215,6 +215,7 @@ def test_pages_that_were_read_are_not_read_again_and_a_page_without_text_is_told
         found = upload(browser, here, dataset, "photo.png", samples.noisy_picture())
     finally:
         words.write_text(with_text)
+    assert (found.state, found.error) == ("failed", "photo.png has no text in it")
     assert "1 of 1 pages has no text (1)" in browser.get(f"/datasets/{dataset.id}/documents/{found.id}").text
 
 

@@ -17,6 +17,7 @@ PAGES = (
     "chat",
     "chat/{conversation}",
     "chat/{conversation}/manage",
+    "chat/shelf",
     "search",
     "search?q=ranking&d=-1&d=1",
     "search/fields",

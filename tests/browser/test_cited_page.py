@@ -30,7 +30,7 @@ def test_a_cited_page_is_seen_with_its_passage_marked(
     page.get_by_label("名前", exact=True).first.fill("規則")
     page.keyboard.press("Enter")
     page.locator("#files").set_input_files([file])
-    expect(page.locator(".documents li", has_text="図書館規則").locator(".state")).to_have_text("完了")
+    expect(page.locator(".documents tbody tr", has_text="図書館規則").locator(".state")).to_have_text("完了")
 
     page.goto(f"{site.url}search?q=何冊まで借りることができる&mode=keyword")
     page.locator("#results a[href*='/documents/passage/']").first.click()

@@ -44,7 +44,7 @@ def new_dataset(page: Page, name: str) -> None:
 
 
 def row(page: Page, name: str) -> Locator:
-    return page.locator(".documents li", has_text=name)
+    return page.locator(".documents tbody tr", has_text=name)
 
 
 def test_files_are_uploaded_with_live_progress(
@@ -84,7 +84,7 @@ def test_a_folder_keeps_its_paths(open_anonymous: Open, visitor: dict[str, str],
     page = open_anonymous("datasets", cookies=[visitor])
     new_dataset(page, "Folder")
     page.locator("#folder").set_input_files(files / "notes")
-    expect(page.locator(".documents li")).to_have_count(3)
+    expect(page.locator(".documents tbody tr")).to_have_count(3)
     expect(row(page, "Note 1")).to_contain_text("notes/deep/1.md")
 
 
@@ -110,10 +110,10 @@ def test_by_keyboard_on_a_phone(open_anonymous: Open, visitor: dict[str, str], p
     page.keyboard.type("Error E-4711: the tray is empty.")
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")
-    expect(page.locator(".documents li .state")).to_have_text("done")
+    expect(page.locator(".documents tbody tr .state")).to_have_text("done")
     assert page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") == 0
     picture(page, "dataset-phone")
-    page.locator(".documents input").focus()
+    page.locator(".documents tbody input").focus()
     page.keyboard.press("Space")
     page.locator("#remove-chosen").focus()
     page.keyboard.press("Enter")

@@ -166,7 +166,7 @@ def reader(chromium: Browser, site: Site, jobs: None, tmp_path_factory: pytest.T
         page.keyboard.press("Enter")
         page.locator("#files").set_input_files([folder / each for each in files])
         for each in text_files():
-            row = page.locator(".documents li[id^=document]", has_text=each)
+            row = page.locator(".documents tr[id^=document]", has_text=each)
             expect(row.locator(".state")).to_have_text("Done", ignore_case=True)
         yield Reader(site, re.findall(r"/datasets/(\d+)", page.url)[0], pages)
 
@@ -285,7 +285,7 @@ def test_scans_are_read_asked_about_and_marked_on_their_pictures(
 ) -> None:
     page = reader.pages["en"]
     page.goto(f"{reader.site.url}datasets/{reader.dataset}")
-    row = page.locator(".documents li[id^=document]", has_text=name)
+    row = page.locator(".documents tr[id^=document]", has_text=name)
     expect(row.locator(".state")).to_have_text("Done", ignore_case=True)
     expect(row.locator(".about")).to_contain_text("passage")
     expect(row).not_to_contain_text("to be read by machine")

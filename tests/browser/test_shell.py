@@ -40,7 +40,7 @@ def test_the_places_are_at_the_side_at_the_top_or_at_the_bottom(open_page: Calla
     ("path", "rows"),
     [
         ("datasets", "table tbody tr:not(:has(br))"),
-        ("datasets/1", ".documents li"),
+        ("datasets/1", ".documents tbody tr"),
         ("admin/", ".rows li"),
         ("chat", ".conversations li"),
     ],

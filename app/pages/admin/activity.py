@@ -3,26 +3,33 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
 from typing import cast, get_args
 
 from flask import render_template, request
 from flask_babel import lazy_gettext as _l
+from werkzeug.utils import redirect
 from werkzeug.wrappers import Response
+from werkzeug.wrappers import Response as Redirect
 
 from braid.app.auth.access import rule
+from braid.app.mounted import url_for
 from braid.app.pages.admin.blueprint import admin, audit, page_number
 from braid.app.site import site
 from braid.core.accounts.account_list import account_names
 from braid.core.accounts.audit import DAY_S, AuditFilter
 from braid.core.accounts.usage import last_days
+from braid.core.chat.turns.tally import LEAST_ASKERS, Tally
 from braid.core.errors import InvalidInputError
-from braid.core.jobs.store import JobState, JobStore
+from braid.core.jobs.store import Job, JobState, JobStore
 from braid.core.json_form import to_json
 
 PER_PAGE = 50
+MAX_QUESTION_CHARS = 200
+ONE_ACT_S = 60.0
 MOST_USERS = 100
 """Users whose use is listed, those with the most first; the others are counted."""
 DAYS = (7, 30, 90)
@@ -53,6 +60,21 @@ class Chart:
         return sum(count for _day, count in self.bars)
 
 
+@dataclass(frozen=True, slots=True)
+class JobGroup:
+    """Jobs that one act has queued, the newest first: mostly the files of one upload."""
+
+    jobs: tuple[Job, ...]
+
+    @property
+    def states(self) -> dict[JobState, int]:
+        """How many of the jobs are in each state; failed ones first."""
+        counted = Counter(job.state for job in self.jobs)
+        return {
+            state: counted[state] for state in ("failed", "running", "queued", "done", "cancelled") if counted[state]
+        }
+
+
 @admin.get("/jobs")
 @rule("admin")
 def jobs() -> str:
@@ -67,7 +89,7 @@ def jobs() -> str:
     found = store.all(state=state, limit=PER_PAGE + 1, offset=PER_PAGE * page)
     return render_template(
         "braid/admin/jobs.html",
-        jobs=found[:PER_PAGE],
+        groups=_grouped(found[:PER_PAGE]),
         names=account_names(site().braid.ledger.database, {job.user_id for job in found}),
         counts=store.counts(),
         state=given,
@@ -79,13 +101,15 @@ def jobs() -> str:
 @admin.get("/usage")
 @rule("admin")
 def usage() -> str:
-    """Show usage by day and by user."""
+    """Show usage by day and by user, and what it tells: what nobody could answer, what is cited, which models write."""
     days = request.args.get("days", 30, type=int)
     if days not in DAYS:
         raise InvalidInputError(f"days is {days}; choose one of {', '.join(map(str, DAYS))}", field="days")
     by_user: dict[int, dict[str, int]] = {}
     for user_id, kind, count in site().usage.by_user(days=days):
         by_user.setdefault(user_id, {})[kind] = count
+    tally = Tally(site().braid.ledger, site().braid.analyzer)
+    shared = {entry.id: entry.name for entry in site().braid.registry.entries()}
     charts, busiest = _charts(days), sorted(by_user.items(), key=lambda row: -sum(row[1].values()))[:MOST_USERS]
     names = account_names(site().braid.ledger.database, [user_id for user_id, _counts in busiest])
     return render_template(
@@ -97,7 +121,22 @@ def usage() -> str:
         days=days,
         choices=DAYS,
         thumbs=site().answer_thumbs.counts(days=days),
+        unanswered=tally.unanswered(days=days),
+        cited=tally.cited(days=days),
+        models=[each for each in tally.models(days=days) if each.generator != "extractive"],
+        least_askers=LEAST_ASKERS,
+        shared=shared,
     )
+
+
+@admin.get("/usage/answer")
+@rule("admin")
+def write_answer() -> Redirect:
+    """Lead to the form for a text in a shared dataset, with the question as its title."""
+    title, dataset_id = request.args.get("title", "")[:MAX_QUESTION_CHARS], request.args.get("dataset", 0, type=int)
+    if dataset_id not in {entry.id for entry in site().braid.registry.entries()}:
+        raise InvalidInputError(f"there is no shared dataset {dataset_id}; choose one of the list", field="dataset")
+    return redirect(url_for("braid.datasets.dataset", dataset_id=dataset_id, title=title, _anchor="paste"))
 
 
 @admin.get("/audit")
@@ -149,6 +188,23 @@ def _day(text: str, field: str) -> float | None:
         return datetime.combine(date.fromisoformat(text), time(), UTC).timestamp()
     except (ValueError, OverflowError):
         raise InvalidInputError(f"{field} is {text[:20]!r}; write a day as 2026-01-31", field=field) from None
+
+
+def _grouped(jobs: Sequence[Job]) -> list[JobGroup]:
+    """Put consecutive jobs of one kind, user and dataset together that were queued within a minute of each other."""
+    groups: list[list[Job]] = []
+    for job in jobs:
+        last = groups[-1][-1] if groups else None
+        if last and _same_act(last, job):
+            groups[-1].append(job)
+        else:
+            groups.append([job])
+    return [JobGroup(tuple(group)) for group in groups]
+
+
+def _same_act(one: Job, other: Job) -> bool:
+    is_near = abs(one.created_at - other.created_at) <= ONE_ACT_S
+    return is_near and (one.kind, one.user_id, one.dataset_id) == (other.kind, other.user_id, other.dataset_id)
 
 
 def _charts(days: int) -> list[Chart]:

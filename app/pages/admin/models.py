@@ -20,6 +20,7 @@ from braid.app.site import site
 from braid.app.user.models import offered_models, site_default
 from braid.app.web.event_stream import event
 from braid.app.web.live_turns import live, live_stream
+from braid.app.words.model_names import model_name
 from braid.core.accounts.model_connections import Connection
 from braid.core.chat.live_turn import LiveTurn
 from braid.core.chat.turns.bell import Pause
@@ -100,7 +101,7 @@ def use_model() -> Response:
         raise InvalidInputError(_("Select what the model is for: answers, queries or both."), field="role")
     _require_name(name)
     choose_for_everyone(roles, name)
-    return done(_("%(name)s is now in use.", name=name), "models")
+    return done(_("%(name)s is now in use.", name=model_name(name)), "models")
 
 
 @admin.post("/models/<any(search,summary):role>/reset")
@@ -202,6 +203,7 @@ def models_page(
         "braid/admin/models.html",
         found=_found_here(connected),
         servers=connected,
+        has_search_model=bool(site().models.default("search")),
         providers=PROVIDERS,
         connecting=connecting or {},
         roles=[(role, _rows(role), _list(role, typed or {}), site().models.is_chosen(role)) for role in ROLES],

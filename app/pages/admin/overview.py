@@ -21,6 +21,9 @@ from braid.app.pages.status import index_status
 from braid.app.readiness import MEBIBYTE, health_of
 from braid.app.site import site
 from braid.app.user.models import site_default
+from braid.app.words.filled import fill
+from braid.app.words.model_names import model_name
+from braid.app.words.sizes import size
 from braid.core.accounts.account_list import count_accounts, count_waiting
 from braid.core.background.retention import KEPT, Kept
 from braid.core.jobs.store import JobStore
@@ -63,7 +66,8 @@ def index() -> str:
     return render_template(
         "braid/admin/index.html",
         parts=health_of(site().braid, min_free_mb=site().settings.min_free_disk_mb).parts,
-        free_mb=_free_mb(),
+        free=_free_bytes(),
+        copied=braid.chroma_bytes,
         status=index_status(braid.indexer.progress(), sum(dataset.chunks for dataset in datasets)),
         warnings=list(_warnings()),
         counts=[
@@ -86,20 +90,19 @@ def index() -> str:
     )
 
 
-def _free_mb() -> int:
-    return shutil.disk_usage(site().braid.data_dir).free // MEBIBYTE
+def _free_bytes() -> int:
+    return shutil.disk_usage(site().braid.data_dir).free
 
 
 def _warn_of_disk() -> Iterator[Concern]:
     """Yield a warning from twice the space on below which nothing is stored."""
-    free, least = _free_mb(), site().settings.min_free_disk_mb
+    free, least = _free_bytes(), site().settings.min_free_disk_mb * MEBIBYTE
     if free < least:
         yield Concern(_("The disk is almost full. New documents are refused until there is space."))
     elif free < 2 * least:
-        text = _(
-            "The disk is filling up. Below %(size)s MiB of free space, new documents are refused.", size=f"{least:,}"
+        yield Concern(
+            _("The disk is filling up. Below %(size)s of free space, new documents are refused.", size=size(least))
         )
-        yield Concern(text)
 
 
 def _retention() -> list[tuple[str, int, int]]:
@@ -112,7 +115,7 @@ def _retention() -> list[tuple[str, int, int]]:
 def _warn_of_models() -> Iterator[Concern]:
     """Yield a warning per model whose last call failed, with the page that tests it."""
     for model in MODEL_CALLS.failing():
-        text = str(OF_FAILING[model.kind]) % {"name": model.name}
+        text = fill(str(OF_FAILING[model.kind]), {"name": model_name(model.name)})
         yield Concern(text, url_for("braid.admin.models"), model.reason)
 
 

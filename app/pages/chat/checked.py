@@ -14,7 +14,7 @@ from braid.core.chat.store import StoredMessage
 
 HrefOf = Callable[[int, tuple[int, int]], str]
 NO_SENTENCE = (0, 0)
-"""Stands for a sentence that is not known."""
+"""The place of a sentence when it is not known which one supports the answer's."""
 _CITATION = re.compile(r"\[(\d{1,4})\]")
 SAID_CHARS = 60
 """Longest part of a sentence in a remark."""

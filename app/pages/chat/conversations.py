@@ -13,6 +13,8 @@ from braid.app.mounted import url_for
 from braid.app.pages.chat import ask as chat_ask
 from braid.app.pages.chat import files as chat_files
 from braid.app.pages.chat import manage as chat_manage
+from braid.app.pages.chat import next_questions as chat_next
+from braid.app.pages.chat import shelf as chat_shelf
 from braid.app.pages.chat.blueprint import chat, make_shelf
 from braid.app.pages.chat.choices import ChatChoices, choices_of_turn, first_choices, recent_datasets
 from braid.app.pages.chat.files import render_files
@@ -29,7 +31,7 @@ from braid.app.words.languages import language_names
 from braid.core.chat.store import StoredConversation, StoredMessage
 from braid.core.types import MAX_K, MAX_QUERY_CHARS
 
-__all__ = ["chat", "chat_ask", "chat_files", "chat_manage"]
+__all__ = ["chat", "chat_ask", "chat_files", "chat_manage", "chat_next", "chat_shelf"]
 
 SHOWN_TURNS = 20
 """Newest turns of a conversation shown at first."""
@@ -85,6 +87,7 @@ def _page(shown: StoredConversation | None, messages: Sequence[StoredMessage], *
         starters=starters(readable) if not messages else [],
         has_documents=any(dataset.documents for dataset in readable.all),
         add_url=_where_to_add(readable),
+        has_own=any(dataset.documents for dataset in readable.personal),
         max_file_mb=here.settings.max_file_mb,
         files=render_files(shown.id) if shown else "",
         registry_problem=here.braid.registry.problem(),
@@ -114,7 +117,7 @@ def _make_picker(readable: Readable, choices: ChatChoices) -> Picker:
 
 
 def _where_to_add(readable: Readable) -> str:
-    """Return the address of the user's first dataset if none of their datasets has a document; else empty."""
-    if any(dataset.documents for dataset in readable.personal) or not readable.personal:
+    """Return the address of the user's first dataset; empty without one."""
+    if not readable.personal:
         return ""
     return url_for("braid.datasets.dataset", dataset_id=readable.personal[0].id)

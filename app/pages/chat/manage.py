@@ -1,4 +1,4 @@
-"""Manages a conversation and its answers: rename, export, delete, thumbs and clicks."""
+"""Manages a conversation and its answers: rename, export, delete, thumbs and clicks; `shelf` archives and labels."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from braid.app.site import site
 from braid.app.user.datasets import readable_datasets
 from braid.app.web.transfers import delete_conversation, export_conversation
 from braid.core.chat.feedback import Feedback
-from braid.core.chat.store import MAX_TITLE_CHARS, StoredMessage
+from braid.core.chat.store import MAX_LABEL_CHARS, MAX_TITLE_CHARS, StoredMessage
 from braid.core.chat.thumbs import Thumb
 from braid.core.errors import InvalidInputError, NotFoundError
 from braid.core.types import MAX_QUERY_CHARS
@@ -32,7 +32,12 @@ def manage(conversation_id: int) -> str:
     found = site().conversations.conversation(user_id, conversation_id)
     questions = (len(site().conversations.path(user_id, conversation_id)) + 1) // 2
     return render_template(
-        "braid/chat_manage.html", conversation=found, questions=questions, max_title_chars=MAX_TITLE_CHARS
+        "braid/chat_manage.html",
+        conversation=found,
+        questions=questions,
+        max_title_chars=MAX_TITLE_CHARS,
+        labels=site().conversations.labels(user_id),
+        max_label_chars=MAX_LABEL_CHARS,
     )
 
 

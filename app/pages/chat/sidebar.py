@@ -1,4 +1,4 @@
-"""The side bar: the user's conversations by day, pinned ones first, or those in which some words were said."""
+"""The side bar: pinned conversations, those with a label, the others by day; or those in which some words were said."""
 
 from __future__ import annotations
 
@@ -30,6 +30,8 @@ class Group:
 
     name: str
     conversations: tuple[FoundConversation, ...]
+    label: bool = False
+    """Whether the name is a label of the user's, not an age."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +40,7 @@ class Listed:
 
     groups: tuple[Group, ...]
     more: str
+    any_archived: bool = False
 
 
 def list_conversations() -> Listed:
@@ -48,12 +51,14 @@ def list_conversations() -> Listed:
         found = site().conversations.find(user_id, wanted, limit=limit + 1)
         groups = [Group("", tuple(found[:limit]))] if found else []
     else:
-        found = [FoundConversation(one, "") for one in site().conversations.conversations(user_id, limit=limit + 1)]
+        listed = site().conversations.conversations(user_id, archived=False, limit=limit + 1)
+        found = [FoundConversation(one, "") for one in listed]
         named = _named([each.conversation for each in found[:limit]])
-        groups = list(_by_day(named, datetime.now(_time_zone())))
+        groups = list(_grouped(named, datetime.now(_time_zone())))
     is_more = len(found) > limit and limit < MOST_CONVERSATIONS
     more = url_for("braid.chat.page", list=2 * limit, find=wanted or None) if is_more else ""
-    return Listed(tuple(groups), more)
+    any_archived = bool(site().conversations.conversations(user_id, archived=True, limit=1))
+    return Listed(tuple(groups), more, any_archived)
 
 
 def render_sidebar(shown: StoredConversation | None) -> str:
@@ -70,6 +75,16 @@ def _named(conversations: Sequence[StoredConversation]) -> list[StoredConversati
             jobs = here.background.store.of_dataset(dataset.id, kinds=ADDING, states=OPEN, limit=1)
             titles[dataset.conversation_id or 0] = next(iter([*names, *(job.title for job in jobs)]), "")
     return [one if one.title else replace(one, title=titles.get(one.id, "")) for one in conversations]
+
+
+def _grouped(conversations: Sequence[StoredConversation], now: datetime) -> Iterator[Group]:
+    """Yield the pinned ones, then those with a label by their labels, then the others by day."""
+    labels = sorted({one.label for one in conversations if one.label and not one.pinned}, key=str.casefold)
+    yield from _by_day([one for one in conversations if one.pinned], now)
+    for label in labels:
+        those = (FoundConversation(one, "") for one in conversations if one.label == label and not one.pinned)
+        yield Group(label, tuple(those), label=True)
+    yield from _by_day([one for one in conversations if not one.pinned and not one.label], now)
 
 
 def _by_day(conversations: Sequence[StoredConversation], now: datetime) -> Iterator[Group]:

@@ -5,17 +5,20 @@ from __future__ import annotations
 from dataclasses import replace
 
 from flask import render_template
-from flask_babel import format_decimal
 
 from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
 from braid.app.pages.datasets.blueprint import ONE, datasets, visible_datasets
-from braid.app.pages.datasets.document_list import FILTERS, document_list
+from braid.app.pages.datasets.document_list import FILTERS, DocumentList, document_list
+from braid.app.pages.search.blueprint import status_of
 from braid.app.site import site
+from braid.app.user.questions import tried
 from braid.core.jobs.store import OPEN, Job, JobKind, JobState
 from braid.core.types import MAX_NAME_CHARS, Dataset
 
-KIBI = 1024
+QUESTIONS = 3
+SEEN_DOCUMENTS = 5
+"""Documents at the top of the list that are asked about."""
 TASKS: tuple[JobKind, ...] = ("export", "import", "reembed")
 ENDED: tuple[JobState, ...] = ("done", "failed")
 
@@ -48,8 +51,8 @@ def dataset_page(dataset: Dataset, *, problem: str = "") -> str:
 
 
 def _list_values(dataset: Dataset) -> dict[str, object]:
-    task = _task(dataset) if visible_datasets().may_write(dataset) else None
     found = document_list(dataset)
+    task = _task(dataset) if visible_datasets().may_write(dataset) else None  # if nothing was busy, it is final
     return {
         "dataset": replace(site().braid.ledger.dataset(dataset.id), description=dataset.description),
         "writable": visible_datasets().may_write(dataset),
@@ -57,7 +60,20 @@ def _list_values(dataset: Dataset) -> dict[str, object]:
         "filters": FILTERS,
         "task": task,
         "busy": found.overview.busy,
+        "questions": [] if found.overview.busy or found.arguments or found.page else _questions(dataset, found),
+        "status": status_of(site(), [dataset]) if found.overview.busy else None,
     }
+
+
+def _questions(dataset: Dataset, found: DocumentList) -> list[str]:
+    """Return questions that the documents at the top of the list answer, one about each."""
+    questions: list[str] = []
+    for row in [row for row in found.rows if row.document_id and row.chunks][:SEEN_DOCUMENTS]:
+        sections = site().outlines.of_document(row.document_id, dataset.id)
+        questions += tried(sections, most=1, but=questions)
+        if len(questions) == QUESTIONS:
+            break
+    return questions
 
 
 def _task(dataset: Dataset) -> Job | None:
@@ -65,14 +81,3 @@ def _task(dataset: Dataset) -> Job | None:
     store = site().background.store
     found = store.of_dataset(dataset.id, kinds=TASKS, states=(*OPEN, *ENDED), limit=20)
     return next((job for job in found if job.user_id == identity().account.id), None)
-
-
-@datasets.app_template_filter("size")
-def size(size_bytes: int) -> str:
-    """Return a size in a readable unit, in the page's language."""
-    value, unit = float(size_bytes), "B"
-    for unit in ("B", "KB", "MB", "GB", "TB"):
-        if value < KIBI or unit == "TB":
-            break
-        value /= KIBI
-    return f"{format_decimal(value, format='#,##0' if unit == 'B' or value >= 10 else '#,##0.#')} {unit}"

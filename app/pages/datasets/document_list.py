@@ -13,7 +13,7 @@ from braid.app.pages.datasets.blueprint import address, visible_datasets
 from braid.app.site import site
 from braid.app.words.gaps import gaps
 from braid.core.background.dataset_jobs import UNDONE
-from braid.core.datasets.listing import DocumentState, Overview, find_documents, overviews
+from braid.core.datasets.listing import DocumentOrder, DocumentState, Overview, find_documents, overviews
 from braid.core.indexes.document_progress import DocumentProgress, Stage, document_progress
 from braid.core.jobs.store import ADDING, FAILED, OPEN, Job, JobState
 from braid.core.types import Dataset, Document
@@ -24,6 +24,9 @@ DONE: tuple[JobState, ...] = ("done",)
 SHOWN_JOBS = 10
 """Waiting jobs that are listed; for the others the page shows a number."""
 FILTERS: tuple[DocumentState, ...] = get_args(DocumentState)
+ORDERS: tuple[DocumentOrder, ...] = get_args(DocumentOrder)
+BACKWARDS = "-"
+"""How the name of an order begins in an address when it goes the other way."""
 
 RowStage = Stage | Literal["queued", "reading"]
 
@@ -44,6 +47,8 @@ class Row:
     chunks: int = 0
     embedded: int = 0
     size_bytes: int = 0
+    changed: float = 0.0
+    """When it was stored last, in seconds since the epoch; 0 for a job."""
     document_id: int = 0
     pages_read: int = 0
     """Of ``pages`` scanned ones that a machine reads now."""
@@ -69,11 +74,22 @@ class DocumentList:
     queued: int
     reading: int
     failed_jobs: int
+    order: DocumentOrder
+    backwards: bool
+    counts: Mapping[DocumentState | None, int]
+    """Documents and jobs by state, under None all of them."""
 
     @property
     def arguments(self) -> dict[str, str]:
-        """Query arguments that select the same documents."""
-        return {key: value for key, value in (("name", self.name), ("state", self.state or "")) if value}
+        """Query arguments that select the same documents, in the same order."""
+        order = (BACKWARDS if self.backwards else "") + self.order
+        given = (("name", self.name), ("state", self.state or ""), ("order", "" if order == ORDERS[0] else order))
+        return {key: value for key, value in given if value}
+
+    def sorted_by(self, order: DocumentOrder) -> dict[str, str]:
+        """Return the query arguments of this list in another order; in the one that it has, of the other direction."""
+        back = order == self.order and not self.backwards
+        return {**self.arguments, "order": (BACKWARDS if back else "") + order}
 
 
 def document_list(dataset: Dataset) -> DocumentList:
@@ -87,12 +103,15 @@ def document_list(dataset: Dataset) -> DocumentList:
     name, wanted = request.args.get("name", "")[:200], request.args.get("state", "")
     state = next((known for known in FILTERS if known == wanted), None)
     page = min(max(0, request.args.get("page", 0, type=int)), MAX_PAGE)
+    order, backwards = _order()
     found, total = find_documents(
         here.braid.ledger.database,
         dataset,
         index_names=names,
         name=name,
         state=state,
+        order=order,
+        backwards=backwards,
         limit=PER_PAGE,
         offset=page * PER_PAGE,
     )
@@ -102,8 +121,9 @@ def document_list(dataset: Dataset) -> DocumentList:
     first = (
         [_job_row(dataset, job) for job in waiting[:SHOWN_JOBS]] if jobs_shown and state in (None, "waiting") else []
     )
+    lost = _lost(dataset, failed)
     if jobs_shown and state in (None, "failed"):
-        first += [_job_row(dataset, job) for job in _lost(dataset, failed)]
+        first = [*(_job_row(dataset, job) for job in lost), *first]
     return DocumentList(
         rows=(*first, *_document_rows(dataset, found)),
         total=total,
@@ -115,7 +135,33 @@ def document_list(dataset: Dataset) -> DocumentList:
         queued=sum(job.state == "queued" for job in waiting),
         reading=sum(job.state == "running" for job in waiting),
         failed_jobs=sum(map(_is_mine, failed)),
+        order=order,
+        backwards=backwards,
+        counts=_counts(dataset, about, waiting=len(waiting), lost=len(lost)),
     )
+
+
+def _order() -> tuple[DocumentOrder, bool]:
+    """Return the order that the request asks for, and whether it goes the other way."""
+    given = request.args.get("order", "")
+    known = next((order for order in ORDERS if order == given.removeprefix(BACKWARDS)), ORDERS[0])
+    return known, given == BACKWARDS + known
+
+
+def _counts(dataset: Dataset, about: Overview, *, waiting: int, lost: int) -> dict[DocumentState | None, int]:
+    """Count what each filter shows; ``waiting`` and ``lost`` are jobs that have no document."""
+    here = site().braid
+    documents = here.ledger.dataset(dataset.id).documents
+    _, incomplete = find_documents(
+        here.ledger.database, dataset, index_names=here.index_names, state="incomplete", limit=1
+    )
+    return {
+        None: documents + waiting + lost,
+        "waiting": about.waiting + waiting,
+        "done": max(0, documents - about.failed - about.waiting),
+        "incomplete": incomplete,
+        "failed": about.failed + lost,
+    }
 
 
 def _jobs(dataset: Dataset) -> tuple[list[Job], list[Job]]:
@@ -207,6 +253,7 @@ def _document_row(dataset: Dataset, document: Document, progress: DocumentProgre
         chunks=document.chunks,
         embedded=progress.embedded if progress else 0,
         size_bytes=document.size_bytes,
+        changed=document.updated_at,
         document_id=document.id,
         retry=retry,
     )

@@ -11,6 +11,7 @@ from werkzeug.wrappers import Response
 
 from braid.app.auth.access import rule
 from braid.app.pages.datasets.blueprint import ONE, address, audit, datasets, done, visible_datasets
+from braid.app.pages.datasets.summary import summary_of
 from braid.app.pages.search.marking import PROSE, flow
 from braid.app.site import site
 from braid.app.web.transfers import MOST_AT_ONCE, drop
@@ -49,6 +50,7 @@ def document(dataset_id: int, document_id: int) -> str:
         later=_at(found, start + PASSAGES_PER_PAGE) if len(passages) > PASSAGES_PER_PAGE else "",
         gaps=gaps(found.metadata),
         has_original=bool(site().background.originals.ids_with_file([found])),
+        summary=summary_of(dataset, found) if found.chunks and not start else None,
         writable=visible_datasets().may_write(dataset),
     )
 

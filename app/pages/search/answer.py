@@ -18,6 +18,7 @@ from braid.app.site import site
 from braid.app.user.dataset_picker import ALL
 from braid.app.web.waiting import waiting
 from braid.app.words.dataset_names import dataset_name
+from braid.app.words.reasons import folded
 from braid.core.chat.quoting.match import SCALES, CosineScale, is_weak
 from braid.core.errors import EmbeddingError
 from braid.core.text.analyzer import Analyzer
@@ -71,6 +72,13 @@ class Missing:
     def told(self) -> tuple[str, ...]:
         """Reasons that are in words for readers: of passages that wait."""
         return tuple(reason for reason in self.reasons if isinstance(reason, Markup))
+
+    @property
+    def failures(self) -> tuple[tuple[str, str], ...]:
+        """Why the language model could not be used: in a sentence with its remedy, and in technical words."""
+        if self.leg != "model" or self.busy_s:
+            return ()
+        return tuple(folded(reason) for reason in self.reasons if not isinstance(reason, Markup))
 
     @property
     def busy_s(self) -> int:

@@ -13,7 +13,6 @@ from werkzeug.wrappers import Response as Redirect
 from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
 from braid.app.mounted import url_for
-from braid.app.opening import SAMPLE_NAME
 from braid.app.pages.search.answer import build_answer
 from braid.app.pages.search.blueprint import (
     address,
@@ -24,16 +23,10 @@ from braid.app.pages.search.blueprint import (
     template_values,
 )
 from braid.app.site import site
-from braid.app.user.datasets import readable_datasets
-from braid.core.types import Dataset
+from braid.app.user.datasets import Readable, readable_datasets
+from braid.app.user.starters import starters
 
 __all__ = ["search"]
-
-EXAMPLES = (
-    ("en", "How large may a file be?"),
-    ("ja", "データセットを削除するとどうなりますか"),
-    ("ko", "파일을 읽을 수 없을 때는 어떻게 하나요?"),
-)
 
 
 @search.get("/")
@@ -56,7 +49,7 @@ def index() -> str:
         "braid/search.html",
         answer=answer,
         status=status_of(site(), readable.all),
-        examples=list(_examples(readable.all)),
+        examples=[] if form.text else list(_examples(readable)),
         compare_href=address("braid.search.compare", form.query_arguments()),
         why_not_href=address("braid.search.why_not", form.query_arguments()),
         **template_values(form, readable),
@@ -74,9 +67,8 @@ def status() -> Response:
 # ---------------------------------------------------------------- what the routes share
 
 
-def _examples(datasets: list[Dataset]) -> Iterator[tuple[str, str, str]]:
-    """Yield questions that the sample answers, each with its language and address."""
-    if any(dataset.name == SAMPLE_NAME and dataset.documents for dataset in datasets):
-        ids = [dataset.id for dataset in datasets]
-        for language, question in EXAMPLES:
-            yield language, question, url_for("braid.search.index", q=question, d=ids)
+def _examples(readable: Readable) -> Iterator[tuple[str, str]]:
+    """Yield questions about the user's documents, or about the guide, each with its address."""
+    ids = [dataset.id for dataset in readable.all]
+    for question in starters(readable):
+        yield question, url_for("braid.search.index", q=question, d=ids)

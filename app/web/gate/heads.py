@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 from braid.app.auth.body_limit import MAX_FIELDS
@@ -24,18 +25,20 @@ MOST_BYTES = {
 """Of headers that are taken apart: each request would otherwise take as long as a hundred others."""
 
 
-def with_sound_heads(app: ASGI) -> ASGI:
-    """Refuse heads that are too large, and drop headers whose names have underscores.
+def with_sound_heads(app: ASGI, *, once: Collection[str] = ()) -> ASGI:
+    """Refuse heads that are too large or have one of the headers ``once`` twice; drop names with underscores.
 
     WSGI cannot tell those from names with hyphens: ``X_Forwarded_For`` of a stranger would be added to the
     ``X-Forwarded-For`` of a trusted proxy.
     """
 
+    single = {name.lower().encode() for name in once if name}
+
     async def served(scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] != "http":
             await app(scope, receive, send)
             return
-        status, detail = _problem(scope)
+        status, detail = _problem(scope, single)
         if status:
             await refusal(status, detail)(scope, receive, send)
             return
@@ -45,7 +48,7 @@ def with_sound_heads(app: ASGI) -> ASGI:
     return served
 
 
-def _problem(scope: Any) -> tuple[int, str]:
+def _problem(scope: Any, single: Collection[bytes]) -> tuple[int, str]:
     """Return the status and the reason to refuse this head; 0 for none."""
     path = len(scope.get("raw_path") or scope["path"].encode())
     if path > MAX_PATH_BYTES:
@@ -62,6 +65,9 @@ def _problem(scope: Any) -> tuple[int, str]:
             if sizes[name] > MOST_BYTES[name]:
                 title = name.decode().title()
                 return 431, f"the header {title} has more than {MOST_BYTES[name]:,} bytes; send a shorter one"
+    given = [name for name, _ in headers if name in single]
+    if len(given) > len(set(given)):
+        return 400, "a header that names the user is given twice; the proxy must replace what visitors send"
     total = sum(len(name) + len(value) for name, value in headers)
     if total > MAX_HEADERS_BYTES:
         return 431, f"the headers have {total:,} bytes; at most {MAX_HEADERS_BYTES:,} are read"

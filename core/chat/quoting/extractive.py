@@ -76,20 +76,21 @@ def extract(
     match: Match,
     nearness: Nearness = no_nearness,
     around: Around = nothing_around,
+    not_calculated: str = "",
 ) -> Extract:
     """Feature the passage that answers best, and up to two others, each with its citation.
 
     Where absence is claimed nothing is quoted; a weak match, and a passage that lacks the kind of answer that is asked
-    for, are said to be such. Passages in another script than the question cannot have its words: then the nearest are
-    quoted.
+    for, are said to be such, and so are rows where ``not_calculated`` says why their number is not given. Passages in
+    another script than the question cannot have its words: then the nearest are quoted.
     """
     comparable = any(same_script(" ".join(asked.weights), citation.text) for citation in citations)
     if match == "absent" and comparable:
         return Extract("", False)
     asked = _without_versions(asked, citations)
     reader = Reader(asked, analyzer)
-    found = reader.candidates(citations)
-    candidates = [each for each in found if len(each.text) <= MOST_CHARS] or found
+    every = reader.candidates(citations)
+    candidates = [each for each in every if len(each.text) <= MOST_CHARS] or every
     by_number = {citation.number: citation for citation in citations}
     chooser = _Chooser(asked, by_number, nearness, _newest_years(citations))
     chosen = _list_first(reader, citations, chooser.choose(candidates)) or _first_of_each(candidates)
@@ -102,8 +103,12 @@ def extract(
         title = "related"
     else:
         title = "weak" if match == "weak" else "extractive"
+    lead = say(title, asked.language)
+    if not_calculated and any(each.value for each in chosen[:1]):
+        title, lead = "related", not_calculated
     names = {each.citation: by_number[each.citation].passage.title for each in shown} if asked.wanted.comparison else {}
-    return Extract(_text(title, asked, shown, names), title != "related", tuple(shown))
+    found = title != "related"
+    return Extract(quoted_text(lead, asked, shown, names, featured=int(found)), found, tuple(shown))
 
 
 def coverage(weights: Mapping[str, float], terms: frozenset[str]) -> float:
@@ -130,10 +135,12 @@ def quotable(sentence: str) -> str:
     return one_line(LIST_MARK.sub("", " ".join(sentence.split())))
 
 
-def _text(title: str, asked: Asked, shown: Sequence[Featured], names: Mapping[int, str]) -> str:
-    """Return the answer as a marked text; every line that quotes cites what it quotes."""
-    first, others = (shown[:1], shown[1:]) if title != "related" else ([], shown)
-    lines = [say(title, asked.language)]
+def quoted_text(lead: str, asked: Asked, shown: Sequence[Featured], names: Mapping[int, str], *, featured: int) -> str:
+    """Return the answer as a marked text behind its ``lead``; every line that quotes cites what it quotes. The first
+    ones are ``featured``, with the sentences around what answers.
+    """
+    first, others = shown[:featured], shown[featured:]
+    lines = [lead]
     for each in first:
         named = f"{one_line(name)}: " if (name := names.get(each.citation)) else ""
         lines += ["", *(f"{line} {mark(each.citation)}" for line in (named + _emphasised(each)).split("\n"))]

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from braid.core.admission import give_way
 from braid.core.chat.citations import Citation
 from braid.core.chat.marks import MARKS, CitationFilter, cited_in, number_of, shown
 from braid.core.chat.support.comparing import compare
@@ -32,8 +33,9 @@ MAX_PASSAGES = 100
 """Limits of what other programs may have checked; the passages have together as many characters as the text may."""
 LEAST_CHARS = 12
 MAX_SENTENCES = 400
-MAX_LOOKS = 60_000
-"""Sentences of an answer that are checked, and looks at sentences of passages for them; what follows is not checked."""
+MAX_LOOKS = 120_000
+"""Sentences of an answer that are checked, and looks at sentences and facts of passages for them; what follows is not
+checked."""
 _FENCE = re.compile(r"^[ \t>]*(?:`{3,}|~{3,})[^\n]*(?:\n|$)", re.MULTILINE)
 _AT_START = re.compile(rf"[ \t]*{MARKS.pattern}(?:[ \t]*{MARKS.pattern})*[ \t]*[.。]?\s*")
 _NO_STATEMENT = re.compile(
@@ -41,7 +43,7 @@ _NO_STATEMENT = re.compile(
     r"|\b(?:as follows|following)\b[^.]{0,40}\.?$|(?:次|以下)の(?:とおり|通り|よう)|다음과 같|아래와 같"
     r"|\blet me know\b|\bhope this\b|\bfeel free\b|お知らせください|お気軽に|말씀해 주|알려 주"  # to the reader
     r"|\b(?:passages?|documents?|sources?|context|texts?)\b.{0,60}(?:\bnot?\b|n['’]t\b)"  # that nothing is said of it
-    r"|(?:パッセージ|文書|資料|出典|文脈).{0,60}(?:ません|ない)|(?:구절|문서|자료|출처).{0,60}(?:없|않)",
+    r"|(?:パッセージ|抜粋|文書|資料|出典|文脈).{0,60}(?:ません|ない)|(?:구절|단락|문서|자료|출처).{0,60}(?:없|않)",
     re.IGNORECASE,
 )
 """Sentences that state nothing of the passages' matter."""
@@ -114,21 +116,23 @@ class Checker:
         """Yield the first sentences of a marked text; their characters are those of the text as `shown`."""
         shift = last = looks = 0
         for start, end, lent in _split(marked)[:MAX_SENTENCES]:
-            if cited_in(marked[start:end]) or lent:
-                looks += sum(map(len, self._evidence.sentences.values()))
-            if looks > self._looks:
-                return
+            give_way()
             shift += _added(marked, last, start)
             last = start
-            yield self._sentence(marked, (start, end), start + shift, lent)
+            said, span = _read(marked[start:end], start + shift, self._analyzer)
+            if cited_in(marked[start:end]) or lent:
+                looks += self._evidence.looks(said)
+            if looks > self._looks:
+                return
+            yield self._sentence(marked[start:end], said, span, lent)
 
-    def _sentence(self, marked: str, place: tuple[int, int], shown_at: int, lent: Sequence[int]) -> Support:
-        """Check a sentence of a marked text. ``lent`` is what the next citation of its paragraph cites."""
-        start, end = place
-        said, span = _read(marked[start:end], shown_at, self._analyzer)
-        cited = tuple(number for number in cited_in(marked[start:end]) if number in self._evidence.sentences)
+    def _sentence(self, written: str, said: Sentence, span: tuple[int, int], lent: Sequence[int]) -> Support:
+        """Check a sentence, as it is written with its marks. ``lent`` is what the next citation of its paragraph
+        cites.
+        """
+        cited = tuple(number for number in cited_in(written) if number in self._evidence.sentences)
         if not cited:
-            if not _says_something(marked[start:end], said):
+            if not _says_something(written, said):
                 return Support(*span, "open")
             window = self._evidence.window(said, lent)
             if not lent or window.coverage < LENT:

@@ -57,6 +57,11 @@ class Evidence:
         self.texts = {number: _plain(text[:MAX_CHARS]) for number, text in passages.items()}
         self._frequency = Counter(term for each in self.sentences.values() for one in each for term in one.terms)
         self._count = sum(map(len, self.sentences.values()))
+        self._facts = sum(len(one.facts) for each in self.sentences.values() for one in each)
+
+    def looks(self, said: Sentence) -> int:
+        """Return the work that a sentence makes: looks at each sentence of the passages, for it and for its facts."""
+        return self._count + len(said.facts) * self._facts
 
     def weight(self, term: str) -> float:
         """Return the weight of a term: rarer ones tell more."""
@@ -78,18 +83,22 @@ class Evidence:
         total = sum(weights.values())
         mean = total / len(weights) if weights else 1.0
         found: list[Sentence] = []
-        left, missing = dict(weights), list(said.facts)
+        left, missing = dict(weights), frozenset(range(len(said.facts)))
         candidates = [each for number in numbers for each in self.sentences.get(number, ())]
+        had = [_had(said.facts, each) for each in candidates]
         whole = total + FACT_WEIGHT * mean * len(missing)
         while candidates and len(found) < WINDOW:
-            scores = [_score(each, left, missing, mean) for each in candidates]
+            scores = [
+                _score(each, left, FACT_WEIGHT * mean * len(facts & missing))
+                for each, facts in zip(candidates, had, strict=True)
+            ]
             best = max(range(len(candidates)), key=scores.__getitem__)
             if scores[best] <= 0 or (found and scores[best] < LEAST_GAIN * whole):
                 break
             one = candidates.pop(best)
             found.append(one)
             left = {term: weight for term, weight in left.items() if term not in one.terms}
-            missing = [fact for fact in missing if not any(same(fact, there) for there in one.facts)]
+            missing -= had.pop(best)
         covered = 1.0 - sum(left.values()) / total if total else 0.0
         return Window(tuple(found), covered)
 
@@ -113,11 +122,13 @@ class Evidence:
         return is_found(fact, self.facts(numbers))
 
 
-def _score(each: Sentence, left: Mapping[str, float], missing: Sequence[Fact], mean: float) -> float:
-    score = sum(left[term] for term in each.terms & left.keys())
-    for fact in missing:
-        if any(same(fact, there) for there in each.facts):
-            score += FACT_WEIGHT * mean
+def _had(facts: Sequence[Fact], each: Sentence) -> frozenset[int]:
+    """Return the places of those facts that a sentence has."""
+    return frozenset(n for n, fact in enumerate(facts) if any(same(fact, there) for there in each.facts))
+
+
+def _score(each: Sentence, left: Mapping[str, float], of_facts: float) -> float:
+    score = of_facts + sum(left[term] for term in each.terms & left.keys())
     return score / (1.0 + max(0, len(each.text) - FULL_CHARS) / (4 * FULL_CHARS))
 
 

@@ -13,7 +13,7 @@ Verdict = Literal["stands", "open", "not_found", "differs", "elsewhere", "uncite
 class Finding:
     """Words of a sentence that the cited passages say otherwise, or a number, date or quotation they do not have.
 
-    Of the kind ``source`` it is the whole sentence, which a passage has that it does not cite.
+    A finding of the kind ``source`` is the whole sentence: another passage says it, not the one that it cites.
 
     Characters are counted in the answer as it is shown, and in the passage.
     """
@@ -48,9 +48,8 @@ class Support:
     """A sentence of an answer, characters ``start`` to ``end``, and how it agrees with what it cites.
 
     ``stands``: nearly in the passage's words. ``open``: nothing was found against it, which is no proof. ``not_found``:
-    a number, a date or a quotation is not in what it cites. ``differs``: a passage says otherwise. ``elsewhere``: it
-    stands in another passage than it cites. ``uncited``: it
-    says something, and cites nothing.
+    a number, a date or a quotation is not in what it cites. ``differs``: a passage says otherwise. ``elsewhere``:
+    another passage says it, not the one that it cites. ``uncited``: it says something, and cites nothing.
     """
 
     start: int

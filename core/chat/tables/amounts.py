@@ -53,12 +53,16 @@ class Style:
     prefix: str = ""
     unit: str = ""
 
-    def write(self, value: float, *, more_places: int = 0) -> str:
-        """Write a number as the column does, an average with up to ``more_places`` further decimals."""
+    def write(self, value: float, *, more_places: int = 0, grouped: bool = False) -> str:
+        """Write a number as the column does, an average with up to ``more_places`` further decimals.
+
+        With ``grouped`` thousands are separated, also where the cells, which may all be small, do not.
+        """
         text = f"{abs(value):,.{self.places + more_places}f}"
         whole, _, rest = text.partition(".")
         rest = rest[: self.places] + rest[self.places :].rstrip("0")
-        number = whole.replace(",", self.thousands) + (self.decimal + rest if rest else "")
+        mark = ("." if self.decimal == "," else ",") if grouped and not self.thousands else self.thousands
+        number = whole.replace(",", mark) + (self.decimal + rest if rest else "")
         return f"{'-' if value < 0 else ''}{self.prefix}{number}{self.unit}"
 
 

@@ -60,6 +60,10 @@ class Calculation:
     used: UsedRows
     left_out: tuple[str, ...] = ()
     """Rows that add up others, which are not counted."""
+    period: tuple[str, str] = ("", "")
+    """First and last day, month or year that the question was understood to ask for, as ISO texts; the end of an open
+    period is empty, and both are where it names none.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +77,13 @@ class Calculated:
 
 
 @dataclass(frozen=True, slots=True)
+class NotCalculated:
+    """A question for a number of a table that was not calculated; ``reason`` is a sentence that says why."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Calculator:
     """Answers questions of how many, how much and the like. ``model`` writes SQL where the grammar cannot."""
 
@@ -80,8 +91,10 @@ class Calculator:
     prompt: Prompt
     model: ChatModel | None = None
 
-    def answer(self, question: str, search: SearchResult, language: Language) -> Calculated | None:
-        """Return the answer from a table of the documents found; None where that is no question for a table."""
+    def answer(self, question: str, search: SearchResult, language: Language) -> Calculated | NotCalculated | None:
+        """Return the answer from a table of the documents found, or why there is none; None where that is no question
+        for a table.
+        """
         if not asks_to_count(question):
             return None
         documents = [each for number in _found(search) if (each := self._document(number))]
@@ -95,7 +108,7 @@ class Calculator:
         form, generator = opened.get("answer"), "extractive"
         if form is None and self.model is not None and opened.get("schema") and names_operation(question):
             form, generator = self._by_model(self.model, question, str(opened["schema"]), forms), self.model.name
-        return _calculated(form, documents, language, generator) if form else None
+        return _calculated(form, documents, language, generator) if form else _not_calculated(opened, language)
 
     def _document(self, document_id: int) -> list[Passage]:
         """Return the passages of a document; none of one that is too long."""
@@ -128,6 +141,18 @@ class Calculator:
         if "refused" in outcome:
             logger.info("event=table_query_refused reason=%s", outcome["refused"])
         return outcome.get("answer")
+
+
+def _not_calculated(opened: Mapping[str, Any], language: Language) -> NotCalculated | None:
+    """Return why the grammar calculated nothing; None where the question does not ask for a number of a table."""
+    if table := opened.get("empty"):
+        return NotCalculated(say("not_calculated_empty", language, table=_plain(table)))
+    said = opened.get("not_understood")
+    if said is None:
+        return None
+    return NotCalculated(
+        say("not_calculated_said", language, said=_plain(said)) if said else say("not_calculated", language)
+    )
 
 
 def statement_of(reply: str) -> tuple[str, str] | None:
@@ -174,6 +199,7 @@ def _calculated(
         tuple(map(tuple, form["rows"])),
         UsedRows(used["count"], tuple(used["columns"]), tuple(map(tuple, used["rows"]))),
         tuple(form["totals"]),
+        (form["period"][0], form["period"][1]),
     )
     label = _label(form, language)
     return Calculated(_text(calculation, label, language, len(citations)), calculation, citations, generator)
@@ -195,6 +221,8 @@ def _text(calculation: Calculation, label: str, language: Language, citations: i
         parts = [f"{label}**{' · '.join(map(_plain, rows[0]))}** {marks}"]
     else:
         parts = [f"{label}{marks}", _table(calculation.columns, rows)]
+    if any(calculation.period):
+        parts.append(say("period", language, period=" – ".join(calculation.period).strip()))
     used = calculation.used
     if len(used.rows) < used.count:
         parts.append(

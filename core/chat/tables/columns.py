@@ -40,9 +40,9 @@ class Column:
         """The name without its unit."""
         return _UNIT.sub("", self.name).strip() or self.name
 
-    def write(self, value: float, *, more_places: int = 0) -> str:
-        """Write a number of this column, with its unit."""
-        text = self.style.write(value, more_places=more_places)
+    def write(self, value: float, *, more_places: int = 0, grouped: bool = False) -> str:
+        """Write a number of this column, with its unit; ``grouped`` as `Style.write` has it."""
+        text = self.style.write(value, more_places=more_places, grouped=grouped)
         return f"{text} {self.unit}" if self.unit and not (self.style.unit or self.style.prefix) else text
 
 

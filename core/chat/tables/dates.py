@@ -1,4 +1,4 @@
-"""Dates in cells and questions, as ISO texts of a day, a month or a year, which sort and begin alike."""
+"""Dates in cells, as ISO texts of a day, a month or a year, which sort and begin alike."""
 
 from __future__ import annotations
 
@@ -52,23 +52,6 @@ def order_of(cells: Sequence[str]) -> Order | None:
     if any(int(match[1]) > 12 for match in found) or any(match[2] == "." for match in found):
         return None if any(int(match[3]) > 12 for match in found) else "dmy"
     return "mdy" if any(int(match[3]) > 12 for match in found) else None
-
-
-def dates_in(question: str) -> list[tuple[int, int, str]]:
-    """Return the dates in a question as (start, end, ISO text), none within another."""
-    found: list[tuple[int, int, str]] = []
-    for form in (
-        _CJK,
-        _SPACED,
-        rf"(?<![\d.,])(?:{_ISO})(?![\d,]|\.\d)",
-        rf"\b(?:{_DAY_FIRST})",
-        rf"\b(?:{_MONTH_FIRST})",
-    ):
-        for match in re.finditer(form, question, re.IGNORECASE):
-            text = iso(match)
-            if text and not any(start < match.end() and match.start() < end for start, end, _ in found):
-                found.append((*match.span(), text))
-    return sorted(found)
 
 
 def iso(found: re.Match[str]) -> str | None:

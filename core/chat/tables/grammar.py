@@ -4,23 +4,28 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from braid.core.chat.tables import words
 from braid.core.chat.tables.amounts import amount, value_of
 from braid.core.chat.tables.columns import Column, Table
 from braid.core.chat.tables.database import literal, quoted
-from braid.core.chat.tables.dates import MONTH_NAME, dates_in
+from braid.core.chat.tables.dated import (
+    calendar_condition,
+    calendar_of,
+    date_condition,
+    year_column,
+    year_condition,
+    years_of,
+)
+from braid.core.chat.tables.moments import UnclearPeriodError
+from braid.core.chat.tables.periods import Period, period_in
 from braid.core.chat.tables.reading import Named, Reading, find_names, in_columns
 from braid.core.chat.tables.words import Operation
 
-_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-_MONTH = re.compile(
-    rf"\b(?:in|during|of|for) (?P<name>{MONTH_NAME})\b"
-    r"|(?<!\d)(?P<number>\d{1,2})\s?[月월](?!別|별|ごと)(?:に|の|中|에|의)?"
-)
-_YEAR = re.compile(r"(?<![\d.,])(?:1[89]|20)\d\d(?![\d,]|\.\d)(?:年度?|년도?)?")
 _MAX_TIED = 20
+_ANY_YEAR = 2000
+"""Stands for the year of months in a table that says none."""
 _OR = re.compile(r"\bor\b(?! (?:more|less|fewer)\b)|または|もしくは|あるいは|또는|혹은|이거나")
 
 
@@ -38,6 +43,19 @@ class Plan:
     labels: tuple[Column, ...] = ()
     is_lookup: bool = False
     """Whether it adds up what may be the cell of one row: ``how much is the budget of Sales``."""
+    period: tuple[str, str] = ("", "")
+    """First and last day, month or year, where the rows are those of a period; the end of an open one is empty."""
+
+
+class NotUnderstoodError(Exception):
+    """A question that is not understood as one about a table."""
+
+    def __init__(self, said: str = "", *, is_about: bool = False) -> None:
+        super().__init__(said)
+        self.said = said
+        """What of the question is not understood; empty where that is no part of it."""
+        self.is_about = is_about
+        """Whether the question asks for a number, and names a column or a value of the table."""
 
 
 @dataclass(slots=True)
@@ -51,36 +69,68 @@ class _Asked:
     conditions: list[str]
     top: int = 0
     period: int = 0
+    between: tuple[str, str] = ("", "")
+    """First and last day, month or year of the period that is asked for."""
     says_sum: bool = False
     """Whether a sum is asked for in so many words."""
     group: Column | None = None
 
 
-def plan(question: str, table: Table) -> Plan | None:
-    """Return the SQL for a question about a table; None unless the grammar understands every word of it."""
-    reading = Reading(question)
-    if words.REFUSED.search(reading.text):
-        return None
-    asked = _Asked(reading, table, set(), [], [])
+def plan(question: str, table: Table) -> Plan:
+    """Return the SQL for a question about a table. Raises NotUnderstoodError unless every word of it is understood."""
+    asked = _Asked(Reading(question), table, set(), [], [])
+    try:
+        made = _planned(asked)
+    except UnclearPeriodError as error:
+        raise NotUnderstoodError(str(error), is_about=_is_about(asked)) from error
+    rest = words.not_understood(asked.reading.rest, _known(table))
+    if made is None or rest:
+        raise NotUnderstoodError(_refused(asked) or rest, is_about=_is_about(asked))
+    return made
+
+
+def _planned(asked: _Asked) -> Plan | None:
+    reading, table = asked.reading, asked.table
     comparisons = _comparisons(reading)
-    dates = _dates(asked)
+    of_dates = any(column.kind == "date" for column in table.columns)
+    period = _period(asked) if of_dates else None
+    if not of_dates:
+        _calendar(asked)
+    if words.REFUSED.search(reading.rest):
+        return None
     for pattern, length in words.PERIODS:
         for match in reading.find(pattern):
             reading.take(*match.span())
             asked.period = length
-    if top := words.top_of(reading.text):
-        asked.top = top[2]
-        reading.take(*top[:2])
+    is_whole = _top(asked)
     asked.named = find_names(reading, table)
+    if not is_whole or _is_range_of_names(asked):
+        return None
     _operations(asked)
     _group(asked)
-    if not (_compare(asked, comparisons) and _date_filters(asked, dates) and _value_filters(asked)):
+    if not (_compare(asked, comparisons) and _date_filter(asked, period) and _value_filters(asked)):
         return None
     made = _made(asked)
-    if made is None:
-        return None
+    return made and replace(made, period=asked.between)
+
+
+def _is_about(asked: _Asked) -> bool:
+    """Return whether a question asks for a number of the table: how many, a sum, an average, the highest or lowest."""
+    text = asked.reading.text
+    if not any(pattern.search(text) for pattern in words.OPERATIONS.values()):
+        return False
+    return bool(asked.named or find_names(Reading(text), asked.table))
+
+
+def _refused(asked: _Asked) -> str:
+    found = words.REFUSED.search(asked.reading.rest)
+    return found[0].strip() if found else ""
+
+
+def _known(table: Table) -> str:
+    """Return the words that say nothing new about a table: its title and headings, and its units."""
     units = " ".join(f"{column.style.prefix} {column.style.unit} {column.unit}" for column in table.columns)
-    return made if words.says_nothing(reading.rest, f"{table.context} {units}") else None
+    return f"{table.context} {units}"
 
 
 # ---------------------------------------------------------------- what is found in the question
@@ -100,32 +150,62 @@ def _comparisons(reading: Reading) -> list[tuple[int, str, float]]:
     return found
 
 
-def _dates(asked: _Asked) -> list[tuple[str, str]]:
-    """Find dates, years and months: (operator or ``like``, ISO text). Only where a column has dates."""
-    if not any(column.kind == "date" for column in asked.table.columns):
-        return []
-    reading, found = asked.reading, []
-    for start, end, text in dates_in(reading.text):
-        if reading.is_free(start, end):
-            found.append((_date_operator(reading, start, end), text))
-    found += [(_date_operator(reading, *match.span()), match[0][:4]) for match in reading.find(_YEAR)]
-    for match in reading.find(_MONTH):
-        number = int(match["number"]) if match["number"] else _MONTHS.index(match["name"][:3]) + 1
-        reading.take(*match.span())
-        found.append(("month", f"{number:02}"))
-    return found
+def _period(asked: _Asked) -> Period | None:
+    """Find the period of a question. Raises UnclearPeriodError."""
+    period = period_in(asked.reading.rest, years_of(asked.table))
+    if period:
+        asked.reading.take(period.start, period.end)
+        asked.between = (period.first, period.last)
+    return period
 
 
-def _date_operator(reading: Reading, start: int, end: int) -> str:
-    for before, after, operator in words.DATE_COMPARISONS:
-        found_before, found_after = before.search(reading.text[:start]), after.search(reading.text[end:])
-        if found_before or found_after:
-            reading.take(
-                found_before.start() if found_before else start, end + (found_after.end() if found_after else 0)
-            )
-            return operator
-    reading.take(start, end)
-    return "like"
+def _calendar(asked: _Asked) -> None:
+    """Find the period of a question to a table with a column of months or quarters. Raises UnclearPeriodError."""
+    calendar = calendar_of(asked.table)
+    if calendar is None:
+        return
+    years = years_of(asked.table)
+    try:
+        period = period_in(asked.reading.rest, years or {_ANY_YEAR})
+    except UnclearPeriodError:
+        return  # a list of months is one of values; ranges of values are refused
+    if period is None:
+        return
+    said = bool(years) or any(end[:4] not in ("", str(_ANY_YEAR)) for end in (period.first, period.last))
+    if said and not years:
+        raise UnclearPeriodError(period.first or period.last)
+    if {len(period.first), len(period.last)} <= {0, 4}:
+        return  # of whole years, for the column of years
+    condition = calendar_condition(asked.table, calendar, period, years=sorted(years or {_ANY_YEAR}), said=said)
+    asked.reading.take(period.start, period.end)
+    asked.conditions.append(condition)
+    asked.between = (period.first, period.last) if years else ("", "")
+
+
+def _top(asked: _Asked) -> bool:
+    """Find ``top 3``. False for rows in an order of which the question wants all."""
+    if top := words.top_of(asked.reading.rest):
+        asked.top = top[2]
+        asked.reading.take(*top[:2])
+    for pattern, operation in words.ORDERS:
+        for match in asked.reading.find(pattern):
+            asked.reading.take(*match.span())
+            asked.operations.add(operation)
+    return bool(asked.top) or not asked.operations
+
+
+_RANGE_AFTER = re.compile(r"\s?(?:まで|迄|以降|以前|까지|부터|이후|이전)")
+_RANGE_BETWEEN = re.compile(r"\s?(?:to|through|until|[-–—~〜]|から|より|부터|에서)\s?(?:the )?")
+
+
+def _is_range_of_names(asked: _Asked) -> bool:
+    """Return whether a question asks for all from one value, or column, to another: only periods have an order."""
+    text = asked.reading.text
+    pairs = zip(asked.named, asked.named[1:], strict=False)
+    return any(_RANGE_AFTER.match(text, each.end) for each in asked.named) or any(
+        one.column.kind == other.column.kind and _RANGE_BETWEEN.fullmatch(text[one.end : other.start])
+        for one, other in pairs
+    )
 
 
 def _operations(asked: _Asked) -> None:
@@ -145,7 +225,17 @@ def _operations(asked: _Asked) -> None:
         if not asked.operations:
             asked.operations.add("sum")
     if asked.top and not asked.operations & {"highest", "lowest"}:
-        asked.operations.add("highest")
+        asked.operations.add(_direction(asked.reading))
+
+
+def _direction(reading: Reading) -> Operation:
+    """Return which end is meant by ``売上の高い3社``: the highest unless an adjective says the lowest."""
+    found: Operation = "highest"
+    for operation, pattern in (("highest", words.UP), ("lowest", words.DOWN)):
+        for match in reading.find(pattern):
+            reading.take(*match.span())
+            found = "lowest" if operation == "lowest" else found
+    return found
 
 
 def _group(asked: _Asked) -> None:
@@ -175,30 +265,21 @@ def _compare(asked: _Asked, comparisons: Sequence[tuple[int, str, float]]) -> bo
     return True
 
 
-def _date_filters(asked: _Asked, dates: Sequence[tuple[str, str]]) -> bool:
-    said = [operator for operator, _ in dates]
-    if said.count("like") > 1 or said.count("month") > 1 or ("like" in said and set(said) - {"like", "month"}):
-        return False  # of two years, or a range of them, no row is in both
+def _date_filter(asked: _Asked, period: Period | None) -> bool:
+    """Add the condition on the date that is named, or the only one. Raises UnclearPeriodError."""
+    if period is None:
+        return True
     columns = [each.column for each in asked.named if each.column.kind == "date" and not each.values]
     column = columns[0] if columns else _only([c for c in asked.table.columns if c.kind == "date"])
-    for operator, text in dates:
-        if column is None:
-            return False
-        name = quoted(column.name)
-        if operator == "like":
-            asked.conditions.append(f"{name} LIKE {literal(text + '%')}")
-        elif operator == "month":
-            asked.conditions.append(f"substr({name}, 6, 2) = {literal(text)}")
-        else:
-            cut = name if len(text) == 10 else f"substr({name}, 1, {len(text)})"
-            asked.conditions.append(f"{cut} {operator} {literal(text)}")
-    if dates:
-        asked.named = [each for each in asked.named if each.column is not column or each.values]
+    if column is None:
+        return False
+    asked.conditions.append(date_condition(asked.table, column, period))
+    asked.named = [each for each in asked.named if each.column is not column or each.values]
     return True
 
 
 def _value_filters(asked: _Asked) -> bool:
-    """Add the conditions on texts. False for an "or" between columns, and for several years."""
+    """Add the conditions on texts and years. False for an "or" between columns."""
     by_column: dict[str, list[str]] = {}
     for each in asked.named:
         if each.values:
@@ -210,17 +291,20 @@ def _value_filters(asked: _Asked) -> bool:
         asked.conditions.append(f"{quoted(name)} IN ({listed})" if "," in listed else f"{quoted(name)} = {listed}")
     # "the department Sales": the name of a column whose value is given says nothing more
     asked.named = [each for each in asked.named if not (not each.values and each.column.name in by_column)]
-    years = [
-        c
-        for c in asked.table.columns
-        if c.kind == "number" and re.search(r"^(?:year|年度?|연도|년도)$", c.plain.casefold())
-    ]
-    found = list(asked.reading.find(_YEAR)) if years else []
-    if len(found) > 1:
-        return False
-    for match in found:
-        asked.reading.take(*match.span())
-        asked.conditions.append(f"{quoted(years[0].name)} = {match[0][:4]}")
+    return _year_filter(asked)
+
+
+def _year_filter(asked: _Asked) -> bool:
+    """Add the condition on a column of years. Raises UnclearPeriodError."""
+    column = year_column(asked.table)
+    if column is None:
+        return True
+    text = asked.reading.rest.replace("年度", "年 ") if "度" in column.plain else asked.reading.rest
+    period = period_in(text, ())
+    if period:
+        asked.reading.take(period.start, period.end)
+        asked.conditions.append(year_condition(column, period))
+        asked.between = (period.first, period.last)
     return True
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Literal
 
 Operation = Literal["count", "sum", "average", "highest", "lowest"]
@@ -35,6 +35,7 @@ OPERATIONS: Mapping[Operation, re.Pattern[str]] = {
 }
 AMOUNT = re.compile(r"\bhow much\b|いくら|얼마")
 """Asks for a sum where nothing else does."""
+_UTMOST = (OPERATIONS["highest"], OPERATIONS["lowest"])
 SUPERLATIVE = re.compile(r"最も|もっとも|一番|いちばん|가장|제일")
 UP = re.compile(rf"(?:{_ADJECTIVE_UP}|遅)[いくかっ]?た?|(?:높|많|크|큰|길|긴|무거|비싼|비싸|최근|늦)[가-힣]*")
 DOWN = re.compile(
@@ -42,10 +43,52 @@ DOWN = re.compile(
 )
 """Adjectives that may stand apart from the word that makes them superlatives."""
 _GROUP_ONLY = re.compile(r"\b(?:by|per|each|every)\b|ごと|毎|別|별")
-_TOP = re.compile(
-    r"\btop (\d{1,2}|two|three|four|five|ten)\b|上位\s?(\d{1,2})[位件名つ社人]?|상위\s?(\d{1,2})\s?(?:개|명|위|건|곳)?"
+_NUMBERS = {
+    **{"two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10},
+    **{"二": 2, "三": 3, "四": 4, "五": 5, "十": 10, "두": 2, "세": 3, "네": 4, "다섯": 5, "열": 10},
+}
+_HOW_MANY = r"(?P<n>\d{1,2}|two|three|four|five|six|seven|eight|nine|ten)"
+_UTMOST_EN = (
+    r"(?:highest|largest|biggest|greatest|most|lowest|smallest|least|fewest|cheapest|dearest|longest|shortest|heaviest|"
+    r"lightest|tallest|latest|newest|earliest|oldest|youngest|best)"
 )
-_NUMBERS = {"two": 2, "three": 3, "four": 4, "five": 5, "ten": 10}
+_COUNTER_JA = r"(?:件|つ|社|人|名|個|位|本|台|点|冊|か所|カ所|店舗?|校)(?:だけ)?"
+_COUNTER_KO = r"(?:개|명|위|건|곳|군데|가지|권|대|팀)"
+_TOP = tuple(
+    re.compile(form)
+    for form in (
+        rf"\btop {_HOW_MANY}\b",
+        rf"(?:上位|トップ|ベスト)\s?(?P<n>\d{{1,2}}|[二三四五十])(?:{_COUNTER_JA})?",
+        rf"(?:상위|톱)\s?(?P<n>\d{{1,2}})\s?(?:{_COUNTER_KO})?",
+    )
+)
+"""Say that the first few are asked for."""
+_TOP_OF_UTMOST = tuple(
+    re.compile(form)
+    for form in (
+        rf"\b{_HOW_MANY} (?={_UTMOST_EN}\b)",
+        rf"\b{_UTMOST_EN} {_HOW_MANY}\b",
+        rf"\b(?:the|which|what|show|list|name|me|find) {_HOW_MANY} (?=[a-z])",
+        rf"(?P<n>\d{{1,2}}|[二三四五十])\s?{_COUNTER_JA}(?:[をのは]|まで)?",
+        rf"(?P<n>\d{{1,2}}|두|세|네|다섯|열)\s?{_COUNTER_KO}(?:[의를을는은])?",
+    )
+)
+"""Say so where there is an adjective such as *highest*, too."""
+ORDERS: tuple[tuple[re.Pattern[str], Operation], ...] = (
+    (
+        re.compile(
+            rf"(?:{_ADJECTIVE_UP})い(?:順|方|ほう)[にでからの]*|(?:높은|많은|큰|긴|비싼)\s?순(?:서)?(?:으로|대로)?"
+        ),
+        "highest",
+    ),
+    (
+        re.compile(
+            r"(?:低|少な|小さ|短|安|軽|早|古)い(?:順|方|ほう)[にでからの]*|(?:낮은|적은|작은|짧은|싼|저렴한)\s?순(?:서)?(?:으로|대로)?"
+        ),
+        "lowest",
+    ),
+)
+"""Ask for rows in an order: only the first few of them are given."""
 
 Comparison = Literal[">", ">=", "<", "<="]
 _N = r"(?P<amount>[¥$€£₩]?\s?\d[\d,.]{0,40}\s?[万億千만억천]{0,4}(?:\s?[^\W\d_]{1,6}?|\s?%)??)"
@@ -80,13 +123,6 @@ COMPARISONS: tuple[tuple[re.Pattern[str], Comparison], ...] = (
     ),
 )
 """Words around a number, and what they ask of a column."""
-DATE_COMPARISONS: tuple[tuple[re.Pattern[str], re.Pattern[str], Comparison], ...] = (
-    (re.compile(r"\b(?:since|from)\s$"), re.compile(r"^\s?(?:以降|から|이후|부터)"), ">="),
-    (re.compile(r"\bafter\s$"), re.compile(r"^\s?(?:より後|よりあと)"), ">"),
-    (re.compile(r"\bbefore\s$"), re.compile(r"^\s?(?:より前|以前|이전)"), "<"),
-    (re.compile(r"\b(?:until|through)\s$"), re.compile(r"^\s?(?:まで|까지)"), "<="),
-)
-"""What stands before and after a date."""
 GROUPS_BEFORE = re.compile(r"\b(?:by|per|(?:for|in|of) each|for every|each|every)\s(?:the\s)?$")
 GROUPS_AFTER = re.compile(r"^\s?(?:ごと|毎|別|별)(?:の|に|로|의)?")
 PERIODS = (
@@ -127,6 +163,9 @@ REFUSED = re.compile(
     r"|제외|말고|빼고|아닌|않|없|차이|비율|중앙값|증가|감소|왜|번째"
 )
 """Words of questions that the grammar does not understand."""
+_PARTICLES = re.compile("^[のにをはがでと]{1,2}(?=.)|(?<=..)[のにをはがでと]{1,2}$")
+MOST_NAMED = 3
+"""Words that are named where a question is not understood."""
 _FUNCTION_EN = frozenset(
     (
         *("a", "an", "the", "of", "in", "on", "at", "for", "to", "from", "by", "with", "and", "or", "is", "are"),
@@ -139,16 +178,17 @@ _FUNCTION_EN = frozenset(
         *("number", "numbers", "overall", "together", "our", "your", "my", "their", "as", "than", "so", "far"),
         *("get", "got", "make", "made", "into", "over", "across", "whole", "entire", "some", "only", "just"),
         *("exactly", "s", "sold", "sell", "earn", "earned", "cost", "costs", "spent", "paid", "worth"),
+        *("work", "works", "working", "worked", "based", "located", "employed", "belong", "belongs", "placed", "made"),
     )
 )
 _FUNCTION_JA = re.compile(
     r"(?:教|示|表示|計算|算出|求|知|見|持|有|存在|場合|全部|全体|全員|全て|全|各|人|名|件|個|台|社|冊|店|値|額|表|一覧|データ|シート|登録|記載|"
-    r"何|誰|方|中|内|行|数|計|円|年|月|分|は|データ|テーブル|ファイル|合|もの|物|売|買|掛|入|出|付|高|多|低|少|大|小|最|一番)+"
+    r"何|誰|方|中|内|行|数|計|円|年|月|分|は|データ|テーブル|ファイル|合|もの|物|売|買|掛|入|出|付|高|多|低|少|大|小|最|一番|勤務|働|所属|在籍|配属)+"
 )
 _FUNCTION_KO = re.compile(
     r"(?:은|는|이|가|을|를|의|에서|에게|에|으로|로|와|과|도|만|까지|부터|인가요|인가|인지|인|이에요|예요|에요|입니까|입니다|이야|야|나요|있나요|있어요|있는|있습니까|"
     r"있|되나요|되|돼요|된|됩니까|무엇|뭐|뭔가요|무슨|어디|누구|누가|어느|어떤|몇|알려|주세요|주|줘|계산|해서|해|한|하는|하나요|할|총|모두|전부|전체|각각|각|중에서|중에|중|표|"
-    r"시트|데이터|목록|파일|수|개|건|명|대|곳|권|값|것|팔린|팔렸|나요|어요|었|았|습니까|요|은요|사람|속한|들|입|니까|가지|그|이고|고|얼마|였|인가|든|며|면|높은|많은|낮은|적은|큰|작은)+"
+    r"시트|데이터|목록|파일|수|개|건|명|대|곳|권|값|것|팔린|팔렸|나요|어요|었|았|습니까|요|은요|사람|속한|들|입|니까|가지|그|이고|고|얼마|였|인가|든|며|면|높은|많은|낮은|적은|큰|작은|근무|일하|소속|재직|동안|사이|다음|부탁|드려|드립)+"
 )
 _JA_ALLOWED = re.compile(r"[\u3041-\u309f\u30fc、。？?！!「」・\s]+")
 _WORD = re.compile(r"[a-z0-9]+|[가-힣]+|[^\W\d_a-z가-힣]+|\d+")
@@ -167,31 +207,35 @@ def names_operation(question: str) -> bool:
 
 
 def top_of(text: str) -> tuple[int, int, int] | None:
-    """Return (start, end, number) of ``top 3``."""
-    found = _TOP.search(text)
+    """Return (start, end, number) of ``top 3``, or of ``3`` where the text asks for the highest or lowest."""
+    forms = _TOP
+    if any(pattern.search(text) for pattern in (*(p for p, _ in ORDERS), *_UTMOST, SUPERLATIVE)) or (
+        not text.isascii() and (UP.search(text) or DOWN.search(text))
+    ):
+        forms = (*_TOP, *_TOP_OF_UTMOST)
+    found = next((match for form in forms if (match := form.search(text))), None)
     if found is None:
         return None
-    number = next(filter(None, found.groups()))
-    return (*found.span(), _NUMBERS.get(number) or int(number))
+    start = found.start("n") if found.re in _TOP_OF_UTMOST else found.start()
+    return start, found.end(), _NUMBERS.get(found["n"]) or int(found["n"])
 
 
-def says_nothing(rest: str, context: str) -> bool:
-    """Return whether the rest of a question has only words that say nothing, or are in the table's context."""
+def not_understood(rest: str, context: str) -> str:
+    """Return the first words of the rest of a question that say something and are not in the table's context."""
     known = context.casefold()
     stems = {stem(word) for word in re.findall(r"[a-z0-9]+", known)}
     joined = "".join(known.split())
-    for word in _WORD.findall(rest):
-        if word.isascii():
-            if word not in _FUNCTION_EN and stem(word) not in stems:
-                return False
-        elif re.match("[가-힣]", word):
-            if not _FUNCTION_KO.fullmatch(_without_context(word, joined)):
-                return False
-        elif any(
-            not _FUNCTION_JA.fullmatch(part) for part in _JA_ALLOWED.split(_without_context(word, joined)) if part
-        ):
-            return False
-    return True
+    unknown = (_PARTICLES.sub("", word) for word in _WORD.findall(rest) if not _says_nothing(word, stems, joined))
+    return ", ".join(list(dict.fromkeys(unknown))[:MOST_NAMED])
+
+
+def _says_nothing(word: str, stems: Collection[str], joined: str) -> bool:
+    if word.isascii():
+        return word in _FUNCTION_EN or stem(word) in stems
+    if re.match("[가-힣]", word):
+        return _FUNCTION_KO.fullmatch(_without_context(word, joined)) is not None
+    parts = filter(None, _JA_ALLOWED.split(_without_context(word, joined)))
+    return all(_FUNCTION_JA.fullmatch(part) for part in parts)
 
 
 def _without_context(word: str, context: str) -> str:

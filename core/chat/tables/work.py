@@ -10,7 +10,7 @@ from typing import Any
 
 from braid.core.chat.tables.columns import Column, Table, typed
 from braid.core.chat.tables.database import Answer, QueryError, TableDatabase, quoted
-from braid.core.chat.tables.grammar import Plan, plan
+from braid.core.chat.tables.grammar import NotUnderstoodError, Plan, plan
 from braid.core.chat.tables.reading import fold
 from braid.core.chat.tables.rebuild import Piece, tables_of
 from braid.core.chat.tables.words import stem
@@ -40,15 +40,27 @@ class TableWork:
         self._tables = _tables(documents)
         self._database = TableDatabase(self._tables)
         self._by_name = {table.name: table for table in self._tables}
+        self.not_understood: str | None = None
+        """What of a question that asks for a number of a table is not understood; None where none does."""
+        self.empty = ""
+        """The table of which no row fits a question that is understood."""
 
     def by_grammar(self, question: str) -> Json | None:
         """Answer a plain question; None unless one table alone, or all that fit best in the same way, can answer it.
 
         Raises LookupOnly for a question for one cell, which is quoted as it is written.
         """
-        plans = [found for table in self._tables if (found := plan(question, table))]
+        plans, self.not_understood = [], None
+        for table in self._tables:
+            try:
+                plans.append(plan(question, table))
+            except NotUnderstoodError as error:
+                if error.is_about and self.not_understood is None:
+                    self.not_understood = error.said
         nearness = {id(each): _nearness(question, each.table) for each in plans}
         best = [each for each in plans if nearness[id(each)] == max(nearness.values())]
+        if len(best) > MAX_TIED:
+            self.not_understood = ""
         if not 0 < len(best) <= MAX_TIED:
             return None
         try:
@@ -56,9 +68,11 @@ class TableWork:
         except QueryError:
             return None
         if any(_written(*pair) != _written(*answers[0]) for pair in answers[1:]):
+            self.not_understood = ""
             return None
         chosen, answer = answers[0]
         if not answer.rows or all(value is None for value in answer.rows[0][-1:]):
+            self.empty = chosen.table.name
             return None
         form = self._form(chosen.table, answer, chosen)
         if chosen.is_lookup and form["used"]["count"] == 1:
@@ -105,6 +119,7 @@ class TableWork:
             },
             "places": (places or list(dict.fromkeys(table.places)))[:MAX_PLACES],
             "totals": list(table.totals),
+            "period": list(made.period),
         }
 
 
@@ -170,7 +185,8 @@ def _value(value: float | str | None, column: Column | None, operation: str) -> 
     if isinstance(value, str):
         return value[: MAX_CELL_CHARS * 2]
     if column is not None:
-        return column.write(value, more_places=_MORE_PLACES if operation == "average" else 0)
+        is_cell = operation in ("highest", "lowest")  # as it is written: perhaps a year, or the number of a part
+        return column.write(value, more_places=_MORE_PLACES if operation == "average" else 0, grouped=not is_cell)
     if operation == "count":
         return f"{value:,.0f}"
     return f"{value:,}" if isinstance(value, int) else f"{value:,.4f}".rstrip("0").rstrip(".")

@@ -27,6 +27,7 @@ def main() -> None:
                 answer: dict[str, Any] = {"answer": work.by_grammar(request["question"])}
                 if answer["answer"] is None:
                     answer["schema"] = work.schema()
+                    answer["not_understood"], answer["empty"] = work.not_understood, work.empty
             else:
                 assert work is not None, "documents come first"
                 answer = {"answer": work.by_statement(request["sql"], request["where"])}

@@ -163,9 +163,9 @@ def choose(connection: Connection, conversation_id: int, message_id: int, parent
 
 
 def touch(connection: Connection, conversation_id: int) -> None:
-    """Make the conversation the one used last."""
+    """Make the conversation the one used last; one that was archived is back in the list."""
     row = update(ConversationRow).where(ConversationRow.id == conversation_id)
-    connection.execute(row.values(updated_at=time.time()))
+    connection.execute(row.values(updated_at=time.time(), archived=False))
 
 
 def _insert(connection: Connection, conversation_id: int, values: dict[str, Any]) -> int:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import base64
 import email
+import logging
+import quopri
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from email.errors import MessageError
 from email.message import EmailMessage
@@ -13,7 +17,7 @@ from typing import Any, cast
 
 from lxml import etree
 
-from braid.core.errors import UnreadableDocumentError
+from braid.core.errors import ReaderFaultError, UnreadableDocumentError
 from braid.core.ingest.readers import read_document
 from braid.core.ingest.readers.document import Outline, ParsedDocument, Section, SourceFile, first_title, join_path
 from braid.core.ingest.readers.encoding import decode
@@ -23,6 +27,8 @@ from braid.core.metadata.gaps import ATTACHMENTS_UNREAD
 # The standard library's header parser raises these for headers that lack a part.
 ERRORS = (MessageError, AssertionError, AttributeError, LookupError, TypeError, ValueError, etree.LxmlError)
 
+logger = logging.getLogger(__name__)
+
 MAX_ATTACHMENTS = 50
 _MAX_DEPTH = 5
 _MAX_MULTIPARTS = 1_000
@@ -31,6 +37,9 @@ _MAX_PARTS = 1_000
 _BOUNDARY = re.compile(rb"""boundary\s*=\s*["']?([^"'\s;]+)""", re.IGNORECASE)
 _DASHED_LINE = re.compile(rb"^--(\S{1,200}?)\s*$", re.MULTILINE)
 _MULTIPART = re.compile(rb"^content-type:\s*multipart/", re.IGNORECASE | re.MULTILINE)
+_WORD = re.compile(r"=\?([^?\s]{1,40})\?([bBqQ])\?([^?\s]*)\?=")
+_WORDS = re.compile(r"=\?([^?\s]{1,40})\?[bBqQ]\?[^?\s]*\?=(?:\s+=\?\1\?[bBqQ]\?[^?\s]*\?=)*+", re.IGNORECASE)
+"""Words of one encoding that follow each other: a character may be parted between two."""
 _SHOWN = ("From", "To", "Cc", "Date")
 _EXPECTED = ("From", "To", "Subject", "Date", "Received", "Message-ID", "MIME-Version", "Return-Path")
 
@@ -39,7 +48,24 @@ class _ShortHeaders(EmailPolicy):
     """The standard policy, on the beginning of each header: parsing one takes time by the square of its length."""
 
     def header_fetch_parse(self, name: str, value: str) -> Any:
-        return super().header_fetch_parse(name, value if hasattr(value, "name") else value[:_MAX_HEADER_CHARS])
+        if hasattr(value, "name"):
+            return super().header_fetch_parse(name, value)
+        return super().header_fetch_parse(name, _WORDS.sub(_decoded_word, value[:_MAX_HEADER_CHARS]))
+
+
+def _decoded_word(found: re.Match[str]) -> str:
+    """Return encoded words of a header as text, where the standard library cannot decode them as they are declared."""
+    words = _WORD.findall(found[0])
+    content = b""
+    for _, form, encoded in words:
+        raw = encoded.encode("ascii", "replace")
+        with suppress(ValueError):
+            content += base64.b64decode(raw) if form in "bB" else quopri.decodestring(raw, header=True)
+    try:
+        content.decode(words[0][0])
+    except (LookupError, ValueError):
+        return " ".join(decode(content, words[0][0]).split())
+    return found[0]
 
 
 _POLICY = _ShortHeaders()
@@ -148,6 +174,9 @@ def _text(part: EmailMessage) -> str:
 def _attachment(file: SourceFile, part: EmailMessage, path: str, problems: list[str], number: int) -> Iterator[Section]:
     payload = part.get_payload(decode=True)
     content = payload if isinstance(payload, bytes) else b""
+    charset = part.get_content_charset("") or ""
+    if charset and part.get_content_maintype() == "text":  # the mail says it, and the file may not
+        content = decode(content, charset).encode("utf-8", "replace")
     yield from attached(file, part.get_filename() or "", content, path, problems, number=number)
 
 
@@ -161,6 +190,8 @@ def attached(
     try:
         parsed = read_document(name, content, max_bytes=file.max_bytes)
     except UnreadableDocumentError as error:
+        if isinstance(error, ReaderFaultError):
+            logger.warning("event=attachment_fault fault=%s", error.fault)
         problems.append(str(error))
         return
     for section in parsed.sections:

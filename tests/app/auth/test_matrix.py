@@ -33,11 +33,16 @@ TAKEN = {200, 201, 202, 204, 302, 303, 400, 409, 415, 422}
 # What is sent where an empty request would be refused before anybody looks whose thing it is.
 BODIES: dict[str, dict[str, Any]] = {
     "POST /chat/{conversation}/rename": {"title": "New"},
+    "POST /chat/{conversation}/shelve": {"archived": "0"},
     "POST /api/v1/conversations/{conversation}/messages": {"message": "Why?"},
     "PATCH /api/v1/conversations/{conversation}": {"title": "New"},
     "PUT /api/v1/conversations/{conversation}/messages/{message}/thumb": {"kind": "up"},
     "PUT /api/v1/datasets/{dataset}/documents": {"source": "b.md", "text": "The tray."},
     "PUT /api/v1/datasets/-1/documents": {"source": "b.md", "text": "The tray."},
+    "POST /api/v1/datasets/{dataset}/documents/get": {"ids": ["a.md"]},
+    "POST /api/v1/datasets/{shared}/documents/get": {"source": "a.md"},
+    "POST /api/v1/datasets/{dataset}/documents/delete": {"source": "a.md"},
+    "POST /api/v1/datasets/-1/documents/delete": {"filters": {"source_prefix": "a"}},
     "POST /api/v1/datasets/{dataset}/pages": {"url": "https://example.org/"},
     "POST /api/v1/datasets/-1/pages": {"url": "https://example.org/"},
     "PATCH /api/v1/datasets/{dataset}": {"name": "New"},
@@ -83,6 +88,8 @@ ROUTES: dict[str, str] = {
     "GET /chat/conversations": "any",
     "POST /chat/messages": "any",
     "POST /chat/files": "any",
+    "GET /chat/shelf": "any",
+    "POST /chat/shelf": "any",
     "GET /chat/{conversation}": "own",
     "GET /chat/{conversation}/files": "own",
     "POST /chat/{conversation}/files": "own",
@@ -94,8 +101,10 @@ ROUTES: dict[str, str] = {
     "POST /chat/{conversation}/rename": "own",
     "POST /chat/{conversation}/delete": "own",
     "POST /chat/{conversation}/pin": "own",
+    "POST /chat/{conversation}/shelve": "own",
     "GET /chat/{conversation}/messages/{message}/events": "own",
     "GET /chat/{conversation}/messages/{message}/how": "own",
+    "GET /chat/{conversation}/messages/{message}/next": "own",
     "POST /chat/{conversation}/messages/{message}/again": "own",
     "POST /chat/{conversation}/messages/{message}/choose": "own",
     "POST /chat/{conversation}/messages/{message}/continue": "own",
@@ -140,6 +149,8 @@ ROUTES: dict[str, str] = {
     "POST /setup": "open",
     "GET /login": "open",
     "POST /login": "open, 401",
+    "GET /login/provider": "open, 404",
+    "GET /login/provider/done": "open, 404",
     "GET /invitation/made-up": "gone",
     "POST /invitation/made-up": "gone",
     "GET /signup": "gone",
@@ -191,6 +202,7 @@ ROUTES: dict[str, str] = {
     "POST /admin/shared/{shared}/remove": "admin",
     "POST /admin/shared/{shared}/switch": "admin",
     "GET /admin/usage": "admin",
+    "GET /admin/usage/answer": "admin",
     "GET /admin/users": "admin",
     "POST /admin/users": "admin",
     "POST /admin/users/sign-up": "admin",
@@ -235,6 +247,8 @@ ROUTES: dict[str, str] = {
     f"GET {DATASET_API}/documents": "own",
     f"PUT {DATASET_API}/documents": "own",
     f"POST {DATASET_API}/documents": "own",
+    f"POST {DATASET_API}/documents/get": "own",
+    f"POST {DATASET_API}/documents/delete": "own",
     f"POST {DATASET_API}/pages": "own",
     f"POST {DATASET_API}/reembed": "own",
     f"POST {DATASET_API}/exports": "own",
@@ -302,6 +316,7 @@ SHARED_READS = (
     "GET /api/v1/datasets/{shared}",
     "GET /api/v1/datasets/{shared}/statistics",
     "GET /api/v1/datasets/{shared}/documents",
+    "POST /api/v1/datasets/{shared}/documents/get",
 )
 SHARED_WRITES = (
     "POST /datasets/-1/text",
@@ -310,6 +325,7 @@ SHARED_WRITES = (
     "POST /datasets/-1/documents/remove",
     "PUT /api/v1/datasets/-1/documents",
     "POST /api/v1/datasets/-1/documents",
+    "POST /api/v1/datasets/-1/documents/delete",
     "POST /api/v1/datasets/-1/pages",
     "POST /api/v1/datasets/-1/exports",
 )
@@ -422,7 +438,7 @@ def statuses(world: World, row: str) -> dict[str, int]:
                 "/api/v1/check",
                 "/search/fields",
             )
-            reads = reads or address.startswith(("/owner/", "/v1/", "/dify/"))
+            reads = reads or address.startswith(("/owner/", "/v1/", "/dify/")) or address.endswith("/documents/get")
             headers = bearer(world.app, here.accounts.get(world.people["user"].id), "write" if reads else "read")
         client = world.browser(caller)
         sent = BODIES.get(row, {})

@@ -66,7 +66,7 @@ def test_a_page_of_a_thousand_is_small_and_quick(admin: FlaskClient, name: str) 
 
 def test_users_are_paged(admin: FlaskClient) -> None:
     first, last = page(admin, "/admin/users"), page(admin, "/admin/users?page=19")
-    assert "1000 users" in first
+    assert "1,000 users" in first
     assert 'rel="next">Next page<' in first
     assert "user 0010" in first
     assert "user 1000" in last
@@ -115,7 +115,7 @@ def test_a_collection_in_trouble_comes_first(admin: FlaskClient, monkeypatch: py
     )
     shown = page(admin, "/admin/indexes")
     assert re.findall(r"<code>(user_\d+)</code>", shown)[:2] == ["user_900", "user_2"]
-    assert "the disk is full" in shown
+    assert "The disk is full" in shown
 
 
 def test_the_api_searches_users_too(admin: FlaskClient) -> None:

@@ -231,8 +231,8 @@ def test_what_somebody_else_wrote_meanwhile_is_not_written_over(admin: FlaskClie
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ('[\n  {"id": -1,}\n]', "line 2, column"),
-        ('[\n\n  {"id": 1, "name": "x", "collection_name": "shared_a"}]', "line 3: entry 1 (id 1): id is 1"),
+        ('[\n  {"id": -1,}\n]', "Line 2, column"),
+        ('[\n\n  {"id": 1, "name": "x", "collection_name": "shared_a"}]', "Line 3: entry 1 (id 1): id is 1"),
         ("{}", "write a list"),
     ],
 )
@@ -453,7 +453,7 @@ def test_jobs_of_everybody_are_listed_by_state(app: Flask, admin: FlaskClient, b
     assert "file 9.pdf" not in page
     assert "file 9.pdf" in admin.get("/admin/jobs?page=1").text
     failed = admin.get("/admin/jobs?state=failed").text
-    assert "it is encrypted" in failed
+    assert "It is encrypted" in failed
     assert "file 59.pdf" not in failed
     overview = admin.get("/admin/").text
     assert "1 file unreadable" in overview, "its user's concern"

@@ -100,7 +100,7 @@ def settled(client: FlaskClient, dataset: Dataset) -> str:
 
 def rows(page: str) -> dict[str, str]:
     """Name → stage, of the list."""
-    found = re.findall(r'<li id="[^"]+" data-stage="(\w+)">.*?<span class="grow">\s*(.*?)</span>', page, re.S)
+    found = re.findall(r'<tr id="[^"]+" data-stage="(\w+)">.*?class="grow">\s*(.*?)</th>', page, re.S)
     names = ((stage, re.search(r">([^<]+)</a>", text) or re.match(r"([^<\n]+)", text)) for stage, text in found)
     return {name[1].strip(): stage for stage, name in names if name}
 
@@ -156,7 +156,7 @@ def test_why_a_file_failed_is_said_in_the_pages_language_and_in_english_by_the_a
     said = {language: ann.get(f"/datasets/{dataset.id}?lang={language}").text for language in ("en", "ja", "ko")}
     assert "photo.gif is a GIF image, which cannot be read" in said["en"]
     assert "photo.gif は GIF 画像なので読み込めません。" in said["ja"]
-    assert "photo.gif은(는) 읽을 수 없는 형식이에요(GIF 이미지)." in said["ko"]
+    assert "photo.gif는 읽을 수 없는 형식이에요(GIF 이미지)." in said["ko"]
     assert 'lang="en">photo.gif' not in said["ja"]
     documents = ann.get(f"/api/v1/datasets/{dataset.id}/documents").get_json()["items"]
     assert [document["error"][:26] for document in documents] == ["photo.gif is a GIF image, "]
@@ -515,8 +515,8 @@ def test_limits_are_said(ann: FlaskClient, here: Site, dataset: Dataset) -> None
         **dict.fromkeys(limits, 400),
         "min_free_disk_mb": 503,
     }
-    assert "you have 1 documents, which is the limit" in told["max_user_documents"][1]
-    assert "you have 1 datasets, which is the limit" in told["max_user_datasets"][1]
+    assert "You have 1 documents, which is the limit" in told["max_user_documents"][1]
+    assert "You have 1 datasets, which is the limit" in told["max_user_datasets"][1]
     assert "1 uploads wait or have failed" in told["max_waiting_jobs"][1]
     assert "almost full" in told["min_free_disk_mb"][1]
 

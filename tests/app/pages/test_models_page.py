@@ -69,7 +69,7 @@ def test_a_server_is_connected_tested_and_used_without_a_restart(
     assert "nomic-embed-text" not in page
     assert "key stored, encrypted" in page
     tested = post_form(admin, "/admin/models/test", test="server", server=name, model="writer", role="summary").text
-    assert f"{name}:writer answered in" in tested
+    assert f"writer ({server.url.split('/')[2]}) answered in" in tested
     assert "At 12 bar" in tested
     use(admin, name, "writer", "summary", "search")
     answer = post_form(admin, "/chat/messages", text="How hard does the pump run?", d="1")
@@ -177,7 +177,7 @@ def test_keys_are_neither_shown_nor_logged_nor_sent_elsewhere(
 def test_a_server_that_does_not_answer_is_not_stored(app: Flask, admin: FlaskClient, server: ModelServer) -> None:
     gone = post_form(admin, "/admin/models/servers", provider="compatible", base_url="http://127.0.0.1:9/v1")
     assert gone.status_code == 400
-    assert "no model server answers at 127.0.0.1:9" in gone.text
+    assert "No model server answers at 127.0.0.1:9" in gone.text
     server.models = ()
     empty = post_form(admin, "/admin/models/servers", provider="compatible", base_url=server.url)
     assert "has no model yet" in empty.text

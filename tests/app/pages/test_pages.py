@@ -446,7 +446,7 @@ def test_marking_never_changes_the_text(text: str) -> None:
     ("language", "expected"),
     [
         ("en", "12 of 40 passages are ready for search by meaning, about 10 seconds left."),
-        ("ja", "40 件中 12 件のパッセージまで準備できました（残り約 10 秒）。"),
+        ("ja", "40 件中 12 件の抜粋まで準備できました（残り約 10 秒）。"),
         ("ko", "40개 중 12개까지 준비되었어요(약 10초 남음)."),
     ],
 )
@@ -698,7 +698,11 @@ def test_sample_answers_in_three_languages(braid: Braid, query: str, source: str
 def test_first_page_of_a_new_directory_offers_examples(braid: Braid) -> None:
     first_start.prepare(braid)
     page = sign_in(make_app(braid)).get("/search").text
-    assert re.findall(r'<a href="/search\?q=[^"]+" lang="(..)"', page) == ["en", "ja", "ko"]
+    assert re.findall(r'<a href="/search\?q=[^"]+" dir="auto">([^<]+)</a>', page) == [
+        "When can a new document be found?",
+        "What happens when a dataset is deleted?",
+        "How large may a file be?",
+    ]
     assert '<a href="/datasets">Add files</a>' in page
 
 

@@ -74,7 +74,8 @@ def test_without_a_text_what_was_used_last_and_the_pages_are_offered(app: Flask)
     found = find(sign_in(app, "Ann"))
     assert titles(found, "Conversations") == ["How many mushrooms?", "Which rules hold for travel?"]
     assert titles(found, "Datasets") == ["Travel rules", "Rules of the house", "Pumps"]
-    assert titles(found, "Pages")[:2] == ["New conversation", "Chat"]
+    assert titles(found, "Pages")[:2] == ["Chat", "Search"]
+    assert titles(found, "Actions")[0] == "New conversation"
 
 
 def test_odd_texts_find_nothing_and_break_nothing(app: Flask) -> None:

@@ -124,7 +124,7 @@ def test_a_wrong_value_is_refused_and_nothing_is_kept(
 
 def test_what_was_typed_is_shown_again_beside_the_mistake(client: FlaskClient) -> None:
     page = post_form(client, "/settings", **FORM | {"k": "many"}).text
-    assert "a whole number from 1 to 1000" in page
+    assert "a whole number from 1 to 1,000" in page
     assert 'value="many"' in page
     assert re.search('id="mode-keyword"[^>]* checked', page)
 
@@ -192,7 +192,8 @@ def test_a_link_to_another_language_changes_the_setting(app: Flask, client: Flas
 
 def test_only_administrators_are_told_how_to_change_the_embedding_model(app: Flask, client: FlaskClient) -> None:
     assert "Administrators can change it." in client.get("/settings").text
-    assert "BRAID_EMBEDDING_MODEL" in sign_in(app).get("/settings").text
+    assert '<a href="/admin/models">How to change it</a>' in sign_in(app).get("/settings").text
+    assert "BRAID_EMBEDDING_MODEL" in sign_in(app).get("/admin/models").text
 
 
 def _preferences(app: Flask, account: Account) -> Preferences:

@@ -12,7 +12,7 @@ from tests.web import make_app, post_form, sign_in, text_of
 
 NAMES = [
     ("en", "My documents", "Braid guide"),
-    ("ja", "マイ文書", "Braid ガイド"),
+    ("ja", "マイドキュメント", "Braid ガイド"),
     ("ko", "내 문서", "Braid 안내서"),
 ]
 
@@ -41,11 +41,11 @@ def test_a_name_that_somebody_chose_is_never_translated(client: FlaskClient, bra
 
 def test_saving_the_name_as_it_is_shown_changes_nothing(client: FlaskClient, braid: Braid) -> None:
     client.get("/datasets?lang=ja")
-    assert post_form(client, "/datasets/1/name", name="マイ文書").status_code == 302
+    assert post_form(client, "/datasets/1/name", name="マイドキュメント").status_code == 302
     assert braid.dataset(1).name == "My documents"
 
 
-@pytest.mark.parametrize("typed", ["マイ文書", "My documents"])
+@pytest.mark.parametrize("typed", ["マイドキュメント", "My documents"])
 def test_a_dataset_is_deleted_by_the_name_that_is_shown(client: FlaskClient, braid: Braid, typed: str) -> None:
     braid.ledger.put_document(1, DocumentInput("a.md", "A", "md", (ChunkInput("one"),)))
     client.get("/datasets?lang=ja")

@@ -11,7 +11,7 @@ from flask import Flask
 from flask_babel import force_locale
 
 from braid.app.words.reason_texts import LABELS, TEMPLATES
-from braid.app.words.reasons import match, shown, told
+from braid.app.words.reasons import folded, match, shown, told
 from braid.core.braid import Braid
 from braid.core.errors import UnreadableDocumentError
 from braid.core.indexes.leg_progress import LegProgress
@@ -82,9 +82,10 @@ def test_a_file_is_named_with_what_it_is() -> None:
 def test_a_reason_that_is_not_known_is_shown_as_it_is_and_marked_as_english() -> None:
     with force_locale("ja"):
         assert told("an old <reason>") is None
-        assert shown("an old <reason>") == '<span lang="en">an old &lt;reason&gt;</span>'
+        assert shown("an old <reason>") == '<span lang="en">An old &lt;reason&gt;</span>'
     with force_locale("en"):
-        assert shown("an old <reason>") == "an old &lt;reason&gt;"
+        assert shown("an old <reason>") == "An old &lt;reason&gt;"
+        assert shown("notes.txt fails") == "notes.txt fails", "it begins with a name"
     with force_locale("ja"):
         assert told("x" * 10_000) is None
 
@@ -117,7 +118,30 @@ def test_what_is_missing_from_a_search_has_no_internal_names() -> None:
 def test_a_consequence_is_said_after_its_reason() -> None:
     with force_locale("ko"):
         text = told("the model openai:x took longer than 5 s; the answer is made of sentences of the passages instead")
-    assert text == "모델 openai:x이(가) 5초 안에 끝나지 않았어요. 대신 구절의 문장을 인용해 답했어요."
+    assert text == "모델 openai:x가 5초 안에 끝나지 않았어요. 대신 단락의 문장을 인용해 답했어요."
+
+
+WORDS = "OpenAIAuthenticationError: Error code: 401 - no"
+REFUSED = f"the model openai:x failed: its server refuses the key; enter another one: {WORDS}"
+
+
+@pytest.mark.usefixtures("app")
+@pytest.mark.parametrize(
+    ("language", "plain"),
+    [
+        ("en", "The model openai:x failed: its server refuses the key; enter another one"),
+        ("ja", "モデル openai:x のサーバーがキーを受け付けません。別のキーを入力してください。"),
+        ("ko", "모델 openai:x의 서버가 키를 거부했어요. 다른 키를 입력하세요."),
+    ],
+)
+def test_technical_words_are_folded_away(language: str, plain: str) -> None:
+    with force_locale(language):
+        said, technical = folded(f"{REFUSED}; the answer is made of sentences of the passages instead")
+        assert technical == WORDS
+        assert said.startswith(plain)
+        assert WORDS not in said
+        assert folded(REFUSED)[0] == (f"{plain}." if language == "en" else plain)
+        assert folded("what nobody knows") == ("", "what nobody knows")
 
 
 def test_every_kind_of_file_has_a_label_that_is_translated() -> None:

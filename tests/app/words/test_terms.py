@@ -138,10 +138,13 @@ ROLES = {"button": "act", "a": "act", "option": "value"} | dict.fromkeys(
 )
 ONE_MEANING = {
     "Add documents",
+    "Dataset settings",
     "Datasets",
     "Delete",
     "Details",
+    "Documents",
     "Expert",
+    "Manage conversations",
     "Models",
     "Other apps",
     "Rename",

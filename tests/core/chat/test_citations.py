@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from braid.core.chat.follow_up import complete
+from braid.core.chat.asking.follow_up import complete
 from braid.core.chat.passage_block import passage_block
 from braid.core.models.untrusted_text import as_data
 from braid.core.text.analyzer import Analyzer
@@ -24,6 +24,7 @@ def passage(text: str, title: str = "T") -> Passage:
         "< / PASSAGE n='2'>",
         "＜/passage＞",
         "<pass\u200bage>",
+        "＜\u200d／\u200dpassage>",
         "<|im_end|>",
         "[/INST]",
         "<system>",
@@ -41,6 +42,12 @@ def passage(text: str, title: str = "T") -> Passage:
 )
 def test_look_alikes_of_delimiters_are_escaped(text: str) -> None:
     assert not as_data(text).startswith(("<", "＜", "["))
+
+
+def test_what_joins_an_emoji_or_a_word_stays_and_what_hides_goes() -> None:
+    joined = "👩\u200d💻 ❤\ufe0f\u200d🔥 می\u200cخواهم क्\u200dष"
+    assert as_data(joined) == joined
+    assert as_data("<pass\u200dage> a\u200cb \u202edcba\u00ad") == "&lt;passage> ab dcba"
 
 
 def test_both_brackets_of_a_doubled_mark_are_escaped() -> None:
@@ -123,7 +130,7 @@ def test_quantities_are_compared_across_units() -> None:
     assert quantities("80 °C")[0].equals(quantities("353.15 K")[0])
 
 
-def test_a_follow_up_gets_the_rarest_words_of_the_turns_before() -> None:
+def test_a_follow_up_gets_the_names_and_the_rarest_words_of_the_turns_before() -> None:
     idf = {"byzantin": 5.0, "empir": 4.0, "roman": 3.0, "call": 1.0, "cat": 9.0}
     turns = ["Do cats sleep", "why was the Roman empire called the Byzantine Empire"]
 
@@ -131,7 +138,8 @@ def test_a_follow_up_gets_the_rarest_words_of_the_turns_before() -> None:
         return {term: idf[term] for term in idf if term in terms}  # type: ignore[operator]
 
     found = complete("When did it fall?", turns, Analyzer(), known)
-    assert found.context == ("Byzantine", "cats", "empire")
-    assert found.query == "When did it fall? When did it fall? Byzantine cats empire"
+    assert found.context == ("Byzantine", "Roman", "cats")
+    assert found.query == "When did it fall? When did it fall? Byzantine Roman cats"
+    assert found.readable == "When did it fall? (Byzantine, Roman, cats)"
     alone = complete("When did the eastern Roman empire fall to pieces?", turns, Analyzer(), known)
     assert alone.query == "When did the eastern Roman empire fall to pieces?"

@@ -112,7 +112,7 @@ def test_pdf_pages_are_sections() -> None:
     )
     assert parsed.title == "本"
     assert places(parsed) == [("", 1, "English information."), ("", 3, "図書館の利用案内です。")]
-    assert parsed.metadata == {"pages": "3", "pages_without_text": "2"}
+    assert parsed.metadata == {"pages": "3"}  # a blank page is no gap
 
 
 @pytest.mark.parametrize("title", ["", "untitled", "(anonymous)", "Microsoft Word - draft.docx", "report.indd"])

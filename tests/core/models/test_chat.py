@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from langchain_core.runnables import RunnableLambda
 
 from braid.core.errors import InvalidInputError, ModelCutError, ModelError
 from braid.core.models.chat import (
@@ -16,6 +18,7 @@ from braid.core.models.chat import (
     ChatModel,
     ModelSettings,
     chat_models,
+    given_model,
 )
 from braid.core.models.prompts import Prompts, custom_prompts, read_prompts
 from tests.model_server import ModelServer, model_server
@@ -78,6 +81,30 @@ def test_a_lasting_failure_is_a_model_error_without_the_key(server: ModelServer,
     assert len(server.calls) == calls
     with pytest.raises(ModelError):
         list(model.stream(MESSAGES))
+
+
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [
+        (401, "its server refuses the key; enter another one: "),
+        (403, "its server refuses the key; enter another one: "),
+        (404, "its server does not have it; choose another one: "),
+        (500, "its server has an error of its own; try again later: "),
+    ],
+)
+def test_each_cause_has_its_remedy(server: ModelServer, status: int, said: str) -> None:
+    server.broken = status
+    with pytest.raises(ModelError) as caught:
+        ChatModel(server.settings(retries=0)).complete(MESSAGES)
+    assert str(caught.value).startswith(f"the model openai:search-model failed: {said}")
+
+
+def test_an_answer_that_cannot_be_read_is_said_to_be_so() -> None:
+    def answer(_: object) -> str:
+        return json.loads("<html>")  # type: ignore[no-any-return]
+
+    with pytest.raises(ModelError, match=r"failed: its answer cannot be read; check .*: JSONDecodeError"):
+        given_model(RunnableLambda(answer)).complete(MESSAGES)
 
 
 def test_a_slow_model_is_given_up_at_the_deadline(server: ModelServer) -> None:

@@ -84,6 +84,23 @@ def test_one_thread_alone_makes_the_trial(clock: Clock) -> None:
     assert answers.count("") == 1
 
 
+def test_one_slow_prompt_is_no_outage(clock: Clock) -> None:
+    circuit = CircuitBreaker(30.0, clock)
+    circuit.record_answer()
+    circuit.record_slow("it is slow")
+    assert circuit.admit() == ""
+    circuit.record_answer()
+    circuit.record_slow("it is slow")
+    circuit.record_slow("it is slow again")
+    assert circuit.admit() == "it is slow again; it is asked again in 30 s"
+
+
+def test_a_model_that_never_answered_is_left_alone_at_once(clock: Clock) -> None:
+    circuit = CircuitBreaker(30.0, clock)
+    circuit.record_slow("it is slow")
+    assert circuit.admit() == "it is slow; it is asked again in 30 s"
+
+
 def test_a_pause_of_nothing_is_none(clock: Clock) -> None:
     circuit = CircuitBreaker(0.0, clock)
     circuit.record_outage("gone")
@@ -101,15 +118,16 @@ def test_a_hanging_model_costs_its_deadline_once(server: ModelServer, clock: Clo
     assert _patiently(ask, clock) == "Fish"
     server.delay_s = WAIT_S
     server.calls.clear()
-    with pytest.raises(ModelError, match=r"took longer than 1 s|Timeout"):
-        ask()
-    assert len(server.calls) == 1
+    for _ in range(2):  # the first alone may have been a prompt that is too long
+        with pytest.raises(ModelError, match=r"took longer than 1 s|Timeout"):
+            ask()
+    assert len(server.calls) == 2
     started = time.monotonic()
     for _ in range(20):
         with pytest.raises(ModelError, match=r"openai:search-model .*; it is asked again in 30 s"):
             ask()
     assert time.monotonic() - started < 10.0, "half of what it takes to wait for each"
-    assert len(server.calls) == 1
+    assert len(server.calls) == 2
     server.delay_s = 0.0
     clock.now += 30
     assert _patiently(ask, clock) == "Fish"
@@ -133,7 +151,7 @@ def test_where_nobody_listens_nothing_is_tried_again(clock: Clock) -> None:
     with pytest.raises(ModelError, match=r"openai:m failed: .*; it is asked again in 30 s"):
         model.complete(ASK)
     clock.now += 31
-    with pytest.raises(ModelError, match=r"openai:m failed: [^;]*$"):
+    with pytest.raises(ModelError, match=r"openai:m failed: (?!.*asked again)"):
         model.complete(ASK)
 
 
@@ -149,7 +167,7 @@ def test_an_answer_that_is_an_error_is_an_answer(server: ModelServer, status: in
 
 
 def test_a_shorter_deadline_of_one_call_says_nothing_about_the_model(server: ModelServer) -> None:
-    model = ChatModel(server.settings(timeout_s=20))
+    model = ChatModel(server.settings(timeout_s=WAIT_S))
     assert model.complete(ASK) == "Fish"
     server.delay_s = 0.5
     with pytest.raises(ModelError, match="took longer"):

@@ -6,7 +6,7 @@ import pytest
 
 from braid.core.chat.tables.amounts import amount, style_of, value_of
 from braid.core.chat.tables.columns import typed
-from braid.core.chat.tables.dates import date_of, dates_in
+from braid.core.chat.tables.dates import date_of
 from braid.core.chat.tables.rebuild import Piece, tables_of
 
 
@@ -64,11 +64,6 @@ def test_a_column_of_several_units_or_marks_is_not_added(cells: tuple[str, ...])
 )
 def test_dates_become_iso_texts(cell: str, iso: str | None) -> None:
     assert date_of(cell) == iso
-
-
-def test_dates_are_found_in_a_question() -> None:
-    found = [text for *_, text in dates_in("令和6年4月から march 2026 and 2026-11-22")]
-    assert found == ["2024-04", "2026-03", "2026-11-22"]
 
 
 def test_the_first_number_of_a_date_is_the_day_where_another_cell_tells() -> None:

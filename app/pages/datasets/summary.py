@@ -1,0 +1,68 @@
+"""A document at a glance: its outline, the words that tell it from others, and questions that its text answers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from braid.app.auth.identity import identity
+from braid.app.site import site
+from braid.app.user.questions import tried
+from braid.core.chat.asking.follow_up import content_words
+from braid.core.datasets.outlines import Section
+from braid.core.search.term_weights import TermWeights
+from braid.core.types import Dataset, Document
+
+QUESTIONS = 3
+TERMS = 8
+SEEN_PASSAGES = 30
+SEEN_CHARS = 400
+"""Characters of a passage that its words are taken from."""
+MIN_WORD_CHARS = 2
+FEW_PASSAGES = 3
+"""From this number of passages on, a key term has to be in two of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What one sees of a document before reading it."""
+
+    sections: tuple[Section, ...]
+    terms: tuple[str, ...]
+    questions: tuple[str, ...]
+
+
+def summary_of(dataset: Dataset, document: Document) -> Summary:
+    """Return the outline, the key terms and tried questions of a document that the user may read."""
+    sections = site().outlines.of_document(document.id, dataset.id)
+    passages = site().braid.ledger.document_passages(document.id, [dataset.id], limit=SEEN_PASSAGES)
+    terms = _key_terms(dataset, [passage.text[:SEEN_CHARS] for passage in passages])
+    return Summary(sections, terms, tuple(tried(sections, most=QUESTIONS)))
+
+
+def _key_terms(dataset: Dataset, texts: Sequence[str]) -> tuple[str, ...]:
+    """Return the words that many of the texts have and few passages of the dataset, the weightiest first."""
+    here = site().braid
+    spelled: dict[frozenset[str], str] = {}
+    counts: Counter[frozenset[str]] = Counter()
+    for text in texts:
+        words = {terms: word for word, terms in content_words(text, here.analyzer).items() if _is_word(word)}
+        counts.update(words.keys())
+        for terms, word in words.items():
+            spelled[terms] = min(spelled.get(terms, word), word, key=len)
+    least = 1 if len(texts) < FEW_PASSAGES else 2
+    often = {terms: count for terms, count in counts.items() if count >= least}
+    scope = here.manager.check(user_id=identity().account.id, dataset_ids=[dataset.id])
+    known = {term for terms in often for term in terms}
+    idf = TermWeights(here.bm25, here.analyzer, here.ledger, scope).known(known)
+
+    def weight(terms: frozenset[str]) -> float:
+        return often[terms] * sum(idf.get(term, 0.0) for term in terms) / len(terms)
+
+    best = sorted(often, key=lambda terms: (-weight(terms), spelled[terms]))
+    return tuple(spelled[terms] for terms in best[:TERMS])
+
+
+def _is_word(word: str) -> bool:
+    return len(word) >= MIN_WORD_CHARS and any(letter.isalpha() for letter in word)

@@ -1,0 +1,68 @@
+"""Names of what the audit log records, for people; the log and its downloads keep the codes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from flask_babel import lazy_gettext as _l
+
+ACTIONS: Mapping[str, str] = {
+    "administrator.created": _l("Administrator created"),
+    "audit.exported": _l("Audit log downloaded"),
+    "backup.made": _l("Backup made"),
+    "backup.restored": _l("Backup restored"),
+    "backup.started": _l("Backup started"),
+    "conversation.deleted": _l("Conversation deleted"),
+    "conversation.exported": _l("Conversation exported"),
+    "database.upgraded": _l("Database upgraded"),
+    "dataset.exported": _l("Dataset exported"),
+    "dataset.reembedded": _l("Dataset re-embedded"),
+    "dataset.removed": _l("Dataset deleted"),
+    "dataset.transferred": _l("Datasets handed over"),
+    "directory.moved": _l("Data folder moved"),
+    "documents.added": _l("Documents added"),
+    "documents.removed": _l("Documents deleted"),
+    "folder.added": _l("Synced folder added"),
+    "folder.removed": _l("Synced folder removed"),
+    "index.rebuilt": _l("Index rebuilt"),
+    "indexes.repaired": _l("Indexes repaired"),
+    "key.removed": _l("Own key removed"),
+    "key.stored": _l("Own key stored"),
+    "models.chosen": _l("Model chosen"),
+    "models.connected": _l("Model server connected"),
+    "models.disconnected": _l("Model server removed"),
+    "models.offered": _l("Offered models changed"),
+    "retention.applied": _l("Old data deleted"),
+    "scans.queued": _l("Scanned pages queued"),
+    "shared_db.added": _l("Shared dataset added"),
+    "shared_db.changed": _l("Shared dataset changed"),
+    "shared_db.disabled": _l("Shared dataset turned off"),
+    "shared_db.enabled": _l("Shared dataset turned on"),
+    "shared_db.removed": _l("Shared dataset deleted"),
+    "shared_dbs.saved": _l("List of shared datasets saved"),
+    "sign_up.changed": _l("Sign-up changed"),
+    "token.made": _l("API token created"),
+    "token.revoked": _l("API token revoked"),
+    "user.added": _l("User added"),
+    "user.changed": _l("User changed"),
+    "user.disabled": _l("Account suspended"),
+    "user.enabled": _l("Account reactivated"),
+    "user.exported": _l("User's data exported"),
+    "user.groups": _l("Groups changed"),
+    "user.invited": _l("User invited"),
+    "user.made_administrator": _l("Made administrator"),
+    "user.no_administrator": _l("Administrator role removed"),
+    "user.password": _l("Password changed"),
+    "user.removed": _l("User deleted"),
+    "user.sign_in_failed": _l("Sign-in failed"),
+    "user.sign_in_refused": _l("Sign-in refused"),
+    "user.signed_in": _l("Signed in"),
+    "user.signed_out": _l("Signed out"),
+    "user.signed_up": _l("Signed up"),
+    "users.imported": _l("Users imported"),
+}
+
+
+def action_name(action: str) -> str:
+    """Return what an action is called on pages; the code of one that is not known, as of a newer version."""
+    return str(ACTIONS.get(action, action))

@@ -1,0 +1,146 @@
+"""What a newcomer meets: errors that lead on, lists that can be sorted, words instead of codes."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+
+from braid.config.settings import Settings
+from braid.core.braid import Braid
+from braid.core.jobs.store import NewJob
+from braid.core.types import ChunkInput, DocumentInput
+from tests.web import csrf_token, make_app, sign_in, site_of, text_of
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"), [("GET", "/admin/nothing", 404), ("GET", "/account/tokens", 405)]
+)
+def test_an_address_without_a_page_keeps_the_places_of_who_is_signed_in(
+    app: Flask, client: FlaskClient, method: str, path: str, status: int
+) -> None:
+    page = client.open(path, method=method, headers={"Accept": "text/html"})
+    assert page.status_code == status
+    assert 'class="places"' in page.text
+    assert ">local<" in page.text
+    stranger = app.test_client().open(path, method=method, headers={"Accept": "text/html"})
+    assert stranger.status_code == status
+    assert 'class="places"' not in stranger.text
+    assert client.get("/api/v1/nothing").json["status"] == 404  # type: ignore[index]
+
+
+def test_messages_begin_with_a_capital_and_names_stay_as_they_are(client: FlaskClient) -> None:
+    page = client.get("/datasets/1/documents/999999")
+    assert page.status_code == 404
+    assert "There is no document 999999 in dataset 1" in text_of(page.text)
+
+
+def test_no_page_before_the_sign_in_has_a_command(app: Flask) -> None:
+    stranger = app.test_client()
+    token = csrf_token(stranger, "/login")
+    wrong = stranger.post("/login", data={"name": "local", "password": "not this one", "csrf_token": token})
+    assert "An administrator can set a new password." in wrong.text
+    for page in (stranger.get("/login").text, wrong.text):
+        assert "python -m" not in page
+
+
+def test_a_form_that_cannot_succeed_is_not_shown(library: Braid, tmp_path: object) -> None:
+    without = sign_in(make_app(library)).get("/admin/folders").text
+    assert 'name="folder"' not in without
+    assert "has to allow some folders first" in without
+    allowed = sign_in(make_app(library, Settings(folder_roots=(str(tmp_path),)))).get("/admin/folders").text
+    assert 'name="folder"' in allowed
+
+
+def names(page: str) -> list[str]:
+    return re.findall(r'id="open-document-\d+" href="[^"]+">([^<]+)<', page)
+
+
+@pytest.fixture
+def shelf(library: Braid) -> Braid:
+    for name, size, chunks in (("beta.txt", 10, 3), ("Alpha.md", 3_000, 1), ("gamma.txt", 200, 2)):
+        texts = tuple(ChunkInput(f"{name} {number}") for number in range(chunks))
+        library.ledger.put_document(2, DocumentInput(name, "", name.rpartition(".")[2], texts, size_bytes=size))
+    library.ledger.put_failed(2, "scan.pdf", title="scan", file_type="pdf", error="has no text")
+    library.ledger.put_document(2, DocumentInput("zeta.md", "", "md", (ChunkInput("last"),), size_bytes=1))
+    return library
+
+
+@pytest.mark.parametrize(
+    ("order", "expected"),
+    [
+        ("", ["scan", "zeta.md", "gamma.txt", "Alpha.md", "beta.txt"]),
+        ("-changed", ["beta.txt", "Alpha.md", "gamma.txt", "zeta.md", "scan"]),
+        ("name", ["Alpha.md", "beta.txt", "gamma.txt", "scan", "zeta.md"]),
+        ("-name", ["zeta.md", "scan", "gamma.txt", "beta.txt", "Alpha.md"]),
+        ("type", ["Alpha.md", "zeta.md", "scan", "beta.txt", "gamma.txt"]),
+        ("passages", ["beta.txt", "gamma.txt", "zeta.md", "Alpha.md", "scan"]),
+        ("size", ["Alpha.md", "gamma.txt", "beta.txt", "zeta.md", "scan"]),
+        ("no such order", ["scan", "zeta.md", "gamma.txt", "Alpha.md", "beta.txt"]),
+    ],
+)
+def test_documents_are_sorted_by_each_column(
+    client: FlaskClient, shelf: Braid, order: str, expected: list[str]
+) -> None:
+    assert names(client.get("/datasets/2", query_string={"order": order}).text) == expected
+
+
+def test_a_heading_sorts_the_other_way_when_it_is_followed_again(client: FlaskClient, shelf: Braid) -> None:
+    page = client.get("/datasets/2?order=name&name=a").text
+    assert 'aria-sort="ascending"' in page
+    [again] = re.findall(r'id="sort-name" href="([^"]+)"', page)
+    assert "order=-name" in again
+    assert "name=a" in again, "the filter stays"
+    assert 'aria-sort="descending"' in client.get(again.replace("&amp;", "&")).text
+
+
+def test_filters_have_counts_and_what_cannot_be_read_is_said_first(client: FlaskClient, shelf: Braid) -> None:
+    page = text_of(client.get("/datasets/2").text)
+    assert "1 file could not be read. See why" in page
+    assert "all 5" in page
+    assert "failed 1" in page
+    assert "read in part" not in page, "a filter that shows nothing is left out"
+    assert "1 file could not be read." not in text_of(client.get("/datasets/2?state=failed").text)
+
+
+def test_the_palette_finds_documents_settings_and_acts(client: FlaskClient, shelf: Braid) -> None:
+    def found(typed: str) -> dict[str, list[tuple[str, str]]]:
+        groups = client.get("/palette.json", query_string={"q": typed}).json["groups"]  # type: ignore[index]
+        return {group["name"]: [(each["title"], each["href"]) for each in group["entries"]] for group in groups}
+
+    [(title, href)] = found("gamma")["Documents"]
+    assert title == "gamma.txt"
+    assert "gamma.txt" in client.get(href).text
+    assert found("appearance")["Settings"] == [("Language and appearance", "/settings#look")]
+    assert ("Keyboard shortcuts", "#shortcuts") in found("")["Actions"]
+    assert [title for title, _ in found("add doc")["Actions"]] == ["Add documents"]
+
+
+def test_jobs_of_one_upload_are_one_line(client: FlaskClient, app: Flask) -> None:
+    store = site_of(app).background.store
+    store.add(1, [NewJob("upload", f"{number}.txt", 1) for number in range(4)])
+    store.add(1, [NewJob("reembed", "Notes", 1)])
+    page = text_of(client.get("/admin/jobs").text)
+    assert "upload: 4 files" in page
+    assert "waiting (4)" in page
+    assert "re-embedding: Notes" in page
+
+
+def test_usage_says_what_is_missing_and_leads_to_the_form_for_it(client: FlaskClient) -> None:
+    page = text_of(client.get("/admin/usage").text)
+    assert "Only what at least 3 users asked is shown, never who asked." in page
+    answer = client.get("/admin/usage/answer?title=How+long%3F&dataset=-1")
+    assert answer.location == "/datasets/-1?title=How+long?#paste"
+    assert 'value="How long?"' in client.get("/datasets/-1?title=How+long%3F").text
+    assert client.get("/admin/usage/answer?title=x&dataset=1").status_code == 400
+
+
+def test_numbers_on_pages_have_separators(client: FlaskClient, library: Braid) -> None:
+    texts = tuple(ChunkInput(f"Line {number}.") for number in range(1_234))
+    library.ledger.put_document(2, DocumentInput("long.txt", "Long", "txt", texts))
+    for path in ("/datasets/2", "/datasets", "/search", "/datasets/2/statistics"):
+        page = text_of(client.get(path).text)
+        assert "1,234" in page, path
+        assert "1234" not in page, path

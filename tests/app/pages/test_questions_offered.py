@@ -1,0 +1,88 @@
+"""Questions that pages offer are answered by the text: of a document, of a dataset, and below an answer."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from flask.testing import FlaskClient
+
+from braid.core.braid import Braid
+from braid.core.types import ChunkInput, DocumentInput
+from tests.web import post_form, text_of
+from tests.worlds import WAIT_S
+
+MANUAL = (
+    ("Navigation", "index | modules | next | previous"),
+    ("Contents", "1. Seals ........ 2\n2. Bearings ........ 5\n3. Storage ........ 9"),
+    ("Seals", "The seal of the pump lasts three years. Replace the seal when water drips from the pump."),
+    ("Bearings", "The bearings of the pump are greased once a month. Use grease of class two for bearings."),
+    ("Storage", "Store the pump in a dry hall. Storage outside lets the seal of the pump crack."),
+)
+
+
+@pytest.fixture
+def manual(library: Braid) -> Braid:
+    chunks = tuple(
+        ChunkInput(f"{heading}\n{text}", heading_path=f"Pump manual > {heading}", page=page)
+        for page, (heading, text) in enumerate(MANUAL, start=1)
+    )
+    library.ledger.put_document(1, DocumentInput("pump.pdf", "Pump manual", "pdf", chunks))
+    library.indexer.wake()
+    assert library.indexer.wait(WAIT_S)
+    return library
+
+
+def document_page(client: FlaskClient, braid: Braid, **arguments: str) -> str:
+    found = next(each for each in braid.ledger.documents(1) if each.source == "pump.pdf")
+    return client.get(f"/datasets/1/documents/{found.id}", query_string=arguments).text
+
+
+def offered(page: str) -> list[str]:
+    return re.findall(r'<button[^>]* name="example" value="([^"]+)"', page)
+
+
+def test_a_document_at_a_glance(client: FlaskClient, manual: Braid) -> None:
+    page = document_page(client, manual)
+    assert offered(page) == [
+        f"What does “Pump manual” say about “{heading}”?" for heading in ("Seals", "Bearings", "Storage")
+    ]
+    glance = page.partition('class="card glance"')[2].partition("</section>")[0]
+    terms = re.findall(r'<a class="chip"[^>]*>([^<]+)</a>', glance)
+    assert "pump" in terms
+    assert "the" not in terms
+    assert re.findall(
+        r'<li><a dir="auto" href="[^"]*#passage(\d)">([^<]+)</a> <span class="hint">page (\d)', glance
+    ) == [(str(place), heading, str(place + 1)) for place, (heading, _) in enumerate(MANUAL)]
+    assert 'class="card glance"' not in document_page(client, manual, start="2")
+
+
+def test_what_is_offered_is_answered_when_it_is_asked(client: FlaskClient, manual: Braid) -> None:
+    for question in offered(document_page(client, manual)):
+        answer = post_form(client, "/chat/messages", example=question, d="1")
+        assert "Pump manual" in text_of(client.get(answer.location).text.partition('class="sources"')[2])
+
+
+def test_a_dataset_offers_a_question_about_each_of_its_newest_documents(client: FlaskClient, manual: Braid) -> None:
+    assert offered(client.get("/datasets/1").text)[0] == "What does “Pump manual” say about “Seals”?"
+    assert offered(client.get("/datasets/1?order=name").text) == [], "only where the newest are at the top"
+
+
+def test_below_an_answer_are_the_sections_beside_the_cited_ones(client: FlaskClient, manual: Braid) -> None:
+    where = post_form(client, "/chat/messages", text="How often are the bearings greased?", d="1").location
+    page = client.get(where).text
+    [address] = re.findall(r'data-next="([^"]+)"', page)
+    cited = re.findall(r'<span class="path">([^<]+)</span>', page)
+    questions = offered(client.get(address).text)
+    assert questions
+    assert all(not any(f"“{heading}”" in question for heading in cited) for question in questions)
+    assert not any("Navigation" in question or "Contents" in question for question in questions)
+    post_form(client, f"{where.partition('#')[0]}/messages", text=questions[0], d="1")
+    assert questions[0] not in offered(client.get(address).text), "it was asked"
+
+
+def test_of_what_may_no_longer_be_read_nothing_is_asked(client: FlaskClient, manual: Braid) -> None:
+    where = post_form(client, "/chat/messages", text="How often are the bearings greased?", d="1").location
+    [address] = re.findall(r'data-next="([^"]+)"', client.get(where).text)
+    manual.ledger.remove_document(1, "pump.pdf")
+    assert offered(client.get(address).text) == []

@@ -1,0 +1,76 @@
+"""Conversations that are archived, labeled and deleted, many at once."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+
+from tests.web import add_user, post_form, sign_in, site_of, text_of
+
+
+@pytest.fixture
+def ids(app: Flask) -> list[int]:
+    store = site_of(app).conversations
+    return [store.create(1, title).id for title in ("Pumps", "Seals", "Gaskets")]
+
+
+def listed(client: FlaskClient) -> list[str]:
+    page = client.get("/chat/conversations").text
+    return re.findall(r'class="title"[^>]*>([^<]+)</a>', page)
+
+
+def test_archived_ones_leave_the_list_and_undo_brings_them_back(client: FlaskClient, ids: list[int]) -> None:
+    answer = post_form(client, "/chat/shelf", act="archive", c=[str(ids[0]), str(ids[1])])
+    assert listed(client) == ["Gaskets"]
+    page = client.get(answer.location).text
+    assert "2 conversations archived." in text_of(page)
+    assert list(re.findall(r'type="hidden" name="c" value="(\d+)"', page)) == [str(one) for one in ids[:2]]
+    assert "Pumps" in client.get("/chat/shelf?archived=1").text
+    post_form(client, "/chat/shelf", act="restore", c=[str(one) for one in ids[:2]])
+    assert sorted(listed(client)) == ["Gaskets", "Pumps", "Seals"]
+
+
+def test_an_archived_one_is_found_by_its_words_and_comes_back_when_it_goes_on(
+    client: FlaskClient, ids: list[int]
+) -> None:
+    post_form(client, "/chat/shelf", act="archive", c=str(ids[0]))
+    assert "Pumps" in client.get("/chat/conversations?find=pump").text
+    post_form(client, f"/chat/{ids[0]}/messages", text="How are rankings fused?", d="1")
+    assert "Pumps" in listed(client)
+
+
+def test_labels_group_the_list_and_an_empty_one_takes_it_away(client: FlaskClient, ids: list[int]) -> None:
+    post_form(client, "/chat/shelf", act="label", label=" Plant  1 ", c=[str(one) for one in ids[:2]])
+    assert "Plant 1 2" in text_of(client.get("/chat/conversations").text)
+    assert 'value="Plant 1"' in client.get(f"/chat/{ids[2]}/manage").text, "offered for the next one"
+    post_form(client, f"/chat/{ids[0]}/shelve", label="")
+    assert "Plant 1 1" in text_of(client.get("/chat/conversations").text)
+    assert post_form(client, f"/chat/{ids[0]}/shelve", label="x" * 61).status_code == 400
+
+
+def test_many_are_deleted_once_that_is_confirmed(client: FlaskClient, ids: list[int]) -> None:
+    page = post_form(client, "/chat/shelf", act="delete", c=[str(ids[0]), str(ids[2])])
+    assert "Delete 2 conversations?" in page.text
+    assert len(listed(client)) == 3
+    post_form(client, "/chat/shelf", act="delete", confirmed="1", c=[str(ids[0]), str(ids[2])])
+    assert listed(client) == ["Seals"]
+
+
+def test_those_of_others_are_left_alone(app: Flask, client: FlaskClient, ids: list[int]) -> None:
+    ben = add_user(app, "Ben")
+    his = sign_in(app, "Ben")
+    for act in ("archive", "label", "delete"):
+        post_form(his, "/chat/shelf", act=act, label="mine", confirmed="1", c=[str(one) for one in ids])
+    assert sorted(listed(client)) == ["Gaskets", "Pumps", "Seals"]
+    assert site_of(app).conversations.labels(1) == site_of(app).conversations.labels(ben.id) == []
+    assert post_form(his, f"/chat/{ids[0]}/shelve", archived="1").status_code == 404
+
+
+def test_what_cannot_be_done_is_refused(client: FlaskClient, ids: list[int]) -> None:
+    assert post_form(client, "/chat/shelf", act="burn", c=str(ids[0])).status_code == 400
+    assert post_form(client, "/chat/shelf", act="archive", c=[str(one) for one in range(1, 102)]).status_code == 400
+    assert post_form(client, "/chat/shelf", act="archive", c=["x", "-1", "9" * 30]).status_code == 303
+    assert len(listed(client)) == 3
