@@ -64,7 +64,8 @@ def open_forms(document: pypdfium2.PdfDocument) -> None:
 def with_annotations(page: pypdfium2.PdfPage, text: str) -> PageText:
     """Return the page's text with what was filled in and noted on it."""
     turn = Turn(page)
-    count, pieces = len(text), ([], [])
+    count = len(text)
+    pieces: tuple[list[Piece], list[Piece]] = ([], [])
     for is_note, said, box in _found(page):
         corners = turn.shown(np.array([box]))[0]
         start = len(text) + 1
