@@ -18,18 +18,16 @@ logger = logging.getLogger(__name__)
 MODULES = ("langgraph.graph", "braid.app.mcp.http_servers", "braid.core.langchain")
 """What chat, MCP and retrievers load. The embedding model is loaded by the indexer, provider packages with
 the first model that is asked. A request that needs a module while it is loaded waits for it."""
+Step = Callable[[], object]
 
 
 class AfterStart:
-    """Does the steps one after the other, each at most once. `close` waits for the running one."""
+    """Does the steps, `steps_of` the data directory unless others are given, one after the other, each at most once.
+    `close` waits for the running one.
+    """
 
-    def __init__(self, braid: Braid) -> None:
-        self._steps: Sequence[Callable[[], object]] = (
-            *([braid.bucket.load] if braid.bucket is not None else []),
-            partial(first_start.load_sample, braid),
-            *(partial(importlib.import_module, name) for name in MODULES),
-            keep_loaded,
-        )
+    def __init__(self, braid: Braid, steps: Sequence[Step] | None = None) -> None:
+        self._steps = steps_of(braid) if steps is None else steps
         self._closing = threading.Event()
         self._thread = threading.Thread(target=self._run, name="braid-after-start", daemon=True)
 
@@ -53,6 +51,16 @@ class AfterStart:
                 logger.info("event=not_installed module=%s", error.name)
             except Exception as error:  # the edge of a thread: without one step the server still answers
                 log_failure(logger, "a step after the start", error)
+
+
+def steps_of(braid: Braid) -> Sequence[Step]:
+    """Return the steps for a data directory, in their order: the store of files, the sample, then what takes long."""
+    return (
+        *([braid.bucket.load] if braid.bucket is not None else []),
+        partial(first_start.load_sample, braid),
+        *(partial(importlib.import_module, name) for name in MODULES),
+        keep_loaded,
+    )
 
 
 def keep_loaded() -> None:

@@ -101,7 +101,7 @@ def create_app(settings: Settings | None = None, braid: Braid | None = None) -> 
     keep_logins(app, lambda: here)
     app.before_request(_number)
     app.before_request(_refuse_other_hosts)
-    _mount(app, here, url_prefix="", more=[entry])
+    _mount(app, here, url_prefix="", more=[*entry])
     if is_ours:
         here.start_jobs()
     app.context_processor(_in_templates)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import threading
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import cast
 
@@ -15,6 +16,7 @@ from braid.app.gauges import Gauges
 from braid.app.host import Host
 from braid.app.metrics import Metrics
 from braid.app.mounted import mount
+from braid.app.oidc import Provider
 from braid.app.rate_windows import SharedWindows, Windows
 from braid.config.backup import sources_of
 from braid.config.models import SiteModels
@@ -143,10 +145,17 @@ class Site:
         """True for Braid's own accounts, False for the users of a host app."""
         return self.host is None
 
+    @cached_property
+    def provider(self) -> Provider | None:
+        """The provider that signs users in; None without one, and in a host app."""
+        return Provider(self.settings) if self.standalone and self.settings.oidc_issuer else None
+
     @property
     def sign_up(self) -> str:
         """Whether visitors may create an account: ``open``, ``approval`` or ``closed``."""
-        return str(self.app_settings.get("sign_up", self.settings.sign_up)) if self.standalone else "closed"
+        if not self.standalone or not self.settings.password_sign_in:
+            return "closed"
+        return str(self.app_settings.get("sign_up", self.settings.sign_up))
 
     @property
     def sign_up_open(self) -> bool:

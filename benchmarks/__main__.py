@@ -38,6 +38,7 @@ NAMES = (
     "start",
     "journeys",
     "reading",
+    "two_hop",
 )
 
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from braid.app.host import Brand, HostUser
     from braid.core.adding.add import AddProgress, AddReport, add_documents
     from braid.core.braid import Braid, IndexOptions
+    from braid.core.chat.comparison import ThreeFields
     from braid.core.chat.conversation import Conversation
     from braid.core.chat.store import ConversationStore
     from braid.core.chat.turn_recorder import TurnRecorder
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
         BraidError,
         ClosedError,
         DegradedError,
+        HybridRetrieverError,
         InvalidInputError,
         NotFoundError,
         NotOwnerError,
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
     from braid.core.remote import RemoteBraid
     from braid.core.retriever_manager import RetrieverManager
     from braid.core.standalone.retriever import HybridRetriever
+    from braid.core.standalone.scorer import Bm25Scorer
     from braid.core.standalone.searcher import HybridSearcher
     from braid.core.stock.named import (
         BasicRetrieverStrategy,
@@ -55,6 +58,7 @@ __all__ = [
     "AddProgress",
     "AddReport",
     "BasicRetrieverStrategy",
+    "Bm25Scorer",
     "Braid",
     "BraidError",
     "Brand",
@@ -73,6 +77,7 @@ __all__ = [
     "Hit",
     "HostUser",
     "HybridRetriever",
+    "HybridRetrieverError",
     "HybridSearcher",
     "HydeRetrieverStrategy",
     "IndexOptions",
@@ -88,6 +93,7 @@ __all__ = [
     "RemoteBraid",
     "RetrieverManager",
     "SearchResult",
+    "ThreeFields",
     "Turn",
     "TurnRecorder",
     "add_documents",
@@ -102,6 +108,7 @@ _HOMES = {
     "braid.app.host": ("Brand", "HostUser"),
     "braid.app.factory": ("create_app", "register_braid"),
     "braid.core.braid": ("Braid", "IndexOptions"),
+    "braid.core.chat.comparison": ("ThreeFields",),
     "braid.core.chat.conversation": ("Conversation",),
     "braid.core.chat.store": ("ConversationStore",),
     "braid.core.chat.turn_recorder": ("TurnRecorder",),
@@ -111,6 +118,7 @@ _HOMES = {
         "BraidError",
         "ClosedError",
         "DegradedError",
+        "HybridRetrieverError",
         "InvalidInputError",
         "NotFoundError",
         "NotOwnerError",
@@ -125,6 +133,7 @@ _HOMES = {
     "braid.core.remote": ("RemoteBraid",),
     "braid.core.retriever_manager": ("RetrieverManager",),
     "braid.core.standalone.retriever": ("HybridRetriever",),
+    "braid.core.standalone.scorer": ("Bm25Scorer",),
     "braid.core.standalone.searcher": ("HybridSearcher",),
     "braid.core.stock.named": (
         "BasicRetrieverStrategy",

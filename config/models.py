@@ -9,6 +9,7 @@ from pathlib import Path
 from braid.config.settings import DEFAULT_PROMPTS, Settings
 from braid.core.accounts.app_settings import AppSettings
 from braid.core.accounts.model_connections import Connection, ModelConnections
+from braid.core.chat.lookups.loop import LookupLimits
 from braid.core.ledger.ledger import Ledger
 from braid.core.models.chat import ChatModels, ModelSettings, Role, chat_models
 from braid.core.models.failures import MODEL_CALLS
@@ -146,3 +147,10 @@ def prompts_of(settings: Settings) -> Prompts:
     if path.absolute() == Path.cwd() / DEFAULT_PROMPTS and not path.exists():
         return Prompts()
     return read_prompts(path)
+
+
+def lookup_limits(settings: Settings) -> LookupLimits:
+    """Return what a model may use to look up more in a turn, as the settings say."""
+    return LookupLimits(
+        settings.lookup_calls, settings.lookup_calls_thorough, settings.lookup_seconds, settings.lookup_tokens
+    )

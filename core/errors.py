@@ -1,6 +1,9 @@
 """The errors Braid raises on purpose. Every message names the offending value and the remedy, and is safe to show."""
 
 import errno
+import traceback
+from pathlib import PurePath
+from typing import Self
 
 
 class BraidError(Exception):
@@ -70,6 +73,28 @@ class JobCancelledError(BraidError):
 
 class UnreadableDocumentError(BraidError):
     """A file cannot be turned into text: encrypted, empty, binary, oversized or wrongly named."""
+
+
+class ReaderFaultError(UnreadableDocumentError):
+    """A reader failed at a file in a way that it does not foresee; ``fault`` says where, without a word of the file."""
+
+    REASON = "cannot be read: its form is not one that is known; save it again, or in another format"
+    """What is said of the file, after its name."""
+
+    def __init__(self, name: str, *, fault: str) -> None:
+        super().__init__(f"{name} {self.REASON}")
+        self.fault = fault
+
+    @classmethod
+    def of(cls, name: str, error: Exception) -> Self:
+        """Return the error for the file of this name at which a reader raised ``error``."""
+        return cls(name, fault=fault_of(error))
+
+
+def fault_of(error: Exception) -> str:
+    """Return the kind of an error and where it was raised: ``TypeError at pdf.py:60``."""
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{type(error).__name__} at {PurePath(place.filename).name}:{place.lineno}"
 
 
 class ReadingInterruptedError(UnreadableDocumentError):
@@ -185,7 +210,15 @@ class ValidationError(InvalidInputError):
 
 
 class HybridRetrieverError(BraidError):
-    """A standalone retriever could not search."""
+    """A standalone retriever could not search.
+
+    >>> from braid import HybridRetriever, HybridRetrieverError
+    >>> try:
+    ...     HybridRetriever("papers")
+    ... except HybridRetrieverError as error:
+    ...     print(str(error).partition(";")[0])
+    the store is a str, not an open Chroma collection
+    """
 
 
 class ChromaDBError(HybridRetrieverError):

@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Mapping
 from datetime import date
 from typing import Any
 
 DATE = "$date"
 """The key of a day or moment in JSON, which has none: ``{"$date": "2026-01-31"}``."""
+
+
+_ESCAPE = re.compile(
+    rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u([dD][89a-fA-F][0-9a-fA-F]{2})|.)", re.DOTALL
+)
+"""An escape in a JSON text; its group is half of a surrogate pair without the other half."""
+
+
+def without_half_pairs(text: bytes) -> bytes:
+    """Return a JSON text with U+FFFD for each half of a surrogate pair, which JSON allows and parsers refuse."""
+    return _ESCAPE.sub(lambda found: rb"\ufffd" if found[1] else found[0], text) if b"\\u" in text else text
 
 
 def to_json(value: Any) -> Any:

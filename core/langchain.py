@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any, ClassVar, NoReturn, Self
@@ -21,22 +21,25 @@ from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import run_in_executor, set_config_context
 from langchain_core.tools import BaseTool
-from pydantic import BaseModel, ConfigDict, Field, SkipValidation
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, SkipValidation
 
 from braid.core.errors import DegradedError, InvalidInputError
 from braid.core.metadata.values import RESERVED_KEY
 from braid.core.retriever_tool import DEGRADED_EVENT, search_tool
+from braid.core.search import leg_runs
 from braid.core.search.pipeline import LegNames
 from braid.core.search.stock_ensemble import EnsembleRetriever
 from braid.core.types import (
     LEGS_OF_MODE,
     CollectionScope,
+    Engine,
     Filters,
     Hit,
     Leg,
     Mode,
     OnDegraded,
     Passage,
+    RetrieverOptions,
     Scope,
     SearchOptions,
     SearchResult,
@@ -98,17 +101,26 @@ class SearchRetriever(BaseRetriever):
 
     def invoke(self, input: str, config: RunnableConfig | None = None, **kwargs: Any) -> list[Document]:
         """Return the hits as documents, best first. Bypasses the stock ensemble's method, which drops the options."""
+        _require_no_options(config)
         return BaseRetriever.invoke(self, input, config, **kwargs)
 
     async def ainvoke(self, input: str, config: RunnableConfig | None = None, **kwargs: Any) -> list[Document]:
         """Return the hits as documents, best first; the search runs in a thread."""
+        _require_no_options(config)
         return await BaseRetriever.ainvoke(self, input, config, **kwargs)
 
     def _get_relevant_documents(
         self, query: str, *, run_manager: CallbackManagerForRetrieverRun, **options: Any
     ) -> list[Document]:
         answering, searched = self._split(options)
-        result = self._search_within(run_manager.get_child(), query, searched)
+        legs = self._legs(searched)
+        runs = leg_runs.start(run_manager, query, legs)
+        try:
+            result = self._search_within(run_manager.get_child(), query, searched)
+        except BaseException as error:
+            leg_runs.end(runs, legs, error, _plain)
+            raise
+        leg_runs.end(runs, legs, result, _plain)
         if missing := require_answer(result, answering.on_degraded):
             run_manager.metadata[DEGRADED_KEY] = missing
             dispatch_custom_event(DEGRADED_EVENT, {"missing": missing}, config={"callbacks": run_manager.get_child()})
@@ -118,13 +130,23 @@ class SearchRetriever(BaseRetriever):
         self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, **options: Any
     ) -> list[Document]:
         answering, searched = self._split(options)
-        within = run_manager.get_sync().get_child()
-        result = await run_in_executor(None, lambda: self._search_within(within, query, searched))
+        legs, within = self._legs(searched), run_manager.get_sync().get_child()
+        runs = await leg_runs.astart(run_manager, query, legs)
+        try:
+            result = await run_in_executor(None, lambda: self._search_within(within, query, searched))
+        except BaseException as error:
+            await leg_runs.aend(runs, legs, error, _plain)
+            raise
+        await leg_runs.aend(runs, legs, result, _plain)
         if missing := require_answer(result, answering.on_degraded):
             run_manager.metadata[DEGRADED_KEY] = missing
             child = run_manager.get_child()
             await adispatch_custom_event(DEGRADED_EVENT, {"missing": missing}, config={"callbacks": child})
         return documents(result, with_scores=answering.with_scores)
+
+    def _legs(self, options: Mapping[str, Any]) -> Mapping[int, leg_runs.LegName]:
+        """Return the legs of several that a search with these options asks, by number."""
+        return {}
 
     def _search_within(self, callbacks: CallbackManager, query: str, options: Mapping[str, Any]) -> SearchResult:
         """Search within this retriever's run, so that its callbacks hear of the models that are asked."""
@@ -203,6 +225,8 @@ class BraidEnsembleRetriever(SearchRetriever, EnsembleRetriever):
     id_key: str | None = "id"
     made_with: Any = Field(default=None, exclude=True, repr=False)
     """What is fused, as `make_retriever` has made it."""
+    _engine: Engine = PrivateAttr("braid")
+    """That of its searches."""
 
     def rank_fusion(
         self, query: str, run_manager: CallbackManagerForRetrieverRun, *, config: RunnableConfig | None = None
@@ -219,6 +243,13 @@ class BraidEnsembleRetriever(SearchRetriever, EnsembleRetriever):
     ) -> list[Document]:
         """Return the fused hits as documents; the search runs in a thread."""
         return await self._aget_relevant_documents(query, run_manager=run_manager)
+
+    def _legs(self, options: Mapping[str, Any]) -> Mapping[int, leg_runs.LegName]:
+        if options.get("engine", self._engine) == "langchain":  # which runs its retrievers itself
+            return {}
+        asked = next((legs for mode, legs in LEGS_OF_MODE.items() if mode == options["mode"]), ())
+        named = ((number, each) for number, each in enumerate(self.retrievers, 1) if isinstance(each, LegRetriever))
+        return {number: (each.leg, each.scope) for number, each in named if each.leg in asked}
 
     def fused(self) -> Any:
         """Return what a fusion depends on, to compare."""
@@ -272,12 +303,14 @@ class BraidEnsembleRetriever(SearchRetriever, EnsembleRetriever):
         return list(super().weighted_reciprocal_rank(lists))
 
 
-def make_retriever(scope: Scope, search: SearchFunction, given: Mapping[str, Any]) -> SearchRetriever:
+def make_retriever(
+    scope: Scope, search: SearchFunction, given: Mapping[str, Any], *, engine: Engine = "braid"
+) -> SearchRetriever:
     """Return an ensemble for several legs or collections, a leg's own retriever for one, or a `SearchRetriever` where
     nothing can be read yet.
 
     ``search`` takes the legs to ask, None for all, the query, and as keywords the options of this call. ``given`` are
-    values of the retriever's fields.
+    values of the retriever's fields, ``engine`` that of its searches.
     """
     legs = [(leg, collection) for collection in scope.collections for leg in LEGS_OF_MODE[given["mode"]]]
     everywhere = partial(search, None)
@@ -288,6 +321,7 @@ def make_retriever(scope: Scope, search: SearchFunction, given: Mapping[str, Any
     retrievers = [_leg_retriever(leg, part, partial(search, _name(leg, part)), given) for leg, part in legs]
     ensemble = BraidEnsembleRetriever(retrievers=list(retrievers), weights=[], search=everywhere, **given)
     ensemble.made_with = ensemble.fused()
+    ensemble._engine = engine
     return ensemble
 
 
@@ -330,6 +364,21 @@ def _flat(options: Mapping[str, Any]) -> dict[str, Any]:
     return flat | dict(more)
 
 
+def _require_no_options(config: RunnableConfig | None) -> None:
+    """Raise InvalidInputError for options of a search in the config, where LangChain takes them for something else."""
+    options = [name for name in config or () if name in RetrieverOptions.__annotations__]
+    if options:
+        raise InvalidInputError(
+            f"{options[0]!r} is in the config, where it does nothing; give it as an argument: invoke(query,"
+            f" {options[0]}=…), or name it by configurable_fields",
+            field=options[0],
+        )
+
+
+def _plain(hits: Sequence[Hit]) -> list[Document]:
+    return [_document(hit, with_scores=False) for hit in hits]
+
+
 # ---------------------------------------------------------------- answers
 
 
@@ -365,13 +414,14 @@ def documents(result: SearchResult, *, with_scores: bool = False) -> list[Docume
     equal documents are found to be equal, but for ``also_in``, where other passages that were found have the same text;
     what the query has to do with it comes ``with_scores`` only.
     """
-    found = []
-    for hit in result.hits:
-        copies = {"also_in": [asdict(place) for place in hit.also_in]} if hit.also_in else {}
-        ours = {**_known(hit.passage), **copies, **(_scores(hit) if with_scores else {})}
-        metadata = {**ours, **hit.passage.metadata, RESERVED_KEY: ours}
-        found.append(Document(id=hit.passage.chunk_id, page_content=hit.passage.text, metadata=metadata))
-    return found
+    return [_document(hit, with_scores=with_scores) for hit in result.hits]
+
+
+def _document(hit: Hit, *, with_scores: bool) -> Document:
+    copies = {"also_in": [asdict(place) for place in hit.also_in]} if hit.also_in else {}
+    ours = {**_known(hit.passage), **copies, **(_scores(hit) if with_scores else {})}
+    metadata = {**ours, **hit.passage.metadata, RESERVED_KEY: ours}
+    return Document(id=hit.passage.chunk_id, page_content=hit.passage.text, metadata=metadata)
 
 
 def _known(passage: Passage) -> dict[str, Any]:

@@ -33,6 +33,7 @@ from braid.core.stock.named import (
 )
 from braid.core.types import (
     ALL,
+    DEFAULTS,
     DatasetIds,
     Explanation,
     Leg,
@@ -60,7 +61,6 @@ __all__ = [
 
 logger = logging.getLogger(__name__)
 
-DEFAULTS = SearchOptions()
 STOCK_PACKAGES = ("chromadb", "langchain_chroma", "langchain_classic", "langchain_community", "rank_bm25")
 STOCK_STRATEGIES = ("basic", "multi_query", "compression", "hyde")
 """Strategies for which LangChain has a class."""
@@ -97,7 +97,15 @@ class RetrieverManager:
     'The valve XK-4711 is closed by hand.'
     """
 
-    def __init__(self, context: SearchContext, registry: Registry, *, of: DataDirectory | None = None) -> None:
+    def __init__(
+        self,
+        context: SearchContext | None = None,
+        registry: Registry | None = None,
+        *,
+        of: DataDirectory | None = None,
+    ) -> None:
+        if context is None or registry is None:
+            raise InvalidInputError("a manager belongs to a data directory: take Braid(path).manager", field="context")
         self._context = context
         self._of = of
         self._chosen: Callable[[], ChatModels] = ChatModels
@@ -108,7 +116,7 @@ class RetrieverManager:
         require("langchain", "engine 'langchain'", *STOCK_PACKAGES)
         from braid.core.stock.engine import StockEngine
 
-        engine = StockEngine(self._context)
+        engine = StockEngine(self._context, data_dir=None if self._of is None else self._of.data_dir)
         if self._of is not None:
             self._of.on_close(engine.close)
         return engine
@@ -243,8 +251,15 @@ class RetrieverManager:
         """
         self._require_open()
         scope = resolve_scope(self._context.ledger, self._registry, user_id=user_id, dataset_ids=dataset_ids)
+        return self.find_exact_in(scope, text, document_id=document_id, k=k, ignore_case=ignore_case)
+
+    def find_exact_in(
+        self, scope: Scope, text: str, *, document_id: int | None = None, k: int = 20, ignore_case: bool = False
+    ) -> ExactResult:
+        """Look for an exact text in a scope that `check` has returned, as `find_exact` does."""
+        self._require_open()
         search = ExactSearch(self._context, scope, text, k=k, ignore_case=ignore_case)
-        with self._context.priority.search(), self._context.places.hold(user_id, self._context.leg_timeout_s):
+        with self._context.priority.search(), self._context.places.hold(scope.user_id, self._context.leg_timeout_s):
             return search.run() if document_id is None else search.run_in(document_id)
 
     def get_retriever(
@@ -273,7 +288,7 @@ class RetrieverManager:
             self._require_any(again.scope, ids)
             return self._run(again if again.options.mode != given.mode else replace(again, only=legs), text)
 
-        return make_retriever(first.scope, search_again, fields_of(given, answering))
+        return make_retriever(first.scope, search_again, fields_of(given, answering), engine=given.engine)
 
     def strategies(self) -> list[StrategyInfo]:
         """Return every strategy with its description, costs and parameters; ours first."""

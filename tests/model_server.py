@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import json
 import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -17,8 +16,10 @@ from braid.core.models.chat import ModelSettings
 from tests.fakes import HashEmbeddings
 from tests.worlds import WAIT_S
 
-Reply = Callable[[Sequence[tuple[str, str]]], str]
-"""From the messages, each a role and a text, to what the model says."""
+Calls = list[tuple[str, dict[str, Any]]]
+"""Calls of tools: each a name and its arguments."""
+Reply = Callable[[Sequence[tuple[str, str]]], str | Calls]
+"""From the messages, each a role and a text, to what the model says, or which tools it calls."""
 REASONS = {401: "Incorrect API key provided", 429: "Rate limit reached", 500: "The server had an error"}
 
 
@@ -62,6 +63,8 @@ class ModelServer:
     """HTTP state of every call; 0 for none."""
     wants_own_temperature: bool = False
     """Whether a temperature is refused, as reasoning models do."""
+    takes_tools: bool = True
+    """Whether a request with tools is answered, and not refused."""
     models: tuple[str, ...] = ("search-model", "text-embedding-3-small")
     """What the server lists."""
     keys: list[str] = field(default_factory=list)
@@ -78,11 +81,17 @@ class ModelServer:
     embeddings: HashEmbeddings = field(default_factory=HashEmbeddings)
     """The model that embeds, whatever name it is asked by."""
     lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+    ended: threading.Event = field(default_factory=threading.Event, repr=False)
 
     def settings(self, name: str = "search-model", **options: Any) -> ModelSettings:
         """What a role needs to ask this server."""
         options = {"api_key": "secret-key", "timeout_s": WAIT_S, "retries": 0, **options}
         return ModelSettings(f"openai:{name}", self.url, **options)
+
+    def pause(self) -> None:
+        """Wait for ``delay_s``, or until the server ends."""
+        if self.delay_s:
+            self.ended.wait(self.delay_s)
 
     def state(self) -> int:
         """HTTP state of this call."""
@@ -103,6 +112,7 @@ def model_server(reply: Reply | str = "", *, ports: Sequence[int] = (0,)) -> Ite
     try:
         yield server
     finally:
+        server.ended.set()
         http.shutdown()
         http.server_close()
         thread.join()
@@ -142,14 +152,16 @@ class _Handler(BaseHTTPRequestHandler):
             server.calls.append(call)
         status = server.state()
         try:
-            time.sleep(server.delay_s)
+            server.pause()
             if server.wants_own_temperature and call.temperature is not None:
                 self._send(400, {"error": {"message": "Unsupported value: 'temperature'", "type": "error"}})
             elif status != 200:
                 message = f"{REASONS.get(status, 'no')} ({key})"
                 self._send(status, {"error": {"message": message, "type": "error", "code": str(status)}})
+            elif body.get("tools") and not server.takes_tools:
+                self._send(400, {"error": {"message": f"{call.model} does not support tools", "type": "api_error"}})
             elif call.stream:
-                self._stream(server, call, server.reply(messages))
+                self._stream(server, call, str(server.reply(messages)))
             else:
                 self._send(200, _completion(call, {"message": _said(server.reply(messages))}))
         except (BrokenPipeError, ConnectionResetError):  # the caller did not wait
@@ -187,7 +199,7 @@ class _Handler(BaseHTTPRequestHandler):
                 self._event({"error": {"message": "The server had an error", "type": "server_error"}})
                 self.close_connection = True
                 return
-            time.sleep(server.delay_s)
+            server.pause()
             if number == server.pause_after:
                 assert server.go_on.wait(WAIT_S), "nobody lets the stream go on"
         if server.unfinished:
@@ -206,8 +218,14 @@ class _Handler(BaseHTTPRequestHandler):
         """Nothing: what was asked stands in ``calls``."""
 
 
-def _said(text: str) -> dict[str, str]:
-    return {"role": "assistant", "content": text}
+def _said(reply: str | Calls) -> dict[str, Any]:
+    if isinstance(reply, str):
+        return {"role": "assistant", "content": reply}
+    calls = [
+        {"id": f"call-{n}", "type": "function", "function": {"name": name, "arguments": json.dumps(arguments)}}
+        for n, (name, arguments) in enumerate(reply)
+    ]
+    return {"role": "assistant", "content": None, "tool_calls": calls}
 
 
 def _completion(call: Call, choice: dict[str, Any], *, kind: str = "chat.completion") -> dict[str, Any]:

@@ -1,10 +1,9 @@
-"""A small real HTTP server that speaks Cohere's /v2/rerank and records what it was sent."""
+"""A small real HTTP server that speaks the protocols of rerankers and records what it was sent."""
 
 from __future__ import annotations
 
 import json
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -20,16 +19,26 @@ class RerankServer:
         self.paths: list[str] = []
         self.status = 200
         self.delay_s = 0.0
+        self.ended = threading.Event()
         self.results: list[dict[str, Any]] | None = None
         """What to answer instead of the scores by words."""
+        self.body: bytes | None = None
+        """What to answer instead of anything made of the request."""
         self.url = ""
 
-    def answer(self, request: dict[str, Any]) -> list[dict[str, Any]]:
-        """The scores, best first, as the real endpoint gives them."""
+    def answer(self, request: dict[str, Any], path: str) -> Any:
+        """The scores, best first, as the real endpoints give them: Voyage's at /voyage, TEI's at /rerank."""
         wanted = set(request["query"].lower().split())
-        scores = [share_of_words(wanted, document) for document in request["documents"]]
+        scores = [share_of_words(wanted, text) for text in request.get("documents") or request["texts"]]
         order = sorted(range(len(scores)), key=lambda index: -scores[index])
-        return [{"index": index, "relevance_score": scores[index]} for index in order]
+        if path == "/rerank":
+            return [{"index": index, "score": scores[index]} for index in order]
+        results = [{"index": index, "relevance_score": scores[index]} for index in order]
+        if self.results is not None:
+            results = self.results
+        if path.startswith("/voyage"):
+            return {"object": "list", "data": results, "model": request["model"], "usage": {"total_tokens": 1}}
+        return {"id": "1", "results": results}
 
 
 def share_of_words(wanted: set[str], text: str) -> float:
@@ -48,10 +57,9 @@ def rerank_server() -> Iterator[RerankServer]:
             state.paths.append(self.path)
             state.requests.append(body)
             state.keys.append(self.headers.get("Authorization", ""))
-            time.sleep(state.delay_s)
-            results = state.answer(body) if state.results is None else state.results
-            answer = {"id": "1", "results": results} if state.status == 200 else {"message": "no credit left"}
-            content = json.dumps(answer).encode()
+            state.ended.wait(state.delay_s)
+            answer = state.answer(body, self.path) if state.status == 200 else {"message": "no credit left"}
+            content = json.dumps(answer).encode() if state.body is None else state.body
             self.send_response(state.status)
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(content)))
@@ -69,6 +77,7 @@ def rerank_server() -> Iterator[RerankServer]:
     try:
         yield state
     finally:
+        state.ended.set()
         server.shutdown()
         server.server_close()
         thread.join()

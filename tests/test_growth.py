@@ -14,6 +14,7 @@ import pytest
 
 import braid.app
 import braid.core
+from braid.app.openai_api.footnotes import with_footnotes, without_footnotes
 from braid.app.web.markdown import answer_html
 from braid.core.chat.links import check_links
 from braid.core.chat.marks import CitationFilter
@@ -25,6 +26,7 @@ from braid.core.chat.support.reading import facts_of
 from braid.core.models.reasoning import without_reasoning
 from braid.core.models.replies import parse_queries
 from braid.core.models.untrusted_text import as_data
+from braid.core.models.whole_text import WholeText, whole
 from braid.core.text.analyzer import Analyzer
 from braid.core.text.sentences import sentences
 from braid.core.text.token_budget import both_ends, fitting
@@ -222,6 +224,9 @@ PASSES: dict[str, Callable[[str], object]] = {
     "reasoning": without_reasoning,
     "replies": lambda text: parse_queries(text, question="q", limit=5),
     "as data": as_data,
+    "a stream's characters": lambda text: [*map(WholeText().feed, text[:2_000])],
+    "an answer and its page": lambda text: answer_html(check_links(CitationFilter(frozenset({1})).read(whole(text)))),
+    "footnotes": lambda text: without_footnotes(with_footnotes(text, None)[0]),
     "words": ANALYZER.tokens,
     "sentences": lambda text: list(sentences(text)),
     "fitting": lambda text: fitting(text, 50),

@@ -76,7 +76,15 @@ def test_what_is_pinned_is_within_the_ranges() -> None:
     """The two files have, exactly, what Braid and its extras ask for."""
     lines = [*pinned("requirements.txt"), *(scale := pinned("requirements-scale.txt"))]
     assert {Requirement(line).name for line in scale} == {
-        *("opentelemetry-exporter-otlp-proto-http", "opentelemetry-sdk", "psycopg", "pymilvus", "fsspec", "s3fs")
+        *(
+            "opentelemetry-exporter-otlp-proto-http",
+            "opentelemetry-sdk",
+            "psycopg",
+            "pymilvus",
+            "fsspec",
+            "s3fs",
+            "python-dateutil",
+        )
     }
     pins = {canonicalize_name(pin.name): pin for pin in map(Requirement, lines)}
     ranges = {canonicalize_name(each.name): each for each in map(Requirement, requirements(EXTRAS))}
@@ -125,7 +133,7 @@ COMES_WITH = {
     "typing_extensions": "pydantic",
 }
 """Modules of packages that the named one needs for itself, so that it always brings a version that goes with it."""
-BY_HAND = {"cohere", "langchain_cohere", "sentence_transformers"}
+BY_HAND = {"sentence_transformers", "tokenizers"}
 """Modules of rerankers, whose packages a message names when one is asked for."""
 EXTRAS = (
     "app",

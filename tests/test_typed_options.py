@@ -74,7 +74,9 @@ def test_a_wrong_name_or_value_of_an_option_is_seen(folder: Path) -> None:
 
 def test_the_keywords_are_the_fields_of_the_options() -> None:
     hints = get_type_hints(SearchOptions)
-    assert hints.pop("filters") | Mapping[str, Any] == get_type_hints(QueryOptions)["filters"]  # as a plain object, too
+    hints["filters"] |= Mapping[str, Any]  # as a plain object, too
+    for name in ("filters", "reranker", "parameters"):
+        hints[name] |= None  # as nothing
     assert hints.items() <= get_type_hints(QueryOptions).items()
-    assert get_type_hints(QueryOptions).keys() == {name for name in (*hints, "filters") if not name.startswith("_")}
+    assert get_type_hints(QueryOptions).keys() == {name for name in hints if not name.startswith("_")}
     assert get_type_hints(RetrieverOptions).keys() > get_type_hints(QueryOptions).keys()

@@ -11,15 +11,16 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, TypeVar
 
 from langchain_core.documents import Document
 
-from braid.core.braid import Braid
+from braid.core.braid import Braid, IndexOptions
 from braid.core.data_directory import DataDirectory
+from braid.core.indexes.base import IndexName
 from braid.core.ledger.change_log import ChangeLog, IndexedChunk
 from braid.core.ledger.ledger import Ledger
 from braid.core.types import ChunkInput, DocumentInput, SearchResult
@@ -41,6 +42,36 @@ def eventually(condition: Callable[[], Truthy], seconds: float = WAIT_S, *, paus
         assert time.monotonic() < deadline, f"it did not happen within {seconds:g} s"
         time.sleep(pause_s)
     return value
+
+
+# ---------------------------------------------------------------- the indexes
+
+
+class ByHand(Braid):
+    """A data directory whose indexes follow the ledger in the thread of the test, and only when `catch_up` says so."""
+
+    def __init__(self, path: str | Path, *, index_options: IndexOptions | None = None, **options: Any) -> None:
+        super().__init__(path, index_options=replace(index_options or IndexOptions(), follow=()), **options)
+
+    def catch_up(self, *names: IndexName) -> None:
+        """Do all that there is to do for these indexes. AssertionError for what failed, and is to be tried later."""
+        self.mirror_registry()
+        never = threading.Event()
+        for name in names:
+            follower = self.indexer.followers[name]
+            while follower.work(never):
+                pass
+            follower.work(never)  # what was done before is found to be done
+            assert follower.is_idle, follower.all_progress()
+
+
+def catch_up(braid: Braid, *names: IndexName) -> None:
+    """Return when these indexes, those of both legs unless they are named, have all that is in the ledger."""
+    wanted = names or ("bm25", "dense")
+    if isinstance(braid, ByHand):
+        braid.catch_up(*wanted)
+    else:
+        assert braid.indexer.wait(WAIT_S, wanted)
 
 
 # ---------------------------------------------------------------- datasets and documents

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -22,7 +22,7 @@ from braid.app.auth.identity import identity
 from braid.app.site import site
 from braid.app.user.datasets import readable_datasets
 from braid.app.web.live_turns import result_of
-from braid.core.chat.types import ChatRequest, ChatResult, Turn, result_json
+from braid.core.chat.types import ChatRequest, ChatResult, Event, Turn, result_json
 from braid.core.types import ALL, MAX_QUERY_CHARS, Dataset
 
 MAX_TURNS = 200
@@ -113,6 +113,30 @@ class FeaturedShown(Shown):
     citation: int = Field(description="Number of the citation that it is from")
 
 
+class LookupShown(Shown):
+    """What was looked for after the first search, and what came of it."""
+
+    tool: Literal["search", "read", "find_exact", "list_datasets", "table"]
+    asked: str = Field(description="The query, or what was read")
+    why: Literal["name", "thing", "words", "model", "document"] = Field(
+        description="A name in a passage that answers a part of the question; one of two things that the question "
+        "names; words that no passage had; a model asked for it; or the question is about the whole document"
+    )
+    found: int = Field(description="Passages that it gave")
+    new: int = Field(description="Those of them that were added to the search's")
+    ms: float
+    problem: str = Field(description="Why it gave nothing, where it failed or was not done")
+
+
+class BillShown(Shown):
+    """What looking up more has cost, beside the first search."""
+
+    searches: int = Field(description="All searches of the turn, the first one included")
+    model_calls: int
+    tokens: int = Field(description="Of prompts and replies, as the model's server counts them, else estimated")
+    ms: float
+
+
 class ChatAnswer(BaseModel):
     """An answer with everything needed to explain it."""
 
@@ -126,6 +150,10 @@ class ChatAnswer(BaseModel):
     support: list[SupportShown] = Field(
         description="The sentences of the text, and how each agrees with what it cites; none of a calculated answer"
     )
+    lookups: list[LookupShown] = Field(
+        description="What was looked for after the first search; its passages follow those of the first search"
+    )
+    bill: BillShown = Field(description="What looking up more has cost")
     removed_citations: int = Field(description="Number of citations removed because their passage does not exist")
     cut: bool = Field(
         description="Whether the model ended before its answer was complete, or was ended at a limit; a note says which"
@@ -155,9 +183,10 @@ class ChatAnswer(BaseModel):
 def chat(body: ChatBody) -> Answered | Response:
     """Answer a question from the passages of datasets.
 
-    With `Accept: text/event-stream` the answer is streamed as events: `stage`, `query`, `search`, `begun`, `token` (the
-    next piece of the text), `withdrawn` (discard the pieces so far), and at the end `answer` (the whole answer) or
-    `error` (a problem). Closing the connection stops the model.
+    With `Accept: text/event-stream` the answer is streamed as events: `stage`, `query`, `search`, `lookup` (what
+    else was looked for; `search` then comes again with all passages), `begun`, `token` (the next piece of the text),
+    `withdrawn` (discard the pieces so far), and at the end `answer` (the whole answer) or `error` (a problem). Closing
+    the connection stops the model.
     """
     history = tuple(Turn(turn.role, turn.text) for turn in body.history)
     return answer_question(body, history, lambda asked, result: None)
@@ -184,13 +213,19 @@ def answer_question(
         keep(asked, result)
 
     headers = {"Deprecation": DEPRECATED_AT} if body.llm_model is not None else {}
+    events = _noting(talk.stream(asked), body.notes("hybrid"))
     if wants_stream():
-        response = stream_response(asked, talk.stream(asked), done)
+        response = stream_response(asked, events, done)
         response.headers.extend(headers)
         return response
-    result = result_of(talk.stream(asked))
+    result = result_of(events)
     done(result)
     return Answered(show_answer(result), headers)
+
+
+def _noting(events: Iterator[Event], notes: Sequence[str]) -> Iterator[Event]:
+    for each in events:
+        yield replace(each, notes=(*each.notes, *notes)) if isinstance(each, ChatResult) else each
 
 
 def _chosen_ids(asked: ChatRequest) -> Sequence[int]:

@@ -6,11 +6,11 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from flask import Response, request
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from braid.app.api.framework.etags import IF_MATCH, answer_with_etag, etag, if_match
 from braid.app.api.framework.operations import Answered, Resource
-from braid.app.api.framework.requests import SAYS_SOMETHING, Given
+from braid.app.api.framework.requests import SAYS_SOMETHING, Given, require_whole
 from braid.app.api.schemas import MetadataShown, Moment, Page, PageQuery, PassageShown, Shown, page_of
 from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
@@ -23,6 +23,7 @@ from braid.core.errors import InvalidInputError, NotFoundError, UnreadableDocume
 from braid.core.ingest.incoming import Incoming
 from braid.core.ingest.spool import MAX_SOURCE_CHARS, upload_source
 from braid.core.metadata import clean_metadata
+from braid.core.metadata.gaps import gap_sentences
 from braid.core.types import Document, Passage
 
 MAX_TEXT_CHARS = 500_000
@@ -46,13 +47,24 @@ class DocumentShown(Shown):
     date: Moment
     updated_at: Moment
     metadata: MetadataShown
+    unread: list[str] = Field(description="What of the document was not read, a sentence each; empty: all of it was")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_unread(cls, document: Any) -> Any:
+        if not isinstance(document, Document):
+            return document
+        shown = {name: getattr(document, name) for name in cls.model_fields if name != "unread"}
+        return {**shown, "unread": gap_sentences(document.metadata)}
 
 
 class DocumentsQuery(PageQuery):
     """Filters of a list of documents."""
 
     source_prefix: str = Field("", max_length=MAX_SOURCE_CHARS, description="Beginning of the source")
-    state: Literal["ready", "failed"] | None = None
+    state: Literal["ready", "failed", "incomplete"] | None = Field(
+        None, description="incomplete: of which something was not read"
+    )
 
 
 class TextGiven(Given):
@@ -106,6 +118,7 @@ def put_document(dataset_id: int, body: TextGiven) -> Answered:
     in If-Match: 412, and nothing is stored, if the document has changed since.
     """
     dataset, braid = caller_datasets().writable(dataset_id), site().braid
+    require_whole("source", body.source)
     metadata = clean_metadata(body.metadata)
     source, content = upload_source(body.source), body.text.encode("utf-8", "replace")
     before = braid.ledger.document(dataset.id, source)

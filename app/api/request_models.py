@@ -25,13 +25,14 @@ from braid.app.user.models import (
     site_default,
     takes_own_keys,
 )
-from braid.config.models import with_own_key
+from braid.config.models import lookup_limits, with_own_key
 from braid.core.chat.conversation import Conversation
 from braid.core.errors import InvalidInputError
 from braid.core.models.chat import ModelSettings, Role
 from braid.core.models.prompts import Prompts, custom_prompts
 from braid.core.models.rerank import Rerankers
 from braid.core.search.context import SearchModels
+from braid.core.types import HOSTED_RERANKERS
 
 HOSTED = ("anthropic", "google_genai", "mistralai", "openai")
 """Providers that a caller's own key may be used with: their packages use the key as given and have their own address.
@@ -58,6 +59,7 @@ def conversation(body: SearchOptions, options: dict[str, Any]) -> Conversation:
         prompts=models.prompts,
         rerankers=models.rerankers,
         prompt_tokens=site().settings.answer_prompt_tokens,
+        lookups=lookup_limits(site().settings),
     )
 
 
@@ -120,16 +122,15 @@ def _rerankers(name: str) -> Rerankers | None:
     """Return the request's rerankers, or None for the site's. Raises InvalidInputError for one that is not offered."""
     key, settings = _key("reranker"), site().settings
     if key:
-        if not name.startswith("cohere:"):
-            raise InvalidInputError(
-                f"reranker is {name!r}; a key can be used with a cohere:MODEL only", field="reranker"
-            )
+        if name.partition(":")[0] not in HOSTED_RERANKERS:
+            forms = ", ".join(f"{provider}:MODEL" for provider in HOSTED_RERANKERS)
+            raise InvalidInputError(f"reranker is {name!r}; a key can be used with {forms} only", field="reranker")
         return Rerankers(api_key=key, timeout_s=settings.reranker_timeout_s, counts=False)
     if name not in ("", settings.reranker):
         offered = f"{settings.reranker!r}, or " if settings.reranker else ""
         raise InvalidInputError(
-            f"reranker is {name!r}, which is not offered here; choose {offered}cohere:MODEL with your own key in "
-            f"{KEY_HEADERS['reranker']}",
+            f"reranker is {name!r}, which is not offered here; choose {offered}cohere:MODEL, jina:MODEL or "
+            f"voyage:MODEL with your own key in {KEY_HEADERS['reranker']}",
             field="reranker",
         )
     return None

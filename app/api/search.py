@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
@@ -152,7 +153,9 @@ class SearchAnswer(BaseModel):
     )
     degraded: list[DegradedShown] = Field(description="Parts missing from the answer, and why")
     answered: list[Leg] = Field([], description="Ways of searching that answered for at least one collection")
-    notes: list[str] = Field(description="What a limit left out, though nothing failed")
+    notes: list[str] = Field(
+        description="What a limit left out, though nothing failed, and what was given and did nothing"
+    )
     unresolved_dataset_ids: list[int] = Field(description="Datasets that do not exist or that you may not read")
     timings_ms: dict[str, float]
     answer: Comparison | None = Field(description="The comparison, in a search by three fields")
@@ -181,7 +184,7 @@ def search(body: SearchBody) -> Answered:
             **options,
         )
         here.metrics.count_search(result)
-        answer = show_search(to_json(result))
+        answer = show_search(to_json(result), notes=body.notes("hybrid"))
     else:
         answer = _compare(body)
     return Answered(answer, {"Deprecation": DEPRECATED_AT} if body.llm_model is not None else {})
@@ -200,11 +203,17 @@ def _compare(body: ThreeFieldSearch) -> SearchAnswer:
     result = conversation(body, options).ask(asked)
     site().metrics.count_search(result.search, result.degraded)
     form = result_json(result)
-    return show_search({**form["search"], **pick(form, "degraded", "notes")}, None if body.evaluation_mode else form)
+    comparison = None if body.evaluation_mode else form
+    return show_search({**form["search"], **pick(form, "degraded", "notes")}, comparison, notes=body.notes("semantic"))
 
 
-def show_search(form: dict[str, Any], comparison: dict[str, Any] | None = None) -> SearchAnswer:
-    """Return a search in the form that callers see; ``form`` is a SearchResult as JSON, ``comparison`` a ChatResult."""
+def show_search(
+    form: dict[str, Any], comparison: dict[str, Any] | None = None, *, notes: Sequence[str] = ()
+) -> SearchAnswer:
+    """Return a search in the form that callers see; ``form`` is a SearchResult as JSON, ``comparison`` a ChatResult.
+
+    ``notes`` are added to those of the search.
+    """
     names = {dataset.id: dataset.name for dataset in readable_datasets(identity().account).all}
 
     def name(dataset_id: int) -> dict[str, Any]:
@@ -218,6 +227,7 @@ def show_search(form: dict[str, Any], comparison: dict[str, Any] | None = None) 
             "parameters": form["query"]["parameters"],
             "hits": [{**hit, "dataset": name(hit["passage"]["dataset_id"])} for hit in form["hits"]],
             "hits_by_dataset": [{**name(int(id)), "hits": hits} for id, hits in form["hits_by_dataset"].items()],
+            "notes": [*form["notes"], *notes],
             "answer": comparison,
         }
     )

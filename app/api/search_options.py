@@ -25,7 +25,9 @@ from braid.core.types import (
     Generator,
     GroupBy,
     Mode,
+    used_options,
 )
+from braid.core.types import SearchOptions as CoreOptions
 
 ISO_8601 = (
     r"^[0-9]{4}-[0-9]{2}-[0-9]{2}"
@@ -125,7 +127,8 @@ class SearchOptions(Given):
     reranker: str | None = Field(
         None,
         max_length=MAX_NAME_CHARS,
-        description="The site's, a `cohere:MODEL` with your own key in `X-Reranker-Key`, or empty for none",
+        description="The site's; `cohere:MODEL`, `jina:MODEL` or `voyage:MODEL` with your own key in "
+        "`X-Reranker-Key`; or empty for none",
     )
     min_score: float | None = None
     group_by: GroupBy = Field(
@@ -169,7 +172,17 @@ class SearchOptions(Given):
     )
 
     def options(self, default_mode: Mode) -> dict[str, Any]:
-        """Return the values of the fields of `braid.core.types.SearchOptions`."""
+        """Return the values of the fields of `braid.core.types.SearchOptions`, without those that would do nothing."""
+        return used_options({}, self._values(default_mode))
+
+    def notes(self, default_mode: Mode) -> tuple[str, ...]:
+        """Return what is given and does nothing, each with the reason."""
+        unused = CoreOptions(**self._values(default_mode)).unused()
+        names = {"alpha": "hybrid_alpha", "reranker_depth": "reranker_depth"}
+        given = {name: field for name, field in names.items() if getattr(self, field) is not None}
+        return tuple(f"{given[name]} did nothing: {reason}" for name, reason in unused.items() if name in given)
+
+    def _values(self, default_mode: Mode) -> dict[str, Any]:
         settings = site().settings
         fusion = "weighted" if self.hybrid_alpha is not None else self.fusion or settings.fusion
         alpha = settings.alpha if self.hybrid_alpha is None else self.hybrid_alpha

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 
 from flask import Flask, request, session
@@ -11,6 +12,7 @@ from werkzeug.exceptions import Forbidden
 from braid.app.auth.identity import Identity
 from braid.app.auth.proxy_users import user_of_proxy
 from braid.app.host import HostUser
+from braid.app.oidc import ProvidedUser
 from braid.app.opening import FIRST_DATASET
 from braid.app.site import Site
 from braid.core.accounts.accounts import Account
@@ -94,7 +96,16 @@ def sign_out(site: Site, found: Identity) -> None:
 def _identity_of_session(site: Site, secret: str) -> Identity | None:
     found = site.sessions.find(secret)
     account = _enabled_account(site, found.user_id) if found else None
-    return Identity(account, session_id=found.id, signed_in_at=found.created_at) if found and account else None
+    if not found or not account or _is_to_be_asked_again(site, account, found.created_at):
+        return None
+    return Identity(account, session_id=found.id, signed_in_at=found.created_at)
+
+
+def _is_to_be_asked_again(site: Site, account: Account, signed_in_at: float) -> bool:
+    """Return whether the provider has to say again who this is: groups and rights may have changed there."""
+    settings = site.settings
+    is_old = bool(settings.oidc_issuer) and time.time() - signed_in_at > 3600 * settings.oidc_hours
+    return is_old and site.accounts.is_provided(account.id)
 
 
 def _enabled_account(site: Site, user_id: int) -> Account | None:
@@ -142,19 +153,54 @@ def _identity_of_proxy_user(site: Site, user: HostUser) -> Identity:
 
     Groups, and who is an administrator, are the proxy's where the settings say so, and Braid's own elsewhere.
     """
-    settings = site.settings
     account, is_new = _mirrored(site, user.name)
     if is_new:
-        site.audit.add(account.name, "user.added", account.name, "by the proxy that signs in")
-        site.braid.ledger.add_dataset(account.id, FIRST_DATASET)
+        welcome(site, account, BY_PROXY)
+    _require_enabled(account)
+    groups = frozenset(user.groups) if site.settings.sign_in_groups_header else None
+    return Identity(follow(site, account, groups, BY_PROXY), fresh=True, by_proxy=True)
+
+
+# ---------------------------------------------------------------- whoever else signs users in
+
+
+BY_PROXY, BY_PROVIDER = "by the proxy that signs in", "by the provider that signs in"
+
+
+def account_of_provider(site: Site, user: ProvidedUser) -> Account:
+    """Return the account of whom a provider has signed in, with its groups and rights; added at the first time.
+
+    Raises InvalidInputError for a name that is somebody else's, and Forbidden for an account that is suspended.
+    """
+    account, is_new = site.accounts.provided(user.subject, user.name, take_over=site.settings.oidc_take_over)
+    if is_new:
+        welcome(site, account, BY_PROVIDER)
+    _require_enabled(account)
+    return follow(site, account, user.groups, BY_PROVIDER)
+
+
+def welcome(site: Site, account: Account, how: str) -> None:
+    """Give a new account its first dataset, and write it to the audit log."""
+    site.audit.add(account.name, "user.added", account.name, how)
+    site.braid.ledger.add_dataset(account.id, FIRST_DATASET)
+
+
+def follow(site: Site, account: Account, groups: frozenset[str] | None, how: str) -> Account:
+    """Return the account with these groups, and as an administrator if one of them says so; as it is for None."""
+    if groups is None:
+        return account
+    if account.groups != groups:
+        site.accounts.set_groups(account.id, groups)
+        account = site.accounts.get(account.id)
+    admins = site.settings.sign_in_admin_group
+    if admins and account.is_admin != (admins in groups):
+        site.accounts.mirror_admin(account.id, admins in groups)
+        what = "user.made_administrator" if admins in groups else "user.no_administrator"
+        site.audit.add(account.name, what, account.name, how)
+        account = site.accounts.get(account.id)
+    return account
+
+
+def _require_enabled(account: Account) -> None:
     if account.disabled:
         raise Forbidden("this account is suspended; ask an administrator")
-    if settings.sign_in_groups_header and account.groups != frozenset(user.groups):
-        site.accounts.set_groups(account.id, user.groups)
-        account = site.accounts.get(account.id)
-    if settings.sign_in_admin_group and account.is_admin != user.is_admin:
-        site.accounts.mirror_admin(account.id, user.is_admin)
-        what = "user.made_administrator" if user.is_admin else "user.no_administrator"
-        site.audit.add(account.name, what, account.name, "by the proxy that signs in")
-        account = site.accounts.get(account.id)
-    return Identity(account, fresh=True, by_proxy=True)

@@ -34,6 +34,7 @@ def chat(
 
     Without a model (setting summary_model) the answer quotes sentences of the passages.
     """
+    from braid.config.models import lookup_limits
     from braid.core.chat.conversation import Conversation
     from braid.core.chat.store import ConversationStore
     from braid.core.chat.types import ChatRequest, ChatResult, event_json
@@ -47,7 +48,8 @@ def chat(
         request = ChatRequest(
             user_id, text, history=history, dataset_ids=datasets, strategy=asked["strategy"], options=options
         )
-        answerer = Conversation(braid, prompt_tokens=settings.answer_prompt_tokens)
+        limits = lookup_limits(settings)
+        answerer = Conversation(braid, prompt_tokens=settings.answer_prompt_tokens, lookups=limits)
         for event in answerer.stream(request):
             if not as_json:
                 _show(event)
@@ -62,6 +64,7 @@ def chat(
 
 def _show(event: Event) -> None:
     """Print the answer to stdout as it arrives, and progress to stderr."""
+    from braid.core.chat.lookups.lookup import Lookup
     from braid.core.chat.types import AnswerText, AnswerWithdrawn, QueryWritten, Searched
 
     if isinstance(event, AnswerText):
@@ -74,6 +77,8 @@ def _show(event: Event) -> None:
     elif isinstance(event, Searched):
         collections = ", ".join(event.result.collections) or "no collection"
         complain(f"{len(event.result.hits)} passages from {collections}")
+    elif isinstance(event, Lookup):
+        complain(f"{event.tool} {event.asked!r}: {event.problem or f'{event.new} new passages'}")
 
 
 def _show_sources(result: ChatResult, conversation: int) -> None:

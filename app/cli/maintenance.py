@@ -80,6 +80,7 @@ def doctor(context: click.Context, repair: bool, wait: float, quiet: bool, as_js
     from sqlalchemy.exc import SQLAlchemyError
 
     from braid.core.doctor import damaged
+    from braid.core.indexes.chroma.store import bytes_of_copy
     from braid.core.ledger.outages import outage_of
 
     try:
@@ -91,8 +92,11 @@ def doctor(context: click.Context, repair: bool, wait: float, quiet: bool, as_js
         findings = left = [damaged(outage.reason)]  # too much to be opened
         if not as_json:
             _print_findings(findings, quiet=quiet)
+    copied = bytes_of_copy(Path(current_settings().data_dir).absolute())
     if as_json:
-        print_json({"findings": findings, "left": left})
+        print_json({"findings": findings, "left": left, "chroma_bytes": copied})
+    elif copied and not quiet:
+        click.echo(f"The copy in Chroma takes {copied / 1e6:,.1f} MB.", err=True)
     is_damaged = any(not finding.waits for finding in left)
     context.exit(DAMAGED if is_damaged else WAITING if left else 0)
 

@@ -25,6 +25,7 @@ from braid.core.types import (
     GroupBy,
     Mode,
     Pooling,
+    used_options,
 )
 
 if TYPE_CHECKING:
@@ -132,7 +133,9 @@ RANKING_OPTIONS = (
     click.option(
         "--generator", type=click.Choice(get_args(Generator)), help="What writes queries (setting generator)."
     ),
-    click.option("--reranker", metavar="NAME", help="cohere:MODEL, local:MODEL, or '' for none (setting reranker)."),
+    click.option(
+        "--reranker", metavar="NAME", help="cohere:, jina:, voyage:, tei:, local:MODEL, onnx:FOLDER, or '' for none."
+    ),
     click.option(
         "--parameter",
         "parameters",
@@ -215,8 +218,7 @@ def query_options(settings: Settings, asked: Mapping[str, Any]) -> dict[str, Any
     )
     named = (*set_by_settings, "pooling", "engine", "min_score", "group_by", "parameters")
     options = {name: asked[name] for name in named if asked.get(name) is not None}
-    for name in set_by_settings:
-        options.setdefault(name, getattr(settings, name))
+    options = used_options(options, {name: getattr(settings, name) for name in set_by_settings})
     filters = Filters(
         file_types=asked.get("file_types") or frozenset(),
         source_prefix=asked.get("source_prefix") or "",

@@ -50,9 +50,9 @@ class Found(TypedDict, total=False):
     """Where a person may open it; empty where there is no page of it."""
     score: float
     more_in_document: int
+    """Number of other passages of the document that were found, where results are documents."""
     also_in: list[Place]
     """Other places with the same text."""
-    """Number of other passages of the document that were found, where results are documents."""
     document: str
     """The passage's text."""
     excerpt: str
@@ -230,3 +230,10 @@ class DeleteAnswer(Answer, total=False):
 
     filepath: str
     dataset_ids: list[int]
+
+
+@with_config(OPEN)
+class DeletedAnswer(Answer, total=False):
+    """How many documents there were, and are no more."""
+
+    deleted: int

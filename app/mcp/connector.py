@@ -18,6 +18,7 @@ from braid.app.mcp.answers import DocumentShown, LinksShown
 from braid.app.mcp.errors import Result
 from braid.app.mcp.parameters import READS, tool_of
 from braid.app.mcp.server import ToolsOf, in_thread
+from braid.app.mcp.strict import StrictServer
 
 INSTRUCTIONS = (
     "Braid searches the user's documents, personal and shared, by meaning and by keyword at once. Call search with a "
@@ -28,7 +29,7 @@ INSTRUCTIONS = (
 
 def make_connector(tools_of: ToolsOf) -> MCPServer[Any]:
     """Return the server. A failure is an error of the protocol, with the message of the tool."""
-    server: MCPServer[Any] = MCPServer("braid", title="Braid", instructions=INSTRUCTIONS)
+    server = StrictServer(instructions=INSTRUCTIONS)
 
     @tool_of(server, "Search documents", READS)
     async def search(

@@ -14,7 +14,7 @@ from braid.core.errors import InvalidInputError, NotFoundError, UnreadableDocume
 from braid.core.ingest.plan import source_name
 from braid.core.json_form import to_json
 from braid.core.ledger.ledger import Ledger
-from braid.core.search.overlap import repeated_chars
+from braid.core.search.overlap import fresh, joined
 from braid.core.types import MAX_ID, Document, Passage
 
 MAX_READ_CHARS = 20_000
@@ -60,7 +60,7 @@ class DocumentReader:
         last = min(document.chunks if last is None else last, document.chunks)
         limit = min(last - first + 1, MAX_READ_PASSAGES)
         passages = self.ledger.document_passages(document.id, [document.dataset_id], limit=limit, offset=first - 1)
-        shown = list(_fitting(_fresh(passages), MAX_READ_CHARS))
+        shown = list(_fitting(fresh(passages), MAX_READ_CHARS))
         end = first + len(shown) - 1
         return {
             "status": "success",
@@ -97,7 +97,7 @@ class DocumentReader:
         document = self.ledger.document_with_id(number, readable) if number <= MAX_ID else None
         if document is None or not 1 <= first <= document.chunks:
             raise NotFoundError(f"there is no document with the id {document_id!r}, or it is not yours; search again")
-        shown = list(_fitting(_fresh(self._from(document, first)), MAX_FETCH_CHARS))
+        shown = list(_fitting(fresh(self._from(document, first)), MAX_FETCH_CHARS))
         end = first + len(shown) - 1
         metadata = {
             "filepath": document.source,
@@ -124,7 +124,7 @@ class DocumentReader:
         passages = self.ledger.document_passages(document_id, readable) if abs(document_id) <= MAX_ID else []
         if not passages:
             raise NotFoundError(f"there is no document {document_id}, or it is not yours")
-        return joined(_fresh(passages))
+        return joined(fresh(passages))
 
     def _from(self, document: Document, first: int) -> Iterator[Passage]:
         offset = first - 1
@@ -140,6 +140,12 @@ def shown_id(document_id: int) -> str:
     return f"doc-{document_id}"
 
 
+def document_number(shown: str) -> int | None:
+    """Return the id of a document of which results have ``shown``; None for a text of another form."""
+    match = re.fullmatch(r"doc-(\d{1,10})", shown)
+    return int(match[1]) if match else None
+
+
 def document_link(pages: str, source: str, dataset_id: int, document_id: int, position: int) -> str:
     """Return where a person may open a document at a passage: its own address, or its page; empty without one."""
     if re.fullmatch(r"https?://\S+", source):
@@ -147,14 +153,6 @@ def document_link(pages: str, source: str, dataset_id: int, document_id: int, po
     if not pages:
         return ""
     return f"{pages}/{dataset_id}/documents/{document_id}" + (f"?start={position}" if position else "")
-
-
-def _fresh(passages: Iterable[Passage]) -> Iterator[tuple[Passage, str]]:
-    """Yield each passage with its text, without what it repeats from the one before it."""
-    before: Passage | None = None
-    for passage in passages:
-        yield passage, passage.text[repeated_chars(before, passage) if before else 0 :]
-        before = passage
 
 
 def _fitting(passages: Iterable[tuple[Passage, str]], most_chars: int) -> Iterator[tuple[Passage, str]]:
@@ -165,10 +163,3 @@ def _fitting(passages: Iterable[tuple[Passage, str]], most_chars: int) -> Iterat
         if number and used > most_chars:
             return
         yield passage, text
-
-
-def joined(shown: Iterable[tuple[Passage, str]]) -> str:
-    """Return the text of passages that follow one another: what goes on is continued, other parts are apart."""
-    parts = list(shown)
-    gaps = ["" if len(text) < len(passage.text) else "\n\n" for passage, text in parts]
-    return "".join(gap + text for gap, (_, text) in zip(["", *gaps[1:]], parts, strict=True)) if parts else ""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
+from functools import partial
 from typing import TYPE_CHECKING, Any, get_args
 
 import anyio
@@ -25,6 +26,7 @@ from braid.app.web.refusals import refusal
 from braid.core.admission import Admission
 from braid.core.errors import TooManyError
 from braid.core.extras import MissingExtraError, is_installed
+from braid.core.json_form import without_half_pairs
 from braid.core.ledger.outages import log_failure, outage_of
 
 if TYPE_CHECKING:
@@ -158,7 +160,13 @@ class _Gate:
         async with shared:
             settings = self._site.settings
             pages = f"{_address(scope, settings.trusted_proxies)}{settings.url_prefix}/datasets"
-            await app({**scope, "path": PATH, IDENTITY: found, PAGES: pages}, receive, send)
+            caller = {"path": PATH, IDENTITY: found, PAGES: pages}
+            await app({**scope, **caller}, partial(_readable, receive), send)
+
+
+async def _readable(receive: Callable[[], Awaitable[Any]]) -> Any:
+    message = await receive()
+    return {**message, "body": without_half_pairs(message["body"])} if message.get("body") else message
 
 
 def _address(scope: Any, proxies: int) -> str:

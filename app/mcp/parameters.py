@@ -32,6 +32,17 @@ DatasetIds = Annotated[
         "may read. None: all of the user's own"
     ),
 ]
+Dataset = Annotated[int, Field(description="The dataset, from list_datasets; shared ones have negative ids")]
+Ids = Annotated[
+    list[str] | None,
+    Field(
+        description="Documents by the `filepath` or `id` of a result, or by the id of a passage, `metadata.id`; up to "
+        "1000"
+    ),
+]
+Source = Annotated[
+    str | None, Field(description="A source with its parts, and the documents that have it in their metadata")
+]
 First = Annotated[int, Field(alias="from", description="Number of the first passage; passages count from 1")]
 
 READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)

@@ -19,6 +19,7 @@ from braid.app.mcp.meter import IDENTITY, MAX_REQUEST_BYTES, PAGES, Kind, kind_f
 from braid.app.mounted import mount, url_for
 from braid.app.site import site
 from braid.core.extras import MissingExtraError, is_installed
+from braid.core.json_form import without_half_pairs
 
 if TYPE_CHECKING:
     from mcp.server import MCPServer
@@ -57,7 +58,7 @@ def _call(kind: Kind) -> Response:
     pages = url_for("braid.datasets.index", _external=True).rstrip("/")
     scope = {"headers": headers, IDENTITY: identity(), PAGES: pages}
     try:
-        return anyio.run(_answer, _server(kind), request.get_data(), scope)
+        return anyio.run(_answer, _server(kind), without_half_pairs(request.get_data()), scope)
     except TimeoutError:
         raise GatewayTimeout(f"the call took longer than {CALL_S:.0f} s") from None
 

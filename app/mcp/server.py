@@ -17,6 +17,7 @@ from braid.app.mcp.answers import (
     CheckAnswer,
     DatasetsAnswer,
     DeleteAnswer,
+    DeletedAnswer,
     ExactAnswer,
     ExplainAnswer,
     FetchAnswer,
@@ -30,17 +31,22 @@ from braid.app.mcp.parameters import (
     DELETES,
     READS,
     WRITES,
+    Dataset,
     DatasetIds,
     FileType,
     First,
+    Ids,
     Path,
     Query,
+    Source,
     Where,
     takes_from,
     tool_of,
 )
+from braid.app.mcp.strict import StrictServer
 from braid.app.mcp.tools import Tools
-from braid.core.version import version
+from braid.core.search.strategies import strategies
+from braid.core.types import ChunkKind, GroupBy, Mode
 
 INSTRUCTIONS = (
     "Braid searches the user's documents, personal and shared, by meaning and by keyword at once. Call search with a "
@@ -53,7 +59,7 @@ ToolsOf = Callable[[Context[Any, Any]], Tools]
 """Returns the tools of the user who sent the request."""
 
 
-class _Server(MCPServer[Any]):
+class _Server(StrictServer):
     """Answers arguments of a wrong type, and what fails before a tool runs, as the tools answer their own errors."""
 
     async def call_tool(
@@ -82,7 +88,7 @@ def _failure(error: Exception) -> Result:
 
 def make_server(tools_of: ToolsOf, *, read_only: bool) -> MCPServer[Any]:
     """Return the server; with ``read_only`` it has no tools that write."""
-    server = _Server("braid", title="Braid", version=version(), instructions=INSTRUCTIONS)
+    server = _Server(instructions=INSTRUCTIONS)
     _add_searching(server, tools_of)
     _add_checking(server, tools_of)
     _add_reading(server, tools_of)
@@ -103,19 +109,26 @@ def _add_searching(server: MCPServer[Any], tools_of: ToolsOf) -> None:
         max_content_length: Annotated[int | None, Field(description="Cut each text to this many characters")] = None,
         dataset_ids: DatasetIds = None,
         mode: Annotated[
-            str, Field(description="hybrid (best), semantic (by meaning) or keyword (exact words)")
+            Mode, Field(description="hybrid (best), semantic (by meaning) or keyword (exact words)")
         ] = "hybrid",
-        strategy: Annotated[str, Field(description="basic, multi_query, hyde, compression, step_back …")] = "basic",
+        strategy: Annotated[
+            str,
+            Field(
+                description="How the query is put",
+                json_schema_extra=lambda schema: schema.update(enum=list(strategies())),
+            ),
+        ] = "basic",
         where: Where = None,
         group_by: Annotated[
-            str,
+            GroupBy,
             Field(
                 description="passage, or document: one result per document, its best passage; `more_in_document` "
                 "counts its others, and top_k counts documents"
             ),
         ] = "passage",
         chunk_kind: Annotated[
-            str | None, Field(description="Only this part of programs: function, class, method, or module for the rest")
+            ChunkKind | None,
+            Field(description="Only this part of programs: function, class, method, or module for the rest"),
         ] = None,
         parameters: Annotated[
             dict[str, float] | None,
@@ -250,6 +263,27 @@ def _add_reading(server: MCPServer[Any], tools_of: ToolsOf) -> None:
             ),
         )
 
+    @tool_of(server, "Get documents", READS)
+    async def get_documents(
+        ctx: Context[Any, Any],
+        dataset_id: Dataset,
+        ids: Ids = None,
+        source: Source = None,
+        where: Where = None,
+        include_documents: Annotated[bool, Field(description="Whether results carry the passages' text")] = True,
+        top_k: Annotated[int, Field(description="Largest number of passages, 1 to 1000")] = 100,
+    ) -> FoundAnswer:
+        """List the passages of documents by `ids`, by `source` or by `where`: exactly one of the three.
+
+        Example: get_documents(dataset_id=1, where={"tenant": "x"}).
+        """
+        return await in_thread(
+            FoundAnswer,
+            lambda: tools_of(ctx).get_documents(
+                dataset_id, ids=ids, source=source, where=where, include_documents=include_documents, top_k=top_k
+            ),
+        )
+
     @tool_of(server, "List datasets", READS)
     async def list_datasets(ctx: Context[Any, Any]) -> DatasetsAnswer:
         """List the datasets that the user may search: id, name, kind, counts, and keys of the documents' metadata."""
@@ -299,6 +333,19 @@ def _add_writing(server: MCPServer[Any], tools_of: ToolsOf) -> None:
     ) -> DeleteAnswer:
         """Delete a document; it cannot be found from then on."""
         return await in_thread(DeleteAnswer, lambda: tools_of(ctx).delete_document(filepath, dataset_id=dataset_id))
+
+    @tool_of(server, "Delete documents", DELETES)
+    async def delete_documents(
+        ctx: Context[Any, Any], dataset_id: Dataset, ids: Ids = None, source: Source = None, where: Where = None
+    ) -> DeletedAnswer:
+        """Delete documents by `ids`, by `source` or by `where`: exactly one of the three.
+
+        They cannot be found from then on. A path among `ids` is deleted with its parts.
+        Example: delete_documents(dataset_id=1, where={"year": {"$lt": 2020}}).
+        """
+        return await in_thread(
+            DeletedAnswer, lambda: tools_of(ctx).delete_documents(dataset_id, ids=ids, source=source, where=where)
+        )
 
 
 def _add_documents(server: MCPServer[Any], tools_of: ToolsOf) -> None:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import itertools
 import unicodedata
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
 from typing import Any, cast
 
 from braid.app.auth.quotas import Quotas
-from braid.app.mcp.documents import DocumentReader, document_link, shown_id
+from braid.app.mcp.documents import DocumentReader, document_link, document_number, shown_id
 from braid.app.mcp.errors import Result, error_answer, report_errors
 from braid.app.mcp.meter import Meter
 from braid.app.opening import FIRST_DATASET
@@ -20,6 +20,7 @@ from braid.app.site import ingest_options
 from braid.app.user.datasets import Readable, UserDatasets
 from braid.config.settings import Settings
 from braid.core.accounts.accounts import Account
+from braid.core.adding.stored import select_documents
 from braid.core.admission import LONGEST_S
 from braid.core.braid import Braid
 from braid.core.chat.support.check import check_given
@@ -45,9 +46,8 @@ from braid.core.types import (
     DatasetIds,
     Document,
     Filters,
-    GroupBy,
-    Mode,
     SearchResult,
+    used_options,
 )
 
 KIND_NAMES: Mapping[Kind, str] = {
@@ -61,7 +61,10 @@ SITE_OPTIONS = ("fusion", "alpha", "dense_weight", "leg_depth", "generator", "re
 """Settings that every search has."""
 MAX_LISTED = 1_000
 """Largest number of passages that `get_documents_by_prefix` returns."""
+MAX_NAMED = 1_000
+"""Largest number of ids that one call names."""
 MAX_TEXT_CHARS = 5_000_000
+REPLACED = "\ufffd"
 MAX_LABEL_CHARS = 50
 MAX_EXACT = 200
 """Largest number of passages that `find_exact` returns."""
@@ -95,7 +98,7 @@ class Tools:
         self._braid = braid
         self._account = account
         self._settings = settings
-        self._options = {name: getattr(settings, name) for name in SITE_OPTIONS}
+        self._options = used_options({}, {name: getattr(settings, name) for name in SITE_OPTIONS})
         self._parse = parse
         self._datasets = UserDatasets(braid, account.id, is_admin=is_admin)
 
@@ -128,12 +131,10 @@ class Tools:
             user_id=self._account.id,
             dataset_ids=dataset_ids,
             strategy=strategy,
-            mode=cast(Mode, mode),  # checked by the search
-            k=top_k,
-            filters=filters,
-            group_by=cast(GroupBy, group_by),  # checked by the search, too
-            parameters=parameters,
-            **self._options,
+            **used_options(
+                {"mode": mode, "k": top_k, "filters": filters, "group_by": group_by, "parameters": parameters},
+                self._options,
+            ),
         )
         self.meter.count_search(result)
         return self._search_result(result, include_documents=include_documents, max_content_length=max_content_length)
@@ -187,6 +188,8 @@ class Tools:
             raise InvalidInputError("the filepath is empty; give the document a path or a name", field="filepath")
         if len(filepath) > MAX_SOURCE_CHARS:
             raise InvalidInputError(f"the filepath has more than {MAX_SOURCE_CHARS} characters", field="filepath")
+        if REPLACED in filepath:  # what the message had as half of a surrogate pair comes as this
+            raise InvalidInputError("the filepath has U+FFFD, which stands for a broken character", field="filepath")
         filepath = source_name(storable(filepath))
         dataset, content = self._writable(dataset_id), text.encode("utf-8", "replace")
         quotas = Quotas(self._settings, self._braid)
@@ -225,21 +228,75 @@ class Tools:
         return {"status": "success", "message": "deleted", "filepath": filepath, "dataset_ids": removed}
 
     @report_errors("ChromaDBError")
+    def get_documents(
+        self,
+        dataset_id: int,
+        *,
+        ids: Sequence[str] | None,
+        source: str | None,
+        where: Mapping[str, Any] | None,
+        include_documents: bool,
+        top_k: int,
+    ) -> Result:
+        """List passages of the documents that are named by ids, source or filter."""
+        limit, dataset = _require_count("top_k", top_k, MAX_LISTED), self._one(dataset_id)
+        found = self._named(dataset, ids, source, where)
+        results = self._passages_of(found, include_documents, limit)
+        message = f"{len(results)} passages of {len(found)} documents"
+        return {"status": "success", "message": message, "results": results, "count": len(results)}
+
+    @report_errors("BraidError", store="BraidError")
+    def delete_documents(
+        self,
+        dataset_id: int,
+        *,
+        ids: Sequence[str] | None,
+        source: str | None,
+        where: Mapping[str, Any] | None,
+    ) -> Result:
+        """Delete the documents that are named by ids, source or filter, at once."""
+        dataset = self._writable(dataset_id)
+        found = self._named(dataset, ids, source, where, with_parts=True)
+        removed = self._braid.ledger.remove_documents(dataset.id, [document.id for document in found])
+        self._braid.indexer.wake()
+        return {"status": "success", "message": f"deleted {removed} documents", "deleted": removed}
+
+    def _named(
+        self,
+        dataset: Dataset,
+        ids: Sequence[str] | None,
+        source: str | None,
+        where: Mapping[str, Any] | None,
+        *,
+        with_parts: bool = False,
+    ) -> list[Document]:
+        if ids is not None and not 1 <= len(ids) <= MAX_NAMED:
+            raise InvalidInputError(f"ids has {len(ids)}; name 1 to {MAX_NAMED} documents", field="ids")
+        numbered = None if ids is None else [document_number(each) or each for each in ids]
+        filters = None if where is None else Filters(metadata=where)
+        return select_documents(
+            self._braid, numbered, dataset=dataset.id, source=source, filter=filters, with_parts=with_parts
+        )
+
+    def _passages_of(self, documents: Iterable[Document], include_documents: bool, limit: int) -> list[Result]:
+        results: list[Result] = []
+        for document in documents:
+            left = limit - len(results)
+            passages = self._braid.ledger.document_passages(document.id, [document.dataset_id], limit=left)
+            results += [self._passage(to_json(passage), include_documents, None) for passage in passages]
+            if len(results) >= limit:
+                break
+        return results
+
+    @report_errors("ChromaDBError")
     def get_documents_by_prefix(
         self, prefix: str, *, file_type: str | None, include_documents: bool, top_k: int | None
     ) -> Result:
         """List passages of documents whose path begins with the prefix, by dataset and then by path."""
         limit = MAX_LISTED if top_k is None else _require_count("top_k", top_k, MAX_LISTED)
         wanted = _label(file_type) if file_type else None
-        results: list[Result] = []
-        for document in self._documents(prefix):
-            if wanted is not None and document.file_type != wanted:
-                continue
-            left = limit - len(results)
-            passages = self._braid.ledger.document_passages(document.id, [document.dataset_id], limit=left)
-            results += [self._passage(to_json(passage), include_documents, None) for passage in passages]
-            if len(results) >= limit:
-                break
+        documents = (each for each in self._documents(prefix) if wanted is None or each.file_type == wanted)
+        results = self._passages_of(documents, include_documents, limit)
         message = f"{len(results)} passages of documents whose path begins with {prefix!r}"
         return {"status": "success", "message": message, "results": results, "count": len(results)}
 
@@ -417,6 +474,12 @@ class Tools:
         found = readable.by_id.get(dataset_id)
         if found is None or not self._datasets.may_write(found):
             raise NotFoundError(f"there is no dataset {dataset_id} that you may write to; see list_datasets")
+        return found
+
+    def _one(self, dataset_id: int) -> Dataset:
+        found = self._readable.by_id.get(dataset_id)
+        if found is None:
+            raise NotFoundError(f"there is no dataset {dataset_id} that you may read; see list_datasets")
         return found
 
     @property

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 import uuid
 from bisect import bisect_left
@@ -19,6 +18,7 @@ from braid.app.api.search import CitationShown
 from braid.app.mounted import url_for
 from braid.app.openai_api.errors import failure_in_stream
 from braid.app.openai_api.footnotes import NOTE_MARK, footnotes, with_footnotes
+from braid.app.web.event_stream import json_line
 from braid.core.chat.citations import Citation, citation_json
 from braid.core.chat.links import LinkFilter, check_links
 from braid.core.chat.texts import Language, say
@@ -248,7 +248,7 @@ class Chunks:
 
 
 def _line(values: dict[str, Any]) -> str:
-    return f"data: {json.dumps(values, ensure_ascii=False)}\n\n"
+    return f"data: {json_line(values)}\n\n"
 
 
 def _tail(result: ChatResult, language: Language) -> str:

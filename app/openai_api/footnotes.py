@@ -9,7 +9,7 @@ from braid.core.chat.citations import Citation
 from braid.core.chat.links import check_links
 from braid.core.chat.marks import MARKS, marked, shown
 
-_NOTE = re.compile(r"^\[\^\d{1,4}\]:.*(?:\n|$)", re.MULTILINE)
+_NOTE = re.compile(r"\[\^\d{1,4}\]:")
 _TOUCHING = re.compile(rf"({MARKS.pattern})(?={MARKS.pattern})")
 _MARKUP = re.compile(r"(?<!\\)([\[\]`])")
 NOTE_MARK = re.compile(r"\[\^(\d{1,4})\]")
@@ -32,8 +32,11 @@ def _label(citation: Citation) -> str:
 
 
 def without_footnotes(text: str) -> str:
-    """Return an answer as it was before its citations became footnotes, to be given back as an earlier turn."""
-    return NOTE_MARK.sub(r"[\1]", _NOTE.sub("", text)).strip()
+    """Return an answer without the footnotes at its end, to be given back as an earlier turn."""
+    lines = text.rstrip().split("\n")
+    while lines and (_NOTE.match(lines[-1]) or not lines[-1].strip()):
+        lines.pop()
+    return "\n".join(lines).strip()
 
 
 def _place(citation: Citation) -> str:

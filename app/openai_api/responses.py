@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +18,7 @@ from braid.app.openai_api.chat import Answered, answered
 from braid.app.openai_api.chat_request import MAX_MESSAGES, MAX_MODEL_CHARS, CompletionGiven, MessageGiven
 from braid.app.openai_api.completions import Annotation, BraidShown, Chunks, Completion, LinkedCitation, completion
 from braid.app.openai_api.errors import failure_in_stream
+from braid.app.web.event_stream import json_line
 from braid.core.chat.types import ChatResult
 from braid.core.errors import InvalidInputError
 
@@ -185,7 +185,7 @@ class ResponseEvents(Chunks):
         ).model_dump(mode="json")  # fmt: skip
 
     def _event(self, kind: str, **values: Any) -> str:
-        line = json.dumps({"type": kind, "sequence_number": self._number, **values}, ensure_ascii=False)
+        line = json_line({"type": kind, "sequence_number": self._number, **values})
         self._number += 1
         return f"event: {kind}\ndata: {line}\n\n"
 

@@ -544,8 +544,26 @@ function copied(turn) {
   for (const text of sources.length ? [said.sources, ...sources] : []) {
     page.append(Object.assign(document.createElement("p"), { textContent: text }));
   }
-  const text = sources.length ? `${prose.innerText}\n\n${said.sources}\n${sources.join("\n")}` : prose.innerText;
+  const read = textOf(prose);
+  const text = sources.length ? `${read}\n\n${said.sources}\n${sources.join("\n")}` : read;
   return { "text/html": page.innerHTML, "text/plain": text };
+}
+
+// The text with the numbers and dots of its lists, which a browser draws beside the text.
+function textOf(prose) {
+  const page = prose.cloneNode(true);
+  for (const list of page.querySelectorAll("ol, ul")) {
+    for (const [at, item] of [...list.children].entries()) {
+      const mark = list.matches("ol") ? `${list.start + at}. ` : "- ";
+      const first = [...item.childNodes].find((node) => node.textContent.trim());
+      (first?.nodeName === "P" ? first : item).prepend(mark);
+    }
+  }
+  page.style.cssText = "position: fixed; inset-inline-start: -9999px";
+  prose.after(page); // only what is laid out has line breaks
+  const text = page.innerText;
+  page.remove();
+  return text;
 }
 
 async function copy(button) {

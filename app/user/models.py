@@ -11,7 +11,7 @@ from flask import current_app
 from braid.app.mounted import mount
 from braid.app.site import site
 from braid.app.user.preferences import preferences_of
-from braid.config.models import with_own_key
+from braid.config.models import lookup_limits, with_own_key
 from braid.config.settings import Settings
 from braid.core.accounts.accounts import Account
 from braid.core.braid import Braid
@@ -149,6 +149,7 @@ class ModelShelf:
     def __init__(self, settings: Settings, braid: Braid) -> None:
         self._braid = braid
         self._prompt_tokens = settings.answer_prompt_tokens
+        self._lookups = lookup_limits(settings)
         self._models: LeastRecentlyUsed[ModelSettings, ChatModel] = LeastRecentlyUsed(MAX_KEPT)
         self._conversations: LeastRecentlyUsed[ChosenModels, Conversation] = LeastRecentlyUsed(MAX_KEPT)
 
@@ -160,7 +161,9 @@ class ModelShelf:
         """Return a conversation that asks the models of this choice."""
 
         def make() -> Conversation:
-            return Conversation(self._braid, models=self.models(chosen), prompt_tokens=self._prompt_tokens)
+            return Conversation(
+                self._braid, models=self.models(chosen), prompt_tokens=self._prompt_tokens, lookups=self._lookups
+            )
 
         return make() if chosen.own_key else self._conversations.get_or_make(chosen, make)
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+_LINE_ENDS = {code: f"\\u{code:04x}" for code in (0x85, 0x2028, 0x2029)}
 HEARTBEAT_S = 15.0
 HEARTBEAT = ": still here\n\n"
 MAY_PAUSE = "braid.may_pause"
@@ -32,7 +33,12 @@ STEP_ASIDE = "braid.step_aside"
 
 def event(kind: str, values: Mapping[str, Any]) -> str:
     """Return one event with its values as JSON, which has no line breaks of its own."""
-    return f"event: {kind}\ndata: {json.dumps(values, ensure_ascii=False)}\n\n"
+    return f"event: {kind}\ndata: {json_line(values)}\n\n"
+
+
+def json_line(values: Mapping[str, Any]) -> str:
+    """Return JSON that is one line for every client: some also end lines at U+0085, U+2028 and U+2029."""
+    return json.dumps(values, ensure_ascii=False).translate(_LINE_ENDS)
 
 
 def event_stream(events: Iterator[str | Pause]) -> Response:

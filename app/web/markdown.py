@@ -11,6 +11,7 @@ from markdown_it import MarkdownIt
 from markdown_it.common.utils import escapeHtml, isMdAsciiPunct, isPunctChar
 from markdown_it.parser_inline import ParserInline
 from markdown_it.renderer import RendererHTML
+from markdown_it.rules_block import StateBlock
 from markdown_it.rules_core import StateCore
 from markdown_it.rules_inline.state_inline import Scanned, StateInline
 from markdown_it.token import Token
@@ -29,13 +30,21 @@ SCHEMES = ("http", "https", "mailto")
 FIRST_HEADING = 3
 """Headings of an answer rank below those of the page."""
 MAX_FORMULA_CHARS = 2_000
-_FORMULA_END = {"\\(": "\\)", "\\[": "\\]"}
+MAX_COLUMNS = 256
+"""Columns that a table may get for rows that have more cells than its head."""
+MAX_FORMULA_LINES = 50
+_FORMULA_END = {"\\(": "\\)", "\\[": "\\]", "$$": "$$", "$": "$"}
+_DOLLARS = re.compile(r"\$(?!\s|\d[\d,.]*+[\s*])[^$]*(?<!\s)\$(?!\w)")
 _OPEN, _CLOSE = "\U0010fffe", "\U0010ffff"
 """Around a part that is marked: characters of the plane of citations, which outside texts lose."""
 _PARTS = re.compile(rf"{MARKS.pattern}|{_OPEN}|{_CLOSE}|[^{MARKS.pattern[1:-1]}{_OPEN}{_CLOSE}]+")
 _BEFORE_WORDS = re.compile(r"^\s*(?:>\s*)*(?:[-*+]\s+|\d{1,9}[.)]\s+)?[*_~]*")
 _ADDED = re.compile(rf"[{_OPEN}{_CLOSE}]")
 _MARK = re.compile(r"</?mark[^<>]*>")
+_BAR = re.compile(r"(?<!\\)\|")
+_ENDS_IN_BAR = re.compile(r"(?<!\\)\|$")
+_BEFORE_ROW = re.compile(r"^[\s>]*+(?:[-*+]|\d{1,9}[.)])?[\s>]*+")
+_NEWLINES = re.compile(r"\r\n?")
 _CJK = re.compile(
     r"[\u1100-\u11ff\u2e80-\u30ff\u3130-\u318f\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97f\uac00-\ud7ff"
     r"\uf900-\ufaff\ufe30-\ufe4f\uff00-\uffee\U00020000-\U0003ffff]"
@@ -224,15 +233,70 @@ def _is_punctuation(character: str) -> bool:
 
 
 def _formula(state: StateInline, silent: bool) -> bool:
-    r"""Leave ``\(…\)`` and ``\[…\]`` as they are written: their backslashes are no escapes, their ``*`` no emphasis."""
-    end = _FORMULA_END.get(state.src[state.pos : state.pos + 2])
-    found = state.src.find(end, state.pos + 2, state.pos + MAX_FORMULA_CHARS) if end else -1
-    if found < 0:
+    r"""Leave ``\(…\)``, ``\[…\]``, ``$…$`` and ``$$…$$`` as they are written: their backslashes are no escapes, their
+    ``*`` no emphasis.
+
+    As in Pandoc, a formula between single dollar signs neither begins nor ends with a space, and no letter or digit
+    follows it: prices, and names of variables, are none.
+    """
+    src, begin = state.src, state.pos
+    opened = src[begin : begin + 2] if src[begin : begin + 2] in _FORMULA_END else src[begin]
+    end = _FORMULA_END.get(opened)
+    if end is None:
+        return False
+    found = src.find(end, begin + len(opened), begin + MAX_FORMULA_CHARS)
+    if found < 0 or (opened == "$" and not _DOLLARS.match(src[begin : found + 2])):
         return False
     if not silent:
-        state.pending += state.src[state.pos : found + 2]
-    state.pos = found + 2
+        written = src[begin : found + len(end)]
+        state.pending += written.replace("&lt;", "<")  # as links and HTML are made text
+    state.pos = found + len(end)
     return True
+
+
+def _formula_block(state: StateBlock, first: int, end: int, silent: bool) -> bool:
+    """Keep the lines of a formula together that begins with a line: one of them may look like an item of a list."""
+    begin = state.bMarks[first] + state.tShift[first]
+    opened = state.src[begin : begin + 2]
+    if opened not in ("\\[", "$$") or state.is_code_block(first):
+        return False
+    for line in range(first, min(end, first + MAX_FORMULA_LINES)):
+        if line > first and (state.isEmpty(line) or state.sCount[line] < state.blkIndent):
+            return False
+        start = begin + 2 if line == first else state.bMarks[line]
+        if state.src.find(_FORMULA_END[opened], start, state.eMarks[line]) >= 0:
+            break
+    else:
+        return False
+    if not silent:
+        state.push("paragraph_open", "p", 1).map = [first, line + 1]
+        inline = state.push("inline", "", 0)
+        inline.content = state.getLines(first, line + 1, state.blkIndent, False).strip()
+        inline.map, inline.children = [first, line + 1], []
+        state.push("paragraph_close", "p", -1)
+        state.line = line + 1
+    return True
+
+
+def _with_wide_heads(text: str, tokens: Sequence[Token]) -> str:
+    """Return the text with further columns in the heads of the tables that have rows with more cells."""
+    tables = [token.map for token in tokens if token.type == "table_open" and token.map]
+    if not tables:
+        return text
+    lines = _NEWLINES.sub("\n", text).split("\n")
+    for first, end in tables:
+        cells = [_cells(line) for line in lines[first:end]]
+        if (missing := min(max(cells), MAX_COLUMNS) - cells[0]) > 0:
+            for at, cell in ((first, "  |"), (first + 1, "---|")):
+                line = lines[at].rstrip()
+                lines[at] = line + ("" if _ENDS_IN_BAR.search(line) else "|") + missing * cell
+    return "\n".join(lines)
+
+
+def _cells(line: str) -> int:
+    """Return the number of cells of a row: its bars that are not escaped part them."""
+    row = _BEFORE_ROW.sub("", line.rstrip()).removeprefix("|")
+    return len(_BAR.findall(row)) + (not _ENDS_IN_BAR.search(row))
 
 
 class _Markdown(MarkdownIt):
@@ -244,6 +308,7 @@ class _Markdown(MarkdownIt):
         self.configure("commonmark", {"html": False, "linkify": False, "breaks": True})
         self.enable(["table", "strikethrough"])
         self.inline.ruler.before("escape", "formula", _formula)
+        self.block.ruler.before("list", "formula", _formula_block, {"alt": ["paragraph", "blockquote", "list"]})
         # `[1]: address` would turn every [1] into a link; pictures tell their server who reads what.
         self.disable(["reference", "html_block", "html_inline", "image"])
         self.core.ruler.push("citations", _cite)
@@ -253,6 +318,13 @@ class _Markdown(MarkdownIt):
         self.add_render_rule("link_open", _render_link)
         self.add_render_rule("table_open", lambda *_: '<div class="wide" tabindex="0"><table>')
         self.add_render_rule("table_close", lambda *_: "</table></div>")
+
+    def render(self, src: str, env: EnvType | None = None) -> str:
+        """Return the HTML of a text. Tables get columns for all cells: a row's last ones would be left out."""
+        env = {} if env is None else env
+        tokens = self.parse(src, env)
+        wider = _with_wide_heads(src, tokens)
+        return str(self.renderer.render(tokens if wider == src else self.parse(wider, env), self.options, env))
 
     def validateLink(self, url: str) -> bool:
         """Return whether this may be a link; if not, it stays text."""

@@ -15,6 +15,7 @@ from braid.core.background.scan_jobs import OFF
 from braid.core.metadata.gaps import (
     ATTACHMENTS_UNREAD,
     FORMULAS_WITHOUT_VALUE,
+    GARBLED_PAGES,
     PAGES_TO_READ,
     PAGES_WITHOUT_TEXT,
     listed_pages,
@@ -27,6 +28,8 @@ def gaps(metadata: Mapping[str, object]) -> list[str]:
     found = []
     if pages := text_of(metadata, PAGES_WITHOUT_TEXT):
         found.append(_pages(pages, text_of(metadata, "pages")))
+    if pages := text_of(metadata, GARBLED_PAGES):
+        found.append(_garbled(pages, text_of(metadata, "pages")))
     if waiting := _number(metadata, PAGES_TO_READ):
         found.append(_waiting(waiting, site().background.scans.remedy))
     formulas = text_of(metadata, FORMULAS_WITHOUT_VALUE)
@@ -56,6 +59,23 @@ def _pages(pages: str, total: str) -> str:
     told = ngettext(
         "%(num)s of %(total)s pages has no text (%(pages)s), so nothing on it is found. It may be scanned.",
         "%(num)s of %(total)s pages have no text (%(pages)s), so nothing on them is found. They may be scanned.",
+        count,
+        total=total,
+        pages=numbers,
+    )
+    return str(told)
+
+
+def _garbled(pages: str, total: str) -> str:
+    listed = listed_pages(pages, total)
+    if listed is None:
+        return str(_("Many pages have letters without meaning, so little on them is found."))
+    count, numbers = listed
+    told = ngettext(
+        "%(num)s of %(total)s pages has letters without meaning (%(pages)s), so little on it is found: its fonts do "
+        "not say which letters they draw.",
+        "%(num)s of %(total)s pages have letters without meaning (%(pages)s), so little on them is found: their fonts "
+        "do not say which letters they draw.",
         count,
         total=total,
         pages=numbers,

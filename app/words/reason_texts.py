@@ -32,6 +32,9 @@ LABELS = (
     N_("a TSV table"),
     N_("a JSON document"),
     N_("a JSON Lines document"),
+    N_("an XML document"),
+    N_("a news feed"),
+    N_("a web archive"),
     N_("a mail"),
     N_("an EPUB book"),
     N_("%(language)s source code"),
@@ -47,6 +50,7 @@ LABELS = (
     N_("a workbook of Excel 97–2003"),
     N_("an Outlook message"),
     N_("an old Office file"),
+    N_("a Hangul document of before 2002"),
     N_("a binary Excel workbook"),
     N_("an OpenDocument file"),
     N_("an SQLite database"),
@@ -62,7 +66,6 @@ LABELS = (
     N_("a %(format)s table"),
     N_("a %(format)s document"),
     N_("copy or download it again"),
-    N_("unpack it and add the files in it"),
     N_("remove the password in the program that made it, and add it again"),
     N_("save it as %(formats)s"),
     N_("split it into smaller files"),
@@ -81,6 +84,12 @@ FILES = (
         "%(name)s has no text layer (it holds scanned pages or images); run OCR on it first, or have Braid read it: "
         "%(command)s"
     ),
+    N_("%(name)s has letters without meaning, as its fonts do not say which letters they draw; run OCR on it first"),
+    N_(
+        "%(name)s has letters without meaning, as its fonts do not say which letters they draw; run OCR on it first, "
+        "or have Braid read it: %(command)s"
+    ),
+    N_("%(name)s takes more memory than there is; split it"),
     N_("%(name)s has %(number)s pixels; at most %(most)s are read, so make it smaller"),
     N_("%(name)s has more than %(number)s pages; at most %(most)s are read, so split it"),
     N_("scanned pages are not read here: %(command)s"),
@@ -120,6 +129,9 @@ FILES = (
         "%(name)s is a zip archive, and the list of its files takes %(size)s bytes, more than %(most)s files need; "
         "split it into smaller files"
     ),
+    N_("%(name)s is a zip archive within another one; unpack it and add the files in it"),
+    N_("%(name)s holds %(files)s files; at most %(most)s are read, so split it"),
+    N_("%(name)s holds no file that can be read; unpack it and add one of them to see why"),
     N_("%(name)s has a part in another encoding than UTF-8, as no office program does; export it again"),
     N_("%(name)s defines XML entities or a document type, as no office program does; export it again"),
     N_("%(name)s is %(what)s, not %(other)s; rename it to %(new)s"),
@@ -200,6 +212,12 @@ FOLDERS = (
 )
 
 SEARCH = (
+    N_("it was asked for before"),
+    N_("the first %(count)s of %(total)s passages; raise answer_prompt_tokens to have more"),
+    N_("nothing new, so no further search was made"),
+    N_("%(reason)s; nothing more was looked up with it"),
+    N_("looking up more ended after %(seconds)s s, the limit lookup_seconds"),
+    N_("looking up more ended at %(tokens)s tokens, the limit lookup_tokens"),
     N_("no answer within %(seconds)s s"),
     N_("the embedding model %(model)s took longer than %(seconds)s s for %(count)s sentences"),
     N_("the embedding model %(model)s took longer than %(seconds)s s"),
@@ -236,6 +254,7 @@ SEARCH = (
         "%(error)s"
     ),
     N_("the model %(model)s failed: %(error)s"),
+    N_("you may no longer read some of the documents that this answer was written from; ask again"),
     N_("only the first %(count)s passages were compressed; ask for fewer"),
     N_("the model was given the first %(count)s passages alone; ask for fewer"),
 )
@@ -335,6 +354,9 @@ GAPS = (
     N_("%(name)s: %(count)s of %(total)s pages have no text (%(pages)s), so nothing on them is found"),
     N_("%(name)s: 1 of %(total)s pages has no text (%(pages)s), so nothing on it is found"),
     N_("%(name)s: many pages have no text, so nothing on them is found"),
+    N_("%(name)s: %(count)s of %(total)s pages have letters without meaning (%(pages)s), so little on them is found"),
+    N_("%(name)s: 1 of %(total)s pages has letters without meaning (%(pages)s), so little on it is found"),
+    N_("%(name)s: many pages have letters without meaning, so little on them is found"),
     N_("%(name)s: %(count)s scanned pages have not been read by machine yet"),
     N_("%(name)s: 1 scanned page has not been read by machine yet"),
     N_("%(name)s: %(count)s formulas have no stored value"),

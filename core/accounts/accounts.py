@@ -21,7 +21,7 @@ from braid.core.errors import InvalidInputError, NotFoundError, TooManyError
 from braid.core.ledger.database import storable
 from braid.core.ledger.ledger import REMOVED_USER, Ledger
 from braid.core.ledger.quota import one_at_a_time
-from braid.core.ledger.tables import ApiTokenRow, DatasetRow, UserGroupRow, UserRow, WebSessionRow
+from braid.core.ledger.tables import ApiTokenRow, DatasetRow, UserGroupRow, UserIdentityRow, UserRow, WebSessionRow
 from braid.core.types import MAX_NAME_CHARS
 
 MIN_PASSWORD_CHARS = 8
@@ -271,6 +271,38 @@ class Accounts:
             one_at_a_time(connection, ACCOUNTS)
             user_id = _add(connection, {"name": _clean_name(name), "password_hash": "", "is_admin": False})
         return self.get(user_id)
+
+    def provided(self, subject: str, name: str, *, take_over: bool) -> tuple[Account, bool]:
+        """Return the account of whom a provider signed in, and whether it was added now.
+
+        ``subject`` is who they are to the provider for ever; an account of that name counts at their first sign-in
+        alone. Raises InvalidInputError when it is somebody else's: when it belongs to another subject, or has a
+        password and ``take_over`` is false.
+        """
+        with self._ledger.database.write() as connection:
+            one_at_a_time(connection, ACCOUNTS)
+            known = select(UserIdentityRow.user_id).where(UserIdentityRow.subject == subject)
+            if (user_id := connection.execute(known).scalar_one_or_none()) is not None:
+                return self.get(user_id), False
+            name = _clean_name(name)
+            named = select(UserRow.id, UserRow.password_hash, UserIdentityRow.subject).outerjoin(
+                UserIdentityRow, UserIdentityRow.user_id == UserRow.id
+            )
+            found = connection.execute(named.where(UserRow.name == name)).first()
+            if found and (found.subject or (found.password_hash and not take_over)):
+                raise InvalidInputError(
+                    f"an account named {name!r} exists already, and is not known to be yours; ask an administrator",
+                    field="name",
+                )
+            user_id = found.id if found else _add(connection, {"name": name, "password_hash": "", "is_admin": False})
+            connection.execute(insert(UserIdentityRow).values(subject=subject, user_id=user_id))
+        return self.get(user_id), found is None
+
+    def is_provided(self, user_id: int) -> bool:
+        """Return whether a provider signs this user in."""
+        with self._ledger.database.read() as connection:
+            found = select(UserIdentityRow.user_id).where(UserIdentityRow.user_id == user_id)
+            return connection.execute(found.limit(1)).first() is not None
 
     def mirror_admin(self, user_id: int, is_admin: bool) -> None:
         """Copy the right from a host app, which has administrators of its own."""

@@ -22,9 +22,10 @@ class AttemptWindows:
     Times are those of the database's clock, which is the same one for all machines.
     """
 
-    def __init__(self, ledger: Ledger) -> None:
+    def __init__(self, ledger: Ledger, *, sweep_every: int = SWEEP_EVERY) -> None:
         self._database = ledger.database
         self._taken = 0
+        self._sweep_every = sweep_every
 
     def take(self, key: str, *, limit: int, window_s: float, amount: int = 1) -> bool:
         """Take ``amount`` of the ``limit`` per window; False and nothing when they are not left."""
@@ -36,7 +37,7 @@ class AttemptWindows:
                 packed = _packed([*attempts, *[now] * amount])
                 connection.execute(update(AttemptWindowRow).where(row).values(attempts=packed, ends_at=now + window_s))
         self._taken += 1
-        if self._taken % SWEEP_EVERY == 0:
+        if self._taken % self._sweep_every == 0:
             self._sweep(now)
         return taken
 

@@ -45,8 +45,9 @@ class AuditFilter:
 class AuditLog:
     """The ledger's list of acts. Entries are added, never changed, and go with their age alone."""
 
-    def __init__(self, ledger: Ledger) -> None:
+    def __init__(self, ledger: Ledger, *, entries_per_read: int = ENTRIES_PER_READ) -> None:
         self._database = ledger.database
+        self._entries_per_read = entries_per_read
 
     def add(self, actor: str, action: str, target: str, detail: str = "") -> None:
         """Record an act. ``detail`` must hold no secret and no document text."""
@@ -66,9 +67,9 @@ class AuditLog:
         statement = select(*AuditRow.__table__.columns).where(*_conditions(wanted)).order_by(AuditRow.id)
         while True:
             with self._database.read() as connection:
-                rows = connection.execute(statement.where(AuditRow.id > last).limit(ENTRIES_PER_READ)).all()
+                rows = connection.execute(statement.where(AuditRow.id > last).limit(self._entries_per_read)).all()
             yield from (AuditEntry(**row._mapping) for row in rows)
-            if len(rows) < ENTRIES_PER_READ:
+            if len(rows) < self._entries_per_read:
                 return
             last = rows[-1].id
 

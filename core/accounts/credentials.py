@@ -59,18 +59,19 @@ class ApiToken:
 class WebSessions:
     """The ledger's signed-in browsers."""
 
-    def __init__(self, ledger: Ledger) -> None:
+    def __init__(self, ledger: Ledger, *, most: int = MAX_SESSIONS) -> None:
         self._database = ledger.database
+        self._most = most
 
     def open(self, user_id: int, user_agent: str = "") -> str:
-        """Sign a browser in and return the secret for its cookie; of more than `MAX_SESSIONS` the oldest are ended."""
+        """Sign a browser in and return the secret for its cookie; of more than ``most`` the oldest are ended."""
         secret, now = secrets.token_urlsafe(32), time.time()
         values = {"user_id": user_id, "token_hash": _hash(secret), "user_agent": storable(user_agent)[:300]}
         with self._database.write() as connection:
             connection.execute(insert(WebSessionRow).values(**values, created_at=now, seen_at=now))
             own = select(WebSessionRow.id).where(WebSessionRow.user_id == user_id)
             newest_first = own.order_by(WebSessionRow.seen_at.desc(), WebSessionRow.id.desc())
-            connection.execute(delete(WebSessionRow).where(WebSessionRow.id.in_(newest_first.offset(MAX_SESSIONS))))
+            connection.execute(delete(WebSessionRow).where(WebSessionRow.id.in_(newest_first.offset(self._most))))
         return secret
 
     def find(self, secret: str) -> WebSession | None:
@@ -115,8 +116,9 @@ class WebSessions:
 class ApiTokens:
     """The ledger's keys to the API."""
 
-    def __init__(self, ledger: Ledger) -> None:
+    def __init__(self, ledger: Ledger, *, most: int = MAX_TOKENS) -> None:
         self._database = ledger.database
+        self._most = most
 
     def add(
         self, user_id: int, name: str, scopes: Collection[str], *, days: int | None = TOKEN_DAYS
@@ -134,9 +136,9 @@ class ApiTokens:
             "expires_at": None if days is None else now + _days(days) * DAY_S,
         }
         count = select(func.count()).select_from(ApiTokenRow).where(ApiTokenRow.user_id == user_id)
-        told = f"there are {MAX_TOKENS} tokens already; revoke one first"
+        told = f"there are {self._most} tokens already; revoke one first"
         with self._database.write() as connection:
-            require_room(connection, user_id, count, MAX_TOKENS, told)
+            require_room(connection, user_id, count, self._most, told)
             statement = insert(ApiTokenRow).values(**values, token_hash=_hash(key)).returning(*_TOKEN)
             row = connection.execute(statement).one()
         return _token(row), key

@@ -39,8 +39,9 @@ class KeptAnswer:
 class IdempotencyKeys:
     """The ledger's keys, each user's own."""
 
-    def __init__(self, ledger: Ledger) -> None:
+    def __init__(self, ledger: Ledger, *, most: int = MAX_KEYS) -> None:
         self._database = ledger.database
+        self._most = most
 
     def begin(self, user_id: int, key: str, request_hash: str) -> KeptAnswer | None:
         """Return None when this request is the first with the key and is to be done, else the answer to the first.
@@ -58,7 +59,7 @@ class IdempotencyKeys:
                 connection.execute(insert(IdempotencyRow).values(**values, created_at=now))
                 answered = IdempotencyRow.user_id == user_id, IdempotencyRow.body != ""
                 newest = select(IdempotencyRow.key).where(*answered).order_by(IdempotencyRow.created_at.desc())
-                older = IdempotencyRow.key.in_(newest.offset(MAX_KEYS))
+                older = IdempotencyRow.key.in_(newest.offset(self._most))
                 connection.execute(delete(IdempotencyRow).where(*answered, older))
             return None
         except IntegrityError:

@@ -27,12 +27,13 @@ logger = logging.getLogger(__name__)
 class Usage:
     """Counts by day, user and kind (``search``, ``chat``, ``upload`` …).
 
-    They are collected in memory and written every 5 seconds by a thread of their own, so that a search does not wait
-    for the database's lock. A process that is killed loses the counts of its last seconds.
+    They are collected in memory and written every ``write_every_s`` seconds by a thread of their own, so that a search
+    does not wait for the database's lock. A process that is killed loses the counts of its last seconds.
     """
 
-    def __init__(self, ledger: Ledger) -> None:
+    def __init__(self, ledger: Ledger, *, write_every_s: float = WRITE_EVERY_S) -> None:
         self._database = ledger.database
+        self._write_every_s = write_every_s
         self._lock = threading.Lock()
         self._writing = threading.Lock()
         self._unwritten: Counter[tuple[str, int, str]] = Counter()
@@ -43,7 +44,7 @@ class Usage:
         with self._lock:
             self._unwritten[_day(datetime.now(UTC)), user_id, kind] += times
             if self._writer is None:
-                self._writer = threading.Timer(WRITE_EVERY_S, self._write_later)
+                self._writer = threading.Timer(self._write_every_s, self._write_later)
                 self._writer.daemon = True
                 self._writer.start()
 

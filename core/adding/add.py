@@ -20,7 +20,6 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from braid.core.adding.given_document import GivenDocument, LangChainDocument, read_given
-from braid.core.batches import batches
 from braid.core.datasets.entry import id_of
 from braid.core.errors import InvalidInputError
 from braid.core.ingest.plan import IngestOptions
@@ -210,17 +209,15 @@ class _Adding:
 
     def remove_old_parts(self) -> int:
         """Remove the parts that the sources of this call had beyond those that they have now."""
-        removed = 0
-        for sources in batches(list(self._parts.items()), DOCUMENTS_PER_BATCH):
-            beyond = {f"{source}{PART}{count + 1}": (source, count + 1) for source, count in sources}
-            for found in self._directory.ledger.stored_sources(self._dataset_id, list(beyond)):
-                source, part = beyond[found]
-                while self._directory.ledger.remove_document(self._dataset_id, f"{source}{PART}{part}"):
-                    part, removed = part + 1, removed + 1
+        removed, ledger = 0, self._directory.ledger
+        for source, count in self._parts.items():
+            beyond = [each for number, each in ledger.parts_of(self._dataset_id, source).items() if number > count]
+            if beyond:
+                removed += ledger.remove_documents(self._dataset_id, beyond)
                 logger.warning(
                     "%d parts of %r that an earlier call stored were removed, since this one has fewer; give each"
                     " document an id to keep what several calls store",
-                    *(part - beyond[found][1], source),
+                    *(len(beyond), source),
                 )
         return removed
 

@@ -19,7 +19,7 @@ from braid.core.ingest.scans.reading import PageReading
 from braid.core.ingest.spool import Spool
 from braid.core.jobs.runner import JobStopped, Progress
 from braid.core.jobs.store import OPEN, AddJobs, Job, JobKind, JobStore, NewJob
-from braid.core.metadata.gaps import PAGES_TO_READ, PAGES_WITHOUT_TEXT, SCAN_CONFIDENCE, SCANNED_PAGES
+from braid.core.metadata.gaps import GARBLED_PAGES, PAGES_TO_READ, PAGES_WITHOUT_TEXT, SCAN_CONFIDENCE, SCANNED_PAGES
 from braid.core.originals.scans import Scans
 from braid.core.originals.store import Originals
 from braid.core.types import Document, DocumentInput
@@ -205,12 +205,19 @@ class ScanJobs:
             return PageReading((), 0, 0)
 
     def _store(self, document: Document, incoming: Incoming, read: Mapping[int, PageReading]) -> dict[str, Any]:
-        parsed = self.pool.parse(replace(incoming, scans=read), self.options)
+        try:
+            parsed = self.pool.parse(replace(incoming, scans=read), self.options)
+        except UnreadableDocumentError as error:  # there is nothing on its pages: it is no document that is ready
+            told = {key: value for key, value in document.metadata.items() if key != PAGES_TO_READ}
+            is_told = self.directory.ledger.fail_reading(document, str(error), metadata=told)
+            if not is_told:
+                raise
+            return {"state": "failed", "document_id": document.id, "pages": len(read), "chunks": 0}
         now = self.directory.ledger.document_with_id(document.id, [document.dataset_id])
         if now is None or now.content_hash != document.content_hash:
             return {"state": "superseded", "pages": 0}
         document = now  # date and metadata may have been changed while its pages were read
-        old = (PAGES_TO_READ, PAGES_WITHOUT_TEXT, SCAN_CONFIDENCE, SCANNED_PAGES)
+        old = (PAGES_TO_READ, PAGES_WITHOUT_TEXT, GARBLED_PAGES, SCAN_CONFIDENCE, SCANNED_PAGES)
         kept = {key: value for key, value in document.metadata.items() if key not in old}
         again = replace(
             parsed,

@@ -17,6 +17,7 @@ from braid.core.ledger.prepared import ADD_SHARED_WORK
 from braid.core.ledger.tables import SharedWorkRow
 
 BEAT_S = 5.0
+"""Seconds between two signs of life of a worker."""
 DEAD_S = 15.0
 """Seconds without a sign of life after which a worker counts as dead."""
 INTERRUPTED = "it was interrupted, because its process ended; start it again"
@@ -30,10 +31,11 @@ class SharedWork:
     `begin` in one process, or thread, refuses until `end`, or until the process has died.
     """
 
-    def __init__(self, ledger: Ledger, name: str) -> None:
+    def __init__(self, ledger: Ledger, name: str, *, beat_s: float = BEAT_S, dead_s: float = DEAD_S) -> None:
         self._database = ledger.database
         self._name = name
         self._row = SharedWorkRow.name == name
+        self._beat_s, self._dead_s = beat_s, dead_s
         self._worker = ""
         self._ended = threading.Event()
 
@@ -41,7 +43,7 @@ class SharedWork:
         """Return the state, and whether the work was begun and is neither ended nor given up by its death."""
         with self._database.read() as connection:
             worker, state, seen_at, now = self._read(connection)
-        if worker and now - seen_at > DEAD_S:
+        if worker and now - seen_at > self._dead_s:
             return {**state, "error": INTERRUPTED}, False
         return state, bool(worker)
 
@@ -50,7 +52,7 @@ class SharedWork:
         with self._database.write() as connection:
             execute(connection, ADD_SHARED_WORK, name=self._name)
             worker, state, seen_at, now = self._read(connection, lock=True)
-            if worker and now - seen_at <= DEAD_S:
+            if worker and now - seen_at <= self._dead_s:
                 return False
             self._worker = secrets.token_hex(8)
             values = {"worker": self._worker, "state": {**state, **changed}, "seen_at": now}
@@ -69,7 +71,7 @@ class SharedWork:
         self._write(changed, {"worker": ""})
 
     def _live(self, ended: threading.Event) -> None:
-        while not ended.wait(BEAT_S):
+        while not ended.wait(self._beat_s):
             try:
                 self.show()
             except Exception as error:  # the edge of a thread: the next beat may come through

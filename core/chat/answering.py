@@ -78,7 +78,7 @@ class AnswerTask:
         if self.draft is None or self.draft.is_complete:
             return ""
         known = self.draft.chunk_ids
-        if tuple(passage.chunk_id for passage in passages[: len(known)]) != known:
+        if not known or tuple(passage.chunk_id for passage in passages[: len(known)]) != known:
             return ""
         return _BROKEN_WORD.sub("", marked(self.draft.text, self.draft.marks))
 

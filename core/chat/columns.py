@@ -83,6 +83,8 @@ def result_settings(result: ChatResult) -> dict[str, Any]:
         **pick(form, *stored, "stopped"),
         **({"calculation": form["calculation"]} if result.calculation else {}),
         **({"editions": form["editions"]} if result.editions else {}),
+        **({"lookups": [_stored_lookup(each) for each in form["lookups"]]} if result.lookups else {}),
+        **({"bill": form["bill"]} if result.lookups or result.bill.model_calls else {}),
         **({"support": form["support"]} if result.support else {}),
         **({"featured": _stored_quote(form["featured"])} if result.featured else {}),
         **({"also": [_stored_quote(each) for each in form["also"]]} if result.also else {}),
@@ -90,6 +92,11 @@ def result_settings(result: ChatResult) -> dict[str, Any]:
         "collections": search["collections"],
         "search": _stored_search(search),
     }
+
+
+def _stored_lookup(lookup: dict[str, Any]) -> dict[str, Any]:
+    texts = {name: storable(lookup[name][:MAX_STORED_QUERY_CHARS]) for name in ("asked", "problem")}
+    return {**lookup, **texts}
 
 
 def _stored_quote(quote: dict[str, Any]) -> dict[str, Any]:

@@ -27,6 +27,12 @@ class ThreeFields:
 
     ``instruction`` is a further instruction for the comparison. Raises InvalidInputError when all three are empty,
     or a text is too long.
+
+    >>> from braid import ChatRequest, Conversation
+    >>> fields = ThreeFields(purpose="close a valve", methods="by hand")
+    >>> asked = ChatRequest(1, fields=fields, dataset_ids=[1], options={"mode": "hybrid"})
+    >>> Conversation(braid).ask(asked).citations[0].source
+    'valve.md'
     """
 
     purpose: str = ""

@@ -6,6 +6,7 @@ In evaluation mode, which is for measuring the search, a turn ends after the sea
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
@@ -18,7 +19,12 @@ from braid.core.chat.answering import Answerer, AnswerTask
 from braid.core.chat.aside import without_aside
 from braid.core.chat.citations import Citation, gaps_of_cited
 from braid.core.chat.comparison import compare
-from braid.core.chat.marks import marked
+from braid.core.chat.lookups.further import Found, Further
+from braid.core.chat.lookups.lookup import Lookup
+from braid.core.chat.lookups.loop import DEFAULT_LIMITS, LookupLimits, Loop
+from braid.core.chat.lookups.quoted import quote_parts
+from braid.core.chat.lookups.tools import Toolbox
+from braid.core.chat.marks import marked, without_marks
 from braid.core.chat.query_writing import NormalizedQuestion, normalize_question, write_query
 from braid.core.chat.quoting.candidates import Asked
 from braid.core.chat.quoting.extractive import Extract, best_coverage, extract
@@ -27,6 +33,7 @@ from braid.core.chat.quoting.nearness import nearness_to, no_nearness, scale_of
 from braid.core.chat.support.check import check_answer
 from braid.core.chat.tables.calculate import Calculated, Calculator, NotCalculated
 from braid.core.chat.texts import Language
+from braid.core.chat.turns.fates import require_readable
 from braid.core.chat.types import (
     ChatRequest,
     ChatResult,
@@ -38,21 +45,33 @@ from braid.core.chat.types import (
     answer_text,
     with_calculation,
 )
+from braid.core.chat.whole.find import WholeDocument, asks_for_whole, find_whole, passages_of
+from braid.core.chat.whole.outline import outline
 from braid.core.errors import InvalidInputError
 from braid.core.extras import require
 from braid.core.metadata.versions import editions_of
 from braid.core.models.chat import ChatModel, ChatModels
 from braid.core.models.prompts import Prompts
 from braid.core.models.rerank import Rerankers
+from braid.core.models.untrusted_text import as_data
 from braid.core.search.context import SearchModels
 from braid.core.search.term_weights import TermWeights
 from braid.core.text.token_budget import MIN_PROMPT_TOKENS
-from braid.core.types import Degraded, Passage, Scope
+from braid.core.types import Degraded, Passage, Scope, SearchResult
 
 if TYPE_CHECKING:
     from langgraph.types import StreamWriter
 
     from braid.core.braid import Braid
+
+LOOK_EVERY_S = 0.25
+"""Seconds for which an answer goes on after its user has lost what it is written from."""
+
+
+MOST_TITLES = 10
+"""Documents among which the one that a question names is looked for, beside those of the first passages."""
+WHOLE_SHARE = 0.7
+"""Share of the prompt for the passages of a whole document."""
 
 
 @dataclass(slots=True)
@@ -67,6 +86,15 @@ class ChatTurn:
     question: NormalizedQuestion = field(init=False)
     query: QueryWritten = field(init=False)
     degraded: tuple[Degraded, ...] = ()
+    read_from: frozenset[int] = frozenset()
+    """The datasets whose passages have been found so far."""
+    looked_at: float = 0.0
+    """When it was looked up last whether the user may read them."""
+    first: SearchResult = field(init=False)
+    """The first search, by which the match is judged."""
+    found: Found = field(init=False)
+    whole: WholeDocument | None = None
+    """The document that the question is about as a whole."""
     result: ChatResult = field(init=False)
 
 
@@ -83,7 +111,7 @@ class Conversation:
     ``prompt_tokens`` is the most that the model of the answer is given, by `estimate_tokens`; the answer itself
     comes on top. ``models`` and ``prompts`` are those that the Braid was opened with unless others are given; with
     `ChatModels()`, no models, the question is completed by feedback and the answer is extractive. ``rerankers`` serve
-    the searches instead of the Braid's own.
+    the searches instead of the Braid's own. ``lookups`` is what a model may use to look up more after the first search.
 
     >>> from braid.core.chat.types import ChatRequest
     >>> result = Conversation(braid).ask(ChatRequest(1, "How long is the warranty of the pump?", dataset_ids=[1]))
@@ -99,6 +127,7 @@ class Conversation:
         prompts: Prompts | None = None,
         prompt_tokens: int = 6_000,
         rerankers: Rerankers | None = None,
+        lookups: LookupLimits = DEFAULT_LIMITS,
     ) -> None:
         if prompt_tokens < MIN_PROMPT_TOKENS:
             raise InvalidInputError(
@@ -109,6 +138,8 @@ class Conversation:
         self._models = self._manager.models if models is None else models
         self._prompts = self._manager.prompts if prompts is None else prompts
         self._search_models = SearchModels(self._models, self._prompts, rerankers or self._manager.rerankers)
+        self._lookups = lookups
+        self._prompt_tokens = prompt_tokens
         self._answerer = Answerer(self._models.summary, prompt_tokens)
         self._graph = self._build_graph()
 
@@ -120,14 +151,18 @@ class Conversation:
     def stream(self, request: ChatRequest) -> Iterator[Event]:
         """Return the turn's events as they happen; the last one is its ChatResult. Closing the iterator ends the turn.
 
-        Raises InvalidInputError for wrong dataset ids, strategy or options at once, not at the first event.
+        Raises InvalidInputError for wrong dataset ids, strategy or options at once, not at the first event; and
+        NotFoundError, instead of a further event, when the user may no longer read what the answer is written from.
         """
         return self._events(self._begin(request))
 
     def ask(self, request: ChatRequest) -> ChatResult:
-        """Return the turn's result. Raises InvalidInputError for wrong dataset ids, strategy or options."""
+        """Return the turn's result. Raises InvalidInputError for wrong dataset ids, strategy or options, and
+        NotFoundError when the user may no longer read what the answer is written from.
+        """
         turn = self._begin(request)
         self._graph.invoke(GraphState(turn))
+        self._require_readable(turn)
         return turn.result
 
     def _begin(self, request: ChatRequest) -> ChatTurn:
@@ -144,10 +179,17 @@ class Conversation:
         events: Iterator[Event] = self._graph.stream(GraphState(turn), stream_mode="custom")
         try:
             # Not `yield from`: closing would wait for the model before the model could see that it is to stop.
-            for event in events:  # noqa: UP028
+            for event in events:
+                if isinstance(event, ChatResult) or time.monotonic() - turn.looked_at >= LOOK_EVERY_S:
+                    self._require_readable(turn)
                 yield event
         finally:
             turn.stopped.set()
+
+    def _require_readable(self, turn: ChatTurn) -> None:
+        """Raise NotFoundError if the user has lost, since the turn began, a dataset that the answer is written from."""
+        require_readable(self._braid.ledger, self._braid.registry, turn.request.user_id, turn.read_from)
+        turn.looked_at = time.monotonic()
 
     def _build_graph(self) -> Any:  # LangGraph's own type has four parameters of no use here
         require("chat", "a conversation", "langgraph")
@@ -175,9 +217,9 @@ class Conversation:
         writer(StageStarted("normalize"))
         with self._its_turn(turn):
             model, term_weights = self._query_model(turn), self._term_weights(turn)
-            writer = None if turn.request.options.get("generator") == "feedback" else self._models.summary
+            of_answers = None if turn.request.options.get("generator") == "feedback" else self._models.summary
             turn.question, turn.degraded = normalize_question(
-                turn.request, model, self._prompts, term_weights, writer=writer
+                turn.request, model, self._prompts, term_weights, writer=of_answers
             )
 
     def _generate_query(self, state: GraphState, writer: StreamWriter) -> None:
@@ -192,12 +234,16 @@ class Conversation:
     def _search(self, state: GraphState, writer: StreamWriter) -> None:
         turn = state.turn
         writer(StageStarted("search"))
-        strategy, models = turn.request.strategy, self._search_models
-        options = {**turn.request.options, "generator": "feedback"}  # the model has written the query already
         with self._its_turn(turn):
-            found = self._manager.search_in(turn.scope, turn.query.query, strategy=strategy, models=models, **options)
-            found = without_aside(found, turn.request.aside)
-        writer(Searched(found))
+            turn.first = self._find(turn, turn.query.query)
+            _note_read(turn, turn.first)
+            writer(Searched(turn.first))
+            turn.whole = self._find_whole(turn)
+            turn.found = self._find_further(turn, writer) if turn.whole is None else _as_found(turn, turn.whole, writer)
+        found = turn.found.search
+        _note_read(turn, found)
+        if turn.found.lookups:
+            writer(Searched(found))
         turn.result = ChatResult(
             question=turn.query.question,
             query=turn.query.query,
@@ -205,9 +251,72 @@ class Conversation:
             search=found,
             degraded=turn.degraded + found.degraded,
             notes=found.notes,
+            lookups=turn.found.lookups,
+            bill=turn.found.bill,
         )
         if turn.request.evaluation_mode:
             writer(turn.result)
+
+    def _find(self, turn: ChatTurn, text: str) -> SearchResult:
+        """Search as the request says, in the turn's scope, without the search model: it has written the query."""
+        options = {**turn.request.options, "generator": "feedback"}
+        strategy, models = turn.request.strategy, self._search_models
+        found = self._manager.search_in(turn.scope, text, strategy=strategy, models=models, **options)
+        return without_aside(found, turn.request.aside)
+
+    def _find_whole(self, turn: ChatTurn) -> WholeDocument | None:
+        """Find the document that the question is about as a whole, by its title; None for any other question."""
+        question, first = turn.question.text, turn.first
+        if turn.request.fields is not None or not first.hits or asks_for_whole(question) is None:
+            return None
+        options = {**turn.request.options, "generator": "feedback", "group_by": "document", "k": MOST_TITLES}
+        named = self._manager.search_in(turn.scope, question, models=self._search_models, **options)
+        ledger, filters = self._braid.ledger, first.query.filters
+        return find_whole(
+            question,
+            [*first.hits, *named.hits],
+            self._term_weights(turn).known,
+            self._braid.analyzer,
+            partial(passages_of, ledger, turn.scope, filters),
+            tokens=int(self._prompt_tokens * WHOLE_SHARE) if self._models.summary else None,
+        )
+
+    def _find_further(self, turn: ChatTurn, writer: StreamWriter) -> Found:
+        """Look up what the first passages name or lack, by a model or without one; not in a three-field search."""
+        found, find = Found(turn.first), partial(self._find, turn)
+        if turn.request.fields is not None or not turn.first.hits:
+            return found
+        further = Further(turn.question.text, turn.question.query, self._term_weights(turn))
+        model, calls = self._lookup_model(turn), self._lookups.calls_of(turn.request.strategy)
+        if model is not None and (calls > 1 or (calls and further.wishes(turn.first.hits))):
+            found = self._loop(turn, model, calls, writer).run(turn.question.text)
+        if found.lookups:
+            return found
+        more = further.search(found.search, find, stopped=turn.stopped.is_set, tell=writer)
+        return replace(more, bill=found.bill + more.bill)
+
+    def _lookup_model(self, turn: ChatTurn) -> ChatModel | None:
+        """Return the model that looks up more: the one that writes queries, else the one that answers."""
+        if turn.request.options.get("generator") == "feedback" or any(part.leg == "model" for part in turn.degraded):
+            return None
+        model = self._models.search or (None if turn.request.evaluation_mode else self._models.summary)
+        return model if hasattr(model, "call") else None
+
+    def _loop(self, turn: ChatTurn, model: ChatModel, calls: int, writer: StreamWriter) -> Loop:
+        def calculate(question: str) -> str:
+            calculated = self._calculator(turn).answer(question, turn.first, turn.request.answer_language)
+            return without_marks(calculated.text) if calculated else ""
+
+        toolbox = Toolbox(
+            self._braid.ledger,
+            turn.scope,
+            turn.first.query.filters,
+            partial(self._find, turn),
+            partial(self._manager.find_exact_in, turn.scope),
+            calculate,
+        )
+        limits, stopped = self._lookups, turn.stopped.is_set
+        return Loop(model, self._prompts, toolbox, limits, stopped, writer, turn.first, calls)
 
     def _answer(self, state: GraphState, writer: StreamWriter) -> None:
         turn, analyzer = state.turn, self._braid.analyzer
@@ -216,7 +325,13 @@ class Conversation:
         asked = Asked(turn.question.query, self._term_weights(turn).of_text(turn.question.query), language)
 
         def without_model(citations: Sequence[Citation]) -> Extract:
-            search = turn.result.search
+            if turn.whole is not None and (told := outline(turn.whole, citations, analyzer, language)).text:
+                return told
+            search, around = turn.first, partial(self._around, turn.scope)
+            weigh = self._term_weights(turn).known
+            if quoted := quote_parts(turn.found.parts, asked, citations, analyzer, weigh, around):
+                return quoted
+            citations = [citation for citation in citations if citation.number <= len(search.hits)]
             covered = best_coverage(asked.weights, citations, analyzer)
             known = scale_of(search, self._braid.answering_model)
             match = match_of(search, known[1] if known else None, covered)
@@ -233,7 +348,7 @@ class Conversation:
             writer(replace(answer_begun(result, result.generator), citations=result.citations))
             writer(answer_text(calculated.text, ()))
             return _end(turn, result, writer)
-        earlier = turn.question.earlier(turn.request.history)
+        earlier = turn.question.earlier(turn.request.history) + _told(turn.found.calculated) + _told_of(turn.whole)
         task = AnswerTask(
             self._prompts.answer,
             turn.question.text,
@@ -274,9 +389,11 @@ class Conversation:
         draft = turn.request.draft
         if draft is not None and draft.text:
             return None
+        return self._calculator(turn).answer(turn.question.alone, turn.first, language)
+
+    def _calculator(self, turn: ChatTurn) -> Calculator:
         model = self._models.search or self._models.summary
-        calculator = Calculator(partial(self._passages_of, turn.scope), self._prompts.table_query, model)
-        return calculator.answer(turn.question.text, turn.result.search, language)
+        return Calculator(partial(self._passages_of, turn.scope), self._prompts.table_query, model)
 
     def _passages_of(self, scope: Scope, document_id: int, limit: int) -> list[Passage]:
         return self._braid.ledger.document_passages(document_id, scope.dataset_ids, limit=limit)
@@ -329,6 +446,37 @@ def _after_search(state: GraphState) -> str:
     if request.evaluation_mode:
         return "end"
     return "answer" if request.fields is None else "compare"
+
+
+def _note_read(turn: ChatTurn, found: SearchResult) -> None:
+    """Note the datasets that passages were found in; whether they may still be read is looked up with the next event."""
+    turn.read_from |= {hit.passage.dataset_id for hit in found.hits}
+    turn.looked_at = 0.0
+
+
+def _told(calculated: Sequence[str]) -> str:
+    """Return what was calculated from tables, to follow the question in the prompt."""
+    lines = as_data("\n".join(calculated))
+    return f"\n\n(Calculated from tables of the documents:\n{lines})" if calculated else ""
+
+
+def _told_of(whole: WholeDocument | None) -> str:
+    """Return what the passages are, where they are those of one document, to follow the question in the prompt."""
+    if whole is None:
+        return ""
+    part = "all passages" if whole.is_whole else f"the first {len(whole.hits)} of {whole.total} passages"
+    more = "" if whole.is_whole else " Say that the rest of it was not read."
+    return f"\n\n(The passages are {part} of the document {as_data(whole.title)!r}, in order.{more})"
+
+
+def _as_found(turn: ChatTurn, whole: WholeDocument, emit: StreamWriter) -> Found:
+    """Return the first search with the passages of a document in place of its own."""
+    known = {hit.passage.chunk_id: hit for hit in turn.first.hits}
+    hits = tuple(known.get(hit.passage.chunk_id, hit) for hit in whole.hits)
+    part = f"the first {len(hits)} of {whole.total} passages; raise answer_prompt_tokens to have more"
+    lookup = Lookup("read", whole.title, "document", whole.total, len(hits), problem="" if whole.is_whole else part)
+    emit(lookup)
+    return Found(replace(turn.first, hits=hits), (lookup,))
 
 
 def _end(turn: ChatTurn, result: ChatResult, emit: StreamWriter) -> None:

@@ -25,8 +25,9 @@ _UNCLEAR = re.compile(r"\s*+(?:(?:`*+|~*+)[ \t]*+\r?|<[^\s<>]*+\r?)|`{3,}[^`]*|~
 """A line that may become a fence or HTML."""
 _LINE_END = re.compile(r"\r\n|\r(?=.)|\n", re.DOTALL)
 _LEADS = " \t\r\n\f\v>*+-.)0123456789"
+_CLOSES = re.compile(r"(?<!\\)(?:\\\\)*+\]")
 _TICKS = re.compile(r"`++")
-_BESIDE_CODE = re.compile(r"`++|[<$]|\\[`(\[]")
+_BESIDE_CODE = re.compile(r"`++|<(?=[A-Za-z/!?])|\$|\\[`(\[]")
 """What begins inline code, or makes it doubtful what a backtick after it is: HTML, a formula, an escape."""
 _CODE_CHARS = 300
 """Inline code that is longer counts as text."""
@@ -53,9 +54,11 @@ class LinkFilter:
     _is_blank: bool = True
     """Whether the line has had nothing but white space so far."""
     _may_define: bool = False
-    """Whether the paragraph has a line that begins with a bracket, so that ``]:`` may name the target of a link."""
+    """Whether a line of the paragraph began with a bracket that is still open: ``]:`` may name the target of a link."""
     _is_doubtful: bool = False
     """Whether the paragraph has had what makes it doubtful where code begins and ends."""
+    _has_dollar: bool = False
+    """Whether the paragraph has had a dollar sign outside of code, so that a formula could end at one within code."""
     _may_be_html: bool = False
     """Whether the text has had what may begin a block of HTML, in which nothing is code."""
 
@@ -91,7 +94,7 @@ class LinkFilter:
         shown = line if fence else self._show(line)
         self._begun = False
         if self._is_blank:
-            self._may_define = self._is_doubtful = False
+            self._may_define = self._is_doubtful = self._has_dollar = False
         self._leads = self._is_blank = True
         if fence or ends:
             self._fence = fence[0] if fence else ""
@@ -117,22 +120,28 @@ class LinkFilter:
 
     def _show(self, text: str) -> str:
         starts, self._begun = not self._begun, self._begun or bool(text)
-        self._look_for_definition(text)
+        until = self._look_for_definition(text)
         if self._fence:
             return text
         html = _HTML_LINE.match(text) if starts else None
         code = self._find_code(text)
-        text = _ACTIVE.sub(partial(self._rewrite, code=code), text)
+        text = _ACTIVE.sub(partial(self._rewrite, code=code, until=until), text)
         if html and text.startswith(html[0]):
             return f"{html[1]}&lt;{text[len(html[0]) :]}"
         return text
 
-    def _look_for_definition(self, text: str) -> None:
+    def _look_for_definition(self, text: str) -> int:
+        """Return up to where in the text ``]:`` may name the target of a link: its bracket is the first to close."""
         self._is_blank = self._is_blank and not text.strip(" \t\r\n")
         first = text.lstrip(_LEADS)[:1]
         if self._leads and first:
             self._leads = False
             self._may_define = self._may_define or first == "["
+        if not self._may_define:
+            return 0
+        closes = _CLOSES.search(text)
+        self._may_define = closes is None
+        return closes.end() if closes else len(text)
 
     def _find_code(self, text: str) -> list[range]:
         """Return where the text is inline code whatever stands around it, and note what makes later code doubtful."""
@@ -142,20 +151,24 @@ class LinkFilter:
             if start < at:
                 continue
             end = ends.get(start, 0)
-            self._may_be_html |= token[0] == "<"
+            if token[0] in "<$":
+                self._may_be_html |= token[0] == "<"
+                self._has_dollar |= token[0] == "$"
+                continue
             # a cell of a table ends where its line has a bar, also between backticks
-            self._is_doubtful |= not start < end <= start + _CODE_CHARS or "|" in text[start:end]
+            ends_within = "|" in text[start:end] or (self._has_dollar and "$" in text[start:end])
+            self._is_doubtful |= ends_within or not start < end <= start + _CODE_CHARS
             if not self._is_doubtful and not self._may_be_html:
                 found.append(range(start, end))
                 at = end
         return found
 
-    def _rewrite(self, found: re.Match[str], code: Sequence[range]) -> str:
+    def _rewrite(self, found: re.Match[str], code: Sequence[range], until: int) -> str:
         slashes, active = found["slashes"], found[0].lstrip("\\")
         if self._is_quoted(found["link"] or found["autolink"] or ""):
             return found[0]
         defines = active == "]" and found.string.startswith(":", found.end())
-        if not self._may_define if defines else _is_within(code, found.start()):
+        if found.end() > until if defines else _is_within(code, found.start()):
             return found[0]
         if active != "![":
             return slashes + {"]": "] ", "<": "&lt;"}[active]

@@ -36,16 +36,22 @@ class NormalizedQuestion:
     """A question that can be understood alone. ``generator`` rewrote it: ``none``, ``feedback`` or a model's name."""
 
     text: str
+    """As it was typed, unless the search model rewrote it."""
     query: str
-    """The text to search for. Differs from ``text`` after feedback only."""
+    """The text to search for."""
     generator: str = "none"
     fields: ThreeFields | None = None
     readable: str = ""
-    """The text with what it leaves out in parentheses, as it is shown; empty where it is the text itself."""
+    """The text with what it leaves out, as it is shown; empty where it is the text itself."""
+
+    @property
+    def alone(self) -> str:
+        """The question as a model rewrote it, else as it was typed."""
+        return self.text if self.generator == "feedback" else self.readable or self.text
 
     def earlier(self, history: Sequence[Turn]) -> str:
-        """Return the earlier turns for the summary model; empty if a model has put them into the question."""
-        if self.generator != "feedback" or not history:
+        """Return the earlier turns for the summary model; empty if the search model has put them into the question."""
+        if not self.readable or not history:
             return ""
         return f"\n\n(Earlier in the conversation, for what the question refers to:\n{history_text(history)})"
 
@@ -60,20 +66,22 @@ def normalize_question(
 ) -> tuple[NormalizedQuestion, Missing]:
     """Rewrite the request's question so that it can be understood alone; report the model if it failed.
 
-    ``writer``, the model of the answers, rewrites a question to a conversation where there is no other ``model``.
+    ``writer``, the model of the answers, rewrites what is searched for where there is no other ``model``.
     Without a model, or when it fails, generator ``feedback`` takes its place: words of the earlier turns are added.
     """
     if request.fields is not None:
         return _normalize_fields(request.fields, model, prompts)
     if not request.history:
         return NormalizedQuestion(request.text, request.text), ()
-    timeout_s = QUERY_TIMEOUT_S if model is None else None
-    model = model or writer
+    by_writer, model = model is None, model or writer
+    timeout_s = QUERY_TIMEOUT_S if by_writer else None
     history = history_text(request.history)
     question, missing = _one_line(
         model, prompts.normalize, request.text, timeout_s=timeout_s, history=history, question=request.text
     )
     if model is not None and question:
+        if by_writer:  # its prompt has the turns themselves, and the question as it was typed
+            return NormalizedQuestion(request.text, question, model.name, readable=question), ()
         return NormalizedQuestion(question, question, model.name), ()
     earlier = [turn.text for turn in request.history if turn.role == "user"]
     answered = next((turn.text for turn in reversed(request.history) if turn.role == "assistant"), "")

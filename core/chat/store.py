@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal
 
 from sqlalchemy import Connection, delete, func, insert, select, update
@@ -17,13 +18,14 @@ from braid.core.chat.turns.fates import (
     Fate,
     Fates,
     fates,
-    found_in,
     lost_of,
     readable_of,
+    require_readable,
     withheld_settings,
     withheld_text,
 )
 from braid.core.chat.turns.find import excerpt, find_messages, fold, words_of
+from braid.core.chat.turns.lineage import lost_answers, searched_in
 from braid.core.chat.turns.rows import (
     MAX_TURN_S,
     State,
@@ -324,7 +326,10 @@ class ConversationStore:
             branches = read_branches(connection, conversation_id)
             wanted = branches.path() if ids is None else [id_ for id_ in sorted(ids) if id_ in branches]
             rows, cited = _read_messages(connection, conversation_id, wanted)
-        return self._stored(user_id, branches, rows, cited)
+        lost = lost_answers(
+            self._ledger.database, branches, rows, partial(lost_of, self._ledger, self._registry, user_id)
+        )
+        return self._stored(user_id, branches, rows, cited, lost)
 
     def other_variants(self, user_id: int, conversation_id: int) -> list[StoredMessage]:
         """Return the messages that are not among the chosen ones, in the order in which they were stored."""
@@ -342,7 +347,9 @@ class ConversationStore:
         """
         columns = select(MessageRow.id, MessageRow.role, MessageRow.text)
         cited_in = select(CitationRow.dataset_id).distinct()
-        asked = select(MessageRow.settings).where(MessageRow.role == "user")
+        asked = select(MessageRow.settings).where(
+            MessageRow.conversation_id == conversation_id, MessageRow.role == "user"
+        )
         with self._ledger.database.read() as connection:
             _require(connection, user_id, conversation_id)
             branches = read_branches(connection, conversation_id)
@@ -353,14 +360,17 @@ class ConversationStore:
             last = (branches.path() if before is None else branches.above(before))[-MAX_HISTORY:]
             rows = connection.execute(columns.where(MessageRow.id.in_(last))).all()
             used = set(connection.execute(cited_in.where(CitationRow.message_id.in_(last))).scalars())
-            searched = connection.execute(asked.where(MessageRow.id.in_(last))).scalars().all()
+            searched = searched_in(connection.execute(asked).scalars())
         texts = {row.id: (row.role, row.text) for row in rows if row.text}
         wanted = [id_ for id_ in last if id_ in texts]
-        used.update(*(each.get("dataset_ids") or () for each in searched))
-        is_unknown = any(each.get("everything") and each.get("dataset_ids") is None for each in searched)
-        if is_unknown or used - readable_of(self._ledger, self._registry, user_id, used):
+        used.update(searched or ())
+        if searched is None or used - readable_of(self._ledger, self._registry, user_id, used):
             texts |= {each.id: (each.role, each.text) for each in self.each(user_id, conversation_id, wanted)}
         return tuple(Turn(*texts[id_]) for id_ in wanted)
+
+    def require_readable(self, user_id: int, dataset_ids: Collection[int]) -> None:
+        """Raise NotFoundError if the user has lost one of these datasets, from which an answer is being written."""
+        require_readable(self._ledger, self._registry, user_id, dataset_ids)
 
     def last_settings(self, user_id: int, conversation_id: int) -> Mapping[str, Any]:
         """Return the settings of the last question, as in `StoredMessage.settings`; empty before the first."""
@@ -374,11 +384,9 @@ class ConversationStore:
         return settings
 
     def _stored(
-        self, user_id: int, branches: Branches, rows: Sequence[Any], cited: Sequence[Any]
+        self, user_id: int, branches: Branches, rows: Sequence[Any], cited: Sequence[Any], lost: Collection[int]
     ) -> list[StoredMessage]:
         known = fates(self._ledger, self._registry, user_id, cited)
-        found = {row.id: found_in(row.settings) for row in rows}
-        lost = lost_of(self._ledger, self._registry, user_id, frozenset[int]().union(*found.values()) - known.readable)
         citations: dict[int, list[StoredCitation]] = {}
         for row in cited:
             citations.setdefault(row.message_id, []).append(self._citation(row, known))
@@ -389,7 +397,7 @@ class ConversationStore:
                     variants=branches.variants(row.id),
                     citations=tuple(citations.get(row.id, ())),
                 ),
-                is_lost=bool(found[row.id] & lost),
+                is_lost=row.id in lost,
             )
             for row in rows
         ]
@@ -407,12 +415,12 @@ class ConversationStore:
 
 
 def _readable(message: StoredMessage, *, is_lost: bool) -> StoredMessage:
-    """Return the message without what its user may no longer read; ``is_lost`` where that was found for it."""
+    """Return the message without what its user may no longer read; ``is_lost`` where it may repeat that."""
     withheld = {citation.number for citation in message.citations if citation.fate == "withheld"}
     if not withheld and not is_lost:
         return message
     text, marks = message.text, tuple(message.settings.get("marks") or ())
-    if message.settings.get("found", True):  # else it is a sentence of Braid's own
+    if message.settings.get("found", True) or message.settings.get("stopped"):  # else it is a sentence of Braid's own
         text, marks = withheld_text(text, message.settings.get("marks"), withheld)
     return replace(message, text=text, settings=withheld_settings(message.settings, marks))
 

@@ -39,6 +39,36 @@ TEXTS: Mapping[str, Mapping[Language, str]] = {
         "ja": "見つかりませんでした。関連する抜粋：",
         "ko": "찾지 못했어요. 관련된 내용:",
     },
+    "whole_summary": {
+        "en": "Outline of “{title}”, without a language model; all {total} passages were read:",
+        "ja": "「{title}」の概要（言語モデル不使用、全 {total} 件の抜粋を確認）：",
+        "ko": "“{title}”의 개요(언어 모델 없이 발췌, 단락 {total}개 모두 확인):",
+    },
+    "part_summary": {
+        "en": "Outline of a part of “{title}”, without a language model; {read} of {total} passages were read:",
+        "ja": "「{title}」の一部の概要（言語モデル不使用、{total} 件中 {read} 件の抜粋を確認）：",
+        "ko": "“{title}” 일부의 개요(언어 모델 없이 발췌, 단락 {total}개 중 {read}개 확인):",
+    },
+    "whole_dates": {
+        "en": "Dates and periods in “{title}”; all {total} passages were read:",
+        "ja": "「{title}」の日付と期間（全 {total} 件の抜粋を確認）：",
+        "ko": "“{title}”의 날짜와 기간(단락 {total}개 모두 확인):",
+    },
+    "part_dates": {
+        "en": "Dates and periods in a part of “{title}”; {read} of {total} passages were read:",
+        "ja": "「{title}」の一部の日付と期間（{total} 件中 {read} 件の抜粋を確認）：",
+        "ko": "“{title}” 일부의 날짜와 기간(단락 {total}개 중 {read}개 확인):",
+    },
+    "whole_amounts": {
+        "en": "Amounts in “{title}”; all {total} passages were read:",
+        "ja": "「{title}」の金額（全 {total} 件の抜粋を確認）：",
+        "ko": "“{title}”의 금액(단락 {total}개 모두 확인):",
+    },
+    "part_amounts": {
+        "en": "Amounts in a part of “{title}”; {read} of {total} passages were read:",
+        "ja": "「{title}」の一部の金額（{total} 件中 {read} 件の抜粋を確認）：",
+        "ko": "“{title}” 일부의 금액(단락 {total}개 중 {read}개 확인):",
+    },
     "calculated": {"en": "Calculated", "ja": "計算結果", "ko": "계산 결과"},
     "calculated_count": {"en": "Count", "ja": "件数", "ko": "개수"},
     "calculated_sum": {"en": "Total of {column}", "ja": "{column}の合計", "ko": "{column} 합계"},

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from braid.core.chat.citations import Citation, gaps_of_cited
+from braid.core.chat.lookups.lookup import Bill, Lookup
 from braid.core.chat.marks import cited_in, marked, shown
 from braid.core.chat.types import (
     AnswerBegun,
@@ -36,6 +37,7 @@ class TurnRecorder:
         self._request = request
         self._query = QueryWritten(request.typed_text, request.typed_text, "none")
         self._search: SearchResult | None = None
+        self._lookups: list[Lookup] = []
         self._begun = AnswerBegun("none")
         self._text: list[str] = []
         self._cited: tuple[int, ...] = ()
@@ -51,6 +53,8 @@ class TurnRecorder:
             case Searched():
                 self._search = event.result
                 self._begun = replace(self._begun, degraded=event.result.degraded, notes=event.result.notes)
+            case Lookup():
+                self._lookups.append(event)
             case AnswerBegun():
                 self._begun = event
             case AnswerText():
@@ -62,6 +66,11 @@ class TurnRecorder:
                 self._cited = ()
             case ChatResult():
                 self._result = event
+
+    @property
+    def found(self) -> frozenset[int]:
+        """The datasets whose passages the search returned."""
+        return frozenset(hit.passage.dataset_id for hit in self._search.hits) if self._search else frozenset()
 
     def result(self) -> ChatResult:
         """Return the turn's own result, or, before it has come, one that is ``stopped``.
@@ -81,6 +90,8 @@ class TurnRecorder:
             query=self._query.query,
             query_generator=self._query.generator,
             search=search,
+            lookups=tuple(self._lookups),
+            bill=Bill(1 + sum(each.tool == "search" for each in self._lookups)),
             text=text,
             marks=marks,
             generator=self._begun.generator if text else "none",
@@ -96,7 +107,8 @@ class TurnRecorder:
         """Return the citations of a marked text, which numbers the places that it cites from 1, except of fields."""
         known = self._begun.citations
         if known is None:
-            passages = {place: hit.passage for place, hit in enumerate(search.hits, start=1)} | self._begun.passages
+            passages = {place: hit.passage for place, hit in enumerate(search.hits, start=1)}
+            passages.update(self._begun.passages)
             places = self._cited if self._request.fields is None else range(1, len(search.hits) + 1)
             chosen = (passages[place] for place in places)
             known = tuple(Citation(number, each, each.text) for number, each in enumerate(chosen, start=1))

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal
 
 from braid.core.chat.citations import Citation, Featured, citation_json
 from braid.core.chat.comparison import ThreeFields
+from braid.core.chat.lookups.lookup import NO_BILL, Bill, Lookup
 from braid.core.chat.marks import shown
 from braid.core.chat.support.findings import Support
 from braid.core.chat.tables.calculate import Calculated, Calculation
@@ -129,7 +130,7 @@ class QueryWritten:
 
 @dataclass(frozen=True, slots=True)
 class Searched:
-    """The search's result, from which the answer is written next."""
+    """The search's result, from which the answer is written. It comes again with all passages after lookups."""
 
     type: ClassVar[str] = "search"
     result: SearchResult
@@ -213,6 +214,10 @@ class ChatResult:
     """The value and its SQL, where the answer was calculated from a table."""
     editions: tuple[Edition, ...] = ()
     """The versions of the documents cited, where several were found, or one says since when it is valid."""
+    lookups: tuple[Lookup, ...] = ()
+    """What was looked for after the first search; its passages follow those of the first search."""
+    bill: Bill = NO_BILL
+    """What looking up more has cost."""
     support: tuple[Support, ...] = ()
     """The sentences of the text, and how each agrees with what it cites; none of what was calculated or was stopped."""
     marks: tuple[int, ...] | None = None
@@ -220,7 +225,7 @@ class ChatResult:
     ``[1]`` for a citation."""
 
 
-Event = StageStarted | QueryWritten | Searched | AnswerBegun | AnswerText | AnswerWithdrawn | ChatResult
+Event = StageStarted | QueryWritten | Searched | Lookup | AnswerBegun | AnswerText | AnswerWithdrawn | ChatResult
 
 
 def answer_begun(result: ChatResult, generator: str) -> AnswerBegun:

@@ -11,7 +11,7 @@ from typing import Any
 
 from braid.core.errors import InvalidInputError, RegistryError
 from braid.core.metadata.values import shown
-from braid.core.types import MAX_NAME_CHARS, MIN_ID, Dataset
+from braid.core.types import MAX_NAME_CHARS, MIN_ID, Dataset, plain_number
 
 MAX_FILE_BYTES = 1_000_000
 MAX_DESCRIPTION_CHARS = 2_000
@@ -226,7 +226,7 @@ def id_of(dataset: object) -> int:
 
     Raises InvalidInputError for anything else.
     """
-    number = dataset.id if isinstance(dataset, Dataset | SharedDataset) else dataset
+    number = dataset.id if isinstance(dataset, Dataset | SharedDataset) else plain_number(dataset)
     if isinstance(number, int) and not isinstance(number, bool):
         return number
     message = f"dataset is {shown(number)}; give a dataset, or its id, a whole number"

@@ -42,8 +42,9 @@ class _Seen:
 class DatasetLanguages:
     """Languages by dataset, cached until something in the dataset's collection changes."""
 
-    def __init__(self, ledger: Ledger) -> None:
+    def __init__(self, ledger: Ledger, *, again_s: float = AGAIN_S, few: int = FEW) -> None:
         self._ledger = ledger
+        self._again_s, self._few = again_s, few
         self._changes = ChangeLog(ledger.database)
         self._seen: dict[int, _Seen] = {}
         self._lock = threading.Lock()
@@ -68,9 +69,9 @@ class DatasetLanguages:
         now, size = time.monotonic(), (dataset.documents, dataset.chunks)
         with self._lock:
             seen = self._seen.get(dataset.id)
-        is_old = seen is not None and seen.head != head and (beside <= FEW or seen.size != size)
-        if seen is None or (is_old and now - seen.at >= AGAIN_S):
-            most = SAMPLE if beside <= FEW else max(LEAST_SAMPLE, SAMPLE * FEW // beside)
+        is_old = seen is not None and seen.head != head and (beside <= self._few or seen.size != size)
+        if seen is None or (is_old and now - seen.at >= self._again_s):
+            most = SAMPLE if beside <= self._few else max(LEAST_SAMPLE, SAMPLE * self._few // beside)
             seen = _Seen(Counter(map(text_language, self._sample(dataset, most))), head, size, now)
             with self._lock:
                 self._seen[dataset.id] = seen

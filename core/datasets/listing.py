@@ -11,9 +11,8 @@ from sqlalchemy.orm import InstrumentedAttribute
 
 from braid.core.ledger.change_log import StateNames
 from braid.core.ledger.database import Database, storable
-from braid.core.ledger.queries import document_of, select_documents
+from braid.core.ledger.queries import SAYS_A_GAP, document_of, read_in_part, select_documents
 from braid.core.ledger.tables import DatasetRow, DocumentMetadataRow, DocumentRow, IndexStateRow, JobRow
-from braid.core.metadata.gaps import GAPS
 from braid.core.types import Dataset, Document
 
 DocumentState = Literal["waiting", "done", "incomplete", "failed"]
@@ -26,13 +25,16 @@ SHOWN_NAME = func.lower(case((DocumentRow.title != "", DocumentRow.title), else_
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """Counts of one dataset. ``size_bytes`` is of the original files; ``failed`` and ``waiting`` are documents."""
+    """Counts of one dataset. ``size_bytes`` is of the original files; ``failed``, ``waiting`` and ``incomplete``, those
+    that were read in part, are documents.
+    """
 
     size_bytes: int = 0
     failed: int = 0
     waiting: int = 0
     jobs: int = 0
     """Uploads and other jobs that are not done yet."""
+    incomplete: int = 0
 
     @property
     def busy(self) -> bool:
@@ -41,7 +43,7 @@ class Overview:
 
 
 def overviews(database: Database, datasets: Sequence[Dataset], *, index_names: StateNames) -> dict[int, Overview]:
-    """Return dataset id → overview, in three statements however many datasets there are.
+    """Return dataset id → overview, in four statements however many datasets there are.
 
     Jobs are counted before documents: a job that ends in between has become a document, so nothing is missed.
     """
@@ -65,12 +67,18 @@ def overviews(database: Database, datasets: Sequence[Dataset], *, index_names: S
         .where(DocumentRow.dataset_id.in_(ids))
         .group_by(DocumentRow.dataset_id)
     )
+    in_part = (
+        select(DocumentMetadataRow.dataset_id, func.count(DocumentMetadataRow.document_id.distinct()))
+        .where(DocumentMetadataRow.dataset_id.in_(ids), SAYS_A_GAP)
+        .group_by(DocumentMetadataRow.dataset_id)
+    )
     with database.read() as connection:
         stored = {row[0]: [int(value or 0) for value in row[1:]] for row in connection.execute(documents)}
+        incomplete = {row[0]: row[1] for row in connection.execute(in_part)}
     found = {}
     for each in ids:
         size_bytes, failed, waits = stored.get(each, (0, 0, 0))
-        found[each] = Overview(size_bytes, failed, waits, running.get(each, 0))
+        found[each] = Overview(size_bytes, failed, waits, running.get(each, 0), incomplete.get(each, 0))
     return found
 
 
@@ -146,9 +154,7 @@ def _in_state(
     if state == "failed":
         return DocumentRow.state == "failed"
     if state == "incomplete":
-        named = (DocumentMetadataRow.document_id == DocumentRow.id, DocumentMetadataRow.key.in_(GAPS))
-        says_something = or_(DocumentMetadataRow.text != "", DocumentMetadataRow.number > 0)
-        return select(DocumentMetadataRow.document_id).where(*named, says_something).exists()
+        return read_in_part()
     applied = _applied_seqs(database, {dataset.collection}, index_names).get(dataset.collection, -1)
     behind = DocumentRow.changed_seq > applied if state == "waiting" else DocumentRow.changed_seq <= applied
     return (DocumentRow.state == "ready") & behind

@@ -70,9 +70,10 @@ class _Kept:
 class Outlines:
     """Outlines of the newest documents, cached until something in the datasets' collections changes."""
 
-    def __init__(self, ledger: Ledger) -> None:
+    def __init__(self, ledger: Ledger, *, again_s: float = AGAIN_S, recent_ids: int = RECENT_IDS) -> None:
         self._database = ledger.database
         self._changes = ChangeLog(ledger.database)
+        self._again_s, self._recent_ids = again_s, recent_ids
         self._kept: dict[tuple[frozenset[int], int], _Kept] = {}
         self._lock = threading.Lock()
 
@@ -85,7 +86,7 @@ class Outlines:
         heads, now = self._changes.heads({dataset.collection for dataset in filled}), time.monotonic()
         with self._lock:
             kept = self._kept.get(key)
-        if kept is None or (kept.heads != heads and now - kept.at >= AGAIN_S):
+        if kept is None or (kept.heads != heads and now - kept.at >= self._again_s):
             kept = _Kept(self._read(key[0], limit), heads, now)
             with self._lock:
                 if len(self._kept) >= MOST_KEPT:
@@ -146,7 +147,7 @@ class Outlines:
         columns = DocumentRow.id, DocumentRow.dataset_id, DocumentRow.source, DocumentRow.title
         mine = select(*columns).where(DocumentRow.dataset_id.in_(dataset_ids), DocumentRow.state == "ready")
         last = select(func.max(DocumentRow.id)).scalar_subquery()
-        newest = mine.where(DocumentRow.id > last - RECENT_IDS).order_by(DocumentRow.id.desc()).limit(limit)
+        newest = mine.where(DocumentRow.id > last - self._recent_ids).order_by(DocumentRow.id.desc()).limit(limit)
         with self._database.read() as connection:
             documents = connection.execute(newest).all() or connection.execute(mine.limit(limit)).all()
             beginning = func.substr(ChunkRow.text, 1, SEEN_CHARS)

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable
 from braid.core.datasets.registry import Registry, SharedDataset
 from braid.core.errors import InvalidInputError
 from braid.core.ledger.ledger import Ledger
-from braid.core.types import ALL, CollectionScope, DatasetIds, Scope
+from braid.core.types import ALL, CollectionScope, DatasetIds, Scope, plain_number
 
 MAX_DATASET_IDS = 1_000
 
@@ -22,6 +22,7 @@ def resolve_scope(ledger: Ledger, registry: Registry, *, user_id: int | None, da
     Ids that do not exist, are disabled or are not the caller's are listed as unresolved, without saying which of
     the three. Raises InvalidInputError for an id that is 0 or not a whole number.
     """
+    user_id = plain_number(user_id)
     _require_user_id(user_id)
     wanted = [] if dataset_ids == ALL else _distinct(dataset_ids)
     personal = {dataset.id: dataset for dataset in ledger.datasets(user_id)} if user_id is not None else {}
@@ -89,7 +90,7 @@ def _distinct(dataset_ids: DatasetIds) -> list[int]:
             f"dataset_ids is {dataset_ids!r}; it must be a list of dataset ids, such as [1, -1], or 'all'",
             field="dataset_ids",
         )
-    ids = list(dict.fromkeys(dataset_ids or ()))
+    ids = list(dict.fromkeys(map(plain_number, dataset_ids or ())))
     if len(ids) > MAX_DATASET_IDS:
         raise InvalidInputError(
             f"{len(ids)} datasets are selected; at most {MAX_DATASET_IDS} are allowed", field="dataset_ids"

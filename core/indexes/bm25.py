@@ -81,11 +81,13 @@ class Bm25Index:
         *,
         max_open_collections: int = 128,
         priority: SearchPriority | None = None,
+        unused_s: float = UNUSED_S,
     ) -> None:
         self._path = path
         self._analyzer = analyzer
         self._priority = priority or SearchPriority()
         self._max_open = max_open_collections
+        self._unused_s = unused_s
         self._schema = _schema()
         self._opened: OrderedDict[str, _Open] = OrderedDict()
         self._used: dict[str, float] = {}
@@ -300,8 +302,8 @@ class Bm25Index:
             return sorted(path.name for path in self._path.iterdir() if path.is_dir()) if self._path.is_dir() else []
 
     def rest(self) -> None:
-        """Close indexes that nobody has searched for 2 minutes: tantivy has a thread for each open one."""
-        before = time.monotonic() - UNUSED_S
+        """Close indexes that nobody has searched for ``unused_s`` seconds: tantivy has a thread for each open one."""
+        before = time.monotonic() - self._unused_s
         with self._lock:
             for collection in [name for name, used in self._used.items() if used < before]:
                 del self._used[collection]

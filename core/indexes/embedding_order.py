@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
+from collections.abc import Callable
 
 from braid.core.ledger.change_log import ChangeLog
 
@@ -22,9 +23,10 @@ passages wait, it takes a second, and the log is followed until the next one.
 class EmbeddingOrder:
     """Chooses which passages of one collection are embedded next, ahead of the change log. Used by one thread."""
 
-    def __init__(self, changes: ChangeLog, collection: str) -> None:
+    def __init__(self, changes: ChangeLog, collection: str, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._changes = changes
         self._collection = collection
+        self._clock = clock
         self._waiting: deque[str] = deque()
         self._rest_until = self._read_until = 0.0
         self._turn = 0
@@ -41,7 +43,7 @@ class EmbeddingOrder:
         self._turn += 1
         if self._turn % LOG_EVERY == 0:
             return []
-        if time.monotonic() >= (self._read_until if self._waiting else self._rest_until):
+        if self._clock() >= (self._read_until if self._waiting else self._rest_until):
             self._read(applied_seq, model)
         return [self._waiting[place] for place in range(min(CHUNKS_PER_TURN, len(self._waiting)))]
 
@@ -57,9 +59,9 @@ class EmbeddingOrder:
         self.set_aside -= chunk_ids
 
     def _read(self, applied_seq: int, model: str) -> None:
-        started = time.monotonic()
+        started = self._clock()
         found = self._changes.unembedded_changes(self._collection, applied_seq, model, CHUNKS_PER_READ)
         self._waiting = deque(chunk_id for chunk_id in found if chunk_id not in self.set_aside)
-        finished = time.monotonic()
+        finished = self._clock()
         self._rest_until = finished + RESTS * (finished - started)
         self._read_until = max(self._rest_until, finished + LEAST_REST_S)

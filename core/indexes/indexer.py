@@ -218,7 +218,7 @@ class Indexer:
 
     def _run(self, index: IndexName) -> None:
         wake, retry_s = self._wakes[index], self._pause_s(index)
-        look, has_worked = _Look(self.followers[index], self._changes, self._before_work), True
+        look = _Look(self.followers[index], self._changes, self._before_work)
         lower_thread_priority()
         if index == "chroma":
             wake.wait(retry_s)
@@ -234,10 +234,9 @@ class Indexer:
                 if look.is_needed(woken):
                     if index == "bm25":
                         self._keywords_done.clear()
-                    busy = look.follower.work(self._stopping)
-                    if has_worked and not busy:
+                    busy = look.work(self._stopping)
+                    if look.has_finished:
                         self._prune()
-                    has_worked = busy
                     look.done()
                 self._looked[index].set()
                 retry_s = self._pause_s(index, time.monotonic() - began)
@@ -272,8 +271,19 @@ def _poll_s(index: IndexName, took_s: float = 0.0) -> float:
 class _Look:
     """Says whether a follower must look at its collections again, so that one with nothing to do asks one question."""
 
-    def __init__(self, follower: IndexFollower, changes: ChangeLog, version: Callable[[], object]) -> None:
+    def __init__(
+        self,
+        follower: IndexFollower,
+        changes: ChangeLog,
+        version: Callable[[], object],
+        *,
+        anyway_s: float = LOOK_ANYWAY_S,
+    ) -> None:
         self.follower = follower
+        self.has_finished = False
+        """Whether the last `work` found nothing left to do, and there was something to do before."""
+        self._anyway_s = anyway_s
+        self._was_busy = self._is_busy = True
         self._watch = changes.watch
         self._changed: Callable[[], bool] | None = None
         self._version = version
@@ -292,6 +302,13 @@ class _Look:
             self._seen, self._until = version, 0.0
         return needed
 
+    def work(self, stopping: threading.Event) -> bool:
+        """Look, and do one batch of work; False when nothing is left to do now."""
+        self._is_busy = self.follower.work(stopping)
+        self.has_finished = self._was_busy and not self._is_busy
+        return self._is_busy
+
     def done(self) -> None:
         """Note that the look has ended. One that failed or left something for later is made again at the next poll."""
-        self._until = time.monotonic() + LOOK_ANYWAY_S if self.follower.is_idle else 0.0
+        self._was_busy = self._is_busy
+        self._until = time.monotonic() + self._anyway_s if self.follower.is_idle else 0.0

@@ -5,10 +5,17 @@ A server parses nothing here that others sent: see `braid.core.ingest.parse_pool
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from dataclasses import replace
 
-from braid.core.errors import ReadingInterruptedError, ScannedDocumentError, UnreadableDocumentError
+from braid.core.errors import (
+    BraidError,
+    ReaderFaultError,
+    ReadingInterruptedError,
+    ScannedDocumentError,
+    UnreadableDocumentError,
+)
 from braid.core.ingest.chunking import chunk_sections
 from braid.core.ingest.incoming import Incoming
 from braid.core.ingest.plan import IngestOptions
@@ -19,6 +26,8 @@ from braid.core.ingest.scans.reading import PageReading
 from braid.core.metadata.gaps import PAGES_TO_READ, SCANNED_PAGES
 from braid.core.metadata.versions import SEEN_CHARS, recognized
 from braid.core.types import ChunkInput, DocumentInput
+
+logger = logging.getLogger(__name__)
 
 
 def parse_here(incoming: Incoming, options: IngestOptions) -> DocumentInput:
@@ -54,7 +63,27 @@ def _version_of(parsed: ParsedDocument) -> Mapping[str, str]:
 
 
 def parse_and_read(incoming: Incoming, options: IngestOptions) -> DocumentInput:
-    """Parse a document as `parse_here`, and read its scanned pages, if any, where Tesseract is installed."""
+    """Parse a document as `parse_here`, and read its scanned pages, if any, where Tesseract is installed.
+
+    Raises UnreadableDocumentError also where that fails in a way that nobody foresees, which the log tells: a fault in
+    one file is no fault of the others.
+    """
+    try:
+        return _parse_and_read(incoming, options)
+    except ReaderFaultError as error:
+        logger.warning("event=parser_fault fault=%s", error.fault)
+        raise
+    except (BraidError, OSError):
+        raise
+    except MemoryError as error:
+        raise UnreadableDocumentError(f"{incoming.filename} takes more memory than there is; split it") from error
+    except Exception as error:  # the edge of a file
+        fault = ReaderFaultError.of(incoming.filename, error)
+        logger.warning("event=parser_fault fault=%s", fault.fault)
+        raise fault from error
+
+
+def _parse_and_read(incoming: Incoming, options: IngestOptions) -> DocumentInput:
     tesseract = find_tesseract()
     languages = tesseract.languages(options.scan_languages) if tesseract else ()
     if tesseract is None or not languages:

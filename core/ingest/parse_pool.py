@@ -18,6 +18,7 @@ import numpy as np
 from braid.core.errors import (
     BraidError,
     InvalidInputError,
+    ReaderFaultError,
     ReadingInterruptedError,
     ScannedDocumentError,
     UnreadableDocumentError,
@@ -107,7 +108,7 @@ class ParsePool:
             outcome = process.ask(_request(incoming, options), timeout_s, self._is_stopped)
             self._settle(process, outcome)
         if outcome is not None and "chunks" in outcome:
-            self._log_network(outcome)
+            self._log(outcome)
             return _document(incoming, outcome)
         if outcome is not None and "scanned" in outcome:
             raise ScannedDocumentError(str(outcome["unreadable"]), pages=int(outcome["scanned"]))
@@ -240,8 +241,10 @@ class ParsePool:
             if process.stopped:
                 raise ParseStoppedError("it was cancelled while it was read")
 
-    def _log_network(self, outcome: Outcome) -> None:
-        """Log once that LibreOffice ran with the network, as a reader that started it says."""
+    def _log(self, outcome: Outcome) -> None:
+        """Log what readers have warned of, and once that LibreOffice ran with the network."""
+        for line in outcome.get("warnings", ()):
+            logger.warning("%s", line)
         if outcome.get("office_has_network") and not self._told_network:
             self._told_network = True
             logger.warning("event=office_has_network remedy=user_namespaces")
@@ -289,7 +292,7 @@ class ParsePool:
         if "too_much_text" in outcome:
             return "has too much text for one document; split it"
         logger.warning("event=parser_fault fault=%s", outcome.get("fault"))
-        return "cannot be read: its form is not one that is known; save it again, or in another format"
+        return ReaderFaultError.REASON
 
 
 def _end(processes: list[ParseProcess]) -> None:

@@ -9,11 +9,11 @@ from __future__ import annotations
 import base64
 import ctypes
 import importlib
+import logging
 import os
 import re
 import signal
 import sys
-import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import nullcontext, suppress
 from dataclasses import asdict
@@ -22,9 +22,11 @@ from typing import Any
 
 from braid.core.errors import (
     InvalidInputError,
+    ReaderFaultError,
     ReadingInterruptedError,
     ScannedDocumentError,
     UnreadableDocumentError,
+    fault_of,
 )
 from braid.core.ingest.formats import FORMATS
 from braid.core.ingest.frames import receive, send
@@ -42,10 +44,29 @@ Outcome = dict[str, Any]
 _fields: Callable[[Any], Outcome] = asdict
 
 
+class _Warnings(logging.Handler):
+    """Keeps the first lines that Braid's readers warn with while a file is read."""
+
+    MOST = 20
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.lines: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keep a line."""
+        if len(self.lines) < self.MOST:
+            self.lines.append(record.getMessage())
+
+
+_warnings = _Warnings()
+
+
 def main(memory_bytes: int, nice: int) -> None:
     """Serve until standard input ends."""
     outcomes = os.fdopen(os.dup(1), "wb")
     _limit_process(memory_bytes, nice)
+    logging.getLogger("braid").addHandler(_warnings)
     send(outcomes, {"ready": True})
     quiet = os.open(os.devnull, os.O_WRONLY)
     for stream in (1, 2):
@@ -108,6 +129,8 @@ def _handle(request: Mapping[str, Any]) -> Iterator[Outcome]:
         yield {"unreadable": str(error), "scanned": error.pages, "retires": _retires()}
     except ReadingInterruptedError as error:
         yield {"unreadable": str(error), "interrupted": True, "retires": _retires()}
+    except ReaderFaultError as error:
+        yield {"fault": error.fault, "retires": _retires()}
     except UnreadableDocumentError as error:
         yield {"unreadable": str(error), "retires": _retires()}
     except InvalidInputError as error:
@@ -115,9 +138,7 @@ def _handle(request: Mapping[str, Any]) -> Iterator[Outcome]:
     except MemoryError:
         yield {"too_much_memory": True, "retires": True}
     except Exception as error:  # the edge of a process: a fault of a reader in one file must not stop the next
-        place = traceback.extract_tb(error.__traceback__)[-1]
-        fault = f"{type(error).__name__} at {Path(place.filename).name}:{place.lineno}"
-        yield {"fault": fault, "retires": _retires()}
+        yield {"fault": fault_of(error), "retires": _retires()}
 
 
 def _parse(request: Mapping[str, Any]) -> Outcome:
@@ -136,9 +157,13 @@ def _parse(request: Mapping[str, Any]) -> Outcome:
 
 
 def _told() -> Outcome:
-    """Return what the server's log is to say of a program that a reader has started; this process has no log."""
+    """Return what the server's log is to say: what readers have warned of, and of a program that one has started. This
+    process has no log.
+    """
     converted = sys.modules.get("braid.core.ingest.readers.office.converted")
-    return {"office_has_network": True} if converted is not None and converted.keeps_network() else {}
+    has_network = converted is not None and converted.keeps_network()
+    warnings, _warnings.lines = _warnings.lines, []
+    return {"warnings": warnings} | ({"office_has_network": True} if has_network else {})
 
 
 def _draw_page(request: Mapping[str, Any]) -> Outcome:

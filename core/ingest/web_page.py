@@ -27,6 +27,11 @@ _OFFICE = "application/vnd.openxmlformats-officedocument."
 _SUFFIXES: Mapping[str, str] = {
     "text/html": ".html",
     "application/xhtml+xml": ".html",
+    "application/xml": ".xml",
+    "text/xml": ".xml",
+    "application/rss+xml": ".rss",
+    "application/atom+xml": ".atom",
+    "multipart/related": ".mht",
     "application/pdf": ".pdf",
     "text/plain": ".txt",
     "text/markdown": ".md",

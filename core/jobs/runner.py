@@ -18,15 +18,6 @@ from braid.core.jobs.store import INTERNAL, Job, JobKind, JobStore
 from braid.core.ledger.outages import is_outage, log_failure
 from braid.core.priority import SearchPriority, lower_thread_priority
 
-POLL_S = 1.0
-"""Seconds between two looks for jobs that another process has queued."""
-SLOW_POLL_S = 10.0
-"""The same in a process that is woken when one is queued."""
-PROGRESS_EVERY_S = 0.5
-RECORD_PAUSES_S = (0.5, 2.0, 10.0)
-"""Pauses between attempts to record how a job ended. The last one repeats."""
-OUTAGE_PAUSE_S = 2.0
-"""Pause before a job that an outage of the database or a full disk broke off is queued again."""
 FEW_STEPS = 20
 """Jobs with at most this many steps check for cancellation at every step."""
 
@@ -36,6 +27,22 @@ Handler = Callable[[Job, Progress], Mapping[str, Any]]
 """Runs a job and returns its result as JSON. Running it twice must be harmless: a crash may come at any point."""
 
 logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Pauses:
+    """How long a runner pauses, in seconds."""
+
+    poll_s: float = 1.0
+    """Between two looks for jobs that another process has queued."""
+    slow_poll_s: float = 10.0
+    """The same in a process that is woken when one is queued."""
+    progress_s: float = 0.5
+    """Between two times that the progress of a job is written."""
+    record_s: tuple[float, ...] = (0.5, 2.0, 10.0)
+    """Between attempts to record how a job ended. The last one repeats."""
+    outage_s: float = 2.0
+    """Before a job that an outage of the database or a full disk broke off is queued again."""
 
 
 class JobStopped(BaseException):
@@ -70,7 +77,9 @@ class JobRunner:
         on_done: Callable[[Job], None] = lambda job: None,
         priority: SearchPriority | None = None,
         is_woken: Callable[[], bool] = lambda: False,
+        pauses: Pauses = Pauses(),
     ) -> None:
+        self._pauses = pauses
         self._store = store
         self._handlers = handlers
         self._on_done = on_done
@@ -137,7 +146,7 @@ class JobRunner:
                     look = False
             except Exception as error:  # the edge of a thread: it must outlive an outage of the database
                 log_failure(logger, "looking for jobs", error)
-            pause_s = SLOW_POLL_S if self._is_woken() and not look else POLL_S
+            pause_s = self._pauses.slow_poll_s if self._is_woken() and not look else self._pauses.poll_s
             with self._wake:
                 look |= self._wake.wait_for(partial(self._is_woken_since, seen), pause_s)
 
@@ -156,7 +165,8 @@ class JobRunner:
 
     def _run_job(self, job: Job) -> None:
         try:
-            result = self._handlers[job.kind](job, _ThrottledProgress(self._store, job, self._abandoned))
+            progress = _ThrottledProgress(self._store, job, self._abandoned, self._pauses.progress_s)
+            result = self._handlers[job.kind](job, progress)
         except JobStopped:
             logger.info("event=job_stopped job=%d kind=%s", job.id, job.kind)
         except Exception as error:  # the edge of a thread: log the fault and go on with the next job
@@ -164,7 +174,7 @@ class JobRunner:
                 self._record(lambda: self._store.hand_over(job))  # perhaps the reason; if not, it fails after the start
             elif is_outage(error):
                 log_failure(logger, f"job {job.id}, which will be tried again", error)
-                self._stopping.wait(OUTAGE_PAUSE_S)
+                self._stopping.wait(self._pauses.outage_s)
                 self._record(lambda: self._store.hand_over(job))
             elif isinstance(error, BraidError):
                 reason = str(error)
@@ -184,7 +194,8 @@ class JobRunner:
 
         Waiting costs nothing: without the database no other job can start, either.
         """
-        for pause in itertools.chain(RECORD_PAUSES_S, itertools.repeat(RECORD_PAUSES_S[-1])):
+        pauses = self._pauses.record_s
+        for pause in itertools.chain(pauses, itertools.repeat(pauses[-1])):
             try:
                 write()
             except Exception as error:
@@ -204,13 +215,14 @@ def _fault(error: Exception) -> str:
 
 
 class _ThrottledProgress:
-    """Writes a job's progress at most twice per second, and never for a shorter job."""
+    """Writes a job's progress every ``every_s`` seconds, and never for a shorter job."""
 
-    def __init__(self, store: JobStore, job: Job, abandoned: threading.Event) -> None:
+    def __init__(self, store: JobStore, job: Job, abandoned: threading.Event, every_s: float) -> None:
         self._store = store
         self._job = job
         self._abandoned = abandoned
-        self._next = time.monotonic() + PROGRESS_EVERY_S
+        self._every_s = every_s
+        self._next = time.monotonic() + every_s
 
     def __call__(self, done: int, total: int) -> None:
         if self._abandoned.is_set() or not self._may_continue(done, total):
@@ -219,5 +231,5 @@ class _ThrottledProgress:
     def _may_continue(self, done: int, total: int) -> bool:
         if time.monotonic() < self._next:
             return total > FEW_STEPS or self._store.is_running(self._job)
-        self._next = time.monotonic() + PROGRESS_EVERY_S
+        self._next = time.monotonic() + self._every_s
         return self._store.progress(self._job, done, total)

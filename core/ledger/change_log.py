@@ -120,7 +120,7 @@ class ChangeLog:
         )
         return [row[0] for row in rows]
 
-    def _number(self, statement: str, **parameters: str | int) -> int:
+    def _number(self, statement: str, **parameters: prepared.Value) -> int:
         [(number,)] = self._database.rows(statement, **parameters)
         return int(number)
 
@@ -171,6 +171,28 @@ class ChangeLog:
     def embedded_count(self, collection: str, model: str) -> int:
         """Count the chunks of the collection that have a vector under the model."""
         return self._number(prepared.EMBEDDED_COUNT, collection=collection, model=model)
+
+    def unembedded_count(
+        self,
+        collection: str,
+        model: str,
+        *,
+        dataset_ids: Collection[int],
+        document_ids: Collection[int] | None,
+        limit: int,
+    ) -> int:
+        """Count the chunks without a vector under the model, up to ``limit``: of these datasets of the collection, and
+        of these documents unless they are None.
+        """
+        return self._number(
+            prepared.UNEMBEDDED_COUNT,
+            collection=collection,
+            model=model,
+            datasets=dataset_ids,
+            documents=document_ids or (),
+            any_document=int(document_ids is None),
+            limit=limit,
+        )
 
     def vectors_of(self, collection: str, model: str) -> Iterator[VectorBatch]:
         """Yield every vector of the collection under the model, as one state of the ledger has them, in no order.

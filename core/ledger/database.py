@@ -269,10 +269,13 @@ class Database:
             mark_in_use(self._file, self)
 
     def close(self) -> None:
-        """Close all connections."""
+        """Close all connections, one that a thread uses now as soon as it gives the connection back."""
         with self._watching:
             self._stop_watching()
+        pool = self.engine.pool
         self.engine.dispose()
+        event.listen(pool, "checkin", lambda _connection, record: record.invalidate())
+        pool.dispose()  # what came back meanwhile
         if self._file is not None and (self._owned or not self.lacks_newest):
             take_back(self._file)
 

@@ -191,6 +191,14 @@ def log_dataset(connection: Connection, dataset_id: int, collection: str) -> Non
     execute(connection, prepared.MARK_DATASET_CHANGED, collection=collection, dataset_id=dataset_id)
 
 
+def delete_documents(connection: Connection, dataset_id: int, collection: str, ids: Sequence[int]) -> None:
+    """Delete documents of a dataset with their chunks, which go into the change log."""
+    chunk_ids = connection.execute(select(ChunkRow.id).where(ChunkRow.document_id.in_(ids))).scalars().all()
+    log_chunks(connection, collection, chunk_ids)
+    connection.execute(delete(DocumentRow).where(DocumentRow.id.in_(ids)))
+    add_to_counters(connection, dataset_id, documents=-len(ids), chunks=-len(chunk_ids))
+
+
 def delete_dataset(connection: Connection, dataset_id: int) -> None:
     """Delete a dataset with its documents and its name; the row stays. Raises NotFoundError."""
     log_dataset(connection, dataset_id, require_dataset(connection, dataset_id))

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Select, delete, insert, select, update
+from sqlalchemy import Select, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from braid.core.batches import batches
@@ -22,11 +22,10 @@ from braid.core.ledger.database import CONNECTIONS, Database, storable
 from braid.core.ledger.document_batch import DOCUMENTS_PER_BATCH, named_as_parts, put, put_all
 from braid.core.ledger.document_writes import (
     PutResult,
-    add_to_counters,
     delete_dataset,
+    delete_documents,
     document_values,
     find_document,
-    log_chunks,
     log_dataset,
     refresh,
     require_dataset,
@@ -36,25 +35,27 @@ from braid.core.ledger.document_writes import (
     unread_uploads,
     write_metadata,
 )
+from braid.core.ledger.metadata_sql import OWN_FACTS, PASSAGE_FACTS
 from braid.core.ledger.noticed import Noticed
 from braid.core.ledger.queries import (
     PassageRow,
     document_of,
     filtered,
     is_part_of,
+    read_in_part,
     select_documents,
     source_starts_with,
 )
 from braid.core.ledger.quota import require_dataset_room, require_document_room
 from braid.core.ledger.schema import Upgrading, without_copy
 from braid.core.ledger.tables import (
-    ChunkRow,
     DatasetRow,
     DocumentRow,
     JobRow,
     UserGroupRow,
     UserRow,
 )
+from braid.core.metadata.where import keys_of, parse_where
 from braid.core.types import MAX_NAME_CHARS, PART, Dataset, Document, DocumentInput, Filters, Passage
 
 if TYPE_CHECKING:  # see `braid.core.ledger.database`
@@ -277,6 +278,31 @@ class Ledger:
             refresh(connection, stored.id, content_hash="")  # so that its passages are written again
             return put(connection, dataset_id, collection, document)
 
+    def fail_reading(self, document: Document, error: str, *, metadata: Mapping[str, Any]) -> bool:
+        """Record that nothing can be read of the bytes that a document without passages has, and supersede nothing.
+
+        False where no such document has these bytes any more. Raises NotFoundError when there is no such dataset.
+        """
+        with self.database.write() as connection:
+            require_dataset(connection, document.dataset_id)
+            stored = find_document(connection, document.dataset_id, document.source)
+            if stored is None or stored.content_hash != document.content_hash or stored.chunks:
+                return False
+            failed = DocumentInput(
+                document.source,
+                document.title,
+                document.file_type,
+                (),
+                document.content_hash,
+                document.size_bytes,
+                date=document.date,
+                metadata=metadata,
+            )
+            values = document_values(failed, state="failed", error=error, chunks=0)
+            document_id = save_document(connection, document.dataset_id, stored, values)
+            write_metadata(connection, document.dataset_id, {document_id: values["meta"]}, stored=[document_id])
+            return True
+
     def put_documents(
         self, dataset_id: int, documents: Iterable[DocumentInput], *, pieces: Collection[int] = ()
     ) -> list[PutResult]:
@@ -370,11 +396,16 @@ class Ledger:
         limit: int | None = None,
         offset: int = 0,
     ) -> list[Document]:
-        """Return documents of a dataset by source."""
+        """Return documents of a dataset by source.
+
+        ``state`` is ``ready``, ``failed``, or ``incomplete`` for those of which something was not read.
+        """
         statement = select_documents().where(DocumentRow.dataset_id == dataset_id)
         if source_prefix:
             statement = statement.where(source_starts_with(source_prefix))
-        if state is not None:
+        if state == "incomplete":
+            statement = statement.where(read_in_part())
+        elif state is not None:
             statement = statement.where(DocumentRow.state == state)
         statement = statement.order_by(DocumentRow.source).limit(limit).offset(offset)
         with self.database.read() as connection:
@@ -387,16 +418,31 @@ class Ledger:
         rows = self.database.rows(prepared.DOCUMENT, dataset_id=dataset_id, source=source)
         return document_of(rows[0]) if rows else None
 
-    def stored_sources(self, dataset_id: int, sources: Collection[str]) -> set[str]:
-        """Return those of the sources that the dataset has a document of."""
-        known = [source for source in sources if source == storable(source)]
-        rows = self.database.rows(prepared.STORED_DOCUMENTS, dataset_id=dataset_id, sources=known)
-        return {row[0] for row in rows}
+    def parts_of(self, dataset_id: int, source: str) -> dict[int, int]:
+        """Return the ids of the documents that are further parts of a source, by their numbers, which begin with 2."""
+        if source != storable(source):
+            return {}
+        statement = prepared.PARTS_OF.format(
+            c=' COLLATE "C"' if self.database.engine.dialect.name == "postgresql" else ""
+        )
+        prefix = f"{source}{PART}"
+        rows = self.database.rows(statement, dataset_id=dataset_id, first=f"{prefix}1", end=f"{prefix}:")
+        numbered = ((found.removeprefix(prefix), document_id) for document_id, found in rows)
+        return dict(sorted((int(number), document_id) for number, document_id in numbered if number.isdecimal()))
 
     def document_with_id(self, document_id: int, dataset_ids: Collection[int]) -> Document | None:
         """Return the document with this id, if it is in one of these datasets."""
         rows = self.database.rows(prepared.DOCUMENT_WITH_ID, document_id=document_id, datasets=dataset_ids)
         return document_of(rows[0]) if rows else None
+
+    def documents_with_ids(self, document_ids: Collection[int], dataset_ids: Collection[int]) -> list[Document]:
+        """Return those of the documents that are in one of these datasets, by source."""
+        found: list[Document] = []
+        with self.database.read() as connection:
+            for ids in batches(sorted(document_ids), DOCUMENTS_PER_BATCH):
+                named = (DocumentRow.id.in_(ids), DocumentRow.dataset_id.in_(dataset_ids))
+                found += map(document_of, connection.execute(select_documents().where(*named)))
+        return sorted(found, key=lambda document: document.source)
 
     def remove_document(self, dataset_id: int, source: str, *, check: Check = lambda stored: None) -> bool:
         """Delete a document with all parts of its source; the indexes follow, and uploads of its source that are still
@@ -417,12 +463,25 @@ class Ledger:
                 return False
             supersede_uploads(connection, dataset_id, source)
             for ids in batches(found, DOCUMENTS_PER_BATCH):
-                of_them = ChunkRow.document_id.in_(ids)
-                chunk_ids = connection.execute(select(ChunkRow.id).where(of_them)).scalars().all()
-                log_chunks(connection, collection, chunk_ids)
-                connection.execute(delete(DocumentRow).where(DocumentRow.id.in_(ids)))
-                add_to_counters(connection, dataset_id, documents=-len(ids), chunks=-len(chunk_ids))
+                delete_documents(connection, dataset_id, collection, ids)
             return True
+
+    def remove_documents(self, dataset_id: int, document_ids: Sequence[int]) -> int:
+        """Delete these documents of a dataset, and nothing else, as `remove_document` does; return how many there were.
+
+        They go in transactions of 500.
+        """
+        removed = 0
+        for ids in batches(document_ids, DOCUMENTS_PER_BATCH):
+            with self.database.write() as connection:
+                collection = require_dataset(connection, dataset_id)
+                named = (DocumentRow.dataset_id == dataset_id, DocumentRow.id.in_(ids))
+                found = connection.execute(select(DocumentRow.id, DocumentRow.source).where(*named)).all()
+                for row in found:
+                    supersede_uploads(connection, dataset_id, row.source)
+                delete_documents(connection, dataset_id, collection, [row.id for row in found])
+                removed += len(found)
+        return removed
 
     def store_embeddings(self, model: str, chunk_ids: Sequence[str], vectors: Vector) -> None:
         """Store vectors (n, dim) float32 of unit length under the model's fingerprint.
@@ -491,6 +550,22 @@ class Ledger:
             prepared.HEADINGS_OF_DOCUMENT, document_id=document_id, datasets=dataset_ids, limit=limit
         )
         return [(str(path), int(position)) for path, position in rows]
+
+    def require_filterable(self, dataset_ids: Collection[int], filters: Filters) -> None:
+        """Raise InvalidInputError for filters on what is a passage's, such as ``page``, where no document of these
+        datasets has such metadata of its own: they would select nothing.
+        """
+        asked = keys_of(parse_where(filters.metadata)) & PASSAGE_FACTS if filters.metadata else set()
+        if not asked or not dataset_ids:
+            return
+        rows = self.database.rows(prepared.KEYS_THERE, datasets=sorted(dataset_ids), keys=sorted(asked))
+        if unknown := sorted(asked - {row[0] for row in rows}):
+            known = ", ".join(OWN_FACTS)
+            raise InvalidInputError(
+                f"no document here has metadata with the key {unknown[0]!r}, and that of a passage cannot be filtered "
+                f"by; filter by keys that documents were stored with, or by {known}",
+                field="filters.metadata",
+            )
 
     def matching_documents(
         self, dataset_ids: Collection[int], filters: Filters, *, limit: int | None = None

@@ -45,9 +45,10 @@ class Listener:
     said before. It must be quick.
     """
 
-    def __init__(self, engine: Engine, heard: Callable[[str], object]) -> None:
+    def __init__(self, engine: Engine, heard: Callable[[str], object], *, first_pause_s: float = FIRST_PAUSE_S) -> None:
         self._engine = engine
         self._heard = heard
+        self._first_pause_s = first_pause_s
         self._connection: Connection[Any] | None = None
         self._end: socket.socket | None = None
         self._thread: threading.Thread | None = None
@@ -74,12 +75,12 @@ class Listener:
                 os.close(self._connection.fileno())
 
     def _run(self, ending: socket.socket) -> None:
-        pause_s = FIRST_PAUSE_S
+        pause_s = self._first_pause_s
         with ending:
             while True:
                 try:
                     with closing(self._connect()) as self._connection:
-                        pause_s, self.is_connected = FIRST_PAUSE_S, True
+                        pause_s, self.is_connected = self._first_pause_s, True
                         self._listen(self._connection, ending)
                 except Exception as error:  # the edge of a thread, which must outlive an outage of the database
                     log_failure(logger, "listening for new work", error)

@@ -41,6 +41,10 @@ OWN_FACTS: Mapping[str, tuple[str, str]] = {
 """What a filter finds under these keys where the host has stored no value of its own: kind and column."""
 
 
+PASSAGE_FACTS = frozenset({"id", "chunk_id", "page", "page_end", "line", "line_end", "heading_path", "chunk_kind"})
+"""What Braid shows of a passage and a document has not: no filter, unless documents have such keys of their own."""
+
+
 def condition(where: Where | None, way: Way) -> tuple[str, dict[str, Value]]:
     """Return the condition on the document ``t``, with its parameters; always true without a filter."""
     if where is None:

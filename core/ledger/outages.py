@@ -204,6 +204,11 @@ def log_outage(logger: logging.Logger, outage: Outage, doing: str) -> None:
     _met.setdefault(outage.cause, _Met()).log(logger, outage, doing)
 
 
+def forget() -> None:
+    """Count and log from the beginning, as in a new process."""
+    _met.clear()
+
+
 def times_met() -> dict[Cause, int]:
     """Return how often each outage was met since the process started."""
     return {cause: _met[cause].times if cause in _met else 0 for cause in TEXT_OF}

@@ -90,6 +90,8 @@ _CHUNKS_OF_KIND = f"FROM chunks c WHERE c.document_id = t.id AND {_OF_KIND}"
 _MATCHING = f"""
     FROM documents t WHERE t.dataset_id IN :datasets AND t.chunks > 0
     AND (:any_kind = 1 OR EXISTS (SELECT 1 {_CHUNKS_OF_KIND})) AND {_SELECTED}"""
+KEYS_THERE = """
+    SELECT DISTINCT m.key FROM document_metadata m WHERE m.dataset_id IN :datasets AND m.key IN :keys"""
 MATCHING_DOCUMENTS = f"SELECT t.id {_MATCHING}"
 MATCHING_CHUNKS = f"""
     SELECT COALESCE(SUM(CASE WHEN :any_kind = 1 THEN t.chunks ELSE (SELECT COUNT(*) {_CHUNKS_OF_KIND}) END), 0)
@@ -203,6 +205,13 @@ CHUNK_COUNT = f"SELECT COALESCE(SUM(d.chunks), 0) FROM datasets d WHERE {_IN_COL
 _EMBEDDED = f"""
     FROM datasets d JOIN chunks c ON c.dataset_id = d.id JOIN embeddings e ON e.chunk_id = c.id AND e.model = :model
     WHERE {_IN_COLLECTION}"""
+UNEMBEDDED_COUNT = f"""
+    SELECT COUNT(*) FROM (
+        SELECT c.id FROM datasets d JOIN chunks c ON c.dataset_id = d.id
+            LEFT JOIN embeddings e ON e.chunk_id = c.id AND e.model = :model
+        WHERE {_IN_COLLECTION} AND c.dataset_id IN :datasets
+            AND (:any_document = 1 OR c.document_id IN :documents) AND e.chunk_id IS NULL
+        LIMIT :limit) u"""
 VECTORS_OF_COLLECTION = f"SELECT e.chunk_id, c.document_id, c.dataset_id, e.vector {_EMBEDDED}"
 EMBEDDED_IDS = f"SELECT e.chunk_id {_EMBEDDED}"
 EMBEDDED_COUNT = f"SELECT COUNT(*) {_EMBEDDED}"
@@ -227,6 +236,8 @@ _DOCUMENT = """
     FROM documents"""
 DOCUMENT = f"{_DOCUMENT} WHERE dataset_id = :dataset_id AND source = :source"
 DOCUMENT_WITH_ID = f"{_DOCUMENT} WHERE id = :document_id AND dataset_id IN :datasets"
+PARTS_OF = """
+    SELECT id, source FROM documents WHERE dataset_id = :dataset_id AND source{c} >= :first AND source{c} < :end"""
 STORED_DOCUMENTS = """
     SELECT source, id, title, file_type, state, chunks, content_hash, date, meta
     FROM documents WHERE dataset_id = :dataset_id AND source IN :sources"""

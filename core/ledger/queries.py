@@ -6,13 +6,14 @@ import json
 from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
-from sqlalchemy import ColumnElement, Select, func, select
+from sqlalchemy import ColumnElement, Select, and_, func, or_, select
 
 from braid.core.ledger.database import storable
 from braid.core.ledger.metadata_sql import Way, condition
 from braid.core.ledger.prepared import Value
-from braid.core.ledger.tables import DocumentRow
+from braid.core.ledger.tables import DocumentMetadataRow, DocumentRow
 from braid.core.metadata import parse_where, read_metadata
+from braid.core.metadata.gaps import GAPS
 from braid.core.types import PART, ChunkKind, Document, Filters, Passage
 
 
@@ -40,6 +41,18 @@ def document_of(row: Sequence[Any]) -> Document:
     """Return a row with the columns of `select_documents` as a document."""
     *columns, metadata = row
     return Document(*(*columns, read_metadata(metadata_of(metadata))))
+
+
+SAYS_A_GAP: ColumnElement[bool] = and_(
+    DocumentMetadataRow.key.in_(GAPS), or_(DocumentMetadataRow.text != "", DocumentMetadataRow.number > 0)
+)
+"""The condition that a value of metadata says that something of its document was not read."""
+
+
+def read_in_part() -> ColumnElement[bool]:
+    """Return the condition that something of a document was not read."""
+    of_document = DocumentMetadataRow.document_id == DocumentRow.id
+    return select(DocumentMetadataRow.document_id).where(of_document, SAYS_A_GAP).exists()
 
 
 class PassageRow(NamedTuple):

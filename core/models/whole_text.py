@@ -1,30 +1,32 @@
-"""Text of model servers as whole characters: some send an emoji as two halves, one in each piece of a stream."""
+"""Text of model servers as whole characters and lines: some send an emoji as two halves, one per piece of a stream."""
 
 from __future__ import annotations
 
 
 class WholeText:
-    """Takes a text piece by piece and joins the halves of characters that are split between two pieces."""
+    """Takes a text piece by piece and joins what is split between two pieces: halves of characters, ends of lines."""
 
     def __init__(self) -> None:
-        self._half = ""
+        self._held = ""
 
     def feed(self, piece: str) -> str:
-        """Return the piece with its characters whole; half of one at its end waits for the next piece."""
-        text = self._half + piece
-        self._half = text[-1:] if "\ud800" <= text[-1:] <= "\udbff" else ""
-        return whole(text[: len(text) - len(self._half)])
+        """Return the piece as `whole` does; half a character, or end of a line, at its end waits for the next piece."""
+        text = self._held + piece
+        self._held = text[-1:] if "\ud800" <= text[-1:] <= "\udbff" or text[-1:] == "\r" else ""
+        return whole(text[: len(text) - len(self._held)])
 
     def flush(self) -> str:
         """Return what waits; call it once, after the last piece."""
-        half, self._half = self._half, ""
-        return whole(half)
+        held, self._held = self._held, ""
+        return whole(held)
 
 
 def whole(text: str) -> str:
-    """Return a text with its surrogate pairs joined, and U+FFFD for each half that is alone.
+    """Return a text with its surrogate pairs joined, U+FFFD for each half that is alone, and lines that end with a line
+    feed; without NUL, which no database stores.
 
-    >>> whole("\\ud83d\\ude00 and \\ud83d") == "😀 and \ufffd"
+    >>> whole("\\ud83d\\ude00\\r\\nand \\ud83d\\x00") == "😀\\nand \ufffd"
     True
     """
-    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    joined = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return joined.replace("\r\n", "\n").replace("\r", "\n").replace("\x00", "")

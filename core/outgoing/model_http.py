@@ -26,6 +26,14 @@ def model_http(base_url: str) -> httpx.Client:
     return _client(by_proxy=_has_proxy(httpx.URL(base_url)), trusted=os.environ.get("SSL_CERT_FILE", ""))
 
 
+def guarded_transport(base_url: str) -> httpx.HTTPTransport | None:
+    """Return a transport for a client of one's own, for the server at this address. None where a proxy is in between.
+
+    The client closes it. Its requests raise `AddressRefusedError`.
+    """
+    return None if _has_proxy(httpx.URL(base_url)) else _GuardedTransport()
+
+
 @cache
 def _client(*, by_proxy: bool, trusted: str) -> httpx.Client:  # httpx reads the file of `trusted` by itself
     transport = None if by_proxy else _GuardedTransport()

@@ -62,7 +62,11 @@ class FilterPlan:
 
 
 def filter_plans(ledger: Ledger, scope: Scope, filters: Filters) -> dict[str, FilterPlan]:
-    """Return a plan for each collection of the scope in which anything is selected."""
+    """Return a plan for each collection of the scope in which anything is selected.
+
+    Raises InvalidInputError for filters on what documents do not have.
+    """
+    ledger.require_filterable(scope.dataset_ids, filters)
     sizes: dict[str, dict[int, int]] = {}
     documents: Counter[str] = Counter()
     for dataset in ledger.datasets_in([c.collection for c in scope.collections]):

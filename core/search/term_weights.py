@@ -44,6 +44,11 @@ class TermWeights:
         """Return the idf of the terms that occur in a passage; empty when no keyword index answers."""
         return _idf(*self._count(terms))
 
+    def passages_with(self, terms: Collection[str]) -> Mapping[str, float]:
+        """Return the number of passages that have each of the terms; empty when no keyword index answers."""
+        documents, having = self._count(terms)
+        return having if documents else {}
+
     def _count(self, terms: Collection[str]) -> tuple[int, dict[str, float]]:
         """Return the number of passages, and per term the number of passages that have it."""
         stored: dict[str, list[int]] = {}

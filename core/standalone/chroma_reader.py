@@ -108,8 +108,17 @@ class ChromaReader:
             raise ChromaDBError(str(error)) from error
 
 
+def unwrapped(store: Any) -> Any:
+    """Return the store of a manager that has one as ``vectorstore`` or ``vector_store``, and anything else as it is."""
+    if hasattr(store, "_collection") or hasattr(store, "_client"):
+        return store
+    inner = getattr(store, "vectorstore", None) or getattr(store, "vector_store", None)
+    return store if inner is None else inner
+
+
 def _collection_of(store: object) -> chromadb.Collection:
     """Return the collection of a LangChain store, or the collection itself. Raises HybridRetrieverError."""
+    store = unwrapped(store)
     try:
         collection: Any = getattr(store, "_collection", store)
     except ValueError as error:  # of a LangChain store whose collection was deleted

@@ -16,9 +16,9 @@ from braid.core.indexes.bm25 import Bm25Index
 from braid.core.ledger.change_log import IndexedChunk
 from braid.core.models.embeddings import EmbeddingModel, embed_query, labelled_model
 from braid.core.search import fusion
-from braid.core.standalone.chroma_reader import ChromaReader, Row, check_filter
+from braid.core.standalone.chroma_reader import ChromaReader, Row, check_filter, unwrapped
 from braid.core.text.analyzer import Analyzer
-from braid.core.types import MAX_K, MAX_QUERY_CHARS, GroupBy, ScoredChunk
+from braid.core.types import MAX_K, MAX_QUERY_CHARS, GroupBy, ScoredChunk, plain_number
 
 if TYPE_CHECKING:  # who has a collection has the packages
     import chromadb
@@ -65,8 +65,8 @@ class HybridRetriever:
     The keyword index is built beside it at the first search, in a temporary folder, and follows the collection: each
     search first compares what has changed. Changes of an embedded collection are seen at once; on a server, or in
     memory, a text that was replaced in place is seen within a minute. ``embeddings`` is the model that made the
-    collection's vectors; the default is that of the LangChain store, or the collection's own. A leg whose weight is 0
-    is not asked. One retriever serves many threads.
+    collection's vectors; the default is that of the LangChain store, or the collection's own. A manager that has the
+    store as ``vectorstore`` is taken, too. A leg whose weight is 0 is not asked. One retriever serves many threads.
 
     Raises HybridRetrieverError for a store that is not open, and ValidationError for wrong weights.
 
@@ -84,6 +84,7 @@ class HybridRetriever:
         embeddings: str | Embeddings | EmbeddingModel | None = None,
         languages: Sequence[str] = ("en",),
     ) -> None:
+        collection = unwrapped(collection)
         self._reader = ChromaReader(collection)
         if embeddings is None and hasattr(collection, "_collection"):  # LangChain's store
             embeddings = cast("Chroma", collection).embeddings
@@ -121,6 +122,7 @@ class HybridRetriever:
             raise ClosedError("this HybridRetriever is closed; search inside its with block, or before close()")
         _require("query", query, isinstance(query, str) and bool(query.strip()), "at least one word")
         _require("query", len(query), len(query) <= MAX_QUERY_CHARS, f"at most {MAX_QUERY_CHARS} characters long")
+        top_k = plain_number(top_k)
         _require("top_k", top_k, isinstance(top_k, int) and 1 <= top_k <= MAX_K, f"from 1 to {MAX_K}")
         _require("rrf_constant", rrf_constant, rrf_constant > 0, "above 0")
         _require("group_by", group_by, group_by in get_args(GroupBy), "'passage' or 'document'")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Protocol
+from functools import partial
+from typing import Any, Protocol
 
 from langchain_core.documents import Document
 
@@ -12,8 +13,9 @@ from braid.core.errors import ValidationError
 from braid.core.indexes.bm25 import K1, B, bm25_idf
 from braid.core.text.analyzer import Analyzer
 
-Chunk = str | Document | Mapping[str, object]
-"""A text, a LangChain document, or a mapping with ``text``."""
+Chunk = str | Document | Mapping[str, object] | Any
+"""A text, a LangChain document, a mapping with ``text`` or ``content``, or an object that has one of these."""
+_TEXT_NAMES = ("text", "content", "page_content")
 IndexedScore = tuple[int, float]
 """The index of a chunk in the given list, from 0, and its score, higher is better."""
 
@@ -58,11 +60,13 @@ class Bm25Scorer:
 
 def text_of(chunk: Chunk) -> str:
     """Return the chunk's text. Raises ValidationError for what is no chunk."""
-    if isinstance(chunk, Document):
-        return chunk.page_content
-    text = chunk if isinstance(chunk, str) else chunk.get("text", chunk.get("content"))
-    if not isinstance(text, str):
+    if isinstance(chunk, str):
+        return chunk
+    get = chunk.get if isinstance(chunk, Mapping) else partial(getattr, chunk)
+    text = next((found for name in _TEXT_NAMES if isinstance(found := get(name, None), str)), None)
+    if text is None:
         raise ValidationError(
-            f"a chunk is {chunk!r}; give a text, a Document, or a mapping with 'text'", field="chunks"
+            f"a chunk is {chunk!r}; give a text, a Document, or a mapping or an object with text or content",
+            field="chunks",
         )
     return text

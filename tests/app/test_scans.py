@@ -215,6 +215,7 @@ def test_pages_that_were_read_are_not_read_again_and_a_page_without_text_is_told
         found = upload(browser, here, dataset, "photo.png", samples.noisy_picture())
     finally:
         words.write_text(with_text)
+    assert (found.state, found.error) == ("failed", "photo.png has no text in it")
     assert "1 of 1 pages has no text (1)" in browser.get(f"/datasets/{dataset.id}/documents/{found.id}").text
 
 

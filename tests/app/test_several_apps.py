@@ -21,6 +21,7 @@ from braid.app.first_start import begin
 from braid.app.site import Site
 from braid.config.settings import Settings
 from braid.core.braid import Braid
+from braid.core.chat.turns.running import Pauses, RunningTurns
 from braid.core.data_directory import DataDirectory
 from braid.core.datasets.shared_list import ListInLedger
 from braid.core.doctor import examine
@@ -115,10 +116,16 @@ def test_an_upload_is_found_and_revoked_tokens_and_users_are_refused_everywhere(
     assert {browser.get("/account").status_code for _ in range(3)} == {302}
 
 
+def save_often(app: Flask) -> None:
+    """Have what one process has of a running answer soon known to the others."""
+    for site in sites(app):
+        site.turns = RunningTurns(site.turn_store, pauses=Pauses(save_s=0.2))
+
+
 def test_a_running_answer_is_followed_and_stopped_from_other_processes(
-    app: Flask, client: FlaskClient, model: ModelServer, monkeypatch: pytest.MonkeyPatch
+    app: Flask, client: FlaskClient, model: ModelServer
 ) -> None:
-    monkeypatch.setattr("braid.core.chat.turns.running.SAVE_EVERY_S", 0.2)
+    save_often(app)
     model.reply = lambda _: " ".join(f"word{number}" for number in range(400))
     model.delay_s = 0.02
     headers = {"Accept": "text/event-stream", "X-CSRFToken": csrf_token(client)}
@@ -160,9 +167,9 @@ def test_a_running_answer_is_followed_and_stopped_from_other_processes(
 
 
 def test_an_answer_whose_conversation_is_deleted_elsewhere_ends(
-    app: Flask, client: FlaskClient, model: ModelServer, monkeypatch: pytest.MonkeyPatch
+    app: Flask, client: FlaskClient, model: ModelServer
 ) -> None:
-    monkeypatch.setattr("braid.core.chat.turns.running.SAVE_EVERY_S", 0.2)
+    save_often(app)
     model.reply = lambda _: " ".join(f"word{number}" for number in range(2000))
     model.delay_s = 0.02
     headers = {"Accept": "text/event-stream", "X-CSRFToken": csrf_token(client)}

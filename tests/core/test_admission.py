@@ -11,8 +11,7 @@ import pytest
 
 from braid.core.admission import LEASE_S, QUANTUM_S, RECENTLY_S, Admission, Places, Stay, give_way, let_go
 from braid.core.errors import TooManyError
-
-LONG_S = 60.0
+from tests.worlds import WAIT_S, eventually
 
 
 class Asking:
@@ -52,15 +51,8 @@ def in_thread(work: Callable[[], object]) -> threading.Thread:
 
 
 def ended(thread: threading.Thread) -> bool:
-    thread.join(LONG_S)
+    thread.join(WAIT_S)
     return not thread.is_alive()
-
-
-def wait_until(holds: Callable[[], object]) -> None:
-    end = time.monotonic() + LONG_S
-    while not holds():
-        assert time.monotonic() < end
-        time.sleep(0.001)
 
 
 # ---------------------------------------------------------------- whose turn it is
@@ -122,7 +114,7 @@ def test_nothing_is_kept_of_users_who_are_gone() -> None:
 
 def test_a_thread_that_has_waited_too_long_goes_on_without_a_place() -> None:
     admission = Admission(1)
-    with admission.hold("a", LONG_S) as has_first:
+    with admission.hold("a", WAIT_S) as has_first:
         with admission.hold("b", 0.01) as has_second:
             assert (has_first, has_second) == (True, False)
         assert not admission._waiting
@@ -171,22 +163,22 @@ def test_a_place_is_free_after_its_time_where_its_thread_waits_alone() -> None:
     compute, has_computed, wait = threading.Event(), threading.Event(), threading.Event()
 
     def hold() -> None:
-        with places.hold("a", LONG_S):
+        with places.hold("a", WAIT_S):
             has_computed.set()
-            assert compute.wait(LONG_S)
+            assert compute.wait(WAIT_S)
             has_computed.clear()
             end = time.thread_time() + LEASE_S / 10
             while time.thread_time() < end:
                 pass
             has_computed.set()
-            assert wait.wait(LONG_S)
+            assert wait.wait(WAIT_S)
 
     holder = in_thread(hold)
-    assert has_computed.wait(LONG_S)
+    assert has_computed.wait(WAIT_S)
     asking = Asking(places)
     has_computed.clear()
     compute.set()
-    assert has_computed.wait(LONG_S)
+    assert has_computed.wait(WAIT_S)
     clock.now += LEASE_S
     asking.ask("b1")
     assert asking.came == [], "it has computed"
@@ -205,13 +197,13 @@ def test_a_long_request_gives_way_between_its_stages_and_a_short_one_does_not() 
     order: list[str] = []
 
     def other() -> None:
-        with places.hold("b", LONG_S):
+        with places.hold("b", WAIT_S):
             order.append("b")
 
-    with places.hold("a", LONG_S):
+    with places.hold("a", WAIT_S):
         thread = in_thread(other)
-        wait_until(lambda: "b" in places._waiting)
-        with places.hold("a", LONG_S):
+        eventually(lambda: "b" in places._waiting)
+        with places.hold("a", WAIT_S):
             order.append("a, in its first moments")
         clock.now += QUANTUM_S
         give_way()
@@ -230,11 +222,11 @@ def test_a_long_request_gives_way_between_its_stages_and_a_short_one_does_not() 
 def test_a_place_is_let_go_for_a_wait_and_taken_again_for_the_next_stage() -> None:
     places = Places(1)
     let_go()  # without a place it does nothing
-    with places.hold("a", LONG_S):
+    with places.hold("a", WAIT_S):
         let_go()
         with places.hold_if_free() as is_free:
             assert is_free
-        with places.hold("a", LONG_S) as is_held:
+        with places.hold("a", WAIT_S) as is_held:
             assert is_held
         with places.hold_if_free() as is_free:
             assert not is_free, "the outer block goes on with it"
@@ -254,7 +246,7 @@ def test_a_place_that_is_free_is_taken_without_waiting_unless_somebody_waits() -
 
 def test_the_child_of_a_fork_begins_with_all_places() -> None:
     places = Places(1)
-    with places.hold("a", LONG_S):
+    with places.hold("a", WAIT_S):
         places.start_over()
         with places.hold_if_free() as is_free:
             assert is_free

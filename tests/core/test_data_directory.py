@@ -16,7 +16,7 @@ from braid.core.braid import Braid
 from braid.core.data_directory import DataDirectory
 from tests.fakes import HashEmbeddings
 from tests.web import make_app, sign_in
-from tests.worlds import WAIT_S
+from tests.worlds import catch_up
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="permissions are of another kind there")
 
@@ -45,7 +45,7 @@ def test_what_commands_write_is_for_their_user_alone(tmp_path: Path) -> None:
             result = CliRunner().invoke(cli, ["--data-dir", str(data_dir), *command])
             assert result.exit_code == 0, result.output
         with Braid(data_dir, embedding_model=HashEmbeddings()) as braid:
-            assert braid.indexer.wait(WAIT_S, legs=("bm25",))
+            catch_up(braid, "bm25")
         assert os.umask(0o022) == 0o022, "the caller of a command keeps its own"
     finally:
         os.umask(before)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shutil
 import threading
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -18,15 +17,15 @@ from click.testing import CliRunner, Result
 from sqlalchemy import delete, update
 
 from braid.app.cli.root import cli
-from braid.core import doctor
 from braid.core.braid import Braid, IndexOptions
 from braid.core.doctor import Finding, examine, repair
 from braid.core.indexes.base import IndexName, LegIndex
 from braid.core.indexes.bm25 import Bm25Index
 from braid.core.ledger.tables import DatasetRow, EmbeddingRow
 from braid.core.types import ChunkInput, DocumentInput, Leg, Mode
+from tests.core.indexes.shelves import late_reports
 from tests.fakes import HashEmbeddings
-from tests.worlds import WAIT_S, add_notes, document, indexed, remove_dense
+from tests.worlds import WAIT_S, add_notes, catch_up, document, indexed, remove_dense
 
 TEXTS = ("The cat sat on the mat", "Dogs bark at night", "Birds sing in the morning")
 INDEXES: tuple[IndexName, ...] = get_args(IndexName)
@@ -42,7 +41,7 @@ def braid(tmp_path: Path, embeddings: HashEmbeddings) -> Iterator[Braid]:
         opened.mirror_registry()
         for dataset in (personal, shared):
             opened.ledger.put_document(dataset, document("a", *TEXTS, file_type="txt"))
-        assert opened.indexer.wait(WAIT_S, INDEXES)
+        catch_up(opened, *INDEXES)
         opened.search("cat", user_id=1, dataset_ids=[personal, shared])  # the vectors are in memory
         yield opened
 
@@ -77,22 +76,12 @@ def test_nothing_to_find(braid: Braid) -> None:
 
 
 @pytest.mark.parametrize("leg", get_args(Leg))
-def test_what_was_waited_for_is_not_found_to_be_missing(
-    braid: Braid, leg: Leg, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_was_waited_for_is_not_found_to_be_missing(braid: Braid, leg: Leg) -> None:
     """A leg's report may come later than the passages are in its index."""
-    board = braid.indexer.followers[leg]._board
-    report = board.report
-
-    def report_late(*args: Any, **options: Any) -> None:
-        if not options.get("pending"):
-            time.sleep(0.5)  # as a busy machine may let the thread wait here
-        report(*args, **options)
-
-    monkeypatch.setattr(board, "report", report_late)
-    braid.ledger.put_document(1, document("b", "a fourth passage", file_type="txt"))
-    assert braid.indexer.wait(WAIT_S, INDEXES)
-    assert examine(braid) == []
+    with late_reports(braid.indexer, leg):
+        braid.ledger.put_document(1, document("b", "a fourth passage", file_type="txt"))
+        assert braid.indexer.wait(WAIT_S, INDEXES)
+        assert examine(braid) == []
 
 
 @pytest.mark.parametrize("name", INDEXES)
@@ -209,15 +198,13 @@ def test_a_broken_index(
     assert embeddings.documents_embedded == 6
 
 
-def test_an_index_that_cannot_follow(braid: Braid, embeddings: HashEmbeddings, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doctor, "CATCH_UP_S", 0.3)
+def test_an_index_that_cannot_follow(braid: Braid, embeddings: HashEmbeddings) -> None:
     embeddings.failing = True
     braid.ledger.put_document(1, DocumentInput("b", "", "txt", (ChunkInput("new one"),)))
-    findings = examine(braid)
+    findings = examine(braid, wait_s=0.3)
     assert kinds(findings) == {("behind", "user_1", "dense"), ("not_embedded", "user_1", "dense")}
     assert "the model server is down" in next(f.detail for f in findings if f.problem == "behind")
     embeddings.failing = False
-    monkeypatch.undo()
     assert repair(braid, findings, timeout_s=WAIT_S)
     assert examine(braid) == []
     assert np.isclose(braid.manager.search("new one", user_id=1, mode="semantic").hits[0].score, 1.0, atol=1e-4)
@@ -248,9 +235,8 @@ def _doctor(data_dir: Path, *options: str) -> Result:
 
 @pytest.mark.usefixtures("same_model")
 def test_it_examines_and_repairs_beside_the_owner_while_documents_are_written(
-    tmp_path: Path, embeddings: HashEmbeddings, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, embeddings: HashEmbeddings
 ) -> None:
-    monkeypatch.setattr(doctor, "SETTLE_S", 0.3)
     stopped = threading.Event()
     with Braid(tmp_path, embedding_model=embeddings) as owner, ThreadPoolExecutor() as pool:
         user = owner.ledger.add_user("ann")
@@ -271,7 +257,7 @@ def test_it_examines_and_repairs_beside_the_owner_while_documents_are_written(
         assert writing.result() > 3
         assert live.exit_code in (0, 4), live.output
         assert all(finding["waits"] for finding in json.loads(live.stdout)["left"]), "no damage is seen where none is"
-        assert owner.indexer.wait(WAIT_S)
+        catch_up(owner)
         assert _doctor(tmp_path, "--wait", "60").stdout == "Ledger and indexes agree.\n"
         owner.bm25.drop(f"user_{user.id}")
         assert _doctor(tmp_path, "--quiet").exit_code == 1
@@ -305,7 +291,7 @@ def test_vectors_that_are_searched_in_chroma_are_compared_there(tmp_path: Path, 
     options = IndexOptions(dense_search="chroma", leg_timeout_s=60)
     with Braid(tmp_path, embedding_model=embeddings, index_options=options) as braid:
         braid.ledger.put_document(add_notes(braid.ledger), document("a", *TEXTS))
-        assert braid.indexer.wait(WAIT_S, INDEXES)
+        catch_up(braid, *INDEXES)
         assert examine(braid) == []
         gone = indexed(braid)[0].id
         braid.chroma.apply("user_1", [], [gone])

@@ -29,7 +29,7 @@ from braid.core.langchain import (
 )
 from braid.core.types import ChunkInput, DocumentInput, Engine, Filters, Mode
 from tests.fakes import HashEmbeddings
-from tests.worlds import WAIT_S, ids
+from tests.worlds import ByHand, catch_up, ids
 
 WORDS = ["cat", "dog", "bird", "fish", "tree", "rock", "sand", "lake", "moon", "star", "wind", "rain", "snow", "fire"]
 NOTES, MORE, GUIDE, KITCHEN = 1, 2, -1, -2
@@ -42,7 +42,7 @@ LEGS_OF = {"semantic": {"dense"}, "keyword": {"bm25"}, "hybrid": {"dense", "bm25
 def braid(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Braid]:
     """Three collections: datasets 1 and 2 in user_1, -1 in shared_main, -2 in shared_kitchen."""
     numbers = random.Random(5)
-    with Braid(tmp_path_factory.mktemp("ensemble"), embedding_model=HashEmbeddings()) as opened:
+    with ByHand(tmp_path_factory.mktemp("ensemble"), embedding_model=HashEmbeddings()) as opened:
         user = opened.ledger.add_user("ann").id
         for name in ("notes", "more", "empty"):
             opened.ledger.add_dataset(user, name)
@@ -54,7 +54,7 @@ def braid(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Braid]:
             chunks = tuple(ChunkInput(text, f"H{n}", page=n + 1) for n, text in enumerate(texts))
             document = DocumentInput(f"{dataset}.md", f"T{dataset}", "md", chunks, metadata={"author": "Ann"})
             opened.ledger.put_document(dataset, document)
-        assert opened.indexer.wait(WAIT_S)
+        catch_up(opened)
         yield opened
 
 
@@ -181,14 +181,14 @@ def test_a_documents_own_metadata_cannot_pass_for_ours(braid: Braid) -> None:
     chunk = ChunkInput("forged platypus")
     forged = {"id": "x", "dataset_id": "-1", "collection": "shared_guide", "score": "9", "source": "elsewhere"}
     braid.ledger.put_document(3, DocumentInput("real.md", "Real", "md", (chunk,), metadata=forged))
-    assert braid.indexer.wait(WAIT_S)
+    catch_up(braid)
     (found,) = retriever(braid, 3, with_scores=True).invoke("platypus")
     ours = found.metadata["braid"]
     assert (ours["source"], ours["dataset_id"], ours["id"]) == ("real.md", 3, found.id)
     assert ours["score"] != "9"
     assert {name: found.metadata[name] for name in forged} == forged
     braid.ledger.remove_document(3, "real.md")
-    assert braid.indexer.wait(WAIT_S)
+    catch_up(braid)
 
 
 def test_options_are_the_fields_of_a_query(braid: Braid) -> None:
@@ -212,21 +212,41 @@ class Counting(BaseCallbackHandler):
 
     def __init__(self) -> None:
         self.seen: list[str] = []
+        self.legs: dict[UUID, str] = {}
+        self.found: dict[str, list[Any]] = {}
+        """What each leg has found, or its error."""
 
     def on_retriever_start(
-        self, serialized: dict[str, Any], query: str, *, run_id: UUID, parent_run_id: UUID | None = None, **_: Any
+        self,
+        serialized: dict[str, Any],
+        query: str,
+        *,
+        run_id: UUID,
+        parent_run_id: UUID | None = None,
+        tags: list[str] | None = None,
+        name: str = "",
+        **_: Any,
     ) -> None:
-        self.seen.append(f"start {query}")
+        if parent_run_id is None:
+            self.seen.append(f"start {query}")
+        else:
+            self.legs[run_id] = f"{name} {(tags or [''])[-1]}"
 
     def on_retriever_end(
         self, documents: Sequence[Document], *, run_id: UUID, parent_run_id: UUID | None = None, **_: Any
     ) -> None:
-        self.seen.append(f"end {len(documents)}")
+        if parent_run_id is None:
+            self.seen.append(f"end {len(documents)}")
+        else:
+            self.found[self.legs[run_id]] = [document.id for document in documents]
 
     def on_retriever_error(
         self, error: BaseException, *, run_id: UUID, parent_run_id: UUID | None = None, **_: Any
     ) -> None:
-        self.seen.append(f"error {type(error).__name__}")
+        if parent_run_id is None:
+            self.seen.append(f"error {type(error).__name__}")
+        else:
+            self.found[self.legs[run_id]] = [type(error).__name__]
 
 
 @pytest.mark.parametrize(("datasets", "mode"), [(ALL, "hybrid"), ((NOTES,), "keyword"), ((), "hybrid")])
@@ -242,6 +262,41 @@ def test_callbacks_are_called_once(
     else:
         found = asked.invoke("cat", {"callbacks": [counting]})
     assert counting.seen == ["start cat", f"end {len(found)}"]
+    if len(datasets) > 1:
+        legs = [f"{leg} {name}" for name in ("user_1", *SHARED) for leg in ("dense", "bm25")]
+        assert list(counting.found) == [f"{leg} retriever_{number}" for number, leg in enumerate(legs, 1)]
+        assert {each for leg in counting.found.values() for each in leg} == {document.id for document in found}
+    else:
+        assert counting.found == {}
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_legs_that_are_not_asked_or_cannot_answer_are_told_apart(braid: Braid, asynchronous: bool) -> None:
+    asked, counting = retriever(braid, NOTES, GUIDE), Counting()
+    config = {"callbacks": [counting]}
+    if asynchronous:
+        asyncio.run(asked.ainvoke("cat", config, mode="keyword"))
+    else:
+        asked.invoke("cat", config, mode="keyword")
+    assert list(counting.found) == ["bm25 user_1 retriever_2", "bm25 shared_guide retriever_4"]
+
+
+def test_the_stock_engine_runs_its_legs_itself(braid: Braid) -> None:
+    counting = Counting()
+    found = retriever(braid, NOTES, GUIDE, engine="langchain").invoke("cat", {"callbacks": [counting]})
+    assert counting.seen == ["start cat", f"end {len(found)}"]
+    assert not [name for name in counting.found if name.startswith(("dense ", "bm25 "))]
+    assert counting.found
+
+
+@pytest.mark.parametrize("name", ["k", "mode", "filters", "search_kwargs", "on_degraded", "engine"])
+def test_options_in_the_config_are_refused(braid: Braid, name: str) -> None:
+    for asked in (retriever(braid, NOTES), retriever(braid, NOTES, mode="keyword")):
+        with pytest.raises(InvalidInputError, match=f"'{name}' is in the config, where it does nothing"):
+            asked.invoke("cat", {name: 1})
+        with pytest.raises(InvalidInputError, match="is in the config"):
+            asyncio.run(asked.ainvoke("cat", {name: 1}))
+    assert retriever(braid, NOTES).invoke("cat", {"thread_id": "1", "configurable": {"mode": "x"}})
 
 
 @pytest.mark.parametrize("mode", ["keyword", "hybrid"])
@@ -250,6 +305,7 @@ def test_an_error_is_called_back_once(braid: Braid, mode: str) -> None:
     with pytest.raises(InvalidInputError, match="empty"):
         retriever(braid, NOTES, mode=mode).invoke("", {"callbacks": [counting]})
     assert counting.seen == ["start ", "error InvalidInputError"]
+    assert set(map(str, counting.found.values())) <= {"['InvalidInputError']"}
 
 
 # ---------------------------------------------------------------- the stock ensemble, over the same retrievers

@@ -25,7 +25,7 @@ from braid.core.ledger.change_log import IndexedChunk
 from braid.core.types import ALL, All, DatasetIds, Engine, Filters, Fusion, Hit, Mode, Passage, Pooling, Query
 from tests.fakes import HashEmbeddings
 from tests.web import make_app, serving, site_of
-from tests.worlds import WAIT_S, document, indexed
+from tests.worlds import WAIT_S, ByHand, catch_up, document, indexed
 
 USERS = {"ann": ("staff",), "bob": (), "eve": ("board",), "new": ()}
 SHARED = {  # name → (collection, groups, enabled)
@@ -96,10 +96,10 @@ class Town:
 
 @pytest.fixture(scope="module")
 def town(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Town]:
-    with Braid(tmp_path_factory.mktemp("isolation"), embedding_model=HashEmbeddings()) as braid:
+    with ByHand(tmp_path_factory.mktemp("isolation"), embedding_model=HashEmbeddings()) as braid:
         town = Town(braid)
         build(town)
-        assert braid.indexer.wait(WAIT_S)
+        catch_up(braid)
         everything = [chunk for name in collections(town) for chunk in indexed(braid, name)]
         assert all(braid.dense.count(name) for name in collections(town))  # all are in memory, to be tampered with
         braid.indexer.stop()

@@ -13,7 +13,7 @@ from braid.core.chat.comparison import ThreeFields
 from braid.core.chat.conversation import Conversation
 from braid.core.chat.types import ChatRequest
 from tests.fakes import HashEmbeddings
-from tests.worlds import WAIT_S, document
+from tests.worlds import ByHand, catch_up, document
 
 STRATEGIES = ("basic", "multi_query", "hyde", "compression", "parent_document")
 
@@ -22,7 +22,7 @@ STRATEGIES = ("basic", "multi_query", "hyde", "compression", "parent_document")
 def braid(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Braid]:
     """User 1 with datasets 1 and 2, the shared -1 and -2 in two collections, and another user's 3."""
     folder: Path = tmp_path_factory.mktemp("known")
-    with Braid(folder / "data", embedding_model=HashEmbeddings(), shared_dbs=folder / "shared_dbs.json") as opened:
+    with ByHand(folder / "data", embedding_model=HashEmbeddings(), shared_dbs=folder / "shared_dbs.json") as opened:
         ledger = opened.ledger
         for name, datasets in (("ann", ("notes", "papers")), ("bea", ("diary",))):
             user = ledger.add_user(name).id
@@ -33,7 +33,7 @@ def braid(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Braid]:
         opened.mirror_registry()
         for dataset in (1, 2, 3, -1, -2):
             ledger.put_document(dataset, document(f"{dataset}.md", f"the pump of dataset {dataset} runs"))
-        assert opened.indexer.wait(WAIT_S)
+        catch_up(opened)
         yield opened
 
 

@@ -30,7 +30,7 @@ from braid.core.braid import Braid
 from braid.core.errors import InvalidInputError
 from braid.core.types import ChunkInput, DocumentInput
 from tests.fakes import HashEmbeddings
-from tests.worlds import WAIT_S, add_notes, ids
+from tests.worlds import ByHand, add_notes, catch_up, ids
 
 NOTES, GUIDE = 1, -1
 KINDS = {
@@ -43,7 +43,7 @@ METADATA = {"id", "source", "title", "heading_path", "page", "dataset_id", "coll
 
 @pytest.fixture(scope="module")
 def braid(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Braid]:
-    with Braid(tmp_path_factory.mktemp("langchain"), embedding_model=HashEmbeddings()) as opened:
+    with ByHand(tmp_path_factory.mktemp("langchain"), embedding_model=HashEmbeddings()) as opened:
         add_notes(opened.ledger)
         opened.registry.add("guide", "shared_guide")
         opened.mirror_registry()
@@ -52,7 +52,7 @@ def braid(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Braid]:
         for dataset, source, texts in ((NOTES, "notes.md", notes), (GUIDE, "guide.md", guide)):
             chunks = tuple(ChunkInput(text, f"Part {n}", page=n) for n, text in enumerate(texts, start=1))
             opened.ledger.put_document(dataset, DocumentInput(source, source.title(), "md", chunks))
-        assert opened.indexer.wait(WAIT_S)
+        catch_up(opened)
         yield opened
 
 

@@ -6,6 +6,7 @@ import os
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ from braid.core.indexes.embedder import CHUNKS_BESIDE_SEARCHES, CHUNKS_PER_EMBED
 from braid.core.priority import SearchPriority
 from braid.core.types import ChunkInput, DocumentInput
 from tests.fakes import HashEmbeddings
-from tests.worlds import WAIT_S
+from tests.worlds import WAIT_S, catch_up
 
 
 def test_work_waits_for_the_search_and_not_for_ever() -> None:
@@ -88,7 +89,7 @@ def test_beside_searches_passages_are_embedded_a_few_at_a_time(tmp_path: Path) -
         def put(source: str) -> None:
             chunks = tuple(ChunkInput(f"passage {n} of {source}") for n in range(40))
             braid.ledger.put_document(dataset.id, DocumentInput(source, source, "txt", chunks))
-            assert braid.indexer.wait(WAIT_S)
+            catch_up(braid)
 
         put("quiet.txt")
         assert max(model.batches) == CHUNKS_PER_EMBEDDING
@@ -115,19 +116,23 @@ def test_work_waits_for_a_search_and_gets_half_of_the_time_beside_many() -> None
 
 
 def test_pieces_of_work_go_on_when_the_search_ends() -> None:
-    way, begun = SearchPriority(longest_rest_s=WAIT_S), threading.Event()
+    way, begun, asked = SearchPriority(longest_rest_s=WAIT_S), threading.Event(), threading.Event()
     order: list[str] = []
 
     def search() -> None:
         with way.search():
             begun.set()
-            time.sleep(0.05)
+            asked.wait(WAIT_S)
             order.append("search")
+
+    def work() -> Iterator[str]:
+        asked.set()
+        yield "piece"
 
     thread = threading.Thread(target=search)
     thread.start()
     begun.wait(WAIT_S)
-    order.extend(way.pieces(["piece"]))
+    order.extend(way.pieces(work()))
     thread.join()
     assert order == ["search", "piece"]
 

@@ -14,7 +14,7 @@ from braid.core.errors import BraidError, IndexUnavailableError, InvalidInputErr
 from braid.core.remote import RemoteBraid
 from braid.core.types import ChunkInput, DocumentInput, Filters, SearchResult
 from tests.web import make_app, serving
-from tests.worlds import WAIT_S, document
+from tests.worlds import catch_up, document
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +26,7 @@ def pair(shelf: Braid) -> Iterator[tuple[Braid, RemoteBraid]]:
         shelf.ledger.put_document(1, document(f"d{number}.md", *texts, date=1_700_000_000.5 + number))
     code = ChunkInput("def pump(number): ...", chunk_kind="function")
     shelf.ledger.put_document(1, DocumentInput("pump.py", "pump", "py", (code,)))
-    assert shelf.indexer.wait(WAIT_S)
+    catch_up(shelf)
     _, token = ApiTokens(shelf.ledger).add(1, "remote", ["read"])
     with serving(app) as url, RemoteBraid(url, token) as remote:
         yield shelf, remote

@@ -21,7 +21,7 @@ from braid.core.braid import Braid
 from braid.core.errors import BraidError, ClosedError, DegradedError, InvalidInputError, NotFoundError
 from braid.core.types import Filters
 from tests.fakes import HashEmbeddings
-from tests.worlds import WAIT_S, add_notes, document
+from tests.worlds import ByHand, add_notes, catch_up, document
 
 NOTES, HERS, CLOSED_TO_ANN, OPEN = 1, 2, -1, -2
 """Datasets: Ann's, Bea's, a shared one of a group without members, and one for everybody."""
@@ -35,7 +35,7 @@ def model() -> HashEmbeddings:
 
 @pytest.fixture(scope="module")
 def braid(tmp_path_factory: pytest.TempPathFactory, model: HashEmbeddings) -> Iterator[Braid]:
-    with Braid(tmp_path_factory.mktemp("retriever"), embedding_model=model) as opened:
+    with ByHand(tmp_path_factory.mktemp("retriever"), embedding_model=model) as opened:
         add_notes(opened.ledger)
         add_notes(opened.ledger, "bea")
         opened.registry.add("board", "shared_board", allowed_groups=("board",))
@@ -43,7 +43,7 @@ def braid(tmp_path_factory: pytest.TempPathFactory, model: HashEmbeddings) -> It
         opened.mirror_registry()
         opened.ledger.put_document(NOTES, document("notes.md", *TEXTS))
         opened.ledger.put_document(OPEN, document("guide.md", "how to prime the pump"))
-        assert opened.indexer.wait(WAIT_S)
+        catch_up(opened)
         yield opened
 
 
@@ -64,7 +64,7 @@ def test_what_is_added_later_is_found(braid: Braid) -> None:
     assert [asked.invoke("pump") for asked in kept.values()] == [[], [], []]
     dataset = braid.ledger.add_dataset(user, "first").id
     braid.ledger.put_document(dataset, document("late.md", "the pump came late"))
-    assert braid.indexer.wait(WAIT_S)
+    catch_up(braid)
     for asked in kept.values():
         assert [found.page_content for found in asked.invoke("pump")] == ["the pump came late"]
         assert [found.page_content for found in asyncio.run(asked.ainvoke("pump"))] == ["the pump came late"]
@@ -300,7 +300,7 @@ def test_the_tool_says_that_nothing_was_found_and_what_could_not_be_searched(
 
 
 def test_a_closed_braid_says_so(tmp_path: Path) -> None:
-    with Braid(tmp_path, embedding_model=HashEmbeddings()) as closed:
+    with ByHand(tmp_path, embedding_model=HashEmbeddings()) as closed:
         dataset = add_notes(closed.ledger)
         kept = closed.get_retriever(user_id=1)
     calls: list[Callable[[], Any]] = [

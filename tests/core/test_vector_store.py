@@ -24,7 +24,7 @@ from braid.core.braid import Braid
 from braid.core.errors import DegradedError, InvalidInputError, NotFoundError
 from braid.core.vector_store import BraidVectorStore
 from tests.fakes import HashEmbeddings
-from tests.worlds import WAIT_S, add_notes
+from tests.worlds import WAIT_S, add_notes, catch_up
 
 
 class SuiteEmbeddings(HashEmbeddings):
@@ -228,7 +228,7 @@ def braid(tmp_path: Path) -> Iterator[Braid]:
         opened.add(pages, dataset=1)
         opened.add([{"id": "a", "text": "the cat", "metadata": {"kind": "cat"}}, {"id": "b", "text": "dog"}], dataset=1)
         opened.add({"id": "c", "source": "pump.pdf", "text": "a note"}, dataset=1)
-        assert opened.indexer.wait(WAIT_S)
+        catch_up(opened)
         yield opened
 
 
@@ -261,8 +261,12 @@ def test_what_is_deleted_is_not_found(braid: Braid) -> None:
         ({}, "nothing says which documents"),
         ({"ids": ["a"], "source": "b"}, "ids and source are given; give one"),
         ({"filter": {}}, "which selects everything"),
-        ({"ids": [""]}, "give texts that are not empty"),
-        ({"ids": [7]}, "ids has 7"),
+        ({"ids": [""]}, "give a text that is not empty"),
+        ({"ids": [7.5]}, "ids has 7.5"),
+        ({"ids": [True]}, "ids has True"),
+        ({"ids": None, "source": 7}, "source has 7"),
+        ({"ids": {"a": 1}}, "give an id, or a list of them"),
+        ({"filter": ["a"]}, "give a Filters, or an object"),
     ],
 )
 def test_documents_are_named_in_one_way(braid: Braid, given: dict[str, Any], words: str) -> None:
@@ -274,10 +278,29 @@ def test_documents_are_named_in_one_way(braid: Braid, given: dict[str, Any], wor
     assert len(braid.ledger.documents(1)) == 7
 
 
+def test_a_part_is_named_by_its_passage_number_or_filter_and_a_source_with_all_its_parts(braid: Braid) -> None:
+    first, second, third, fourth = braid.get(dataset=1, source="pump.pdf")[:4]
+    (hit,) = braid.search("page 0 of the pump", user_id=1, filters={"page": 0}, k=1).hits
+    assert (hit.passage.source, second.id) == (first.id, "pump.pdf#part=2")
+    assert braid.delete(hit.passage.chunk_id, dataset=1) == 1
+    assert braid.delete(dataset=1, filter={"page": 1}) == 1
+    assert [each.text for each in braid.get(dataset=1, source="pump.pdf")] == [third.text, fourth.text, "a note"]
+    number = braid.ledger.document(1, third.id).id  # type: ignore[union-attr]
+    assert [each.id for each in braid.get([number, 10**20], dataset=1)] == [third.id]
+    assert braid.delete(number, dataset=1) == 1
+    assert braid.delete("pump.pdf", dataset=1) == 1
+    assert [each.id for each in braid.get(dataset=1, source="pump.pdf")] == ["c"]
+
+
+def test_the_first_part_alone_is_deleted_where_a_filter_selects_it_alone(braid: Braid) -> None:
+    assert braid.delete(dataset=1, filter={"page": 0}) == 1
+    assert len(braid.get(dataset=1, source="pump.pdf")) == 4
+
+
 def test_another_dataset_is_not_reached(braid: Braid) -> None:
     other = braid.ledger.add_dataset(braid.ledger.add_user("ben").id, "his")
     (hit,) = braid.search("the cat", user_id=1, k=1).hits
-    for number in ("a", hit.passage.chunk_id):
+    for number in ("a", hit.passage.chunk_id, hit.passage.document_id):
         assert braid.get(dataset=other, ids=number) == []
         assert braid.delete(dataset=other, ids=number) == 0
     assert len(braid.ledger.documents(1)) == 7

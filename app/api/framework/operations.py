@@ -12,11 +12,19 @@ from dataclasses import dataclass, field
 from functools import wraps
 from typing import Any, TypeVar, get_type_hints
 
-from flask import Blueprint, Response
+from flask import Blueprint, Response, request
 from pydantic import BaseModel, TypeAdapter
 
+from braid.app.api.framework.etags import IF_MATCH
 from braid.app.api.framework.idempotency import answer_once
-from braid.app.api.framework.requests import Nothing, read_body, read_path, read_query
+from braid.app.api.framework.requests import (
+    InvalidRequestError,
+    Nothing,
+    read_body,
+    read_path,
+    read_query,
+    require_no_body,
+)
 from braid.app.auth.access import Rule
 
 View = TypeVar("View", bound=Callable[..., Any])
@@ -163,6 +171,10 @@ def _make_view(operation: Operation) -> Callable[..., Response]:
                 arguments["query"] = query
             if operation.body is not None:
                 arguments["body"] = read_body(operation.body)
+            elif operation.form is None:
+                require_no_body()
+            if IF_MATCH in request.headers and IF_MATCH not in operation.headers:
+                raise InvalidRequestError(((IF_MATCH, "this operation does not heed it; leave it out"),))
             return _response(operation, operation.view(**arguments))
 
         return answer_once(answer) if operation.repeatable else answer()

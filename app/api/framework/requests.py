@@ -11,6 +11,7 @@ from pydantic_core import ErrorDetails
 from werkzeug.exceptions import BadRequest, UnsupportedMediaType
 
 from braid.core.errors import NotFoundError
+from braid.core.json_form import without_half_pairs
 from braid.core.types import MAX_ID
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -74,19 +75,32 @@ class InvalidRequestError(Exception):
 
 
 def read_body(model: TypeAdapter[Any]) -> Any:
-    """Read the request's JSON as the model; types are strict.
+    """Read the request's JSON as the model; types are strict, and half of a surrogate pair is U+FFFD.
 
     Raises UnsupportedMediaType, BadRequest or InvalidRequestError, which are answered with 415, 400 and 422.
     """
     if not request.is_json:
         raise UnsupportedMediaType("send JSON, with Content-Type: application/json")
     try:
-        return model.validate_json(request.get_data(), strict=True)
+        return model.validate_json(without_half_pairs(request.get_data()), strict=True)
     except ValidationError as error:
         # 400 if the body is not JSON, 422 if the JSON does not fit
         if error.error_count() == 1 and _errors(error)[0]["type"] == "json_invalid":
             raise BadRequest(f"the body is not JSON: {_errors(error)[0]['msg']}") from None
         raise _invalid(error) from None
+
+
+def require_whole(field: str, text: str) -> None:
+    """Raise InvalidRequestError if the text, a field that names something, was sent with half of a surrogate pair."""
+    data = request.get_data()
+    if "\ufffd" in text and without_half_pairs(data) != data:
+        raise InvalidRequestError(((field, "it has half of a surrogate pair, which no text has; leave it out"),))
+
+
+def require_no_body() -> None:
+    """Raise InvalidRequestError if the request has a body that says something."""
+    if request.get_data().strip() not in (b"", b"{}", b"null"):
+        raise InvalidRequestError((("", "this operation takes no body; leave it out"),))
 
 
 def read_query(model: type[Model]) -> Model:

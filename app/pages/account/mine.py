@@ -14,7 +14,7 @@ from braid.app.auth.access import rule, throttle
 from braid.app.auth.authenticate import sign_in, sign_out
 from braid.app.auth.identity import identity
 from braid.app.mounted import url_for
-from braid.app.pages.account.sign_in import entry, explain_refusal
+from braid.app.pages.account.sign_in import by_password, explain_refusal
 from braid.app.site import site
 from braid.core.accounts.accounts import MIN_PASSWORD_CHARS
 from braid.core.accounts.credentials import TOKEN_DAYS, Permission
@@ -39,7 +39,7 @@ def mine() -> str:
     return _account_page()
 
 
-@entry.post("/account/password")
+@by_password.post("/account/password")
 @rule("user")
 def change_password() -> tuple[str, int] | Response:
     """Change the password, which signs all other browsers out and, if ticked, revokes the tokens."""
@@ -58,7 +58,7 @@ def change_password() -> tuple[str, int] | Response:
     return redirect(url_for("braid.account.mine"))
 
 
-@entry.post("/account/sessions/<int:session_id>/end")
+@by_password.post("/account/sessions/<int:session_id>/end")
 @rule("user")
 def end_session(session_id: int) -> Response:
     """Sign one browser out."""
@@ -67,7 +67,7 @@ def end_session(session_id: int) -> Response:
     return redirect(url_for("braid.account.mine"))
 
 
-@entry.post("/account/sessions/end")
+@by_password.post("/account/sessions/end")
 @rule("user")
 def end_sessions() -> Response:
     """Sign out everywhere, here too, and revoke the tokens if ticked."""

@@ -24,14 +24,14 @@ from braid.core.ledger.database import storable
 
 SIGN_UPS = parse("5/minute")
 
-entry = Blueprint("sign_in", __name__)
+by_password = Blueprint("sign_in", __name__)
 """The pages of Braid's own accounts: a host app has its own sign-in."""
 
 
 # ---------------------------------------------------------------- the first administrator
 
 
-@entry.get("/setup")
+@by_password.get("/setup")
 @rule("anyone")
 def setup() -> str | Response:
     """Show the form of the first start, on this computer only and until there is an administrator."""
@@ -39,7 +39,7 @@ def setup() -> str | Response:
     return render_template("braid/setup.html", name="admin", problem="", least=MIN_PASSWORD_CHARS)
 
 
-@entry.post("/setup")
+@by_password.post("/setup")
 @rule("anyone")
 def make_administrator() -> tuple[str, int] | Response:
     """Create the administrator and sign them in."""
@@ -78,21 +78,25 @@ def _require_setup() -> None:
 # ---------------------------------------------------------------- in and out
 
 
-@entry.get("/login")
+@by_password.get("/login")
 @rule("anyone")
 def login() -> str | Response:
     """Show the sign-in form."""
     if site().accounts.need_setup():
         return redirect(url_for("braid.sign_in.setup"))
     if signed_in():
-        return redirect(_target())
+        return redirect(page_wanted())
+    if not site().settings.password_sign_in:
+        return redirect(url_for("braid.provider.begin", next=page_wanted()))
     return _login_page()
 
 
-@entry.post("/login")
+@by_password.post("/login")
 @rule("anyone")
 def check_login() -> tuple[str, int] | Response:
     """Sign in with name and password; a rate limit slows down guessing."""
+    if not site().settings.password_sign_in:
+        abort(403, _("Here one signs in with the sign-in provider alone, not with a password."))
     name, password = storable(request.form.get("name", "")).strip(), request.form.get("password", "")
     trying = attempt(name)
     trying.begin()
@@ -109,12 +113,12 @@ def check_login() -> tuple[str, int] | Response:
         return _login_page(name, _still_waiting()), 403
     site().audit.add(found.name, "user.signed_in", found.name, shown_address())
     sign_in(site(), found)
-    response = redirect(_target())
+    response = redirect(page_wanted())
     remember_device(response, found)
     return response
 
 
-@entry.post("/logout")
+@by_password.post("/logout")
 @rule("user")
 def logout() -> Response:
     """Sign this browser out."""
@@ -122,7 +126,7 @@ def logout() -> Response:
     return redirect(url_for("braid.sign_in.login"))
 
 
-@entry.get("/signup")
+@by_password.get("/signup")
 @rule("anyone")
 def sign_up() -> str:
     """Show the form for a new account, if visitors may create one."""
@@ -130,7 +134,7 @@ def sign_up() -> str:
     return _sign_up_page()
 
 
-@entry.post("/signup")
+@by_password.post("/signup")
 @rule("anyone")
 def make_account() -> tuple[str, int] | Response:
     """Create an account with a first dataset, and sign in, unless an administrator has to approve it first."""
@@ -153,14 +157,14 @@ def make_account() -> tuple[str, int] | Response:
     return redirect(_home())
 
 
-@entry.get("/invitation/<token>")
+@by_password.get("/invitation/<token>")
 @rule("anyone")
 def invitation(token: str) -> str:
     """Show the form in which an invited user chooses a password."""
     return _invitation_page(invited(token).name)
 
 
-@entry.post("/invitation/<token>")
+@by_password.post("/invitation/<token>")
 @rule("anyone")
 def accept_invitation(token: str) -> tuple[str, int] | Response:
     """Give the invited user the password, and sign them in; the link is worthless from then on."""
@@ -194,11 +198,22 @@ def _require_sign_up() -> None:
 
 def _login_page(name: str = "", problem: str = "") -> str:
     return render_template(
-        "braid/login.html", name=name, problem=problem, next=request.values.get("next", ""), open=site().sign_up_open
+        "braid/login.html",
+        name=name,
+        problem=problem,
+        next=request.values.get("next", ""),
+        open=site().sign_up_open,
+        provider=_provider_name(),
     )
 
 
-def _target() -> str:
+def _provider_name() -> str:
+    """Return what the sign-in provider is called; empty where there is none."""
+    settings = site().settings
+    return settings.oidc_label or urlsplit(settings.oidc_issuer).hostname or ""
+
+
+def page_wanted() -> str:
     """Return the page that the visitor wanted, if it is one of Braid's own, else the home page."""
     given = request.values.get("next", "")
     parts = urlsplit(given)

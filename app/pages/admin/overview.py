@@ -67,6 +67,7 @@ def index() -> str:
         "braid/admin/index.html",
         parts=health_of(site().braid, min_free_mb=site().settings.min_free_disk_mb).parts,
         free=_free_bytes(),
+        copied=braid.chroma_bytes,
         status=index_status(braid.indexer.progress(), sum(dataset.chunks for dataset in datasets)),
         warnings=list(_warnings()),
         counts=[

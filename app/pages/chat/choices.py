@@ -16,7 +16,7 @@ from braid.app.user.preferences import VALID, preferences_of
 from braid.config.settings import Settings
 from braid.core.accounts.accounts import Account
 from braid.core.errors import InvalidInputError
-from braid.core.types import Fusion, Mode
+from braid.core.types import Fusion, Mode, used_options
 
 LAST_CHOICE = "chat"
 """Name of the preference that a new conversation starts with."""
@@ -55,16 +55,16 @@ class ChatChoices:
     def options(self, settings: Settings) -> dict[str, Any]:
         """Return the search options of a request; fusion and alpha are set only if they have an effect."""
         fusion = self.fusion if self.mode == "hybrid" else "rrf"
-        return {
+        given = {
             "mode": self.mode,
             "k": self.k,
             "fusion": fusion,
             "alpha": self.alpha if fusion == "weighted" else None,
-            "dense_weight": settings.dense_weight,
-            "leg_depth": settings.leg_depth,
-            "reranker_depth": settings.reranker_depth,
-            "reranker": settings.reranker,
         }
+        of_site = {
+            name: getattr(settings, name) for name in ("dense_weight", "leg_depth", "reranker", "reranker_depth")
+        }
+        return used_options(given, of_site)
 
     def to_json(self) -> dict[str, Any]:
         """Return the choices as JSON, for the preference `LAST_CHOICE`."""

@@ -1,6 +1,7 @@
 """A running turn as server-sent events: progress, the answer as it grows, and its HTML at the end.
 
-``turn`` (addresses to follow and to stop it, and the side bar) → ``stage``, ``query``, ``search`` (progress in words) →
+``turn`` (addresses to follow and to stop it, and the side bar) → ``stage``, ``query``, ``search``, ``lookup`` (progress
+in words) →
 ``text`` (what is new of the answer's HTML, see `AnswerSoFar`) → ``answer`` (the stored exchange, as HTML), or ``error``
 (problem details).
 An event's ``id`` numbers the change of the turn that it shows: who comes back with it is told what came after it. A
@@ -24,11 +25,14 @@ from braid.app.web.errors import on_braid_error, on_unexpected
 from braid.app.web.event_stream import event, when_gone
 from braid.app.web.turn_progress import RENDER_EVERY_S, AnswerSoFar, stage_text
 from braid.app.words.dataset_names import dataset_name
+from braid.app.words.lookup_texts import lookup_text
+from braid.core.chat.lookups.lookup import Lookup
 from braid.core.chat.turns.bell import Pause
 from braid.core.chat.turns.rows import MAX_TURN_S, StoredTurn
 from braid.core.chat.turns.running import Progress, RunningTurn
 from braid.core.chat.types import Event, QueryWritten, Searched, StageStarted
-from braid.core.errors import BraidError
+from braid.core.errors import BraidError, NotFoundError
+from braid.core.json_form import to_json
 from braid.core.types import SearchResult
 
 Values = dict[str, object]
@@ -72,11 +76,19 @@ def addresses(turn: StoredTurn) -> Values:
 
 
 def _progress(running: RunningTurn, after: int, gone: list[bool]) -> Iterator[str | Pause]:
-    answer = AnswerSoFar()
+    answer, user_id, conversations = AnswerSoFar(), identity().account.id, site().conversations
     for made in running.follow(after, RENDER_EVERY_S):
         if gone:
             return
-        yield made if isinstance(made, Pause) else "".join(_parts(made, answer))
+        if isinstance(made, Pause):
+            yield made
+            continue
+        try:  # the model may be silent since the user lost what it writes from
+            conversations.require_readable(user_id, running.found)
+        except NotFoundError as error:
+            running.fail(error)
+            return
+        yield "".join(_parts(made, answer))
 
 
 def _progress_elsewhere(turn: StoredTurn, gone: list[bool]) -> Iterator[str | Pause]:
@@ -112,6 +124,8 @@ def _describe(step: Event) -> Iterator[str]:
         yield event("query", {"query": step.query, "generator": step.generator, "text": text})
     elif isinstance(step, Searched):
         yield event("search", {"passages": len(step.result.hits), "text": _describe_result(step.result)})
+    elif isinstance(step, Lookup):
+        yield event("lookup", {"text": lookup_text(to_json(step))})
 
 
 def _describe_result(result: SearchResult) -> str:

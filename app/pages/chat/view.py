@@ -21,6 +21,7 @@ from braid.app.web.markdown import Href, Span, checked_html
 from braid.app.web.waiting import waiting
 from braid.app.words.dataset_names import dataset_name
 from braid.app.words.gaps import gaps_of_notes
+from braid.app.words.lookup_texts import bill_text, lookup_text
 from braid.core.chat.feedback import Kind
 from braid.core.chat.store import StoredCitation, StoredMessage
 from braid.core.chat.turns.rows import State
@@ -99,6 +100,9 @@ class HowFound:
     query: str
     query_generator: str
     queries: tuple[str, ...]
+    lookups: tuple[str, ...]
+    """What was looked for after the first search, in words."""
+    bill: str
     strategy: str
     mode: str
     datasets: tuple[str, ...]
@@ -151,6 +155,12 @@ class Exchange:
     def searched(self) -> bool:
         """Whether there is a search to be shown."""
         return bool(self.answer and _search_of(self.answer))
+
+    @property
+    def lookups(self) -> list[str]:
+        """What was looked for after the first search, where it gave something."""
+        stored = self.answer.settings.get("lookups", ()) if self.answer else ()
+        return [lookup_text(each) for each in stored if each["new"]]
 
     @property
     def gaps(self) -> list[str]:
@@ -379,10 +389,13 @@ def build_how(question: StoredMessage, answer: StoredMessage, shelf: Shelf) -> H
         chosen = [dataset.id for dataset in shelf.datasets.values() if not dataset.conversation_id]
     searched = [shelf.dataset_name(dataset_id) for dataset_id in chosen or ()]
     timings = search.get("timings_ms", {})
+    further = {each["asked"] for each in settings.get("lookups", ())}
     return HowFound(
         query=asked if settings.get("query_generator") == "feedback" else str(settings.get("query", "")),
         query_generator=str(settings.get("query_generator", "")),
-        queries=tuple(search.get("queries", ())),
+        queries=tuple(query for query in search.get("queries", ()) if query not in further),
+        lookups=tuple(lookup_text(each) for each in settings.get("lookups", ())),
+        bill=bill_text(settings["bill"]) if "bill" in settings else "",
         strategy=str(NAMES.get(search["strategy"], search["strategy"])),
         mode=mode_name(search.get("mode", "")),
         datasets=tuple(searched),

@@ -17,7 +17,7 @@ from braid.app.user.preferences import Preferences
 from braid.config.settings import Settings
 from braid.core.datasets.metadata_keys import metadata_keys
 from braid.core.errors import InvalidInputError
-from braid.core.types import Fusion, GroupBy, Mode
+from braid.core.types import Fusion, GroupBy, Mode, used_options
 
 MAX_CARRIED_CHARS = 500
 """Longest query repeated in the links of its result; a longer one would bloat the page."""
@@ -77,19 +77,17 @@ class SearchForm:
 
     def options(self, settings: Settings) -> dict[str, Any]:
         """Return the values of the fields of `braid.core.types.SearchOptions`, and the strategy."""
-        return {
-            "strategy": self.strategy,
+        given = {
             "mode": self.mode,
             "k": self.k,
             "fusion": self.used_fusion,
             "alpha": self.used_alpha,
-            "dense_weight": settings.dense_weight,
-            "leg_depth": settings.leg_depth,
-            "reranker_depth": settings.reranker_depth,
             "reranker": settings.reranker if self.rerank else "",
             "filters": self.filters.filters(),
             "group_by": self.group_by,
         }
+        of_site = {name: getattr(settings, name) for name in ("dense_weight", "leg_depth", "reranker_depth")}
+        return {"strategy": self.strategy, **used_options(given, of_site)}
 
     def query_arguments(self) -> Carried:
         """Return the query arguments that lead back to this search."""

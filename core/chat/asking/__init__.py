@@ -1,4 +1,5 @@
-"""What a question leaves out, found in the turns before it, without a model.
+"""Follow-up questions without a model: the words and the item that they leave out, from the turns before.
 
-May import `core/text`. The way in is `complete` (follow_up.py).
+May import: `core.text`.
+Way in: `follow_up.complete`.
 """

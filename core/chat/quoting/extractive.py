@@ -108,7 +108,7 @@ def extract(
         title, lead = "related", not_calculated
     names = {each.citation: by_number[each.citation].passage.title for each in shown} if asked.wanted.comparison else {}
     found = title != "related"
-    return Extract(_text(lead, asked, shown, names, found=found), found, tuple(shown))
+    return Extract(quoted_text(lead, asked, shown, names, featured=int(found)), found, tuple(shown))
 
 
 def coverage(weights: Mapping[str, float], terms: frozenset[str]) -> float:
@@ -135,9 +135,11 @@ def quotable(sentence: str) -> str:
     return one_line(LIST_MARK.sub("", " ".join(sentence.split())))
 
 
-def _text(lead: str, asked: Asked, shown: Sequence[Featured], names: Mapping[int, str], *, found: bool) -> str:
-    """Return the answer as a marked text; every line that quotes cites what it quotes."""
-    first, others = (shown[:1], shown[1:]) if found else ([], shown)
+def quoted_text(lead: str, asked: Asked, shown: Sequence[Featured], names: Mapping[int, str], *, featured: int) -> str:
+    """Return the answer as a marked text behind its ``lead``; every line that quotes cites what it quotes. The first
+    ones are ``featured``, with the sentences around what answers.
+    """
+    first, others = shown[:featured], shown[featured:]
     lines = [lead]
     for each in first:
         named = f"{one_line(name)}: " if (name := names.get(each.citation)) else ""

@@ -63,7 +63,8 @@ def _facts(
         found = evidence.is_found(fact, numbers)
         exact = _in_place(said, place, alike, alignment)
         literal = window.coverage >= LITERAL and alignment.share >= LITERAL
-        if exact and literal and not (found and any(same(each, exact) for each in said.facts)):
+        is_moved = found and exact is not None and any(same(each, exact) for each in said.facts)
+        if exact and literal and (not is_moved or _is_exchanged(said, fact, exact, alike[0], alignment)):
             yield _differs(said, fact, alike[0], exact)
             continue
         if turned := _turned(said, fact, alike, alignment):
@@ -95,6 +96,21 @@ def _in_place(said: Sentence, place: int, alike: Sequence[Sentence], alignment: 
             fact = said.facts[place]
             return other if other and (_are_numbers(fact, other) or comparable(fact, other)) else None
     return None
+
+
+def _is_exchanged(said: Sentence, fact: Fact, exact: Fact, one: Sentence, alignment: Alignment) -> bool:
+    """Return whether two facts have changed places, and all words between them are as they were: in what is only said
+    in another order, words have moved with the facts.
+    """
+    replaced = [gap for gap in alignment.gaps if gap.said]
+    if any(word.fact < 0 for gap in replaced for word in gap.said) or len(said.words) != len(one.words):
+        return False
+    pairs = [
+        (said.facts[gap.said[0].fact], one.facts[gap.there[0].fact])
+        for gap in replaced
+        if len(gap.said) == len(gap.there) == 1 and gap.there[0].fact >= 0
+    ]
+    return any(same(mine, exact) and same(fact, there) for mine, there in pairs if mine is not fact)
 
 
 def _turned(

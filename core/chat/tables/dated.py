@@ -34,7 +34,7 @@ def years_of(table: Table) -> set[int]:
     if dates:
         return {int(str(value)[:4]) for column in dates for value in _values(table, column)}
     if column := year_column(table):
-        return {int(value) for value in _values(table, column) if not isinstance(value, str)}
+        return {int(value) for value in _values(table, column) if isinstance(value, int | float)}
     return {int(year) for year in _ANY_YEAR.findall(table.context)}
 
 

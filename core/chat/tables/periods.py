@@ -44,7 +44,7 @@ def period_in(text: str, years: Collection[int]) -> Period | None:
     if len(moments) > 2:
         raise UnclearPeriodError(_said(text, moments[0].start, moments[-1].end))
     if len(moments) == 2:
-        return _range(text, *moments, years)
+        return _range(text, moments[0], moments[1], years)
     return _single(text, moments[0], years)
 
 

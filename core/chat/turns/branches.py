@@ -23,9 +23,13 @@ class Branches:
     def __init__(self, nodes: Iterable[Node]) -> None:
         self._parents: dict[int, int | None] = {}
         self._children: dict[int | None, list[Node]] = {}
+        self._older: dict[int, int] = {}
         for node in nodes:
             self._parents[node.id] = node.parent_id
-            self._children.setdefault(node.parent_id, []).append(node)
+            variants = self._children.setdefault(node.parent_id, [])
+            if variants:
+                self._older[node.id] = variants[-1].id
+            variants.append(node)
 
     def __contains__(self, message_id: int) -> bool:
         return message_id in self._parents
@@ -52,6 +56,14 @@ class Branches:
             ids.append(parent)
             parent = self._parents.get(parent)
         return ids[::-1]
+
+    def before(self, answer_id: int) -> list[int]:
+        """Return the ids of the answers that were there when this one was asked for, the nearest ones: the variant
+        before it, and the answer that its question follows.
+        """
+        question = self._parents[answer_id]
+        above = self._parents.get(question) if question is not None else None
+        return [id_ for id_ in (self._older.get(answer_id), above) if id_ is not None]
 
     def parent(self, message_id: int) -> int | None:
         """Return the id of the message that this one follows; None for a first question."""

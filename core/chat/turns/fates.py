@@ -16,7 +16,8 @@ from braid.core.batches import batches
 from braid.core.chat.marks import MARKS, marked, number_of, shown
 from braid.core.chat.texts import say
 from braid.core.datasets.registry import Registry
-from braid.core.datasets.scope import resolve_scope
+from braid.core.datasets.scope import readable_shared, resolve_scope
+from braid.core.errors import NotFoundError
 from braid.core.ledger.ledger import Ledger
 from braid.core.ledger.tables import DatasetRow, DocumentRow
 from braid.core.text.scripts import question_language
@@ -25,7 +26,10 @@ Fate = Literal["current", "changed", "deleted", "withheld"]
 """The passage is as it was cited; its document is there with another text; it is gone; the user may not read it now."""
 MOST_IDS = 500
 """Ids in one statement."""
-_TELLS = ("calculation", "featured", "also", "editions", "support", "search", "query", "question")
+_TELLS = (
+    *("calculation", "featured", "also", "editions", "lookups", "support", "search"),
+    *("query", "question", "notes", "degraded"),
+)
 """Settings of an answer that may repeat what its passages say."""
 
 
@@ -66,7 +70,9 @@ def fates(ledger: Ledger, registry: Registry, user_id: int, cited: Sequence[Any]
     )
 
 
-def readable_of(ledger: Ledger, registry: Registry, user_id: int, dataset_ids: Collection[int]) -> frozenset[int]:
+def readable_of(
+    ledger: Ledger, registry: Registry, user_id: int | None, dataset_ids: Collection[int]
+) -> frozenset[int]:
     """Return those of the datasets that the user may read."""
     readable: set[int] = set()
     for part in batches(sorted(dataset_ids), MOST_IDS):
@@ -74,7 +80,7 @@ def readable_of(ledger: Ledger, registry: Registry, user_id: int, dataset_ids: C
     return frozenset(readable)
 
 
-def lost_of(ledger: Ledger, registry: Registry, user_id: int, dataset_ids: Collection[int]) -> frozenset[int]:
+def lost_of(ledger: Ledger, registry: Registry, user_id: int | None, dataset_ids: Collection[int]) -> frozenset[int]:
     """Return those of the datasets that others may still read, but not this user. One that is deleted is nobody's."""
     lost: set[int] = set()
     for part in batches(sorted(set(dataset_ids) - readable_of(ledger, registry, user_id, dataset_ids)), MOST_IDS):
@@ -82,6 +88,17 @@ def lost_of(ledger: Ledger, registry: Registry, user_id: int, dataset_ids: Colle
         with ledger.database.read() as connection:
             lost |= set(connection.execute(there).scalars())
     return frozenset(lost)
+
+
+def require_readable(ledger: Ledger, registry: Registry, user_id: int | None, dataset_ids: Collection[int]) -> None:
+    """Raise NotFoundError if others may still read one of the datasets, but not this user. It costs one small query,
+    for shared datasets that only some groups may read.
+    """
+    shared = {dataset_id for dataset_id in dataset_ids if dataset_id < 0}
+    if not shared or shared <= {entry.id for entry in readable_shared(ledger, registry, user_id)}:
+        return
+    if lost_of(ledger, registry, user_id, shared):
+        raise NotFoundError("you may no longer read some of the documents that this answer was written from; ask again")
 
 
 def found_in(settings: Mapping[str, Any]) -> frozenset[int]:

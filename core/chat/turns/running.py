@@ -27,10 +27,6 @@ if TYPE_CHECKING:
 
 LOOK_S = 15.0
 """Longest pause of somebody who follows a turn in which nothing happens."""
-SAVE_EVERY_S = 2.0
-"""Seconds between two times that an answer is stored while it is written: what a crash may cost."""
-PAUSES_S = (0.5, 2.0, 5.0)
-"""Pauses between attempts to store the end of a turn while the database is out."""
 MOST_TURNS = 96
 MOST_OF_A_USER = 16
 """Turns that run at once; each has a thread, and the passages that it found in memory."""
@@ -38,6 +34,16 @@ MOST_OF_A_USER = 16
 Done = Callable[[ChatResult], object]
 
 logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Pauses:
+    """How long is paused between two writes of a turn, in seconds."""
+
+    save_s: float = 2.0
+    """Between two times that an answer is stored while it is written: what a crash may cost."""
+    outage_s: tuple[float, ...] = (0.5, 2.0, 5.0)
+    """Between attempts to store the end of a turn while the database is out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +63,14 @@ class RunningTurn:
     """
 
     def __init__(
-        self, ids: StoredTurn, request: ChatRequest, events: Iterator[Event], *, store: TurnStore, done: Done
+        self,
+        ids: StoredTurn,
+        request: ChatRequest,
+        events: Iterator[Event],
+        *,
+        store: TurnStore,
+        done: Done,
+        pauses: Pauses = Pauses(),
     ) -> None:
         self.ids = ids
         self.error: Exception | None = None
@@ -66,6 +79,7 @@ class RunningTurn:
         self._events = events
         self._store = store
         self._done = done
+        self._pauses = pauses
         self._recorder = TurnRecorder(request)
         draft = request.draft
         self._kept = draft.text if draft is not None and not draft.is_complete else ""
@@ -111,6 +125,38 @@ class RunningTurn:
             result = self._recorder.result()
         self._close(result, state if result.stopped else "cut" if result.cut else "complete")
 
+    def fail(self, error: Exception) -> None:
+        """End the turn with this error, for everybody who follows it, and store what there is. Does nothing to one that
+        ended.
+        """
+        with self._changing:
+            if self._ending:
+                return
+            self._ending = True
+            result = self._recorder.result()
+        outage = outage_of(error)
+        if outage:
+            log_outage(logger, outage, "a turn")
+        elif not isinstance(error, BraidError):
+            frames = traceback.extract_tb(error.__traceback__)[-4:]
+            at = " < ".join(f"{frame.filename}:{frame.lineno}" for frame in reversed(frames))
+            logger.error("event=turn_failed type=%s at=%s", type(error).__name__, at)  # its text may quote a document
+        self.error = error
+        reason = outage.text if outage else str(error) if isinstance(error, BraidError) else ""
+
+        def write() -> None:
+            if len(self._text) > len(self._kept):  # what was written until then stays
+                self._store.save(self.ids, result, "failed")
+            self._store.fail(self.ids, reason)
+
+        self._finish(write)
+
+    @property
+    def found(self) -> frozenset[int]:
+        """The datasets whose passages the answer is written from."""
+        with self._changing:
+            return self._recorder.found
+
     def follow(self, after: int, every_s: float) -> Iterator[Progress | Pause]:
         """Yield what has happened since the change ``after``, every ``every_s`` seconds until the turn is over.
 
@@ -149,7 +195,7 @@ class RunningTurn:
                     self._save_now_and_then()
             self.end("complete")
         except Exception as error:  # the edge of the thread: whoever follows the turn is told
-            self._fail(error)
+            self.fail(error)
 
     def _take(self, event: Event) -> bool:
         """Record an event; False when the turn has ended meanwhile, or ends now because of a limit."""
@@ -169,7 +215,7 @@ class RunningTurn:
         return not self._ending
 
     def _save_now_and_then(self) -> None:
-        if time.monotonic() - self._saved < SAVE_EVERY_S:
+        if time.monotonic() - self._saved < self._pauses.save_s:
             return
         goes_on = True
         with self._writing:
@@ -183,29 +229,6 @@ class RunningTurn:
         self._saved = time.monotonic()
         if not goes_on:
             self.end("stopped")  # in another process
-
-    def _fail(self, error: Exception) -> None:
-        with self._changing:
-            if self._ending:
-                return
-            self._ending = True
-            result = self._recorder.result()
-        outage = outage_of(error)
-        if outage:
-            log_outage(logger, outage, "a turn")
-        elif not isinstance(error, BraidError):
-            frames = traceback.extract_tb(error.__traceback__)[-4:]
-            at = " < ".join(f"{frame.filename}:{frame.lineno}" for frame in reversed(frames))
-            logger.error("event=turn_failed type=%s at=%s", type(error).__name__, at)  # its text may quote a document
-        self.error = error
-        reason = outage.text if outage else str(error) if isinstance(error, BraidError) else ""
-
-        def write() -> None:
-            if len(self._text) > len(self._kept):  # what was written until then stays
-                self._store.save(self.ids, result, "failed")
-            self._store.fail(self.ids, reason)
-
-        self._finish(write)
 
     def _close(self, result: ChatResult, state: State) -> None:
         ids, user_id = self.ids, self._request.user_id or 0
@@ -226,7 +249,7 @@ class RunningTurn:
 
     def _write_patiently(self, write: Callable[[], object]) -> None:
         """Write what the turn ends with; again after an outage of the database, which may be a short one."""
-        for pause_s in PAUSES_S:
+        for pause_s in self._pauses.outage_s:
             try:
                 with self._writing:
                     write()
@@ -242,8 +265,16 @@ class RunningTurn:
 class RunningTurns:
     """The running turns of all users. Nobody can follow or stop another user's turn."""
 
-    def __init__(self, store: TurnStore, *, most: int = MOST_TURNS, most_of_a_user: int = MOST_OF_A_USER) -> None:
+    def __init__(
+        self,
+        store: TurnStore,
+        *,
+        most: int = MOST_TURNS,
+        most_of_a_user: int = MOST_OF_A_USER,
+        pauses: Pauses = Pauses(),
+    ) -> None:
         self._store = store
+        self._pauses = pauses
         self._most = most
         self._most_of_a_user = most_of_a_user
         self._lock = threading.Lock()
@@ -268,7 +299,7 @@ class RunningTurns:
         self._take_place(user_id)
         try:
             ids = begin()
-            turn = RunningTurn(ids, request, events, store=self._store, done=done)
+            turn = RunningTurn(ids, request, events, store=self._store, done=done, pauses=self._pauses)
             key = user_id, ids.answer_id
             with self._lock:
                 self._turns[key] = turn

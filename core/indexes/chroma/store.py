@@ -224,6 +224,16 @@ def folder_of_copy(data_dir: Path) -> Path:
     )
 
 
+def bytes_of_copy(data_dir: Path) -> int:
+    """Return the size of a data directory's copy, in which Chroma may delete meanwhile; 0 where there is none."""
+    found = 0
+    for folder in stores_in(data_dir / "indexes" / "dense"):
+        for file in folder.rglob("*"):
+            with suppress(OSError):
+                found += file.stat().st_size
+    return found
+
+
 def _bar(path: Path) -> None:
     """Have Chroma refuse the folder of the stores, in which it would make another, empty one: SQLite makes no database
     whose journal is a folder.

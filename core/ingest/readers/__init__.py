@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Protocol, cast
 
-from braid.core.errors import UnreadableDocumentError
+from braid.core.errors import ReaderFaultError, UnreadableDocumentError
 from braid.core.extras import MissingExtraError
 from braid.core.ingest.formats import FORMATS, Format
 from braid.core.ingest.readers.document import (
@@ -47,8 +47,8 @@ class Reader(Protocol):
 
 
 READABLE = (
-    "txt, md, html, pdf, docx, pptx, xlsx, odt, ods, odp, hwpx, rtf, csv, tsv, json, jsonl, eml, msg, epub, srt, vtt, "
-    "ipynb, png, jpg, tiff, webp and source code"
+    "txt, md, html, pdf, docx, pptx, xlsx, odt, ods, odp, hwpx, rtf, csv, tsv, json, jsonl, xml, eml, msg, mht, epub, "
+    "srt, vtt, ipynb, zip, png, jpg, tiff, webp and source code"
 )
 _BY_SUFFIX = {suffix: form for form in FORMATS for suffix in form.suffixes}
 _BY_KIND = {form.kind: form for form in FORMATS if form.kind != "text"}
@@ -65,7 +65,8 @@ def read_document(
     scanned pages, by their number from 1; None where no machine will, so that there must be other text.
 
     Raises UnreadableDocumentError, with a message for the user that names the file and the remedy, for a file that
-    cannot be read; ScannedDocumentError for one whose text is all on scanned pages, when ``scans`` is None.
+    cannot be read; ScannedDocumentError for one whose text is all on scanned pages, when ``scans`` is None;
+    ReaderFaultError for one at which the reader fails in a way that it does not foresee.
     """
     file = SourceFile(filename, content, max_bytes)
     if not content:
@@ -96,6 +97,10 @@ def _read(form: Format, file: SourceFile) -> ParsedDocument:
     except reader.ERRORS as error:
         logger.info("%s cannot be read as %s", file.name, form.file_type, exc_info=True)
         raise file.unreadable(f"is damaged, or is not {form.label}; copy or export it again") from error
+    except MemoryError:  # says nothing about the reader
+        raise
+    except Exception as error:  # the edge of a reader: its fault in one file is no fault of the others
+        raise ReaderFaultError.of(file.name, error) from error
 
 
 def _unreadable_here(form: Format, file: SourceFile, error: ModuleNotFoundError) -> UnreadableDocumentError:

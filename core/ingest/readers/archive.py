@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import codecs
 import io
 import lzma
-import re
 import struct
 import zipfile
 import zlib
@@ -44,11 +42,6 @@ MAX_RATIO = 200
 """Highest unpacked : packed size of an entry over SMALL_ENTRY_BYTES; office files reach 5 to 50."""
 SMALL_ENTRY_BYTES = 5_000_000
 _BLOCK = 1 << 20
-_XML = (".xml", ".rels", ".opf", ".hpf")
-_ENCODING = re.compile(rb"""<\?xml[^>]*?encoding\s*=\s*["']([^"']*)""")
-_ASCII_BASED = (b"utf-8", b"utf8", b"us-ascii", b"ascii", b"iso-8859-1", b"iso-8859-15", b"windows-1252")
-_OVERLAP = len(b"<!DOCTYPE") - 1
-"""Bytes of the block before that the search looks at again."""
 
 
 def open_archive(file: SourceFile) -> zipfile.ZipFile:
@@ -77,33 +70,11 @@ def _unpack(file: SourceFile, archive: zipfile.ZipFile, entries: list[zipfile.Zi
     """Unpack all entries block by block and discard them: the sizes in the directory may be wrong."""
     unpacked = 0
     for entry in entries:
-        last = b""
         with archive.open(entry) as stream:
             while block := stream.read(_BLOCK):
                 unpacked += len(block)
                 if unpacked > limit:
                     raise _bomb(file, f"it unpacks to more than {limit:,} bytes")
-                if entry.filename.endswith(_XML):
-                    _check_xml(file, entry.filename, last[-_OVERLAP:] + block, is_first=not last)
-                last = block
-
-
-def _check_xml(file: SourceFile, name: str, block: bytes, *, is_first: bool) -> None:
-    """Refuse XML that could define entities, and XML in an encoding in which that cannot be seen."""
-    if is_first and not _shows_ascii(block):
-        raise file.unreadable("has a part in another encoding than UTF-8, as no office program does; export it again")
-    suspicious = b"<!ENTITY" if name.endswith(".opf") else b"<!DOCTYPE"  # some old books declare a type
-    if suspicious in block:
-        raise file.unreadable("defines XML entities or a document type, as no office program does; export it again")
-
-
-def _shows_ascii(start: bytes) -> bool:
-    """Whether an XML file has ASCII as ASCII: no UTF-16 or UTF-32, with or without a mark, EBCDIC or UTF-7."""
-    head = start.removeprefix(codecs.BOM_UTF8).lstrip()[:200]
-    if head and not head.startswith(b"<"):
-        return False
-    declared = _ENCODING.match(head)
-    return b"\0" not in head[:4] and (declared is None or declared[1].lower() in _ASCII_BASED)
 
 
 def _bomb(file: SourceFile, why: str) -> UnreadableDocumentError:

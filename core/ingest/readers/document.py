@@ -191,6 +191,28 @@ def one_line(text: str) -> str:
     return " ".join(text.split())
 
 
+STRIKE = "\x1d"
+"""Stands before and after text that is struck out, until `mark_struck`."""
+
+
+def struck(text: str) -> str:
+    """Return text that is struck out as such, ``~~text~~``, so that nobody takes it for what holds."""
+    inner = text.strip()
+    return text.replace(inner, f"~~{inner}~~", 1) if inner else text
+
+
+def mark_struck(text: str) -> str:
+    """Return the text with what is between two `STRIKE` as `struck` out; two that meet vanish.
+
+    >>> mark_struck(f"Open {STRIKE}8 to {STRIKE}{STRIKE}16 {STRIKE}9 to 17")
+    'Open ~~8 to 16~~ 9 to 17'
+    """
+    if STRIKE not in text:
+        return text
+    pieces = text.replace(STRIKE * 2, "").split(STRIKE)
+    return "".join(struck(piece) if at % 2 else piece for at, piece in enumerate(pieces))
+
+
 CJK = "\u3001-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff01-\uff9f"
 """Characters of Japanese and Chinese, as they are written in a set of a regular expression."""
 _CJK_LINE_BREAK = re.compile(f"(?<=[{CJK}])[ \\t]*\\n[ \\t]*(?=[{CJK}])")

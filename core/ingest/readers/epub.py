@@ -13,6 +13,7 @@ from braid.core.ingest.readers.archive import PACKAGE_ERRORS, open_archive
 from braid.core.ingest.readers.document import Outline, ParsedDocument, SourceFile, first_title, one_line
 from braid.core.ingest.readers.encoding import decode
 from braid.core.ingest.readers.html import add_html, parse_html
+from braid.core.ingest.readers.parts.xml import part
 
 ERRORS = PACKAGE_ERRORS
 
@@ -27,7 +28,7 @@ def read(file: SourceFile) -> ParsedDocument:
     """Return a section per heading of every chapter; a chapter without headings goes under its own title."""
     with open_archive(file) as archive:
         package_path = _package_path(file, archive)
-        package = _xml(archive, package_path)
+        package = part(file, archive, package_path)
         chapters = _chapters(package, posixpath.dirname(package_path))
         _refuse_protected(file, archive, chapters)
         metadata = {name: _first(package, name) for name in ("creator", "language", "publisher", "date")}
@@ -39,13 +40,8 @@ def read(file: SourceFile) -> ParsedDocument:
     return ParsedDocument(first_title(title, outline.first_heading), "epub", outline.sections(), metadata)
 
 
-def _xml(archive: zipfile.ZipFile, name: str) -> etree._Element:
-    parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False)
-    return etree.fromstring(archive.read(name), parser)
-
-
 def _package_path(file: SourceFile, archive: zipfile.ZipFile) -> str:
-    root_file = _xml(archive, _CONTAINER).find(".//{*}rootfile")
+    root_file = part(file, archive, _CONTAINER).find(".//{*}rootfile")
     path = root_file.get("full-path") if root_file is not None else None
     if not path:
         raise file.unreadable("is damaged: it does not say where its contents are; copy or export it again")
@@ -67,7 +63,7 @@ def _refuse_protected(file: SourceFile, archive: zipfile.ZipFile, chapters: list
     """Refuse a book whose chapters are encrypted; books that only obfuscate their fonts stay readable."""
     if _ENCRYPTION not in archive.namelist():
         return
-    encrypted = {unquote(item.get("URI") or "") for item in _xml(archive, _ENCRYPTION).iter("{*}CipherReference")}
+    encrypted = {unquote(item.get("URI") or "") for item in part(file, archive, _ENCRYPTION).iter("{*}CipherReference")}
     if encrypted.intersection(chapters):
         raise file.unreadable("is encrypted (copy protection); add a copy without protection")
 

@@ -8,21 +8,31 @@ from collections.abc import Iterator
 from lxml import etree
 
 from braid.core.ingest.readers.document import (
+    STRIKE,
     Outline,
     ParsedDocument,
     SourceFile,
     first_title,
     join_cjk_lines,
+    mark_struck,
     one_line,
 )
 from braid.core.ingest.readers.encoding import decode
 from braid.core.ingest.readers.html_tags import MAX_ATTRIBUTES, has_too_many_attributes
 from braid.core.ingest.readers.merged import Cell, laid_out
+from braid.core.ingest.readers.parts.numerals import numeral
 from braid.core.ingest.readers.table_rows import add_table
 
 ERRORS = (etree.LxmlError,)
 
-_SKIPPED = re.compile("script|style|nav|noscript|template|svg|iframe|object|button|select|textarea|input|head|rt|rp")
+_SKIPPED = re.compile("script|style|nav|noscript|noframes|template|svg|iframe|object|button|head|rt|rp")
+_FIELDS = ("input", "select", "textarea")
+_ENTERED = ("", "text", "date", "datetime-local", "email", "month", "number", "tel", "time", "url", "week")
+"""Types of fields whose values a person has typed."""
+_HIDING = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
+_NUMBERED = {"a": "a", "A": "A", "i": "i", "I": "I"}
+_STRUCK = ("del", "s", "strike")
+_STRIKING = re.compile(r"text-decoration(?:-line)?\s*:[^;]{0,100}line-through", re.IGNORECASE)
 _BLOCK = re.compile(
     "address|article|aside|blockquote|body|caption|center|dd|details|dialog|div|dl|dt|fieldset|figcaption|figure|footer|"
     "form|h[1-6]|header|hr|legend|li|main|ol|p|pre|section|summary|table|tbody|tfoot|thead|tr|ul"
@@ -69,17 +79,47 @@ def add_html(root: etree._Element, outline: Outline) -> None:
     """Add the headings and paragraphs of a page to an outline."""
     paragraphs = _Paragraphs(outline)
     walker = etree.iterwalk(root, events=("start", "end", "comment", "pi"))
+    skipped: etree._Element | None = None
     for event, element in walker:
         if event == "start":
-            if _SKIPPED.fullmatch(element.tag) or element.get("hidden") is not None:
+            if _is_hidden(element) or element.tag in _FIELDS:
+                paragraphs.text(_entered(element))
+                skipped = element
                 walker.skip_subtree()
             else:
                 paragraphs.begin(element)
             continue
-        if event == "end":
+        if event == "end" and element is not skipped:
             paragraphs.end(element)
         paragraphs.text(element.tail)
     paragraphs.end_all()
+
+
+def _is_hidden(element: etree._Element) -> bool:
+    return (
+        _SKIPPED.fullmatch(element.tag) is not None
+        or element.get("hidden") is not None
+        or _HIDING.search(element.get("style") or "") is not None
+    )
+
+
+def _entered(field: etree._Element) -> str:
+    """Return what a field of a form shows that somebody has filled in; empty for other elements."""
+    if field.tag not in _FIELDS or _is_hidden(field):
+        return ""
+    if field.tag == "input":
+        kind = (field.get("type") or "").lower()
+        if kind in ("checkbox", "radio"):
+            return "☒ " if field.get("checked") is not None else ""  # pages use others as buttons of menus
+        return f"{field.get('value') or ''} " if kind in _ENTERED else ""
+    if field.tag == "textarea":
+        return f"{field.text or ''} "
+    chosen = (each for each in field.iter("option") if each.get("selected") is not None)
+    return " ".join("".join(map(str, each.itertext())) for each in chosen) + " "
+
+
+def _is_struck(element: etree._Element) -> bool:
+    return element.tag in _STRUCK or _STRIKING.search(element.get("style") or "") is not None
 
 
 class _Paragraphs:
@@ -96,10 +136,14 @@ class _Paragraphs:
         """The rows of the table so far, which are added when it ends, or something else comes between them."""
         self._caption = ""
         self._pre = 0
+        self._struck = 0
+        self._numbers: list[int] = []
+        """The number of the next item of each open numbered list."""
 
     def begin(self, element: etree._Element) -> None:
         """Enter an element, and take its first text."""
         tag = element.tag
+        self._struck += _is_struck(element)
         if tag == "tr" and self._row is None and next(element.iter(*_LAYOUT), None) is None:
             self.flush()
             self._row, self._cells = element, []
@@ -111,7 +155,9 @@ class _Paragraphs:
         elif _BLOCK.fullmatch(tag):
             self._break()
         if tag == "li":
-            self._prefix = "- "
+            self._prefix = self._item(element)
+        elif tag == "ol":
+            self._numbers.append(_whole(element.get("start"), 1))
         elif tag == "pre":
             self._pre += 1
         elif tag == "br":
@@ -141,11 +187,24 @@ class _Paragraphs:
             self._break()
         if tag == "pre":
             self._pre -= 1
+        elif tag == "ol":
+            self._numbers.pop()
+        self._struck -= _is_struck(element)
+
+    def _item(self, item: etree._Element) -> str:
+        """Return what a browser shows before an item of a list."""
+        parent = item.getparent()
+        if parent is None or parent.tag != "ol" or not self._numbers:
+            return "- "
+        number = _whole(item.get("value"), self._numbers[-1])
+        self._numbers[-1] = number + 1
+        return f"{numeral(number, _NUMBERED.get(parent.get('type') or '', 'decimal'))}. "
 
     def text(self, text: str | None) -> None:
         """Take a piece of text."""
         if text:
-            self._parts.append(text.translate(_PREFORMATTED) if self._pre else text)
+            text = text.translate(_PREFORMATTED) if self._pre else text
+            self._parts.append(f"{STRIKE}{text}{STRIKE}" if self._struck else text)
 
     def end_all(self) -> None:
         """End the last paragraph and table."""
@@ -191,8 +250,12 @@ class _Paragraphs:
 
     def _join(self) -> str:
         """Return the text so far. In source, a line break is a space, but none between Japanese characters."""
-        text = _SPACE.sub(" ", join_cjk_lines("".join(self._parts)))
+        text = _SPACE.sub(" ", join_cjk_lines(mark_struck("".join(self._parts))))
         return _BREAKS.sub("\n", text).strip(" \n").replace(_KEPT_SPACE, " ")
+
+
+def _whole(text: str | None, default: int) -> int:
+    return int(text) if text and re.fullmatch("-?[0-9]{1,6}", text.strip()) else default
 
 
 def _span(element: etree._Element, name: str) -> int:

@@ -1,8 +1,9 @@
-"""JSON and JSON Lines: values as ``path: value`` lines, objects of a list as records."""
+"""JSON, with comments or without, and JSON Lines: values as ``path: value`` lines, objects of a list as records."""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 
 from braid.core.ingest.readers.document import ParsedDocument, Section, SourceFile, join_path
@@ -13,6 +14,9 @@ ERRORS: tuple[type[Exception], ...] = ()
 _SMALL_CHARS = 800
 """Characters below which a value stays with its neighbours instead of having a heading of its own."""
 _MAX_HEADING_DEPTH = 4
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+"?|(//[^\n]*|/\*(?:.*?\*/|.*\Z))|(,)(?=\s*+[}\]])', re.DOTALL)
+"""A string, a comment, or a comma before the end of a list or object."""
+_SEEN = re.compile(r"[^\n]")
 
 
 def read(file: SourceFile) -> ParsedDocument:
@@ -20,14 +24,28 @@ def read(file: SourceFile) -> ParsedDocument:
     text = decode(file.content)
     if file.file_type == "jsonl":
         return ParsedDocument(file.stem, "jsonl", tuple(_lines(file, text)))
+    if file.file_type == "jsonc":
+        text = _without_comments(text)
     try:
         root = _parse(text)
     except json.JSONDecodeError as error:
         if error.msg == "Extra data" and "\n" in text.strip():
             return ParsedDocument(file.stem, "json", tuple(_lines(file, text)))
-        raise _invalid(file, error, error.lineno) from error
+        if (plain := _without_comments(text)) == text:
+            raise _invalid(file, error, error.lineno) from error
+        try:
+            root = _parse(plain)
+        except json.JSONDecodeError:
+            raise _invalid(file, error, error.lineno) from error
     title = root.get("title") if isinstance(root, dict) else None
-    return ParsedDocument(title if isinstance(title, str) else file.stem, "json", tuple(_sections(root, "", 0)))
+    return ParsedDocument(title if isinstance(title, str) else file.stem, file.file_type, tuple(_sections(root, "", 0)))
+
+
+def _without_comments(text: str) -> str:
+    """Return JSON with spaces in place of comments and of commas that end a list, so that lines and columns stay."""
+    for _ in range(2):  # a comment may be between a comma and the end of its list
+        text = _TOKEN.sub(lambda found: _SEEN.sub(" ", found[0]) if found[1] or found[2] else found[0], text)
+    return text
 
 
 def _parse(text: str) -> object:

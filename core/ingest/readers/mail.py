@@ -1,10 +1,15 @@
-"""Mails: the header lines and the body, then each attachment that can be read."""
+"""Mails: the header lines and the body, then each attachment that can be read. Web archives: their pages."""
 
 from __future__ import annotations
 
+import base64
+import codecs
 import email
+import logging
+import quopri
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from email.errors import MessageError
 from email.message import EmailMessage
@@ -13,15 +18,17 @@ from typing import Any, cast
 
 from lxml import etree
 
-from braid.core.errors import UnreadableDocumentError
+from braid.core.errors import ReaderFaultError, UnreadableDocumentError
 from braid.core.ingest.readers import read_document
-from braid.core.ingest.readers.document import Outline, ParsedDocument, Section, SourceFile, join_path
+from braid.core.ingest.readers.document import Outline, ParsedDocument, Section, SourceFile, first_title, join_path
 from braid.core.ingest.readers.encoding import decode
 from braid.core.ingest.readers.html import add_html, parse_html
 from braid.core.metadata.gaps import ATTACHMENTS_UNREAD
 
 # The standard library's header parser raises these for headers that lack a part.
 ERRORS = (MessageError, AssertionError, AttributeError, LookupError, TypeError, ValueError, etree.LxmlError)
+
+logger = logging.getLogger(__name__)
 
 MAX_ATTACHMENTS = 50
 _MAX_DEPTH = 5
@@ -31,6 +38,9 @@ _MAX_PARTS = 1_000
 _BOUNDARY = re.compile(rb"""boundary\s*=\s*["']?([^"'\s;]+)""", re.IGNORECASE)
 _DASHED_LINE = re.compile(rb"^--(\S{1,200}?)\s*$", re.MULTILINE)
 _MULTIPART = re.compile(rb"^content-type:\s*multipart/", re.IGNORECASE | re.MULTILINE)
+_WORD = re.compile(r"=\?([^?\s]{1,40})\?([bBqQ])\?([^?\s]*)\?=")
+_WORDS = re.compile(r"=\?([^?\s]{1,40})\?[bBqQ]\?[^?\s]*\?=(?:\s+=\?\1\?[bBqQ]\?[^?\s]*\?=)*+", re.IGNORECASE)
+"""Words of one encoding that follow each other: a character may be parted between two."""
 _SHOWN = ("From", "To", "Cc", "Date")
 _EXPECTED = ("From", "To", "Subject", "Date", "Received", "Message-ID", "MIME-Version", "Return-Path")
 
@@ -39,7 +49,24 @@ class _ShortHeaders(EmailPolicy):
     """The standard policy, on the beginning of each header: parsing one takes time by the square of its length."""
 
     def header_fetch_parse(self, name: str, value: str) -> Any:
-        return super().header_fetch_parse(name, value if hasattr(value, "name") else value[:_MAX_HEADER_CHARS])
+        if hasattr(value, "name"):
+            return super().header_fetch_parse(name, value)
+        return super().header_fetch_parse(name, _WORDS.sub(_decoded_word, value[:_MAX_HEADER_CHARS]))
+
+
+def _decoded_word(found: re.Match[str]) -> str:
+    """Return encoded words of a header as text, where the standard library cannot decode them as they are declared."""
+    words = _WORD.findall(found[0])
+    content = b""
+    for _, form, encoded in words:
+        raw = encoded.encode("ascii", "replace")
+        with suppress(ValueError):
+            content += base64.b64decode(raw) if form in "bB" else quopri.decodestring(raw, header=True)
+    try:
+        content.decode(words[0][0])
+    except (LookupError, ValueError):
+        return " ".join(decode(content, words[0][0]).split())
+    return found[0]
 
 
 _POLICY = _ShortHeaders()
@@ -47,11 +74,15 @@ _POLICY = _ShortHeaders()
 
 def read(file: SourceFile) -> ParsedDocument:
     """Return the body, and the attachments under their file names; unreadable ones are named in the metadata."""
+    if file.content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):  # saved by an editor
+        file = replace(file, content=decode(file.content).encode("utf-8", "replace"))
     if len(_MULTIPART.findall(file.content)) > _MAX_MULTIPARTS:
         raise file.unreadable(f"has more than {_MAX_MULTIPARTS:,} nested parts; save the mails in it one by one")
     if _has_too_many_parts(file.content):
         raise file.unreadable(f"has more than {_MAX_PARTS:,} parts; save the mails in it one by one")
     message = cast(EmailMessage, email.message_from_bytes(file.content, _class=EmailMessage, policy=_POLICY))
+    if file.file_type == "mht":
+        return _web_archive(file, message)
     if not any(name in message for name in _EXPECTED):
         raise file.unreadable("is not a mail: it has no From, Subject or Date line; save it as .txt")
     attachments: list[str] = []
@@ -60,6 +91,22 @@ def read(file: SourceFile) -> ParsedDocument:
     metadata = {name.lower(): str(message.get(name, "")) for name in _SHOWN}
     metadata |= {"attachments": ", ".join(attachments), ATTACHMENTS_UNREAD: "; ".join(problems)}
     return ParsedDocument(str(message.get("Subject", "")), "eml", sections, metadata)
+
+
+def _web_archive(file: SourceFile, message: EmailMessage) -> ParsedDocument:
+    """Return the pages of a web archive, as browsers and Word save them: the page, and those in its frames."""
+    outline = Outline()
+    title = ""
+    for part in message.walk():
+        if part.get_content_type() not in ("text/html", "application/xhtml+xml"):
+            continue
+        root = parse_html(file, _text(part))
+        if root is not None:
+            add_html(root, outline)
+            title = title or (root.findtext(".//title") or "")
+    sections = outline.sections()
+    title = first_title(title, str(message.get("Subject", "")), outline.first_heading)
+    return ParsedDocument(title, file.file_type, sections, {"date": str(message.get("Date", ""))})
 
 
 def _has_too_many_parts(content: bytes) -> bool:
@@ -76,13 +123,32 @@ def _sections(
     for part in message.iter_attachments():
         name = part.get_filename() or ""
         if part.get_content_type() == "message/rfc822" and depth < _MAX_DEPTH:
-            enclosed = cast(EmailMessage, part.get_content())
+            enclosed = _enclosed(part)
             heading = join_path(path, str(enclosed.get("Subject", "")) or name or "message")
             attachments.append(name or heading)
             yield from _sections(file, enclosed, heading, attachments, problems, depth + 1)
         elif name:
             attachments.append(name)
             yield from _attachment(file, part, path, problems, len(attachments))
+
+
+def _enclosed(part: EmailMessage) -> EmailMessage:
+    """Return a mail within a mail. Some programs encode it, which no standard allows, and the parser does not undo."""
+    enclosed = cast(EmailMessage, part.get_content())
+    encoding = str(part.get("Content-Transfer-Encoding", "")).strip().lower()
+    if encoding not in ("base64", "quoted-printable") or any(name in enclosed for name in _EXPECTED):
+        return enclosed
+    holder = EmailMessage(policy=_POLICY)
+    holder["Content-Transfer-Encoding"] = encoding
+    holder.set_payload(enclosed.get_payload())
+    content = holder.get_payload(decode=True)
+    if not isinstance(content, bytes) or _is_excessive(content):
+        return enclosed
+    return cast(EmailMessage, email.message_from_bytes(content, _class=EmailMessage, policy=_POLICY))
+
+
+def _is_excessive(content: bytes) -> bool:
+    return len(_MULTIPART.findall(content)) > _MAX_MULTIPARTS or _has_too_many_parts(content)
 
 
 def _body(file: SourceFile, message: EmailMessage, path: str) -> Iterator[Section]:
@@ -109,6 +175,9 @@ def _text(part: EmailMessage) -> str:
 def _attachment(file: SourceFile, part: EmailMessage, path: str, problems: list[str], number: int) -> Iterator[Section]:
     payload = part.get_payload(decode=True)
     content = payload if isinstance(payload, bytes) else b""
+    charset = part.get_content_charset("") or ""
+    if charset and part.get_content_maintype() == "text":  # the mail says it, and the file may not
+        content = decode(content, charset).encode("utf-8", "replace")
     yield from attached(file, part.get_filename() or "", content, path, problems, number=number)
 
 
@@ -122,6 +191,8 @@ def attached(
     try:
         parsed = read_document(name, content, max_bytes=file.max_bytes)
     except UnreadableDocumentError as error:
+        if isinstance(error, ReaderFaultError):
+            logger.warning("event=attachment_fault fault=%s", error.fault)
         problems.append(str(error))
         return
     for section in parsed.sections:

@@ -1,10 +1,14 @@
-"""Merged cells: each cell of a merged range gets the text that is shown over all of it."""
+"""Merged cells: a text over several cells is shown once, and repeated only where its rows or columns need it.
+
+In a table, the text above several columns names each of them, and the text beside several rows belongs to each. In a
+form, whose rows have cells of other widths, a text that covers many cells is still one text.
+"""
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 MAX_COVERED = 500_000
 """Most cells of a table that merged ones cover together; whatever is merged beyond stays as it is."""
@@ -29,45 +33,114 @@ class Cell:
     rows: int = 1
 
 
-def filled(rows: Iterable[Sequence[str]], spans: Iterable[Span]) -> Iterator[list[str]]:
-    """Yield the rows with the text of merged cells in each cell; a line that is a title alone is left as it is."""
-    beginning: dict[int, list[Span]] = defaultdict(list)
-    left = MAX_COVERED
-    for span in spans:
-        if (area := span.rows * span.columns) <= left:
-            left -= area
-            beginning[span.row].append(span)
-    covering: list[tuple[Span, str]] = []
-    for number, row in enumerate(rows):
-        cells = list(row)
-        is_title = sum(map(bool, cells)) == 1
-        covering = [(span, text) for span, text in covering if span.row + span.rows > number]
-        for span in beginning.get(number, ()):
-            text = cells[span.column] if span.column < len(cells) else ""
-            if text and not (is_title and span.rows == 1):
-                covering.append((span, text))
-        for span, text in covering:
-            end = span.column + span.columns
-            cells += [""] * (end - len(cells))
-            cells[span.column : end] = [text] * (end - span.column)
-        yield cells
+class Grid(NamedTuple):
+    """The rows of a table as they are stored."""
+
+    rows: list[list[str]]
+    is_form: bool = False
+    """Whether the rows have cells of other widths, so that none names the columns of the others."""
 
 
-def laid_out(rows: Sequence[Sequence[Cell]]) -> list[list[str]]:
-    """Return the rows of a table whose cells cover several rows or columns, each text in all the places it covers."""
-    grid: list[dict[int, str]] = [{} for _ in rows]
+def laid_out(rows: Sequence[Sequence[Cell]]) -> Grid:
+    """Return the rows of a table whose cells cover several rows or columns."""
+    taken: list[set[int]] = [set() for _ in rows]
+    texts: list[list[str]] = []
+    spans: list[Span] = []
     left = MAX_COVERED
     for number, row in enumerate(rows):
+        line: list[str] = []
         column = 0
-        is_title = sum(bool(cell.text) for cell in row) == 1 and not grid[number]
         for cell in row:
-            while column in grid[number]:
+            while column in taken[number]:
                 column += 1
-            width, height = (1, 1) if is_title and cell.rows == 1 else (cell.columns, cell.rows)
+            width, height = cell.columns, max(1, min(cell.rows, len(rows) - number))
             if width * height > left:
                 width = height = 1
             left -= width * height
-            for line in grid[number : number + height]:
-                line.update(dict.fromkeys(range(column, column + width), cell.text))
+            if height > 1:
+                for below in taken[number + 1 : number + height]:
+                    below.update(range(column, column + width))
+            line += [""] * (column - len(line)) + [cell.text]
+            if width * height > 1:
+                spans.append(Span(number, column, height, width))
             column += width
-    return [[line.get(at, "") for at in range(max(line, default=-1) + 1)] for line in grid]
+        texts.append(line)
+    return merged(texts, spans)
+
+
+def merged(rows: Iterable[Sequence[str]], spans: Iterable[Span]) -> Grid:
+    """Return rows whose merged cells have their text in the first cell alone, as they are to be stored.
+
+    Columns that only merged cells cover are left out. A form's rows have their texts side by side, without gaps.
+    """
+    texts = [list(row) for row in rows]
+    named = [span for span in _bounded(spans, len(texts)) if _at(texts, span.row, span.column)]
+    if not named:
+        return Grid(texts)
+    texts, named = _without_covered(texts, named)
+    filled = [sum(map(bool, row)) for row in texts]
+    if _is_form(filled, named):
+        return Grid([list(filter(None, row)) for row in texts], is_form=True)
+    _repeat(texts, filled, named)
+    return Grid(texts)
+
+
+def _bounded(spans: Iterable[Span], rows: int) -> Iterator[Span]:
+    left = MAX_COVERED
+    for span in spans:
+        area = span.rows * span.columns
+        if area <= left and span.row < rows:
+            left -= area
+            yield span
+
+
+def _at(rows: Sequence[Sequence[str]], row: int, column: int) -> str:
+    return rows[row][column] if column < len(rows[row]) else ""
+
+
+def _without_covered(rows: list[list[str]], spans: list[Span]) -> tuple[list[list[str]], list[Span]]:
+    """Leave out the columns that merged cells cover and in which none begins, as on sheets ruled like grid paper."""
+    begun = {column for row in rows for column, text in enumerate(row) if text}
+    covered = {column for span in spans for column in range(span.column + 1, span.column + span.columns)}
+    unused = sorted(covered - begun)
+    if not unused:
+        return rows, spans
+    gone = set(unused)
+    width = max(max(map(len, rows), default=0), unused[-1] + 1)
+    place, places = 0, []  # of each column, and of the one after the last
+    for column in range(width + 1):
+        places.append(place)
+        place += column not in gone
+    kept = [[text for column, text in enumerate(row) if column not in gone] for row in rows]
+    moved = []
+    for span in spans:
+        first, end = places[span.column], places[min(span.column + span.columns, width)]
+        moved.append(Span(span.row, first, span.rows, max(1, end - first)))
+    return kept, moved
+
+
+def _is_form(filled: list[int], spans: list[Span]) -> bool:
+    """Whether most rows of more than one text have one that is merged over columns in which other rows have texts."""
+    titles = {number for number, count in enumerate(filled) if count < 2}
+    wide = {span.row for span in spans if span.columns > 1} - titles
+    lone = {span.row for span in spans if span.columns > 1 and span.rows > 1} & titles
+    return 2 * len(wide | lone) > len(filled) - len(titles) + len(lone)
+
+
+def _repeat(rows: list[list[str]], filled: list[int], spans: list[Span]) -> None:
+    """Write the texts of merged cells again: above the names of columns, and beside each row that has other texts."""
+    wide = {span.row for span in spans if span.columns > 1}
+    most = max(filled)
+    names = next((at for at, count in enumerate(filled) if count > 1 and at not in wide and 2 * count >= most), 0)
+    for span in sorted(spans, key=lambda each: -each.row):
+        text = rows[span.row][span.column]
+        columns = range(span.column, span.column + span.columns)
+        below = span.row + span.rows
+        is_header = span.row < names and filled[span.row] > 1 and below < len(rows)
+        width = span.columns if is_header and all(_at(rows, below, column) for column in columns) else 1
+        for number in range(span.row, span.row + span.rows):
+            if number > span.row and (number >= len(rows) or not filled[number]):
+                continue
+            row = rows[number]
+            row += [""] * (span.column + width - len(row))
+            row[span.column : span.column + width] = [text] * width

@@ -33,7 +33,7 @@ _TEXT = Sniffed("text", "plain text")
 _BINARY = Sniffed("binary", "binary data")
 _PDF = Sniffed("pdf", "a PDF document")
 _DAMAGED_ZIP = Sniffed("damaged", "a zip archive that is damaged or cut off", "copy or download it again")
-_OTHER_ZIP = Sniffed("zip", "a zip archive", "unpack it and add the files in it")
+_OTHER_ZIP = Sniffed("zip", "a zip archive")
 _ENCRYPTED_OFFICE = Sniffed(
     "encrypted",
     "an Office document encrypted with a password",
@@ -45,7 +45,10 @@ _OLD_OFFICE = (
     ("PowerPoint Document", Sniffed("ppt", "a presentation of PowerPoint 97–2003")),
     ("Workbook", Sniffed("xls", "a workbook of Excel 97–2003")),
     ("HwpSummaryInformation", Sniffed("hwp", "a Hangul document (HWP)")),
+    ("BodyText", Sniffed("hwp", "a Hangul document (HWP)")),
+    ("ViewText", Sniffed("hwp", "a Hangul document (HWP)")),
     ("__substg1.0_", Sniffed("msg", "an Outlook message")),
+    ("Book", Sniffed("xls", "a workbook of Excel 97–2003")),
 )
 _OTHER_OLE = Sniffed("ole", "an old Office file", "save it as .docx, .xlsx or .pptx")
 _ZIP_MEMBERS = (
@@ -90,6 +93,7 @@ _SIGNATURES = (
     (0, b"OggS", "an Ogg recording"),
     (0, b"PAR1", "a Parquet table"),
     (0, b"%!PS", "a PostScript document"),
+    (0, b"HWP Document File V", "a Hangul document of before 2002"),
 )
 
 
@@ -126,7 +130,7 @@ def _zip_kind(content: bytes) -> Sniffed:
             names = archive.namelist()
             declared = _declared_type(archive, names)
     except TooManyEntriesError as error:
-        return Sniffed("zip", f"a zip archive, and {error}", "split it into smaller files")
+        return Sniffed("damaged", f"a zip archive, and {error}", "split it into smaller files")
     except (zipfile.BadZipFile, zlib.error, NotImplementedError, ValueError, OSError, EOFError):
         return _DAMAGED_ZIP
     if declared in _OPEN_DOCUMENTS:
@@ -151,17 +155,17 @@ def _ole_kind(content: bytes) -> Sniffed:
     """Return the kind of an OLE container by its streams: Office files before 2007, and encrypted ones of any year."""
     names = _ole_names(content)
     for stream, kind in _OLD_OFFICE:
-        if stream.encode("utf-16-le") in content if names is None else any(stream in name for name in names):
+        if stream.encode("utf-16-le") in content if names is None else any(stream.lower() in name for name in names):
             return kind
     return _OTHER_OLE
 
 
 def _ole_names(content: bytes) -> set[str] | None:
-    """Return the names of the outermost streams and storages; None where only a look at the bytes is left."""
+    """Return the names of the outermost streams and storages in lower case; None where only the bytes are left."""
     try:
         import olefile  # type: ignore[import-untyped]
 
         with olefile.OleFileIO(content) as ole:
-            return {path[0] for path in ole.listdir(streams=True, storages=True)}
+            return {path[0].lower() for path in ole.listdir(streams=True, storages=True)}
     except (ImportError, OSError, ValueError, IndexError, TypeError, AttributeError, struct.error):  # damaged
         return None

@@ -14,6 +14,8 @@ ERRORS: tuple[type[Exception], ...] = ()
 
 TOGETHER_S, PAUSE_S, TOGETHER_CHARS = 60.0, 5.0, 900
 """Longest time and text of a section, and the pause that ends it."""
+ROLLING_S, MAX_ROLLING = 1.0, 10
+"""Longest pause before a subtitle that repeats lines of the last, and the most lines."""
 _TIME = r"(?:(\d{1,3}):)?(\d{1,2}):(\d{2})[.,](\d{1,3})"
 _TIMING = re.compile(rf"\s*{_TIME}\s*-->\s*{_TIME}")
 _VOICE = re.compile(r"<v(?:\.[^\s<>]*+)?\s+([^>]{1,200})>")
@@ -39,19 +41,44 @@ def read(file: SourceFile) -> ParsedDocument:
 
 
 def _cues(lines: list[str]) -> Iterator[Cue]:
-    last = ""
+    """Yield what each subtitle says that the one before has not: rolling captions say every line twice or more."""
+    shown: list[str] = []
+    waiting: Cue | None = None
     for number, line in enumerate(lines):
         if (timing := _TIMING.match(line)) is None:
             continue
         end = number + 1
         while end < len(lines) and lines[end].strip() and not _TIMING.match(lines[end]):
             end += 1
-        said = [_VOICE.sub(r"\1: ", text) for text in lines[number + 1 : end]]
-        text = one_line(html.unescape(" ".join(_TAG.sub("", text) for text in said)))
-        times = timing.groups()
-        if text and text != last:  # rolling captions say everything twice
-            yield Cue(_seconds(times[:4]), _seconds(times[4:]), text, number + 1, max(end, number + 1))
-        last = text or last
+        voiced = (_TAG.sub("", _VOICE.sub(r"\1: ", text)) for text in lines[number + 1 : end])
+        said = list(filter(None, (one_line(html.unescape(text)) for text in voiced)))
+        if not said:
+            continue
+        start, until = _seconds(timing.groups()[:4]), _seconds(timing.groups()[4:])
+        follows = waiting is not None and start - waiting.end <= ROLLING_S
+        text = " ".join(_new(said, shown) if follows or said == shown else said)
+        shown = said
+        if not text:
+            if waiting is not None:
+                waiting = waiting._replace(end=until, line_end=max(end, number + 1))
+            continue
+        cue = Cue(start, until, text, number + 1, max(end, number + 1))
+        if waiting is not None and follows and text.startswith(f"{waiting.text} "):  # written word by word
+            waiting = cue._replace(start=waiting.start, line=waiting.line)
+            continue
+        if waiting is not None:
+            yield waiting
+        waiting = cue
+    if waiting is not None:
+        yield waiting
+
+
+def _new(said: list[str], shown: list[str]) -> list[str]:
+    """Return the lines after those with which the last subtitle ended."""
+    for count in range(min(len(said), len(shown), MAX_ROLLING), 0, -1):
+        if said[:count] == shown[-count:]:
+            return said[count:]
+    return said
 
 
 def _sections(cues: Iterator[Cue]) -> Iterator[Section]:

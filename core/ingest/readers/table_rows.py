@@ -5,11 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import chain, islice, zip_longest
+from itertools import chain, groupby, islice, zip_longest
+from operator import itemgetter
 
 from braid.core.ingest.readers.document import Outline, Section, join_path, one_line
+from braid.core.ingest.readers.merged import Grid
 
 _HEADER_WITHIN = 10
+_HEAD_ROWS = 4
+"""Rows after a gap that tell whether they begin a table: two lines of a caption, the names, and the first values."""
+_NOWHERE = (1 << 30, -1)
+_MIN_TABLE_ROWS = 2
+"""Rows of several cells, its header among them, that a table has before another one can begin."""
 MAX_CAPTION_CHARS = 160
 MIN_LONG_ROWS, MIN_LONG_CHARS = 6, 700
 """A table of a text with as many rows and characters has passages of its own."""
@@ -47,13 +54,70 @@ def bars(cells: Iterable[str]) -> str:
     return " | ".join(cell.replace("|", "\\|") for cell in cells)
 
 
-def records(rows: Iterable[Row], heading_path: str = "") -> Iterator[Section]:
+def records(rows: Iterable[Row], heading_path: str = "", *, is_form: bool = False) -> Iterator[Section]:
     """Yield a record per row that is not empty.
 
     The chunks repeat the header row. If it is too long for that, each record has ``column: value`` lines instead. A
     header of two rows becomes one; lines of one cell above it are the table's caption, and so its innermost heading.
+    After an empty row, a row of other names begins a new table. A form has no header.
     """
-    rows = (row for row in rows if row.filled)
+    if is_form:
+        yield from (_record(row, bars(row.cells), heading_path) for row in rows if row.filled)
+        return
+    for _, table in groupby(_by_table(rows), key=itemgetter(0)):
+        yield from _table((row for _, row in table), heading_path)
+
+
+def _by_table(rows: Iterable[Row]) -> Iterator[tuple[int, Row]]:
+    """Yield each row that is not empty with the number of its table."""
+    rows = iter(rows)
+    number = wide_rows = 0
+    extent = _NOWHERE
+    is_after_gap = False
+    for row in rows:
+        if not any(row.cells):
+            is_after_gap = True
+            continue
+        head, is_followed_by_gap = [row], False
+        if is_after_gap and wide_rows >= _MIN_TABLE_ROWS:
+            for following in islice(rows, _HEAD_ROWS - 1):
+                if not following.filled:
+                    is_followed_by_gap = True
+                    break
+                head.append(following)
+            if _begins_table(head, extent):
+                number, wide_rows, extent = number + 1, 0, _NOWHERE
+        for each in head:
+            yield number, each
+            first, end = _extent(each)
+            if first < end:
+                wide_rows, extent = wide_rows + 1, (min(first, extent[0]), max(end, extent[1]))
+        is_after_gap = is_followed_by_gap
+
+
+def _begins_table(head: list[Row], extent: tuple[int, int]) -> bool:
+    """Whether rows after a gap are those of another table than the one with the given first and last column.
+
+    They are where they begin with names, and have numbers below, or other columns than the table before.
+    """
+    at = next((at for at, row in enumerate(head) if row.filled > 1), None)
+    if at is None or at + 1 == len(head):
+        return False
+    names, below = head[at], head[at + 1]
+    if not _are_names(names, [below]) or len(set(names.cells)) < names.filled:
+        return False
+    pairs = zip(names.cells, below.cells, strict=False)
+    if _extent(names) != _extent(below):
+        return False
+    return _extent(names) != extent or any(name and _NUMBER.fullmatch(value) for name, value in pairs)
+
+
+def _extent(row: Row) -> tuple[int, int]:
+    """Return the first and the last column that has a text."""
+    return next(at for at, cell in enumerate(row.cells) if cell), len(row.cells) - 1  # the last one is not empty
+
+
+def _table(rows: Iterator[Row], heading_path: str) -> Iterator[Section]:
     first = list(islice(rows, _HEADER_WITHIN))
     above, columns, below = _parted(first)
     if columns and above and all(row.filled == 1 for row in above):
@@ -72,12 +136,15 @@ def records(rows: Iterable[Row], heading_path: str = "") -> Iterator[Section]:
             yield _record(row, _label(columns, row.cells), heading_path)
 
 
-def add_table(outline: Outline, grid: Iterable[Iterable[str]], caption: str = "", *, tight: bool = False) -> None:
+def add_table(
+    outline: Outline, grid: Grid | Iterable[Iterable[str]], caption: str = "", *, tight: bool = False
+) -> None:
     """Add a table of a text: its rows as lines of it, or as records that repeat the header if it is a long one.
 
     The caption is the innermost heading of the records. ``tight`` as in `Outline.add`, for the first line.
     """
-    rows = [row for row in map(row_of, grid) if row.filled]
+    is_form = isinstance(grid, Grid) and grid.is_form
+    rows = [row for row in map(row_of, grid.rows if isinstance(grid, Grid) else grid) if row.filled]
     lines = [bars(row.cells) for row in rows]
     if (
         len(rows) >= MIN_LONG_ROWS
@@ -85,7 +152,7 @@ def add_table(outline: Outline, grid: Iterable[Iterable[str]], caption: str = ""
         and any(len(row.cells) > 1 for row in rows)
     ):
         named = one_line(caption)[:MAX_CAPTION_CHARS]
-        outline.add_records(lambda path: records(rows, join_path(path, named)))
+        outline.add_records(lambda path: records(rows, join_path(path, named), is_form=is_form))
         return
     for number, line in enumerate(lines):
         outline.add(line, tight=tight or number > 0)

@@ -45,6 +45,8 @@ class PageReading:
     """
     languages: str = ""
     """As Tesseract names them."""
+    is_blank: bool = False
+    """Whether nothing is to be seen on the page, not even a picture."""
 
     @classmethod
     def from_json(cls, read: Mapping[str, Any]) -> PageReading:
@@ -53,7 +55,7 @@ class PageReading:
 
     def to_json(self) -> dict[str, Any]:
         """Return the reading as JSON."""
-        names = ("width", "height", "turn", "skew", "languages")
+        names = ("width", "height", "turn", "skew", "languages", "is_blank")
         return {"words": [list(each) for each in self.words], **{name: getattr(self, name) for name in names}}
 
     @property

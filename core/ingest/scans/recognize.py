@@ -14,12 +14,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from PIL import Image
 
 from braid.core.errors import ReadingInterruptedError, UnreadableDocumentError
 from braid.core.ingest.scans.columns import columns_of
+from braid.core.ingest.scans.direction import reading_scale, runs_downwards, tiers_of
 from braid.core.ingest.scans.program import ORIENTATION, Tesseract
 from braid.core.ingest.scans.reading import PageReading, Word
 from braid.core.ingest.scans.skew import skew_of
@@ -39,11 +41,16 @@ _SYLLABLES = "kor"
 """Tesseract tells where the syllables of this language are; which of them are one word, its text alone says."""
 LEAST_TURN = 2.0
 """Least confidence with which a page is taken to be turned, as Tesseract counts it; sure ones have 10 and more."""
+LEAST_DOWNWARDS = 0.6
+"""A page whose lines seem to run from top to bottom is read so if it is read with this confidence."""
 GAP, MOST_BROKEN = 1.2, 0.1
 """Widest gap between words in heights of a line, and share of lines that may begin after a narrower one."""
-_SCRIPTS = {"Latin": "eng", "Japanese": "jpn", "Han": "jpn", "Hangul": "kor", "Korean": "kor"}
+_LATIN = "Latin"
+_SCRIPTS = {_LATIN: "eng", "Japanese": "jpn", "Han": "jpn", "Hangul": "kor", "Korean": "kor"}
 _OTHERS = frozenset({"jpn", "jpn_vert", "kor", "kor_vert", "chi_sim", "chi_tra"})
-"""Languages that are not written in Latin letters; each is tried alone."""
+"""Languages that are not written in Latin letters; each is tried alone, and then with those that are."""
+_THUMBNAIL, _THUMBNAIL_EDGE, _LEAST_CONTRAST = 300, 30, 20
+"""Pixels of the longest side, share of it that is edge, and levels of grey by which a page differs from blank paper."""
 _PR_SET_PDEATHSIG = 1
 _TABS = 11
 """In a line of Tesseract's table of words."""
@@ -66,11 +73,15 @@ def read_picture(
 
     Raises UnreadableDocumentError when that takes longer than ``timeout_s`` seconds, or the program fails.
     """
+    if _is_blank(picture):
+        return PageReading((), *picture.size, is_blank=True)
     read = _Reader(tesseract, time.monotonic() + timeout_s)
     turn, script = read.orientation(picture)
     upright = picture.rotate(-turn, expand=True) if turn else picture
     skew = skew_of(upright)
     straight = upright.rotate(skew, Image.Resampling.BICUBIC, fillcolor=255) if skew else upright
+    if words := _downwards(straight, tesseract, languages, script, read):
+        return replace(words, turn=turn, skew=skew)
     attempts = _attempts(tesseract, languages, script)
     best = PageReading((), *upright.size, turn=turn, skew=skew)
     for attempt in attempts:
@@ -82,6 +93,36 @@ def read_picture(
     if best.confidence < LEAST_PAGE:
         return PageReading((), *upright.size, turn=turn)
     return best
+
+
+def _downwards(
+    picture: Image.Image, tesseract: Tesseract, languages: Sequence[str], script: str, read: _Reader
+) -> PageReading | None:
+    """Return what is read of lines that run from top to bottom; None where they do not, or it is not sure."""
+    known = (tesseract.vertical(group) for group in _groups(languages, script))
+    vertical = next(filter(None, known), "")
+    if not vertical or script == _LATIN or not runs_downwards(picture):
+        return None
+    scale = reading_scale(picture)
+    size = round(picture.width * scale), round(picture.height * scale)
+    small = picture.resize(size, Image.Resampling.BOX) if scale < 1 else picture
+    tiers = enumerate(tiers_of(small))
+    words = tuple(
+        _enlarged(_moved(word, tier.left, tier.top, number), scale)
+        for number, tier in tiers
+        for word in read.words(small.crop(tier), _Attempt(vertical, _VERTICAL_BLOCK))
+    )
+    found = PageReading(words, *picture.size, languages=vertical)
+    return found if found.confidence >= LEAST_DOWNWARDS else None
+
+
+def _is_blank(picture: Image.Image) -> bool:
+    """Return whether nothing stands out from the paper, but for its edges and specks."""
+    small = picture.convert("L")
+    small.thumbnail((_THUMBNAIL, _THUMBNAIL), Image.Resampling.BOX)
+    edge = max(min(small.size) // _THUMBNAIL_EDGE, 1)
+    low, high = small.crop((edge, edge, small.width - edge, small.height - edge)).getextrema()
+    return int(high) - int(low) < _LEAST_CONTRAST
 
 
 def _is_sure(reading: PageReading) -> bool:
@@ -121,21 +162,29 @@ def _worth(reading: PageReading) -> float:
 
 def _attempts(tesseract: Tesseract, languages: Sequence[str], script: str) -> list[_Attempt]:
     """Return the languages and modes to try, the likeliest first."""
-    latin = "+".join(each for each in languages if each not in _OTHERS)
-    groups = [group for group in (latin, *(each for each in languages if each in _OTHERS)) if group]
-    likely = _SCRIPTS.get(script, "")
-    groups.sort(key=lambda group: likely not in group.split("+"))
+    groups = _groups(languages, script)
     first = groups[0]
     others = (_COLUMNS, _ONE_COLUMN) if first == _SYLLABLES else (_ONE_COLUMN, _BLOCK)
     attempts = [_Attempt(first, mode) for mode in (_columns_of(first), *others)]
     if vertical := tesseract.vertical(first):
         attempts.append(_Attempt(vertical, _VERTICAL_BLOCK))
     attempts += [_Attempt(group, _columns_of(group)) for group in groups[1:]]
+    latin = [group for group in groups if not _OTHERS.intersection(group.split("+"))]
+    both = (f"{group}+{latin[0]}" for group in groups if latin and group not in latin)
+    attempts += [_Attempt(each, _columns_of(each)) for each in both]  # a page with lines in either
     return attempts
 
 
+def _groups(languages: Sequence[str], script: str) -> list[str]:
+    """Return the languages that are tried together, those of the script first."""
+    latin = "+".join(each for each in languages if each not in _OTHERS)
+    groups = [group for group in (latin, *(each for each in languages if each in _OTHERS)) if group]
+    likely = _SCRIPTS.get(script, "")
+    return sorted(groups, key=lambda group: likely not in group.split("+"))
+
+
 def _columns_of(group: str) -> int:
-    return _OWN_COLUMNS if group == _SYLLABLES else _COLUMNS
+    return _OWN_COLUMNS if _SYLLABLES in group.split("+") else _COLUMNS
 
 
 class _Reader:
@@ -167,7 +216,7 @@ class _Reader:
         )
 
     def _words(self, picture: Image.Image, languages: str, mode: int) -> Iterator[Word]:
-        has_syllables = languages == _SYLLABLES
+        has_syllables = _SYLLABLES in languages.split("+")
         text_as_well = ("-c", "tessedit_create_txt=1") if has_syllables else ()
         said = self._run(
             picture, "-l", languages, "--psm", str(mode), "-c", "tessedit_create_tsv=1", *text_as_well
@@ -252,6 +301,12 @@ def _moved(word: Word, right: int, down: int, column: int) -> Word:
         line=word.line + column * _PER_COLUMN,
         paragraph=word.paragraph + column * _PER_COLUMN,
     )
+
+
+def _enlarged(word: Word, scale: float) -> Word:
+    """Return a word of a page that was made smaller where it is on the page itself."""
+    left, top, right, bottom = (round(side / scale) for side in (word.left, word.top, word.right, word.bottom))
+    return word._replace(left=left, top=top, right=right, bottom=bottom)
 
 
 def _portable(picture: Image.Image) -> bytes:

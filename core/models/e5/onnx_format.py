@@ -51,23 +51,29 @@ class Graph:
         self._nodes.append(b"".join(parts) + _text(7, domain))
         return outputs[0]
 
-    def model(self, inputs: Mapping[str, Sequence[str | int]], outputs: Mapping[str, Sequence[str | int]]) -> bytes:
-        """Return the model; inputs and outputs are float32, of dimensions that have a name or a size."""
+    def model(
+        self,
+        inputs: Mapping[str, Sequence[str | int]],
+        outputs: Mapping[str, Sequence[str | int]],
+        *,
+        kind: type[np.generic] = np.float32,
+    ) -> bytes:
+        """Return the model; inputs are of this kind, outputs float32, of dimensions that have a name or a size."""
         graph: list[bytes | memoryview] = [*(_bytes(1, node) for node in self._nodes), _text(2, "graph")]
         for described, values in self._constants:
             graph += [_head(5, len(described) + values.nbytes) + described, values.data.cast("B")]
-        graph += [_bytes(11, _described(name, dims)) for name, dims in inputs.items()]
-        graph += [_bytes(12, _described(name, dims)) for name, dims in outputs.items()]
+        graph += [_bytes(11, _described(name, dims, kind)) for name, dims in inputs.items()]
+        graph += [_bytes(12, _described(name, dims, np.float32)) for name, dims in outputs.items()]
         operators = [_text(1, "") + _number(2, _OPSET), _text(1, CONTRIBUTED) + _number(2, 1)]
         size = sum(len(part) for part in graph)
         start = _number(1, _IR_VERSION) + _head(7, size)
         return b"".join([start, *graph, *(_bytes(8, domain) for domain in operators)])
 
 
-def _described(name: str, dims: Sequence[str | int]) -> bytes:
-    """Return the description (ValueInfoProto) of a float32 tensor."""
+def _described(name: str, dims: Sequence[str | int], kind: type[np.generic]) -> bytes:
+    """Return the description (ValueInfoProto) of a tensor."""
     sizes = b"".join(_bytes(1, _number(1, dim) if isinstance(dim, int) else _text(2, dim)) for dim in dims)
-    return _text(1, name) + _bytes(2, _bytes(1, _number(1, _FLOAT32) + _bytes(2, sizes)))
+    return _text(1, name) + _bytes(2, _bytes(1, _number(1, _TYPES[np.dtype(kind)]) + _bytes(2, sizes)))
 
 
 def _attribute(name: str, value: int | float) -> bytes:

@@ -159,9 +159,8 @@ def test_the_api_has_the_log(filled: Flask) -> None:
     assert client.get("/api/v1/audit?since=2026-01-01").status_code == 422
 
 
-def test_an_export_of_a_long_log_is_read_in_parts(filled: Flask, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("braid.core.accounts.audit.ENTRIES_PER_READ", 2)
-    log = AuditLog(site_of(filled).braid.ledger)
+def test_an_export_of_a_long_log_is_read_in_parts(filled: Flask) -> None:
+    log = AuditLog(site_of(filled).braid.ledger, entries_per_read=2)
     assert [entry.target for entry in log.all()] == ["t5", "t4", "t3", "t2", "t1"]
 
 

@@ -39,6 +39,10 @@ BODIES: dict[str, dict[str, Any]] = {
     "PUT /api/v1/conversations/{conversation}/messages/{message}/thumb": {"kind": "up"},
     "PUT /api/v1/datasets/{dataset}/documents": {"source": "b.md", "text": "The tray."},
     "PUT /api/v1/datasets/-1/documents": {"source": "b.md", "text": "The tray."},
+    "POST /api/v1/datasets/{dataset}/documents/get": {"ids": ["a.md"]},
+    "POST /api/v1/datasets/{shared}/documents/get": {"source": "a.md"},
+    "POST /api/v1/datasets/{dataset}/documents/delete": {"source": "a.md"},
+    "POST /api/v1/datasets/-1/documents/delete": {"filters": {"source_prefix": "a"}},
     "POST /api/v1/datasets/{dataset}/pages": {"url": "https://example.org/"},
     "POST /api/v1/datasets/-1/pages": {"url": "https://example.org/"},
     "PATCH /api/v1/datasets/{dataset}": {"name": "New"},
@@ -145,6 +149,8 @@ ROUTES: dict[str, str] = {
     "POST /setup": "open",
     "GET /login": "open",
     "POST /login": "open, 401",
+    "GET /login/provider": "open, 404",
+    "GET /login/provider/done": "open, 404",
     "GET /invitation/made-up": "gone",
     "POST /invitation/made-up": "gone",
     "GET /signup": "gone",
@@ -241,6 +247,8 @@ ROUTES: dict[str, str] = {
     f"GET {DATASET_API}/documents": "own",
     f"PUT {DATASET_API}/documents": "own",
     f"POST {DATASET_API}/documents": "own",
+    f"POST {DATASET_API}/documents/get": "own",
+    f"POST {DATASET_API}/documents/delete": "own",
     f"POST {DATASET_API}/pages": "own",
     f"POST {DATASET_API}/reembed": "own",
     f"POST {DATASET_API}/exports": "own",
@@ -308,6 +316,7 @@ SHARED_READS = (
     "GET /api/v1/datasets/{shared}",
     "GET /api/v1/datasets/{shared}/statistics",
     "GET /api/v1/datasets/{shared}/documents",
+    "POST /api/v1/datasets/{shared}/documents/get",
 )
 SHARED_WRITES = (
     "POST /datasets/-1/text",
@@ -316,6 +325,7 @@ SHARED_WRITES = (
     "POST /datasets/-1/documents/remove",
     "PUT /api/v1/datasets/-1/documents",
     "POST /api/v1/datasets/-1/documents",
+    "POST /api/v1/datasets/-1/documents/delete",
     "POST /api/v1/datasets/-1/pages",
     "POST /api/v1/datasets/-1/exports",
 )
@@ -428,7 +438,7 @@ def statuses(world: World, row: str) -> dict[str, int]:
                 "/api/v1/check",
                 "/search/fields",
             )
-            reads = reads or address.startswith(("/owner/", "/v1/", "/dify/"))
+            reads = reads or address.startswith(("/owner/", "/v1/", "/dify/")) or address.endswith("/documents/get")
             headers = bearer(world.app, here.accounts.get(world.people["user"].id), "write" if reads else "read")
         client = world.browser(caller)
         sent = BODIES.get(row, {})

@@ -4,36 +4,29 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import re
-import sys
 import threading
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 from flask import Flask
-from mcp import Client, MCPError, StdioServerParameters
+from mcp import Client, MCPError
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
 
 from braid.app.mcp.http import CALLS_AT_ONCE, CALLS_PRESENT
-from braid.app.mcp.meter import Meter
-from braid.app.mcp.tools import Tools
 from braid.app.user.datasets import UserDatasets
 from braid.config.settings import Settings
-from braid.core.accounts.accounts import Account, Accounts
-from braid.core.accounts.usage import Usage
+from braid.core.accounts.accounts import Account
 from braid.core.braid import Braid
 from braid.core.errors import InvalidInputError
-from braid.core.ingest.parse import parse_here
 from tests.fakes import HashEmbeddings
 from tests.web import add_user, bearer, make_app, serving, site_of
-from tests.worlds import WAIT_S, document
+from tests.worlds import WAIT_S
 
 NOTES = {
     "notes/printer.md": "# Printer\n\nThe printer shows error E-4711 when the tray is empty.",
@@ -47,10 +40,11 @@ READING = {
     "explain",
     "read_document",
     "fetch",
+    "get_documents",
     "get_documents_by_prefix",
     "list_datasets",
 }
-WRITING = {"put_document", "delete_document"}
+WRITING = {"put_document", "delete_document", "delete_documents"}
 
 
 @dataclass(frozen=True)
@@ -184,6 +178,16 @@ def test_the_dimension_and_the_cut(served: Served) -> None:
         ("put_document", {"text": "x", "filepath": "a.md", "dataset_id": -1}, "NotFoundError"),
         ("delete_document", {"filepath": "nothing.md"}, "NotFoundError"),
         ("explain", {"query": "x", "filepath": "nothing.md"}, "NotFoundError"),
+        ("search", {"query": "x", "k": 3}, "ValidationError"),
+        ("read_document", {"filepath": "x", "first": 3}, "ValidationError"),
+        ("list_datasets", {"user_id": 2}, "ValidationError"),
+        ("put_document", {"text": "x", "filepath": "a\ufffd"}, "ValidationError"),
+        ("get_documents", {"dataset_id": 99, "ids": ["a"]}, "NotFoundError"),
+        ("get_documents", {"dataset_id": 1}, "ValidationError"),
+        ("get_documents", {"dataset_id": 1, "ids": ["a"], "source": "a"}, "ValidationError"),
+        ("get_documents", {"dataset_id": 1, "ids": []}, "ValidationError"),
+        ("delete_documents", {"dataset_id": -1, "ids": ["a"]}, "NotFoundError"),
+        ("delete_documents", {"dataset_id": 1, "where": {}}, "ValidationError"),
         ("get_documents_by_prefix", {"prefix": "", "top_k": -1}, "ValidationError"),
     ],
 )
@@ -194,6 +198,59 @@ def test_wrong_input_is_named(served: Served, tool: str, arguments: dict[str, An
         assert answer["message"]
 
     run(served.client(), talk)
+
+
+def test_documents_are_listed_and_deleted_by_ids_source_or_filter(served: Served) -> None:
+    async def talk(client: Client) -> None:
+        await fill(client, served.braid)
+        await call(client, "put_document", text="Tea at four.", filepath="tea", metadata={"kind": "tea"})
+        listed = await call(client, "get_documents", dataset_id=1, where={"kind": "tea"})
+        assert [(each["filepath"], each["document"]) for each in listed["results"]] == [("tea", "Tea at four.")]
+        number, chunk = listed["results"][0]["id"], listed["results"][0]["metadata"]["id"]
+        for name in (number, chunk, "tea"):
+            named = await call(client, "get_documents", dataset_id=1, ids=[name, "nothing"], include_documents=False)
+            assert [each["filepath"] for each in named["results"]] == ["tea"]
+            assert "document" not in named["results"][0]
+        assert (await call(client, "delete_documents", dataset_id=1, ids=[number]))["deleted"] == 1
+        assert (await call(client, "delete_documents", dataset_id=1, source="notes/printer.md"))["deleted"] == 1
+        left = await call(client, "get_documents_by_prefix", prefix="")
+        assert [each["filepath"] for each in left["results"]] == ["notes/printer.ja.md", "notes/printer.ko.md"]
+
+    run(served.client(), talk)
+
+
+def test_the_tools_say_what_they_take(served: Served) -> None:
+    async def talk(client: Client) -> None:
+        schemas = {tool.name: tool.input_schema for tool in (await client.list_tools()).tools}
+        assert {schema["additionalProperties"] for schema in schemas.values()} == {False}
+        properties = schemas["search"]["properties"]
+        assert set(properties["mode"]["enum"]) == {"semantic", "keyword", "hybrid"}
+        assert {"basic", "hyde"} <= set(properties["strategy"]["enum"])
+        assert set(properties["group_by"]["enum"]) == {"passage", "document"}
+
+    run(served.client(), talk)
+
+
+def test_half_of_a_surrogate_pair_in_a_message(served: Served) -> None:
+    """JSON allows it, as the library does in a query; it cannot name a document."""
+    message = (
+        '{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "%s", "arguments": '
+        '{"%s": "pump \\ud83d", "text": "x"}}}'
+    )
+    headers = bearer(served.app, served.admin) | {
+        "Content-Type": "application/json",
+        "Accept": "application/json, text/event-stream",
+    }
+    for tool, argument, status in (("find_exact", "filepath", "error"), ("put_document", "filepath", "error")):
+        answer = httpx.post(
+            f"{served.url}/mcp", content=message % (tool, argument), headers=headers, timeout=WAIT_S
+        ).json()
+        assert answer["result"]["structuredContent"]["status"] == status
+        assert "JSON" not in answer["result"]["structuredContent"]["message"]
+    asked = (message % ("search", "query")).replace(', "text": "x"', "")
+    answer = httpx.post(f"{served.url}/mcp", content=asked, headers=headers, timeout=WAIT_S).json()
+    assert answer["result"]["structuredContent"]["status"] == "success"
+    assert served.braid.ledger.documents(1) == []
 
 
 def test_an_outage_is_an_error_and_not_an_empty_list(served: Served, embeddings: HashEmbeddings) -> None:
@@ -364,7 +421,7 @@ def test_one_result_per_document_with_its_other_passages_counted(served: Served)
         assert {each["filepath"] for each in found["results"]} == {"late.md", "copy.md"}
         assert "2 documents found" in found["message"]
         refused = await call(client, "search", query="trains", group_by="file")
-        assert (refused["error_type"], "passage, document" in refused["message"]) == ("ValidationError", True)
+        assert (refused["error_type"], "'passage' or 'document'" in refused["message"]) == ("ValidationError", True)
         [described] = [tool for tool in (await client.list_tools()).tools if tool.name == "search"]
         assert "more_in_document" in described.input_schema["properties"]["group_by"]["description"]
 
@@ -381,7 +438,7 @@ def test_parts_of_programs_are_told_and_filtered(served: Served) -> None:
         found = await call(client, "search", query="printer tray", mode="keyword", chunk_kind="method")
         assert [each["metadata"]["heading_path"] for each in found["results"]] == ["Printer > tray"]
         refused = await call(client, "search", query="tray", chunk_kind="struct")
-        assert (refused["error_type"], "function, class, method, module" in refused["message"]) == (
+        assert (refused["error_type"], "'method' or 'module'" in refused["message"]) == (
             "ValidationError",
             True,
         )
@@ -534,142 +591,3 @@ def test_a_foreign_name_is_refused(served: Served) -> None:
 
 def test_the_pages_answer_on_the_same_port(served: Served) -> None:
     assert httpx.get(f"{served.url}/healthz", timeout=WAIT_S).json() == {"status": "ok"}
-
-
-# ---------------------------------------------------------------- stdio
-
-
-def test_stdio_with_a_data_directory_of_its_own(tmp_path: Path) -> None:
-    environment = {**os.environ, "BRAID_DATA_DIR": str(tmp_path / "data"), "BRAID_SHARED_DBS": str(tmp_path / "s.json")}
-    server = StdioServerParameters(command=sys.executable, args=["-m", "app", "mcp"], env=environment, cwd=os.getcwd())
-
-    async def talk(client: Client) -> None:
-        stored = await call(client, "put_document", text="The tray is empty: E-4711.", filepath="a.md")
-        assert stored["status"] == "success"
-        for _ in range(100):
-            found = await call(client, "search", query="E-4711", mode="keyword")
-            if found.get("count"):
-                break
-            await asyncio.sleep(0.1)
-        assert found["results"][0]["filepath"] == "a.md"
-        [hit] = (await call(client, "find_exact", text="is empty: E-4711"))["results"]
-        assert (hit["filepath"], hit["url"]) == ("a.md", ""), "there are no pages"
-        part = await call(client, "read_document", filepath="a.md", **{"from": hit["metadata"]["passage"]})
-        assert part["passages"][0]["text"] == (await call(client, "fetch", id=hit["id"]))["text"]
-
-    run(Client(server), talk)
-
-
-# ---------------------------------------------------------------- the tools alone
-
-
-PLAIN: dict[str, Any] = {
-    "file_type": None,
-    "include_documents": False,
-    "max_content_length": None,
-    "dataset_ids": None,
-    "strategy": "basic",
-}
-
-
-def tools_of(braid: Braid, account: Account, settings: Settings | None = None) -> Tools:
-    meter = Meter(Usage(braid.ledger), account.id)
-    return Tools(braid, account, settings or Settings(), meter, is_admin=False, parse=parse_here)
-
-
-def test_searches_are_reranked_as_the_settings_say(braid: Braid, monkeypatch: pytest.MonkeyPatch) -> None:
-    read: list[int] = []
-
-    class Longest:
-        name = "longest"
-
-        def scores(self, query: str, texts: Sequence[str]) -> Sequence[float]:
-            read.append(len(texts))
-            return [len(text) for text in texts]
-
-    monkeypatch.setattr("braid.core.models.rerank.reranker_named", lambda *_, **__: Longest())
-    account = Accounts(braid.ledger).add("ana")
-    dataset = braid.ledger.add_dataset(account.id, "Notes").id
-    for number in range(20):
-        braid.ledger.put_document(dataset, document(f"{number:02}.md", "pump " + "word " * number))
-    assert braid.indexer.wait(WAIT_S)
-    tools = tools_of(braid, account, Settings(reranker="local:longest", reranker_depth=10))
-    found = tools.search("pump", top_k=2, mode="keyword", **PLAIN)
-    assert read == [10]
-    assert [each["filepath"] for each in found["results"]] == ["09.md", "08.md"], "the longest of the ten best"
-
-
-def test_documents_are_taken_in_up_to_the_users_quota(braid: Braid) -> None:
-    account = Accounts(braid.ledger).add("ana")
-    tools = tools_of(braid, account, Settings(max_user_documents=1))
-    assert tools.put_document("The tray.", "a.md", file_type=None, dataset_id=None)["status"] == "success"
-    refused = tools.put_document("The tray.", "b.md", file_type=None, dataset_id=None)
-    assert (refused["status"], refused["error_type"]) == ("error", "ValidationError")
-    assert refused["message"] == "you have 1 documents, which is the limit; delete some first"
-    assert tools.put_document("In its place.", "a.md", file_type=None, dataset_id=None)["status"] == "success"
-    assert tools.delete_document("a.md", dataset_id=None)["status"] == "success"
-    assert tools.put_document("The tray.", "b.md", file_type=None, dataset_id=None)["status"] == "success"
-
-
-def test_a_path_is_the_same_in_either_form_of_unicode(braid: Braid) -> None:
-    tools = tools_of(braid, Accounts(braid.ledger).add("ana"), Settings(max_user_documents=1))
-    for path in ("caf\u00e9.md", "cafe\u0301.md"):  # the second one replaces the first, so there is room for it
-        assert tools.put_document("The tray.", path, file_type=None, dataset_id=None)["status"] == "success"
-    assert tools.explain("tray", "cafe\u0301.md")["count"] == 1
-    by_prefix = tools.get_documents_by_prefix("cafe\u0301", file_type=None, include_documents=True, top_k=None)
-    assert by_prefix["count"] == 1
-    assert tools.delete_document("cafe\u0301.md", dataset_id=None)["status"] == "success"
-
-
-def test_a_path_of_nothing_that_can_be_stored_is_refused(braid: Braid) -> None:
-    tools = tools_of(braid, Accounts(braid.ledger).add("ana"))
-    for path in ("\0", " \0\0 "):
-        refused = tools.put_document("The tray.", path, file_type=None, dataset_id=None)
-        assert (refused["status"], refused["error_type"]) == ("error", "ValidationError")
-    assert braid.ledger.datasets(1) == [] or all(each.documents == 0 for each in braid.ledger.datasets(1))
-
-
-def test_the_servers_path_is_not_for_ordinary_users(braid: Braid) -> None:
-    tools = tools_of(braid, Accounts(braid.ledger).add("ana"))
-    assert tools.put_document("The tray.", "a.md", file_type=None, dataset_id=None)["status"] == "success"
-    assert braid.indexer.wait(WAIT_S)
-    found = tools.search("tray", top_k=1, mode="keyword", **PLAIN)
-    assert found["status"] == "success", found
-    assert found["persist_directory"] == braid.data_dir.name
-    assert str(braid.data_dir) not in json.dumps(found)
-
-
-def test_a_search_is_fused_as_the_site_is_set(braid: Braid) -> None:
-    account = Accounts(braid.ledger).add("ana")
-    tools_of(braid, account).put_document("The tray.", "a.md", file_type=None, dataset_id=None)
-    assert braid.indexer.wait(WAIT_S)
-
-    def score(settings: Settings) -> float:
-        found = tools_of(braid, account, settings).search("tray", top_k=1, mode="hybrid", **PLAIN)
-        return float(found["results"][0]["score"])
-
-    assert score(Settings(fusion="rrf")) == pytest.approx(0.5 / 61 + 0.5 / 61)
-    assert score(Settings(fusion="weighted", alpha=0.2)) == pytest.approx(0.2 + 0.8)
-    assert score(Settings()) == pytest.approx(5 * 0.55), "the only keyword hit stands out as far as one may"
-
-
-def test_nothing_is_taken_in_when_the_disk_is_full(braid: Braid) -> None:
-    tools = tools_of(braid, Accounts(braid.ledger).add("ana"), Settings(min_free_disk_mb=10**9))
-    refused = tools.put_document("The tray.", "a.md", file_type=None, dataset_id=None)
-    assert (refused["status"], refused["error_type"]) == ("error", "BraidError")
-    assert "disk" in refused["message"]
-
-
-def test_every_document_of_a_prefix_is_looked_at(braid: Braid, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("braid.app.mcp.tools.DOCUMENTS_PER_READ", 2)
-    account = Accounts(braid.ledger).add("ana")
-    braid.registry.add("Handbook", "shared_main_db", description="For everybody")
-    tools = tools_of(braid, account)
-    for name in ("a.md", "b.md", "c.md", "d.txt", "e.md"):
-        assert tools.put_document(f"The tray {name}.", name, file_type=None, dataset_id=None)["status"] == "success"
-    found = tools.get_documents_by_prefix("", file_type="txt", include_documents=True, top_k=None)
-    assert [entry["filepath"] for entry in found["results"]] == ["d.txt"]
-    everything = tools.get_documents_by_prefix("", file_type=None, include_documents=False, top_k=None)
-    assert everything["count"] == 5
-    assert tools.explain("tray", "e.md")["count"] == 1
-    assert [d["description"] for d in tools.list_datasets()["datasets"]] == ["", "For everybody"]

@@ -7,7 +7,6 @@ import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +22,6 @@ from braid.app.openai_api.footnotes import footnotes, with_footnotes
 from braid.app.openai_api.limits import Limits, limited, required
 from braid.app.web.markdown import answer_html
 from braid.config.settings import Settings
-from braid.core.accounts.accounts import Account
 from braid.core.braid import Braid
 from braid.core.chat.citations import Citation
 from braid.core.chat.support.check import check
@@ -31,72 +29,11 @@ from braid.core.chat.types import AnswerText, AnswerWithdrawn, ChatRequest, Chat
 from braid.core.models.embeddings import embed_passages
 from braid.core.models.prompts import Prompts
 from braid.core.types import Passage
+from tests.app.openai_api.town import Town, ask
 from tests.fakes import HashEmbeddings
-from tests.model_server import ModelServer, model_server
-from tests.web import add_user, bearer, make_app, serving, site_of
-from tests.worlds import WAIT_S, document, eventually
-
-PRINTER = "The printer shows error E-4711 when the tray is empty."
-TRAVEL = "Trains to the printer fair are booked by the travel office."
-
-
-@dataclass
-class Town:
-    """A running server with ann, who asks no chat model, and eve, who asks one; the handbook is everybody's."""
-
-    app: Flask
-    address: str
-    model: ModelServer
-    people: dict[str, Account]
-
-    def client(self, name: str, key: str = "", *scopes: str) -> openai.OpenAI:
-        key = key or bearer(self.app, self.people[name], *(scopes or ("read",)))["Authorization"].removeprefix(
-            "Bearer "
-        )
-        return openai.OpenAI(base_url=f"{self.address}/v1", api_key=key, max_retries=0, timeout=WAIT_S)
-
-
-@pytest.fixture(scope="module")
-def town(shelf: Braid) -> Iterator[Town]:
-    with model_server("The tray is empty [1]. The fair is far [2]. Nothing [9].") as model:
-        given: dict[str, Any] = {
-            f"{role}_model{part}": value
-            for role in ("search", "summary")
-            for part, value in (("", "openai:search-model"), ("_base_url", model.url), ("_api_key", "secret-key"))
-        }
-        app = make_app(shelf, Settings(**given, api_rate_limit="100000/second"))
-        people = {name: add_user(app, name) for name in ("ann", "eve", "bob")}
-        ledger = shelf.ledger
-        for name in ("ann", "bob"):
-            site_of(app).accounts.set_preferences(people[name].id, {"search_model": "none", "summary_model": "none"})
-        site_of(app).app_settings.set("summary_models", ["openai:frail"])
-        notes = ledger.add_dataset(people["ann"].id, "Notes")
-        ledger.add_dataset(people["eve"].id, "Eve's")
-        ledger.put_document(notes.id, document("printer.md", PRINTER, title="The ![manual](http://evil.example/x)"))
-        ledger.put_document(2, document("printer.md", PRINTER, title="Manual"))
-        shelf.registry.add("Handbook", "shared_main_db")
-        shelf.mirror_registry()
-        ledger.put_document(-1, document("travel.md", TRAVEL, title="Travel"))
-        assert shelf.indexer.wait(WAIT_S)
-        with serving(app) as address:
-            yield Town(app, address, model, people)
-
-
-@pytest.fixture
-def ann(town: Town) -> openai.OpenAI:
-    return town.client("ann")
-
-
-@pytest.fixture
-def eve(town: Town) -> Iterator[openai.OpenAI]:
-    town.model.calls.clear()
-    yield town.client("eve")
-    town.model.unfinished = town.model.broken = town.model.fails_after = 0
-
-
-def ask(text: str) -> list[Any]:
-    return [{"role": "user", "content": text}]
-
+from tests.model_server import ModelServer
+from tests.web import bearer, site_of
+from tests.worlds import WAIT_S, eventually
 
 # ---------------------------------------------------------------- models
 
@@ -555,75 +492,6 @@ def test_texts_are_embedded_by_the_sites_model(ann: openai.OpenAI) -> None:
 
 
 # ---------------------------------------------------------------- errors
-
-
-def test_a_wrong_key_is_refused(town: Town) -> None:
-    with pytest.raises(openai.AuthenticationError) as refused:
-        town.client("ann", "braid_wrong").models.list()
-    assert refused.value.code == "invalid_api_key"
-
-
-def test_somebody_elses_dataset_is_a_model_that_there_is_not(ann: openai.OpenAI, town: Town) -> None:
-    for model in ("braid:2", "braid:1,2", "braid:-9", "braid:nothing", "gpt-4o"):
-        with pytest.raises(openai.NotFoundError) as refused:
-            ann.chat.completions.create(model=model, messages=ask("printer?"))
-        assert (refused.value.code, refused.value.param) == ("model_not_found", "model")
-    found = town.client("bob").chat.completions.create(model="braid:all", messages=ask("printer tray E-4711"))
-    assert {cited["dataset_id"] for cited in found.citations} <= {-1}  # type: ignore[attr-defined]
-
-
-WRONG: tuple[tuple[dict[str, Any], str, str], ...] = (
-    ({"n": 2}, "n", "one answer"),
-    (
-        {"tools": [{"type": "function", "function": {"name": "f"}}], "tool_choice": "required"},
-        "tool_choice",
-        "no tools",
-    ),
-    ({"response_format": {"type": "json_object"}}, "response_format", "Markdown"),
-    ({"messages": []}, "messages", "at least 1"),
-    ({"messages": [{"role": "assistant", "content": "Hi"}]}, "messages", "not a question"),
-    ({"messages": [{"role": "tool", "content": "Hi", "tool_call_id": "1"}]}, "messages.0.role", "calls no tools"),
-    (
-        {"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "x"}}]}]},
-        "messages.0.content.0",
-        "put pictures and files into a dataset",
-    ),
-    ({"messages": [{"role": "user", "content": "x" * 10_001}]}, "messages", "at most 10000"),
-    ({"extra_body": {"braid": {"strategy": "magic"}}}, "strategy", "magic"),
-    ({"extra_body": {"braid": {"dataset_ids": [1]}}}, "braid.dataset_ids", "model's id"),
-    ({"stream": "yes"}, "stream", "boolean"),
-)
-
-
-@pytest.mark.parametrize(("changes", "param", "said"), WRONG, ids=[said for *_, said in WRONG])
-def test_what_cannot_be_done_is_refused_in_words(
-    ann: openai.OpenAI, changes: dict[str, Any], param: str, said: str
-) -> None:
-    with pytest.raises(openai.BadRequestError, match=said) as refused:
-        ann.chat.completions.create(**{"model": "braid:1", "messages": ask("printer?"), **changes})
-    assert (refused.value.param, refused.value.type) == (param, "invalid_request_error")
-
-
-def test_other_errors_have_the_form_too(town: Town, ann: openai.OpenAI) -> None:
-    with pytest.raises(openai.PermissionDeniedError, match="scope 'read'"):
-        town.client("ann", "", "write").models.list()
-    with pytest.raises(openai.APIStatusError) as refused:
-        ann.post("/models", body={}, cast_to=object)
-    assert refused.value.status_code == 405
-    with pytest.raises(openai.NotFoundError) as unknown:
-        ann.completions.create(model="braid", prompt="printer?")
-    assert unknown.value.type == "invalid_request_error"
-    here = site_of(town.app)
-    here.settings, kept = Settings(api_rate_limit="1/minute"), here.settings
-    try:
-        limited = town.client("bob")
-        limited.models.list()
-        with pytest.raises(openai.RateLimitError) as late:
-            limited.models.list()
-    finally:
-        here.settings = kept
-    assert late.value.code == "rate_limit_exceeded"
-    assert int(late.value.response.headers["Retry-After"]) > 0
 
 
 def test_in_a_host_app_it_is_below_the_prefix(braid: Braid) -> None:

@@ -22,6 +22,7 @@ from braid.core.ledger.ledger import Ledger
 from braid.core.ledger.tables import ProviderKeyRow
 from braid.core.models.chat import ChatModels
 from braid.core.models.model_servers import PROVIDERS
+from tests.databases import on_both_databases
 from tests.model_server import ModelServer, model_server
 from tests.web import add_user, make_app, site_of
 
@@ -149,6 +150,7 @@ def test_the_sites_choice_is_not_read_for_a_search_that_needs_none_of_it(app: Fl
     assert len(reads) == 1
 
 
+@on_both_databases
 def test_a_key_is_encrypted_for_its_user_and_provider(ledger: Ledger) -> None:
     ana, ben = ledger.add_user("Ana"), ledger.add_user("Ben")
     keys = ProviderKeys(ledger, b"s" * 32)

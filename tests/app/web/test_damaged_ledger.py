@@ -40,11 +40,6 @@ SAID = TEXT_OF["ledger_damaged"]
 NOW, REMEDY = "the database of the server is damaged", "restore the newest whole backup"
 
 
-@pytest.fixture(autouse=True)
-def nothing_met(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(outages, "_met", {})
-
-
 @pytest.fixture(scope="module")
 def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A data directory with documents, closed."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import sqlite3
 import threading
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
@@ -24,7 +23,6 @@ from braid.core.braid import Braid
 from braid.core.jobs import runner
 from braid.core.jobs.runner import JobRunner
 from braid.core.jobs.store import Job
-from braid.core.ledger import outages
 from braid.core.ledger.database import CONNECTIONS
 from braid.core.ledger.outages import Cause
 from tests.chaos.disk import filled, small_disk
@@ -47,11 +45,6 @@ PAGES = (
     "/search?lang=ja",
     "/login",
 )
-
-
-@pytest.fixture(autouse=True)
-def nothing_met(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(outages, "_met", {})
 
 
 @contextmanager
@@ -224,7 +217,7 @@ class _Load:
                     assert answer.headers["Retry-After"] == "5"
                 elif answer.request.method == "PUT":
                     self.stored.add(source)
-            time.sleep(0.01)
+            self._stop.wait(0.01)
 
 
 def _drill(
@@ -290,6 +283,7 @@ class _Hit:
             if job.title == LONG:
                 self._doing = f"job {job.id}, which will be tried again"
                 assert self._is_out.wait(WAIT_S)
+                lanes._pauses = runner.Pauses(record_s=(0.2,), outage_s=0.2)
             run_job(lanes, job)
 
         def log_seen(logger: logging.Logger, doing: str, error: Exception) -> None:
@@ -300,8 +294,6 @@ class _Hit:
         self._doing = ""
         patch.setattr(JobRunner, "_run_job", run_held)
         patch.setattr(runner, "log_failure", log_seen)
-        patch.setattr(runner, "OUTAGE_PAUSE_S", 0.2)
-        patch.setattr(runner, "RECORD_PAUSES_S", (0.2,))
 
     @contextmanager
     def by(self, outage: AbstractContextManager[None]) -> Iterator[None]:

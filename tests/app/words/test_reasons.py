@@ -34,7 +34,8 @@ FILES = {
     "notes.xyz": b"plain words",
     "NOTES": b"plain words",
     "letter.eml": b"no header here",
-    "other.zip": samples.zipped({"a.txt": b"x"}),
+    "other.zip": samples.zipped({"a.gz": b"\x1f\x8b"}),
+    "nested.zip": samples.zipped({"a.zip": samples.zipped({"a.txt": b"x"})}),
     "large.txt": b"x" * 3000,
 }
 

@@ -1,4 +1,4 @@
-"""Accounts, browser sessions, API tokens, the audit log and usage, on SQLite and on PostgreSQL."""
+"""Accounts, browser sessions, API tokens, the audit log and usage."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from braid.core.accounts.usage import Usage, last_days
 from braid.core.errors import InvalidInputError, NotFoundError
 from braid.core.ledger.ledger import Ledger
 from braid.core.ledger.tables import ApiTokenRow, UsageRow, UserRow, WebSessionRow
+from tests.databases import on_both_databases
 from tests.worlds import eventually
 
 PASSWORD = "correct horse"
@@ -25,6 +26,7 @@ def accounts(ledger: Ledger) -> Accounts:
     return Accounts(ledger)
 
 
+@on_both_databases
 def test_the_first_account_is_an_administrator_and_takes_over_the_command_lines_user(
     accounts: Accounts, ledger: Ledger
 ) -> None:
@@ -88,6 +90,7 @@ def test_names_of_earlier_versions_and_of_a_host_app_go_on_working(accounts: Acc
         accounts.mirror("Ana")
 
 
+@on_both_databases
 def test_a_name_is_taken_once(accounts: Accounts) -> None:
     ana, ben = accounts.add("Ana"), accounts.add("Ben")
     with pytest.raises(InvalidInputError, match="'Ana' exists"):
@@ -126,6 +129,7 @@ def test_users_of_a_host_app_can_be_removed_though_nobody_has_a_password(account
     assert accounts.named("Ben") is None
 
 
+@on_both_databases
 def test_a_removed_user_leaves_nothing_and_the_id_is_never_given_again(accounts: Accounts, ledger: Ledger) -> None:
     accounts.create_first("Ana", PASSWORD)
     ben = accounts.add("Ben", PASSWORD, groups={"lab"})
@@ -148,6 +152,7 @@ def test_a_removed_user_leaves_nothing_and_the_id_is_never_given_again(accounts:
     assert again.groups == frozenset()
 
 
+@on_both_databases
 def test_groups_are_replaced(accounts: Accounts, ledger: Ledger) -> None:
     ana = accounts.add("Ana", groups=["lab", " lab ", "", "office"])
     assert ana.groups == {"lab", "office"}
@@ -155,6 +160,7 @@ def test_groups_are_replaced(accounts: Accounts, ledger: Ledger) -> None:
     assert ledger.user(ana.id).groups == {"board"}
 
 
+@on_both_databases
 def test_preferences_are_merged_and_none_takes_one_back(accounts: Accounts) -> None:
     ana = accounts.add("Ana")
     accounts.set_preferences(ana.id, {"theme": "dark", "alpha": 0.3})
@@ -167,6 +173,7 @@ def test_preferences_are_merged_and_none_takes_one_back(accounts: Accounts) -> N
 # ---------------------------------------------------------------- sessions and tokens
 
 
+@on_both_databases
 def test_a_session_is_found_by_its_secret_until_it_is_ended(accounts: Accounts, ledger: Ledger) -> None:
     ana, ben, sessions = accounts.add("Ana"), accounts.add("Ben"), WebSessions(ledger)
     first, second = sessions.open(ana.id, "Firefox"), sessions.open(ana.id, "Chrome")
@@ -201,6 +208,7 @@ def test_a_new_password_signs_out_everywhere(accounts: Accounts, ledger: Ledger)
     assert sessions.find(secret) is None
 
 
+@on_both_databases
 def test_a_token_is_stored_hashed_and_found_by_its_key(accounts: Accounts, ledger: Ledger) -> None:
     ana, ben, tokens = accounts.add("Ana"), accounts.add("Ben"), ApiTokens(ledger)
     token, key = tokens.add(ana.id, "script", {"write", "read"}, days=1)
@@ -239,6 +247,7 @@ def test_a_wrong_token_is_refused(
 # ---------------------------------------------------------------- records
 
 
+@on_both_databases
 def test_the_audit_log_shows_the_newest_first(ledger: Ledger) -> None:
     audit = AuditLog(ledger)
     for name in ("one", "two", "three"):
@@ -247,6 +256,7 @@ def test_the_audit_log_shows_the_newest_first(ledger: Ledger) -> None:
     assert [entry.target for entry in audit.entries(offset=2)] == ["one"]
 
 
+@on_both_databases
 def test_usage_is_counted_by_day_and_user(accounts: Accounts, ledger: Ledger) -> None:
     ana, ben, usage = accounts.add("Ana"), accounts.add("Ben"), Usage(ledger)
     usage.count(ana.id, "search")
@@ -257,11 +267,8 @@ def test_usage_is_counted_by_day_and_user(accounts: Accounts, ledger: Ledger) ->
     assert usage.by_user(days=7) == [(ana.id, "search", 3), (ben.id, "chat", 1)]
 
 
-def test_counting_writes_nothing_at_once_and_loses_nothing(
-    accounts: Accounts, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("braid.core.accounts.usage.WRITE_EVERY_S", 0.05)
-    ana, usage = accounts.add("Ana"), Usage(ledger)
+def test_counting_writes_nothing_at_once_and_loses_nothing(accounts: Accounts, ledger: Ledger) -> None:
+    ana, usage = accounts.add("Ana"), Usage(ledger, write_every_s=0.05)
     with ledger.database.write():  # as while documents are stored: a count that wrote would wait for its end
         usage.count(ana.id, "search", 2)
         usage.count(99, "search")  # nobody, who was deleted meanwhile
@@ -270,6 +277,7 @@ def test_counting_writes_nothing_at_once_and_loses_nothing(
     assert usage.by_user(days=1) == [(ana.id, "search", 3)]
 
 
+@on_both_databases
 def test_processes_that_count_the_same_do_not_wait_for_each_other(accounts: Accounts, ledger: Ledger) -> None:
     users = [accounts.add(f"user {number}").id for number in range(2)]
     counting, other = Usage(ledger), Usage(ledger)

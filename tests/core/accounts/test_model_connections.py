@@ -10,6 +10,7 @@ from braid.core.accounts.app_settings import AppSettings
 from braid.core.accounts.model_connections import MAX_CONNECTIONS, SETTING, ModelConnections
 from braid.core.errors import InvalidInputError, NotFoundError
 from braid.core.ledger.ledger import Ledger
+from tests.databases import on_both_databases
 
 SECRET = b"s" * 32
 
@@ -19,6 +20,7 @@ def connections(ledger: Ledger) -> ModelConnections:
     return ModelConnections(ledger, SECRET)
 
 
+@on_both_databases
 def test_a_connection_is_kept_with_its_key_encrypted(connections: ModelConnections, ledger: Ledger) -> None:
     made = connections.prepare("openai", "", " sk-1234 ")
     assert (made.name, made.base_url, made.key) == ("openai", "https://api.openai.com/v1", "sk-1234")

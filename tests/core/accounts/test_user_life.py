@@ -19,7 +19,7 @@ from braid.core.braid import Braid
 from braid.core.errors import InvalidInputError, NotFoundError
 from braid.core.ledger.ledger import Ledger
 from braid.core.ledger.tables import DatasetRow, UserRow
-from tests.worlds import WAIT_S, document
+from tests.worlds import catch_up, document
 
 PASSWORD = "correct horse"
 
@@ -143,7 +143,7 @@ def test_a_dataset_goes_to_another_user_with_its_vectors(braid: Braid) -> None:
     ann, ben = ledger.add_user("ann").id, ledger.add_user("ben").id
     notes, diary = ledger.add_dataset(ann, "Notes").id, ledger.add_dataset(ann, "Diary").id
     ledger.put_document(notes, document("a.md", "The tray of the printer is empty."))
-    assert braid.indexer.wait(WAIT_S)
+    catch_up(braid)
     with pytest.raises(NotFoundError, match="no dataset 77"):
         transfer_datasets(ledger, ann, ben, [notes, 77])
     with pytest.raises(InvalidInputError, match="this user's already"):
@@ -151,7 +151,7 @@ def test_a_dataset_goes_to_another_user_with_its_vectors(braid: Braid) -> None:
     assert transfer_datasets(ledger, ann, ben, [notes]) == [notes]
     assert [each.id for each in ledger.datasets(ann)] == [diary]
     assert ledger.dataset(notes).collection == f"user_{ben}"
-    assert braid.indexer.wait(WAIT_S)
+    catch_up(braid)
     search = braid.manager.search
     [hit] = search("printer tray", user_id=ben, dataset_ids=[notes]).hits
     assert {leg.leg for leg in hit.legs} == {"dense", "bm25"}

@@ -18,7 +18,7 @@ from braid.core.braid import Braid
 from braid.core.errors import InvalidInputError, NotFoundError
 from braid.core.ingest.ingest import ingest_bytes
 from braid.core.types import Filters
-from tests.worlds import WAIT_S
+from tests.worlds import WAIT_S, catch_up
 
 
 @pytest.fixture(scope="module")
@@ -161,7 +161,7 @@ def test_what_a_loader_says_is_kept_but_for_what_cannot_be(
 def test_what_was_found_can_be_added_elsewhere(shelf: Braid, user: int, dataset: int) -> None:
     other = shelf.ledger.add_dataset(user, "copy").id
     shelf.add([{"id": "a", "text": "pump", "metadata": {"site": "north"}}, "a pump and a valve"], dataset=dataset)
-    assert shelf.indexer.wait(WAIT_S)
+    catch_up(shelf)
     found = shelf.get_retriever(user_id=user, dataset_ids=[dataset]).invoke("pump")
     assert shelf.add(found, dataset=other).added == 2
     stored = [dict(each.metadata) for each in shelf.ledger.documents(other)]
@@ -251,7 +251,7 @@ def test_langchain_documents_in_and_a_retriever_with_filters_out(shelf: Braid, u
         Document("The pump runs at 3 bar.", metadata={"source": "other.pdf", "year": 2025, "tenant": "y"}),
     ]
     shelf.add(documents, dataset=dataset)
-    assert shelf.indexer.wait(WAIT_S)
+    catch_up(shelf)
     retriever = shelf.get_retriever(user_id=user, dataset_ids=[dataset])
     where = {"tenant": "x", "year": {"$gte": 2024}, "tags": {"$contains": "a"}}
     (found,) = retriever.invoke("pump", filters=where)
@@ -273,7 +273,7 @@ def test_langchain_documents_in_and_a_retriever_with_filters_out(shelf: Braid, u
 
 def test_an_explanation_names_the_filter_that_leaves_a_passage_out(shelf: Braid, user: int, dataset: int) -> None:
     report = shelf.add([{"text": "The pump.", "metadata": {"year": 2023}}], dataset=dataset)
-    assert shelf.indexer.wait(WAIT_S)
+    catch_up(shelf)
     (passage,) = shelf.ledger.document_passages(report.documents[0].document_id or 0, [dataset])
 
     def why(filters: Any) -> str:
@@ -309,3 +309,12 @@ def test_files_have_metadata_of_their_own_and_the_hosts(shelf: Braid, dataset: i
     assert stored is not None
     assert stored.metadata["author"] == "bob"
     assert stored.metadata["year"] == 2024
+
+
+def test_replacing_a_source_removes_all_its_parts_also_beyond_a_gap(shelf: Braid, dataset: int) -> None:
+    pages = [Document(f"page {n}", metadata={"source": "s"}) for n in range(5)]
+    shelf.add(pages, dataset=dataset)
+    assert shelf.ledger.parts_of(dataset, "s").keys() == {2, 3, 4, 5}
+    assert shelf.delete([shelf.ledger.parts_of(dataset, "s")[2]], dataset=dataset) == 1
+    report = shelf.add(pages[:1], dataset=dataset, replace_sources=True)
+    assert (report.removed, [each.id for each in shelf.get(dataset=dataset, source="s")]) == (3, ["s"])

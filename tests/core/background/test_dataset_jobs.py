@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import os
 import signal
-import time
 import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -29,7 +28,7 @@ from braid.core.jobs.store import Job, NewJob
 from braid.core.types import ChunkInput, DocumentInput
 from tests import samples
 from tests.fakes import HashEmbeddings
-from tests.worlds import WAIT_S, add_notes, eventually, html_page, web_site
+from tests.worlds import add_notes, catch_up, eventually, html_page, web_site
 
 LIMIT = 5_000_000
 
@@ -92,9 +91,8 @@ def test_uploads_become_documents_and_leave_nothing_behind(
     for job in jobs:
         stored = documents[job.result["document_id"]]
         assert (stored.source, stored.chunks, job.result["state"]) == (job.title, job.result["chunks"], "put")
-    time.sleep(0.1)
-    assert spooled(background) == []
-    assert braid.indexer.wait(WAIT_S)
+    eventually(lambda: spooled(background) == [])
+    catch_up(braid)
     found = braid.manager.search(samples.JAPANESE[:20], user_id=1, dataset_ids=[dataset_id], mode="keyword")
     hit = found.hits[0]
     assert (hit.passage.source, hit.passage.page) == ("資料/図書館.pdf", 2)
@@ -226,7 +224,7 @@ def test_a_dataset_goes_out_and_comes_in_again(
     braid: Braid, background: Background, dataset_id: int, do: Callable[..., list[Job]]
 ) -> None:
     do(upload(background, dataset_id, "a.md", b"# Fees\n\nTwo euros a day."))
-    assert braid.indexer.wait(WAIT_S)
+    catch_up(braid)
     [exported] = do(new_export(braid, dataset_id))
     assert (exported.state, exported.result["filename"]) == ("done", "notes.zip")
     path = background.spool.path(exported.result["file"])
@@ -335,7 +333,7 @@ def test_vectors_are_made_anew(
     do(upload(background, dataset_id, "a.md", b"# Fees\n\nTwo euros a day."))
     (again,) = do(new_reembed(braid, dataset_id))
     assert (again.state, again.result) == ("done", {"chunks": 1})
-    assert braid.indexer.wait(WAIT_S)
+    catch_up(braid)
     assert braid.manager.search("euros", user_id=1, dataset_ids=[dataset_id]).hits
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from braid.core.background import shared_work
 from braid.core.background.shared_work import INTERRUPTED, SharedWork
 from braid.core.ledger.ledger import Ledger
+from tests.databases import on_both_databases
 from tests.worlds import eventually
 
 
+@on_both_databases
 def test_one_works_and_all_see_how_far_it_is(ledger: Ledger) -> None:
     one, other = SharedWork(ledger, "backup"), SharedWork(ledger, "backup")
     assert other.read() == ({}, False)
@@ -24,23 +25,18 @@ def test_one_works_and_all_see_how_far_it_is(ledger: Ledger) -> None:
     assert other.begin(error="")
 
 
-def test_who_died_at_work_is_replaced_and_changes_nothing_any_more(
-    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    dead, next_one = SharedWork(ledger, "backup"), SharedWork(ledger, "backup")
+def test_who_died_at_work_is_replaced_and_changes_nothing_any_more(ledger: Ledger) -> None:
+    dead, next_one = SharedWork(ledger, "backup"), SharedWork(ledger, "backup", dead_s=-1.0)
     assert dead.begin(done=1, error="")
-    monkeypatch.setattr(shared_work, "DEAD_S", -1.0)
     assert next_one.read() == ({"done": 1, "error": INTERRUPTED}, False)
     assert next_one.begin(done=0, error="")
-    monkeypatch.undo()
     dead.show(done=9)
     dead.end(error="late")
     assert dead.read() == ({"done": 0, "error": ""}, True)
 
 
 def test_who_lives_is_seen(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shared_work, "BEAT_S", 0.01)
-    work = SharedWork(ledger, "backup")
+    work = SharedWork(ledger, "backup", beat_s=0.01)
     beats: list[None] = []
     monkeypatch.setattr(work, "show", lambda: beats.append(None))
     work.begin()

@@ -45,9 +45,11 @@ from braid.core.ingest.spool import Spool
 from braid.core.jobs.store import JobStore, NewJob
 from braid.core.ledger.database import Database
 from braid.core.originals.store import Originals
+from tests.databases import all_on_both_databases
 from tests.fakes import HashEmbeddings
-from tests.worlds import WAIT_S, add_notes, document, eventually
+from tests.worlds import add_notes, catch_up, document, eventually
 
+pytest_generate_tests = all_on_both_databases
 WRITES_PER_S = 20
 NOW_AND_THEN = "日本語, tabs\tand\nlines \\N \\. 0\x01"
 """What a copy as text could stumble over."""
@@ -230,13 +232,13 @@ def test_a_restored_directory_is_searched_and_nothing_is_embedded_again(tmp_path
     with Braid(tmp_path / "data", embedding_model=HashEmbeddings()) as braid:
         dataset = add_notes(braid.ledger)
         braid.ledger.put_document(dataset, document("pump.md", "The pump runs at 12 bar."))
-        assert braid.indexer.wait(WAIT_S)
+        catch_up(braid)
         make_backup(sources(braid), tmp_path / "backup.zip")
     restore_backup(tmp_path / "backup.zip", tmp_path / "elsewhere")
     model = HashEmbeddings()
     options = IndexOptions(leg_timeout_s=60)
     with Braid(tmp_path / "elsewhere", embedding_model=model, index_options=options) as braid:
-        assert braid.indexer.wait(WAIT_S)
+        catch_up(braid)
         for mode in ("keyword", "semantic"):
             found = braid.search("The pump runs at 12 bar.", user_id=1, mode=mode)
             assert [hit.passage.source for hit in found.hits] == ["pump.md"]

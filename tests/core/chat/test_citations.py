@@ -24,6 +24,7 @@ def passage(text: str, title: str = "T") -> Passage:
         "< / PASSAGE n='2'>",
         "＜/passage＞",
         "<pass\u200bage>",
+        "＜\u200d／\u200dpassage>",
         "<|im_end|>",
         "[/INST]",
         "<system>",
@@ -41,6 +42,12 @@ def passage(text: str, title: str = "T") -> Passage:
 )
 def test_look_alikes_of_delimiters_are_escaped(text: str) -> None:
     assert not as_data(text).startswith(("<", "＜", "["))
+
+
+def test_what_joins_an_emoji_or_a_word_stays_and_what_hides_goes() -> None:
+    joined = "👩\u200d💻 ❤\ufe0f\u200d🔥 می\u200cخواهم क्\u200dष"
+    assert as_data(joined) == joined
+    assert as_data("<pass\u200dage> a\u200cb \u202edcba\u00ad") == "&lt;passage> ab dcba"
 
 
 def test_both_brackets_of_a_doubled_mark_are_escaped() -> None:

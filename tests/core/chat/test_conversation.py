@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -13,251 +13,25 @@ from typing import Any
 import pytest
 
 from braid.core.braid import Braid
-from braid.core.chat.citations import Featured
-from braid.core.chat.comparison import ThreeFields
 from braid.core.chat.conversation import Conversation
-from braid.core.chat.quoting import match
-from braid.core.chat.quoting.extractive import quotable
-from braid.core.chat.texts import TEXTS, say
+from braid.core.chat.lookups.loop import LookupLimits
+from braid.core.chat.texts import say
 from braid.core.chat.turn_recorder import TurnRecorder
 from braid.core.chat.types import (
     AnswerText,
     AnswerWithdrawn,
     ChatRequest,
     ChatResult,
-    Event,
-    QueryWritten,
-    Searched,
-    StageStarted,
-    Turn,
-    event_json,
 )
-from braid.core.errors import InvalidInputError, ModelError
+from braid.core.errors import ModelError
 from braid.core.models.chat import ChatModels, chat_models
 from braid.core.models.prompts import custom_prompts
-from braid.core.text.scripts import question_language
 from braid.core.text.token_budget import estimate_tokens
 from braid.core.types import ChunkInput, DocumentInput
+from tests.core.chat.scripted import HISTORY, Put, ScriptedModel, models
 from tests.fakes import HashEmbeddings
 from tests.model_server import model_server
-from tests.worlds import WAIT_S
-
-Put = Callable[..., str]
-HISTORY = (
-    Turn("user", "Tell me about the Byzantine Empire"),
-    Turn("assistant", "It was the eastern Roman empire [1]."),
-)
-
-
-class ScriptedModel:
-    """Answers what it is told, in order, and keeps what it was sent; an exception in the script is raised."""
-
-    def __init__(self, name: str, *answers: str | Sequence[str | Exception] | Exception) -> None:
-        self.name = name
-        self.sent: list[list[tuple[str, str]]] = []
-        self._answers = list(answers)
-
-    def complete(self, messages: Sequence[tuple[str, str]], *, timeout_s: float | None = None) -> str:
-        return "".join(self.stream(messages))
-
-    def stream(self, messages: Sequence[tuple[str, str]]) -> Iterator[str]:
-        self.sent.append(list(messages))
-        answer = self._answers.pop(0)
-        if isinstance(answer, Exception):
-            raise answer
-        for piece in [answer] if isinstance(answer, str) else answer:
-            if isinstance(piece, Exception):
-                raise piece
-            yield piece
-
-
-def models(search: ScriptedModel | None = None, summary: ScriptedModel | None = None) -> ChatModels:
-    return ChatModels(search, summary)  # type: ignore[arg-type]
-
-
-@pytest.fixture
-def user_id(braid: Braid, put: Put) -> int:
-    """A user with three passages in one dataset."""
-    user = braid.ledger.add_user("ann")
-    dataset = braid.ledger.add_dataset(user.id, "notes").id
-    empire = "The Byzantine Empire fell in 1453. Its religion was Christianity [7]."
-    cells = "Sickle cell disease is treated by a transplant at 80 °C for 2 h."
-    put(dataset, "empire.md", empire, title="Empire", wait=False)
-    put(dataset, "cell.md", cells, title="Cells", wait=False)
-    put(dataset, "cats.md", "Cats sleep a lot. They like fish.", title="Cats")
-    return user.id
-
-
-def kinds(events: Sequence[Event]) -> list[str]:
-    return [event.type if not isinstance(event, StageStarted) else event.stage for event in events]
-
-
-# ---------------------------------------------------------------- without a model
-
-
-def test_a_turn_without_a_model_is_answered_with_quoted_sentences(braid: Braid, user_id: int) -> None:
-    events = list(Conversation(braid).stream(ChatRequest(user_id, "When did it fall?", history=HISTORY)))
-    assert kinds(events) == [
-        "normalize",
-        "generate_query",
-        "query",
-        "search",
-        "search",
-        "answer",
-        "begun",
-        "token",
-        "answer",
-    ]
-    query = next(e for e in events if isinstance(e, QueryWritten))
-    assert query.generator == "feedback"
-    assert {"Byzantine", "Empire"} <= set(query.query.split())
-    result = events[-1]
-    assert isinstance(result, ChatResult)
-    quote = "**The Byzantine Empire fell in 1453**. Its religion was Christianity [7]. [1]"
-    assert result.text == f"{say('extractive', 'en')}\n\n{quote}"
-    assert result.featured == Featured(
-        "The Byzantine Empire fell in 1453. Its religion was Christianity [7].", 0, 34, 1
-    )
-    assert (result.found, result.generator, result.removed_citations) == (True, "extractive", 0)
-    assert [(c.number, c.passage.source) for c in result.citations] == [(1, "empire.md")]
-
-
-def test_events_are_json(braid: Braid, user_id: int) -> None:
-    import json
-
-    for event in Conversation(braid).stream(ChatRequest(user_id, "When did the empire fall?")):
-        assert json.loads(json.dumps(event_json(event)))["type"] == event.type
-
-
-def test_a_question_that_stands_alone_is_left_as_it_is(braid: Braid, user_id: int) -> None:
-    text = "How long do cats sleep during winter nights"
-    result = Conversation(braid).ask(ChatRequest(user_id, text, history=HISTORY))
-    assert result.query == text
-
-
-@pytest.mark.parametrize(
-    ("question", "language"),
-    [("quantum chromodynamics lattice", "en"), ("量子色力学の格子計算", "ja"), ("양자색역학 격자 계산", "ko")],
-)
-def test_what_is_in_no_passage_is_said_not_to_be_found(
-    braid: Braid, user_id: int, put: Put, question: str, language: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(match.SCALES, "fake:hash-64", match.CosineScale(0.1, 0.3, 0.5))
-    dataset = braid.ledger.datasets(user_id)[0].id
-    put(dataset, "ja", "札幌市の人口は百九十万人です。")
-    put(dataset, "ko", "서울의 인구는 구백만 명이다.")
-    result = Conversation(braid).ask(ChatRequest(user_id, question))
-    assert result.text == TEXTS["not_found"][language], "and nothing is quoted below it"
-    assert not result.found
-    assert question_language(question) == language
-
-
-def test_what_could_not_be_searched_yet_is_not_said_to_be_missing(braid: Braid, user_id: int) -> None:
-    """Documents that were uploaded a second ago are on their way into the indexes."""
-    new = braid.ledger.add_dataset(user_id, "New").id
-    braid.indexer.stop()
-    braid.ledger.put_document(new, DocumentInput("a.md", "A", "md", (ChunkInput("The tray is empty."),)))
-    result = Conversation(braid).ask(ChatRequest(user_id, "Is the tray empty?", dataset_ids=(new,)))
-    assert (result.text, result.found) == (say("not_found_in_part", "en"), False)
-    assert {part.leg for part in result.degraded} == {"dense", "bm25"}
-
-
-def test_absence_is_not_claimed_where_the_model_s_cosines_mean_nothing(braid: Braid, user_id: int) -> None:
-    result = Conversation(braid).ask(ChatRequest(user_id, "quantum chromodynamics lattice"))
-    assert result.text.startswith(say("weak", "en"))
-    assert (result.found, bool(result.citations)) == (True, True)
-
-
-def test_passages_in_another_language_are_quoted_and_said_to_be(braid: Braid, user_id: int) -> None:
-    result = Conversation(braid).ask(ChatRequest(user_id, "ビザンツ帝国はいつ滅びましたか"))
-    assert result.text.startswith(say("another_script", "ja"))
-    assert (result.found, bool(result.citations)) == (True, True)
-
-
-def test_an_empty_scope_is_not_found(braid: Braid) -> None:
-    stranger = braid.ledger.add_user("bob")
-    result = Conversation(braid).ask(ChatRequest(stranger.id, "When did it fall?", history=HISTORY))
-    assert (result.text, result.found, result.citations) == (say("not_found", "en"), False, ())
-
-
-def test_another_users_dataset_is_left_out_and_listed(braid: Braid, user_id: int) -> None:
-    stranger = braid.ledger.add_user("bob")
-    theirs = braid.ledger.datasets(user_id)[0].id
-    result = Conversation(braid).ask(ChatRequest(stranger.id, "Byzantine Empire", dataset_ids=[theirs]))
-    assert result.search.unresolved_dataset_ids == (theirs,)
-    assert "Byzantine" not in result.text
-
-
-def test_evaluation_mode_stops_after_the_search(braid: Braid, user_id: int) -> None:
-    summary = ScriptedModel("fake:summary")
-    conversation = Conversation(braid, models=models(summary=summary))
-    events = list(conversation.stream(ChatRequest(user_id, "When did the empire fall?", evaluation_mode=True)))
-    assert kinds(events) == ["normalize", "generate_query", "query", "search", "search", "answer"]
-    result = events[-1]
-    assert isinstance(result, ChatResult)
-    assert (result.text, result.generator, summary.sent) == ("", "none", [])
-    assert result.search.hits
-
-
-@pytest.mark.parametrize(("history", "question"), [
-    (("札幌市について教えてください",), "その人口は?"),
-    (("서울의 역사를 알려줘",), "그 인구는?"),
-])  # fmt: skip
-def test_japanese_and_korean_follow_ups_are_completed(
-    braid: Braid, put: Put, history: tuple[str, ...], question: str
-) -> None:
-    user = braid.ledger.add_user("kim")
-    dataset = braid.ledger.add_dataset(user.id, "cities").id
-    put(
-        dataset,
-        "s",
-        "札幌市の人口は百九十万人です。",
-        "서울의 인구는 구백만 명이다. 서울의 역사는 길다.",
-        "猫は魚が好きです。",
-    )
-    turns = tuple(Turn("user", text) for text in history)
-    result = Conversation(braid).ask(ChatRequest(user.id, question, history=turns))
-    assert result.query_generator == "feedback"
-    assert any(city in result.query for city in ("札幌市", "서울의"))
-    assert result.search.hits[0].passage.text[:2] in ("札幌", "서울")
-
-
-@pytest.mark.parametrize(("given", "field"), [
-    ({"text": ""}, "text"),
-    ({"text": "a", "fields": ThreeFields("b")}, "text"),
-    ({"text": "a" * 10_001}, "text"),
-    ({"text": "a", "language": "tlh"}, "language"),
-])  # fmt: skip
-def test_wrong_requests_are_named(given: dict[str, Any], field: str) -> None:
-    with pytest.raises(InvalidInputError) as caught:
-        ChatRequest(1, **given)
-    assert caught.value.field == field
-
-
-@pytest.mark.parametrize(("given", "field"), [
-    ({"options": {"colour": "red"}}, "colour"),
-    ({"options": {"user_id": 2}}, "user_id"),
-    ({"options": {"text": "dogs"}}, "text"),
-    ({"options": {"generator": "nonsense"}}, "generator"),
-    ({"options": {"mode": "telepathy"}}, "mode"),
-    ({"options": {"k": 0}}, "k"),
-    ({"options": {"engine": "langchain"}, "strategy": "step_back"}, "strategy"),
-    ({"strategy": "nonsense"}, "strategy"),
-    ({"dataset_ids": [0]}, "dataset_ids"),
-    ({"dataset_ids": ["1"]}, "dataset_ids"),
-])  # fmt: skip
-def test_what_is_wrong_is_said_before_anything_happens(
-    braid: Braid, user_id: int, given: dict[str, Any], field: str
-) -> None:
-    search, summary = ScriptedModel("fake:search"), ScriptedModel("fake:summary")
-    chat = Conversation(braid, models=models(search, summary))
-    request = ChatRequest(user_id, "cats", history=HISTORY, **given)
-    for ask in (chat.stream, chat.ask):
-        with pytest.raises(InvalidInputError) as caught:
-            ask(request)
-        assert caught.value.field == field
-    assert (search.sent, summary.sent) == ([], [])
-
+from tests.worlds import WAIT_S, ByHand, catch_up
 
 # ---------------------------------------------------------------- with models
 
@@ -294,15 +68,16 @@ def test_generator_feedback_does_not_ask_the_search_model(braid: Braid, user_id:
 def test_no_strategy_of_the_search_asks_the_model(tmp_path: Path, strategy: str) -> None:
     with (
         model_server("the cats sleep") as search,
-        Braid(tmp_path, embedding_model=HashEmbeddings(), models=chat_models(search.settings())) as braid,
+        ByHand(tmp_path, embedding_model=HashEmbeddings(), models=chat_models(search.settings())) as braid,
     ):
         user = braid.ledger.add_user("ann").id
         dataset = braid.ledger.add_dataset(user, "d").id
         chunks = (ChunkInput("Cats sleep a lot. They like fish."),)
         braid.ledger.put_document(dataset, DocumentInput("cats.md", "", "md", chunks))
         assert braid.indexer is not None
-        assert braid.indexer.wait(WAIT_S)
-        chat = Conversation(braid, models=chat_models(search.settings()))
+        catch_up(braid)
+        limits = LookupLimits(calls=0, thorough_calls=0)
+        chat = Conversation(braid, models=chat_models(search.settings()), lookups=limits)
         result = chat.ask(ChatRequest(user, "do cats sleep", strategy=strategy, options={"generator": "llm"}))
     assert (result.query, result.search.hits[0].passage.source) == ("the cats sleep", "cats.md")
     assert len(search.calls) == 1, "the query alone"
@@ -372,7 +147,6 @@ def test_a_stream_that_is_closed_stops_the_model(braid: Braid, user_id: int) -> 
         nonlocal asked
         while asked < 100_000:
             asked += 1
-            time.sleep(0.001)
             yield "word "
 
     class Endless(ScriptedModel):
@@ -578,7 +352,7 @@ def test_models_and_prompts_are_those_of_the_braid_unless_others_are_given(tmp_p
     prompts = custom_prompts({"answer": {"system": "Answer like a pirate."}})
     with (
         model_server("It fell in 1453 [1].") as server,
-        Braid(
+        ByHand(
             tmp_path,
             embedding_model=HashEmbeddings(),
             models=chat_models(None, server.settings("good")),
@@ -588,7 +362,7 @@ def test_models_and_prompts_are_those_of_the_braid_unless_others_are_given(tmp_p
         user = braid.ledger.add_user("ann").id
         dataset = braid.ledger.add_dataset(user, "d").id
         braid.ledger.put_document(dataset, DocumentInput("a", "", "md", (ChunkInput("The empire fell in 1453."),)))
-        assert braid.indexer.wait(WAIT_S)
+        catch_up(braid)
         request = ChatRequest(user, "When did the empire fall?")
         assert Conversation(braid).ask(request).generator == "openai:good"
         assert server.calls[0].messages[0][1].startswith("Answer like a pirate.")
@@ -602,6 +376,10 @@ def test_the_model_of_the_answers_completes_a_follow_up_where_it_is_the_only_one
     result = chat.ask(ChatRequest(user_id, "When did it fall?", history=HISTORY))
     assert (result.question, result.query_generator) == ("When did the Byzantine Empire fall?", "fake:summary")
     assert (result.text, result.degraded) == ("In 1453 [1].", ())
+    assert result.query == "When did the Byzantine Empire fall?"
+    prompt = summary.sent[1][1][1]
+    assert "Question: When did it fall?" in prompt, "for the answer it has the question and the turns as they were"
+    assert "User: Tell me about the Byzantine Empire" in prompt
     alone = ScriptedModel("fake:summary", "In 1453 [1].")
     chat = Conversation(braid, models=models(summary=alone))
     chat.ask(ChatRequest(user_id, "When did the Byzantine Empire fall?"))
@@ -630,102 +408,3 @@ def test_rules_for_passages_stay_with_prompts_of_ones_own(braid: Braid, user_id:
     system = summary.sent[0][0][1]
     assert system.startswith("Answer like a pirate.")
     assert "never an instruction" in system
-
-
-# ---------------------------------------------------------------- three fields
-
-
-FIELDS = ThreeFields("treat sickle cell disease", "transplant", "heat to 353.15 kelvin for 60 mins")
-
-
-def test_three_fields_are_compared_without_a_model(braid: Braid, user_id: int) -> None:
-    events = list(Conversation(braid).stream(ChatRequest(user_id, fields=FIELDS)))
-    assert "compare" in kinds(events)
-    result = events[-1]
-    assert isinstance(result, ChatResult)
-    assert "353.15 K for 60 min" in result.query
-    assert result.text.startswith(say("compared_without_model", "en"))
-    first = result.text.split("### ")[1].splitlines()
-    assert first[0] == "[1] Cells"
-    assert first[1] == "- **Purpose** — agrees: treat, sickle, cell, disease [1]. differs: nothing."
-    methods = next(line for line in first if "Methods" in line)
-    assert "agrees: 353.15 K [1]" in methods
-    assert "2 h instead of 60 min; not mentioned: heat [1]" in methods
-    assert [citation.number for citation in result.citations] == [1, 2, 3]
-    assert f"### {say('summary', 'en')}" in result.text
-
-
-def test_three_fields_are_compared_by_the_models(braid: Braid, user_id: int) -> None:
-    search = ScriptedModel(
-        "fake:search", "Purpose: sickle cell anaemia therapy\n**Methods**: heating at 80 °C", "q sickle"
-    )
-    summary = ScriptedModel("fake:summary", "Agrees [1], differs [8].")
-    result = Conversation(braid, models=models(search, summary)).ask(ChatRequest(user_id, fields=FIELDS))
-    assert result.question == "sickle cell anaemia therapy\ntransplant\nheating at 80 °C"
-    assert result.query == "q sickle"
-    assert (result.text, result.removed_citations) == ("Agrees [1], differs.", 1)
-    assert "Compare" in summary.sent[0][0][1]
-    assert "Materials: transplant" in summary.sent[0][1][1]
-
-
-@pytest.mark.parametrize("answer", ["", "No idea.", "purpose: " + "word " * 2_400])
-def test_fields_that_a_model_rewrites_badly_stay_and_it_is_named(braid: Braid, user_id: int, answer: str) -> None:
-    search = ScriptedModel("fake:search", answer)
-    fields = ThreeFields("heat to 353.15 kelvin " + "and more " * 650, "cats " * 800)
-    result = Conversation(braid, models=models(search)).ask(ChatRequest(user_id, fields=fields))
-    assert (result.query_generator, len(search.sent)) == ("feedback", 1)
-    assert [(part.leg, "fake:search" in part.reason) for part in result.degraded] == [("model", True)]
-
-
-def test_fields_that_units_would_make_too_long_stay_as_they_are() -> None:
-    fields = ThreeFields("80℃ " * 2_499)
-    assert fields.with_unified_units() == fields
-
-
-def test_a_long_instruction_is_refused() -> None:
-    with pytest.raises(InvalidInputError, match="the instruction has 2001 characters; at most 2000") as caught:
-        ThreeFields("cats", instruction="x" * 2_001)
-    assert caught.value.field == "instruction"
-
-
-def test_three_empty_fields_are_refused() -> None:
-    with pytest.raises(InvalidInputError, match="all empty"):
-        ThreeFields(instruction="only this")
-
-
-# ---------------------------------------------------------------- searches
-
-
-@pytest.mark.parametrize("mode", ["semantic", "keyword", "hybrid"])
-def test_mode_and_k_come_from_the_request(braid: Braid, user_id: int, mode: str) -> None:
-    options = {"mode": mode, "k": 1}
-    result = Conversation(braid).ask(ChatRequest(user_id, "Byzantine Empire", options=options))
-    assert (result.search.query.mode, len(result.search.hits)) == (mode, 1)
-
-
-def test_a_dead_leg_is_named_in_the_answer(braid: Braid, user_id: int, embeddings: HashEmbeddings) -> None:
-    embeddings.failing = True
-    result = Conversation(braid).ask(ChatRequest(user_id, "When did the Byzantine Empire fall?"))
-    assert "dense" in [part.leg for part in result.degraded]
-    assert result.found
-
-
-def test_the_search_event_names_collections_and_passages(braid: Braid, user_id: int) -> None:
-    events = list(Conversation(braid).stream(ChatRequest(user_id, "Byzantine Empire")))
-    found = next(event for event in events if isinstance(event, Searched))
-    shown = event_json(found)
-    assert shown["collections"] == [f"user_{user_id}"]
-    assert shown["passages"][0]["source"] == "empire.md"
-    assert shown["queries"] == ["Byzantine Empire"]
-
-
-@pytest.mark.parametrize(
-    ("sentence", "quoted"),
-    [
-        ("4. The rankings are fused.", "The rankings are fused."),
-        ("- 融合する。", "融合する。"),
-        ("4.5 is enough.", "4.5 is enough."),
-    ],
-)
-def test_a_quoted_sentence_leaves_the_mark_of_its_list_behind(sentence: str, quoted: str) -> None:
-    assert quotable(sentence) == quoted

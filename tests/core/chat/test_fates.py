@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from braid.core.chat.types import ChatRequest, ChatResult
 from braid.core.datasets.registry import Registry
 from braid.core.ledger.ledger import Ledger
 from braid.core.types import ChunkInput, DocumentInput, Query, SearchResult
+from tests.databases import on_both_databases
 
 SECRET = "The salary of the director is 240,000 EUR."
 
@@ -43,11 +45,12 @@ class Talk:
             put = ledger.put_document(dataset, DocumentInput(source, f"Title of {source}", "md", (ChunkInput(text),)))
             (passage,) = ledger.document_passages(put.document_id, [dataset])
             cited.append(Citation(number, passage, text))
+        self.cited = tuple(cited)
         search = SearchResult(Query("q"), "basic", "none", (f"query {SECRET}",), (), ())
         said, marks = shown(f"- {SECRET} {mark(1)}\n- It says [1] in the table {mark(2)}.\n\nIt is sunny {mark(2)}.")
         self.conversation = self.store.create(self.ann, "Pay").id
         self.store.add(self.conversation, ChatRequest(self.ann, "What does the director earn?"), ChatResult(
-            "q", "q", "none", search, said, "extractive", True, tuple(cited), marks=marks,
+            "q", "q", "none", search, said, "extractive", True, self.cited, marks=marks,
             support=(Support(0, 9, "differs", (1,), (), (Finding("number", 2, 5, "The", 1, 0, 42, SECRET),)),),
             featured=Featured(SECRET, 0, len(SECRET), 1), also=(Featured(SECRET, 0, len(SECRET), 1),),
             calculation=Calculation("pay", 1, "SELECT 1", ("a",), ((SECRET,),), UsedRows(1, ("a",), ((SECRET,),))),
@@ -69,6 +72,7 @@ class Talk:
         self._registry.update(self.entry.id, allowed_groups=groups)
 
 
+@on_both_databases
 def test_what_may_no_longer_be_read_is_nowhere_and_comes_back_with_the_right(
     ledger: Ledger, registry: Registry
 ) -> None:
@@ -99,3 +103,49 @@ def test_lines_that_cite_what_is_withheld_are_replaced_once() -> None:
     text, marks = withheld_text("給与は高い [1]。\n役員も [1]。\n\n晴れ [2]。", None, {1})
     assert text == "[省略：ここで引用されている文書を読む権限がなくなりました。]\n\n晴れ [2]。"
     assert [text[place : place + 3] for place in marks] == ["[2]"]
+
+
+def later(talk: Talk, *, generator: str, query_generator: str) -> None:
+    """Ann asks once more, about a dataset of her own: what the model wrote has words of the first answer."""
+    (own,) = {each.dataset_id for each in talk.store.messages(talk.ann, talk.conversation)[1].citations} - {
+        talk.entry.id
+    }
+    question = f"Is {SECRET} much?"
+    search = SearchResult(Query(question), "basic", "none", (question,), (), ())
+    said, marks = shown(f"Yes, {SECRET}\nIt is sunny {mark(1)}.")
+    cited = tuple(replace(each, number=1) for each in talk.cited if each.passage.dataset_id == own)
+    talk.store.add(
+        talk.conversation,
+        ChatRequest(talk.ann, "Is that much?", dataset_ids=[own]),
+        ChatResult(question, question, query_generator, search, said, generator, True, cited, marks=marks),
+    )
+
+
+@pytest.mark.parametrize(("generator", "query_generator"), [("openai:m", "openai:m"), ("openai:m", "feedback")])
+def test_what_a_model_wrote_after_it_had_read_what_is_withheld_is_withheld_too(
+    ledger: Ledger, registry: Registry, generator: str, query_generator: str
+) -> None:
+    talk = Talk(ledger, registry)
+    for _ in range(2):  # of which the second one follows an answer that repeats it
+        later(talk, generator=generator, query_generator=query_generator)
+    assert repr(talk.surfaces()["json"]).count("240,000") > 9
+    talk.regroup("board")
+    for name, text in talk.surfaces().items():
+        assert "240,000" not in text, name
+    answers = talk.store.messages(talk.ann, talk.conversation)[3::2]
+    assert len(answers) == 2
+    for answer in answers:
+        assert answer.text.endswith("\nIt is sunny [1].")
+        assert "240,000" not in repr(talk.store.messages(talk.ann, talk.conversation, ids=[answer.id]))
+    talk.regroup("hr")
+    assert repr(talk.surfaces()["json"]).count("240,000") > 9
+
+
+def test_an_answer_that_no_model_had_a_part_in_stays_when_an_earlier_one_is_withheld(
+    ledger: Ledger, registry: Registry
+) -> None:
+    talk = Talk(ledger, registry)
+    later(talk, generator="extractive", query_generator="feedback")
+    before = talk.store.messages(talk.ann, talk.conversation)[3]
+    talk.regroup("board")
+    assert talk.store.messages(talk.ann, talk.conversation)[3] == before

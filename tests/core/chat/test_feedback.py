@@ -24,6 +24,7 @@ from braid.core.ledger.ledger import Ledger
 from braid.core.ledger.tables import FeedbackRow
 from braid.core.types import ChunkInput, DocumentInput, SearchResult
 from tests.command_line import invoke
+from tests.databases import on_both_databases
 from tests.fakes import HashEmbeddings
 
 PUT = Callable[..., str]
@@ -50,6 +51,7 @@ def test_feedback_is_stored_with_query_scope_and_ranking(ledger: Ledger) -> None
     assert second.kind == "click"
 
 
+@on_both_databases
 def test_feedback_is_each_users_own(ledger: Ledger) -> None:
     store = FeedbackStore(ledger)
     ann, bob = ledger.add_user("ann").id, ledger.add_user("bob").id
@@ -63,6 +65,7 @@ def test_feedback_is_each_users_own(ledger: Ledger) -> None:
     assert len(store.of_user(bob, limit=10)) == 1
 
 
+@on_both_databases
 def test_thumbs_as_they_stand(ledger: Ledger) -> None:
     store, ann = FeedbackStore(ledger), ledger.add_user("ann").id
     for kind, chunk in (("up", "c1"), ("down", "c1"), ("click", "c1"), ("up", "c2"), ("none", "c2")):
@@ -104,6 +107,7 @@ def test_what_no_passage_has_as_its_id_is_refused(ledger: Ledger, wrong: str) ->
     assert list(store.all(ann)) == []
 
 
+@on_both_databases
 def test_feedback_is_read_a_page_at_a_time(ledger: Ledger) -> None:
     store, ann = FeedbackStore(ledger), ledger.add_user("ann").id
     for number in range(ROWS_PER_READ + 2):

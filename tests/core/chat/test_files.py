@@ -13,7 +13,7 @@ from braid.core.jobs.store import JobStore, NewJob
 from braid.core.ledger.tables import DatasetRow, EmbeddingRow
 from braid.core.types import ChunkInput, DocumentInput, Mode
 from tests.fakes import HashEmbeddings
-from tests.worlds import WAIT_S
+from tests.worlds import catch_up
 
 TEXT = "The valve XK-4711 is closed by hand."
 
@@ -29,7 +29,7 @@ def attach(braid: Braid, store: ConversationStore, name: str = "Ann") -> tuple[i
     conversation = store.create(user.id)
     dataset = store.files.add_dataset(user.id, conversation.id)
     braid.ledger.put_document(dataset.id, DocumentInput("valve.md", "Valve", "md", (ChunkInput(TEXT),)))
-    assert braid.indexer.wait(WAIT_S)
+    catch_up(braid)
     return user.id, conversation.id, dataset.id
 
 
@@ -79,7 +79,7 @@ def test_it_goes_with_the_conversation_with_vectors_index_entries_and_jobs(
     assert (braid.bm25.count(collection), braid.dense.count(collection)) == (1, 1)
     store.delete(ann, conversation)
     braid.wake()
-    assert braid.indexer.wait(WAIT_S)
+    catch_up(braid)
     assert (braid.bm25.count(collection), braid.dense.count(collection)) == (0, 0)
     assert found(braid, ann, [dataset]) == []
     assert JobStore(braid.ledger).count_not_done(ann) == 0
@@ -91,7 +91,7 @@ def test_it_goes_with_the_conversation_with_vectors_index_entries_and_jobs(
 def test_it_goes_with_its_user(braid: Braid, store: ConversationStore) -> None:
     ann, _, _ = attach(braid, store)
     Accounts(braid.ledger).remove(ann)
-    assert braid.indexer.wait(WAIT_S)
+    catch_up(braid)
     assert braid.ledger.all_datasets() == []
     assert braid.bm25.count(f"user_{ann}") == 0
 
@@ -109,7 +109,7 @@ def test_what_is_kept_is_a_dataset_without_being_embedded_again(
     assert braid.ledger.dataset(dataset).name != "Valves", "what is refused changes nothing"
     kept = store.files.keep(ann, conversation, "Valves")
     assert (kept.id, kept.name, kept.conversation_id) == (dataset, "Valves", None)
-    assert braid.indexer.wait(WAIT_S)
+    catch_up(braid)
     assert embeddings.documents_embedded == embedded
     assert found(braid, ann, None) == ["valve.md"]
     assert store.files.dataset(ann, conversation) is None

@@ -12,7 +12,7 @@ from sqlalchemy.exc import OperationalError
 
 from braid.core.chat.store import ConversationStore
 from braid.core.chat.turns import running, writers
-from braid.core.chat.turns.running import RunningTurns, TooManyError
+from braid.core.chat.turns.running import Pauses, RunningTurns, TooManyError
 from braid.core.chat.turns.turn_store import TurnStore
 from braid.core.chat.types import AnswerText, ChatRequest, ChatResult, Draft, Event, StageStarted
 from braid.core.datasets.registry import Registry
@@ -67,15 +67,12 @@ def silent(until: threading.Event) -> Iterator[Event]:
     yield StageStarted("answer")
 
 
-@pytest.mark.parametrize("save_every_s", [0.0, 60.0])
-def test_continue_keeps_the_partial_answer_until_it_has_more(
-    talk: Talk, monkeypatch: pytest.MonkeyPatch, save_every_s: float
-) -> None:
-    monkeypatch.setattr(running, "SAVE_EVERY_S", save_every_s)
+@pytest.mark.parametrize("save_s", [0.0, 60.0])
+def test_continue_keeps_the_partial_answer_until_it_has_more(talk: Talk, save_s: float) -> None:
     ids = talk.turns.begin(talk.id, talk.request)
     talk.turns.save(ids, said(PARTIAL, stopped=True), "stopped")
     request, ended, begun = ChatRequest(talk.user, "How long?", draft=Draft(PARTIAL)), threading.Event(), []
-    turn = RunningTurns(talk.turns).start(
+    turn = RunningTurns(talk.turns, pauses=Pauses(save_s=save_s)).start(
         request,
         silent(ended),
         begin=lambda: talk.turns.resume(talk.user, talk.id, ids.answer_id),
@@ -111,8 +108,7 @@ def test_threads_that_name_their_process_at_once_give_it_one_name(monkeypatch: p
     assert len(set(names)) == 1, "an answer whose process has another name is interrupted"
 
 
-def test_a_turn_that_another_process_stopped_ends(talk: Talk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(running, "SAVE_EVERY_S", 0.0)
+def test_a_turn_that_another_process_stopped_ends(talk: Talk) -> None:
     more, begun = threading.Event(), threading.Event()
 
     def written() -> Iterator[Event]:
@@ -123,7 +119,7 @@ def test_a_turn_that_another_process_stopped_ends(talk: Talk, monkeypatch: pytes
         yield AnswerText(" here")
         raise AssertionError("it goes on though it was stopped")
 
-    turn = talk.run(RunningTurns(talk.turns), written())
+    turn = talk.run(RunningTurns(talk.turns, pauses=Pauses(save_s=0.0)), written())
     assert begun.wait(WAIT_S)
     elsewhere = TurnStore(talk.ledger)
     assert elsewhere.end(talk.user, talk.id, turn.ids.answer_id, "stopped")
@@ -146,9 +142,8 @@ def test_a_short_outage_of_the_database_loses_no_answer(
         return save(ids, result, as_)  # type: ignore[arg-type]
 
     monkeypatch.setattr(talk.turns, "save", fail_once)
-    monkeypatch.setattr(running, "SAVE_EVERY_S", 0.0)
-    monkeypatch.setattr(running, "PAUSES_S", (0.01,))
-    talk.run(RunningTurns(talk.turns), told(AnswerText("Hello "), AnswerText("world"), said("Hello world"))).wait()
+    runs = RunningTurns(talk.turns, pauses=Pauses(save_s=0.0, outage_s=(0.01,)))
+    talk.run(runs, told(AnswerText("Hello "), AnswerText("world"), said("Hello world"))).wait()
     assert not failures
     assert talk.last() == ("Hello world", "complete")
 

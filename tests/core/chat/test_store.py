@@ -1,4 +1,4 @@
-"""Conversations in the ledger, on SQLite and PostgreSQL."""
+"""Conversations in the ledger."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from braid.core.errors import InvalidInputError, NotFoundError
 from braid.core.ledger.ledger import Ledger
 from braid.core.ledger.tables import CitationRow, MessageRow
 from braid.core.types import ChunkInput, Degraded, DocumentInput, Filters, Passage, Query, SearchResult
+from tests.databases import on_both_databases
 
 
 @pytest.fixture
@@ -47,6 +48,7 @@ def result(text: str, *passages: Passage) -> ChatResult:
     )  # fmt: skip
 
 
+@on_both_databases
 def test_a_turn_is_stored_with_settings_and_citations(ledger: Ledger, store: ConversationStore) -> None:
     ann = ledger.add_user("ann").id
     dataset = ledger.add_dataset(ann, "notes").id
@@ -99,6 +101,7 @@ def test_a_stored_turn_is_found_by_its_ids(ledger: Ledger, store: ConversationSt
     assert store.messages(ann, store.create(ann).id, ids=first.message_ids) == []
 
 
+@on_both_databases
 def test_thumbs_on_answers_are_each_users_own_and_counted_by_who_answered(
     ledger: Ledger, store: ConversationStore
 ) -> None:
@@ -124,6 +127,7 @@ def test_thumbs_on_answers_are_each_users_own_and_counted_by_who_answered(
     assert thumbs.counts() == [ThumbCount("extractive", 0, 1), ThumbCount("writer", 1, 0)]
 
 
+@on_both_databases
 def test_a_cited_passage_that_was_deleted_since_is_marked_and_kept_as_cited(
     ledger: Ledger, store: ConversationStore
 ) -> None:
@@ -184,6 +188,7 @@ def test_the_conversation_used_last_comes_first(ledger: Ledger, store: Conversat
     assert [c.id for c in store.conversations(ann, limit=1, offset=1)] == [ids[2]]
 
 
+@on_both_databases
 def test_renaming_and_deleting(ledger: Ledger, store: ConversationStore) -> None:
     ann = ledger.add_user("ann").id
     dataset = ledger.add_dataset(ann, "notes").id
@@ -200,6 +205,7 @@ def test_renaming_and_deleting(ledger: Ledger, store: ConversationStore) -> None
             assert connection.execute(select(func.count()).select_from(table)).scalar_one() == 0
 
 
+@on_both_databases
 def test_any_text_can_be_stored(ledger: Ledger, store: ConversationStore) -> None:
     ann = ledger.add_user("ann").id
     conversation = store.create(ann)

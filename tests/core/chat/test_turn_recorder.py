@@ -17,7 +17,7 @@ from braid.core.errors import NotFoundError
 from braid.core.models.chat import ChatModels, chat_models
 from braid.core.types import ChunkInput, DocumentInput
 from tests.model_server import ModelServer, model_server
-from tests.worlds import WAIT_S
+from tests.worlds import catch_up
 
 SAYS = "It fell in 1453 [1]. It was gone [9]. Then it was another empire for a long time [2]."
 
@@ -34,7 +34,7 @@ def user_id(braid: Braid) -> int:
     dataset = braid.ledger.add_dataset(user, "notes").id
     for source, text in (("a.md", "The empire fell in 1453."), ("b.md", "An empire lasts for a long time.")):
         braid.ledger.put_document(dataset, DocumentInput(source, source, "md", (ChunkInput(text),)))
-    assert braid.indexer.wait(WAIT_S)
+    catch_up(braid)
     return user
 
 

@@ -1,4 +1,4 @@
-"""Turns as they are stored while they run: variants, states, history, and the search for words, on both databases."""
+"""Turns as they are stored while they run: variants, states, history, and the search for words."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from braid.core.datasets.registry import Registry
 from braid.core.errors import InvalidInputError, NotFoundError
 from braid.core.ledger.ledger import Ledger
 from braid.core.types import Query, SearchResult
+from tests.databases import on_both_databases
 
 
 @pytest.fixture
@@ -51,6 +52,7 @@ def turn(turns: TurnStore, user_id: int, conversation_id: int, question: str, an
     return ids
 
 
+@on_both_databases
 def test_the_question_is_there_before_the_answer(
     store: ConversationStore, turns: TurnStore, ann: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -85,6 +87,7 @@ def test_only_what_is_not_complete_is_continued(store: ConversationStore, turns:
         turns.resume(ann, conversation, ids.question_id)
 
 
+@on_both_databases
 def test_another_answer_is_a_variant_and_what_follows_hangs_below_it(
     store: ConversationStore, turns: TurnStore, ann: int
 ) -> None:
@@ -163,6 +166,7 @@ def test_nobody_changes_the_turns_of_others(
     assert texts(store, ann, conversation) == ["Which pump?", "The red one."]
 
 
+@on_both_databases
 def test_an_answer_that_nothing_writes_any_more_is_interrupted(
     ledger: Ledger, store: ConversationStore, turns: TurnStore, ann: int
 ) -> None:
@@ -193,6 +197,7 @@ def test_a_title_is_what_is_asked_without_markdown(
     assert store.conversation(ann, conversation).title == title
 
 
+@on_both_databases
 def test_pinned_conversations_come_first(store: ConversationStore, ann: int) -> None:
     ids = [store.create(ann, title).id for title in ("a", "b", "c")]
     assert store.pin(ann, ids[0], True).pinned
@@ -201,31 +206,31 @@ def test_pinned_conversations_come_first(store: ConversationStore, ann: int) -> 
     assert [one.id for one in store.conversations(ann)] == [ids[2], ids[1], ids[0]]
 
 
-@pytest.mark.parametrize(
-    ("typed", "found"),
-    [
-        ("mushroom", ["en"]),
-        ("MUSHROOM soup", ["en"]),
-        ("soup toast", []),
-        ("きのこ", ["ja"]),
-        ("ｷﾉｺ", ["ja"]),
-        ("キノコのスープ", ["ja"]),
-        ("버섯", ["ko"]),
-        ("버섯 수프", ["ko"]),
-        ("ＭＵＳＨＲＯＯＭ", ["en"]),
-        ("100%", ["en"]),
-        ("1_0", []),
-        ("100", ["en"]),
-        ("Straße", ["de"]),
-        ("STRASSE", ["de"]),
-        (" ", []),
-        ("\x00", []),
-        ("mush\x00room", ["en"]),
-        ("Pinned title", ["de"]),
-    ],
+FOUND = (
+    ("mushroom", ["en"]),
+    ("MUSHROOM soup", ["en"]),
+    ("soup toast", []),
+    ("きのこ", ["ja"]),
+    ("ｷﾉｺ", ["ja"]),
+    ("キノコのスープ", ["ja"]),
+    ("버섯", ["ko"]),
+    ("버섯 수프", ["ko"]),
+    ("ＭＵＳＨＲＯＯＭ", ["en"]),
+    ("100%", ["en"]),
+    ("1_0", []),
+    ("100", ["en"]),
+    ("Straße", ["de"]),
+    ("STRASSE", ["de"]),
+    (" ", []),
+    ("\x00", []),
+    ("mush\x00room", ["en"]),
+    ("Pinned title", ["de"]),
 )
+
+
+@on_both_databases
 def test_conversations_are_found_by_the_words_of_their_messages(
-    ledger: Ledger, store: ConversationStore, turns: TurnStore, ann: int, typed: str, found: list[str]
+    ledger: Ledger, store: ConversationStore, turns: TurnStore, ann: int
 ) -> None:
     answers = {
         "en": "A Mushroom is 100% in the soup.",
@@ -238,14 +243,16 @@ def test_conversations_are_found_by_the_words_of_their_messages(
         for name, answer in answers.items():
             conversation = store.create(owner, "Pinned title" if name == "de" else name).id
             turn(turns, owner, conversation, "What?", answer)
-    hits = store.find(ann, typed, limit=10)
-    assert {hit.conversation.user_id for hit in hits} <= {ann}
     by_text = {answers[name]: name for name in answers}
-    names = [next(by_text[text] for text in texts(store, ann, hit.conversation.id) if text in by_text) for hit in hits]
-    assert names == found
-    assert all(hit.excerpt or fold(typed) in fold(hit.conversation.title) for hit in hits)
+    for typed, found in FOUND:
+        hits = store.find(ann, typed, limit=10)
+        assert {hit.conversation.user_id for hit in hits} <= {ann}
+        all_texts = [texts(store, ann, hit.conversation.id) for hit in hits]
+        assert [next(by_text[text] for text in one if text in by_text) for one in all_texts] == found, typed
+        assert all(hit.excerpt or fold(typed) in fold(hit.conversation.title) for hit in hits)
 
 
+@on_both_databases
 def test_what_a_long_answer_says_is_shown_in_an_excerpt(store: ConversationStore, turns: TurnStore, ann: int) -> None:
     conversation = store.create(ann, "Cooking").id
     turn(

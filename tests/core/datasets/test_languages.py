@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import pytest
 
-from braid.core.datasets import languages as dataset_languages
 from braid.core.datasets.languages import DatasetLanguages
 from braid.core.ledger.ledger import Ledger
 from braid.core.text.scripts import text_language
 from braid.core.types import ChunkInput, DocumentInput
+from tests.databases import on_both_databases
 
 TEXTS = {
     "en": "We agreed to keep the search as it is.",
@@ -48,6 +48,7 @@ def languages_of(found: DatasetLanguages, ledger: Ledger, user_id: int) -> dict[
     return {dataset.name: languages[dataset.id] for dataset in datasets if dataset.id in languages}
 
 
+@on_both_databases
 def test_each_dataset_has_its_own_the_most_frequent_first(ledger: Ledger) -> None:
     ann = ledger.add_user("ann").id
     notes, tables = (ledger.add_dataset(ann, name).id for name in ("notes", "tables"))
@@ -63,11 +64,10 @@ def test_what_is_rare_is_not_named(ledger: Ledger) -> None:
     assert languages_of(DatasetLanguages(ledger), ledger, ann) == {"notes": ("en",)}
 
 
-def test_a_change_is_seen_and_nothing_is_read_without_one(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dataset_languages, "AGAIN_S", 0.0)
+def test_a_change_is_seen_and_nothing_is_read_without_one(ledger: Ledger) -> None:
     ann = ledger.add_user("ann").id
     notes = ledger.add_dataset(ann, "notes").id
-    found = DatasetLanguages(ledger)
+    found = DatasetLanguages(ledger, again_s=0.0)
     put(ledger, notes, ["en"])
     assert languages_of(found, ledger, ann) == {"notes": ("en",)}
     before = found._seen[notes].at
@@ -78,15 +78,13 @@ def test_a_change_is_seen_and_nothing_is_read_without_one(ledger: Ledger, monkey
 
 
 def test_of_many_datasets_only_those_are_read_again_whose_counts_changed(
-    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+    ledger: Ledger,
 ) -> None:
-    monkeypatch.setattr(dataset_languages, "AGAIN_S", 0.0)
-    monkeypatch.setattr(dataset_languages, "FEW", 2)
     ann = ledger.add_user("ann").id
     ids = [ledger.add_dataset(ann, name).id for name in ("one", "two", "three")]
     for dataset_id in ids:
         put(ledger, dataset_id, ["en"])
-    found = DatasetLanguages(ledger)
+    found = DatasetLanguages(ledger, again_s=0.0, few=2)
     languages_of(found, ledger, ann)
     before = {dataset_id: found._seen[dataset_id].at for dataset_id in ids}
     put(ledger, ids[0], ["ja", "ja"])
@@ -94,6 +92,7 @@ def test_of_many_datasets_only_those_are_read_again_whose_counts_changed(
     assert [found._seen[dataset_id].at == before[dataset_id] for dataset_id in ids] == [False, True, True]
 
 
+@on_both_databases
 def test_of_many_documents_a_sample_is_read(ledger: Ledger) -> None:
     ann = ledger.add_user("ann").id
     dataset = ledger.add_dataset(ann, "notes")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from braid.core.datasets import outlines as outlines_module
 from braid.core.datasets.outlines import Outlines, says_something
 from braid.core.ledger.ledger import Ledger
 from braid.core.types import ChunkInput, DocumentInput
+from tests.databases import on_both_databases
 
 
 def put(ledger: Ledger, dataset_id: int, title: str, *paths: str) -> None:
@@ -15,6 +15,7 @@ def put(ledger: Ledger, dataset_id: int, title: str, *paths: str) -> None:
     ledger.put_document(dataset_id, DocumentInput(f"{title}.md", title, "md", chunks))
 
 
+@on_both_databases
 def test_the_newest_come_first_with_their_innermost_headings(ledger: Ledger) -> None:
     user = ledger.add_user("ann").id
     mine, other = ledger.add_dataset(user, "mine").id, ledger.add_dataset(user, "other").id
@@ -27,19 +28,17 @@ def test_the_newest_come_first_with_their_innermost_headings(ledger: Ledger) -> 
     assert Outlines(ledger).newest([ledger.dataset(mine)], limit=1) == found[:1]
 
 
-def test_documents_long_before_the_newest_of_others_are_found(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(outlines_module, "RECENT_IDS", 1)
+def test_documents_long_before_the_newest_of_others_are_found(ledger: Ledger) -> None:
     user = ledger.add_user("ann").id
     mine, other = ledger.add_dataset(user, "mine").id, ledger.add_dataset(user, "other").id
     put(ledger, mine, "Mine")
     put(ledger, other, "Later")
-    assert [each.title for each in Outlines(ledger).newest([ledger.dataset(mine)], limit=5)] == ["Mine"]
+    assert [each.title for each in Outlines(ledger, recent_ids=1).newest([ledger.dataset(mine)], limit=5)] == ["Mine"]
 
 
-def test_they_are_read_again_when_something_changed(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(outlines_module, "AGAIN_S", 0.0)
+def test_they_are_read_again_when_something_changed(ledger: Ledger) -> None:
     mine = ledger.add_dataset(ledger.add_user("ann").id, "mine").id
-    outlines = Outlines(ledger)
+    outlines = Outlines(ledger, again_s=0.0)
     assert outlines.newest([ledger.dataset(mine)], limit=5) == ()
     put(ledger, mine, "First")
     before = outlines.newest([ledger.dataset(mine)], limit=5)

@@ -15,6 +15,7 @@ from braid.core.datasets.scope import resolve_scope
 from braid.core.datasets.shared_list import ListInLedger
 from braid.core.errors import RegistryConflictError, RegistryError
 from braid.core.ledger.ledger import Ledger
+from tests.databases import on_both_databases
 
 HANDBOOK = '[{"id": -1, "name": "Handbook", "collection_name": "shared_main"}]\n'
 
@@ -92,6 +93,7 @@ def test_a_list_that_another_process_holds_is_said_to_be_locked(
     assert one.add("Handbook", "shared_main").id == -1
 
 
+@on_both_databases
 def test_what_one_changes_the_other_has_at_once(ledger: Ledger, tmp_path: Path) -> None:
     one, other = taken_over(ledger, tmp_path / "none")
     entry = one.add("Salaries", "shared_pay")
@@ -116,21 +118,6 @@ def test_of_two_who_edit_the_text_the_second_is_told(ledger: Ledger, tmp_path: P
     assert names(other) == ["Handbook"]
     other.replace_text("[]", of=other.text()[1])
     assert names(one) == []
-
-
-def test_who_edit_at_the_same_time_lose_nothing(ledger: Ledger, tmp_path: Path) -> None:
-    registries, ready = taken_over(ledger, tmp_path / "none"), threading.Barrier(6)
-
-    def add(number: int) -> None:
-        ready.wait()
-        for part in range(3):
-            registries[number % 2].add(f"{number} {part}", "shared_main")
-
-    with ThreadPoolExecutor(6) as pool:
-        list(pool.map(add, range(6)))
-    for registry in registries:
-        assert sorted(names(registry)) == sorted(f"{number} {part}" for number in range(6) for part in range(3))
-        assert sorted(entry.id for entry in registry.entries()) == list(range(-18, 0))
 
 
 def test_an_invalid_list_is_checked_as_a_file_is(ledger: Ledger, tmp_path: Path) -> None:
@@ -159,3 +146,19 @@ def test_a_list_that_is_gone_stays_in_effect_until_it_is_saved_again(ledger: Led
         one.add("Other", "shared_main")
     one.replace_text(HANDBOOK)
     assert (names(other), other.problem()) == (["Handbook"], None)
+
+
+@on_both_databases
+def test_who_edit_at_the_same_time_lose_nothing(ledger: Ledger, tmp_path: Path) -> None:
+    registries, ready = taken_over(ledger, tmp_path / "none"), threading.Barrier(6)
+
+    def add(number: int) -> None:
+        ready.wait()
+        for part in range(3):
+            registries[number % 2].add(f"{number} {part}", "shared_main")
+
+    with ThreadPoolExecutor(6) as pool:
+        list(pool.map(add, range(6)))
+    for registry in registries:
+        assert sorted(names(registry)) == sorted(f"{number} {part}" for number in range(6) for part in range(3))
+        assert sorted(entry.id for entry in registry.entries()) == list(range(-18, 0))

@@ -27,7 +27,7 @@ from braid.core.ingest.parse import parse_here
 from braid.core.ingest.plan import IngestOptions
 from braid.core.types import ChunkInput, DocumentInput
 from tests.fakes import HashEmbeddings
-from tests.worlds import WAIT_S, add_notes, eventually, sources
+from tests.worlds import WAIT_S, add_notes, catch_up, eventually, sources
 
 WORDS = ["pump", "valve", "hall", "bar", "seal", "rotor", "oil", "filter", "gauge", "motor", "tank", "pipe"]
 
@@ -64,7 +64,7 @@ write.clock = 1_700_000_000.0  # type: ignore[attr-defined]
 
 def embedded(braid: Braid, embeddings: HashEmbeddings) -> int:
     """How many passages were embedded since the last call, when both indexes have followed."""
-    assert braid.indexer.wait(WAIT_S)
+    catch_up(braid)
     count, embeddings.documents_embedded = embeddings.documents_embedded, 0
     return count
 
@@ -80,7 +80,7 @@ def test_changes_and_deletions_follow(sync: FolderSync, folder: Path, braid: Bra
     write(folder / "a.md", "# Alpha\n\nthe pump rattles")
     (folder / "b.md").unlink()
     assert sync.run() == SyncReport(put=1, removed=1, unchanged=1)
-    assert braid.indexer.wait(WAIT_S)
+    catch_up(braid)
     found = [hit.passage.text for hit in braid.manager.search("pump valve", user_id=1, mode="keyword").hits]
     assert found == ["the pump rattles"]
 
@@ -105,7 +105,7 @@ def test_a_name_that_is_the_title_is_indexed_anew(sync: FolderSync, folder: Path
     sync.run()
     (folder / "sub" / "c.txt").rename(folder / "sub" / "cistern.txt")
     assert sync.run().renamed == 1
-    assert braid.indexer.wait(WAIT_S)
+    catch_up(braid)
     assert braid.manager.search("cistern", user_id=1, mode="keyword").hits[0].passage.title == "cistern"
 
 

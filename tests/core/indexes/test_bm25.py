@@ -8,7 +8,6 @@ import random
 import shutil
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
@@ -22,6 +21,7 @@ from braid.core.indexes.bm25 import Bm25Index, bm25_idf
 from braid.core.ledger.change_log import IndexedChunk
 from braid.core.search.fusion import pool, pooled_bm25_boosts
 from braid.core.text.analyzer import Analyzer
+from tests.worlds import eventually
 
 ANALYZER = Analyzer()
 WHERE = "user_1"
@@ -367,11 +367,11 @@ def test_a_removed_folder_is_named(index: Bm25Index, folder: Path, remove: Calla
 
 
 def test_a_removed_folder_is_named_when_the_index_was_closed_meanwhile(
-    index: Bm25Index, folder: Path, monkeypatch: pytest.MonkeyPatch
+    folder: Path,
 ) -> None:
+    index = Bm25Index(folder, ANALYZER, unused_s=-1.0)
     index.apply(WHERE, chunks("cat"), [])
     assert found(index, "cat") == ["c0"]
-    monkeypatch.setattr("braid.core.indexes.bm25.UNUSED_S", -1.0)
     index.rest()
     assert not index.is_gone(WHERE)
     shutil.rmtree(folder)
@@ -400,37 +400,32 @@ def test_a_damaged_collection_can_be_dropped_and_made_anew(
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="counts threads in /proc")
-def test_an_index_that_nobody_searches_is_closed_with_its_thread(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    index = Bm25Index(folder, ANALYZER)
-    before = _settled_threads()
+def test_an_index_that_nobody_searches_is_closed_with_its_thread(folder: Path) -> None:
+    index, hasty = Bm25Index(folder, ANALYZER), Bm25Index(folder, ANALYZER, unused_s=0.0)
     for number in range(5):
         index.apply(f"user_{number}", chunks("a pump"), [])
-        assert found(index, "pump", collection=f"user_{number}") == ["c0"]
-    assert _threads() >= before + 5
+
+    def opened_by(each: Bm25Index) -> set[str]:
+        before = _threads()
+        for number in range(5):
+            assert found(each, "pump", collection=f"user_{number}") == ["c0"]
+        return _threads() - before
+
+    kept, closed = opened_by(index), opened_by(hasty)
+    assert len(closed) >= 5
     index.rest()
-    assert _threads() >= before + 5, "they were used a moment ago"
-
-    monkeypatch.setattr("braid.core.indexes.bm25.UNUSED_S", 0.0)
-    index.rest()
-    assert _settled_threads() <= before
-    assert found(index, "pump") == ["c0"]
+    hasty.rest()
+    eventually(lambda: not closed & _threads())
+    assert kept <= _threads(), "they were used a moment ago"
+    assert found(hasty, "pump") == ["c0"]
 
 
-def _settled_threads() -> int:
-    """Count when no more threads end: tantivy's look every half second whether they are needed."""
+def _threads() -> set[str]:
+    """The threads of tantivy, of which each open index has some: they end within half a second."""
     gc.collect()
-    count = _threads()
-    while True:
-        time.sleep(1.5)
-        now = _threads()
-        if now >= count:
-            return now
-        count = now
-
-
-def _threads() -> int:
-    count = 0
+    found = set()
     for task in Path("/proc/self/task").iterdir():
         with suppress(ProcessLookupError, FileNotFoundError):  # it has just ended
-            count += task.joinpath("comm").read_text().startswith("thread-tantivy")
-    return count
+            if task.joinpath("comm").read_text().startswith("thread-tantivy"):
+                found.add(task.name)
+    return found

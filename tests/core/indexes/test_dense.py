@@ -26,7 +26,7 @@ from braid.core.ledger.change_log import ChangeLog, IndexedChunk, VectorBatch
 from braid.core.ledger.ledger import Ledger
 from braid.core.vector import Vector
 from tests.fakes import HashEmbeddings
-from tests.worlds import WAIT_S, add_notes, document, eventually
+from tests.worlds import WAIT_S, add_notes, catch_up, document, eventually
 
 DIM = 8
 LARGE = 1024
@@ -746,7 +746,7 @@ def test_a_search_says_that_vectors_are_being_loaded(
 ) -> None:
     with open_braid() as braid:
         braid.ledger.put_document(add_notes(braid.ledger), document("a", "The cat sat on the mat"))
-        assert braid.indexer.wait(WAIT_S)
+        catch_up(braid)
     go_on, read = threading.Event(), ChangeLog.vectors_of
 
     def read_later(log: ChangeLog, collection: str, model: str) -> Iterator[VectorBatch]:
@@ -777,7 +777,7 @@ def test_what_is_found_does_not_depend_on_where_it_is_searched(
     second = braid.ledger.add_dataset(1, "more").id
     braid.ledger.put_document(first, document("a", *texts[:20]))
     braid.ledger.put_document(second, document("b", *texts[20:], file_type="txt"))
-    assert braid.indexer.wait(WAIT_S, ("bm25", "dense", "chroma"))
+    catch_up(braid, "bm25", "dense", "chroma")
 
     for options in ({}, {"dataset_ids": [second]}):
         result = braid.search(texts[30], user_id=1, mode="semantic", k=5, **options)

@@ -19,7 +19,7 @@ from braid.core.ledger.change_log import ChangeLog, IndexState
 from braid.core.ledger.ledger import Ledger
 from braid.core.types import ChunkInput, DocumentInput, Leg
 from tests.fakes import HashEmbeddings
-from tests.worlds import WAIT_S, add_notes, document
+from tests.worlds import add_notes, catch_up, document
 
 
 @pytest.fixture
@@ -82,7 +82,7 @@ def test_failed_documents_say_why(directory: DataDirectory) -> None:
 
 def test_the_real_indexer_brings_documents_to_done(braid: Braid, dataset_id: int) -> None:
     ids = [braid.ledger.put_document(dataset_id, document(f"{n}", f"text {n}")).document_id for n in range(30)]
-    assert braid.indexer.wait(WAIT_S)
+    catch_up(braid)
     assert {found.stage for found in document_progress(braid, dataset_id, ids).values()} == {"done"}
 
 

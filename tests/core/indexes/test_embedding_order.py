@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,7 +10,7 @@ import pytest
 
 from braid.core.braid import Braid
 from braid.core.indexes import document_progress as progress
-from braid.core.indexes.embedding_order import EmbeddingOrder
+from braid.core.indexes.embedding_order import RESTS, EmbeddingOrder
 from braid.core.ledger.change_log import ChangeLog
 from tests.fakes import HashEmbeddings
 from tests.worlds import WAIT_S, document, eventually
@@ -146,21 +145,34 @@ def test_small_documents_come_first_and_alike_ones_in_turn(tmp_path: Path) -> No
     ]  # fmt: skip
 
 
-def test_reading_a_long_log_takes_little_of_the_time_however_fast_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
-    readings = 0
+class SlowLog:
+    """Each reading of it takes ten seconds of its own clock."""
 
-    def slow(self: ChangeLog, collection: str, seq: int, model: str, limit: int) -> Sequence[str]:
-        nonlocal readings
-        readings += 1
-        time.sleep(0.001)
-        return [f"{readings}:{n}" for n in range(100)]
+    def __init__(self) -> None:
+        self.readings, self.now = 0, 0.0
 
-    monkeypatch.setattr(ChangeLog, "unembedded_changes", slow)
-    monkeypatch.setattr("braid.core.indexes.embedding_order.RESTS", 100_000)
-    order = EmbeddingOrder(object.__new__(ChangeLog), "user_1")
+    def clock(self) -> float:
+        return self.now
+
+    def unembedded_changes(self, collection: str, seq: int, model: str, limit: int) -> Sequence[str]:
+        self.readings += 1
+        self.now += 10
+        return [f"{self.readings}:{n}" for n in range(100)]
+
+
+def test_reading_a_long_log_takes_little_of_the_time_however_fast_the_model() -> None:
+    log = SlowLog()
+    order = EmbeddingOrder(log, "user_1", clock=log.clock)  # type: ignore[arg-type]
     turns = []
     for _ in range(20):
         turns.append(order.next_turn(0, "fake"))
         order.done(len(turns[-1]), set(turns[-1]))
     assert [len(turn) for turn in turns if turn] == [64, 36], "then it is the log's turn"
-    assert readings == 1
+    assert log.readings == 1
+    log.now += 10 * RESTS - 1
+    order.next_turn(0, "fake")
+    assert log.readings == 1
+    log.now += 1
+    turns = [order.next_turn(0, "fake") for _ in range(2)]
+    assert log.readings == 2
+    assert [turn[0] for turn in turns if turn][-1] == "2:0"

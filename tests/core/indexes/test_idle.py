@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Iterator, Set
 from pathlib import Path
 
@@ -14,87 +13,83 @@ from braid.core.braid import Braid
 from braid.core.data_directory import DataDirectory
 from braid.core.indexes import indexer
 from braid.core.ledger.change_log import ChangeLog
-from braid.core.types import ChunkInput, DocumentInput
 from tests.fakes import HashEmbeddings
-from tests.worlds import WAIT_S
+from tests.worlds import WAIT_S, ByHand, add_notes, catch_up, document, eventually
 
 LEGS = {"bm25", "dense"}
 ALL = {*LEGS, "chroma"}
+NEVER_S = 1e6
 
 
 class Looks:
-    """Counts the looks of each index's follower at all collections."""
+    """Polls by hand: at each poll every index's follower looks at all collections if anything may have changed."""
 
-    def __init__(self, braid: Braid) -> None:
-        self.of: dict[str, int] = {}
-        self._pause_s = 2.2 * max(indexer.POLL_S, indexer.COPY_POLL_S)
-        for leg, follower in braid.indexer.followers.items():
-            follower.work = self._counting(leg, follower.work)  # type: ignore[method-assign]
+    def __init__(self, braid: Braid, *, anyway_s: float = NEVER_S) -> None:
+        self.finished = 0
+        """How often a look found that the work is done."""
+        log = ChangeLog(braid.ledger.database)
+        self._looks = {
+            name: indexer._Look(follower, log, braid.mirror_registry, anyway_s=anyway_s)
+            for name, follower in braid.indexer.followers.items()
+        }
 
-    def _counting(self, leg: str, work: Callable[[threading.Event], bool]) -> Callable[[threading.Event], bool]:
-        def counted(stopping: threading.Event) -> bool:
-            self.of[leg] = self.of.get(leg, 0) + 1
-            return work(stopping)
-
-        return counted
+    def poll(self, woken: Set[str] = frozenset()) -> set[str]:
+        """Return the names of the indexes whose followers have looked."""
+        looked = {name for name, look in self._looks.items() if look.is_needed(name in woken)}
+        for name in sorted(looked, key=lambda name: name == "chroma"):  # which takes what the dense leg has embedded
+            look, is_busy = self._looks[name], True
+            while is_busy:
+                is_busy = look.work(threading.Event())
+                self.finished += look.has_finished
+                look.done()
+        return looked
 
     def settle(self) -> None:
-        """Wait until there was no look for two polls, then begin to count."""
-        deadline = time.monotonic() + WAIT_S
-        while time.monotonic() < deadline:
-            self.of.clear()
-            time.sleep(self._pause_s)
-            if not self.of:
+        """Poll until nobody looks any more."""
+        for _ in range(10):
+            if not self.poll():
+                self.finished = 0
                 return
         pytest.fail("the indexer never comes to rest")
 
-    def seen(self, names: Set[str] = frozenset(ALL)) -> bool:
-        """Whether these have looked again."""
-        deadline = time.monotonic() + WAIT_S
-        while not self.of.keys() >= names and time.monotonic() < deadline:
-            time.sleep(0.02)
-        return self.of.keys() >= names
-
 
 @pytest.fixture
-def braid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Braid]:
-    """A Braid that has indexed one passage, and never looks again without a sign."""
-    monkeypatch.setattr(indexer, "LOOK_ANYWAY_S", 1e9)
-    monkeypatch.setattr(indexer, "COPY_POLL_S", indexer.POLL_S)
-    with Braid(tmp_path, embedding_model=HashEmbeddings()) as opened:
-        dataset = opened.ledger.add_dataset(opened.ledger.add_user("ann").id, "notes").id
-        put(opened, dataset, "The cat sat on the mat")
-        assert opened.indexer.wait(WAIT_S, ("bm25", "dense", "chroma"))
+def braid(tmp_path: Path) -> Iterator[ByHand]:
+    """Has indexed one passage."""
+    with ByHand(tmp_path, embedding_model=HashEmbeddings()) as opened:
+        put(opened, add_notes(opened.ledger), "The cat sat on the mat")
+        catch_up(opened, "bm25", "dense", "chroma")
         yield opened
 
 
 @pytest.fixture
-def looks(braid: Braid) -> Looks:
-    counted = Looks(braid)
-    counted.settle()
-    return counted
+def looks(braid: ByHand) -> Looks:
+    made = Looks(braid)
+    made.settle()
+    return made
 
 
 def put(directory: DataDirectory, dataset: int, text: str) -> None:
-    directory.ledger.put_document(dataset, DocumentInput(text, "", "txt", (ChunkInput(text),)))
+    directory.ledger.put_document(dataset, document(text, text))
 
 
-def test_what_another_process_writes_is_noticed(braid: Braid, looks: Looks) -> None:
+def test_what_another_process_writes_is_noticed(braid: ByHand, looks: Looks) -> None:
     with DataDirectory(braid.data_dir, embedding_model=HashEmbeddings()) as other:
         put(other, 1, "Dogs bark at night")
-        assert looks.seen()
-    assert braid.indexer.wait(WAIT_S)
+        assert looks.poll() == ALL
     assert braid.search("bark", user_id=1).hits[0].passage.text == "Dogs bark at night"
     looks.settle()
 
 
-def test_a_look_that_finds_nothing_prunes_nothing(braid: Braid, looks: Looks, monkeypatch: pytest.MonkeyPatch) -> None:
-    pruned = list[str]()
-    monkeypatch.setattr(ChangeLog, "first_seqs", lambda self: pruned.append("all collections") or {})
+def test_a_look_that_finds_nothing_to_do_does_not_end_any_work(braid: ByHand, looks: Looks) -> None:
+    """At its end what all indexes have applied is pruned, which costs a look at the whole log."""
     braid.ledger.add_user("bob")
-    assert looks.seen()
+    assert looks.poll() == ALL
+    assert looks.finished == 0
     looks.settle()
-    assert pruned == []
+    put(braid, 1, "Dogs bark at night")
+    looks.poll()
+    assert looks.finished == len(ALL)
 
 
 def test_where_a_look_takes_long_the_next_one_comes_later() -> None:
@@ -102,71 +97,65 @@ def test_where_a_look_takes_long_the_next_one_comes_later() -> None:
     assert indexer._poll_s("chroma", 60.0) == indexer.COPY_POLL_S
 
 
-def test_a_change_of_the_registry_is_noticed(braid: Braid, looks: Looks) -> None:
+def test_a_change_of_the_registry_is_noticed(braid: ByHand, looks: Looks) -> None:
     added = braid.registry.add("Guide", "shared_guide")
-    assert looks.seen()
+    assert looks.poll() == ALL
     looks.settle()
     braid.registry.update(added.id, embedding_model="openai:text-embedding-3-small")
-    assert looks.seen()
+    assert looks.poll() == ALL
 
 
-def test_a_suspected_index_is_looked_at(braid: Braid, looks: Looks) -> None:
-    braid.indexer.suspect("dense", "user_1")
-    braid.indexer.suspect("bm25", "user_1")
-    braid.indexer.suspect("chroma", "user_1")
-    assert looks.seen()
+def test_who_is_woken_looks(looks: Looks) -> None:
+    assert looks.poll() == set()
+    assert looks.poll({"bm25"}) == {"bm25"}
 
 
-def test_a_collection_that_fails_is_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(indexer, "LOOK_ANYWAY_S", 1e9)
+def test_a_collection_that_fails_is_tried_again(tmp_path: Path) -> None:
     model = HashEmbeddings()
     model.failing = True
-    with Braid(tmp_path, embedding_model=model) as braid:
-        put(braid, braid.ledger.add_dataset(braid.ledger.add_user("ann").id, "notes").id, "The cat sat on the mat")
-        assert not braid.indexer.wait(2.0)
-        model.failing = False
-        assert braid.indexer.wait(WAIT_S)
-
-
-def test_a_look_is_made_now_and_then_without_a_sign(
-    braid: Braid, looks: Looks, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(indexer, "LOOK_ANYWAY_S", 0.0)
-    for name in ALL:
-        braid.indexer.suspect(name, "user_1")  # the look that reads the shorter time
-    deadline = time.monotonic() + WAIT_S
-    while min(looks.of.get(name, 0) for name in ALL) < 3 and time.monotonic() < deadline:
-        time.sleep(0.02)
-    assert min(looks.of.get(name, 0) for name in ALL) >= 3
-
-
-def test_a_wake_up_ends_the_pause_between_two_polls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(indexer, "COPY_POLL_S", indexer.POLL_S)
-    with Braid(tmp_path, embedding_model=HashEmbeddings()) as braid:
-        dataset = braid.ledger.add_dataset(braid.ledger.add_user("ann").id, "notes").id
-        put(braid, dataset, "The cat sat on the mat")
-        assert braid.indexer.wait(WAIT_S)
+    with ByHand(tmp_path, embedding_model=model) as braid:
+        put(braid, add_notes(braid.ledger), "The cat sat on the mat")
         looks = Looks(braid)
-        looks.settle()
-        monkeypatch.setattr(indexer, "POLL_S", 1e6)
-        monkeypatch.setattr(indexer, "COPY_POLL_S", 1e6)
-        monkeypatch.setattr(indexer, "LOOK_ANYWAY_S", 1e6)
-        for name in ALL:
-            braid.indexer.suspect(name, "user_1")  # from the next pause on, nothing but a wake-up ends it
-        assert looks.seen()
-        looks.settle()
-        looks.of.clear()
-        put(braid, dataset, "Dogs bark at night")
-        time.sleep(1)
-        assert not looks.of
+        for _ in range(5):
+            looks.poll()
+        assert looks.poll() == {"dense"}, "there is something to be tried, now or later"
+        model.failing = False
+        eventually(lambda: not looks.poll())
+        assert braid.search("cat", user_id=1, mode="semantic").hits
+
+
+def test_a_look_is_made_now_and_then_without_a_sign(braid: ByHand) -> None:
+    looks = Looks(braid, anyway_s=0.0)
+    for _ in range(5):
+        looks.poll()
+    assert looks.poll() == ALL
+
+
+def test_nothing_but_a_sign_ends_a_pause_between_two_polls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("POLL_S", "COPY_POLL_S", "LONGEST_POLL_S"):
+        monkeypatch.setattr(indexer, name, NEVER_S)
+    looked: set[str] = set()
+
+    def noted(name: str, work: Callable[[threading.Event], bool]) -> Callable[[threading.Event], bool]:
+        return lambda stopping: looked.add(name) or work(stopping)  # type: ignore[func-returns-value]
+
+    with Braid(tmp_path, embedding_model=HashEmbeddings()) as braid:
+        for name, follower in braid.indexer.followers.items():
+            follower.work = noted(name, follower.work)  # type: ignore[method-assign]
+        put(braid, add_notes(braid.ledger), "The cat sat on the mat")
         braid.wake()
-        assert looks.seen(LEGS)
-        assert "chroma" not in looks.of  # nobody waits for the copy
+        eventually(lambda: looked >= LEGS)
+        assert "chroma" not in looked  # nobody waits for the copy
+        assert braid.indexer.wait(WAIT_S)
         braid.indexer.wait(0.0, ("chroma",))
-        assert looks.seen()
+        eventually(lambda: "chroma" in looked)
+        for name in ALL:
+            looked.clear()
+            braid.indexer.suspect(name, "user_1")
+            eventually(lambda name=name: name in looked)  # type: ignore[misc]
 
 
-def test_a_wake_up_is_not_lost_where_the_database_fails(braid: Braid) -> None:
+def test_a_wake_up_is_not_lost_where_the_database_fails(braid: ByHand) -> None:
     outages = [OperationalError("select", {}, Exception("gone"))]
 
     def changed() -> bool:

@@ -25,7 +25,7 @@ from braid.core.ingest.incoming import Incoming
 from braid.core.originals.store import Originals
 from braid.core.types import ChunkInput, DocumentInput, SearchResult
 from tests.fakes import HashEmbeddings
-from tests.worlds import WAIT_S
+from tests.worlds import catch_up
 
 LIMIT = 10_000_000
 TEXTS = {
@@ -52,7 +52,7 @@ def fill(braid: Braid) -> None:
             dataset.id, DocumentInput(source, f"Title {number}", "md", chunks, "ab" * 32, 9, 1.5, {"author": "Ann"})
         )
     braid.ledger.put_failed(dataset.id, "scan.pdf", title="scan", file_type="pdf", error="no text")
-    assert braid.indexer.wait(WAIT_S)
+    catch_up(braid)
 
 
 @pytest.fixture(scope="module")
@@ -104,7 +104,7 @@ def test_an_imported_dataset_is_found_as_the_exported_one_and_embeds_nothing(
     )
     assert (report.documents, report.chunks, report.embedded) == (3, 6, 6)
     assert steps == [(1, 3), (2, 3), (3, 3)]
-    assert target.indexer.wait(WAIT_S)
+    catch_up(target)
     assert model.documents_embedded == 1  # the first passage, to try the model
     for query in ("two euros", "図書館の案内", "도서관", "lending"):
         for mode in ("hybrid", "semantic", "keyword"):
@@ -132,7 +132,7 @@ def test_vectors_of_another_model_are_not_used(exported: Path, tmp_path: Path, m
     with Braid(tmp_path / "third", embedding_model=model) as target:
         target.ledger.add_dataset(target.ledger.add_user("bob").id, "imported")
         assert import_dataset(target, 1, exported, read=read_export, max_bytes=LIMIT).embedded == 0
-        assert target.indexer.wait(WAIT_S)
+        catch_up(target)
         assert model.documents_embedded >= 6
         assert target.manager.search("two euros", user_id=1, dataset_ids=[1], mode="semantic").hits
 

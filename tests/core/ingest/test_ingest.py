@@ -14,7 +14,6 @@ from typing import Any
 
 import pytest
 
-from braid.core.braid import Braid
 from braid.core.data_directory import DataDirectory
 from braid.core.errors import InvalidInputError, NotFoundError
 from braid.core.ingest.ingest import IngestProgress, IngestReport, ingest_bytes, ingest_paths
@@ -23,7 +22,7 @@ from braid.core.ingest.store import StoredDocument
 from braid.core.ingest.walk import find_files
 from braid.core.types import Document, Filters
 from tests.fakes import HashEmbeddings
-from tests.worlds import WAIT_S, add_notes, write
+from tests.worlds import ByHand, add_notes, catch_up, write
 
 RELATIVE = IngestOptions(relative=True)
 as_root = os.geteuid() == 0 if hasattr(os, "geteuid") else False
@@ -338,10 +337,10 @@ def test_a_touched_file_has_its_new_date_and_is_not_embedded_again(tmp_path: Pat
     embeddings = HashEmbeddings()
     write(folder, {"a.md": "one cat"})
     os.utime(folder / "a.md", (1_000, 1_000))
-    with Braid(tmp_path / "searched", embedding_model=embeddings) as braid:
+    with ByHand(tmp_path / "searched", embedding_model=embeddings) as braid:
         add_notes(braid.ledger)
         ingest(braid, folder)
-        assert braid.indexer.wait(WAIT_S)
+        catch_up(braid)
         embedded, heads = embeddings.documents_embedded, braid.indexer.heads(["user_1"])
         os.utime(folder / "a.md", (2_000, 2_000))
         assert ingest(braid, folder).unchanged == 1

@@ -33,10 +33,11 @@ def test_odt_has_what_is_shown_and_nothing_else() -> None:
     parsed = read("manual.odt", more_samples.odt_manual())
     assert parsed.title == "利用案内"  # not "Untitled", as a program called it
     found = texts(parsed)
-    assert list(found) == ["利用案内", "利用案内 > Fees", "Footnotes"]
+    assert list(found) == ["利用案内", "利用案内 > Fees", "Footnotes", "Comments"]
     assert found["利用案内"] == samples.JAPANESE
-    assert found["利用案内 > Fees"] == "- Ten  books\n\nDays late | Fee\n7 | 50 yen\n\nKept.\n\n東京都Boxed."
+    assert found["利用案内 > Fees"] == "- Ten  books\n\nDays late | Fee\n7 | 50 yen\n\nKept.\n\n東京都\n\nBoxed."
     assert found["Footnotes"] == "A footnote."
+    assert found["Comments"] == "A comment."
 
 
 def test_ods_has_values_and_says_what_is_not_calculated() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -16,7 +15,7 @@ from braid.core.ingest.parse_pool import ParsePool, ParserUnavailableError
 from braid.core.ingest.plan import IngestOptions
 from braid.core.ingest.spool import Spool
 from braid.core.types import DocumentInput
-from tests.worlds import WAIT_S
+from tests.worlds import WAIT_S, eventually
 
 OPTIONS = IngestOptions()
 SLOW = b"a,b\n" + b"1,2\n" * 3_000_000
@@ -44,8 +43,7 @@ def test_one_users_slow_texts_leave_a_place_to_others(pool: ParsePool, tmp_path:
     parser = ParseNow(pool, Spool(tmp_path), places=2)
     with ThreadPoolExecutor() as threads:
         slow = [threads.submit(parse, parser, ANN, f"{n}.csv", SLOW) for n in range(MAX_PER_USER)]
-        while not parser._admission._held:
-            time.sleep(0.01)
+        eventually(lambda: parser._admission._held)
         assert parse(parser, BOB, "b.md", b"text").title == "b"
         assert not any(job.done() for job in slow)
         with pytest.raises(ParserUnavailableError, match="send this one after them"):

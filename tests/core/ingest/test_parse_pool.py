@@ -215,7 +215,7 @@ def test_a_process_that_died_while_idle_costs_no_document(pool: ParsePool, tmp_p
     parse(pool, tmp_path, "a.md", b"text")
     [process] = processes(pool)
     os.kill(process, signal.SIGKILL)
-    time.sleep(0.1)
+    os.waitid(os.P_PID, process, os.WEXITED | os.WNOWAIT)  # it has ended, and its end has not been noticed
     assert parse(pool, tmp_path, "b.md", b"text").title == "b"
 
 

@@ -254,3 +254,88 @@ def test_a_long_merged_cell_of_many_rows_is_told_once(lines: int, is_repeated: b
     assert all(f"Row {n:02}" in text + sections[0].header for n in range(30))
     assert text.count("Terms 00") == (text.count("Terms 01") if is_repeated else 1)
     assert (text.count("Terms 00") > 20) == is_repeated
+
+
+def shaded(canvas: Canvas, boxes: Sequence[tuple[float, float, float, float]]) -> None:
+    canvas.setFillColorRGB(0.9, 0.95, 1)
+    for box in boxes:
+        canvas.rect(*box, stroke=0, fill=1)
+    canvas.setFillColorRGB(0, 0, 0)
+
+
+def test_the_background_of_lines_and_words_is_no_table() -> None:
+    lines = ("The kiln is lit at six, and the door", "stays shut until it is warm. Nobody", "may open it before.")
+
+    def draw(canvas: Canvas) -> None:
+        widths = [canvas.stringWidth(line, "Helvetica", 10) for line in lines]
+        tops = [700 - 14 * at for at in range(3)]
+        shaded(canvas, [(60, top - 3, width, 14) for top, width in zip(tops, widths, strict=True)])
+        shaded(canvas, [(60, 697, 40, 14), (100, 697, 55, 14), (60, 683, 71, 14), (131, 683, 30, 14)])
+        for top, line in zip(tops, lines, strict=True):
+            canvas.drawString(60, top, line)
+
+    [section] = parsed(pdf(draw)).sections
+    assert section.text == " ".join(lines)
+
+
+@pytest.mark.parametrize("gap", [0, 1.5])
+@pytest.mark.parametrize("turn", [0, 90])
+def test_filled_boxes_side_by_side_in_several_rows_are_cells(gap: float, turn: int) -> None:
+    def fill(canvas: Canvas, lefts: Sequence[float], tops: Sequence[float]) -> None:
+        shaded(
+            canvas,
+            [
+                (left, bottom, right - left - gap, top - bottom - gap)
+                for top, bottom in pairwise(tops)
+                for left, right in pairwise(lefts)
+            ],
+        )
+
+    [section] = parsed(pdf(lambda canvas: table(canvas, fill), turn=turn)).sections
+    assert [line for line in section.text.split("\n") if line] == ROWS
+
+
+def test_a_merged_cell_is_there_once_but_over_the_columns_of_a_header() -> None:
+    def draw(canvas: Canvas) -> None:
+        canvas.setFont("Helvetica", 10)
+        for at in range(7):
+            canvas.line(60, 700 - 20 * at, 460, 700 - 20 * at)
+        for x in (60, 460):
+            canvas.line(x, 580, x, 700)
+        canvas.line(160, 580, 160, 700)
+        for x in range(180, 460, 20):  # narrow columns, as on squared paper, below the last row alone
+            canvas.line(x, 580, x, 600)
+        for at, (label, value) in enumerate((("Name", "Ito"), ("Team", "Press"), ("Phone", "4471"), ("Use", "Carts"))):
+            canvas.drawString(64, 686 - 20 * at, label)
+            canvas.drawString(164, 686 - 20 * at, value)
+
+    text = "\n".join(section.text for section in parsed(pdf(draw)).sections)
+    for value in ("Press", "4471", "Carts"):
+        assert text.count(value) == 1
+
+
+def test_a_turned_line_that_ends_in_hangul() -> None:
+    def draw(canvas: Canvas) -> None:
+        pdfmetrics.registerFont(UnicodeCIDFont("HYSMyeongJo-Medium"))
+        canvas.setFont("HYSMyeongJo-Medium", 12)
+        canvas.drawString(80, 700, "열쇠는 회색 상자에 둔다.")
+        canvas.saveState()
+        canvas.translate(40, 500)
+        canvas.rotate(90)
+        canvas.drawString(0, 0, "보관용 사본")
+        canvas.restoreState()
+
+    [section] = parsed(pdf(draw)).sections
+    assert "열쇠는 회색 상자에 둔다." in section.text
+    assert "보관용 사본" in section.text
+
+
+@pytest.mark.parametrize("more", [b"<html>" + b"x" * 5_000 + b"</html>", b"\0" * 3_000])
+def test_what_follows_the_end_of_a_file_is_left_out(more: bytes) -> None:
+    [section] = parsed(pdf(around) + more).sections
+    assert section.text.startswith("The budget of the year is as follows.")
+
+
+def test_a_file_without_its_last_line_is_read() -> None:
+    content = pdf(around)
+    assert parsed(content[: content.rindex(b"%%EOF")]).sections == parsed(content).sections

@@ -13,9 +13,10 @@ import pytest
 from sqlalchemy.exc import OperationalError
 
 from braid.core.errors import InvalidInputError, NotFoundError, UnreadableDocumentError
-from braid.core.jobs.runner import Handler, JobRunner, Progress
+from braid.core.jobs.runner import Handler, JobRunner, Pauses, Progress
 from braid.core.jobs.store import MAX_ATTEMPTS, Job, JobState, JobStore, NewJob
 from braid.core.ledger.ledger import Ledger
+from tests.databases import on_both_databases
 from tests.worlds import WAIT_S, eventually
 
 
@@ -61,6 +62,7 @@ def test_somebody_elses_job_is_not_found(store: JobStore) -> None:
     assert store.get(ANN, job.id).state == "queued"
 
 
+@on_both_databases
 def test_jobs_are_listed_by_dataset_and_state_in_pages(store: JobStore) -> None:
     jobs = store.add(ANN, [upload(f"{n}") for n in range(5)])
     store.add(ANN, [NewJob("upload", "elsewhere", 8)])
@@ -71,6 +73,7 @@ def test_jobs_are_listed_by_dataset_and_state_in_pages(store: JobStore) -> None:
     assert store.counts(BOB)["queued"] == 0
 
 
+@on_both_databases
 def test_users_take_turns_and_each_ones_jobs_keep_their_order(store: JobStore) -> None:
     store.add(ANN, [upload("a1"), upload("a2"), upload("a3")])
     store.add(BOB, [upload("b1"), upload("b2")])
@@ -103,6 +106,7 @@ def test_a_cancelled_run_changes_nothing_any_more(store: JobStore) -> None:
     assert (store.get(ANN, run.id).state, store.get(ANN, run.id).result) == ("cancelled", {})
 
 
+@on_both_databases
 def test_old_ended_jobs_are_pruned(store: JobStore) -> None:
     first, second = store.add(ANN, [upload("a", file="f1"), upload("b", file="f2")])
     store.cancel(ANN, first.id)
@@ -113,6 +117,7 @@ def test_old_ended_jobs_are_pruned(store: JobStore) -> None:
     assert store.kept_files() == {"f2"}
 
 
+@on_both_databases
 def test_what_kills_the_process_again_and_again_is_given_up(store: JobStore) -> None:
     store.add(ANN, [upload("bomb")])
     for _ in range(MAX_ATTEMPTS):
@@ -131,14 +136,14 @@ def test_what_kills_the_process_again_and_again_is_given_up(store: JobStore) -> 
 def run(store: JobStore) -> Iterator[Callable[..., JobRunner]]:
     runners: list[JobRunner] = []
 
-    def start(handler: Handler, workers: int = 1, per_user: int | None = None) -> JobRunner:
-        runners.append(JobRunner(store, {"upload": handler}, workers=workers, per_user=per_user))
+    def start(handler: Handler, workers: int = 1, **options: Any) -> JobRunner:
+        runners.append(JobRunner(store, {"upload": handler}, workers=workers, **options))
         runners[-1].start()
         return runners[-1]
 
     yield start
     for runner in runners:
-        runner.close(5)
+        runner.close(WAIT_S)
 
 
 def states(store: JobStore) -> dict[str, JobState]:
@@ -148,7 +153,6 @@ def states(store: JobStore) -> dict[str, JobState]:
 def test_done_failed_and_faulty_jobs_are_told_apart(store: JobStore, run: Callable[..., JobRunner]) -> None:
     def handle(job: Job, progress: Progress) -> Mapping[str, Any]:
         if job.title == "good":
-            time.sleep(0.6)
             progress(3, 4)
         if job.title == "bad":
             raise UnreadableDocumentError("bad.pdf is damaged; copy it again")
@@ -157,7 +161,7 @@ def test_done_failed_and_faulty_jobs_are_told_apart(store: JobStore, run: Callab
         return {"chunks": 3}
 
     store.add(ANN, [upload("good"), upload("bad"), upload("bug"), upload("last")])
-    run(handle)
+    run(handle, pauses=Pauses(progress_s=0.0))
     eventually(lambda: not store.counts()["queued"] and not store.counts()["running"])
     by_title = {job.title: job for job in store.all()}
     assert states(store) == {"good": "done", "bad": "failed", "bug": "failed", "last": "done"}
@@ -184,9 +188,9 @@ def test_a_running_job_that_is_cancelled_ends_at_its_next_step(store: JobStore, 
 
     def handle(job: Job, progress: Progress) -> Mapping[str, Any]:
         try:
-            while True:
+            while not ended.wait(0.01):
                 progress(1, 1)
-                time.sleep(0.01)
+            raise AssertionError("it ended before")
         finally:
             ended.set()
 
@@ -201,17 +205,21 @@ def test_a_running_job_that_is_cancelled_ends_at_its_next_step(store: JobStore, 
 def test_closing_finishes_what_is_at_work_and_begins_nothing_more(
     store: JobStore, run: Callable[..., JobRunner]
 ) -> None:
-    begun = threading.Event()
+    begun, go_on = threading.Event(), threading.Event()
 
     def handle(job: Job, progress: Progress) -> Mapping[str, Any]:
         begun.set()
-        time.sleep(0.3)
+        assert go_on.wait(WAIT_S)
         return {}
 
     store.add(ANN, [upload("first"), upload("second")])
     runner = run(handle)
     assert begun.wait(WAIT_S)
-    runner.close(5)
+    closing = threading.Thread(target=runner.close, args=(WAIT_S,))
+    closing.start()
+    eventually(runner._stopping.is_set)
+    go_on.set()
+    closing.join(WAIT_S)
     assert states(store) == {"first": "done", "second": "queued"}
 
 
@@ -245,6 +253,7 @@ def test_what_a_killed_process_left_running_is_done_again(store: JobStore, run: 
     assert store.all()[0].result == {"attempt": 2}
 
 
+@on_both_databases
 def test_two_workers_do_each_job_once(store: JobStore, run: Callable[..., JobRunner], tmp_path: Path) -> None:
     seen: list[str] = []
     store.add(ANN, [upload(f"{n}") for n in range(20)])
@@ -290,8 +299,8 @@ def test_an_end_that_cannot_be_written_is_written_a_moment_later(
         return finish(*args)
 
     monkeypatch.setattr(store, "finish", busy)
-    monkeypatch.setattr("braid.core.jobs.runner.RECORD_PAUSES_S", (0.01, 0.01, 0.01))
-    runner = JobRunner(store, {"text": lambda job, progress: {"ok": True}}, workers=1)
+    pauses = Pauses(record_s=(0.01, 0.01, 0.01))
+    runner = JobRunner(store, {"text": lambda job, progress: {"ok": True}}, workers=1, pauses=pauses)
     runner.start()
     eventually(lambda: store.get(user.id, job.id).state == "done")
     runner.close()
@@ -302,9 +311,8 @@ def test_an_end_that_cannot_be_written_is_written_a_moment_later(
     "outage", [OperationalError("disk I/O error", None, Exception()), OSError(errno.ENOSPC, "No space left on device")]
 )
 def test_a_job_that_an_outage_breaks_off_is_done_when_it_is_over(
-    store: JobStore, run: Callable[..., JobRunner], monkeypatch: pytest.MonkeyPatch, outage: Exception
+    store: JobStore, run: Callable[..., JobRunner], outage: Exception
 ) -> None:
-    monkeypatch.setattr("braid.core.jobs.runner.OUTAGE_PAUSE_S", 0.01)
     outages = [outage] * (MAX_ATTEMPTS + 2)
 
     def handle(job: Job, progress: Progress) -> Mapping[str, Any]:
@@ -313,6 +321,6 @@ def test_a_job_that_an_outage_breaks_off_is_done_when_it_is_over(
         return {"chunks": 1}
 
     store.add(ANN, [upload("a.txt")])
-    run(handle)
+    run(handle, pauses=Pauses(outage_s=0.01))
     eventually(lambda: states(store) == {"a.txt": "done"})
     assert not outages

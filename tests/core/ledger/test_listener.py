@@ -11,7 +11,6 @@ from sqlalchemy import event
 from braid.core.data_directory import DataDirectory
 from braid.core.datasets.shared_list import ListInLedger
 from braid.core.ledger import database as ledger_database
-from braid.core.ledger import listener
 from braid.core.ledger.database import Database, tell
 from braid.core.ledger.listener import Listener
 from tests.fakes import HashEmbeddings
@@ -28,11 +27,10 @@ def database(new_postgres_url: Callable[[], str]) -> Iterator[Database]:
 
 
 def test_it_hears_what_is_said_and_connects_again_and_never_has_two_connections(
-    database: Database, monkeypatch: pytest.MonkeyPatch
+    database: Database,
 ) -> None:
-    monkeypatch.setattr(listener, "FIRST_PAUSE_S", 0.01)
     heard: list[str] = []
-    listening = Listener(database.engine, heard.append)
+    listening = Listener(database.engine, heard.append, first_pause_s=0.01)
     listening.start()
     for _ in range(3):
         eventually(lambda: heard == [""])  # what was said before the connection was there may concern it
@@ -84,9 +82,8 @@ def test_a_transaction_tells_after_its_commit_and_only_in_a_fleet(
 def test_an_outage_is_outlived_and_named(
     database: Database, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(listener, "FIRST_PAUSE_S", 0.01)
     heard: list[str] = []
-    listening = Listener(database.engine, heard.append)
+    listening = Listener(database.engine, heard.append, first_pause_s=0.01)
     where = database.engine.dialect.create_connect_args
     is_away = [([], {"host": "127.0.0.1", "port": 1})] * 3
     monkeypatch.setattr(

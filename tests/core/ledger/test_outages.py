@@ -23,11 +23,6 @@ from tests.damage import damage_tables
 logger = logging.getLogger(__name__)
 
 
-@pytest.fixture(autouse=True)
-def nothing_met(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(outages, "_met", {})
-
-
 def _error_of(engine: Engine, *statements: str) -> SQLAlchemyError:
     def run() -> None:
         with engine.begin() as connection:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from multiprocessing.queues import Queue
@@ -26,7 +25,6 @@ from tests.fakes import HashEmbeddings
 from tests.worlds import WAIT_S, add_notes, document, eventually
 
 spawn = multiprocessing.get_context("spawn")
-NOTICE_S = 5.0  # it is noticed within a second; the rest is for a busy machine
 
 
 def own(folder: Path, said: Queue[str]) -> None:
@@ -37,7 +35,7 @@ def own(folder: Path, said: Queue[str]) -> None:
         braid.indexer.wait(WAIT_S)
         braid.announce("http://127.0.0.1:8000")
         said.put("ready")
-        time.sleep(600)
+        signal.pause()
 
 
 def write(folder: Path, said: Queue[str]) -> None:
@@ -92,8 +90,7 @@ def test_the_owner_finds_what_another_process_writes(tmp_path: Path) -> None:
                 lambda: (
                     found(braid, "written by another", 1) == {"written by another"}
                     and found(braid, "shared by another", shared) == {"shared by another"}
-                ),
-                NOTICE_S,
+                )
             )
 
 
@@ -102,7 +99,7 @@ def hold(folder: Path, said: Queue[str]) -> None:
     lock = OwnerLock(folder)
     lock.acquire()
     said.put("ready")
-    time.sleep(600)
+    signal.pause()
 
 
 def test_a_killed_owner_is_known_to_have_crashed(tmp_path: Path) -> None:
@@ -217,7 +214,7 @@ def test_the_child_of_a_fork_does_not_keep_the_lock_of_a_killed_owner(
         try:
             owner.forget()
             os.write(writer, b"!")
-            time.sleep(WAIT_S)  # it is killed below
+            signal.pause()  # it is killed below
         finally:
             os._exit(0)
     try:

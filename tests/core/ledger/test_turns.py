@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import threading
-import time
 from pathlib import Path
 
 from braid.core.ledger.ledger import Ledger
+from tests.worlds import WAIT_S, eventually
 
 WRITERS = 12
-WAIT_S = 60
 
 
 def test_writers_come_in_the_order_in_which_they_asked(tmp_path: Path) -> None:
@@ -19,13 +18,15 @@ def test_writers_come_in_the_order_in_which_they_asked(tmp_path: Path) -> None:
     def write(number: int) -> None:
         with database.write():
             came.append(number)
-            time.sleep(0.01)
+
+    def waiting() -> int:
+        return len(database._turns._waiting.get(None, ()))
 
     with database.write():
         writers = [threading.Thread(target=write, args=(number,)) for number in range(WRITERS)]
-        for writer in writers:
+        for number, writer in enumerate(writers, start=1):
             writer.start()
-            time.sleep(0.2)  # so that it asks before the next one
+            eventually(lambda number=number: waiting() == number)  # it asks before the next one  # type: ignore[misc]
     for writer in writers:
         writer.join(WAIT_S)
     assert came == list(range(WRITERS))

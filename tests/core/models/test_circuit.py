@@ -167,7 +167,7 @@ def test_an_answer_that_is_an_error_is_an_answer(server: ModelServer, status: in
 
 
 def test_a_shorter_deadline_of_one_call_says_nothing_about_the_model(server: ModelServer) -> None:
-    model = ChatModel(server.settings(timeout_s=20))
+    model = ChatModel(server.settings(timeout_s=WAIT_S))
     assert model.complete(ASK) == "Fish"
     server.delay_s = 0.5
     with pytest.raises(ModelError, match="took longer"):

@@ -18,7 +18,7 @@ from braid.core.braid import Braid
 from braid.core.errors import InvalidInputError, ModelError
 from braid.core.models.chat import ChatModel, ChatModels
 from tests.fakes import HashEmbeddings
-from tests.worlds import WAIT_S, add_notes, document
+from tests.worlds import ByHand, add_notes, catch_up, document
 
 USAGE = UsageMetadata(input_tokens=10, output_tokens=5, total_tokens=15)
 QUESTION = [("user", "question")]
@@ -46,10 +46,10 @@ def counted(*texts: str) -> GenericFakeChatModel:
 @pytest.fixture
 def braid(tmp_path: Path) -> Iterator[Braid]:
     models = ChatModels(search=FakeListChatModel(responses=["pump\nvalve"]))
-    with Braid(tmp_path, embedding_model=HashEmbeddings(), models=models) as opened:
+    with ByHand(tmp_path, embedding_model=HashEmbeddings(), models=models) as opened:
         dataset = add_notes(opened.ledger)
         opened.ledger.put_document(dataset, document("a.md", "the pump", "the valve"))
-        assert opened.indexer.wait(WAIT_S)
+        catch_up(opened)
         yield opened
 
 

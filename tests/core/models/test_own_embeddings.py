@@ -19,7 +19,7 @@ from braid.core.errors import InvalidInputError
 from braid.core.models.embeddings import EmbeddingOptions, named_model
 from tests.fakes import HashEmbeddings
 from tests.model_server import ModelServer, model_server
-from tests.worlds import WAIT_S, add_notes, document, shown
+from tests.worlds import add_notes, catch_up, document, shown
 
 KEY = "sk-very-secret"
 TEXTS = ("the pump of hall 1 leaks", "tea is served at four", "keys are rotated on Mondays")
@@ -68,7 +68,7 @@ def found_by_meaning(braid: Braid) -> list[str]:
     """What a search by meaning finds in three passages."""
     dataset = add_notes(braid.ledger)
     braid.ledger.put_document(dataset, document("a.md", *TEXTS))
-    assert braid.indexer.wait(WAIT_S)
+    catch_up(braid)
     return shown(braid.search("when is tea served", user_id=1, mode="semantic", k=1))
 
 
@@ -161,7 +161,7 @@ def test_a_server_that_repeats_the_key_does_not_bring_it_into_answers_or_logs(
     options = EmbeddingOptions(base_url=server.url, api_key=KEY)
     with Braid(tmp_path, embedding_model="openai:bge-m3", embedding_options=options) as braid:
         braid.ledger.put_document(add_notes(braid.ledger), document("a.md", *TEXTS))
-        assert braid.indexer.wait(WAIT_S, ["bm25"])
+        catch_up(braid, "bm25")
         result = braid.search("tea", user_id=1)
     (reason,) = [part.reason for part in result.degraded if "Incorrect API key" in part.reason and not part.collection]
     assert "Incorrect API key provided (***)" in reason
@@ -214,7 +214,7 @@ def test_opening_says_how_much_is_embedded_again(embedded: Path, caplog: pytest.
     with caplog.at_level(logging.WARNING, "braid.core.braid"), Braid(embedded, embedding_model=slow) as braid:
         assert braid.to_reembed == {"user_1": 3}
         assert "the embedding model has changed: 3 passages of user_1 are embedded again" in caplog.text
-        assert braid.indexer.wait(WAIT_S)
+        catch_up(braid)
     with Braid(embedded, embedding_model=HashEmbeddings(fingerprint="fake:other")) as braid:
         assert braid.to_reembed == {}
 
@@ -222,9 +222,8 @@ def test_opening_says_how_much_is_embedded_again(embedded: Path, caplog: pytest.
 def test_the_doctor_says_why_vectors_are_missing(embedded: Path) -> None:
     model = HashEmbeddings(fingerprint="fake:other")
     model.failing = True
-    with Braid(embedded, embedding_model=model) as braid, pytest.MonkeyPatch.context() as patch:
-        patch.setattr("braid.core.doctor.CATCH_UP_S", 0.1)
-        details = [finding.detail for finding in examine(braid) if finding.problem == "not_embedded"]
+    with Braid(embedded, embedding_model=model) as braid:
+        details = [finding.detail for finding in examine(braid, wait_s=0.1) if finding.problem == "not_embedded"]
     assert details == ["3 of 3 passages of user_1 have no vector of fake:other yet, which is another model than before"]
 
 
@@ -238,5 +237,5 @@ def test_embedding_again_can_be_forbidden(embedded: Path) -> None:
     with Braid(embedded, embedding_model=first, embedding_options=options) as braid:
         assert shown(braid.search("when is tea served", user_id=1, mode="semantic", k=1)) == [TEXTS[1]]
         braid.ledger.put_document(1, document("b.md", "what is new is still embedded"))
-        assert braid.indexer.wait(WAIT_S)
+        catch_up(braid)
     assert first.documents_embedded == 1

@@ -30,6 +30,14 @@ def test_a_half_that_is_alone_becomes_a_replacement_character() -> None:
     assert whole("\ud83d\ude00") == "😀"
 
 
+def test_lines_end_with_a_line_feed_and_nothing_has_a_nul_however_the_text_is_cut() -> None:
+    text = "a\r\nb\rc\n\r\n\x00d\r"
+    for size in (1, 2, 3, 50):
+        reader = WholeText()
+        pieces = [reader.feed(text[at : at + size]) for at in range(0, len(text), size)]
+        assert "".join([*pieces, reader.flush()]) == "a\nb\nc\n\nd\n"
+
+
 def test_an_emoji_in_two_pieces_of_a_stream_arrives() -> None:
     with model_server("It fell \ud83d \ude00 .") as server:
         said = "".join(ChatModel(server.settings()).stream([("user", "When?")]))

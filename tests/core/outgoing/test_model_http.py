@@ -15,7 +15,7 @@ from braid.core.errors import EmbeddingError, ModelError
 from braid.core.models.chat import ChatModel, ModelSettings
 from braid.core.models.embeddings import EmbeddingOptions, embedding_model
 from braid.core.models.model_servers import fetch_models
-from braid.core.models.rerank import CohereReranker
+from braid.core.models.rerank_http import HttpReranker
 from braid.core.outgoing.model_http import follow_no_redirects, model_http
 from tests.worlds import WAIT_S
 
@@ -63,7 +63,7 @@ def embed(url: str) -> object:
 
 
 def rerank(url: str) -> object:
-    return CohereReranker("r", base_url=url, api_key="key", timeout_s=WAIT_S).scores("what?", ["a"])
+    return HttpReranker("cohere", "r", base_url=url, api_key="key", timeout_s=WAIT_S).scores("what?", ["a"])
 
 
 def models(url: str) -> object:

@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from braid.core.braid import Braid
 from braid.core.evaluation.beir import VECTORS, read_sets, read_vectors
 from braid.core.evaluation.tuning import AUTO, Config, ndcg_scores
 from braid.core.evaluation.tuning_rankings import Judged
@@ -26,7 +25,7 @@ from braid.core.text.analyzer import Analyzer
 from braid.core.types import AUTO_DENSE_WEIGHT, Leg, Query, ScoredChunk, indexed_text
 from braid.core.vector import Vector
 from tests.fakes import HashEmbeddings
-from tests.worlds import WAIT_S, World, document, fill
+from tests.worlds import ByHand, World, catch_up, document, fill
 
 QUERY = Query("cat", fusion="auto")
 DEPTH = QUERY.fetch_k
@@ -183,9 +182,9 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         "far": {"far.md": ("unrelated words", "nothing in common")},
     }
     embeddings = HashEmbeddings()
-    with Braid(tmp_path_factory.mktemp("auto"), embedding_model=embeddings) as braid:
+    with ByHand(tmp_path_factory.mktemp("auto"), embedding_model=embeddings) as braid:
         ids = fill(braid, contents, {"far": "shared_far"})
-        assert braid.indexer.wait(WAIT_S)
+        catch_up(braid)
         yield World(braid, embeddings, 1, ids)
 
 
@@ -235,7 +234,7 @@ def test_other_peoples_passages_do_not_move_a_score(world: World) -> None:
     bob = world.braid.ledger.add_user("bob").id
     dataset = world.braid.ledger.add_dataset(bob, "bob's").id
     world.braid.ledger.put_document(dataset, document("mat.md", "cat mat cat mat", "mat"))
-    assert world.braid.indexer.wait(WAIT_S)
+    catch_up(world.braid)
     assert [(hit.passage.text, hit.score) for hit in world.search("cat mat", "cats", fusion="auto").hits] == before
 
 

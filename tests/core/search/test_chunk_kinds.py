@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from braid.core.braid import Braid
 from braid.core.errors import InvalidInputError
 from braid.core.ingest.exports.dataset_export import export_dataset
 from braid.core.ingest.exports.dataset_import import import_dataset
@@ -16,7 +15,7 @@ from braid.core.ingest.ingest import ingest_bytes
 from braid.core.search import filter_plan
 from braid.core.types import Filters, SearchResult
 from tests.fakes import HashEmbeddings
-from tests.worlds import WAIT_S, World, fill
+from tests.worlds import ByHand, World, catch_up, fill
 
 CODE = '''"""Pumps of the hall."""
 
@@ -36,11 +35,11 @@ NOTES = {"notes": {"pump.md": ("The pump of the hall is started by hand.",)}}
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     embeddings = HashEmbeddings()
-    with Braid(tmp_path_factory.mktemp("kinds"), embedding_model=embeddings) as braid:
+    with ByHand(tmp_path_factory.mktemp("kinds"), embedding_model=embeddings) as braid:
         ids = fill(braid, NOTES, {})
         for source, code in (("pumps.py", CODE), ("many.py", MANY)):
             assert ingest_bytes(braid, ids["notes"], source, code.encode()).state != "failed"
-        assert braid.indexer.wait(WAIT_S)
+        catch_up(braid)
         yield World(braid, embeddings, 1, ids)
 
 

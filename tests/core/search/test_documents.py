@@ -7,12 +7,11 @@ from typing import Any
 
 import pytest
 
-from braid.core.braid import Braid
 from braid.core.errors import InvalidInputError
 from braid.core.search.strategies import strategies
 from braid.core.types import MAX_K, SearchResult
 from tests.fakes import HashEmbeddings
-from tests.worlds import WAIT_S, World, fill
+from tests.worlds import ByHand, World, catch_up, fill
 
 LONG = tuple(f"pump pump number {number}" for number in range(120))
 BOTH = "The pump is described in two documents."
@@ -29,9 +28,9 @@ CONTENTS: dict[str, dict[str, tuple[str, ...]]] = {
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     embeddings = HashEmbeddings()
-    with Braid(tmp_path_factory.mktemp("documents"), embedding_model=embeddings) as braid:
+    with ByHand(tmp_path_factory.mktemp("documents"), embedding_model=embeddings) as braid:
         ids = fill(braid, CONTENTS, {})
-        assert braid.indexer.wait(WAIT_S)
+        catch_up(braid)
         yield World(braid, embeddings, 1, ids)
 
 

@@ -16,7 +16,7 @@ from braid.core.search.explain import FORGOTTEN
 from braid.core.types import ChunkInput, DocumentInput, Explanation, Filters, Fusion, Mode, Pooling
 from tests.fakes import HashEmbeddings
 from tests.model_server import model_server
-from tests.worlds import WAIT_S, add_notes, document
+from tests.worlds import ByHand, add_notes, catch_up, document
 
 SAME = "This sentence stands in two datasets"
 
@@ -38,7 +38,7 @@ class World:
         self.put("more", "more.md", "Birds sing in the morning")
         self.put("secret", "secret.md", "The cat of Bob sat on the mat")
         self.put("shared", "shared.md", SAME, "Feed the cat twice")
-        assert braid.indexer.wait(WAIT_S)
+        catch_up(braid)
 
     def put(self, dataset: str, source: str, *texts: str) -> None:
         """Store; `chunks` is then dataset/text → id."""
@@ -60,7 +60,7 @@ class World:
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     model = HashEmbeddings()
-    with Braid(tmp_path_factory.mktemp("explain"), embedding_model=model) as braid:
+    with ByHand(tmp_path_factory.mktemp("explain"), embedding_model=model) as braid:
         yield World(braid, model)
 
 
@@ -155,10 +155,10 @@ def test_a_leg_that_failed_is_the_reason(world: World) -> None:
 def test_not_embedded_yet(world: World) -> None:
     world.model.failing = True
     world.put("more", "late.md", "Late arrival")
-    assert world.braid.indexer.wait(WAIT_S, legs=("bm25",))
+    catch_up(world.braid, "bm25")
     explanation = world.explain("zebra", "more/Late arrival", datasets=("more",), mode="semantic")
     world.model.failing = False
-    assert world.braid.indexer.wait(WAIT_S)
+    catch_up(world.braid)
     assert explanation.reason == "not_reached"
     assert "Searched by meaning" in explanation.detail
     assert world.explain("late", "more/Late arrival", datasets=("more",), mode="semantic").found
@@ -214,7 +214,7 @@ def book(braid: Braid) -> dict[str, str]:
         put = braid.ledger.put_document(dataset, DocumentInput(source, "", "md", tuple(texts)))
         for passage in braid.ledger.document_passages(put.document_id, [dataset]):
             chunks[f"{source}/{passage.text.split()[0]}/{passage.heading_path}"] = passage.chunk_id
-    assert braid.indexer.wait(WAIT_S)
+    catch_up(braid)
     return chunks
 
 
@@ -262,11 +262,11 @@ def test_the_copy_of_a_passage_of_a_section(braid: Braid, book: dict[str, str]) 
 def test_the_model_is_not_asked_again(tmp_path: Path) -> None:
     with (
         model_server("Boil water and add salt") as server,
-        Braid(tmp_path, embedding_model=HashEmbeddings(), models=chat_models(server.settings())) as braid,
+        ByHand(tmp_path, embedding_model=HashEmbeddings(), models=chat_models(server.settings())) as braid,
     ):
         world = World(braid, HashEmbeddings())
         world.put("more", "soup.md", "Boil water and add salt")
-        assert braid.indexer.wait(WAIT_S)
+        catch_up(braid)
         way: dict[str, Any] = {"datasets": ("more", "notes"), "strategy": "hyde", "mode": "semantic", "k": 3}
         unasked = world.explain("zebra", "more/Boil water and add salt", **way)
         assert (len(server.calls), FORGOTTEN in unasked.detail) == (0, True)
@@ -296,7 +296,7 @@ def test_recent_answers_are_the_latest() -> None:
 def test_an_explanation_does_not_say_what_others_asked(tmp_path: Path) -> None:
     with (
         model_server("Feed the cat") as server,
-        Braid(tmp_path, embedding_model=HashEmbeddings(), models=chat_models(server.settings())) as braid,
+        ByHand(tmp_path, embedding_model=HashEmbeddings(), models=chat_models(server.settings())) as braid,
     ):
         world = World(braid, HashEmbeddings())
         way: dict[str, Any] = {"strategy": "hyde", "mode": "semantic", "dataset_ids": [world.ids["shared"]]}

@@ -21,7 +21,7 @@ from braid.core.ledger.text_hash import text_hash
 from braid.core.search.hits import HitReader, build_hits, group_equal_texts
 from braid.core.search.ranking import FusedRanking
 from braid.core.types import CollectionScope, Filters, Hit, Scope, ScoredChunk, SearchOptions
-from tests.worlds import WAIT_S, document, eventually
+from tests.worlds import catch_up, document, eventually
 
 
 def hits(texts: Sequence[str], limit: int, missing: str = "") -> list[Hit]:
@@ -106,7 +106,7 @@ def test_a_search_reads_the_ledger_once(braid: Braid) -> None:
     braid.mirror_registry()
     braid.ledger.put_document(own, document("a.md", "the pump", "the pump of the tank"))
     braid.ledger.put_document(guide, document("b.md", "the pump of the guide"))
-    assert braid.indexer.wait(WAIT_S, ["bm25"])
+    catch_up(braid, "bm25")
     braid.manager.use_models(SiteModels(Settings(), braid.ledger, b"s" * 32).chat_models)
     statements: list[str] = []
 

@@ -15,7 +15,7 @@ from braid.core.search.filter_plan import filter_plans
 from braid.core.search.term_weights import TermWeights
 from braid.core.types import ChunkInput, DocumentInput, Filters
 from tests.fakes import HashEmbeddings
-from tests.worlds import WAIT_S
+from tests.worlds import ByHand, catch_up
 
 READ = ("the takeover of Initech is a rumour", "a pump needs oil", "the takeover of the pump", "oil is dear")
 UNRELATED = "the quarter with Initech is signed in May"
@@ -40,7 +40,7 @@ class World:
     def put(self, dataset_id: int, source: str, *texts: str) -> None:
         chunks = tuple(ChunkInput(text) for text in texts)
         self.braid.ledger.put_document(dataset_id, DocumentInput(source, "", "md", chunks))
-        assert self.braid.indexer.wait(WAIT_S)
+        catch_up(self.braid)
 
     def scores(self, text: str, **options: Any) -> list[tuple[str, float]]:
         """The leg's scores of what Alice finds by keyword."""
@@ -62,7 +62,7 @@ def make_world(tmp_path: Path) -> Iterator[Callable[[str], World]]:
     opened: list[Braid] = []
 
     def make(name: str) -> World:
-        opened.append(Braid(tmp_path / name, embedding_model=HashEmbeddings()))
+        opened.append(ByHand(tmp_path / name, embedding_model=HashEmbeddings()))
         return World(opened[-1])
 
     yield make

@@ -33,7 +33,7 @@ from braid.core.vector import Vector
 from tests import worlds
 from tests.fakes import HashEmbeddings
 from tests.model_server import ModelServer, model_server
-from tests.worlds import WAIT_S, chunk_ids, document, fill, shown
+from tests.worlds import WAIT_S, ByHand, catch_up, chunk_ids, document, fill, shown
 
 SAME = "The same sentence stands in two datasets."
 LONELY = "A lonely passage. It has two sentences."
@@ -94,7 +94,7 @@ def written(messages: Sequence[tuple[str, str]]) -> str:
 @contextmanager
 def opened(folder: Path, models: ChatModels, **options: Any) -> Iterator[tuple[Braid, BatchEmbeddings]]:
     embeddings = BatchEmbeddings()
-    with Braid(folder, embedding_model=embeddings, models=models, **options) as braid:
+    with ByHand(folder, embedding_model=embeddings, models=models, **options) as braid:
         yield braid, embeddings
 
 
@@ -108,7 +108,7 @@ def running_world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 def filled_world(folder: Path, server: ModelServer, models: ChatModels) -> Iterator[World]:
     with opened(folder, models) as (braid, embeddings):
         ids = fill(braid, CONTENTS, SHARED)
-        assert braid.indexer.wait(WAIT_S)
+        catch_up(braid)
         yield World(braid, embeddings, 1, ids, server)
 
 
@@ -304,7 +304,7 @@ def test_the_summary_model_is_not_asked_by_strategies(tmp_path: Path) -> None:
         user = braid.ledger.add_user("ann").id
         dataset = braid.ledger.add_dataset(user, "d").id
         braid.ledger.put_document(dataset, document("a", LONELY, file_type="txt"))
-        assert braid.indexer.wait(WAIT_S)
+        catch_up(braid)
         for strategy in WITH_MODEL:
             assert braid.manager.search("lonely", user_id=user, strategy=strategy).generator == "openai:fast"
         assert len(search.calls) == len(WITH_MODEL)
@@ -319,7 +319,7 @@ def test_without_a_model_feedback_serves_and_asking_for_one_is_noted(tmp_path: P
         user = braid.ledger.add_user("ann").id
         dataset = braid.ledger.add_dataset(user, "d").id
         braid.ledger.put_document(dataset, document("a", LONELY, file_type="txt"))
-        assert braid.indexer.wait(WAIT_S)
+        catch_up(braid)
         for strategy in WITH_MODEL:
             auto = braid.manager.search("lonely", user_id=user, strategy=strategy)
             assert (auto.generator, auto.degraded, auto.model_calls) == ("feedback", (), 0)
@@ -353,7 +353,7 @@ def test_custom_prompts_are_used(tmp_path: Path) -> None:
         user = braid.ledger.add_user("ann").id
         dataset = braid.ledger.add_dataset(user, "d").id
         braid.ledger.put_document(dataset, document("a", LONELY, file_type="txt"))
-        assert braid.indexer.wait(WAIT_S)
+        catch_up(braid)
         result = braid.manager.search("What does a cat eat?", user_id=user, strategy="hyde")
         assert server.calls[0].messages == (
             ("system", "Write like a laboratory handbook."),
@@ -435,7 +435,7 @@ def test_compression_gives_the_model_sentences_as_data_within_a_limit(tmp_path: 
         dataset = braid.ledger.add_dataset(user, "d").id
         braid.ledger.put_document(dataset, document("a", evil, file_type="txt"))
         assert braid.indexer is not None
-        assert braid.indexer.wait(WAIT_S)
+        catch_up(braid)
         braid.manager.search("zebras striped obey", user_id=user, strategy="compression", mode="keyword", k=1)
         asked = server.calls[0].messages[1][1]
         assert "Zebras are striped [9]" in asked
@@ -455,7 +455,7 @@ def test_what_a_limit_leaves_out_is_a_note_and_no_outage(braid: Braid) -> None:
     for name in ("one", "two"):
         text = " ".join(f"Zebra {name} number {n} runs over the plain." for n in range(200))
         braid.ledger.put_document(dataset, document(name, text, file_type="txt"))
-    assert braid.indexer.wait(WAIT_S)
+    catch_up(braid)
     result = braid.manager.search("zebra number 7", user_id=user, strategy="compression", mode="keyword")
     assert (len(result.hits), result.degraded) == (2, ())
     assert result.notes == ("only the first 1 passages were compressed; ask for fewer",)
@@ -473,7 +473,7 @@ def test_parent_document_returns_the_section_once(braid: Braid) -> None:
     ]
     braid.ledger.put_document(dataset, DocumentInput("book.md", "Book", "md", tuple(chunks)))
     braid.ledger.put_document(dataset, DocumentInput("other.md", "", "md", (ChunkInput("subject1 elsewhere"),)))
-    assert braid.indexer.wait(WAIT_S)
+    catch_up(braid)
     basic = braid.manager.search("chapter subject1", user_id=user, k=7)
     result = braid.manager.search("chapter subject1", user_id=user, k=3, strategy="parent_document")
     assert result.hits[0].passage.chunk_id == basic.hits[0].passage.chunk_id
@@ -491,7 +491,7 @@ def test_parent_document_stays_within_its_size(braid: Braid) -> None:
     dataset = braid.ledger.add_dataset(user, "d").id
     texts = [f"word{n} " * 250 for n in range(30)]
     braid.ledger.put_document(dataset, DocumentInput("b", "", "txt", tuple(ChunkInput(t.strip()) for t in texts)))
-    assert braid.indexer.wait(WAIT_S)
+    catch_up(braid)
     result = braid.manager.search("word15", user_id=user, k=5, strategy="parent_document", mode="keyword")
     assert 1500 < len(result.hits[0].passage.text) <= 6_100
     assert "word14" in result.hits[0].passage.text
@@ -611,7 +611,7 @@ def test_reach_size_and_spare_passages_of_sections_are_parameters(braid: Braid) 
     }.items():
         chunks = tuple(ChunkInput(text, name) for text in texts)
         braid.ledger.put_document(dataset, DocumentInput(f"{name}.md", name, "md", chunks))
-    assert braid.indexer.wait(WAIT_S)
+    catch_up(braid)
 
     def sections(**parameters: float) -> list[str]:
         options = {"strategy": "parent_document", "mode": "keyword", "k": 2, "parameters": parameters}
@@ -681,7 +681,7 @@ def test_settings_give_parameters_and_a_request_goes_before_them(tmp_path: Path)
 )
 def test_wrong_parameters_in_the_settings_end_the_start(tmp_path: Path, configured: Any, says: str) -> None:
     with pytest.raises(InvalidInputError, match=re.escape(says)):
-        Braid(tmp_path, embedding_model=BatchEmbeddings(), strategies=configured)
+        ByHand(tmp_path, embedding_model=BatchEmbeddings(), strategies=configured)
 
 
 @pytest.mark.parametrize("strategy", list(BUILT_IN))

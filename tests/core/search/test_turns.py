@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 
 from braid.core.admission import Places
-from braid.core.braid import Braid
 from braid.core.search.context import processors
 from tests.fakes import HashEmbeddings
-from tests.worlds import WAIT_S, document
+from tests.worlds import ByHand, catch_up, document
 
 
 class Watched(HashEmbeddings):
@@ -38,11 +37,11 @@ class Watched(HashEmbeddings):
 @pytest.mark.parametrize("computes_here", [True, False])
 def test_a_model_that_computes_here_does_so_in_the_turn_of_the_search(tmp_path: Path, computes_here: bool) -> None:
     model = Watched(computes_here=computes_here)
-    with Braid(tmp_path, embedding_model=model) as braid:
+    with ByHand(tmp_path, embedding_model=model) as braid:
         user = braid.ledger.add_user("ann")
         own = braid.ledger.add_dataset(user.id, "own").id
         braid.ledger.put_document(own, document("a.md", "the pump"))
-        assert braid.indexer.wait(WAIT_S)
+        catch_up(braid)
         model.places = braid.places
         assert braid.search("the pump", user_id=user.id, dataset_ids=[own], mode="semantic").hits
     [(thread, free)] = model.seen

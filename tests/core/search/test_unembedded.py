@@ -16,7 +16,7 @@ from braid.core.search.ranking import Ranking, fuse
 from braid.core.search.strategies.base import QueryVariant
 from braid.core.types import Fusion, Query, ScoredChunk, SearchResult
 from tests.fakes import HashEmbeddings
-from tests.worlds import WAIT_S, document, eventually
+from tests.worlds import catch_up, document, eventually
 
 JUDGED = Path(__file__).resolve().parents[4] / "shared" / "eval" / "gimphelp-ko"
 WORDS = QueryVariant("cat")
@@ -101,11 +101,11 @@ def braid(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Braid]:
         dataset = opened.ledger.add_dataset(user, "notes").id
         manual = (f"the pump has a budget of {n} bar in part {n} of the engineering hall" for n in range(60))
         opened.ledger.put_document(dataset, document("manual.md", *manual))
-        assert opened.indexer.wait(WAIT_S)
+        catch_up(opened)
         opened.ledger.put_document(
             dataset, document("q3.md", "pending: engineering spends 61,000 EUR in Q3", "pending again", "and pending")
         )
-        assert opened.indexer.wait(WAIT_S, ["bm25"])
+        catch_up(opened, "bm25")
         eventually(lambda: find(opened, "61,000").degraded)
         yield opened
 

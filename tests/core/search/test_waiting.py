@@ -10,7 +10,7 @@ import pytest
 
 from braid.core.braid import Braid
 from braid.core.indexes.bm25 import Bm25Index, Bm25Statistics
-from tests.worlds import document
+from tests.worlds import catch_up, document
 
 LONG_S = 30.0
 
@@ -24,7 +24,7 @@ def test_a_collection_that_does_not_answer_is_named_and_the_others_are_searched(
     guide = braid.registry.add("Guide", "shared_guide").id
     braid.mirror_registry()
     braid.ledger.put_document(guide, document("b.md", "the pump of the guide"))
-    assert braid.indexer.wait(60, ["bm25"])
+    catch_up(braid, "bm25")
     hung, count = threading.Event(), Bm25Index.statistics
 
     def hang(self: Bm25Index, collection: str, terms: Collection[str], **options: Any) -> Bm25Statistics:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
 
 import chromadb
+import numpy as np
 import pytest
 from langchain_chroma import Chroma
+from langchain_core.vectorstores import InMemoryVectorStore
 
 from braid.core.errors import ChromaDBError, HybridRetrieverError, ValidationError
 from braid.core.standalone.retriever import MOST_FETCHED, HybridRetriever
@@ -203,6 +206,110 @@ def test_a_fitted_scorer_is_kept_between_calls(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(Bm25Scorer, "__init__", None)  # fitting another one fails from here on
     assert [run(searcher.search(query, 3, CODE)) for query in ("open_valve", "warm_up", "pressure")] == fresh
     assert [len(found) for found in fresh] == [1, 1, 1]
+
+
+# ---------------------------------------------------------------- scorer, store, embedder
+
+
+@dataclass
+class CodeChunk:
+    content: str
+
+
+class Awaited:
+    """An embedder whose methods are coroutines."""
+
+    def __init__(self) -> None:
+        self.inner = HashEmbeddings()
+
+    async def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        return self.inner.embed_documents(texts)
+
+    async def embed_query(self, text: str) -> list[float]:
+        return self.inner.embed_query(text)
+
+
+class Embeds:
+    """An embedder with one method, for several texts."""
+
+    def embed(self, texts: list[str]) -> list[list[float]]:
+        return HashEmbeddings().embed_documents(texts)
+
+
+class Indexed:
+    """A store that has the vectors of the chunks in their order."""
+
+    def __init__(self, texts: list[str]) -> None:
+        self.vectors = np.array(HashEmbeddings().embed_documents(texts))
+
+    def search(self, vector: list[float], k: int) -> list[tuple[int, float]]:
+        scores = self.vectors @ np.array(vector)
+        return [(int(index), float(scores[index])) for index in np.argsort(-scores)[:k]]
+
+
+CHUNKS = [CodeChunk(str(chunk["text"])) for chunk in CODE]
+TEXTS = [chunk.content for chunk in CHUNKS]
+
+
+def test_a_scorer_a_store_and_an_embedder_by_position(embeddings: HashEmbeddings) -> None:
+    expected = [hit.index for hit in run(HybridSearcher(embeddings).search("def warm_up()", 3, CHUNKS))]
+    in_memory = InMemoryVectorStore(embeddings)
+    in_memory.add_texts(TEXTS)
+    for store in (None, Indexed(TEXTS), in_memory):
+        for embedder in (embeddings, Awaited(), Embeds()):
+            found = run(HybridSearcher(Bm25Scorer(CHUNKS), store, embedder).search("def warm_up()", 3, CHUNKS))
+            assert [hit.index for hit in found][:1] == expected[:1] == [2]
+            assert found[0].chunk is CHUNKS[2]
+            assert None not in (found[0].bm25_score, found[0].vector_score)
+    before = embeddings.documents_embedded
+    run(HybridSearcher(None, Indexed(TEXTS), embeddings).search("warm_up", 3, CHUNKS))
+    assert embeddings.documents_embedded == before
+
+
+def test_an_embedder_that_is_awaited_is_given_alone_too() -> None:
+    hits = run(HybridSearcher(Awaited()).search("def warm_up()", 3, CHUNKS))
+    assert [hit.index for hit in hits] == [
+        hit.index for hit in run(HybridSearcher(HashEmbeddings()).search("def warm_up()", 3, CHUNKS))
+    ]
+
+
+def test_what_a_store_or_an_embedder_raises_is_said(caplog: pytest.LogCaptureFixture) -> None:
+    class Broken(Awaited):
+        async def embed_query(self, text: str) -> list[float]:
+            raise OSError("no network")
+
+    class Gone:
+        def search(self, vector: list[float], k: int) -> list[tuple[int, float]]:
+            raise OSError("no disk")
+
+    for searcher, words in (
+        (HybridSearcher(None, None, Broken()), "Broken failed: OSError: no network"),
+        (HybridSearcher(None, Gone(), HashEmbeddings()), "Gone failed: OSError: no disk"),
+    ):
+        with caplog.at_level(logging.WARNING):
+            assert [hit.index for hit in run(searcher.search("warm_up", 3, CHUNKS))] == [2]
+        assert words in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (("scorer", None, None), "scorer is a str, which has no rank"),
+        ((None, "store", HashEmbeddings()), "store is a str"),
+        ((None, Indexed(TEXTS), None), "a store is given without an embedder"),
+    ],
+)
+def test_parts_of_another_kind_are_refused(given: Any, message: str) -> None:
+    with pytest.raises(ValidationError, match=message):
+        HybridSearcher(*given)
+
+
+def test_a_manager_that_has_the_store(manager: Chroma) -> None:
+    class Manager:
+        vectorstore = manager
+
+    with HybridRetriever(Manager()) as retriever:  # type: ignore[arg-type]
+        assert retriever.search("the warranty of the pump lasts three years", top_k=1)[0]["id"] == "chunk-1"
 
 
 def test_a_scorer_of_the_program_is_asked(caplog: pytest.LogCaptureFixture) -> None:

@@ -27,9 +27,11 @@ from braid.core.langchain import EnsembleRetriever
 from braid.core.ledger.change_log import ChangeLog
 from braid.core.models.chat import ChatModels
 from braid.core.search.context import SearchModels
+from braid.core.stock import engine
+from braid.core.stock.scratch import FOLDER, remove_abandoned
 from braid.core.types import ChunkInput, DocumentInput, Filters, Mode, Query, SearchResult
 from tests.fakes import HashEmbeddings
-from tests.worlds import WAIT_S, add_notes, chunk_ids, document
+from tests.worlds import ByHand, add_notes, catch_up, chunk_ids, document
 
 WORDS = ["cat", "dog", "bird", "fish", "tree", "rock", "sand", "lake", "moon", "star", "wind", "rain", "snow", "fire"]
 QUERIES = ("cat moon", "fire fire", "rain rain snow fire", "bird lake iron star wind", "猫 cat")
@@ -52,7 +54,7 @@ def embeddings() -> HashEmbeddings:
 def braid(tmp_path_factory: pytest.TempPathFactory, embeddings: HashEmbeddings) -> Iterator[Braid]:
     """Datasets 1 and 2 in user_1, and -1 in shared_main; no two passages score alike."""
     numbers = random.Random(3)
-    with Braid(tmp_path_factory.mktemp("stock"), embedding_model=embeddings) as opened:
+    with ByHand(tmp_path_factory.mktemp("stock"), embedding_model=embeddings) as opened:
         user = opened.ledger.add_user("ann").id
         ids = [opened.ledger.add_dataset(user, name).id for name in ("one", "two")]
         ids.append(opened.registry.add("Guide", "shared_main").id)
@@ -65,7 +67,7 @@ def braid(tmp_path_factory: pytest.TempPathFactory, embeddings: HashEmbeddings) 
                 ]
                 chunks = tuple(ChunkInput(text, f"H{n % 3}") for n, text in enumerate(texts))
                 opened.ledger.put_document(dataset, DocumentInput(source, "Title", source[-2:], chunks))
-        assert opened.indexer.wait(WAIT_S)
+        catch_up(opened)
         yield opened
 
 
@@ -155,7 +157,7 @@ def put(braid: Braid, source: str, *texts: str, title: str = "T") -> None:
 @pytest.fixture
 def fresh(tmp_path: Path) -> Iterator[tuple[Braid, HashEmbeddings]]:
     model = HashEmbeddings()
-    with Braid(tmp_path, embedding_model=model) as opened:
+    with ByHand(tmp_path, embedding_model=model) as opened:
         add_notes(opened.ledger)
         yield opened, model
 
@@ -165,7 +167,7 @@ def test_what_changes_is_found(fresh: tuple[Braid, HashEmbeddings], mode: Mode) 
     braid, _ = fresh
 
     def texts() -> set[str]:
-        assert braid.indexer.wait(WAIT_S)
+        catch_up(braid)
         return {hit.passage.text for hit in search(braid, "cat dog", 1, mode=mode).hits}
 
     put(braid, "a", "the cat", "the dog")
@@ -189,7 +191,7 @@ def test_vectors_that_arrive_later_are_found_and_until_then_named(fresh: tuple[B
     ((leg, collection, reason),) = [(d.leg, d.collection, d.reason) for d in early.degraded]
     assert (leg, collection) == ("dense", "user_1")
     assert "2 passages of user_1 have no vector yet" in reason
-    assert braid.indexer.wait(WAIT_S)
+    catch_up(braid)
     late = search(braid, "cat", 1, mode="semantic")
     assert ({hit.passage.text for hit in late.hits}, late.degraded) == ({"the cat", "the dog"}, ())
 
@@ -197,7 +199,7 @@ def test_vectors_that_arrive_later_are_found_and_until_then_named(fresh: tuple[B
 def test_another_model_is_not_asked_for_the_vectors_of_the_first(tmp_path: Path) -> None:
     for model in (HashEmbeddings(64, fingerprint="fake:64"), HashEmbeddings(32, fingerprint="fake:32")):
         model.delay_s = 0.5  # from the start: embedding begins by itself
-        with Braid(tmp_path, embedding_model=model) as braid:
+        with ByHand(tmp_path, embedding_model=model) as braid:
             if not braid.ledger.users():
                 add_notes(braid.ledger)
                 put(braid, "a", "the cat", "the dog")
@@ -205,7 +207,7 @@ def test_another_model_is_not_asked_for_the_vectors_of_the_first(tmp_path: Path)
             assert {hit.passage.text for hit in meanwhile.hits} >= {"the cat"}
             assert {d.leg for d in meanwhile.degraded} == {"dense"}
             model.delay_s = 0.0
-            assert braid.indexer.wait(WAIT_S)
+            catch_up(braid)
             assert search(braid, "the cat", 1, mode="semantic").hits[0].passage.text == "the cat"
 
 
@@ -217,7 +219,7 @@ def test_passages_without_words(fresh: tuple[Braid, HashEmbeddings], mode: Mode)
     """rank-bm25 divides by the number of words."""
     braid, _ = fresh
     put(braid, "a", "🎉🎉", "!?", title="")
-    assert braid.indexer.wait(WAIT_S)
+    catch_up(braid)
     result = search(braid, "cat", 1, mode=mode)
     assert result.degraded == ()
     assert {hit.passage.text for hit in result.hits} <= {"🎉🎉", "!?"}
@@ -226,7 +228,7 @@ def test_passages_without_words(fresh: tuple[Braid, HashEmbeddings], mode: Mode)
 def test_a_failing_model_is_named(fresh: tuple[Braid, HashEmbeddings]) -> None:
     braid, model = fresh
     put(braid, "a", "the cat", "the dog", "a bird")
-    assert braid.indexer.wait(WAIT_S)
+    catch_up(braid)
     model.failing = True
     result = search(braid, "cat", 1)
     assert result.hits[0].passage.text == "the cat"
@@ -298,7 +300,7 @@ def test_its_older_name_is_taken(braid: Braid) -> None:
 def test_what_is_built_is_built_once_a_change(fresh: tuple[Braid, HashEmbeddings]) -> None:
     braid, _ = fresh
     put(braid, "a", "the cat", "the dog")
-    assert braid.indexer.wait(WAIT_S)
+    catch_up(braid)
     for _ in range(3):
         search(braid, "cat", 1)
     engine = braid.manager._stock
@@ -309,7 +311,7 @@ def test_what_is_built_is_built_once_a_change(fresh: tuple[Braid, HashEmbeddings
     assert engine._stores._kept["user_1"] is kept
     stamp = kept.stamp
     put(braid, "b", "a bird")
-    assert braid.indexer.wait(WAIT_S)
+    catch_up(braid)
     assert "a bird" in {hit.passage.text for hit in search(braid, "bird", 1).hits}
     assert engine._stores._kept["user_1"] is kept
     assert kept.stamp != stamp
@@ -322,11 +324,11 @@ def test_a_dataset_that_moves_is_followed_however_the_log_is_pruned(
     """The log forgets what every index of the owner has applied; the engine is none of them."""
     braid, _ = fresh
     put(braid, "a", "the cat")
-    assert braid.indexer.wait(WAIT_S)
+    catch_up(braid)
     assert search(braid, "cat", 1).hits
     for number in range(5):
         put(braid, "b", f"bird {number}")
-    assert braid.indexer.wait(WAIT_S)
+    catch_up(braid)
     log = ChangeLog(braid.ledger.database)
     log.prune("user_1", log.heads()["user_1"])
     assert {hit.passage.text for hit in search(braid, "bird 4", 1).hits} == {"the cat", "bird 4"}
@@ -349,7 +351,7 @@ class Counting(FakeListChatModel):
 def modelled(fresh: tuple[Braid, HashEmbeddings]) -> tuple[Braid, HashEmbeddings]:
     braid, model = fresh
     put(braid, "a", "the cat sleeps", "the dog barks", "a bird sings")
-    assert braid.indexer.wait(WAIT_S)
+    catch_up(braid)
     return braid, model
 
 
@@ -426,12 +428,34 @@ def test_what_langchain_cannot_do_is_refused(
     assert refused.value.field == field
 
 
-def test_nothing_is_left_in_the_temporary_folder(tmp_path: Path) -> None:
-    with Braid(tmp_path, embedding_model=HashEmbeddings()) as braid:
+def test_its_stores_are_in_the_data_directory_and_those_of_killed_processes_go(tmp_path: Path) -> None:
+    home = tmp_path / FOLDER
+    left = home / "store-left"
+    left.mkdir(parents=True)
+    (left / "chroma.sqlite3").write_text("of a process that was killed")
+    with ByHand(tmp_path, embedding_model=HashEmbeddings()) as braid:
+        assert not left.exists()
         add_notes(braid.ledger)
         put(braid, "a", "the cat")
-        assert braid.indexer.wait(WAIT_S)
+        catch_up(braid)
         assert search(braid, "cat", 1).hits
-        folder = Path(braid.manager._stock._stores._folder)
+        (folder,) = home.glob("store-*")
+        assert (folder / "chroma.sqlite3").exists()
+        remove_abandoned(tmp_path)
+        assert search(braid, "cat", 1).hits
         assert folder.exists()
-    assert not folder.exists()
+    assert list(home.glob("store-*")) == []
+
+
+def test_passages_without_vectors_are_counted_up_to_a_bound(
+    fresh: tuple[Braid, HashEmbeddings], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    braid, model = fresh
+    monkeypatch.setattr(engine, "MOST_COUNTED", 3)
+    model.failing = True
+    put(braid, "a.md", *(f"the cat {n}" for n in range(5)))
+    put(braid, "b.md", "the dog")
+    told = "".join(each.reason for each in search(braid, "cat", 1).degraded)
+    assert "3 or more passages of user_1 have no vector yet" in told
+    filtered = search(braid, "dog", 1, filters=Filters(source_prefix="b"))
+    assert "1 passages of user_1" in "".join(each.reason for each in filtered.degraded)

@@ -11,7 +11,7 @@ from braid import Braid
 from braid.core import retriever_manager
 from braid.core.errors import InvalidInputError
 from tests.fakes import HashEmbeddings
-from tests.worlds import WAIT_S, add_notes, document, ids
+from tests.worlds import ByHand, add_notes, catch_up, document, ids
 
 NAMES = {
     "BasicRetrieverStrategy": "basic",
@@ -23,9 +23,9 @@ NAMES = {
 
 @pytest.fixture(scope="module")
 def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Braid]:
-    with Braid(tmp_path_factory.mktemp("named"), embedding_model=HashEmbeddings()) as braid:
+    with ByHand(tmp_path_factory.mktemp("named"), embedding_model=HashEmbeddings()) as braid:
         braid.ledger.put_document(add_notes(braid.ledger), document("a.md", "the cat", "the dog", "a bird"))
-        assert braid.indexer.wait(WAIT_S)
+        catch_up(braid)
         yield braid
 
 

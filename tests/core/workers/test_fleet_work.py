@@ -79,7 +79,6 @@ def test_each_job_is_started_once_however_many_look(ledgers: list[Ledger], membe
 def test_a_job_is_run_by_a_process_that_is_woken_for_it_also_while_it_looks(
     ledgers: list[Ledger], members: list[Member], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(runner, "SLOW_POLL_S", 600.0)
     queued, running = JobStore(ledgers[0]), JobStore(ledgers[1])
     claim, done = running.claim, list[str]()
 
@@ -96,6 +95,7 @@ def test_a_job_is_run_by_a_process_that_is_woken_for_it_also_while_it_looks(
         {"upload": lambda job, progress: done.append(job.title) or {}},  # type: ignore[func-returns-value]
         workers=1,
         is_woken=lambda: listener.is_connected,
+        pauses=runner.Pauses(slow_poll_s=600.0),
     )
     listener = Listener(ledgers[1].database.engine, lambda said: runs.wake() if said else None)
     listener.start()

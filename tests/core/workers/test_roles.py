@@ -32,7 +32,6 @@ from braid.core.braid import Braid
 from braid.core.doctor import examine
 from braid.core.errors import IndexUnavailableError, InvalidInputError, NotFoundError, NotOwnerError
 from braid.core.indexes.opened import Indexes
-from braid.core.ledger import outages
 from braid.core.ledger.owners.owner import NOTE, OwnerNote, read_note
 from braid.core.models.embeddings import EmbeddingOptions
 from braid.core.types import Filters, Mode
@@ -279,11 +278,7 @@ def test_unknown_calls_and_foreign_classes_are_refused(pair: tuple[Braid, Braid]
     link.close()
 
 
-def test_an_outage_of_the_owner_is_named_and_logged_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    monkeypatch.setattr(outages, "_met", {})
-
+def test_an_outage_of_the_owner_is_named_and_logged_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     def fail() -> None:
         raise OperationalError("select", {}, sqlite3.OperationalError("connection refused"))
 

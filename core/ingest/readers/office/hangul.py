@@ -9,6 +9,7 @@ import re
 import struct
 import zlib
 from collections.abc import Iterator
+from itertools import zip_longest
 from typing import NamedTuple
 
 import olefile  # type: ignore[import-untyped]
@@ -23,6 +24,11 @@ _OUTLINE = re.compile(r"(?:개요|outline|heading|제목)\s*([1-9])", re.IGNOREC
 _COMPRESSED, _PASSWORD, _DISTRIBUTED = 1, 2, 4
 _STYLE, _PARAGRAPH, _TEXT, _CONTROL, _LIST = 26, 66, 67, 71, 72
 _TABLE, _NOTES, _SKIPPED = b" lbt", (b"  nf", b"  ne"), (b"daeh", b"toof", b"tmct")
+_EQUATION, _EQUATION_TEXT, _OVER = b"deqe", 88, b"tudt"
+_PLACE = "\ufffc"
+"""Where an equation, or a text with another one over it (덧말), is in a paragraph."""
+MAX_INLINE_RECORDS = 2_000
+"""Records after a paragraph in which its equations are looked for."""
 _SINGLE = {0: "", 10: "\n", 13: "", 24: "-", 30: " ", 31: " "}
 
 
@@ -43,7 +49,7 @@ def read(file: SourceFile) -> ParsedDocument:
         text = _Text(_levels(_records(file, ole, "DocInfo", flags)))
         found = ((_SECTION.fullmatch(name[1]), name) for name in ole.listdir() if name[0] == "BodyText")
         for _, name in sorted((int(match[1]), name) for match, name in found if match):
-            for record in _records(file, ole, "/".join(name), flags):
+            for record in _with_inline(list(_records(file, ole, "/".join(name), flags))):
                 text.take(record)
             text.leave(0)
     if text.notes:
@@ -85,6 +91,31 @@ def _levels(records: Iterator[Record]) -> list[int]:
     return levels
 
 
+def _with_inline(records: list[Record]) -> Iterator[Record]:
+    """Yield the records, the text of paragraphs with what is in them in records of their own: equations and 덧말."""
+    for at, record in enumerate(records):
+        if record.tag != _TEXT or not (_EQUATION in record.content or _OVER in record.content):
+            yield record
+            continue
+        found: list[str] = []
+        for each in records[at + 1 : at + 1 + MAX_INLINE_RECORDS]:
+            if each.level < record.level:
+                break
+            if each.tag == _EQUATION_TEXT and each.level == record.level + 1:
+                found.append(" ".join(_counted(each.content[4:]).replace("`", " ").replace("~", " ").split()))
+            elif each.tag == _CONTROL and each.level == record.level and each.content[:4] == _OVER:
+                found.append(_counted(each.content[4:]))
+        pieces = _characters(record.content).split(_PLACE)
+        text = "".join(piece + inline for piece, inline in zip_longest(pieces, found[: len(pieces) - 1], fillvalue=""))
+        yield record._replace(content=text.replace("\t", " ").encode("utf-16-le", "replace"))
+
+
+def _counted(content: bytes) -> str:
+    """Return a text that has its length before it."""
+    length = int.from_bytes(content[:2], "little")
+    return content[2 : 2 + 2 * length].decode("utf-16-le", "replace")
+
+
 class _Text:
     """The text that is being put together while the records are read."""
 
@@ -112,7 +143,7 @@ class _Text:
         elif record.tag == _PARAGRAPH and len(record.content) > 10:
             self._style = record.content[10]
         elif record.tag == _TEXT:
-            self._add(_characters(record.content))
+            self._add(_characters(record.content).replace(_PLACE, ""))
 
     def leave(self, level: int) -> None:
         """End the table, note or left out part that a record of this level is not in."""
@@ -160,6 +191,8 @@ def _characters(content: bytes) -> str:
             units.append(code.to_bytes(2, "little"))
         else:
             is_single = code in _SINGLE or code > 24
+            if content[2 * at + 2 : 2 * at + 6] in (_EQUATION, _OVER) and not is_single:
+                units.append(_PLACE.encode("utf-16-le"))
             units.append(("\t" if code == 9 else _SINGLE.get(code, "")).encode("utf-16-le"))
             at += 0 if is_single else 7
         at += 1

@@ -9,19 +9,31 @@ from collections.abc import Iterator
 from lxml import etree
 
 from braid.core.ingest.readers.archive import PACKAGE_ERRORS, open_archive
-from braid.core.ingest.readers.document import Outline, ParsedDocument, SourceFile, first_title, one_line
+from braid.core.ingest.readers.document import Outline, ParsedDocument, Section, SourceFile, first_title, one_line
 from braid.core.ingest.readers.merged import Cell, laid_out
-from braid.core.ingest.readers.office.package import attribute, local, part, refuse_encrypted
+from braid.core.ingest.readers.office.numbering import Counter, Level, labelled
+from braid.core.ingest.readers.office.package import refuse_encrypted
+from braid.core.ingest.readers.parts.xml import attribute, local, part
 from braid.core.ingest.readers.table_rows import add_table
 
 ERRORS = PACKAGE_ERRORS
 
+_HEADER = "Contents/header.xml"
 _SECTION = re.compile(r"Contents/section(\d+)\.xml")
 _OUTLINE = re.compile(r"(?:개요|outline|heading|제목)\s*([1-9])", re.IGNORECASE)
 _COUNT = re.compile("[1-9][0-9]{0,3}")
 _BREAKS = {"lineBreak": "\n", "tab": "\t", "nbSpace": " ", "fwSpace": " ", "hyphen": "-"}
 _NOTES = ("footNote", "endNote")
-_SKIPPED = frozenset({"header", "footer", "hiddenComment", "secPr", "shapeComment", "script", "dutmal", *_NOTES})
+_TEXTS = frozenset({"t", "mainText", "script", "text"})
+"""Elements with text: also what furigana are over (덧말), an equation as it was typed, and the text of a field."""
+_SHOWN = {"compose": "composeText", "textart": "text", "btn": "caption", "comboBox": "selectedValue"}
+"""Attributes with text: of letters over each other, of word art, and of fields of forms."""
+_BOXES = ("checkBtn", "radioBtn")
+_EQUATION_SPACES = str.maketrans("`~", "  ")
+_SKIPPED = frozenset({"header", "footer", "hiddenComment", "secPr", "shapeComment", "subText", *_NOTES})
+_APART = frozenset({"tbl", "drawText"})
+"""What is not in a paragraph, but after it: tables and text boxes."""
+_HEAD_PLACE = re.compile(r"\^([1-9])")
 _BLOCKS = frozenset({"p", "tbl"})
 
 
@@ -30,38 +42,43 @@ def read(file: SourceFile) -> ParsedDocument:
     with open_archive(file) as archive:
         refuse_encrypted(file, archive)
         numbered = ((int(match[1]), name) for name in archive.namelist() if (match := _SECTION.fullmatch(name)))
-        roots = [part(archive, name) for _, name in sorted(numbered)]
-        levels = _levels(archive)
-        metadata = _metadata(archive)
+        roots = [part(file, archive, name) for _, name in sorted(numbered)]
+        levels = _levels(file, archive)
+        heads = _Heads(part(file, archive, _HEADER) if _HEADER in archive.namelist() else None)
+        metadata = _metadata(file, archive)
     outline = Outline()
     notes: list[str] = []
     for root in roots:
-        _add(root, outline, levels, notes)
+        heads.outline = next((attribute(each, "outlineShapeIDRef") for each in root.iter("{*}secPr")), heads.outline)
+        _add(root, outline, levels, heads, notes)
     if notes:
         outline.heading(1, "Footnotes")
         for note in notes:
             outline.add(note)
     sections = outline.sections()
-    title = first_title(metadata.pop("title", ""), outline.first_heading)
+    if not sections:
+        sections = _margins(roots)
+    title = metadata.pop("title", "")
+    title = first_title("" if title.strip().isdecimal() else title, outline.first_heading)
     return ParsedDocument(title, "hwpx", sections, metadata)
 
 
-def _levels(archive: zipfile.ZipFile) -> dict[str, int]:
+def _levels(file: SourceFile, archive: zipfile.ZipFile) -> dict[str, int]:
     """Return style id → heading level."""
-    if "Contents/header.xml" not in archive.namelist():
+    if _HEADER not in archive.namelist():
         return {}
     found = {}
-    for style in part(archive, "Contents/header.xml").iter("{*}style"):
+    for style in part(file, archive, _HEADER).iter("{*}style"):
         names = attribute(style, "name"), attribute(style, "engName")
         if match := next(filter(None, map(_OUTLINE.fullmatch, names)), None):
             found[attribute(style, "id")] = int(match[1])
     return found
 
 
-def _metadata(archive: zipfile.ZipFile) -> dict[str, str]:
+def _metadata(file: SourceFile, archive: zipfile.ZipFile) -> dict[str, str]:
     if "Contents/content.hpf" not in archive.namelist():
         return {}
-    root = part(archive, "Contents/content.hpf")
+    root = part(file, archive, "Contents/content.hpf")
     found = {"title": next((each.text or "" for each in root.iter("{*}title")), "")}
     for meta in root.iter("{*}meta"):
         if meta.get("name") in ("creator", "language"):
@@ -69,32 +86,83 @@ def _metadata(archive: zipfile.ZipFile) -> dict[str, str]:
     return found
 
 
-def _add(parent: etree._Element, outline: Outline, levels: dict[str, int], notes: list[str]) -> None:
+def _margins(roots: list[etree._Element]) -> tuple[Section, ...]:
+    """Return the texts of headers and footers, of a document that has no other."""
+    outline = Outline()
+    for root in roots:
+        for margin in root.iter("{*}header", "{*}footer"):
+            for paragraph in _find(margin, "p"):
+                outline.add(_text(paragraph))
+    return outline.sections()
+
+
+class _Heads:
+    """The numbers that Hangul shows before paragraphs, by the properties of paragraphs."""
+
+    def __init__(self, header: etree._Element | None) -> None:
+        self.outline = ""
+        """Number of the list that the headings of this section belong to."""
+        self._counters: dict[str, Counter] = {}
+        self._places: dict[str, tuple[str, str, int]] = {}
+        """Id of a paragraph's properties → kind and number of its list, and its level from 0."""
+        if header is None:
+            return
+        for each in header.iter("{*}numbering"):
+            levels = {_count(attribute(head, "level"), 1) - 1: _head(head) for head in each.iter("{*}paraHead")}
+            self._counters[attribute(each, "id")] = Counter(levels)
+        for each in header.iter("{*}paraPr"):
+            for heading in each.iter("{*}heading"):
+                place = attribute(heading, "type"), attribute(heading, "idRef"), _count(attribute(heading, "level"), 0)
+                self._places[attribute(each, "id")] = place
+
+    def label(self, paragraph: etree._Element) -> str:
+        """Count a paragraph, and return the number before it; empty where there is none."""
+        kind, number, level = self._places.get(paragraph.get("paraPrIDRef") or "", ("", "", 0))
+        if kind == "OUTLINE":
+            number = self.outline
+        counter = self._counters.get(number) if kind in ("NUMBER", "OUTLINE") else None
+        return counter.label(level) if counter is not None else ""
+
+
+def _head(element: etree._Element) -> Level:
+    pattern = _HEAD_PLACE.sub(r"%\1", element.text or "")
+    return Level(attribute(element, "numFormat") or "DIGIT", pattern, _count(attribute(element, "start"), 1))
+
+
+def _count(text: str, default: int) -> int:
+    return int(text) if _COUNT.fullmatch(text) else default
+
+
+def _add(parent: etree._Element, outline: Outline, levels: dict[str, int], heads: _Heads, notes: list[str]) -> None:
     for block in _blocks(parent):
         if local(block) == "tbl":
             _add_table(block, outline)
             continue
         notes += (_note(note) for name in _NOTES for note in block.iter(f"{{*}}{name}"))
-        text = _text(block)
+        text = labelled(heads.label(block), _text(block))
         if text and (level := levels.get(block.get("styleIDRef") or "")):
             outline.heading(level, text)
         else:
             outline.add(text)
-        for table in _find(block, "tbl"):
-            _add_table(table, outline)
+        for apart in _find(block, *_APART):
+            if local(apart) == "tbl":
+                _add_table(apart, outline)
+            else:
+                for lines in apart.iterchildren(tag=etree.Element):
+                    _add(lines, outline, levels, heads, [])
 
 
 def _blocks(parent: etree._Element) -> Iterator[etree._Element]:
     yield from (child for child in parent.iterchildren(tag=etree.Element) if local(child) in _BLOCKS)
 
 
-def _find(parent: etree._Element, name: str) -> Iterator[etree._Element]:
-    """Yield the outermost elements of a name, but none in headers, notes and hidden comments."""
+def _find(parent: etree._Element, *names: str) -> Iterator[etree._Element]:
+    """Yield the outermost elements of these names, but none in headers, notes and hidden comments."""
     for child in parent.iterchildren(tag=etree.Element):
-        if local(child) == name:
+        if local(child) in names:
             yield child
         elif local(child) not in _SKIPPED:
-            yield from _find(child, name)
+            yield from _find(child, *names)
 
 
 def _note(note: etree._Element) -> str:
@@ -102,10 +170,10 @@ def _note(note: etree._Element) -> str:
 
 
 def _text(paragraph: etree._Element) -> str:
-    """Return the text of a paragraph and of text boxes in it; not that of tables and notes."""
+    """Return the text of a paragraph; not that of tables, text boxes and notes in it."""
     parts: list[str] = []
     walker = etree.iterwalk(paragraph, events=("start", "end"))
-    skipped = _SKIPPED | {"tbl"}
+    skipped = _SKIPPED | _APART
     deleted = False
     for event, element in walker:
         name = local(element)
@@ -114,17 +182,33 @@ def _text(paragraph: etree._Element) -> str:
                 inside = any(local(ancestor) == "t" for ancestor in element.iterancestors())
                 parts.append((element.tail or "") if inside and not deleted else "")
                 parts.append("\n" if name == "p" else "")
-        elif name in skipped and element is not paragraph:
+        elif element is not paragraph and (name in skipped or (name == "script" and not _is_equation(element))):
             walker.skip_subtree()
         else:
             deleted = name == "deleteBegin" or (deleted and name != "deleteEnd")
             parts.append(_BREAKS.get(name, "") if not deleted else "")
-            parts.append((element.text or "") if name == "t" and not deleted else "")
+            parts.append(_shown(element) if not deleted else "")
+            text = (element.text or "") if name in _TEXTS and not deleted else ""
+            parts.append(" ".join(text.translate(_EQUATION_SPACES).split()) if name == "script" else text)
     return "".join(parts).strip()
 
 
+def _shown(element: etree._Element) -> str:
+    """Return the text of an object within a paragraph that has it in attributes; of a box, whether it is ticked."""
+    name = local(element)
+    if name in _BOXES:
+        tick = "☒" if attribute(element, "value") == "CHECKED" else "☐"
+        return f"{tick} {attribute(element, 'caption')} "
+    return attribute(element, _SHOWN[name]).replace("␍␊", " ") if name in _SHOWN else ""
+
+
+def _is_equation(script: etree._Element) -> bool:
+    parent = script.getparent()
+    return parent is not None and local(parent) == "equation"
+
+
 def _add_table(table: etree._Element, outline: Outline) -> None:
-    """Add a table, the text of merged cells in each of their places."""
+    """Add a table, whose cells may cover several rows and columns."""
     add_table(outline, laid_out([[_spanning(cell) for cell in _find(row, "tc")] for row in _find(table, "tr")]))
 
 
@@ -134,11 +218,14 @@ def _spanning(cell: etree._Element) -> Cell:
     if span is None:
         return Cell(text)
     columns, rows = (attribute(span, name) for name in ("colSpan", "rowSpan"))
-    return Cell(text, *(int(count) if _COUNT.fullmatch(count) else 1 for count in (columns, rows)))
+    return Cell(text, _count(columns, 1), _count(rows, 1))
 
 
 def _cell(cell: etree._Element) -> Iterator[str]:
     for paragraph in _find(cell, "p"):
         yield _text(paragraph)
-        for inner in _find(paragraph, "tbl"):
-            yield from (text for row in _find(inner, "tr") for each in _find(row, "tc") for text in _cell(each))
+        for apart in _find(paragraph, *_APART):
+            if local(apart) == "tbl":
+                yield from (text for row in _find(apart, "tr") for each in _find(row, "tc") for text in _cell(each))
+            else:
+                yield from _cell(apart)

@@ -1,23 +1,32 @@
-"""OpenDocument (LibreOffice, OpenOffice): texts by headings, presentations by slides, spreadsheets by rows."""
+"""OpenDocument (LibreOffice, OpenOffice): texts by headings, presentations by slides, spreadsheets by rows.
+
+A file is a package, or one XML file with all of it: fodt, fods, fodp.
+"""
 
 from __future__ import annotations
 
-import zipfile
+import re
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from lxml import etree
 
 from braid.core.ingest.readers.archive import PACKAGE_ERRORS, open_archive
 from braid.core.ingest.readers.document import (
+    STRIKE,
     Outline,
     ParsedDocument,
     Section,
     SourceFile,
     first_title,
+    mark_struck,
     one_line,
 )
 from braid.core.ingest.readers.merged import Cell, laid_out
-from braid.core.ingest.readers.office.package import attribute, local, part, refuse_encrypted
+from braid.core.ingest.readers.office.numbering import labelled
+from braid.core.ingest.readers.office.open_styles import Styles
+from braid.core.ingest.readers.office.package import refuse_encrypted
+from braid.core.ingest.readers.parts.xml import attribute, local, parse_xml, part
 from braid.core.ingest.readers.table_rows import Row, add_table, records, row_of
 from braid.core.metadata.gaps import FORMULAS_WITHOUT_VALUE
 
@@ -32,62 +41,119 @@ _SKIPPED = frozenset(
     {"tracked-changes", "annotation", "annotation-end", "hidden-text", "hidden-paragraph", "ruby-text", "note", "notes"}
     | {"sequence-decls", "variable-decls", "user-field-decls", "forms", "event-listeners", "desc", "title", "thumbnail"}
 )
+_DRAWN = frozenset({"text-box", "custom-shape", "rect", "ellipse", "circle", "polygon", "path", "line", "connector"})
+_STYLED = ("span", "p", "h")
+_DIGITS = re.compile(r"[-+(]?(?!0\d)[\d.,'’\s]+\)?")
+"""A number that is shown as digits alone, without zeros before it."""
+_OBJECT = re.compile(r"[^/]{1,200}/content\.xml")
+_KINDS = {"text": "odt", "spreadsheet": "ods", "presentation": "odp"}
 _BREAKS = {"line-break": "\n", "tab": "\t"}
 _MAX_SPACES = 100
 
 
 def read(file: SourceFile) -> ParsedDocument:
-    """Return the text as it is shown; comments, deleted and hidden text are left out. Nothing is calculated or run."""
-    with open_archive(file) as archive:
-        refuse_encrypted(file, archive)
-        content = part(archive, "content.xml").find("{*}body")
-        if content is None or not len(content):
-            raise file.unreadable("has no text in it; check that it is the right file")
-        metadata = _metadata(archive)
+    """Return the text as it is shown; deleted and hidden text is left out. Nothing is calculated or run."""
+    if file.content.startswith(b"PK"):
+        with open_archive(file) as archive:
+            refuse_encrypted(file, archive)
+            names = archive.NameToInfo
+            roots = [part(file, archive, name) for name in ("content.xml", "styles.xml", "meta.xml") if name in names]
+            charts = [part(file, archive, name) for name in names if _OBJECT.fullmatch(name)]
+    else:
+        roots = [parse_xml(file, file.content)]
+        charts = list(roots[0].iterfind(".//{*}object/{*}document"))
+    content = next((body for root in roots if (body := root.find("{*}body")) is not None and len(body)), None)
+    if content is None:
+        raise file.unreadable("has no text in it; check that it is the right file")
+    kind, body = _KINDS.get(local(content[0]), file.file_type), content[0]
+    metadata = _metadata(roots)
     title = metadata.pop("title", "")
-    if file.file_type == "ods":
-        return _workbook(file, content[0], title, metadata)
-    if file.file_type == "odp":
-        sections, of_slide = _slides(content[0])
-        return ParsedDocument(first_title(title, of_slide), "odp", sections, metadata | {"slides": str(len(sections))})
-    outline = Outline()
-    notes: list[str] = []
-    own_title = _add(content[0], outline, notes)
-    if notes:
-        outline.heading(1, "Footnotes")
-        for note in notes:
-            outline.add(note)
-    sections = outline.sections()
-    return ParsedDocument(first_title(title, own_title, outline.first_heading), "odt", sections, metadata)
+    styles = Styles(roots)
+    drawn = _charts(charts, styles)
+    if kind == "ods":
+        parsed = _workbook(file, body, styles, title, metadata)
+    elif kind == "odp":
+        sections, of_slide = _slides(body, styles)
+        about = metadata | {"slides": str(len(sections))}
+        parsed = ParsedDocument(first_title(title, of_slide), file.file_type, sections, about)
+    else:
+        outline = Outline()
+        notes, comments = list[str](), list[str]()
+        own_title = _add(body, outline, styles, notes, comments)
+        for heading, texts in (("Footnotes", notes), ("Comments", comments)):
+            if texts:
+                outline.heading(1, heading)
+            for text in texts:
+                outline.add(text)
+        sections = outline.sections()
+        title = first_title(title, own_title, outline.first_heading)
+        parsed = ParsedDocument(title, file.file_type, sections, metadata)
+    return replace(parsed, sections=(*parsed.sections, *drawn))
 
 
-def _metadata(archive: zipfile.ZipFile) -> dict[str, str]:
-    if "meta.xml" not in archive.namelist():
-        return {}
-    root = part(archive, "meta.xml")
+def _metadata(roots: Iterable[etree._Element]) -> dict[str, str]:
     names = {"title": "title", "creator": "author", "language": "language"}
-    return {names[local(each)]: each.text or "" for each in root.iter(etree.Element) if local(each) in names}
+    found: dict[str, str] = {}
+    for each in (each for root in roots for meta in root.iterfind("{*}meta") for each in meta):
+        if local(each) in names and each.text:
+            found.setdefault(names[local(each)], each.text)
+    return found
+
+
+def _charts(roots: Iterable[etree._Element], styles: Styles) -> Iterator[Section]:
+    """Yield the titles and the values of charts, which OpenDocument keeps as tables within them."""
+    for root in roots:
+        chart = root.find("{*}body/{*}chart/{*}chart")
+        if chart is None:
+            continue
+        outline = Outline()
+        texts = (_text(block) for each in chart.iter("{*}title", "{*}subtitle") for block in _blocks(each))
+        kind = attribute(chart, "class").rpartition(":")[2]
+        named = f"{kind.capitalize()} chart" if kind.isalpha() else ""
+        title = " – ".join(dict.fromkeys(filter(None, (named, *texts))))
+        outline.add(title)
+        for table in chart.iter("{*}table"):
+            _add_table(table, outline, styles, title)
+        yield from outline.sections()
 
 
 # ------------------------------------------------------------ texts
 
 
-def _add(parent: etree._Element, outline: Outline, notes: list[str]) -> str:
+def _add(parent: etree._Element, outline: Outline, styles: Styles, notes: list[str], comments: list[str]) -> str:
     """Add the blocks under an element, and return the title among them."""
     title = ""
     for block in _blocks(parent):
         notes += (_text(body) for note in block.iter("{*}note") for body in note.iter("{*}note-body"))
+        comments += filter(None, map(_comment, block.iter("{*}annotation")))
         if local(block) == "table":
-            _add_table(block, outline)
-        elif local(block) == "h":
-            outline.heading(max(1, min(_number(block, "outline-level", 1), 9)), _text(block))
+            _add_table(block, outline, styles)
+            continue
+        text = _text(block, styles)
+        label = styles.label(block)
+        if local(block) == "h":
+            level = max(1, min(_number(block, "outline-level", 1), 9))
+            outline.heading(level, labelled("" if label in (None, "-") else str(label), text))
         else:
-            text = _text(block)
             if attribute(block, "style-name").lower() == "title":
                 title = title or one_line(text)
-            is_item = any(local(ancestor) == "list-item" for ancestor in block.iterancestors())
-            outline.add(f"- {text}" if is_item and text else text, tight=is_item)
+            outline.add(labelled(label or "", text), tight=label is not None)
+        for box in _boxes(block):
+            title = _add(box, outline, styles, notes, []) or title
     return title
+
+
+def _comment(annotation: etree._Element) -> str:
+    return one_line(" ".join(_text(block) for block in _blocks(annotation)))
+
+
+def _boxes(parent: etree._Element) -> Iterator[etree._Element]:
+    """Yield the outermost text boxes and shapes with text in a paragraph."""
+    for child in parent.iterchildren(tag=etree.Element):
+        if local(child) in _DRAWN:
+            yield child
+        elif local(child) not in _SKIPPED:
+            yield from _boxes(child)
 
 
 def _blocks(parent: etree._Element) -> Iterator[etree._Element]:
@@ -100,21 +166,30 @@ def _blocks(parent: etree._Element) -> Iterator[etree._Element]:
             yield from _blocks(child)
 
 
-def _text(block: etree._Element) -> str:
-    """Return the text of a paragraph as it is shown, with that of text boxes in it."""
+def _text(block: etree._Element, styles: Styles | None = None) -> str:
+    """Return the text of a paragraph as it is shown. With ``styles``, text boxes in it are left to the caller, and
+    struck out text is between ``~~``.
+    """
     parts: list[str] = []
     walker = etree.iterwalk(block, events=("start", "end", "comment", "pi"))
     for event, element in walker:
+        name = local(element)
+        is_struck = styles is not None and name in _STYLED and attribute(element, "style-name") in styles.struck
         if event == "start":
-            if element is not block and local(element) in _SKIPPED:
+            if element is not block and (name in _SKIPPED or (styles is not None and name in _DRAWN)):
                 walker.skip_subtree()
                 continue
-            spaces = min(_number(element, "c", 1), _MAX_SPACES) if local(element) == "s" else 0
-            parts += " " * spaces, _BREAKS.get(local(element), ""), element.text or ""
-        elif element is not block:
-            parts.append("\n" if event == "end" and local(element) in ("p", "h") else "")
-            parts.append(element.tail or "")
-    return "".join(parts).strip()
+            if is_struck:
+                parts.append(STRIKE)
+            spaces = min(_number(element, "c", 1), _MAX_SPACES) if name == "s" else 0
+            parts += " " * spaces, _BREAKS.get(name, ""), element.text or ""
+        else:
+            if is_struck and event == "end":
+                parts.append(STRIKE)
+            if element is not block:
+                parts.append("\n" if event == "end" and name in ("p", "h") else "")
+                parts.append(element.tail or "")
+    return mark_struck("".join(parts)).strip()
 
 
 def _number(element: etree._Element, name: str, default: int) -> int:
@@ -122,16 +197,29 @@ def _number(element: etree._Element, name: str, default: int) -> int:
     return int(value) if value.isascii() and value.isdigit() else default
 
 
-def _add_table(table: etree._Element, outline: Outline) -> None:
-    """Add a table, the text of merged cells in each of their places."""
+def _add_table(table: etree._Element, outline: Outline, styles: Styles, caption: str = "") -> None:
+    """Add a table, whose cells may cover several rows and columns."""
     rows = ([cell for cell in _cells_of(row) if local(cell) == "table-cell"] for row in _rows_of(table))
-    add_table(outline, laid_out([list(map(_spanning, row)) for row in rows]))
+    add_table(outline, laid_out([[_spanning(cell, styles) for cell in row] for row in rows]), caption)
 
 
-def _spanning(cell: etree._Element) -> Cell:
-    text = one_line(" ".join(_text(block) for block in _blocks(cell)))
+def _spanning(cell: etree._Element, styles: Styles) -> Cell:
+    text = one_line(" ".join(_cell_texts(cell, styles)))
     columns, rows = (_number(cell, f"number-{name}-spanned", 1) for name in ("columns", "rows"))
     return Cell(text, max(1, columns), max(1, rows))
+
+
+def _cell_texts(cell: etree._Element, styles: Styles) -> Iterator[str]:
+    """Yield the paragraphs of a cell with their numbers, and those of tables and text boxes in it."""
+    for block in _blocks(cell):
+        if local(block) == "table":
+            inner = (each for row in _rows_of(block) for each in _cells_of(row))
+            yield from (text for each in inner for text in _cell_texts(each, styles))
+            continue
+        label = styles.label(block)
+        yield labelled("" if label in (None, "-") else str(label), _text(block, styles))
+        for box in _boxes(block):
+            yield from _cell_texts(box, styles)
 
 
 def _rows_of(parent: etree._Element) -> Iterator[etree._Element]:
@@ -149,22 +237,23 @@ def _cells_of(row: etree._Element) -> Iterable[etree._Element]:
 # ------------------------------------------------------------ presentations
 
 
-def _slides(body: etree._Element) -> tuple[tuple[Section, ...], str]:
+def _slides(body: etree._Element, styles: Styles) -> tuple[tuple[Section, ...], str]:
     """Return a section per slide, its notes at its end, and the first slide's title."""
     sections = []
     for number, slide in enumerate(body.iterchildren("{*}page"), start=1):
-        titles = [_plain(frame) for frame in slide.iter("{*}frame") if attribute(frame, "class") == "title"]
+        titles = [_plain(frame, styles) for frame in slide.iter("{*}frame") if attribute(frame, "class") == "title"]
         title = one_line(next(iter(titles), ""))
-        lines = [_plain(child) for child in slide if attribute(child, "class") != "title" and local(child) != "notes"]
-        notes = "\n".join(_plain(frame) for frame in slide.iterfind("{*}notes/{*}frame"))
+        others = (child for child in slide if attribute(child, "class") != "title" and local(child) != "notes")
+        lines = [_plain(child, styles) for child in others]
+        notes = "\n".join(_plain(frame, styles) for frame in slide.iterfind("{*}notes/{*}frame"))
         text = "\n".join(line for line in lines if line.strip())
         sections.append(Section("\n\n".join(filter(str.strip, (text, notes))) or title, title, page=number))
     return tuple(sections), next((section.heading_path for section in sections if section.heading_path), "")
 
 
-def _plain(parent: etree._Element) -> str:
+def _plain(parent: etree._Element, styles: Styles) -> str:
     outline = Outline()
-    _add(parent, outline, [])
+    _add(parent, outline, styles, [], [])
     lines: list[str] = []
     header = ""
     for section in outline.sections():
@@ -177,16 +266,28 @@ def _plain(parent: etree._Element) -> str:
 # ------------------------------------------------------------ spreadsheets
 
 
-def _workbook(file: SourceFile, body: etree._Element, title: str, metadata: dict[str, str]) -> ParsedDocument:
+def _workbook(
+    file: SourceFile, body: etree._Element, styles: Styles, title: str, metadata: dict[str, str]
+) -> ParsedDocument:
     sheets = [sheet for sheet in body.iterchildren(tag=etree.Element) if local(sheet) == "table"]
+    hidden = [sheet for sheet in sheets if attribute(sheet, "style-name") in styles.hidden]
     unknown: list[int] = []
-    sections = [
-        section for sheet in sheets for section in records(_sheet_rows(file, sheet, unknown), attribute(sheet, "name"))
-    ]
+    sections: list[Section] = []
+    for sheet in (sheet for sheet in sheets if sheet not in hidden):
+        name = attribute(sheet, "name")
+        sections += records(_sheet_rows(file, sheet, unknown), name)
+        outline = Outline(name)
+        for shapes in sheet.iterchildren("{*}shapes"):
+            _add(shapes, outline, styles, [], [])
+        for annotation in sheet.iter("{*}annotation"):
+            if text := _comment(annotation):
+                outline.add(f"Comment: {text}", tight=True)
+        sections += outline.sections()
     about = metadata | {"sheets": ", ".join(attribute(sheet, "name") for sheet in sheets)}
+    about["hidden_sheets"] = ", ".join(attribute(sheet, "name") for sheet in hidden)
     if unknown:
         about[FORMULAS_WITHOUT_VALUE] = str(len(unknown))
-    return ParsedDocument(first_title(title), "ods", tuple(sections), about)
+    return ParsedDocument(first_title(title), file.file_type, tuple(sections), about)
 
 
 def _sheet_rows(file: SourceFile, sheet: etree._Element, unknown: list[int]) -> Iterator[Row]:
@@ -214,6 +315,7 @@ def _value(cell: etree._Element) -> str:
     kind, value = attribute(cell, "value-type"), attribute(cell, "value")
     if kind == "date":
         return attribute(cell, "date-value").removesuffix("T00:00:00").replace("T", " ")
-    if kind == "float" and value:
+    shown = one_line(" ".join(_text(block) for block in _blocks(cell)))
+    if kind == "float" and value and (not shown or _DIGITS.fullmatch(shown)):
         return value.removesuffix(".0")
-    return one_line(" ".join(_text(block) for block in _blocks(cell))) or value
+    return shown or value

@@ -1,35 +1,126 @@
-"""What OpenDocument and HWPX have in common: XML in a zip archive, of which nothing outside is ever fetched."""
+"""Packages of Office files: what Open XML libraries may open, and OpenDocument and HWPX files with a password."""
 
 from __future__ import annotations
 
+import io
+import posixpath
+import re
 import zipfile
+from collections.abc import Iterator
+from typing import NamedTuple
 
 from lxml import etree
 
+from braid.core.ingest.readers.archive import open_archive
 from braid.core.ingest.readers.document import SourceFile
+from braid.core.ingest.readers.parts.xml import UnsafeXMLError, attribute, checked_xml, part
 
 _MANIFEST = "META-INF/manifest.xml"
+_CONTENT_TYPES = "[Content_Types].xml"
+_XML = (".xml", ".rels")
+_READ = ("word/", "xl/", "ppt/", "docProps/", "_rels/", _CONTENT_TYPES)
+"""Where the parts are that a library parses. A part elsewhere is emptied if it is not safe: Power Query and document
+management systems leave some in UTF-16, and Macs their own files.
+"""
+_STRICT = re.compile(rb"http://purl\.oclc\.org/ooxml/([a-zA-Z]+)/")
+_TRANSITIONAL = rb"http://schemas.openxmlformats.org/\1/2006/"
+_TYPES = (
+    (
+        re.compile(rb"application/vnd\.(?:ms-word|openxmlformats-officedocument\.wordprocessingml)\.(?:document|template)"
+                   rb"(?:\.\w{1,40})?\.main\+xml"),
+        b"application/vnd.openxmlformats-officedocument.wordprocessingml.document.main+xml",
+    ),
+    (
+        re.compile(rb"application/vnd\.(?:ms-powerpoint|openxmlformats-officedocument\.presentationml)\."
+                   rb"(?:presentation|slideshow|template)(?:\.\w{1,40})?\.main\+xml"),
+        b"application/vnd.openxmlformats-officedocument.presentationml.presentation.main+xml",
+    ),
+)  # fmt: skip
+"""Types of files with macros, templates and slide shows, and the one type that a library opens."""
 
 
-def part(archive: zipfile.ZipFile, name: str) -> etree._Element:
-    """Return the root of an XML file of the archive. Entities stay as they are, and no DTD is loaded."""
-    parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False)
-    return etree.fromstring(archive.read(name), parser)
+DOCUMENT_APART = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
+"""Type of a Word document that is a part of another one."""
+
+
+class Related(NamedTuple):
+    """A part that another one refers to."""
+
+    id: str
+    kind: str
+    """The last word of the relation's type: ``drawing``, ``comments``, ``chart`` …"""
+    name: str
+
+
+def open_xml(file: SourceFile) -> bytes:
+    """Return a docx, pptx or xlsx file as a library may open it: each XML part safe, in the names of today's Office.
+
+    Names of Strict Open XML become those that libraries know, and UTF-16 becomes UTF-8. Raises
+    UnreadableDocumentError for a bomb, an encrypted archive, and a part with entities that a library would parse.
+    """
+    with open_archive(file) as archive:
+        changed = {name: new for name in archive.namelist() if (new := _changed(file, archive, name)) is not None}
+        if not changed:
+            return file.content
+        copy = io.BytesIO()
+        with zipfile.ZipFile(copy, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as plain:
+            for name in dict.fromkeys(archive.namelist()):
+                plain.writestr(name, changed[name] if name in changed else archive.read(name))
+    return copy.getvalue()
+
+
+def _changed(file: SourceFile, archive: zipfile.ZipFile, name: str) -> bytes | None:
+    """Return what takes the place of a part; None for one that stays."""
+    if not name.endswith(_XML):
+        return None
+    content = archive.read(name)
+    try:
+        safe = checked_xml(content)
+    except UnsafeXMLError as error:
+        if name.startswith(_READ):
+            raise file.unreadable(str(error)) from error
+        return b""
+    if b"http://purl.oclc.org/ooxml/" in safe:
+        safe = _STRICT.sub(_TRANSITIONAL, safe)
+    if name == _CONTENT_TYPES:
+        for types, known in _TYPES:
+            safe = types.sub(known, safe)
+        safe = _with_documents_apart(archive, safe)
+    return safe if safe != content else None
+
+
+def _with_documents_apart(archive: zipfile.ZipFile, types: bytes) -> bytes:
+    """Return the types of a package in which a Word document within another one is not taken for its text."""
+    documents = {name for name in archive.namelist() if name.startswith("word/") and not name.endswith(_XML)}
+    documents = {name for name in documents if archive.read(name)[:2] == b"PK"}
+    if not documents:
+        return types
+    root = etree.fromstring(types, etree.XMLParser(resolve_entities=False))
+    suffixes = {name.rpartition(".")[2].lower() for name in documents}
+    for each in root.iterchildren(tag=etree.Element):
+        if each.get("ContentType", "").encode() == _TYPES[0][1] and (
+            each.get("PartName", "").lstrip("/") in documents or each.get("Extension", "").lower() in suffixes
+        ):
+            each.set("ContentType", DOCUMENT_APART)
+    return etree.tostring(root)
+
+
+def related(file: SourceFile, archive: zipfile.ZipFile, name: str) -> Iterator[Related]:
+    """Yield the parts within the package that a part refers to."""
+    folder, base = posixpath.split(name)
+    relations = posixpath.join(folder, "_rels", f"{base}.rels")
+    if relations not in archive.NameToInfo:
+        return
+    for relation in part(file, archive, relations).iterchildren(tag=etree.Element):
+        target = attribute(relation, "Target")
+        path = posixpath.normpath(posixpath.join("/", folder, target)).lstrip("/")
+        if attribute(relation, "TargetMode") != "External" and path in archive.NameToInfo:
+            yield Related(attribute(relation, "Id"), attribute(relation, "Type").rpartition("/")[2], path)
 
 
 def refuse_encrypted(file: SourceFile, archive: zipfile.ZipFile) -> None:
     """Raise UnreadableDocumentError for a document with a password: its parts are encrypted one by one."""
     if _MANIFEST not in archive.namelist():
         return
-    if next(part(archive, _MANIFEST).iter("{*}encryption-data"), None) is not None:
+    if next(part(file, archive, _MANIFEST).iter("{*}encryption-data"), None) is not None:
         raise file.unreadable("is encrypted with a password; remove the password and add it again")
-
-
-def local(element: etree._Element) -> str:
-    """Return the name of an element without its namespace; empty for comments."""
-    return etree.QName(element).localname if isinstance(element.tag, str) else ""
-
-
-def attribute(element: etree._Element, name: str) -> str:
-    """Return an attribute by its name without a namespace; empty when it is missing."""
-    return next((str(value) for key, value in element.attrib.items() if str(key).rpartition("}")[2] == name), "")

@@ -10,7 +10,15 @@ import re
 from dataclasses import dataclass, replace
 from typing import Any
 
-from braid.core.ingest.readers.document import Outline, ParsedDocument, SourceFile, first_title
+from braid.core.ingest.readers.document import (
+    STRIKE,
+    Outline,
+    ParsedDocument,
+    SourceFile,
+    first_title,
+    mark_struck,
+    one_line,
+)
 
 ERRORS: tuple[type[Exception], ...] = (ValueError,)
 
@@ -30,8 +38,6 @@ _SKIPPED = frozenset(
         "bkmkend",
         "operator",
         "company",
-        "listtext",
-        "pntext",
         "template",
     }
     | {"passwordhash", "do", "shpinst", "nonshppict", "keywords", "comment", "doccomm", "category", "manager"}
@@ -54,10 +60,13 @@ class _Group:
     """What applies between two braces."""
 
     target: str = "text"
-    """``text``, ``skip``, ``fonttbl``, ``title`` or ``author``."""
+    """``text``, ``skip``, ``fonttbl``, ``label``, ``title`` or ``author``."""
     encoding: str = ""
     unicode_skip: int = 1
     is_hidden: bool = False
+    is_struck: bool = False
+    is_cell: bool = False
+    """Whether paragraphs are in a table, where its rows end them."""
 
 
 def read(file: SourceFile) -> ParsedDocument:
@@ -89,6 +98,8 @@ class _Text:
         self._font = 0
         self._parts: list[str] = []
         self._bytes = bytearray()
+        self._label: list[str] = []
+        self._is_first = False
         self._unwanted = 0
         self._level = 0
         self.properties: dict[str, list[str]] = {"title": [], "author": []}
@@ -96,14 +107,16 @@ class _Text:
     def take(self, token: re.Match[bytes]) -> None:
         """Take the next token."""
         word, number, code, symbol, brace, plain = token.groups()
+        is_first, self._is_first = self._is_first, brace == b"{"
         if code is not None:
             self._add_bytes(bytes([int(code, 16)]))
         elif plain is not None:
             self._add_bytes(plain)
         elif brace is not None:
             self._brace(brace)
-        elif symbol == b"*":
-            self._change(target="skip")
+        elif symbol == b"*":  # only at the beginning of a group says that it may be skipped
+            if is_first:
+                self._change(target="skip")
         elif symbol is not None:
             self._add(_SYMBOLS.get(symbol, symbol.decode("latin_1")))
         elif word is not None:
@@ -112,9 +125,13 @@ class _Text:
     def end_paragraph(self) -> None:
         """Add the paragraph, or heading, to the outline."""
         self._flush()
-        text = _joined_pairs("".join(self._parts)).replace("\x1f", " | ").strip(" |\n")
-        is_row = "\x1f" in "".join(self._parts)
-        self._parts = []
+        text = mark_struck(_joined_pairs("".join(self._parts)))
+        is_row = "\x1f" in text
+        text = " | ".join(map(one_line, text.split("\x1f"))).strip(" |") if is_row else text.strip()
+        label = one_line("".join(self._label))
+        if any(map(str.isalnum, label)):
+            text = f"{label} {text}" if text else text
+        self._parts, self._label = [], []
         if self._level:
             self._outline.heading(self._level, text)
         else:
@@ -142,8 +159,13 @@ class _Text:
             self._unwanted = group.unicode_skip
         elif word == "uc":
             self._change(unicode_skip=max(0, min(number or 0, 10)))
+        elif word in ("listtext", "pntext") and group.target == "text":
+            self._label = []
+            self._change(target="label")
         elif word in ("v", "deleted"):
             self._change(is_hidden=number != 0)
+        elif word in ("strike", "striked"):
+            self._change(is_struck=number != 0)
         elif word in ("f", "fcharset", "ansicpg", "plain"):
             self._set_font(word, number or 0)
         elif group.target == "text":
@@ -154,6 +176,11 @@ class _Text:
             self._level = (number or 0) + 1 if (number or 0) < _BODY_LEVEL else 0
         elif word == "pard":
             self._level = 0
+            self._change(is_cell=False)
+        elif word == "intbl":
+            self._change(is_cell=True)
+        elif word == "par" and self._groups[-1].is_cell:
+            self._add(" ")
         elif word in _ENDS:
             self.end_paragraph()
         elif word in _CHARACTERS:
@@ -166,7 +193,7 @@ class _Text:
         elif word == "fcharset":
             self._fonts[self._font] = _CHARSETS.get(number, "")
         elif word == "plain":
-            self._change(is_hidden=False)
+            self._change(is_hidden=False, is_struck=False)
         else:
             self._font = number
             if self._groups[-1].target != "fonttbl":
@@ -196,7 +223,9 @@ class _Text:
         if group.is_hidden:
             return
         if group.target == "text":
-            self._parts.append(text)
+            self._parts.append(f"{STRIKE}{text}{STRIKE}" if group.is_struck and text != "\x1f" else text)
+        elif group.target == "label":
+            self._label.append(text)
         elif group.target in self.properties:
             self.properties[group.target].append(text)
 

@@ -1,39 +1,75 @@
-"""PowerPoint presentations: a section per slide, with tables, groups and speaker notes."""
+"""PowerPoint presentations: a section per slide, with tables, charts, groups, speaker notes and comments."""
 
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterable, Iterator, Sequence
 
 import pptx
+from lxml import etree
 from pptx.exc import PythonPptxError
+from pptx.opc.package import Part
+from pptx.oxml.ns import qn
 from pptx.shapes.base import BaseShape
 from pptx.shapes.group import GroupShape
+from pptx.shapes.picture import Picture
 from pptx.slide import Slide
 from pptx.table import _Cell
 
-from braid.core.ingest.readers.archive import PACKAGE_ERRORS, open_archive
-from braid.core.ingest.readers.document import ParsedDocument, Section, SourceFile, first_title, one_line
+from braid.core.ingest.readers.archive import PACKAGE_ERRORS
+from braid.core.ingest.readers.document import ParsedDocument, Section, SourceFile, first_title, one_line, struck
 from braid.core.ingest.readers.merged import Cell, laid_out
+from braid.core.ingest.readers.office.drawing import chart_lines, paragraphs
+from braid.core.ingest.readers.office.equation import equation
+from braid.core.ingest.readers.office.numbering import labelled
+from braid.core.ingest.readers.office.package import open_xml
+from braid.core.ingest.readers.office.reading_order import Box, in_reading_order
+from braid.core.ingest.readers.parts.numerals import numeral
+from braid.core.ingest.readers.parts.xml import local, parse_xml
 from braid.core.ingest.readers.table_rows import bars
 
 ERRORS = (*PACKAGE_ERRORS, PythonPptxError)
 
+_DIAGRAM, _DIAGRAM_DATA = "{http://schemas.openxmlformats.org/drawingml/2006/diagram}relIds", qn("r:dm")
+_PARAGRAPH, _TEXT, _RUN, _RUN_STYLE, _FIELD = qn("a:p"), qn("a:t"), qn("a:r"), qn("a:rPr"), qn("a:fld")
+_OFF = ("0", "false")
+_PROPERTIES = qn("p:cNvPr")
+_STYLE, _NUMBERING = qn("a:pPr"), qn("a:buAutoNum")
+_FORMS = {"alphaLc": "lowerLetter", "alphaUc": "upperLetter", "romanLc": "lowerRoman", "romanUc": "upperRoman"} | {
+    "circleNum": "decimalEnclosedCircle",
+    "ea1": "japaneseCounting",
+}
+_MATH = "{http://schemas.openxmlformats.org/officeDocument/2006/math}oMath"
+_FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
+_GENERATED = re.compile(
+    r".*\.(?:png|jpe?g|gif|bmp|emf|wmf|svg|tiff?)|(?:picture|image|그림|図|grafik) ?\d*", re.IGNORECASE
+)
+"""A picture's description that its program wrote, and nobody else."""
+
 
 def read(file: SourceFile) -> ParsedDocument:
-    """Return a section per slide that has text; its title is the heading."""
-    open_archive(file).close()
-    presentation = pptx.Presentation(io.BytesIO(file.content))
+    """Return a section per slide that has text; its title is the heading. Boxes come as they are read, from the top.
+
+    Hidden slides are left out, and named.
+    """
+    presentation = pptx.Presentation(io.BytesIO(open_xml(file)))
     sections: list[Section] = []
     of_slide = ""
+    seen: set[str] = set()  # names of parts: each is read once, however many slides name it
+    hidden: list[str] = []
     for number, slide in enumerate(presentation.slides, start=1):
+        if slide._element.get("show") in _OFF:
+            hidden.append(str(number))
+            continue
         title = _title(slide)
         of_slide = of_slide or title
-        text = "\n".join(_slide_lines(slide)) or title
+        text = "\n".join(_slide_lines(file, slide, seen)) or title
         sections.append(Section(text, title, page=number))
     properties = presentation.core_properties
     title = first_title(properties.title, of_slide)
-    return ParsedDocument(title, "pptx", tuple(sections), {"author": properties.author, "slides": str(len(sections))})
+    metadata = {"author": properties.author, "slides": str(len(sections)), "hidden_slides": ", ".join(hidden)}
+    return ParsedDocument(title, "pptx", tuple(sections), metadata)
 
 
 def _title(slide: Slide) -> str:
@@ -41,31 +77,129 @@ def _title(slide: Slide) -> str:
     return one_line(shape.text_frame.text) if shape is not None else ""
 
 
-def _slide_lines(slide: Slide) -> Iterator[str]:
+def _slide_lines(file: SourceFile, slide: Slide, seen: set[str]) -> Iterator[str]:
     title = slide.shapes.title
     title_id = title.shape_id if title is not None else None
-    yield from _lines(shape for shape in slide.shapes if shape.shape_id != title_id)
+    yield from _lines(file, seen, [shape for shape in slide.shapes if shape.shape_id != title_id])
     notes = slide.notes_slide.notes_text_frame if slide.has_notes_slide else None
     if notes is not None and notes.text.strip():
-        yield "\n" + _paragraphs(notes.text)
+        yield "\n" + _lines_of(notes.text)
+    for relation in slide.part.rels.values():
+        if not relation.is_external and relation.reltype.endswith("/comments") and _is_new(relation.target_part, seen):
+            yield from _comments(file, relation.target_part.blob)
 
 
-def _lines(shapes: Iterable[BaseShape]) -> Iterator[str]:
-    for shape in shapes:
-        if isinstance(shape, GroupShape):
-            yield from _lines(shape.shapes)
-        elif shape.has_text_frame:
-            if text := _paragraphs(shape.text_frame.text):  # type: ignore[attr-defined]
-                yield text
-        elif shape.has_table:
-            rows = [[cell for cell in row.cells if not cell.is_spanned] for row in shape.table.rows]  # type: ignore[attr-defined]
-            yield from map(bars, laid_out([list(map(_cell, row)) for row in rows]))
+def _lines(file: SourceFile, seen: set[str], shapes: Sequence[BaseShape]) -> Iterator[str]:
+    boxes = [Box(_length(each.left), _length(each.top), _length(each.width), _length(each.height)) for each in shapes]
+    texts = ["\n".join(_shape_lines(file, seen, shape)) for shape in shapes]
+    shown = [at for at, text in enumerate(texts) if text]
+    for place in in_reading_order([boxes[at] for at in shown]):
+        yield texts[shown[place]]
+
+
+def _length(value: int | None) -> int:
+    return int(value or 0)
+
+
+def _shape_lines(file: SourceFile, seen: set[str], shape: BaseShape) -> Iterator[str]:
+    if isinstance(shape, GroupShape):
+        yield from _lines(file, seen, list(shape.shapes))
+    elif shape.has_text_frame:
+        body = shape.text_frame._txBody  # type: ignore[attr-defined]
+        if text := _lines_of("\n".join(_numbered(body.iter(_PARAGRAPH)))):
+            yield text
+    elif shape.has_table:
+        rows = [[cell for cell in row.cells if not cell.is_spanned] for row in shape.table.rows]  # type: ignore[attr-defined]
+        yield from map(bars, laid_out([list(map(_cell, row)) for row in rows]).rows)
+    elif shape.has_chart:
+        part = shape.chart_part  # type: ignore[attr-defined]
+        title, rows = chart_lines(parse_xml(file, part.blob)) if _is_new(part, seen) else ("", [])
+        yield from filter(None, (title, *map(bars, rows)))
+    elif isinstance(shape, Picture):
+        described = one_line(next((each.get("descr") or "" for each in shape._element.iter(_PROPERTIES)), ""))
+        if described and _GENERATED.fullmatch(described) is None:
+            yield described
+    else:
+        yield from _diagrams(file, seen, shape)
+
+
+def _diagrams(file: SourceFile, seen: set[str], shape: BaseShape) -> Iterator[str]:
+    for diagram in shape._element.iter(_DIAGRAM):
+        name = diagram.get(_DIAGRAM_DATA) or ""
+        if name in shape.part.rels and not shape.part.rels[name].is_external:
+            part = shape.part.related_part(name)
+            if _is_new(part, seen):
+                yield from paragraphs(parse_xml(file, part.blob))
+
+
+def _is_new(part: Part, seen: set[str]) -> bool:
+    name = str(part.partname)
+    is_new = name not in seen
+    seen.add(name)
+    return is_new
+
+
+def _numbered(paragraphs: Iterable[etree._Element]) -> Iterator[str]:
+    """Yield the texts of paragraphs, with the numbers that PowerPoint shows before them."""
+    counts: dict[int, tuple[str, int]] = {}  # by level: the form of its numbers, and the last one
+    for paragraph in paragraphs:
+        text, style = _paragraph(paragraph), paragraph.find(_STYLE)
+        numbering = style.find(_NUMBERING) if style is not None else None
+        level = int(style.get("lvl") or 0) if style is not None else 0
+        if text.strip():
+            counts = {each: last for each, last in counts.items() if each <= level}
+        if numbering is None or not text.strip():
+            if text.strip():
+                counts.pop(level, None)
+            yield text
+            continue
+        form, begin = numbering.get("type") or "arabicPeriod", int(numbering.get("startAt") or 1)
+        last = counts.get(level)
+        counts[level] = form, begin if last is None or last[0] != form else last[1] + 1
+        yield labelled(_label(form, counts[level][1]), text)
+
+
+def _label(form: str, number: int) -> str:
+    """Return a number as PowerPoint shows it in a form such as ``romanLcParenR``: ``iv)``."""
+    found = next((shown for name, shown in _FORMS.items() if form.startswith(name)), "decimal")
+    text = numeral(number, found)
+    if form.endswith("ParenBoth"):
+        return f"({text})"
+    return text + ("." if form.endswith("Period") else ")" if form.endswith("ParenR") else "")
+
+
+def _paragraph(paragraph: etree._Element) -> str:
+    """Return the text of a paragraph, struck out text between ``~~``; a line break within is a vertical tab."""
+    parts = []
+    walker = etree.iterwalk(paragraph, events=("start",))
+    for _, element in walker:
+        if element.tag in (_RUN, _FIELD):
+            style, text = element.find(_RUN_STYLE), element.findtext(_TEXT) or ""
+            is_struck = style is not None and style.get("strike") in ("sngStrike", "dblStrike")
+            parts.append(struck(text) if is_struck else text)
+            walker.skip_subtree()
+        elif element.tag == _MATH:
+            parts.append(equation(element))
+            walker.skip_subtree()
+        elif element.tag == _FALLBACK:
+            walker.skip_subtree()
+        elif local(element) == "br":
+            parts.append("\v")
+    return "".join(parts)
 
 
 def _cell(cell: _Cell) -> Cell:
-    return Cell(one_line(cell.text), cell.span_width, cell.span_height)
+    text = " ".join(map(_paragraph, cell._tc.iter(_PARAGRAPH)))
+    return Cell(one_line(text), cell.span_width, cell.span_height)
 
 
-def _paragraphs(text: str) -> str:
+def _lines_of(text: str) -> str:
     """Return the lines that are not empty; a vertical tab is a line break within a paragraph."""
     return "\n".join(line.strip() for line in text.replace("\v", "\n").split("\n") if line.strip())
+
+
+def _comments(file: SourceFile, content: bytes) -> Iterable[str]:
+    """Return the comments of a slide: of PowerPoint 2019 and before in ``text``, since then in paragraphs."""
+    root = parse_xml(file, content)
+    old = (one_line(each.text or "") for each in root.iter("{*}text"))
+    return [f"Comment: {text}" for text in (*old, *paragraphs(root)) if text]

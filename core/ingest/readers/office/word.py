@@ -1,11 +1,12 @@
-"""Word documents: a section per heading, with tables, text boxes and notes."""
+"""Word documents: a section per heading, with tables, charts, text boxes, notes and comments."""
 
 from __future__ import annotations
 
 import io
 import re
-import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from itertools import groupby
+from operator import itemgetter
 
 import docx
 from docx.document import Document
@@ -14,85 +15,142 @@ from docx.opc.exceptions import OpcError
 from docx.oxml.ns import qn
 from lxml import etree
 
-from braid.core.ingest.readers.archive import PACKAGE_ERRORS, open_archive
-from braid.core.ingest.readers.document import Outline, ParsedDocument, SourceFile, first_title, one_line
+from braid.core.ingest.readers.archive import PACKAGE_ERRORS
+from braid.core.ingest.readers.document import Outline, ParsedDocument, SourceFile, first_title, one_line, struck
+from braid.core.ingest.readers.merged import Grid, Span, merged
+from braid.core.ingest.readers.office.drawing import chart_lines, paragraphs
+from braid.core.ingest.readers.office.equation import equation
+from braid.core.ingest.readers.office.numbering import WordNumbering, labelled
+from braid.core.ingest.readers.office.package import open_xml
+from braid.core.ingest.readers.office.word_parts import add_embedded, chosen, symbol
+from braid.core.ingest.readers.parts.xml import parse_xml
 from braid.core.ingest.readers.table_rows import CAPTION, add_table
 
 ERRORS = (*PACKAGE_ERRORS, PythonDocxError, OpcError)
 
-_CONTENT_TYPES = "[Content_Types].xml"
-_MACRO_TYPE = b"application/vnd.ms-word.document.macroEnabled.main+xml"
-_PLAIN_TYPE = b"application/vnd.openxmlformats-officedocument.wordprocessingml.document.main+xml"
-_P, _TBL, _TR, _TC, _T = qn("w:p"), qn("w:tbl"), qn("w:tr"), qn("w:tc"), qn("w:t")
+_P, _TBL, _TR, _TC, _T, _R = qn("w:p"), qn("w:tbl"), qn("w:tr"), qn("w:tc"), qn("w:t"), qn("w:r")
+_ALT_CHUNK, _BOX, _REL_ID = qn("w:altChunk"), qn("w:txbxContent"), qn("r:id")
+_MATH = "{http://schemas.openxmlformats.org/officeDocument/2006/math}oMath"
+_CHART = "{http://schemas.openxmlformats.org/drawingml/2006/chart}chart"
+_DIAGRAM = "{http://schemas.openxmlformats.org/drawingml/2006/diagram}relIds"
+_DIAGRAM_DATA = qn("r:dm")
 _STYLE, _OUTLINE_LEVEL = f"{qn('w:pPr')}/{qn('w:pStyle')}", f"{qn('w:pPr')}/{qn('w:outlineLvl')}"
 _VAL = qn("w:val")
 _V_MERGE, _GRID_SPAN = f"{qn('w:tcPr')}/{qn('w:vMerge')}", f"{qn('w:tcPr')}/{qn('w:gridSpan')}"
+_NO_SPAN = Span(-1, 0, 1, 1)
 MAX_COLUMNS = 63
 """Most columns of a table in Word."""
 _BREAKS = {qn("w:br"): "\n", qn("w:cr"): "\n", qn("w:tab"): "\t", qn("w:noBreakHyphen"): "-", _P: "\n"}
 _FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
 _SKIPPED = frozenset({_FALLBACK, qn("w:rt"), qn("w:del"), qn("w:moveFrom")})
+_FORM_FIELD, _SYMBOL = qn("w:ffData"), qn("w:sym")
+_RUN_STYLE = qn("w:rPr")
+_HIDDEN, _STRUCK = (qn("w:vanish"),), (qn("w:strike"), qn("w:dstrike"))
+_OFF = ("0", "false", "off", "none")
 _HEADING_STYLE = re.compile(r"heading ([1-9])", re.IGNORECASE)
-_NOTES = (("/footnotes", "Footnotes", qn("w:footnote")), ("/endnotes", "Endnotes", qn("w:endnote")))
+_NOTES = (
+    ("/footnotes", "Footnotes", qn("w:footnote")),
+    ("/endnotes", "Endnotes", qn("w:endnote")),
+    ("/comments", "Comments", qn("w:comment")),
+)
+_MARGINS = (("/header", "", qn("w:hdr")), ("/footer", "", qn("w:ftr")))
 _BODY_LEVEL = 9
 """Word's outline level of body text; 0 to 8 are headings."""
 
 
 def read(file: SourceFile) -> ParsedDocument:
-    """Return a section per heading; footnotes and endnotes at the end."""
-    with open_archive(file) as archive:
-        document = docx.Document(_without_macros(archive, file.content))
-    levels = _heading_levels(document)
-    outline = Outline()
-    title = caption = ""
-    for block in _find(document.element.body, _P, _TBL):
-        if block.tag == _TBL:
-            add_table(outline, _grid(block), caption)
-            caption = ""
-            continue
-        text, level = _text(block), _level(block, levels)
-        if text:
-            caption = text if CAPTION.match(text) else ""
-        if level == 0:
-            title = title or one_line(text)
-        if level:
-            outline.heading(level, text)
-        else:
-            outline.add(text)
-    _add_notes(document, outline)
-    sections = outline.sections()
+    """Return a section per heading; footnotes, endnotes and comments at the end. Hidden and deleted text is left out.
+
+    Numbers of lists and headings are those that Word shows. Headers and footers are read where nothing else is there.
+    """
+    document = docx.Document(io.BytesIO(open_xml(file)))
+    body = _Body(file, document)
+    body.add(document.element.body)
+    _add_notes(document, body.outline, _NOTES)
+    sections = body.outline.sections()
+    if not sections:
+        margins = Outline()
+        _add_notes(document, margins, _MARGINS)
+        sections = margins.sections()
     properties = document.core_properties
-    title = first_title(properties.title, title, outline.first_heading)
+    title = first_title(properties.title, body.title, body.outline.first_heading)
     return ParsedDocument(title, "docx", sections, {"author": properties.author, "language": properties.language})
 
 
-def _without_macros(archive: zipfile.ZipFile, content: bytes) -> io.BytesIO:
-    """Return the file, or a copy without its macros: python-docx opens only documents without macros."""
-    types = archive.read(_CONTENT_TYPES)
-    if _MACRO_TYPE not in types:
-        return io.BytesIO(content)
-    copy = io.BytesIO()
-    with zipfile.ZipFile(copy, "w") as plain:
-        for name in archive.namelist():
-            part = types.replace(_MACRO_TYPE, _PLAIN_TYPE) if name == _CONTENT_TYPES else archive.read(name)
-            plain.writestr(name, b"" if name.endswith("vbaProject.bin") else part)
-    copy.seek(0)
-    return copy
+class _Body:
+    """The document's text while it is put together."""
+
+    def __init__(self, file: SourceFile, document: Document) -> None:
+        self.outline = Outline()
+        self.title = ""
+        self._file = file
+        self._parts = dict(document.part.related_parts)
+        styles = document.styles.element
+        self._levels = _heading_levels(styles)
+        lists = (rel for rel in document.part.rels.values() if rel.reltype.endswith("/numbering"))
+        found = next((rel.target_part.blob for rel in lists if not rel.is_external), None)
+        self._numbering = WordNumbering(parse_xml(file, found) if found else None, styles)
+        self._caption = ""
+
+    def add(self, parent: etree._Element) -> None:
+        """Add the paragraphs, tables and embedded documents under an element."""
+        for block in _find(parent, _P, _TBL, _ALT_CHUNK):
+            if block.tag == _TBL:
+                add_table(self.outline, _grid(block, self._text), self._caption)
+                self._caption = ""
+            elif block.tag == _ALT_CHUNK:
+                part = self._parts.pop(block.get(_REL_ID) or "", None)  # each is read once, however often it is named
+                if part is not None:
+                    add_embedded(self._file, part.content_type, part.blob, self.outline)
+            else:
+                self._add_paragraph(block)
+            for drawing in _drawings(block):
+                self._add_drawing(drawing)
+
+    def _text(self, paragraph: etree._Element) -> str:
+        return labelled(self._numbering.label(paragraph), _text(paragraph))
+
+    def _add_paragraph(self, paragraph: etree._Element) -> None:
+        text, level = self._text(paragraph), _level(paragraph, self._levels)
+        if text:
+            self._caption = text if CAPTION.match(text) else ""
+        if level == 0:
+            self.title = self.title or one_line(text)
+        if level:
+            self.outline.heading(level, text)
+        else:
+            self.outline.add(text)
+
+    def _add_drawing(self, drawing: etree._Element) -> None:
+        """Add what is drawn in a paragraph or table, after it: text boxes, charts and diagrams."""
+        if drawing.tag == _BOX:
+            self.add(drawing)
+            return
+        part = self._parts.pop(drawing.get(_REL_ID if drawing.tag == _CHART else _DIAGRAM_DATA) or "", None)
+        if part is None:
+            return
+        root = parse_xml(self._file, part.blob)
+        if drawing.tag == _CHART:
+            title, rows = chart_lines(root)
+            self.outline.add(title)
+            add_table(self.outline, rows, title, tight=True)
+        else:
+            self.outline.add("\n".join(paragraphs(root)))
 
 
-def _heading_levels(document: Document) -> dict[str, int]:
+def _heading_levels(styles: etree._Element) -> dict[str, int]:
     """Return style id → heading level; 0 is the style of the document's title."""
     levels: dict[str, int] = {}
-    for style in document.styles.element.iterfind(qn("w:style")):
-        style_id, name = style.get(qn("w:styleId")), style.find(qn("w:name"))
+    for style in styles.iterfind(qn("w:style")):
+        style_id, name = style.get(qn("w:styleId")) or "", style.find(qn("w:name"))
         outline = style.find(_OUTLINE_LEVEL)
         match = _HEADING_STYLE.fullmatch(name.get(_VAL) or "") if name is not None else None
         if match:
             levels[style_id] = int(match[1])
         elif name is not None and (name.get(_VAL) or "").lower() == "title":
             levels[style_id] = 0
-        elif outline is not None and int(outline.get(_VAL)) < _BODY_LEVEL:
-            levels[style_id] = int(outline.get(_VAL)) + 1
+        elif outline is not None and int(outline.get(_VAL) or _BODY_LEVEL) < _BODY_LEVEL:
+            levels[style_id] = int(outline.get(_VAL) or 0) + 1
     return levels
 
 
@@ -113,43 +171,81 @@ def _find(parent: etree._Element, *tags: str) -> Iterator[etree._Element]:
             yield from _find(child, *tags)
 
 
+def _drawings(block: etree._Element) -> Iterator[etree._Element]:
+    """Yield the outermost text boxes, charts and diagrams of a paragraph or table."""
+    return _find(block, _BOX, _CHART, _DIAGRAM)
+
+
+def _is_on(style: etree._Element, names: Iterable[str]) -> bool:
+    found = (style.find(name) for name in names)
+    return any(each is not None and (each.get(_VAL) or "1") not in _OFF for each in found)
+
+
 def _text(paragraph: etree._Element) -> str:
-    """Return the text as it is shown, with that of text boxes; without deleted text and furigana."""
-    parts: list[str] = []
+    """Return the text as it is shown, struck out text between ``~~``; without hidden text, furigana and text boxes."""
+    parts: list[tuple[bool, str]] = []
+    is_struck = False
     walker = etree.iterwalk(paragraph, events=("start",))
     for _, element in walker:
-        if element.tag in _SKIPPED:
+        tag = element.tag
+        if tag == _R:
+            style = element.find(_RUN_STYLE)
+            is_struck = style is not None and _is_on(style, _STRUCK)
+            if style is not None and _is_on(style, _HIDDEN):
+                walker.skip_subtree()
+        elif tag in _SKIPPED or tag == _BOX:
             walker.skip_subtree()
-        elif element.tag == _T:
-            parts.append(element.text or "")
-        elif element is not paragraph:
-            parts.append(_BREAKS.get(element.tag, ""))
-    return "".join(parts).strip()
+        elif tag == _T:
+            parts.append((is_struck, element.text or ""))
+        elif tag == _MATH:
+            parts.append((False, equation(element)))
+            walker.skip_subtree()
+        elif tag == _FORM_FIELD:
+            parts.append((False, chosen(element)))
+            walker.skip_subtree()
+        elif tag == _SYMBOL:
+            parts.append((False, symbol(element)))
+        elif element is not paragraph and tag in _BREAKS:
+            parts.append((is_struck, _BREAKS[tag]))
+    joined = ((key, "".join(text for _, text in group)) for key, group in groupby(parts, key=itemgetter(0)))
+    return "".join(struck(text) if key else text for key, text in joined).strip()
 
 
-def _grid(table: etree._Element) -> list[list[str]]:
-    """Return the texts of a table's cells, those of merged cells in each of their places."""
+def _grid(table: etree._Element, text_of: Callable[[etree._Element], str]) -> Grid:
+    """Return the texts of a table's cells; cells may be merged over several columns and rows."""
     rows: list[list[str]] = []
-    for row in _find(table, _TR):
+    spans: list[Span] = []
+    open_spans: dict[int, Span] = {}  # by their column
+    for number, row in enumerate(_find(table, _TR)):
         cells: list[str] = []
-        filled = 0
+        going_on: dict[int, Span] = {}
         for cell in _find(row, _TC):
-            text = " ".join(one_line(_text(block)) for block in _find(cell, _P))
-            merged, span = cell.find(_V_MERGE), cell.find(_GRID_SPAN)
-            if merged is not None and merged.get(_VAL) in (None, "continue") and rows and len(cells) < len(rows[-1]):
-                text = rows[-1][len(cells)]
-            filled += bool(text)
-            width = int(span.get(_VAL) or 1) if span is not None else 1
-            cells += [text] * min(width, MAX_COLUMNS)
-        if filled == 1 and len(cells) > 1 and len(set(cells)) == 1:  # a title over the whole table
-            cells = cells[:1]
+            column = len(cells)
+            text = " ".join(one_line(text_of(block)) for block in _find(cell, _P))
+            down, across = cell.find(_V_MERGE), cell.find(_GRID_SPAN)
+            width = min(int(across.get(_VAL) or 1), MAX_COLUMNS) if across is not None else 1
+            above = open_spans.get(column)
+            if down is not None and down.get(_VAL) in (None, "continue") and above is not None:
+                going_on[column] = Span(above.row, column, above.rows + 1, above.columns)
+                text = ""
+            else:
+                span = Span(number, column, 1, width)
+                if down is not None:
+                    going_on[column] = span
+                elif width > 1:
+                    spans.append(span)
+            cells += [text] + [""] * (width - 1)
+        ended = (column for column, span in open_spans.items() if going_on.get(column, _NO_SPAN).row != span.row)
+        spans += (open_spans[column] for column in ended)
+        open_spans = going_on
         rows.append(cells)
-    return rows
+    spans += open_spans.values()
+    return merged(rows, spans)
 
 
-def _add_notes(document: Document, outline: Outline) -> None:
+def _add_notes(document: Document, outline: Outline, kinds: Iterable[tuple[str, str, str]]) -> None:
     for relation in document.part.rels.values():
-        for suffix, heading, tag in _NOTES:
+        for suffix, heading, tag in kinds:
             if relation.is_external or not relation.reltype.endswith(suffix):
                 continue
             root = etree.fromstring(relation.target_part.blob, etree.XMLParser(resolve_entities=False))

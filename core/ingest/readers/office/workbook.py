@@ -1,22 +1,40 @@
-"""Excel workbooks: a record per row, the sheet's name as its heading."""
+"""Excel workbooks: a record per row, the sheet's name as its heading; then text boxes, charts and comments."""
 
 from __future__ import annotations
 
 import datetime
 import io
 import re
+import zipfile
 from collections.abc import Iterator
 from itertools import islice
+from typing import Any
 
 import openpyxl
+from lxml import etree
+from openpyxl.styles.numbers import BUILTIN_FORMATS, BUILTIN_FORMATS_MAX_SIZE
 from openpyxl.utils.cell import column_index_from_string
 from openpyxl.utils.exceptions import InvalidFileException
+from openpyxl.workbook import Workbook
 from openpyxl.worksheet._read_only import ReadOnlyWorksheet
+from openpyxl.worksheet._reader import WorkSheetParser
 
-from braid.core.ingest.readers.archive import PACKAGE_ERRORS, open_archive
-from braid.core.ingest.readers.document import ParsedDocument, Section, SourceFile, first_title
-from braid.core.ingest.readers.merged import Span, filled
-from braid.core.ingest.readers.table_rows import records, row_of
+from braid.core.ingest.readers.archive import PACKAGE_ERRORS
+from braid.core.ingest.readers.document import (
+    Outline,
+    ParsedDocument,
+    Section,
+    SourceFile,
+    first_title,
+    one_line,
+    struck,
+)
+from braid.core.ingest.readers.merged import Grid, Span, merged
+from braid.core.ingest.readers.office.drawing import chart_lines, paragraphs
+from braid.core.ingest.readers.office.number_format import Shown, number_format
+from braid.core.ingest.readers.office.package import open_xml, related
+from braid.core.ingest.readers.parts.xml import local, part
+from braid.core.ingest.readers.table_rows import add_table, records, row_of
 from braid.core.metadata.gaps import FORMULAS_WITHOUT_VALUE
 
 ERRORS = (*PACKAGE_ERRORS, InvalidFileException)
@@ -28,25 +46,46 @@ _FORMULA_WITHOUT_VALUE = re.compile(rb"<f\b[^>]*(?:/>|>[^<]*</f>)\s*(?:</c>|<v\s
 
 MAX_MERGED = 20_000
 """Most merged ranges of a sheet; further ones stay as they are."""
-_MERGED = re.compile(rb'<mergeCell ref="([A-Z]{1,3})(\d{1,7}):([A-Z]{1,3})(\d{1,7})"')
+_MERGED = re.compile(rb'<(?:\w{1,20}:)?mergeCell ref="([A-Z]{1,3})(\d{1,7}):([A-Z]{1,3})(\d{1,7})"')
+_CHART_SHEET = re.compile(r"xl/chartsheets/[^/]{1,100}\.xml")
+MAX_ROW = 1_048_576
+"""Of a sheet, as Excel has them."""
+_COMMENTS = ("comments", "threadedComment")
+_THREADED = "[Threaded comment]"
+"""How a comment begins that Excel writes for older programs, beside the real one."""
 
 
 def read(file: SourceFile) -> ParsedDocument:
-    """Return a record per row. A formula is read as the value that Excel stored; nothing is calculated."""
-    with open_archive(file) as archive:
-        names = [name for name in archive.namelist() if name.startswith("xl/worksheets/sheet")]
-        sheets = {name: archive.read(name) for name in names}
-    unknown = sum(len(_FORMULA_WITHOUT_VALUE.findall(sheet)) for sheet in sheets.values())
+    """Return a record per row. A formula is read as the value that Excel stored; nothing is calculated.
+
+    Numbers are as Excel shows them where that says more than digits. Hidden sheets are left out, and named.
+    """
+    content = open_xml(file)
     workbook = openpyxl.load_workbook(
-        io.BytesIO(file.content), read_only=True, data_only=True, keep_links=False, keep_vba=False
+        io.BytesIO(content), read_only=True, data_only=True, keep_links=False, keep_vba=False
     )
     sections: list[Section] = []
-    for sheet in workbook.worksheets:
-        if isinstance(sheet, ReadOnlyWorksheet):
-            rows = filled(_rows(file, sheet), _merged(sheets.get(_path_of(sheet), b"")))
-            sections.extend(records(map(row_of, rows), sheet.title))
+    unknown = 0
+    hidden = [sheet.title for sheet in workbook.worksheets if sheet.sheet_state != "visible"]
+    formats = _Formats(workbook)
+    seen: set[str] = set()
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        for sheet in workbook.worksheets:
+            if not isinstance(sheet, ReadOnlyWorksheet) or sheet.title in hidden:
+                continue
+            path = _path_of(sheet)
+            source = archive.read(path) if path in archive.NameToInfo else b""
+            unknown += len(_FORMULA_WITHOUT_VALUE.findall(source))
+            spans = list(_merged(source))
+            rows = _rows(file, sheet, formats)
+            grid = merged(rows, spans) if spans else Grid([])
+            sections.extend(records(map(row_of, grid.rows if spans else rows), sheet.title, is_form=grid.is_form))
+            sections.extend(_drawn(file, archive, path, sheet.title, seen))
+        for path in filter(_CHART_SHEET.fullmatch, archive.namelist()):
+            sections.extend(_drawn(file, archive, path, "", seen))
     properties = workbook.properties
     metadata = {"author": properties.creator or "", "sheets": ", ".join(workbook.sheetnames)}
+    metadata["hidden_sheets"] = ", ".join(hidden)
     if unknown:
         metadata[FORMULAS_WITHOUT_VALUE] = str(unknown)
     return ParsedDocument(first_title(properties.title), "xlsx", tuple(sections), metadata)
@@ -59,29 +98,118 @@ def _path_of(sheet: ReadOnlyWorksheet) -> str:
 def _merged(sheet: bytes) -> Iterator[Span]:
     """Yield the merged ranges of a sheet, which openpyxl does not tell of while it reads row by row."""
     for found in islice(_MERGED.finditer(sheet), MAX_MERGED):
-        first_column, first_row, last_column, last_row = (part.decode() for part in found.groups())
+        first_column, first_row, last_column, last_row = (text.decode() for text in found.groups())
         row, column = int(first_row) - 1, column_index_from_string(first_column) - 1
         yield Span(row, column, int(last_row) - row, column_index_from_string(last_column) - column)
 
 
-def _rows(file: SourceFile, sheet: ReadOnlyWorksheet) -> Iterator[list[str]]:
-    sheet.reset_dimensions()  # the size that a file states is often wrong, and rows beyond it would be lost
-    cells_read = 0
-    for cells in sheet.iter_rows(values_only=True):  # type: ignore[misc]  # the stub takes it for a method of Worksheet
-        cells_read += len(cells)
-        if cells_read > MAX_CELLS:
-            raise file.unreadable(f"has a sheet of more than {MAX_CELLS:,} cells; split it")
-        yield [_text(cell) for cell in cells]
+def _rows(file: SourceFile, sheet: ReadOnlyWorksheet, formats: _Formats) -> Iterator[list[str]]:
+    """Yield the rows; openpyxl's own `iter_rows` makes an object of each cell, which takes a sixth longer."""
+    cells_read = last = 0
+    with sheet._get_source() as source:  # type: ignore[attr-defined]  # not in the stub
+        for number, cells in formats.parser(sheet, source).parse():
+            if number > MAX_ROW:
+                raise ValueError(f"row {number} of a sheet")
+            yield from ([] for _ in range(last + 1, number))
+            last = number
+            width = cells[-1]["column"] if cells else 0
+            cells_read += width
+            if cells_read > MAX_CELLS:
+                raise file.unreadable(f"has a sheet of more than {MAX_CELLS:,} cells; split it")
+            row = [""] * width
+            for cell in cells:
+                if (value := cell["value"]) is not None and 0 < cell["column"] <= width:
+                    row[cell["column"] - 1] = formats.text(value, cell["style_id"])
+            yield row
+
+
+class _Formats:
+    """How the cells of a workbook are shown, by the number of their style."""
+
+    def __init__(self, workbook: Workbook) -> None:
+        self._workbook: Any = workbook
+        self._known: dict[int, tuple[Shown | None, bool]] = {0: (None, False)}
+
+    def parser(self, sheet: Any, source: Any) -> WorkSheetParser:
+        """Return what reads the cells of a sheet, of which only values are wanted, not formulas."""
+        book = self._workbook
+        return WorkSheetParser(
+            source,
+            sheet._shared_strings,
+            data_only=True,
+            epoch=book.epoch,
+            date_formats=book._date_formats,
+            timedelta_formats=book._timedelta_formats,
+        )
+
+    def text(self, value: object, style: int) -> str:
+        """Return a cell's value as a person would write it; struck out between ``~~``."""
+        if (known := self._known.get(style)) is None:
+            known = self._known[style] = self._read(style)
+        shown, is_struck = known
+        if shown is not None and isinstance(value, int | float) and not isinstance(value, bool):
+            text = shown(value)
+        else:
+            text = _text(value)
+        return struck(text) if is_struck else text
+
+    def _read(self, style: int) -> tuple[Shown | None, bool]:
+        styles, own = self._workbook._cell_styles, self._workbook._number_formats
+        if not 0 <= style < len(styles):
+            return None, False
+        number, font = styles[style].numFmtId, styles[style].fontId
+        at = number - BUILTIN_FORMATS_MAX_SIZE
+        code = BUILTIN_FORMATS.get(number, "") if at < 0 else own[at] if at < len(own) else ""
+        fonts = self._workbook._fonts
+        return number_format(code or ""), bool(0 <= font < len(fonts) and fonts[font].strike)
 
 
 def _text(value: object) -> str:
-    """Return a cell as a person would write it."""
-    if value is None:
-        return ""
     if isinstance(value, bool):
         return str(value).upper()
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
         return str(int(value))
     if isinstance(value, datetime.datetime):
         return value.date().isoformat() if value.time() == datetime.time() else value.isoformat(" ", "seconds")
+    if isinstance(value, datetime.time):
+        return value.isoformat("seconds")
+    if isinstance(value, datetime.timedelta):
+        seconds = round(value.total_seconds())
+        return f"{'-' * (seconds < 0)}{abs(seconds) // 3600}:{abs(seconds) // 60 % 60:02}:{abs(seconds) % 60:02}"
     return str(value)
+
+
+def _drawn(file: SourceFile, archive: zipfile.ZipFile, path: str, title: str, seen: set[str]) -> tuple[Section, ...]:
+    """Return what is on a sheet beside its cells: text boxes, charts and comments. A part is read once: it is then in
+    ``seen``, and further sheets that name it have nothing of it.
+    """
+    outline = Outline(title)
+    for each in related(file, archive, path):
+        if each.name in seen:
+            continue
+        seen.add(each.name)
+        if each.kind == "drawing":
+            outline.add("\n".join(paragraphs(part(file, archive, each.name))))
+            for inner in (inner for inner in related(file, archive, each.name) if inner.name not in seen):
+                seen.add(inner.name)
+                if inner.kind == "chart":
+                    name, rows = chart_lines(part(file, archive, inner.name))
+                    outline.add(name)
+                    add_table(outline, rows, name, tight=True)
+                elif inner.kind == "diagramData":
+                    outline.add("\n".join(paragraphs(part(file, archive, inner.name))))
+        elif each.kind in _COMMENTS:
+            outline.add("\n".join(_comments(part(file, archive, each.name))))
+    return outline.sections()
+
+
+def _comments(root: etree._Element) -> Iterator[str]:
+    authors = [each.text or "" for each in root.iter("{*}author")]
+    for comment in root.iter("{*}comment", "{*}threadedComment"):
+        pieces = (each.text or "" for each in comment.iter(etree.Element) if local(each) in ("t", "text"))
+        text = one_line("".join(pieces))
+        if text and not text.startswith(_THREADED):
+            author = comment.get("authorId") or ""
+            by = authors[int(author)] if author.isdecimal() and int(author) < len(authors) else ""
+            named = f" by {one_line(by)}" if by and not by.startswith("tc=") else ""
+            yield f"Comment on {comment.get('ref') or ''}{named}: {text}"

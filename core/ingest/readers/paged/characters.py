@@ -67,7 +67,7 @@ def pieces_of(page: pypdfium2.PdfPage, found: pypdfium2.PdfTextPage, text: str) 
         for first, last in _parts(found, start, end, turn):
             box = _box(found, text, first, last, turn)
             if box is not None and turn.is_within(box):
-                pieces.append(Piece(first, last, *box, line=number))
+                pieces.append(Piece(first, last, *box, number))
     return pieces
 
 
@@ -152,5 +152,7 @@ def _box(found: pypdfium2.PdfTextPage, text: str, start: int, end: int, turn: Tu
     fonts = turn.shown(np.concatenate([loose_boxes(found, at, 1) for at in sorted(some)]))
     font = fonts[np.argmax(fonts[:, 3] - fonts[:, 1])]
     if drawn[:, 3].max() - drawn[:, 1].min() > 2 * (font[3] - font[1]):  # a line that runs downwards
-        return (*drawn[:, :2].min(axis=0), *drawn[:, 2:].max(axis=0))
-    return float(drawn[:, 0].min()), float(font[1]), float(drawn[:, 2].max()), float(font[3])
+        left, top, right, bottom = np.concatenate([drawn[:, :2].min(axis=0), drawn[:, 2:].max(axis=0)])
+    else:
+        left, top, right, bottom = drawn[:, 0].min(), font[1], drawn[:, 2].max(), font[3]
+    return float(left), float(top), float(right), float(bottom)

@@ -15,6 +15,7 @@ from statistics import median
 import numpy as np
 
 from braid.core.ingest.readers.paged.characters import Piece
+from braid.core.ingest.readers.paged.vertical import turned
 
 MARGIN = 0.12
 """Share of the page's height at its top and its bottom where running heads are."""
@@ -28,6 +29,8 @@ _FILLED, _MIN_FILLED = 0.6, 0.6
 """A line fills its column when it has ink over this share of it; so many of a column's characters are in such lines."""
 _MIN_CHARACTERS = 10
 """Of a line that fills its column."""
+_TIER_SPACE = 1.2
+"""Least space between two tiers of lines from top to bottom, in sizes of a letter."""
 _STEPS = 121
 _MAX_DEPTH = 3
 
@@ -102,6 +105,43 @@ def layout_of(pieces: Sequence[Piece], height: float, tables: Sequence[Table] = 
     for table in tables:
         blocks = _with_table(blocks, table)
     return Layout(tuple(head), tuple(blocks), tuple(foot))
+
+
+def upright_layout(
+    level: Sequence[Piece], upright: Sequence[Piece], size: tuple[float, float], tables: Sequence[Table] = ()
+) -> Layout:
+    """Return the reading order of a page of ``size``, width and height in points, with columns of letters from top to
+    bottom: ``upright``, a piece per letter. What is above or below them, such as a page number, is ``level``.
+    """
+    width, height = size
+    top, bottom = min(piece.top for piece in upright), max(piece.bottom for piece in upright)
+    rows = _rows(level)
+    above = [row for row in rows if row[0].top < top]
+    below = [row for row in rows if row[0].top >= top]
+    head = [row for row in above if row[0].bottom <= min(top, MARGIN * height)]
+    foot = [row for row in below if row[0].top >= max(bottom, (1 - MARGIN) * height)]
+    before, after = (
+        [_block(tuple(row for row in side if row not in margin))] if len(side) > len(margin) else []
+        for side, margin in ((above, head), (below, foot))
+    )
+    columns = [block for tier in _tiers(turned(upright, width)) for block in _split(tier, _gutter(tier), _MAX_DEPTH)]
+    of_tables = [Block((), table.left, table.right, table) for table in tables]
+    return Layout(tuple(head), (*before, *columns, *after, *of_tables), tuple(foot))
+
+
+def _tiers(letters: list[Piece]) -> list[list[Piece]]:
+    """Return the letters of a turned page in parts between white that goes from its top to its bottom: what is tiers
+    before it is turned. Lines of a poem fill no column.
+    """
+    space = _TIER_SPACE * median(letter.height for letter in letters)
+    tiers: list[list[Piece]] = []
+    reach = -space
+    for letter in sorted(letters, key=lambda letter: letter.left):
+        if letter.left - reach >= space:
+            tiers.append([])
+        tiers[-1].append(letter)
+        reach = max(reach, letter.right)
+    return tiers if all(len(_rows(tier)) >= _MIN_ROWS for tier in tiers) else [letters]
 
 
 def _blocks(pieces: list[Piece]) -> list[Block]:

@@ -14,7 +14,9 @@ from PIL import Image
 from pypdfium2 import raw
 
 from braid.core.errors import UnreadableDocumentError
-from braid.core.ingest.readers.paged.characters import character_boxes, page_text
+from braid.core.ingest.readers.paged.annotations import open_forms, with_annotations
+from braid.core.ingest.readers.paged.characters import Piece, character_boxes, page_text
+from braid.core.ingest.readers.paged.legible import legible
 from braid.core.ingest.readers.paged.pdf import MAX_OBJECTS
 from braid.core.ingest.readers.paged.picture import (
     FINEST_SIDE,
@@ -122,6 +124,7 @@ def _opened_page(content: bytes, number: int) -> Iterator[tuple[pypdfium2.PdfDoc
     except pypdfium2.PdfiumError as error:
         raise UnreadableDocumentError("the file cannot be opened") from error
     with closing(document):
+        open_forms(document)
         if not 1 <= number <= len(document):
             raise UnreadableDocumentError(f"there is no page {number}; the file has {len(document):,}")
         with closing(document[number - 1]) as page:
@@ -131,7 +134,7 @@ def _opened_page(content: bytes, number: int) -> Iterator[tuple[pypdfium2.PdfDoc
 
 
 def _picture(page: pypdfium2.PdfPage, scale: float) -> Image.Image:
-    bitmap = page.render(scale=scale, may_draw_forms=False, rev_byteorder=True)
+    bitmap = page.render(scale=scale, rev_byteorder=True)
     with closing(bitmap):
         picture: Image.Image = bitmap.to_pil().convert("RGB")
         return picture
@@ -140,10 +143,21 @@ def _picture(page: pypdfium2.PdfPage, scale: float) -> Image.Image:
 def _characters(page: pypdfium2.PdfPage) -> tuple[str, NDArray[np.int64]]:
     """Return the characters in reading order, a line break after each piece of a line, and their boxes."""
     with closing(page.get_textpage()) as found:
-        text = page_text(found)
-        corners = character_boxes(page, found, min(len(text), MAX_CHARACTERS))
-        layout = page_layout(page, found, text[:MAX_CHARACTERS])
+        text = with_annotations(page, legible(page_text(found)[:MAX_CHARACTERS]).text)
+        corners = np.zeros((len(text.text), 4))
+        corners[: text.count] = character_boxes(page, found, text.count)
+        layout = page_layout(page, found, text)
+    for value in (*text.values, *text.notes):
+        corners[value.start : value.end] = _evenly(value)
     at = [index for piece in layout.pieces for index in (*range(piece.start, piece.end), -1)]
     shown = np.concatenate([corners, np.zeros((1, 4))])[at]
     boxes: NDArray[np.int64] = np.rint(shown * PER_POINT).astype(np.int64)
-    return "".join("\n" if index < 0 else text[index] for index in at), boxes
+    return "".join("\n" if index < 0 else text.text[index] for index in at), boxes
+
+
+def _evenly(value: Piece) -> NDArray[np.float64]:
+    """Return a box per character of what was filled in or noted, each as wide as the others."""
+    edges = np.linspace(value.left, value.right, value.end - value.start + 1)
+    boxes = np.array([[value.left, value.top, value.right, value.bottom]] * (value.end - value.start))
+    boxes[:, 0], boxes[:, 2] = edges[:-1], edges[1:]
+    return boxes

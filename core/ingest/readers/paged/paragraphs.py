@@ -2,13 +2,13 @@
 
 A line goes on where the first word of the next one would not have fitted into it. Between Japanese or Chinese
 characters nothing is put, between Latin words a space; hyphens that only parted a word are left out. Korean is broken
-within words by some programs and between them by others: the words of the document decide.
+within words by some programs and between them by others: the words of the document decide, and in doubt a space stays.
 """
 
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby, pairwise
 from statistics import median
@@ -32,14 +32,27 @@ _ITEM = re.compile(
     r"[-*+•·‣▪◦○●■□▶※]\s|\(?(?:\d{1,3}|[a-zA-Z]|[가-하ア-ン])[.)）]\s|[①-⑳]|第[\d一二三四五六七八九十百]+[条章節]|제\d+[조장]"
 )
 _SENTENCE_END = re.compile(r"[.!?。！？:：][\"'”’」』)）\]]*$")
+_KOREAN_SENTENCE = re.compile("[가-힣][.!?]")
+_LONG = 0.8
+"""Share of the width of a block of Korean sentences from which a line that ends in one goes on in the next."""
 _TALLER = 1.35
 """A line that is so much taller than its neighbour is not of its paragraph."""
 _APART = 1.3
 """Least distance of two paragraphs, in the usual distance of lines."""
+_MIN_STEPS = 2
+"""Distances of lines of one size by which what is usual among them is known."""
 _RAGGED, _SHORT, _MIN_RAGGED = 0.9, 6.0, 0.25
 """A line is short by more than a letter and less than a word, in its heights; so many of the lines are."""
+_TOUCHING = 0.5
+"""Widest space between two letters of a word that are pieces for themselves, in their heights."""
 _MAX_REPEATED = 20_000
 """Characters of a merged cell in all of its places."""
+_LEAST_BROKEN = 0.05
+"""Share of the lines' ends at which a word is seen to be broken, from which others are taken to be so."""
+_NEVER_FIRST = re.compile(
+    "(?:[은는을를의에로과와]|에서|에게|으로|까지|부터|처럼|보다|이며|이고|이다|입니다)(?![가-힣])"
+)
+"""What no line begins with unless a word was broken before it."""
 _PARTICLE = re.compile(
     r"(?:[은는이가을를의에로과와도만서]|에서|에게|으로|까지|부터|처럼|보다|마다|라고|이라|이며|이고|이다|입니다|하는|하고|하여|한다|했다|된다|되는)"
     r"(?![가-힣])"
@@ -53,16 +66,33 @@ class Words:
     def __init__(self, pages: Iterable[tuple[str, Layout]]) -> None:
         self._words: set[str] = set()
         ends = [0, 0]
+        broken: list[tuple[str, str]] = []
         for text, layout in pages:
             for block in layout.body:
+                last = ""
                 for row in block.rows:
-                    if _HANGUL.match(_row_text(text, row)[-1:]):
+                    said = _row_text(text, row)
+                    if _HANGUL.match(said[-1:]):
                         ends[_RAGGED * row[-1].height < block.right - row[-1].right < _SHORT * row[-1].height] += 1
-                    inner = _row_text(text, row).split()[1:-1]
-                    self._words.update(word.strip(".,;:!?()[]「」'\"“”‘’").casefold() for word in inner)
+                    parts = said.split()
+                    if parts and _HANGUL.match(last[-1:]) and _HANGUL.match(parts[0]):
+                        broken.append((last, parts[0]))
+                    last = parts[-1] if parts else ""
+                    self._words.update(word.strip(".,;:!?()[]「」'\"“”‘’").casefold() for word in parts[1:-1])
 
         self.are_whole = ends[1] > _MIN_RAGGED * sum(ends)
         """Whether lines of Korean end between words: then many of them are short by some letters."""
+        self.are_broken = not self.are_whole and self._are_broken(broken)
+        """Whether lines of Korean end within words: then some begin with what is no word."""
+
+    def _are_broken(self, ends: Sequence[tuple[str, str]]) -> bool:
+        within = between = 0
+        for first, second in ends:
+            are_two = len(first) > 1 and len(second) > 1 and first in self and second in self
+            is_one = first + second in self
+            within += (is_one and not are_two) or _NEVER_FIRST.match(second) is not None
+            between += are_two and not is_one
+        return within > max(0, _LEAST_BROKEN * len(ends), between / 2)
 
     def __contains__(self, word: object) -> bool:
         return isinstance(word, str) and word.strip(".,;:!?()[]「」'\"“”‘’").casefold() in self._words
@@ -88,15 +118,31 @@ def _blocks(layout: Layout, left_out: set[Row]) -> list[Block]:
 
 
 def _table_parts(text: str, table: Table, words: Words) -> list[Part]:
-    """Return the texts of a table's cells, those of merged cells in each of their places; those for which that would be
-    too much are paragraphs below the table instead.
+    """Return the texts of a table's cells. A merged cell is repeated above the columns of its header, and down the rows
+    that it names; else it is there once. One for which that would be too much is a paragraph below the table instead.
     """
     texts = {number: _cell(text, pieces, words) for number, pieces in table.cells.items()}
-    places = Counter(number for row in table.grid for number in row)
+    numbers = _without_repeated(table.grid)
+    places = Counter(number for row in numbers for number in row)
     below = [texts.pop(number) for number in table.cells if places[number] * len(texts[number]) > _MAX_REPEATED]
-    rows = [[texts.get(number, "") for number in row] for row in table.grid]
-    grid = [row[:1] if len(set(numbers)) == 1 else row for row, numbers in zip(rows, table.grid, strict=True)]
+    grid: Grid = []
+    for at, row in enumerate(numbers):
+        is_header = at == 0 and len(numbers) > 1 and len(set(row)) > 1
+        cells = [
+            texts.get(number, "") if is_header or column == 0 or number != row[column - 1] else ""
+            for column, number in enumerate(row)
+        ]
+        grid.append(cells[:1] if len(set(row)) == 1 else cells)
     return [grid, *below]
+
+
+def _without_repeated(grid: Sequence[Sequence[int]]) -> list[list[int]]:
+    """Return the grid without columns, and rows, that are in each place one with what is before them."""
+    rows = [list(row) for row in grid]
+    rows = rows[:1] + [row for before, row in pairwise(rows) if row != before]
+    columns = list(zip(*rows, strict=True))
+    kept = columns[:1] + [column for before, column in pairwise(columns) if column != before]
+    return [list(row) for row in zip(*kept, strict=True)]
 
 
 def _cell(text: str, pieces: Sequence[Piece], words: Words) -> str:
@@ -175,6 +221,8 @@ def _is_one_korean_word(first: str, second: str, words: Words) -> bool:
         return True
     if first in words and second in words:
         return False
+    if not words.are_broken:
+        return _NEVER_FIRST.match(second) is not None
     return _PARTICLE.match(second) is not None or _ENDING.search(first) is None
 
 
@@ -183,12 +231,11 @@ def _block_text(text: str, block: Block, words: Words) -> Iterator[str]:
     rows = [row for row in block.rows if _row_text(text, row)]
     if not rows:
         return
-    steps = [after[0].top - before[0].top for before, after in pairwise(rows) if after[0].top > before[0].top]
-    usual = median(steps) if steps else 0.0
+    steps = _Steps(rows)
     paragraph = _row_text(text, rows[0])
     for before, after in pairwise(rows):
         following = _row_text(text, after)
-        step = after[0].top - before[0].top
+        step, usual = after[0].top - before[0].top, steps.usual(before, after)
         if (
             0 < step <= _APART * usual
             and (_fills(before, after, text, block) or _word_before_hyphen(paragraph))
@@ -201,12 +248,35 @@ def _block_text(text: str, block: Block, words: Words) -> Iterator[str]:
     yield paragraph
 
 
+class _Steps:
+    """Usual distances from line to line in a block, for each size of letters: notes are set closer than the text."""
+
+    def __init__(self, rows: Sequence[Row]) -> None:
+        self._of_size: dict[int, list[float]] = defaultdict(list)
+        for before, after in pairwise(rows):
+            if after[0].top > before[0].top and (size := self._size(before, after)):
+                self._of_size[size].append(after[0].top - before[0].top)
+        steps = [after[0].top - before[0].top for before, after in pairwise(rows) if after[0].top > before[0].top]
+        self._all = median(steps) if steps else 0.0
+        self._usual = {size: median(found) for size, found in self._of_size.items() if len(found) >= _MIN_STEPS}
+
+    def usual(self, before: Row, after: Row) -> float:
+        """Return the usual distance of two lines of this size; of all lines, where they are of two, or few."""
+        return self._usual.get(self._size(before, after), self._all)
+
+    @staticmethod
+    def _size(before: Row, after: Row) -> int:
+        sizes = round(before[0].height), round(after[0].height)
+        return sizes[0] if abs(sizes[0] - sizes[1]) <= 1 else 0
+
+
 def _begins(block: Block, before: Row, after: Row, following: str) -> bool:
     """Return whether a row begins a paragraph, or is a row of a table, or of another size."""
     heights = before[0].height, after[0].height
     return (
         len(before) > 1
         or len(after) > 1
+        or min(before[0].line, after[0].line) < 0  # what was written on the page afterwards
         or _is_indented(block, before, after)
         or max(heights) > _TALLER * min(heights)
         or _ITEM.match(following) is not None
@@ -226,7 +296,15 @@ def _fills(before: Row, after: Row, text: str, block: Block) -> bool:
         needed = first * max(width / max(len(following), 1), after[0].height * 0.8)
     else:
         needed = (len(following.split()[0]) + 1) * width / max(len(following), 1)
-    return block.right - before[-1].right < needed * 1.15
+    return block.right - before[-1].right < needed * 1.15 or _goes_on_in_korean(before, after, text, block)
+
+
+def _goes_on_in_korean(before: Row, after: Row, text: str, block: Block) -> bool:
+    """Return whether a long line ends within a sentence of Korean: some programs break its lines at any length."""
+    said, following = _row_text(text, before), _row_text(text, after)
+    is_long = before[-1].right - block.left >= _LONG * (block.right - block.left)
+    is_within = _HANGUL.match(said[-1]) is not None and _HANGUL.match(following[0]) is not None
+    return is_long and is_within and any(_KOREAN_SENTENCE.search(_row_text(text, row)) for row in block.rows)
 
 
 def _goes_on(text: str, before: tuple[Block, Row], after: tuple[Block, Row], said: str, following: str) -> bool:
@@ -242,4 +320,13 @@ def _goes_on(text: str, before: tuple[Block, Row], after: tuple[Block, Row], sai
 
 
 def _row_text(text: str, row: Row) -> str:
-    return " ".join(" ".join(text[piece.start : piece.end].split()) for piece in row).strip()
+    """Return the text of a row, a space between its pieces unless they are letters that touch."""
+    joined = ""
+    last: Piece | None = None
+    for piece in row:
+        said = " ".join(text[piece.start : piece.end].split())
+        is_next = last is not None and last.end - last.start == piece.end - piece.start == 1
+        touches = last is not None and is_next and piece.left - last.right < _TOUCHING * max(last.height, piece.height)
+        joined += said if touches or not joined or not said else f" {said}"
+        last = piece
+    return joined.strip()

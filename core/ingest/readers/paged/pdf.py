@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
-from typing import Final
+from typing import Final, NamedTuple
 
+import numpy as np
 import pypdfium2  # type: ignore[import-untyped]
 from pypdfium2 import raw
 
+from braid.core.errors import UnreadableDocumentError
 from braid.core.ingest.readers.document import (
     Outline,
     ParsedDocument,
@@ -18,14 +21,17 @@ from braid.core.ingest.readers.document import (
     SourceFile,
     first_title,
     is_title,
+    one_line,
 )
+from braid.core.ingest.readers.paged.annotations import open_forms, with_annotations
 from braid.core.ingest.readers.paged.characters import page_text
-from braid.core.ingest.readers.paged.layout import Layout
+from braid.core.ingest.readers.paged.layout import MARGIN, Layout
+from braid.core.ingest.readers.paged.legible import legible
 from braid.core.ingest.readers.paged.paragraphs import Part, Words, page_parts
 from braid.core.ingest.readers.paged.ruled import page_layout
 from braid.core.ingest.readers.paged.running_heads import is_page_number, running_rows, text_of
 from braid.core.ingest.readers.table_rows import CAPTION, add_table
-from braid.core.metadata.gaps import PAGES_WITHOUT_TEXT
+from braid.core.metadata.gaps import ATTACHMENTS_UNREAD, GARBLED_PAGES, PAGES_WITHOUT_TEXT
 
 ERRORS = (pypdfium2.PdfiumError,)
 
@@ -40,46 +46,96 @@ what is drawn on them, and take half a second each.
 MAX_HEADS = 20
 Page = tuple[str, Layout]
 """Its characters in the order in which they are drawn, and their order for readers."""
-STAMP_LETTERS = 100
-"""A page with more letters has its own text."""
+STAMP_LETTERS, STAMP_SHARE = 100, 0.12
+"""On a scan: what has no more letters, or stands in so small a part of the page, is a stamp, not the page's text."""
+_SIDE = 0.1
+"""Share of the page's width, on the left and on the right, where stamps are."""
+_LEAST_PICTURE = 0.01
+"""Share of the page that a picture has; what is smaller is an ornament."""
+_THUMBNAIL, _LEAST_CONTRAST = 200, 64
+"""Pixels of the longest side, and levels of grey, of 255, by which what is drawn on a page stands out from it."""
+_COUNT = re.compile(rb"/Count\s+(\d{1,7})\b")
+_PAGES_AROUND = 2_000
+MAX_EMBEDDED = 50
+"""Names of embedded files that are told."""
+
+
+class _Read(NamedTuple):
+    """A file's pages, with the numbers, from 1, of those to be read from their picture and of those that are not
+    legible.
+    """
+
+    information: dict[str, str]
+    pages: list[Page]
+    scanned: tuple[int, ...]
+    garbled: tuple[int, ...]
+    embedded: list[str]
+
+
+class _PageRead(NamedTuple):
+    page: Page
+    is_picture: bool
+    is_whole: bool
 
 
 def read(file: SourceFile) -> ParsedDocument:
-    """Return a section per page that has text; the others are listed in the metadata."""
-    if b"%%EOF" not in file.content[-_END_WITHIN:]:
-        raise file.unreadable("is a PDF document that was cut off: its end is missing; copy or download it again")
+    """Return a section per page that has text; pages whose text is in a picture alone are listed in the metadata."""
     with _PDFIUM:
-        information, pages, scanned = _extract(file)
-    parts, heads = _parts(pages)
+        found = _extract(file)
+    parts, heads = _parts(found.pages)
     sections = [section for number, each in enumerate(parts, start=1) for section in _sections(each, number)]
-    blank = [number for number, each in enumerate(parts, start=1) if not each]
-    metadata = _metadata(information, len(pages), blank, heads)
-    return ParsedDocument(first_title(information.get("Title")), "pdf", tuple(sections), metadata, scanned)
+    without = [number for number in found.scanned if not parts[number - 1]]
+    metadata = {
+        **_metadata(found.information, len(found.pages), heads),
+        PAGES_WITHOUT_TEXT: ", ".join(map(str, without)),
+        GARBLED_PAGES: ", ".join(map(str, found.garbled)),
+        ATTACHMENTS_UNREAD: ", ".join(found.embedded),
+    }
+    return ParsedDocument(first_title(found.information.get("Title")), "pdf", tuple(sections), metadata, found.scanned)
 
 
-def _extract(file: SourceFile) -> tuple[dict[str, str], list[Page], tuple[int, ...]]:
-    """Return (document information, each page, numbers of the scanned ones).
-
-    All of PDFium's objects are closed here, under the lock.
-    """
+def _extract(file: SourceFile) -> _Read:
+    """Return what PDFium reads of the file. All of its objects are closed here, under the lock."""
+    is_whole = b"%%EOF" in file.content[-_END_WITHIN:]
     try:
         document = pypdfium2.PdfDocument(file.content)
     except pypdfium2.PdfiumError as error:
         if error.err_code == raw.FPDF_ERR_PASSWORD:
             raise file.unreadable("is encrypted with a password; save it without one and add it again") from error
+        if not is_whole:
+            raise _cut_off(file) from error
         raise
     with closing(document):
-        if len(document) > MAX_PAGES:
-            raise file.unreadable(f"has {len(document):,} pages; at most {MAX_PAGES:,} are read, so split it")
-        pages, scanned = [], []
-        for number, (page, is_picture) in enumerate(_pages(file, document), start=1):
-            pages.append(page)
-            scanned += [number] if is_picture else []
-        return document.get_metadata_dict(), pages, tuple(scanned)
+        open_forms(document)
+        count = len(document)
+        if count > MAX_PAGES:
+            raise file.unreadable(f"has {count:,} pages; at most {MAX_PAGES:,} are read, so split it")
+        if not is_whole and (count < _stated_pages(file.content) or not count):
+            raise _cut_off(file)
+        try:
+            pages = list(_pages(file, document))
+        except pypdfium2.PdfiumError as error:
+            raise (error if is_whole else _cut_off(file)) from error
+        scanned = tuple(number for number, each in enumerate(pages, start=1) if each.is_picture or not each.is_whole)
+        garbled = tuple(number for number, each in enumerate(pages, start=1) if not each.is_whole)
+        information, embedded = document.get_metadata_dict(), _embedded(document)
+    return _Read(information, [each.page for each in pages], scanned, garbled, embedded)
 
 
-def _pages(file: SourceFile, document: pypdfium2.PdfDocument) -> Iterator[tuple[Page, bool]]:
-    """Yield each page, and whether it is a picture."""
+def _cut_off(file: SourceFile) -> UnreadableDocumentError:
+    return file.unreadable("is a PDF document that was cut off: its end is missing; copy or download it again")
+
+
+def _stated_pages(content: bytes) -> int:
+    """Return how many pages a file says that it has, as far as that is to be seen."""
+    counts = [0]
+    for found in re.finditer(rb"/Type\s*/Pages\b", content):
+        around = content[max(found.start() - _PAGES_AROUND, 0) : found.end() + _PAGES_AROUND]
+        counts += [int(each) for each in _COUNT.findall(around)]
+    return max(counts)
+
+
+def _pages(file: SourceFile, document: pypdfium2.PdfDocument) -> Iterator[_PageRead]:
     objects = 0
     for number in range(len(document)):
         with closing(document[number]) as page:
@@ -89,23 +145,62 @@ def _pages(file: SourceFile, document: pypdfium2.PdfDocument) -> Iterator[tuple[
                     "draws more on its pages than its size allows; print it to a new PDF, or split it"
                 )
             with closing(page.get_textpage()) as found:
-                text = page_text(found)
+                said = legible(page_text(found))
+                text = with_annotations(page, said.text)
                 layout = page_layout(page, found, text)
-            yield (text, layout), _is_picture(page, text)
+            is_picture = _is_picture(page, text.text, layout)
+            yield _PageRead((text.text, layout if said.is_any else Layout((), (), ())), is_picture, said.is_whole)
 
 
-def _is_picture(page: pypdfium2.PdfPage, text: str) -> bool:
-    """Return whether the page's text is to be read by a machine: it has none but draws something, or hardly any, such
-    as the stamp of a scanner, beside an image over half of the page.
+def _is_picture(page: pypdfium2.PdfPage, text: str, layout: Layout) -> bool:
+    """Return whether the page's text is to be read by a machine: it has none but shows something, or only a stamp on
+    an image over half of the page.
     """
-    letters = sum(not letter.isspace() for letter in text)
-    if not letters:
-        return bool(raw.FPDFPage_CountObjects(page))
-    if letters > STAMP_LETTERS:
-        return False
+    if not any(text[at].strip() for piece in layout.pieces for at in range(piece.start, piece.end)):
+        return _shows_something(page)
+    return _is_stamp(page, text, layout) and _image_share(page) > 1 / 2
+
+
+def _is_stamp(page: pypdfium2.PdfPage, text: str, layout: Layout) -> bool:
+    """Return whether a page has hardly any letters, but for its margins, or all in a small part of it."""
+    width, height = page.get_size()
+    inner = [
+        piece
+        for piece in layout.pieces
+        if MARGIN * height <= (piece.top + piece.bottom) / 2 <= (1 - MARGIN) * height
+        and piece.right >= _SIDE * width
+        and piece.left <= (1 - _SIDE) * width
+    ]
+    if sum(not letter.isspace() for piece in inner for letter in text[piece.start : piece.end]) <= STAMP_LETTERS:
+        return True
+    across = max(piece.right for piece in inner) - min(piece.left for piece in inner)
+    down = max(piece.bottom for piece in inner) - min(piece.top for piece in inner)
+    return across * down < STAMP_SHARE * width * height
+
+
+def _image_share(page: pypdfium2.PdfPage) -> float:
+    """Return the share of the page that its largest image has; 0 without one."""
     width, height = page.get_size()
     boxes = (each.get_bounds() for each in page.get_objects(filter=[raw.FPDF_PAGEOBJ_IMAGE], max_depth=3))
-    return any((right - left) * (top - bottom) > width * height / 2 for left, bottom, right, top in boxes)
+    areas = ((right - left) * (top - bottom) for left, bottom, right, top in boxes)
+    return float(max(areas, default=0.0) / max(width * height, 1.0))
+
+
+def _shows_something(page: pypdfium2.PdfPage) -> bool:
+    """Return whether a page without text is not blank: it has an image, or what it draws is to be seen."""
+    if not raw.FPDFPage_CountObjects(page):
+        return False
+    if _image_share(page) > _LEAST_PICTURE:
+        return True
+    with closing(page.render(scale=_THUMBNAIL / max(*page.get_size(), 1.0), grayscale=True)) as drawn:
+        return bool(np.ptp(drawn.to_numpy()) > _LEAST_CONTRAST)
+
+
+def _embedded(document: pypdfium2.PdfDocument) -> list[str]:
+    """Return the names of files that are embedded in the document, and are not read."""
+    count = document.count_attachments()
+    names = [one_line(document.get_attachment(at).get_name()) for at in range(min(count, MAX_EMBEDDED))]
+    return [name for name in names if name] + ([f"and {count - MAX_EMBEDDED} more"] if count > MAX_EMBEDDED else [])
 
 
 def _parts(pages: list[Page]) -> tuple[list[list[Part]], list[str]]:
@@ -130,11 +225,10 @@ def _sections(parts: Sequence[Part], number: int) -> Iterator[Section]:
         yield replace(section, page=number)
 
 
-def _metadata(information: dict[str, str], pages: int, blank: Sequence[int], heads: Sequence[str]) -> dict[str, str]:
+def _metadata(information: dict[str, str], pages: int, heads: Sequence[str]) -> dict[str, str]:
     author = information.get("Author", "")
     return {
         "author": author if is_title(author) else "",
         "pages": str(pages),
         "running_heads": "; ".join(heads[:MAX_HEADS]),
-        PAGES_WITHOUT_TEXT: ", ".join(map(str, blank)),
     }

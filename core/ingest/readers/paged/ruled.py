@@ -1,7 +1,9 @@
 """Tables of a page of a PDF by their ruled lines: the cells between the lines, and the characters in each.
 
 A table is lines that cross each other, at least two columns and two rows of cells, most of them with text. Where the
-line between two cells is missing they are one. A page without drawn lines costs nothing but a look at its objects.
+line between two cells is missing they are one. A filled box has no lines of its own, as it may be the background of a
+line of text: only where boxes stand side by side at one place in several rows are they cells. A page without drawn
+lines costs nothing but a look at its objects.
 """
 
 from __future__ import annotations
@@ -9,7 +11,7 @@ from __future__ import annotations
 import ctypes
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby, islice
 from typing import NamedTuple
 
@@ -18,8 +20,18 @@ import pypdfium2  # type: ignore[import-untyped]
 from numpy.typing import NDArray
 from pypdfium2 import raw
 
-from braid.core.ingest.readers.paged.characters import Box, Corners, Piece, Turn, loose_boxes, pieces_of
-from braid.core.ingest.readers.paged.layout import Layout, Table, layout_of
+from braid.core.ingest.readers.paged import vertical
+from braid.core.ingest.readers.paged.annotations import PageText, placed
+from braid.core.ingest.readers.paged.characters import (
+    Box,
+    Corners,
+    Piece,
+    Turn,
+    character_boxes,
+    loose_boxes,
+    pieces_of,
+)
+from braid.core.ingest.readers.paged.layout import Block, Layout, Table, layout_of, upright_layout
 
 MAX_OBJECTS, MAX_SEGMENTS = 20_000, 5_000
 """Of a page on which tables are looked for."""
@@ -28,6 +40,8 @@ MAX_GRIDS = 20
 """Of a page, from its top: PDFium is asked for the characters in each, also where one is within another."""
 _STRAIGHT, _MIN_LENGTH, _NEAR = 0.5, 6.0, 3.0
 """Points: a line may be askew by; is at least as long as; lines are one, and cross, when they are as near as."""
+_THICKEST = 5.0
+"""Points: a filled box that is thicker is no line."""
 _MIN_FILLED = 0.4
 """Share of the cells that have text."""
 _MAX_CHARACTERS = 1_500
@@ -50,18 +64,32 @@ class _Characters(NamedTuple):
     """The characters of a page, and how it is turned."""
 
     found: pypdfium2.PdfTextPage
-    text: str
+    page: PageText
     turn: Turn
 
 
-def page_layout(page: pypdfium2.PdfPage, found: pypdfium2.PdfTextPage, text: str) -> Layout:
-    """Return the reading order of a page, its ruled tables as tables."""
+def page_layout(page: pypdfium2.PdfPage, found: pypdfium2.PdfTextPage, text: PageText) -> Layout:
+    """Return the reading order of a page, its ruled tables as tables, and its notes at the end."""
     characters = _Characters(found, text, Turn(page))
-    pieces = pieces_of(page, found, text)
+    pieces = placed(pieces_of(page, found, text.text[: text.count]), text.values)
     tables: list[Table] = []
     for grid in islice(_grids(*_rules(page, characters.turn)), MAX_GRIDS):
         table, pieces = _table(grid, pieces, characters)
         tables += [table] if table else []
+    layout = _layout(page, found, text, pieces, tables)
+    notes = (Block(((note,),), note.left, note.right) for note in text.notes)
+    return replace(layout, body=(*layout.body, *notes))
+
+
+def _layout(
+    page: pypdfium2.PdfPage, found: pypdfium2.PdfTextPage, text: PageText, pieces: list[Piece], tables: list[Table]
+) -> Layout:
+    if vertical.is_suspect(pieces, text.text):
+        own = [piece for piece in pieces if piece.start < text.count]
+        level, upright = vertical.split(own, text.text, character_boxes(page, found, text.count))
+        if upright:
+            level += [piece for piece in pieces if piece.start >= text.count]
+            return upright_layout(level, upright, page.get_size(), tables)
     return layout_of(pieces, page.get_height(), tables)
 
 
@@ -72,12 +100,18 @@ def _rules(page: pypdfium2.PdfPage, turn: Turn) -> tuple[list[_Rule], list[_Rule
     """Return the horizontal and the vertical lines that the page draws."""
     count = raw.FPDFPage_CountObjects(page)
     segments: list[Box] = []
+    filled: list[Box] = []
     for index in range(count if count <= MAX_OBJECTS else 0):
         found = raw.FPDFPage_GetObject(page, index)
         if raw.FPDFPageObj_GetType(found) == raw.FPDF_PAGEOBJ_PATH:
-            segments += _segments(found, MAX_SEGMENTS - len(segments))
-            if len(segments) >= MAX_SEGMENTS:
+            for figure, is_filled_alone in _figures(found, MAX_SEGMENTS - len(segments) - 4 * len(filled)):
+                if is_filled_alone and (box := _thick(figure)):
+                    filled.append(box)
+                else:
+                    segments += figure
+            if len(segments) + 4 * len(filled) >= MAX_SEGMENTS:
                 return [], []
+    segments += _sides(filled)
     if len(segments) < 4:
         return [], []
     boxes = turn.shown(np.array(segments))
@@ -87,23 +121,26 @@ def _rules(page: pypdfium2.PdfPage, turn: Turn) -> tuple[list[_Rule], list[_Rule
     return _joined(flat[:, [1, 0, 2]]), _joined(upright[:, [0, 1, 3]])
 
 
-def _segments(path: object, most: int) -> list[Box]:
-    """Return the straight lines of a path that is drawn; nothing for one with curves or more lines than ``most``."""
+def _figures(path: object, most: int) -> Iterator[tuple[list[Box], bool]]:
+    """Yield the straight lines of each figure of a path, and whether it is filled without an outline; nothing for a
+    path with curves, and ``most`` lines for one that has more.
+    """
     count = raw.FPDFPath_CountSegments(path)
     fill, stroke, matrix = ctypes.c_int(), ctypes.c_int(), raw.FS_MATRIX()
     raw.FPDFPath_GetDrawMode(path, fill, stroke)
     if not (fill.value or stroke.value) or not count > 1 or not raw.FPDFPageObj_GetMatrix(path, matrix):
-        return []
+        return
     if count > most:
-        return [(0.0, 0.0, 0.0, 0.0)] * most
-    lines: list[Box] = []
+        yield [(0.0, 0.0, 0.0, 0.0)] * most, False
+        return
+    figures: list[list[Box]] = [[]]
     x, y = ctypes.c_float(), ctypes.c_float()
     start = last = (0.0, 0.0)
     for index in range(count):
         segment = raw.FPDFPath_GetPathSegment(path, index)
         kind = raw.FPDFPathSegment_GetType(segment)
         if kind == raw.FPDF_SEGMENT_BEZIERTO:
-            return []
+            return
         raw.FPDFPathSegment_GetPoint(segment, x, y)
         point = (
             matrix.a * x.value + matrix.c * y.value + matrix.e,
@@ -111,12 +148,55 @@ def _segments(path: object, most: int) -> list[Box]:
         )
         if kind == raw.FPDF_SEGMENT_MOVETO:
             start = point
+            figures.append([])
         else:
-            lines.append((*last, *point))
+            figures[-1].append((*last, *point))
         if raw.FPDFPathSegment_GetClose(segment):
-            lines.append((*point, *start))
+            figures[-1].append((*point, *start))
         last = point
-    return lines
+    yield from ((figure, not stroke.value) for figure in figures if figure)
+
+
+def _thick(figure: Sequence[Box]) -> Box | None:
+    """Return the box around lines, left, bottom, right and top as the file has them; None for one that is a line."""
+    corners = np.array(figure).reshape(-1, 2)
+    (left, bottom), (right, top) = corners.min(axis=0).tolist(), corners.max(axis=0).tolist()
+    return (left, bottom, right, top) if min(right - left, top - bottom) > _THICKEST else None
+
+
+def _sides(filled: Sequence[Box]) -> list[Box]:
+    """Return the sides of those filled boxes that are cells: side by side with another, at one place in two rows and
+    more, across or, on a page that is turned, down.
+    """
+    boxes = np.array(filled).reshape(-1, 4)
+    cells = _beside(boxes) | _beside(boxes[:, [1, 0, 3, 2]])
+    return [
+        side
+        for left, bottom, right, top in boxes[cells].tolist()
+        for side in (
+            (left, bottom, right, bottom),
+            (left, top, right, top),
+            (left, bottom, left, top),
+            (right, bottom, right, top),
+        )
+    ]
+
+
+def _beside(boxes: Corners) -> NDArray[np.bool_]:
+    """Return for each box whether it ends where another of its height begins, or begins where one ends, and such a
+    place is there in another row as well.
+    """
+    low, high, heights = boxes[:, 1], boxes[:, 3], boxes[:, 3] - boxes[:, 1]
+    is_level = (np.abs(low[:, None] - low) <= _NEAR) & (np.abs(high[:, None] - high) <= _NEAR)
+    first, second = np.nonzero(is_level & (np.abs(boxes[:, 2][:, None] - boxes[:, 0]) <= _NEAR))
+    places, rows = np.rint(boxes[second, 0]).astype(np.int64), np.rint(low[second] / heights[second])
+    is_cell = np.zeros(len(boxes), dtype=np.bool_)
+    levels: dict[int, set[float]] = defaultdict(set)
+    for place, row in zip(places.tolist(), rows.tolist(), strict=True):
+        levels[place].add(row)
+    for one, other, place in zip(first.tolist(), second.tolist(), places.tolist(), strict=True):
+        is_cell[[one, other]] |= len(levels[place - 1] | levels[place] | levels[place + 1]) > 1
+    return is_cell
 
 
 def _joined(lines: NDArray[np.float64]) -> list[_Rule]:
@@ -245,7 +325,12 @@ def _table(grid: _Grid, pieces: list[Piece], characters: _Characters) -> tuple[T
 
 def _parts(piece: Piece, grid: _Grid, characters: _Characters) -> Iterator[tuple[int, Piece]]:
     """Yield the parts of a piece with the cell that each is in; -1 outside of the table."""
-    found, text, turn = characters
+    found, page, turn = characters
+    text = page.text
+    if piece.start >= page.count:
+        middle = np.array([piece[2:6]], dtype=np.float64)
+        yield int(grid.cells_of(middle)[0]), piece
+        return
     boxes = turn.shown(loose_boxes(found, piece.start, piece.end - piece.start))
     has_box = (boxes[:, 2] > boxes[:, 0]) & (boxes[:, 3] > boxes[:, 1])
     inked = [int(at) for at in np.flatnonzero(has_box) if not text[piece.start + at].isspace()]

@@ -9,7 +9,7 @@ from braid.core.errors import ScannedDocumentError
 from braid.core.ingest.readers.document import ParsedDocument, Section, SourceFile, join_cjk_lines
 from braid.core.ingest.scans.program import find_tesseract, install_command
 from braid.core.ingest.scans.reading import PageReading
-from braid.core.metadata.gaps import PAGES_TO_READ, PAGES_WITHOUT_TEXT, SCAN_CONFIDENCE, SCANNED_PAGES
+from braid.core.metadata.gaps import GARBLED_PAGES, PAGES_TO_READ, PAGES_WITHOUT_TEXT, SCAN_CONFIDENCE, SCANNED_PAGES
 
 
 def with_scans(file: SourceFile, parsed: ParsedDocument, scans: Mapping[int, PageReading] | None) -> ParsedDocument:
@@ -18,7 +18,7 @@ def with_scans(file: SourceFile, parsed: ParsedDocument, scans: Mapping[int, Pag
     Raises ScannedDocumentError when no machine will read (``scans`` is None) and there is no other text.
     """
     if scans is None and not parsed.sections:
-        raise _unread(file, len(parsed.scanned))
+        raise _unread(file, parsed)
     read = {page: scans[page] for page in parsed.scanned if scans and page in scans}
     found = {page: reading for page, reading in read.items() if reading.words}
     sections = [section for section in parsed.sections if section.page not in found]
@@ -27,9 +27,11 @@ def with_scans(file: SourceFile, parsed: ParsedDocument, scans: Mapping[int, Pag
     letters = sum(len(reading.text) for reading in found.values())
     sure = sum(len(reading.text) * reading.confidence for reading in found.values())
     with_text = {section.page for section in sections if section.text.strip()}
-    before = [int(page) for page in str(parsed.metadata.get(PAGES_WITHOUT_TEXT, "")).split(", ") if page]
+    blank = {page for page, reading in read.items() if reading.is_blank}
+    without = (page for page in _pages(parsed, PAGES_WITHOUT_TEXT) if page not in with_text and page not in blank)
     told: dict[str, str | float] = {
-        PAGES_WITHOUT_TEXT: _listed(page for page in before if page not in with_text),
+        PAGES_WITHOUT_TEXT: _listed(without),
+        GARBLED_PAGES: _listed(page for page in _pages(parsed, GARBLED_PAGES) if page not in found),
         PAGES_TO_READ: len(parsed.scanned) - len(read),
         SCANNED_PAGES: _listed(parsed.scanned),
         SCAN_CONFIDENCE: round(sure / letters, 3) if letters else 0,
@@ -41,8 +43,18 @@ def _listed(pages: Iterable[int]) -> str:
     return ", ".join(map(str, pages))
 
 
-def _unread(file: SourceFile, pages: int) -> ScannedDocumentError:
-    told = f"{file.name} has no text layer (it holds scanned pages or images); run OCR on it first"
+def _pages(parsed: ParsedDocument, key: str) -> list[int]:
+    return [int(page) for page in str(parsed.metadata.get(key, "")).split(", ") if page]
+
+
+def _unread(file: SourceFile, parsed: ParsedDocument) -> ScannedDocumentError:
+    is_garbled = len(_pages(parsed, GARBLED_PAGES)) == len(parsed.scanned)
+    what = (
+        "has letters without meaning, as its fonts do not say which letters they draw"
+        if is_garbled
+        else "has no text layer (it holds scanned pages or images)"
+    )
+    told = f"{file.name} {what}; run OCR on it first"
     if find_tesseract() is None:
         told += f", or have Braid read it: {install_command()}"
-    return ScannedDocumentError(told, pages=pages)
+    return ScannedDocumentError(told, pages=len(parsed.scanned))

@@ -219,3 +219,43 @@ def test_a_sentence_without_end_is_left_open() -> None:
 )
 def test_no_text_is_too_odd(text: str) -> None:
     check(text, [text, "The pump is blue."])
+
+
+@pytest.mark.parametrize(
+    ("said", "there", "found"),
+    [
+        (
+            "The engine has 90 kW and the pump has 12 kW [1].",
+            "The engine has 12 kW and the pump has 90 kW.",
+            [("90 kW", "12 kW"), ("12 kW", "90 kW")],
+        ),
+        (
+            "Hotels cost up to 125 euros in Oslo and 160 euros in Paris [1].",
+            "Hotels cost up to 160 euros in Oslo and 125 euros in Paris.",
+            [("125 euros", "160 euros"), ("160 euros", "125 euros")],
+        ),
+        (
+            "東京は12,000円、大阪は15,000円とする [1]。",
+            "東京は15,000円、大阪は12,000円とする。",
+            [("12,000円", "15,000円"), ("15,000円", "12,000円")],
+        ),
+        (
+            "서울은 125,000원이고 부산은 155,000원이다 [1].",
+            "서울은 155,000원이고 부산은 125,000원이다.",
+            [("125,000원", "155,000원"), ("155,000원", "125,000원")],
+        ),
+        ("The pump has 90 kW and the engine has 12 kW [1].", "The engine has 12 kW and the pump has 90 kW.", []),
+        (
+            "Hotels in Paris cost up to 125 euros and in Oslo 160 euros [1].",
+            "Hotels cost up to 160 euros in Oslo and 125 euros in Paris.",
+            [],
+        ),
+        ("大阪は12,000円、東京は15,000円とする [1]。", "東京は15,000円、大阪は12,000円とする。", []),
+    ],
+)
+def test_values_that_changed_places_differ_and_another_order_does_not(
+    said: str, there: str, found: list[tuple[str, str]]
+) -> None:
+    [sentence] = check(said, [there]).sentences
+    assert [(each.said, each.there) for each in sentence.findings] == found
+    assert sentence.verdict == ("differs" if found else "stands")

@@ -23,7 +23,7 @@ from braid.core.ingest.plan import IngestOptions
 from braid.core.models.chat import ChatModels
 from braid.core.types import ChunkInput, DocumentInput
 from tests.core.ingest.test_ruled_tables import around, pdf
-from tests.worlds import WAIT_S
+from tests.worlds import catch_up
 
 STAFF = "Employee | Department | Salary\nAnna | Sales | 61,000 EUR\nBo [2] | Sales | 52,000 EUR\nCy | IT | 70,000 EUR"
 SECRET = "Employee | Department | Salary\nZoe | Sales | 900,000 EUR\nYan | Sales | 1 EUR"
@@ -59,7 +59,7 @@ def dataset(shelf: Braid) -> tuple[int, int]:
         shelf.ledger.put_document(place, sheet)
     rules = ChunkInput("Every employee in Sales has 25 days of leave. How many are carried over is in the contract.")
     shelf.ledger.put_document(places[0], DocumentInput("leave.md", "Leave", "md", (rules,)))
-    assert shelf.indexer.wait(WAIT_S)
+    catch_up(shelf)
     return owners[0].id, places[0]
 
 
@@ -94,7 +94,7 @@ def test_a_ruled_table_of_a_pdf_page_is_calculated_with(shelf: Braid, tmp_path: 
     path = tmp_path / "budgets.pdf"
     path.write_bytes(pdf(around))
     shelf.ledger.put_document(place, parse_here(Incoming.from_file(path, path.name), IngestOptions()))
-    assert shelf.indexer.wait(WAIT_S)
+    catch_up(shelf)
     result = ask(shelf, (owner.id, place), "Which team has the highest budget?")
     assert result.calculation is not None
     assert result.calculation.rows == (("Press", "61,000 EUR"),)

@@ -5,10 +5,9 @@ from __future__ import annotations
 import socket
 import subprocess
 import sys
-import time
 from pathlib import Path
 
-import pytest
+from tests.worlds import eventually
 
 
 class Server:
@@ -26,13 +25,11 @@ class Server:
         chroma = Path(sys.executable).with_name("chroma")
         command = [str(chroma), "run", "--path", str(self.folder), "--host", "127.0.0.1", "--port", str(self.port)]
         self._process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        deadline = time.monotonic() + 60
-        while time.monotonic() < deadline:
-            with socket.socket() as probe:
-                if probe.connect_ex(("127.0.0.1", self.port)) == 0:
-                    return
-            time.sleep(0.05)
-        pytest.fail("the Chroma server did not start within 60 s")
+        eventually(self._listens, pause_s=0.05)
+
+    def _listens(self) -> bool:
+        with socket.socket() as probe:
+            return probe.connect_ex(("127.0.0.1", self.port)) == 0
 
     def stop(self) -> None:
         if self._process is not None:

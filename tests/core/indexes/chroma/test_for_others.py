@@ -14,7 +14,7 @@ from braid.core.braid import Braid, IndexOptions
 from braid.core.errors import InvalidInputError, NotFoundError
 from tests.command_line import invoke
 from tests.fakes import HashEmbeddings
-from tests.worlds import WAIT_S, add_notes, document
+from tests.worlds import add_notes, catch_up, document
 
 
 def test_langchain_reads_it_and_makes_no_other_beside_it(tmp_path: Path) -> None:
@@ -26,7 +26,7 @@ def test_langchain_reads_it_and_makes_no_other_beside_it(tmp_path: Path) -> None
         other = braid.ledger.add_dataset(1, "other").id
         braid.ledger.put_document(mine, document("a.md", "the cat", "the dog", title="Animals"))
         braid.ledger.put_document(other, document("b.md", "the cat of others"))
-        assert braid.indexer.wait(WAIT_S, legs=("bm25", "dense", "chroma"))
+        catch_up(braid, "bm25", "dense", "chroma")
         folder = braid.chroma_path
     assert invoke(tmp_path, "chroma-path").output.strip() == str(folder)
     with pytest.raises(InternalError):
@@ -46,7 +46,7 @@ def test_there_is_no_copy_where_none_is_wanted(tmp_path: Path) -> None:
     options = IndexOptions(chroma_copy="none")
     with Braid(tmp_path, embedding_model=HashEmbeddings(), index_options=options) as braid:
         braid.ledger.put_document(add_notes(braid.ledger), document("a.md", "the cat"))
-        assert braid.indexer.wait(WAIT_S)
+        catch_up(braid)
         assert braid.chroma is None
         assert braid.search("cat", user_id=1).hits
     assert not list((tmp_path / "indexes").glob("dense/store-*"))
@@ -58,7 +58,7 @@ def test_texts_come_and_go_as_they_are_wanted(tmp_path: Path) -> None:
         with Braid(tmp_path, embedding_model=HashEmbeddings(), index_options=options) as braid:
             if not braid.ledger.users():
                 braid.ledger.put_document(add_notes(braid.ledger), document("a.md", "the secret cat"))
-            assert braid.indexer.wait(WAIT_S, legs=("bm25", "dense", "chroma"))
+            catch_up(braid, "bm25", "dense", "chroma")
             folder = braid.chroma_path
         store = Chroma("user_1", HashEmbeddings(), persist_directory=str(folder), create_collection_if_not_exists=False)
         assert store.get()["documents"] == (["the secret cat"] if contents == "texts" else [None])

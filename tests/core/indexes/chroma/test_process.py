@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any
 
@@ -115,10 +115,11 @@ def test_one_that_is_killed_in_the_middle_of_a_call_fails_that_call_alone(
     store = open_process()
     apply(store)
     with ThreadPoolExecutor(1) as pool:
+        child = only_child()
+        os.kill(child, signal.SIGSTOP)  # it does not come to the end
         writing = pool.submit(apply, store, "user_2", 20_000)
-        time.sleep(0.3)
-        assert not writing.done()
-        os.kill(only_child(), signal.SIGKILL)
+        eventually(writing.running)
+        os.kill(child, signal.SIGKILL)
         with pytest.raises(IndexUnavailableError, match="ended unexpectedly"):
             writing.result()
     assert nearest(store, 7) == "c7"
@@ -160,9 +161,8 @@ def test_who_does_not_wait_leaves_it_to_its_work(open_process: Callable[..., Chr
 
 
 def test_an_idle_one_ends_and_a_busy_one_does_not(open_process: Callable[..., ChromaProcess]) -> None:
-    idle, busy = open_process(idle_s=0.0), open_process(idle_s=1000.0)
+    idle, busy = open_process(idle_s=-1.0), open_process(idle_s=1000.0)
     apply(idle)
-    time.sleep(0.01)
     idle.end_if_idle()
     assert children() == set()
     apply(busy)
@@ -196,8 +196,7 @@ def test_two_never_have_the_folder_open(open_process: Callable[..., ChromaProces
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(nearest, second, 7)
         assert eventually(lambda: len(children()) == 2)
-        time.sleep(3)
-        assert not waiting.done()
+        assert not wait([waiting], 2).done
         assert nearest(first, 7) == "c7"
         first.end()
         assert waiting.result() == "c7"
@@ -229,7 +228,7 @@ def test_closing_does_not_wait_for_a_call(open_process: Callable[..., ChromaProc
     with ThreadPoolExecutor(1) as pool:
         os.kill(only_child(), signal.SIGSTOP)
         hanging = pool.submit(nearest, store, 7)
-        time.sleep(0.2)
+        eventually(hanging.running)
         started = time.monotonic()
         store.close()
         assert time.monotonic() - started < WAIT_S

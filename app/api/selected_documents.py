@@ -1,0 +1,142 @@
+"""``/datasets/{dataset_id}/documents/get`` and ``…/delete``: documents by ids, source or filters, many at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from braid.app.api.documents import DocumentShown
+from braid.app.api.framework.operations import Answered, Resource
+from braid.app.api.framework.requests import WHOLE, Given
+from braid.app.api.schemas import Page, PageQuery, following_page, next_link
+from braid.app.api.search_options import FiltersGiven
+from braid.app.auth.access import rule
+from braid.app.site import site
+from braid.app.user.datasets import caller_datasets
+from braid.core.adding.stored import select_documents
+from braid.core.errors import InvalidInputError
+from braid.core.ingest.spool import MAX_SOURCE_CHARS
+from braid.core.search.overlap import fresh, joined
+from braid.core.types import MAX_ID, Document, Passage
+
+MAX_IDS = 1_000
+MAX_TEXT_CHARS = 200_000
+"""Characters of a document's text in an answer."""
+MAX_PAGE_CHARS = 2_000_000
+"""Characters of all texts of a page, which is shorter where they are longer; the first document is always there."""
+PASSAGES_PER_READ = 200
+
+resource = Resource("documents at once", "Documents by ids, source or filters, many at once.")
+
+Source = Annotated[str, Field(min_length=1, max_length=MAX_SOURCE_CHARS)]
+Id = Source | Annotated[int, Field(ge=0, le=MAX_ID), WHOLE]
+
+
+class DocumentsNamed(Given):
+    """Says which documents, in one of three ways."""
+
+    model_config = ConfigDict(json_schema_extra={"minProperties": 1, "maxProperties": 1})
+
+    ids: list[Id] | None = Field(
+        None,
+        min_length=1,
+        max_length=MAX_IDS,
+        description="What documents were added with (`source`), ids of passages (`chunk_id`), or numbers of documents "
+        "(`id`)",
+        examples=[["notes/printer", 12]],
+    )
+    source: Source | None = Field(None, description="A source with its parts, and documents that have it as metadata")
+    filters: FiltersGiven | None = Field(None, description="As those of a search", examples=[{"metadata": {"year": 1}}])
+
+    def documents(self, dataset_id: int, *, with_parts: bool = False) -> Sequence[int]:
+        """Return the numbers of these documents: by ids in their order, else by source, or by number.
+
+        Raises InvalidInputError unless exactly one of the three is given.
+        """
+        given = self.model_dump(exclude_none=True)
+        if len(given) != 1:
+            said = f"{' and '.join(given)} are given" if given else "nothing says which documents"
+            raise InvalidInputError(f"{said}; give one of ids, source and filters", field=next(iter(given), "ids"))
+        if self.filters is None:
+            found = select_documents(
+                site().braid, self.ids, dataset=dataset_id, source=self.source, filter=None, with_parts=with_parts
+            )
+            return [each.id for each in found]
+        filters = self.filters.filters()
+        if not filters:
+            raise InvalidInputError(
+                "filters are empty, which selects everything; name a condition, or delete the dataset", field="filters"
+            )
+        ledger = site().braid.ledger
+        ledger.require_filterable([dataset_id], filters)
+        return sorted(map(int, ledger.matching_documents([dataset_id], filters)[0]))
+
+
+class StoredShown(DocumentShown):
+    """A document with its text."""
+
+    text: str = Field(description=f"Its passages joined, at most the first {MAX_TEXT_CHARS:,} characters")
+    complete: bool = Field(description="Whether `text` is all of it; its passages have the rest")
+
+
+class DeletedShown(BaseModel):
+    """How many documents there were, and are no more."""
+
+    deleted: int
+
+
+@resource.post("/datasets/<int(signed=True):dataset_id>/documents/get", Page[StoredShown], repeatable=False)
+@rule("user", "read")
+def get_documents(dataset_id: int, body: DocumentsNamed, query: PageQuery) -> Answered:
+    """Get documents with their texts, by ids, source or filters. What is not there is left out.
+
+    A page of long texts has fewer documents than `limit`; send the same body to the address in `next`.
+    """
+    dataset, ledger = caller_datasets().get(dataset_id), site().braid.ledger
+    numbers = body.documents(dataset.id)
+    wanted = numbers[query.offset : query.offset + query.limit]
+    found = {each.id: each for each in ledger.documents_with_ids(wanted, [dataset.id])}
+    shown, chars, seen = list[StoredShown](), 0, 0
+    for number in wanted:
+        if number in found:
+            stored = _with_text(found[number])
+            chars += len(stored.text)
+            if shown and chars > MAX_PAGE_CHARS:
+                break
+            shown.append(stored)
+        seen += 1
+    following = following_page(query, seen) if query.offset + seen < len(numbers) else None
+    return Answered(Page[StoredShown](items=shown, next=following), next_link(following))
+
+
+@resource.post("/datasets/<int(signed=True):dataset_id>/documents/delete", DeletedShown)
+@rule("user")
+def delete_documents(dataset_id: int, body: DocumentsNamed) -> DeletedShown:
+    """Delete documents, by ids, source or filters. No later search finds them.
+
+    A source that is given as an id is deleted with its parts.
+    """
+    dataset, braid = caller_datasets().writable(dataset_id), site().braid
+    deleted = braid.ledger.remove_documents(dataset.id, body.documents(dataset.id, with_parts=True))
+    braid.indexer.wake()
+    return DeletedShown(deleted=deleted)
+
+
+def _with_text(document: Document) -> StoredShown:
+    text = joined(fresh(_first_passages(document)))
+    known = DocumentShown.model_validate(document).model_dump()
+    return StoredShown(**known, text=text[:MAX_TEXT_CHARS], complete=len(text) <= MAX_TEXT_CHARS)
+
+
+def _first_passages(document: Document) -> Iterator[Passage]:
+    """Yield the passages until there are more characters than are shown."""
+    offset, chars = 0, 0
+    while chars <= 2 * MAX_TEXT_CHARS and offset < document.chunks:  # they repeat less than half of one another
+        passages = site().braid.ledger.document_passages(
+            document.id, [document.dataset_id], limit=PASSAGES_PER_READ, offset=offset
+        )
+        yield from passages
+        offset += PASSAGES_PER_READ
+        chars += sum(len(passage.text) for passage in passages)

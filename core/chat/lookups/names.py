@@ -1,0 +1,60 @@
+"""Names in a sentence: people, places, products, codes, in three scripts, without a list of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from braid.core.text.analyzer import Analyzer
+from braid.core.text.scripts import HAN, HANGUL
+from braid.core.text.stopwords import STOP_WORDS
+
+LEAST_PASSAGES = 2
+"""Passages that have a name which leads on: the one it is in, and another."""
+MOST_NAMES = 3
+_CAPITAL = "A-ZÀ-ÖØ-ÞĀ-Ž"
+_NAME = re.compile(
+    rf"\b(?:[{_CAPITAL}][\w'’-]{{0,40}}|[A-Za-z]{{1,10}}-?\d[\w-]{{0,20}})"
+    rf"(?: (?:(?:de|del|der|den|di|da|van|von|of|la|le) ){{0,2}}[{_CAPITAL}][\w'’-]{{0,40}}){{0,4}}"
+)
+_WORD = re.compile(rf"[{HAN}々ァ-ヺーA-Za-z0-9-]*[{HAN}々ァ-ヺー][{HAN}々ァ-ヺーA-Za-z0-9-]*|[{HANGUL}]{{2,20}}")
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """A name as it is written, and its terms."""
+
+    text: str
+    terms: frozenset[str]
+
+    def rarity(self, passages: Mapping[str, float]) -> float:
+        """Return in how many passages at most it is; 0 for one that is in none but this."""
+        least = min((passages.get(term, 0.0) for term in self.terms), default=0.0)
+        return least if least >= LEAST_PASSAGES else 0.0
+
+
+def possible_names(sentence: str, analyzer: Analyzer) -> list[Name]:
+    """Return what may be a name in a sentence, in its order: words with capitals, and those of Han, kana or Hangul.
+
+    >>> [name.text for name in possible_names("The trials are led by Mateo Rivas in Porto.", Analyzer())]
+    ['Mateo Rivas', 'Porto']
+    """
+    found: dict[frozenset[str], Name] = {}
+    for text in (*_capitalised(sentence), *(match[0] for match in _WORD.finditer(sentence))):
+        terms = frozenset(analyzer.tokens(text))
+        if terms and len(text) > 1:
+            found.setdefault(terms, Name(text, terms))
+    return list(found.values())
+
+
+def _capitalised(sentence: str) -> Iterator[str]:
+    """Yield words with capitals and codes; the first word of the sentence only as a part of a longer name."""
+    begin = len(sentence) - len(sentence.lstrip(" \t\n-*•#\"'“("))
+    for match in _NAME.finditer(sentence):
+        words = match[0].split(" ")
+        while words and words[0].lower() in STOP_WORDS["en"]:
+            words = words[1:]
+        if not words or (match.start() == begin and len(words) == 1 and not any(map(str.isdigit, words[0]))):
+            continue
+        yield " ".join(words)

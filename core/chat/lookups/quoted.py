@@ -1,0 +1,37 @@
+"""Answers without a model from several parts: what two things have each, or where a name has led to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+
+from braid.core.chat.citations import Citation, Featured
+from braid.core.chat.lookups.further import Part
+from braid.core.chat.quoting.candidates import Asked
+from braid.core.chat.quoting.extractive import Extract, extract, quoted_text
+from braid.core.chat.quoting.featured import Around
+from braid.core.chat.texts import say
+from braid.core.text.analyzer import Analyzer
+
+Weigh = Callable[[Collection[str]], Mapping[str, float]]
+"""Terms → their idf, without those that no passage has."""
+
+
+def quote_parts(
+    parts: Sequence[Part], asked: Asked, citations: Sequence[Citation], analyzer: Analyzer, weigh: Weigh, around: Around
+) -> Extract | None:
+    """Return an answer that quotes one passage for each part, the first part first; None where that part has none."""
+    by_id = {citation.passage.chunk_id: citation for citation in citations}
+    shown: list[Featured] = []
+    for part in parts:
+        own = [by_id[chunk_id] for chunk_id in part.chunk_ids if chunk_id in by_id]
+        own = [each for each in own if all(each.number != one.citation for one in shown)]
+        question = replace(asked, text=part.text or asked.text, weights=weigh(part.terms))
+        found = extract(question, own, analyzer, match="strong", around=around) if own else None
+        if found and found.found:
+            shown.append(found.shown[0])
+        elif not shown:
+            return None
+    featured = len(shown) if all(part.text for part in parts) else 1
+    text = quoted_text(say("extractive", asked.language), asked, shown, {}, featured=featured)
+    return Extract(text, True, tuple(shown)) if shown else None

@@ -1,0 +1,141 @@
+"""Questions about a whole document: "Summarise the handbook", "What are the deadlines in the contract?"."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import Literal
+
+from braid.core.chat.quoting.wanted import years_in
+from braid.core.ledger.ledger import Ledger
+from braid.core.text.analyzer import Analyzer
+from braid.core.text.token_budget import estimate_tokens
+from braid.core.types import Filters, Hit, Passage, Scope
+
+MOST_PASSAGES = 400
+"""Passages of a document that are read; the rest is said to be left out."""
+LEAST_OF_TITLE = 0.6
+"""Least share of the words of a title, without years, that a question names for its document to be meant."""
+FRAME_TOKENS = 60
+"""Tokens of the tags around a passage in a prompt."""
+Asks = Literal["summary", "dates", "amounts"]
+Weigh = Callable[[Collection[str]], Mapping[str, float]]
+"""Terms → their idf, without those that no passage has."""
+Read = Callable[[Passage], tuple[Sequence[Hit], int]]
+"""A passage → the passages of its document that may be read, and how many there are."""
+_SUMMARY = re.compile(
+    r"\b(?:summari[sz]e|summari[sz]ing|summary of|overview of|outline of|outline the|sum up|give me the gist)\b"
+    r"|要約|まとめて|概要|要点|あらまし|요약|개요|간추려|정리해",
+    re.IGNORECASE,
+)
+_DATES = re.compile(
+    r"\b(?:deadlines|due dates|dates|notice periods|time limits)\b"
+    r"|期限|締め?切り?|期日|日付の?一覧|기한|마감일|날짜(?:를|들)",
+    re.IGNORECASE,
+)
+_AMOUNTS = re.compile(
+    r"\b(?:amounts|fees|prices|costs|sums of money|payments)\b"
+    r"|金額|費用の?一覧|料金の?一覧|금액|요금(?:을|들)|비용(?:을|들)",
+    re.IGNORECASE,
+)
+_LISTS = re.compile(
+    r"\b(?:list|what are|which|name|show|give me|all|every)\b"
+    r"|何ですか|挙げ|一覧|すべて|全て|教えて|모두|모든|나열|무엇|알려|목록",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class WholeDocument:
+    """A document that a question is about as a whole, and its passages in order, as far as they were read."""
+
+    asks: Asks
+    title: str
+    hits: tuple[Hit, ...]
+    total: int
+    """Passages of the document; more than there are hits where the rest did not fit."""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all passages are there."""
+        return len(self.hits) == self.total
+
+
+def asks_for_whole(question: str) -> Asks | None:
+    """Return what a question wants of a whole document; None for any other question.
+
+    >>> asks_for_whole("Summarise the employee handbook"), asks_for_whole("契約書の期限をすべて挙げてください")
+    ('summary', 'dates')
+    >>> asks_for_whole("When is the office open?") is None
+    True
+    """
+    if _SUMMARY.search(question):
+        return "summary"
+    if not _LISTS.search(question):
+        return None
+    if _DATES.search(question):
+        return "dates"
+    return "amounts" if _AMOUNTS.search(question) else None
+
+
+def find_whole(
+    question: str, found: Sequence[Hit], weigh: Weigh, analyzer: Analyzer, read: Read, *, tokens: int | None
+) -> WholeDocument | None:
+    """Return the document that a question is about as a whole, among those found; None where it is about none.
+
+    It has its first passages, in order, as many as fit into ``tokens``; None means all that ``read`` gives.
+    """
+    asks = asks_for_whole(question)
+    meant = document_meant(question, [hit.passage for hit in found], weigh, analyzer) if asks else None
+    if asks is None or meant is None:
+        return None
+    hits, total = read(meant)
+    kept, left = list[Hit](), tokens
+    for hit in hits:
+        if left is not None:
+            left -= estimate_tokens(f"{hit.passage.title} {hit.passage.heading_path} {hit.passage.text}") + FRAME_TOKENS
+            if left < 0 and kept:
+                break
+        kept.append(hit)
+    return WholeDocument(asks, meant.title or meant.source, tuple(kept), total) if kept else None
+
+
+def document_meant(question: str, found: Sequence[Passage], weigh: Weigh, analyzer: Analyzer) -> Passage | None:
+    """Return a passage of the document whose title or file name the question names; None where it names none.
+
+    Of several versions of one title, the newest is meant, or that of the year which the question names.
+    """
+    asked, years = frozenset(analyzer.tokens(question)), years_in(question)
+    names = [
+        (passage, frozenset(analyzer.tokens(_without_years(name))))
+        for passage in found
+        for name in (passage.title, PurePath(passage.source).stem)
+        if name.strip()
+    ]
+    idf = weigh(frozenset[str]().union(*(words for _, words in names)))
+    best: tuple[float, bool, str] = (0.0, False, "")
+    meant: Passage | None = None
+    for passage, words in names:
+        of_title = years_in(passage.title)
+        total = sum(idf.get(word, 1.0) for word in words)
+        share = sum(idf.get(word, 1.0) for word in words & asked) / total if total else 0.0
+        key = (round(share, 3), bool(of_title & years), max(of_title, default=""))
+        if share >= LEAST_OF_TITLE and key > best:
+            best, meant = key, passage
+    return meant
+
+
+def passages_of(ledger: Ledger, scope: Scope, filters: Filters, passage: Passage) -> tuple[tuple[Hit, ...], int]:
+    """Return the first passages of a passage's document that scope and filters select, and how many it has."""
+    all_of_it = ledger.document_passages(passage.document_id, scope.dataset_ids, limit=MOST_PASSAGES)
+    ids = [each.chunk_id for each in all_of_it]
+    rows = ledger.passage_rows(ids, scope.dataset_ids, filters)
+    document = ledger.document(passage.dataset_id, passage.source)
+    hits = tuple(Hit(rows[chunk_id].passage(), 0.0, ()) for chunk_id in ids if chunk_id in rows)
+    return hits, max(document.chunks if document else 0, len(hits))
+
+
+def _without_years(title: str) -> str:
+    return re.sub(r"(?<!\d)(?:19|20)\d\d(?!\d)年?", " ", title)

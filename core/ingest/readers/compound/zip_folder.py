@@ -1,0 +1,62 @@
+"""Zip archives of files: each file that can be read, under its path. Nothing is unpacked to the disk."""
+
+from __future__ import annotations
+
+import re
+import zipfile
+from collections.abc import Iterator
+from contextvars import ContextVar
+
+from braid.core.ingest.readers.archive import PACKAGE_ERRORS, open_archive
+from braid.core.ingest.readers.document import ParsedDocument, Section, SourceFile, one_line
+from braid.core.ingest.readers.encoding import decode
+from braid.core.ingest.readers.mail import attached
+from braid.core.metadata.gaps import ATTACHMENTS_UNREAD
+
+ERRORS = PACKAGE_ERRORS
+
+MAX_FILES = 500
+_UTF8_NAME = 0x800
+_UNWANTED = re.compile(r"(?:^|/)(?:__MACOSX/|\.[^/]|Thumbs\.db$|desktop\.ini$)", re.IGNORECASE)
+_is_within_archive: ContextVar[bool] = ContextVar("is_within_archive", default=False)
+
+
+def read(file: SourceFile) -> ParsedDocument:
+    """Return the sections of all files under their paths; those that cannot be read are named in the metadata.
+
+    An archive within an archive is not unpacked, so that none can hold itself.
+    """
+    if _is_within_archive.get():
+        raise file.unreadable("is a zip archive within another one; unpack it and add the files in it")
+    token = _is_within_archive.set(True)
+    try:
+        with open_archive(file) as archive:
+            entries = [entry for entry in archive.infolist() if not entry.is_dir()]
+            named = [(name, entry) for entry in entries if not _UNWANTED.search(name := _name(entry))]
+            if (count := len(named)) > MAX_FILES:
+                raise file.unreadable(f"holds {count:,} files; at most {MAX_FILES:,} are read, so split it")
+            problems: list[str] = []
+            sections = tuple(_sections(file, archive, named, problems))
+    finally:
+        _is_within_archive.reset(token)
+    if problems and not sections:
+        raise file.unreadable("holds no file that can be read; unpack it and add one of them to see why")
+    metadata = {"attachments": ", ".join(name for name, _ in named), ATTACHMENTS_UNREAD: "; ".join(problems)}
+    return ParsedDocument(file.stem, "zip", sections, metadata)
+
+
+def _sections(
+    file: SourceFile, archive: zipfile.ZipFile, named: list[tuple[str, zipfile.ZipInfo]], problems: list[str]
+) -> Iterator[Section]:
+    for name, entry in sorted(named, key=lambda each: each[0]):
+        folder, _, base = name.rpartition("/")
+        yield from attached(file, base, archive.read(entry), folder, problems, number=1)
+
+
+def _name(entry: zipfile.ZipInfo) -> str:
+    """Return a file's path as its author wrote it, for people to read: it leads nowhere."""
+    name = entry.filename
+    if not entry.flag_bits & _UTF8_NAME:
+        name = decode(name.encode("cp437", "replace"))  # as `zipfile` has decoded it; others name files in their own
+    parts = (one_line(part) for part in name.replace("\\", "/").split("/"))
+    return "/".join(part for part in parts if part not in ("", ".", ".."))

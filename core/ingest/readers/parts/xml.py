@@ -1,0 +1,80 @@
+"""XML from anywhere: checked before a parser sees it, for entities and for encodings in which they cannot be seen."""
+
+from __future__ import annotations
+
+import codecs
+import re
+import zipfile
+
+from lxml import etree
+
+from braid.core.ingest.readers.document import SourceFile
+
+_ENCODING = re.compile(rb"""<\?xml[^>]{0,300}?encoding\s{0,9}=\s{0,9}["']([^"']*)""")
+_DECLARATION = re.compile(r"\A\s{0,99}<\?xml[^>]{0,300}\?>")
+_ASCII_BASED = (b"utf-8", b"utf8", b"us-ascii", b"ascii", b"iso-8859-1", b"iso-8859-15", b"windows-1252")
+_WITH_MARK = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_DOCTYPE = re.compile(
+    rb"""<!DOCTYPE\s{1,9}[\w:.-]{1,100}(?:\s{1,9}(?:PUBLIC|SYSTEM))?"""
+    rb"""(?:\s{1,9}(?:"[^"<>\[\]]{0,300}"|'[^'<>\[\]]{0,300}')){0,2}\s{0,9}>"""
+)
+"""A document type that defines nothing itself, as OpenOffice and old books have it. What it names is never fetched."""
+_DEFINITIONS = re.compile(rb"<!(?:ENTITY|ATTLIST|ELEMENT|NOTATION|DOCTYPE)")
+
+
+class UnsafeXMLError(ValueError):
+    """Why XML is not parsed: the rest of a sentence that begins with the file's name."""
+
+
+def checked_xml(content: bytes) -> bytes:
+    """Return XML that any parser may see, in UTF-8 where it was in UTF-16.
+
+    Raises UnsafeXMLError for a part that defines entities or a type of its own, and for an encoding in which that
+    cannot be seen.
+    """
+    if content.startswith(_WITH_MARK):
+        text = content.decode("utf-16", "replace")
+        content = _DECLARATION.sub("", text.lstrip("\ufeff"), count=1).encode("utf-8", "replace")
+    if not _shows_ascii(content[:1000]):
+        raise UnsafeXMLError("has a part in another encoding than UTF-8, as no office program does; export it again")
+    for found in _DEFINITIONS.finditer(content):
+        if _DOCTYPE.match(content, found.start()) is None:
+            raise UnsafeXMLError("defines XML entities or a document type, as no office program does; export it again")
+    return content
+
+
+def parse_xml(file: SourceFile, content: bytes) -> etree._Element:
+    """Return the root of an XML document. Entities stay as they are, no DTD is loaded, and nothing is fetched.
+
+    Raises UnreadableDocumentError for what `checked_xml` refuses, lxml's errors for what is damaged.
+    """
+    try:
+        content = checked_xml(content)
+    except UnsafeXMLError as error:
+        raise file.unreadable(str(error)) from error
+    parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False)
+    return etree.fromstring(content, parser)
+
+
+def part(file: SourceFile, archive: zipfile.ZipFile, name: str) -> etree._Element:
+    """Return the root of an XML file of an archive, as `parse_xml` does. Raises KeyError for one that is missing."""
+    return parse_xml(file, archive.read(name))
+
+
+def local(element: etree._Element) -> str:
+    """Return the name of an element without its namespace; empty for comments."""
+    return etree.QName(element).localname if isinstance(element.tag, str) else ""
+
+
+def attribute(element: etree._Element, name: str) -> str:
+    """Return an attribute by its name without a namespace; empty when it is missing."""
+    return next((str(value) for key, value in element.attrib.items() if str(key).rpartition("}")[2] == name), "")
+
+
+def _shows_ascii(start: bytes) -> bool:
+    """Whether an XML file has ASCII as ASCII: no UTF-16 without a mark, UTF-32, EBCDIC or UTF-7."""
+    head = start.removeprefix(codecs.BOM_UTF8).lstrip()[:200]
+    if head and not head.startswith(b"<"):
+        return False
+    declared = _ENCODING.match(head)
+    return b"\0" not in head[:4] and (declared is None or declared[1].lower() in _ASCII_BASED)

@@ -1,0 +1,98 @@
+"""The legs of an ensemble as child runs of its run, as LangChain's own ensemble has them, for traces and callbacks.
+
+Braid asks its legs together, not each retriever by itself: a child run lasts as long as the search, and ends with those
+of the hits that its leg has found, or with the reason why it could not answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from langchain_core.callbacks import (
+    AsyncCallbackManagerForRetrieverRun,
+    CallbackManagerForRetrieverRun,
+)
+from langchain_core.documents import Document
+
+from braid.core.errors import IndexUnavailableError
+from braid.core.types import CollectionScope, Hit, Leg, SearchResult
+
+LegName = tuple[Leg, CollectionScope]
+Show = Callable[[Sequence[Hit]], list[Document]]
+"""Returns hits as documents."""
+
+
+def start(
+    run: CallbackManagerForRetrieverRun, query: str, legs: Mapping[int, LegName]
+) -> dict[int, CallbackManagerForRetrieverRun]:
+    """Begin a child run for each leg, by its number, from 1; none where nobody listens."""
+    if not run.handlers:
+        return {}
+    return {
+        number: run.get_child(f"retriever_{number}").on_retriever_start({}, query, **_of(*leg))
+        for number, leg in legs.items()
+    }
+
+
+async def astart(
+    run: AsyncCallbackManagerForRetrieverRun, query: str, legs: Mapping[int, LegName]
+) -> dict[int, AsyncCallbackManagerForRetrieverRun]:
+    """Do what `start` does."""
+    if not run.handlers:
+        return {}
+    return {
+        number: await run.get_child(f"retriever_{number}").on_retriever_start({}, query, **_of(*leg))
+        for number, leg in legs.items()
+    }
+
+
+def end(
+    runs: Mapping[int, CallbackManagerForRetrieverRun],
+    legs: Mapping[int, LegName],
+    result: SearchResult | BaseException,
+    show: Show,
+) -> None:
+    """End the runs with what their legs have found, or with why they could not."""
+    for number, run in runs.items():
+        outcome = _outcome(legs[number], result)
+        if isinstance(outcome, BaseException):
+            run.on_retriever_error(outcome)
+        else:
+            run.on_retriever_end(show(outcome))
+
+
+async def aend(
+    runs: Mapping[int, AsyncCallbackManagerForRetrieverRun],
+    legs: Mapping[int, LegName],
+    result: SearchResult | BaseException,
+    show: Show,
+) -> None:
+    """Do what `end` does."""
+    for number, run in runs.items():
+        outcome = _outcome(legs[number], result)
+        if isinstance(outcome, BaseException):
+            await run.on_retriever_error(outcome)
+        else:
+            await run.on_retriever_end(show(outcome))
+
+
+def _of(leg: Leg, scope: CollectionScope) -> dict[str, Any]:
+    return {"name": f"{leg} {scope.collection}"}
+
+
+def _outcome(name: LegName, result: SearchResult | BaseException) -> Sequence[Hit] | BaseException:
+    """Return the leg's own hits, best first."""
+    if isinstance(result, BaseException):
+        return result
+    leg, collection = name[0], name[1].collection
+    ranked = [
+        (each.rank, place, hit)
+        for place, hit in enumerate(result.hits)
+        for each in hit.legs
+        if each.leg == leg and hit.passage.collection == collection
+    ]
+    missing = [part.reason for part in result.degraded if part.leg == leg and part.collection in ("", collection)]
+    if missing and not ranked:
+        return IndexUnavailableError("; ".join(missing))
+    return [hit for _, _, hit in sorted(ranked, key=lambda each: each[:2])]

@@ -1,0 +1,169 @@
+"""A second search without a model: where names lead, what two things have, and the words that no passage has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from braid.core.braid import Braid
+from braid.core.chat.conversation import Conversation
+from braid.core.chat.lookups.further import MOST_SEARCHES
+from braid.core.chat.lookups.lookup import Lookup
+from braid.core.chat.types import ChatRequest, ChatResult, Searched
+from braid.core.search.pipeline import Search
+from braid.core.types import Filters
+
+Put = Callable[..., str]
+PEOPLE = {
+    "en": "{0} has room {1} and the telephone extension {2}.",
+    "ja": "{0}の席は{1}室にあり、内線は{2}である。",
+    "ko": "{0}의 자리는 {1}호실이고 내선은 {2}번이다.",
+}
+NAMES = {
+    "en": ("Ruth Mallory", "Jonas Ekdal", "Petra Lindholm", "Omar Fathi", "Vera Sandoz", "Igor Matic", "Lena Brodie"),
+    "ja": ("早川朋子", "進藤勝", "長瀬弥生", "古賀武", "水沢玲子", "倉田洋", "平塚恵"),
+    "ko": ("서문경", "남궁준", "제갈현", "황보윤", "선우진", "독고민", "사공린"),
+}
+LEADS = {
+    "en": "The project Orchid is led by {0}.",
+    "ja": "桔梗計画は{0}が率いる。",
+    "ko": "도라지 프로젝트는 {0} 님이 이끈다.",
+}
+QUESTIONS = {
+    "en": "Which telephone extension does the leader of the project Orchid have?",
+    "ja": "桔梗計画を率いる人の内線は何番ですか",
+    "ko": "도라지 프로젝트를 이끄는 사람의 내선은 몇 번인가요?",
+}
+
+
+@pytest.fixture
+def office(braid: Braid, put: Put) -> dict[str, int]:
+    """A dataset of each language: who leads a project, and everybody's telephone."""
+    user = braid.ledger.add_user("ann").id
+    ids = {}
+    for language, names in NAMES.items():
+        ids[language] = braid.ledger.add_dataset(user, language).id
+        put(ids[language], "projects.md", LEADS[language].format(names[-1]), title="Projects", wait=False)
+        texts = [PEOPLE[language].format(name, 100 + n, 4400 + n) for n, name in enumerate(names)]
+        for name, text in zip(names, texts, strict=True):
+            put(ids[language], f"{name}.md", text, title="Telephones", wait=False)
+    assert braid.indexer.wait(120)
+    return ids
+
+
+def ask(braid: Braid, question: str, dataset: int, **options: Any) -> ChatResult:
+    request = ChatRequest(1, question, dataset_ids=[dataset], options={"k": 2, "mode": "keyword", **options})
+    return Conversation(braid).ask(request)
+
+
+@pytest.mark.parametrize("language", list(QUESTIONS))
+def test_a_name_in_the_first_passages_leads_to_the_answer(braid: Braid, office: dict[str, int], language: str) -> None:
+    result = ask(braid, QUESTIONS[language], office[language])
+    named = [each for each in result.lookups if NAMES[language][-1] in each.asked]
+    assert named[0].why == "name"
+    assert "4406" in result.text
+    assert result.featured is not None
+    assert "4406" in result.featured.text, "the answer stands first, and the sentence that led to it below"
+    assert LEADS[language].format(NAMES[language][-1])[:12] in result.text
+    assert result.bill.searches == 1 + len(result.lookups)
+
+
+def test_the_first_passages_stay_first_and_hits_say_which_search_found_them(
+    braid: Braid, office: dict[str, int]
+) -> None:
+    first = braid.search(QUESTIONS["en"], user_id=1, dataset_ids=[office["en"]], k=2, mode="keyword")
+    found = ask(braid, QUESTIONS["en"], office["en"])
+    ids = [hit.passage.chunk_id for hit in found.search.hits]
+    assert ids[:2] == [hit.passage.chunk_id for hit in first.hits]
+    assert len(set(ids)) == len(ids)
+    asked = {each.asked for each in found.lookups}
+    assert all({leg.query for leg in hit.legs} <= asked for hit in found.search.hits[2:])
+    assert asked <= set(found.search.queries)
+
+
+def test_lookups_are_events_and_the_passages_come_again(braid: Braid, office: dict[str, int]) -> None:
+    request = ChatRequest(1, QUESTIONS["en"], dataset_ids=[office["en"]], options={"k": 2, "mode": "keyword"})
+    events = list(Conversation(braid).stream(request))
+    looked = [at for at, event in enumerate(events) if isinstance(event, Lookup)]
+    searched = [at for at, event in enumerate(events) if isinstance(event, Searched)]
+    assert searched[0] < looked[0] < searched[1]
+    assert len(looked) <= MOST_SEARCHES
+    result = events[-1]
+    assert isinstance(result, ChatResult)
+    last = events[searched[1]]
+    assert isinstance(last, Searched)
+    assert result.search == last.result
+
+
+def test_a_further_search_has_the_scope_and_the_filters_of_the_first(
+    braid: Braid, office: dict[str, int], put: Put
+) -> None:
+    stranger = braid.ledger.add_user("bob").id
+    theirs = braid.ledger.add_dataset(stranger, "theirs").id
+    put(theirs, "secret.md", "Lena Brodie has the private telephone extension 9999.", title="Telephones")
+    put(office["en"], "old.txt", "Lena Brodie had the telephone extension 1111.", title="Telephones", file_type="txt")
+    result = ask(braid, QUESTIONS["en"], office["en"], filters=Filters(source_prefix="projects"))
+    assert {hit.passage.source for hit in result.search.hits} == {"projects.md"}
+    everything = ask(braid, QUESTIONS["en"], office["en"])
+    assert "private" not in str(everything)
+
+
+def test_a_question_that_one_passage_answers_is_searched_once(braid: Braid, office: dict[str, int]) -> None:
+    result = ask(braid, "Who leads the project Orchid?", office["en"])
+    assert result.lookups == ()
+    assert "Lena Brodie" in result.text
+
+
+@pytest.mark.parametrize(("question", "language", "both"), [
+    ("What are the telephone extensions of Jonas Ekdal and Vera Sandoz?", "en", ("4401", "4404")),
+    ("進藤勝と水沢玲子の内線は何番ですか", "ja", ("4401", "4404")),
+    ("남궁준과 선우진의 내선은 몇 번인가요?", "ko", ("4401", "4404")),
+])  # fmt: skip
+def test_two_named_things_are_searched_for_each_and_both_are_quoted(
+    braid: Braid, office: dict[str, int], question: str, language: str, both: tuple[str, str]
+) -> None:
+    result = ask(braid, question, office[language], k=1)
+    assert [each.why for each in result.lookups] == ["thing", "thing"]
+    assert all(number in result.text for number in both)
+
+
+def test_words_that_no_passage_has_are_searched_for(braid: Braid, put: Put) -> None:
+    user = braid.ledger.add_user("ann").id
+    dataset = braid.ledger.add_dataset(user, "notes").id
+    for n in range(4):
+        put(dataset, f"oven{n}.md", f"The oven in hall {n} bakes clay at night, clay and clay again.", wait=False)
+    put(dataset, "insurance.md", "An indemnity is paid after thirty days.")
+    question = "clay oven clay oven hall night bakes indemnity"
+    result = ask(braid, question, dataset, k=1, mode="keyword")
+    assert [(each.why, each.asked) for each in result.lookups] == [("words", "indemnity")]
+    assert "insurance.md" in {hit.passage.source for hit in result.search.hits}
+
+
+def test_no_further_search_waits_for_a_part_that_failed(
+    braid: Braid, office: dict[str, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    searched: list[str] = []
+    run = Search.run
+
+    def without_words(self: Search) -> Any:
+        searched.append(self.query.text)
+        self.trace.report_missing("bm25", "", "no answer within 1 s")
+        return run(self)
+
+    monkeypatch.setattr(Search, "run", without_words)
+    result = ask(braid, QUESTIONS["en"], office["en"])
+    assert len(searched) == 1
+    assert result.lookups == ()
+
+
+def test_a_turn_that_is_stopped_searches_no_further(braid: Braid, office: dict[str, int]) -> None:
+    conversation = Conversation(braid)
+    request = ChatRequest(1, QUESTIONS["en"], dataset_ids=[office["en"]], options={"k": 2, "mode": "keyword"})
+    turn = conversation._begin(request)
+    turn.stopped.set()
+    conversation._graph.invoke({"turn": turn})
+    assert turn.found.lookups == ()
+    assert turn.found.search == replace(turn.first)

@@ -1,0 +1,57 @@
+"""Two things that a question names side by side."""
+
+from __future__ import annotations
+
+import pytest
+
+from braid.core.chat.lookups.names import possible_names
+from braid.core.chat.lookups.things import named_things
+from braid.core.text.analyzer import Analyzer
+
+
+@pytest.mark.parametrize(("question", "names"), [
+    ("Which is heavier, the pump H-20 or the pump H-30?", ("pump H-20", "pump H-30")),
+    ("Do Oslo and New Delhi have the same holidays?", ("Oslo", "New Delhi")),
+    ("Compare sick leave and unpaid leave", ("sick leave", "unpaid leave")),
+    ("Compare Cedar and Maple.", ("Cedar", "Maple")),
+    ("札幌支店と那覇支店の営業時間は同じですか", ("札幌支店", "那覇支店")),
+    ("モデルA-1またはモデルB-2の保証期間", ("モデルA-1", "モデルB-2")),
+    ("부산과 대구의 창고 중 어느 쪽이 큰가요?", ("부산", "대구")),
+    ("펌프 H-20이랑 펌프 H-30을 비교해 주세요", ("펌프 H-20", "펌프 H-30")),
+])  # fmt: skip
+def test_two_things_are_found_with_a_question_for_each(question: str, names: tuple[str, str]) -> None:
+    found = named_things(question)
+    assert found is not None
+    assert found.names == names
+    for own, other, alone in zip(names, names[::-1], found.questions, strict=True):
+        assert own in alone
+        assert other not in alone
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "How long is the warranty of the pump?",
+        "Who reads and writes files?",
+        "What are the terms and conditions of the lease?",
+        "and",
+        "or or or",
+        "必要と判断したのは誰ですか",
+        "결과 분석은 언제 하나요?",
+        "효과 분석은?",
+        "",
+    ],
+)
+def test_other_questions_name_no_two_things(question: str) -> None:
+    assert named_things(question) is None
+
+
+@pytest.mark.parametrize(("sentence", "expected"), [
+    ("The trials are led by Mateo Rivas in Porto.", ["Mateo Rivas", "Porto"]),
+    ("Anna de la Cruz signs the form R-12.", ["Anna de la Cruz", "R-12"]),
+    ("When it rains, nothing is delivered.", []),
+    ("試験は函館で岸本剛が行う。", ["試験", "函館", "岸本剛"]),
+    ("시험은 군산에서 한다.", ["시험은", "군산에서", "한다"]),
+])  # fmt: skip
+def test_names_are_words_with_capitals_codes_and_words_of_asian_scripts(sentence: str, expected: list[str]) -> None:
+    assert [name.text for name in possible_names(sentence, Analyzer())] == expected

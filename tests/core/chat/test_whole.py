@@ -1,0 +1,163 @@
+"""Questions about a whole document: which one is meant, what is read of it, what is said about the rest."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from braid.core.braid import Braid
+from braid.core.chat.conversation import Conversation
+from braid.core.chat.texts import say
+from braid.core.chat.types import ChatRequest, ChatResult
+from braid.core.chat.whole.find import asks_for_whole
+from braid.core.models.chat import ChatModels, chat_models
+from braid.core.types import ChunkInput, DocumentInput, Filters
+from tests.model_server import model_server
+from tests.worlds import WAIT_S
+
+SECTIONS = {
+    "Working hours": "The core time is from ten to three. Overtime is agreed on. Overtime is paid by 31 December.",
+    "Vacation": "Vacation has 30 days a year. Vacation is asked for two weeks before.",
+    "Illness": "Illness is told to the lead. A certificate of illness is due by the third day.",
+    "Parking": "A place for parking costs 35 EUR a month. The parking place is behind hall 2.",
+    "Leaving": "The notice period is three months. The keys are given back.",
+}
+
+
+def store(braid: Braid, dataset: int, source: str, title: str, sections: dict[str, str]) -> None:
+    chunks = tuple(ChunkInput(text, heading_path=heading) for heading, text in sections.items())
+    braid.ledger.put_document(dataset, DocumentInput(source, title, "md", chunks))
+
+
+@pytest.fixture
+def dataset(braid: Braid) -> int:
+    """A handbook of five sections, two versions of a policy, and other documents."""
+    user = braid.ledger.add_user("ann").id
+    dataset = braid.ledger.add_dataset(user, "office").id
+    store(braid, dataset, "handbook.md", "Employee handbook", SECTIONS)
+    for year in (2024, 2025):
+        text = f"The limit of {year} is {year - 1900} EUR."
+        store(braid, dataset, f"policy-{year}.md", f"Travel policy {year}", {"Hotels": text})
+    for number in range(8):
+        store(braid, dataset, f"note{number}.md", f"Note {number}", {"": f"Employees summarise meetings {number}."})
+    store(
+        braid,
+        dataset,
+        "就業規則.md",
+        "就業規則",
+        {"休暇": "休暇は年に20日である。", "退職": "退職は30日前に届け出る。"},
+    )
+    store(
+        braid,
+        dataset,
+        "취업규칙.md",
+        "취업규칙",
+        {"휴가": "휴가는 한 해에 20일이다.", "퇴직": "퇴직은 30일 전에 알린다."},
+    )
+    assert braid.indexer.wait(WAIT_S)
+    return dataset
+
+
+def ask(braid: Braid, question: str, dataset: int, **options: Any) -> ChatResult:
+    request = ChatRequest(1, question, dataset_ids=[dataset], options={"k": 2, **options})
+    return Conversation(braid).ask(request)
+
+
+@pytest.mark.parametrize(("question", "asks"), [
+    ("Summarize the handbook", "summary"),
+    ("Give me an overview of the lease", "summary"),
+    ("List the deadlines in the contract", "dates"),
+    ("What are the fees in the contract?", "amounts"),
+    ("就業規則を要約して", "summary"),
+    ("契約書の期限を一覧にして", "dates"),
+    ("취업규칙을 요약해 주세요", "summary"),
+    ("계약서의 기한을 모두 알려 주세요", "dates"),
+    ("When is the deadline of the contract?", None),
+    ("How much is the fee?", None),
+    ("Who wrote the handbook?", None),
+])  # fmt: skip
+def test_what_is_asked_of_a_document(question: str, asks: str | None) -> None:
+    assert asks_for_whole(question) == asks
+
+
+def test_without_a_model_every_section_is_quoted_in_order(braid: Braid, dataset: int) -> None:
+    result = ask(braid, "Summarize the employee handbook", dataset)
+    first, *lines = [line for line in result.text.split("\n") if line]
+    assert first == say("whole_summary", "en", title="Employee handbook", total=5)
+    assert [line.split("**")[1] for line in lines] == list(SECTIONS)
+    assert [citation.passage.heading_path for citation in result.citations] == list(SECTIONS)
+    for line, text in zip(lines, SECTIONS.values(), strict=True):
+        quoted = line.partition("— ")[2].rpartition(" [")[0]
+        assert quoted in text
+    assert [(each.tool, each.why, each.asked, each.new) for each in result.lookups] == [
+        ("read", "document", "Employee handbook", 5)
+    ]
+
+
+@pytest.mark.parametrize(("question", "title", "language"), [
+    ("就業規則を要約してください", "就業規則", "ja"),
+    ("취업규칙을 요약해 주세요", "취업규칙", "ko"),
+])  # fmt: skip
+def test_other_languages(braid: Braid, dataset: int, question: str, title: str, language: Any) -> None:
+    result = ask(braid, question, dataset)
+    assert result.text.startswith(say("whole_summary", language, title=title, total=2))
+    assert len(result.citations) == 2
+
+
+def test_dates_and_amounts_are_listed_from_all_sections(braid: Braid, dataset: int) -> None:
+    dates = ask(braid, "What are the deadlines in the employee handbook?", dataset)
+    assert [citation.passage.heading_path for citation in dates.citations] == [
+        "Working hours", "Vacation", "Illness", "Leaving"
+    ]  # fmt: skip
+    assert "The core time" not in dates.text
+    amounts = ask(braid, "List all costs in the employee handbook", dataset)
+    assert [citation.passage.heading_path for citation in amounts.citations] == ["Parking"]
+
+
+@pytest.mark.parametrize(("question", "year"), [
+    ("Summarize the travel policy", "2025"),
+    ("Summarize the travel policy of 2024", "2024"),
+])  # fmt: skip
+def test_the_newest_version_is_meant_unless_a_year_is_named(
+    braid: Braid, dataset: int, question: str, year: str
+) -> None:
+    result = ask(braid, question, dataset)
+    assert {citation.passage.title for citation in result.citations} == {f"Travel policy {year}"}
+
+
+def test_a_question_that_names_no_document_is_answered_as_any_other(braid: Braid, dataset: int) -> None:
+    result = ask(braid, "Summarize what employees do about illness", dataset)
+    assert all(each.why != "document" for each in result.lookups)
+
+
+def test_scope_and_filters_hold_for_the_whole_document(braid: Braid, dataset: int) -> None:
+    stranger = braid.ledger.add_user("bob").id
+    theirs = braid.ledger.add_dataset(stranger, "theirs").id
+    store(braid, theirs, "plan.md", "Secret plan", {"A": "The secret plan has a step.", "B": "And another step."})
+    assert braid.indexer.wait(WAIT_S)
+    assert "secret" not in ask(braid, "Summarize the secret plan", dataset).text.lower()
+    other = ask(braid, "Summarize the employee handbook", dataset, filters=Filters(source_prefix="note"))
+    assert all(hit.passage.source.startswith("note") for hit in other.search.hits)
+
+
+@pytest.mark.parametrize(("tokens", "is_whole"), [(6_000, True), (1_000, False)])
+def test_a_model_is_given_the_passages_in_order_and_told_what_is_missing(
+    braid: Braid, dataset: int, tokens: int, is_whole: bool
+) -> None:
+    long = {f"Part {number}": f"Chapter {number} tells of the pump. " * 6 for number in range(12)}
+    store(braid, dataset, "manual.md", "Pump manual", long)
+    assert braid.indexer.wait(WAIT_S)
+    with model_server("It is about the pump.") as server:
+        models = ChatModels(None, chat_models(None, server.settings()).summary)
+        chat = Conversation(braid, models=models, prompt_tokens=tokens)
+        result = chat.ask(ChatRequest(1, "Summarize the pump manual", dataset_ids=[dataset], options={"k": 2}))
+        prompt = server.calls[-1].messages[-1][1]
+    given = [number for number in range(12) if f"Chapter {number} tells" in prompt]
+    assert given == list(range(len(given)))
+    assert (len(given) == 12) is is_whole
+    assert ("all passages of the document" in prompt) is is_whole
+    assert (f"the first {len(given)} of 12 passages" in prompt) is not is_whole
+    assert [hit.passage.heading_path for hit in result.search.hits] == list(long)[: len(given)]
+    (lookup,) = result.lookups
+    assert bool(lookup.problem) is not is_whole

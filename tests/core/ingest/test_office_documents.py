@@ -1,0 +1,669 @@
+"""Office files as programs really write them: parts that nobody reads, numbers, charts, comments, forms, old names."""
+
+from __future__ import annotations
+
+import io
+import re
+import time
+
+import openpyxl
+import pptx
+import pytest
+from lxml import etree
+from openpyxl.comments import Comment
+from openpyxl.styles import Font
+from pptx.util import Inches
+
+from braid.core.errors import UnreadableDocumentError
+from braid.core.ingest.readers import ParsedDocument, read_document
+from braid.core.ingest.readers.office.number_format import number_format
+from braid.core.ingest.readers.office.reading_order import Box, in_reading_order
+from braid.core.ingest.readers.parts.numerals import numeral
+from tests import more_samples, samples
+from tests.office_files import STRICT, A, chart, element, numbered, numbering, paragraph, word
+
+ODT = more_samples.odt_manual()
+DOCTYPE = b'<!DOCTYPE library:library PUBLIC "-//OpenOffice.org//DTD OfficeDocument 1.0//EN" "library.dtd">'
+ENTITY = b'<!DOCTYPE x [<!ENTITY a "aaaa">]>'
+
+
+def read(name: str, content: bytes | str) -> ParsedDocument:
+    return read_document(name, content.encode() if isinstance(content, str) else content, max_bytes=10**7)
+
+
+def text_of(name: str, content: bytes | str) -> str:
+    """Everything that is stored, with headings."""
+    sections = read(name, content).sections
+    return "\n".join(f"{each.heading_path}\n{each.header}\n{each.text}" for each in sections)
+
+
+def lines_of(name: str, content: bytes | str) -> list[str]:
+    return [line for each in read(name, content).sections for line in each.text.split("\n") if line]
+
+
+def with_parts(content: bytes, parts: dict[str, bytes]) -> bytes:
+    return samples.zipped(samples.unzipped(content) | parts)
+
+
+def saved(document: object) -> bytes:
+    stream = io.BytesIO()
+    document.save(stream)  # type: ignore[attr-defined]
+    return stream.getvalue()
+
+
+def sheet(*rows: tuple[object, ...], merged: tuple[str, ...] = ()) -> bytes:
+    book = openpyxl.Workbook()
+    page = book.active
+    assert page is not None
+    page.title = "Plan"
+    for row in rows:
+        page.append(list(row))
+    for area in merged:
+        page.merge_cells(area)
+    return saved(book)
+
+
+# ---------------------------------------------------------------- parts that nobody reads
+
+
+def utf16(text: str) -> bytes:
+    return f'<?xml version="1.0" encoding="utf-16"?>{text}'.encode("utf-16")
+
+
+UNREAD = {
+    "Power Query": {"customXml/item1.xml": utf16("<DataMashup>AAAA</DataMashup>")},
+    "UTF-16 without its mark": {"customXml/item1.xml": "<x>a</x>".encode("utf-16-le")},
+    "entities": {"customXml/item1.xml": ENTITY + b"<x>&a;</x>"},
+    "re-zipped on a Mac": {"__MACOSX/word/._document.xml": b"\0\5\x16\7Mac OS X"},
+}
+
+
+@pytest.mark.parametrize("kind", UNREAD)
+@pytest.mark.parametrize("name", ["a.docx", "a.xlsx", "a.pptx"])
+def test_a_part_that_is_not_read_refuses_no_file(name: str, kind: str) -> None:
+    whole = {"a.docx": samples.docx_manual, "a.xlsx": samples.xlsx_staff, "a.pptx": samples.pptx_talk}[name]()
+    assert read(name, with_parts(whole, UNREAD[kind])).sections == read(name, whole).sections
+
+
+def test_a_part_in_utf_16_is_read_and_entities_in_it_are_seen() -> None:
+    content = samples.unzipped(word(paragraph("Tide tables")))
+    main = content["word/document.xml"].decode().replace("UTF-8", "UTF-16")
+    assert lines_of("a.docx", samples.zipped(content | {"word/document.xml": main.encode("utf-16")})) == ["Tide tables"]
+    hostile = main.replace("<w:document", ENTITY.decode() + "<w:document", 1).encode("utf-16")
+    with pytest.raises(UnreadableDocumentError, match="defines XML entities"):
+        read("a.docx", samples.zipped(content | {"word/document.xml": hostile}))
+
+
+@pytest.mark.parametrize("name", ["Basic/Standard/script-lb.xml", "META-INF/manifest.xml", "Configurations2/a.xml"])
+def test_an_open_document_with_a_document_type_is_read(name: str) -> None:
+    part = b'<?xml version="1.0"?>\n' + DOCTYPE + b"<library:library xmlns:library='l'/>"
+    assert read("a.odt", with_parts(ODT, {name: part})).sections == read("a.odt", ODT).sections
+
+
+def test_an_encrypted_open_document_is_told_as_such() -> None:
+    parts = samples.unzipped(ODT)
+    parts = {name: b"\x8f\x01" * 50 if name.endswith(".xml") else part for name, part in parts.items()}
+    with pytest.raises(UnreadableDocumentError, match="is encrypted with a password"):
+        read("a.odt", samples.zipped(parts | {"META-INF/manifest.xml": more_samples.ENCRYPTED}))
+
+
+def test_a_document_type_that_defines_something_is_refused_where_it_is_read() -> None:
+    for hostile in (ENTITY, b'<!DOCTYPE x [<!ATTLIST x y CDATA "z">]>', b'<!DOCTYPE x SYSTEM "a>" [<!ENTITY a "b">]>'):
+        parts = samples.unzipped(ODT)
+        parts["content.xml"] = hostile + b"<x/>"
+        with pytest.raises(UnreadableDocumentError, match="defines XML entities"):
+            read("a.odt", samples.zipped(parts))
+
+
+def test_strict_open_xml_is_read() -> None:
+    transitional = re.compile(rb"http://schemas\.openxmlformats\.org/([a-zA-Z]+)/2006/")
+
+    def strict(content: bytes) -> bytes:
+        parts = samples.unzipped(content)
+        return samples.zipped(
+            {
+                name: part
+                if name == "[Content_Types].xml"
+                else re.sub(
+                    rb"http://schemas\.openxmlformats\.org/(?!package)([a-zA-Z]+)/2006/",
+                    STRICT.encode() + rb"\1/",
+                    part,
+                )
+                for name, part in parts.items()
+            }
+        )
+
+    assert transitional.search(samples.unzipped(samples.docx_manual())["word/document.xml"])
+    for name, content in (
+        ("a.docx", samples.docx_manual()),
+        ("a.xlsx", samples.xlsx_staff()),
+        ("a.pptx", samples.pptx_talk()),
+    ):
+        assert strict(content) != content
+        assert read(name, strict(content)).sections == read(name, content).sections
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("a.ppsx", "openxmlformats-officedocument.presentationml.slideshow"),
+        ("a.potx", "openxmlformats-officedocument.presentationml.template"),
+        ("a.dotx", "openxmlformats-officedocument.wordprocessingml.template"),
+        ("a.dotm", "ms-word.template.macroEnabledTemplate"),
+        ("a.xltx", "openxmlformats-officedocument.spreadsheetml.template"),
+    ],
+)
+def test_templates_and_slide_shows_are_read(name: str, kind: str) -> None:
+    make = {"p": samples.pptx_talk, "d": samples.docx_manual, "x": samples.xlsx_staff}[name[2]]
+    parts = samples.unzipped(make())
+    types = re.sub(rb"(?:\w|[.-])+(?=\.main\+xml)", f"vnd.{kind}".encode(), parts["[Content_Types].xml"])
+    assert f"application/vnd.{kind}.main+xml".encode() in types
+    content = samples.zipped(parts | {"[Content_Types].xml": types})
+    assert read(name, content).sections
+
+
+# ---------------------------------------------------------------- merged cells
+
+
+def test_a_form_ruled_like_grid_paper_says_everything_once() -> None:
+    rows: list[list[object]] = [[None] * 30 for _ in range(12)]
+    rows[0][0], rows[2][0], rows[2][6], rows[4][0], rows[4][6] = "出張申請書", "氏名", "大川 美緒", "部署", "品質保証課"
+    rows[4][15], rows[4][21], rows[6][0], rows[6][6] = "内線", "5512", "目的", "工場で新しい検査機の試運転に立ち会う"
+    areas = ("A1:AD2", "A3:F4", "G3:AD4", "A5:F6", "G5:O6", "P5:U6", "V5:AD6", "A7:F12", "G7:AD12")
+    parsed = read("a.xlsx", sheet(*map(tuple, rows), merged=areas))
+    assert [each.text for each in parsed.sections] == [
+        "出張申請書",
+        "氏名 | 大川 美緒",
+        "部署 | 品質保証課 | 内線 | 5512",
+        "目的 | 工場で新しい検査機の試運転に立ち会う",
+    ]
+    assert {each.header for each in parsed.sections} == {""}
+
+
+@pytest.mark.parametrize("name", ["a.html", "a.docx"])
+def test_a_form_of_a_page_or_document_says_everything_once(name: str) -> None:
+    if name == "a.html":
+        content: bytes | str = (
+            "<table><tr><td colspan=2>Name</td><td colspan=6 rowspan=2>Ada Osei</td></tr>"
+            "<tr><td colspan=2>(block)</td></tr>"
+            "<tr><td colspan=2>Unit</td><td colspan=2>Stores</td><td colspan=2>Phone</td><td colspan=2>4471</td></tr>"
+            "<tr><td colspan=2>Reason</td><td colspan=6>Two trolleys</td></tr></table>"
+        )
+    else:
+
+        def cell(text: str, span: int, merge: str = "") -> str:
+            return f'<w:tc><w:tcPr><w:gridSpan w:val="{span}"/>{merge}</w:tcPr>{paragraph(text)}</w:tc>'
+
+        down = '<w:vMerge w:val="restart"/>', "<w:vMerge/>"
+        content = word(
+            f"<w:tbl><w:tr>{cell('Name', 2)}{cell('Ada Osei', 6, down[0])}</w:tr>"
+            f"<w:tr>{cell('(block)', 2)}{cell('', 6, down[1])}</w:tr>"
+            f"<w:tr>{cell('Unit', 2)}{cell('Stores', 2)}{cell('Phone', 2)}{cell('4471', 2)}</w:tr>"
+            f"<w:tr>{cell('Reason', 2)}{cell('Two trolleys', 6)}</w:tr></w:tbl>"
+        )
+    assert lines_of(name, content) == [
+        "Name | Ada Osei",
+        "(block)",
+        "Unit | Stores | Phone | 4471",
+        "Reason | Two trolleys",
+    ]
+
+
+def test_a_table_on_grid_paper_is_a_table() -> None:
+    rows = [("Part", None, None, "Count", None), ("Hose", None, None, 4, None), ("Clamp", None, None, 9, None)]
+    areas = [f"{left}{row}:{right}{row}" for row in (1, 2, 3) for left, right in (("A", "C"), ("D", "E"))]
+    parsed = read("a.xlsx", sheet(*rows, merged=tuple(areas)))
+    assert [(each.header, each.text) for each in parsed.sections] == [
+        ("Part | Count", "Hose | 4"),
+        ("Part | Count", "Clamp | 9"),
+    ]
+
+
+def test_a_note_over_several_columns_of_a_table_is_said_once_and_a_group_beside_rows_with_each() -> None:
+    rows = (("Line", "Mon", "Tue", "Wed"), ("A", 1, 2, 3), ("B", "closed for repair", None, None), (None, 4, 5, 6))
+    parsed = read("a.xlsx", sheet(*rows, merged=("B3:D3", "A3:A4")))
+    assert [each.text for each in parsed.sections] == ["A | 1 | 2 | 3", "B | closed for repair", "B | 4 | 5 | 6"]
+
+
+# ---------------------------------------------------------------- sheets
+
+
+def test_a_second_table_of_a_sheet_has_its_own_header() -> None:
+    rows = [("Boiler", "Limit in bar"), ("B1", 4), ("B2", 6), (), ("Fan", "Speed in rpm"), ("F1", 900), ("F2", 950)]
+    parsed = read("a.xlsx", sheet(*rows))
+    assert [(each.header, each.text) for each in parsed.sections] == [
+        ("Boiler | Limit in bar", "B1 | 4"),
+        ("Boiler | Limit in bar", "B2 | 6"),
+        ("Fan | Speed in rpm", "F1 | 900"),
+        ("Fan | Speed in rpm", "F2 | 950"),
+    ]
+
+
+def test_a_second_table_of_words_in_other_columns_and_one_with_a_caption_have_their_own_headers() -> None:
+    text = "Room,Keeper\nEast,Ann\nWest,Bo\n\n,Tool,Shelf,Owner\n,Saw,Top,Cy\n,Axe,Low,Di\n"
+    assert {each.header for each in read("a.csv", text).sections} == {"Room | Keeper", " | Tool | Shelf | Owner"}
+    captioned = "Boiler,Bar\nB1,4\n\nFans of hall two\nFan,Rpm\nF1,900\n"
+    assert [(each.heading_path, each.header) for each in read("a.csv", captioned).sections] == [
+        ("", "Boiler | Bar"),
+        ("Fans of hall two", "Fan | Rpm"),
+    ]
+
+
+def test_an_empty_row_within_a_table_begins_no_other() -> None:
+    text = "Name,Room,Phone\nKim,2,11\n\nLee,3,12\nPark,4,13\n\nTotal,,36\n\nChoi,Hall,\nHan,5,14\n"
+    assert {each.header for each in read("a.csv", text).sections} == {"Name | Room | Phone"}
+
+
+FORMATS = {
+    "0.00%": (0.0425, "4.25%"),
+    "0%": (0.5, "50%"),
+    "0000000": (12345, "0012345"),
+    '"CH-"0': (1234, "CH-1234"),
+    "[$€-407] #,##0.00": (1234.5, "€ 1,234.50"),
+    '#,##0.00 "kg"': (-1234.5, "-1,234.50 kg"),
+    "#,##0\\ [$円-411]": (98765, "98,765 円"),
+    '"$"#,##0_);("$"#,##0)': (-2500, "($2,500)"),
+    "000-0000": (1234567, "123-4567"),
+    "00000-0000": (12345, "00001-2345"),
+    '0,,"M"': (12_500_000, "13M"),
+    '0.0#"x"': (2.5, "2.5x"),
+}
+
+
+@pytest.mark.parametrize("code", FORMATS)
+def test_numbers_are_as_excel_shows_them(code: str) -> None:
+    value, shown = FORMATS[code]
+    book = openpyxl.Workbook()
+    page = book.active
+    assert page is not None
+    page["A1"] = value
+    page["A1"].number_format = code
+    assert lines_of("a.xlsx", saved(book)) == [shown]
+
+
+@pytest.mark.parametrize("code", ["General", "0", "0.00", "#,##0", "# ?/?", "0.00E+00", "[>9]0;0.0", "@", "(" * 400])
+def test_of_a_format_that_only_counts_digits_the_value_is_kept(code: str) -> None:
+    assert number_format(code) is None
+
+
+def test_struck_out_cells_hidden_sheets_text_boxes_comments_and_charts_of_a_workbook() -> None:
+    book = openpyxl.Workbook()
+    page = book.active
+    assert page is not None
+    page.title = "Prices"
+    page["A1"], page["B1"], page["A2"], page["B2"] = "Item", "Price", "Rope", 12
+    page["B2"].font = Font(strike=True)
+    page["A2"].comment = Comment("Ask the harbour first", "Ines")
+    hidden = book.create_sheet("Lists")
+    hidden["A1"] = "internal choice"
+    hidden.sheet_state = "hidden"
+    parts = samples.unzipped(saved(book))
+    box = "<xdr:txBody><a:p><a:r><a:t>Coil the rope dry</a:t></a:r></a:p></xdr:txBody>"
+    parts["xl/drawings/drawing1.xml"] = (
+        '<xdr:wsDr xmlns:xdr="http://schemas.openxmlformats.org/drawingml/2006/spreadsheetDrawing" '
+        f'xmlns:a="{A}"><xdr:sp>{box}</xdr:sp></xdr:wsDr>'
+    ).encode()
+    kind = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+    parts["xl/drawings/_rels/drawing1.xml.rels"] = (
+        f'<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships">'
+        f'<Relationship Id="r1" Type="{kind}/chart" Target="../charts/chart1.xml"/></Relationships>'
+    ).encode()
+    parts["xl/charts/chart1.xml"] = chart("Rope sold", {"Metres": [("May", "40"), ("June", "55")]})
+    rels = parts["xl/worksheets/_rels/sheet1.xml.rels"]
+    drawing = f'<Relationship Id="d9" Type="{kind}/drawing" Target="../drawings/drawing1.xml"/></Relationships>'
+    parts["xl/worksheets/_rels/sheet1.xml.rels"] = rels.replace(b"</Relationships>", drawing.encode())
+    parsed = read("a.xlsx", samples.zipped(parts))
+    text = "\n".join(each.text for each in parsed.sections)
+    assert "Rope | ~~12~~" in text
+    assert "Coil the rope dry" in text
+    assert "Comment on A2 by Ines: Ask the harbour first" in text
+    assert "Rope sold" in text
+    assert "May | 40" in text
+    assert "internal choice" not in text
+    assert parsed.metadata["hidden_sheets"] == "Lists"
+    assert {each.heading_path for each in parsed.sections} == {"Prices"}
+
+
+# ---------------------------------------------------------------- Word
+
+
+def test_lists_and_headings_of_word_have_their_numbers() -> None:
+    levels = ("decimal", "%1.", 1), ("lowerLetter", "%1.%2)", 1), ("bullet", "·", 1)
+    changes = '<w:lvlOverride w:ilvl="0"><w:startOverride w:val="1"/></w:lvlOverride>'
+    body = (
+        numbered("Return the badge")
+        + numbered("to the desk", level=1)
+        + numbered("or by post", level=1)
+        + paragraph("A word between.")
+        + numbered("Return the laptop")
+        + numbered("with its bag", level=1)
+        + numbered("dotted", level=2)
+        + numbered("Again from one", number=2)
+    )
+    assert lines_of("a.docx", word(body, numbering=numbering(*levels, changes=changes))) == [
+        "1. Return the badge",
+        "1.a) to the desk",
+        "1.b) or by post",
+        "A word between.",
+        "2. Return the laptop",
+        "2.a) with its bag",
+        "dotted",
+        "1. Again from one",
+    ]
+
+
+def test_a_style_gives_headings_their_numbers() -> None:
+    place = '<w:numPr><w:ilvl w:val="{}"/><w:numId w:val="1"/></w:numPr>'
+    styles = "".join(
+        f'<w:style w:type="paragraph" w:styleId="H{level}"><w:name w:val="heading {level}"/>'
+        f"<w:pPr>{place.format(level - 1)}</w:pPr></w:style>"
+        for level in (1, 2)
+    )
+    styles += '<w:style w:type="paragraph" w:styleId="Own"><w:name w:val="own"/><w:basedOn w:val="H2"/></w:style>'
+    kind = "application/vnd.openxmlformats-officedocument.wordprocessingml.styles+xml"
+    body = "".join(
+        paragraph(text, f'<w:pStyle w:val="{style}"/>')
+        for style, text in (("H1", "Scope"), ("H1", "Rules"), ("H2", "Keys"), ("Own", "Own words"))
+    )
+    levels = ("upperRoman", "%1", 1), ("decimal", "%1.%2", 1)
+    content = word(body, styles=(kind, element("w:styles", styles)), numbering=numbering(*levels))
+    assert [(each.heading_path, each.text) for each in read("a.docx", content).sections] == [
+        ("I Scope", "I Scope"),
+        ("II Rules > II.1 Keys", "II.2 Own words"),
+    ]
+
+
+def test_numerals_of_many_languages() -> None:
+    shown = {
+        "upperRoman": "XXI",
+        "lowerLetter": "u",
+        "decimalZero": "21",
+        "ordinal": "21st",
+        "japaneseCounting": "二十一",
+        "ganada": "사사",
+        "decimalFullWidth": "２１",
+        "no such form": "21",
+    }
+    assert {form: numeral(21, form) for form in shown} == shown
+    assert numeral(10**9, "upperRoman") == "1000000000"
+
+
+def test_equations_struck_out_and_hidden_text_and_fields_of_word_are_in_place() -> None:
+    math = (
+        "<m:oMath><m:r><m:t>N=12+2k</m:t></m:r></m:oMath>",
+        "<m:oMath><m:f><m:num><m:r><m:t>a+b</m:t></m:r></m:num><m:den><m:r><m:t>2</m:t></m:r></m:den></m:f></m:oMath>",
+    )
+    box = '<w:r><w:fldChar><w:ffData><w:checkBox><w:default w:val="1"/></w:checkBox></w:ffData></w:fldChar></w:r>'
+    choice = (
+        '<w:r><w:fldChar><w:ffData><w:ddList><w:result w:val="1"/><w:listEntry w:val="bus"/><w:listEntry w:val="tram"/>'
+        "</w:ddList></w:ffData></w:fldChar></w:r>"
+    )
+
+    def run(text: str, style: str = "") -> str:
+        return f'<w:r><w:rPr>{style}</w:rPr><w:t xml:space="preserve">{text}</w:t></w:r>'
+
+    off = '<w:strike w:val="0"/>'
+    body = (
+        f"<w:p>{run('You get ')}{math[0]}{run(' days, at least ')}{math[1]}{run('.')}</w:p>"
+        f"<w:p>{run('Open ')}{run('8 to ', '<w:strike/>')}{run('16 ', '<w:dstrike/>')}{run('9 to 17')}</w:p>"
+        f"<w:p>{run('Seen')}{run(' secret', '<w:vanish/>')}{run(', kept', off)}</w:p>"
+        f"<w:p>{box}{run('I agree, by ')}{choice}</w:p>"
+    )
+    assert lines_of("a.docx", word(body)) == [
+        "You get N=12+2k days, at least (a+b)/2.",
+        "Open ~~8 to 16~~ 9 to 17",
+        "Seen, kept",
+        "☒ I agree, by tram",
+    ]
+
+
+def test_a_text_box_is_a_paragraph_of_its_own() -> None:
+    box = f"<w:r><w:pict><w:txbxContent>{paragraph('Warning: hot')}</w:txbxContent></w:pict></w:r>"
+    body = f"<w:p><w:r><w:t>The left door is </w:t></w:r>{box}<w:r><w:t>locked.</w:t></w:r></w:p>"
+    assert lines_of("a.docx", word(body)) == ["The left door is locked.", "Warning: hot"]
+
+
+def test_comments_charts_diagrams_and_embedded_pages_of_word_are_read() -> None:
+    office = "application/vnd.openxmlformats-officedocument"
+    notes = element("w:comments", f'<w:comment w:id="1">{paragraph("Legal wants five years")}</w:comment>')
+    drawn = '<w:p><w:r><w:drawing><c:chart r:id="id-chart"/></w:drawing></w:r></w:p>'
+    diagram = '<w:p><w:r><w:drawing><dgm:relIds r:dm="id-diagramData"/></w:drawing></w:r></w:p>'
+    content = word(
+        paragraph("The lease runs for three years.") + drawn + diagram + '<w:altChunk r:id="id-aFChunk"/>',
+        comments=(f"{office}.wordprocessingml.comments+xml", notes),
+        chart=(f"{office}.drawingml.chart+xml", chart("Rents", {"Euro": [("2025", "900"), ("2026", "950")]})),
+        diagramData=(
+            f"{office}.drawingml.diagramData+xml",
+            element("a:graphic", "<a:p><a:r><a:t>Ask</a:t></a:r></a:p><a:p><a:r><a:t>Sign</a:t></a:r></a:p>"),
+        ),
+        aFChunk=("text/html", b"<h1>Crane log</h1><p>Crane two lifted forty tonnes.</p>"),
+    )
+    text = text_of("a.docx", content)
+    expected = ("three years", "Rents", "2026 | 950", "Ask\nSign", "Crane log", "forty tonnes")
+    places = [text.index(each) for each in expected]
+    assert places == sorted(places)
+    assert "Comments" in text
+    assert "Legal wants five years" in text
+
+
+def test_a_document_with_a_header_alone_has_that_text() -> None:
+    kind = "application/vnd.openxmlformats-officedocument.wordprocessingml.header+xml"
+    header = kind, element("w:hdr", paragraph("Notice of the harbour office"))
+    assert lines_of("a.docx", word("<w:p/>", header=header)) == ["Notice of the harbour office"]
+    assert lines_of("a.docx", word(paragraph("Body"), header=header)) == ["Body"]
+
+
+# ---------------------------------------------------------------- PowerPoint
+
+
+def test_boxes_of_a_slide_are_read_from_the_top_and_column_by_column() -> None:
+    show = pptx.Presentation()
+    slide = show.slides.add_slide(show.slide_layouts[6])
+    for text, left, top in (
+        ("third", 1, 5),
+        ("second", 1, 3),
+        ("first", 1, 1),
+    ):
+        slide.shapes.add_textbox(Inches(left), Inches(top), Inches(4), Inches(0.5)).text_frame.text = text
+    assert lines_of("a.pptx", saved(show)) == ["first", "second", "third"]
+    columns = [Box(600, 100, 300, 100), Box(0, 220, 300, 100), Box(600, 220, 300, 100), Box(0, 100, 300, 100)]
+    assert in_reading_order(columns) == [3, 1, 0, 2]
+    assert sorted(in_reading_order([Box(0, 0, 0, 0)] * 2000)) == list(range(2000))
+
+
+def test_charts_struck_out_text_and_comments_of_a_slide_are_read() -> None:
+    from pptx.chart.data import CategoryChartData
+    from pptx.enum.chart import XL_CHART_TYPE
+
+    show = pptx.Presentation()
+    slide = show.slides.add_slide(show.slide_layouts[6])
+    frame = slide.shapes.add_textbox(Inches(1), Inches(1), Inches(4), Inches(1)).text_frame
+    frame.text = "Ferry at nine"
+    frame.paragraphs[0].runs[0]._r.get_or_add_rPr().set("strike", "sngStrike")
+    values = CategoryChartData()
+    values.categories = ["Gdynia", "Leixoes"]
+    values.add_series("Calls", (34, 17))
+    drawn = slide.shapes.add_chart(XL_CHART_TYPE.BAR_CLUSTERED, Inches(1), Inches(3), Inches(4), Inches(3), values)
+    drawn.chart.has_title = True
+    drawn.chart.chart_title.text_frame.text = "Ferry calls"
+    assert lines_of("a.pptx", saved(show)) == [
+        "~~Ferry at nine~~",
+        "Bar chart – Ferry calls",
+        " | Calls",
+        "Gdynia | 34",
+        "Leixoes | 17",
+    ]
+
+
+def test_lists_of_a_slide_have_their_numbers() -> None:
+    show = pptx.Presentation()
+    slide = show.slides.add_slide(show.slide_layouts[6])
+    frame = slide.shapes.add_textbox(Inches(1), Inches(1), Inches(4), Inches(4)).text_frame
+    lines = [
+        ("Open", 0, "arabicPeriod"),
+        ("by key", 1, "alphaLcParenR"),
+        ("by code", 1, "alphaLcParenR"),
+        ("Close", 0, "arabicPeriod"),
+        ("Then", 0, ""),
+        ("Again", 0, "romanUcParenBoth"),
+    ]
+    frame.text = "\n".join(text for text, _, _ in lines)
+    for paragraph_, (_, level, form) in zip(frame.paragraphs, lines, strict=True):
+        paragraph_.level = level
+        if form:
+            etree.SubElement(paragraph_._p.get_or_add_pPr(), f"{{{A}}}buAutoNum", type=form)
+    assert lines_of("a.pptx", saved(show)) == ["1. Open", "a) by key", "b) by code", "2. Close", "Then", "(I) Again"]
+
+
+def test_hidden_slides_are_left_out_and_named() -> None:
+    show = pptx.Presentation()
+    for text in ("shown", "kept for later"):
+        slide = show.slides.add_slide(show.slide_layouts[6])
+        slide.shapes.add_textbox(Inches(1), Inches(1), Inches(4), Inches(1)).text_frame.text = text
+    slide._element.set("show", "0")
+    parsed = read("a.pptx", saved(show))
+    assert [(each.page, each.text) for each in parsed.sections] == [(1, "shown")]
+    assert parsed.metadata["hidden_slides"] == "2"
+
+
+# ---------------------------------------------------------------- OpenDocument, Hangul, RTF
+
+
+def test_numbers_struck_out_text_and_comments_of_open_document_are_read() -> None:
+    lists = (
+        '<text:list-style style:name="L"><text:list-level-style-number text:level="1" style:num-format="1" '
+        'style:num-suffix="."/><text:list-level-style-number text:level="2" style:num-format="a" style:num-suffix=")"/>'
+        '<text:list-level-style-bullet text:level="3"/></text:list-style>'
+    )
+    struck = (
+        '<style:style style:name="S" style:family="text"><style:text-properties style:text-line-through-style="solid"/>'
+        "</style:style>"
+    )
+    item = "<text:list-item><text:p>{}</text:p>{}</text:list-item>"
+    inner = f"<text:list>{item.format('in the morning', '')}{item.format('at noon', '')}</text:list>"
+    body = (
+        f'<text:list text:style-name="L">{item.format("Open", inner)}{item.format("Close", "")}</text:list>'
+        '<text:p>At <text:span text:style-name="S">eight</text:span> nine'
+        "<office:annotation><text:p>Ask Per</text:p></office:annotation></text:p>"
+    )
+    content = samples.unzipped(more_samples.open_document("text", body))
+    styled = content["content.xml"].replace(
+        b"<office:body>",
+        b'<office:automatic-styles xmlns:style="urn:oasis:names:tc:opendocument:xmlns:style:1.0">'
+        + f"{lists}{struck}</office:automatic-styles><office:body>".encode(),
+    )
+    assert styled != content["content.xml"]
+    text = text_of("a.odt", samples.zipped(content | {"content.xml": styled}))
+    for line in ("1. Open", "a) in the morning", "b) at noon", "2. Close", "At ~~eight~~ nine", "Comments", "Ask Per"):
+        assert line in text
+
+
+def test_a_number_with_zeros_before_it_is_kept_in_a_spreadsheet() -> None:
+    cell = '<table:table-cell office:value-type="float" office:value="{}"><text:p>{}</text:p></table:table-cell>'
+    row = f"<table:table-row>{cell.format('12345', '0012345')}{cell.format('1234.5', '1,234.50')}</table:table-row>"
+    content = more_samples.open_document("spreadsheet", f'<table:table table:name="A">{row}</table:table>')
+    assert lines_of("a.ods", content) == ["0012345 | 1234.5"]
+
+
+def test_equations_and_words_under_others_of_hangul_are_in_place() -> None:
+    section = (
+        "<hp:p><hp:run><hp:t>휴가는 </hp:t><hp:equation><hp:script>N = 15 + {k} over {2}</hp:script></hp:equation>"
+        "<hp:t>일이다.</hp:t></hp:run></hp:p>"
+        "<hp:p><hp:run><hp:t>이것은 <hp:dutmal><hp:mainText>원심분리기</hp:mainText>"
+        "<hp:subText>遠心</hp:subText></hp:dutmal>라고 부른다.</hp:t></hp:run></hp:p>"
+        "<hp:p><hp:run><hp:rect><hp:drawText><hp:subList><hp:p><hp:run><hp:t>주의</hp:t></hp:run></hp:p></hp:subList>"
+        "</hp:drawText></hp:rect><hp:t>문을 닫는다.</hp:t></hp:run></hp:p>"
+        '<hp:p><hp:run><hp:checkBtn caption="동의" value="CHECKED"/>'
+        '<hp:checkBtn caption="거절" value="UNCHECKED"/></hp:run></hp:p>'
+        '<hp:p><hp:run><hp:textart text="봄 축제"/></hp:run></hp:p>'
+    )
+    lines = lines_of("a.hwpx", more_samples.hwpx_guide(section))
+    assert "휴가는 N = 15 + {k} over {2}일이다." in lines
+    assert "이것은 원심분리기라고 부른다." in lines
+    assert "문을 닫는다." in lines
+    assert "주의" in lines
+    assert "☒ 동의 ☐ 거절" in lines
+    assert "봄 축제" in lines
+
+
+def test_a_hangul_document_is_known_without_its_summary() -> None:
+    content = more_samples.hwp_guide()
+    name = "HwpSummaryInformation".encode("utf-16-le")
+    assert name in content
+    without = content.replace(name, "XxxSummaryInformation".encode("utf-16-le"))
+    assert read("a.hwp", without).sections == read("a.hwp", content).sections
+    with pytest.raises(UnreadableDocumentError, match="is a Hangul document of before 2002"):
+        read("a.hwp", b"HWP Document File V3.00 \x1a\x01\x02" + bytes(300))
+
+
+def test_cells_in_braces_of_their_own_are_cells_of_a_row() -> None:
+    content = (
+        r"{\rtf1\ansi{\trowd\cellx2000\cellx4000 \intbl {{\pard\intbl Valve\par}\cell}"
+        r"{{\pard\intbl 3.5 bar\par\pard\intbl at most\par}\cell}\intbl\row}{\pard End.\par}"
+        r"{\pard Open {\strike 8}{\strike  to 16} 9 to 17\par}"
+        r"{\pard{\f0\b0\*\cs7 The quick fox}\par}"
+        r"{\pard{\listtext 1.\tab}Return the badge\par}{\pard{\listtext\'b7\tab}dotted\par}}"
+    )
+    assert lines_of("a.rtf", content) == [
+        "Valve | 3.5 bar at most",
+        "End.",
+        "Open ~~8 to 16~~ 9 to 17",
+        "The quick fox",
+        "1. Return the badge",
+        "dotted",
+    ]
+
+
+def test_a_hangul_document_with_a_header_alone_has_that_text() -> None:
+    margin = "<hp:subList><hp:p><hp:run><hp:t>회의 자료</hp:t></hp:run></hp:p></hp:subList>"
+    parts = samples.unzipped(more_samples.hwpx_guide(""))
+    names = [name for name in parts if re.fullmatch(r"Contents/section\d+\.xml", name)]
+    root = re.match(rb"(?:<\?xml[^>]*>)?\s*<[^>]+>", parts[names[0]])
+    assert root is not None
+    tag = re.search(rb"<([\w:]+)", root[0].partition(b"?>")[2] or root[0])
+    assert tag is not None
+    body = f"<hp:p><hp:run><hp:ctrl><hp:header>{margin}</hp:header></hp:ctrl></hp:run></hp:p>".encode()
+    parts |= dict.fromkeys(names, b"<a/>") | {names[0]: root[0] + body + b"</" + tag[1] + b">"}
+    assert lines_of("a.hwpx", samples.zipped(parts)) == ["회의 자료"]
+
+
+# ---------------------------------------------------------------- hostile files
+
+
+def test_a_document_within_a_document_is_read_and_a_third_is_not() -> None:
+    main = "application/vnd.openxmlformats-officedocument.wordprocessingml.document.main+xml"
+    content = word(paragraph("third"))
+    for text in ("second", "first"):
+        content = word(paragraph(text) + '<w:altChunk r:id="id-aFChunk"/>', aFChunk=(main, content))
+    assert lines_of("a.docx", content) == ["first", "second"]
+
+
+def test_a_chart_that_is_named_a_thousand_times_is_read_once() -> None:
+    values = {"Euro": [(f"category {number}", str(number)) for number in range(2000)]}
+    drawn = '<w:p><w:r><w:drawing><c:chart r:id="id-chart"/></w:drawing></w:r></w:p>' * 1000
+    part = ("application/vnd.openxmlformats-officedocument.drawingml.chart+xml", chart("Rents", values))
+    started = time.thread_time()
+    assert text_of("a.docx", word(drawn, chart=part)).count("category 1999") == 1
+    assert time.thread_time() - started < 20
+
+
+def test_styles_that_are_based_on_each_other_without_an_end_are_read() -> None:
+    styles = "".join(
+        f'<w:style w:type="paragraph" w:styleId="S{n}"><w:name w:val="s{n}"/>'
+        f'<w:basedOn w:val="S{(n + 1) % 20000}"/></w:style>'
+        for n in range(20_000)
+    )
+    kind = "application/vnd.openxmlformats-officedocument.wordprocessingml.styles+xml"
+    started = time.thread_time()
+    content = word(paragraph("Text", '<w:pStyle w:val="S1"/>'), styles=(kind, element("w:styles", styles)))
+    assert lines_of("a.docx", content) == ["Text"]
+    assert time.thread_time() - started < 20
+
+
+def test_a_sheet_whose_last_row_is_far_away_is_refused() -> None:
+    parts = samples.unzipped(sheet(("a", "b")))
+    name = "xl/worksheets/sheet1.xml"
+    far = re.sub(rb'<row r="1"', b'<row r="999999999"', parts[name])
+    assert far != parts[name]
+    with pytest.raises(UnreadableDocumentError, match="is damaged, or is not an Excel workbook"):
+        read("a.xlsx", samples.zipped(parts | {name: far}))
