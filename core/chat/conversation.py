@@ -305,7 +305,7 @@ class Conversation:
     def _loop(self, turn: ChatTurn, model: ChatModel, calls: int, writer: StreamWriter) -> Loop:
         def calculate(question: str) -> str:
             calculated = self._calculator(turn).answer(question, turn.first, turn.request.answer_language)
-            return without_marks(calculated.text) if calculated else ""
+            return without_marks(calculated.text) if isinstance(calculated, Calculated) else ""
 
         toolbox = Toolbox(
             self._braid.ledger,
@@ -449,7 +449,7 @@ def _after_search(state: GraphState) -> str:
 
 
 def _note_read(turn: ChatTurn, found: SearchResult) -> None:
-    """Note the datasets that passages were found in; whether they may still be read is looked up with the next event."""
+    """Note the datasets of the passages, so that it is looked up with the next event whether they may still be read."""
     turn.read_from |= {hit.passage.dataset_id for hit in found.hits}
     turn.looked_at = 0.0
 
