@@ -88,7 +88,7 @@ def test_a_new_dataset_is_searched_and_shown_as_ticked(page: Page, site: Site) -
     for address, turn in ((conversation, 1), (f"{site.url}chat", 0)):
         page.goto(address)
         expect(page.locator("#chips")).to_have_text("All datasets")
-        expect(page.locator("#picker-button output")).to_have_text("3 of 3")
+        expect(page.locator("#picker-button output")).to_have_text("")
         expect_everything(page)
         ask(page, GASKET)
         expect(page.locator(".turn .answer").nth(turn)).to_contain_text("hall 4")
