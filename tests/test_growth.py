@@ -7,7 +7,8 @@ import inspect
 import pkgutil
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
+from contextlib import suppress
 from types import ModuleType
 
 import pytest
@@ -16,6 +17,7 @@ import braid.app
 import braid.core
 from braid.app.openai_api.footnotes import with_footnotes, without_footnotes
 from braid.app.web.markdown import answer_html
+from braid.core.chat.asking.follow_up import complete
 from braid.core.chat.links import check_links
 from braid.core.chat.marks import CitationFilter
 from braid.core.chat.quoting.extractive import quotable
@@ -23,6 +25,9 @@ from braid.core.chat.quoting.parts import parts_of
 from braid.core.chat.quoting.tables import split_tables
 from braid.core.chat.support.check import check
 from braid.core.chat.support.reading import facts_of
+from braid.core.chat.tables.moments import UnclearPeriodError
+from braid.core.chat.tables.periods import period_in
+from braid.core.metadata.versions import recognized
 from braid.core.models.reasoning import without_reasoning
 from braid.core.models.replies import parse_queries
 from braid.core.models.untrusted_text import as_data
@@ -212,6 +217,16 @@ def numbers(text: str, first: int, end: str = "") -> str:
     return " ".join(f"It has {' EUR, '.join(str(first + 20 * n + m) for m in range(20))} EUR{end}." for n in sentences)
 
 
+def weigh_nothing(terms: Collection[str]) -> dict[str, float]:
+    return dict.fromkeys(terms, 1.0)
+
+
+def periods(text: str) -> object:
+    with suppress(UnclearPeriodError):
+        return period_in(text, {2025})
+    return None
+
+
 PASSES: dict[str, Callable[[str], object]] = {
     "links": check_links,
     "citations": lambda text: CitationFilter(frozenset({1, 2}), "p-7f3a:").read(text),
@@ -241,6 +256,10 @@ PASSES: dict[str, Callable[[str], object]] = {
     "questions and many sentences": lambda text: answer(
         text, *(passage("The pump is closed.", n, title=f"Rules {n} of 2024") for n in range(1, len(text) // 100))
     ),
+    "follow-ups": lambda text: complete("And the second one?", [text], ANALYZER, weigh_nothing, answered=text),
+    "what a follow-up goes on from": lambda text: complete("And it?", [text, text], ANALYZER, weigh_nothing),
+    "periods": periods,
+    "versions": recognized,
     "answers of what they cite": lambda text: check(f"{text} [1].", [text]),
 }
 

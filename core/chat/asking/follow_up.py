@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from braid.core.chat.asking.items import Item, item_meant, without_ordinal
+from braid.core.chat.asking.items import Item, begins_sentence, item_meant, without_ordinal
 from braid.core.text.analyzer import Analyzer
 from braid.core.text.identifiers import is_identifier
 from braid.core.text.normalization import normalize
@@ -48,7 +49,6 @@ _REQUEST = re.compile(
     "|(?:알려|비교|설명|요약|정리|나열|부탁)(?:해|하고|하여|해서)?",
     re.IGNORECASE,
 )
-_SENTENCE_START = re.compile(r"(?:^|[.?!:]\s)\W*$")
 _CAPITAL = re.compile(r"[A-Z\u00c0-\u00de][^\W\d_]")
 
 
@@ -131,7 +131,7 @@ def _is_name(word: str, text: str) -> bool:
     """Return whether a word is a code, or has a capital although no sentence begins with it."""
     if is_identifier(word) or (any(map(str.isdigit, word)) and any(map(str.isalpha, word)) and word.isascii()):
         return True
-    return bool(_CAPITAL.match(word)) and not _SENTENCE_START.search(text, 0, text.find(word))
+    return bool(_CAPITAL.match(word)) and not begins_sentence(text, text.find(word))
 
 
 def _saying_words(text: str, analyzer: Analyzer) -> dict[str, frozenset[str]]:
@@ -156,10 +156,12 @@ def _weights(turns: Sequence[Mapping[str, frozenset[str]]], idf: Idf) -> dict[fr
 
 def content_words(text: str, analyzer: Analyzer) -> dict[str, frozenset[str]]:
     """Return the words of a text with their terms, each set of terms once. Stop words have none and are left out."""
-    pieces = analyzer.spans(text)
+    pieces = sorted(analyzer.spans(text), key=lambda piece: piece.start)
+    starts = [piece.start for piece in pieces]
     words: dict[frozenset[str], str] = {}
     for match in _WORD.finditer(text):
-        terms = frozenset(piece.token for piece in pieces if match.start() <= piece.start and piece.end <= match.end())
+        within = pieces[bisect_left(starts, match.start()) : bisect_left(starts, match.end())]
+        terms = frozenset(piece.token for piece in within if piece.end <= match.end())
         if terms:
             words.setdefault(terms, match[0])
     return {word: terms for terms, word in words.items()}

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from braid.core.text.normalization import normalize
 
 MAX_ITEM_CHARS = 80
+BEFORE_CHARS = 12
+"""Characters before a word that are looked at, to tell whether it begins a sentence."""
 _NUMBERS = {
     **{"first": 1, "second": 2, "third": 3, "fourth": 4, "fifth": 5},
     **{"1st": 1, "2nd": 2, "3rd": 3, "4th": 4, "5th": 5},
@@ -80,7 +82,7 @@ def named_items(asked: str) -> list[str]:
     """Return what a question names side by side: codes, else names, else what words such as *and*, と and 와 join."""
     text = normalize(asked)
     codes = [code for code in _CODE.findall(text) if any(map(str.isdigit, code)) and any(map(str.isalpha, code))]
-    names = [match[0] for match in _PROPER.finditer(text) if not _SENTENCE_START.search(text, 0, match.start())]
+    names = [match[0] for match in _PROPER.finditer(text) if not begins_sentence(text, match.start())]
     for found in (codes, names):
         if len(different := list(dict.fromkeys(found))) > 1:
             return different
@@ -92,6 +94,11 @@ def named_items(asked: str) -> list[str]:
         *first, last = re.split("[と、]", listed[0])
         return [*first, last.split("の")[0] or last]
     return []
+
+
+def begins_sentence(text: str, start: int) -> bool:
+    """Return whether a sentence begins at this place of a text."""
+    return _SENTENCE_START.search(text[max(0, start - BEFORE_CHARS) : start]) is not None
 
 
 def listed_items(answered: str) -> list[str]:

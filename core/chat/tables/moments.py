@@ -16,6 +16,10 @@ FISCAL_START = 4
 """The month in which a 年度 begins."""
 
 
+MOST_MOMENTS = 8
+"""No question for a period names more."""
+
+
 class UnclearPeriodError(Exception):
     """A period that is not understood; the message is what the question says."""
 
@@ -92,13 +96,15 @@ _TIME_AFTER = re.compile(r"\s(?:to|through|until)\s|\s?[-–~]\s?(?=[a-z\d])")
 def moments_in(text: str) -> list[Moment]:
     """Return all moments in a folded question, none within another, in the order of the text.
 
-    Raises UnclearPeriodError for a business year whose first month is not known.
+    Raises UnclearPeriodError for a business year whose first month is not known, and for many moments.
     """
     found: list[Moment] = []
     for form in _FORMS:
         for match in form.finditer(text):
             if not any(each.start < match.end() and match.start() < each.end for each in found):
                 found.append(_moment(match))
+            if len(found) > MOST_MOMENTS:
+                raise UnclearPeriodError(match[0])
     found.sort(key=lambda each: each.start)
     return [each for each in _with_last_days(text, found) if _is_said_as_time(text, each)]
 
