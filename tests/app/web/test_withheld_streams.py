@@ -202,3 +202,14 @@ def test_another_answer_to_a_question_is_not_made_of_what_is_withheld(vault: Vau
     post_form(client, f"{page}/messages", text="And the vault?", d=[str(vault.notices)])
     assert len(vault.model.calls) == 2
     assert CODE not in repr(vault.model.calls)
+
+
+def test_a_query_that_was_rated_is_withheld_with_what_was_searched(vault: Vault) -> None:
+    client, rated = vault.app.test_client(), {"kind": "up", "chunk_id": "a", "ranking": ["a"]}
+    for dataset, query in ((vault.vault, f"Is {CODE} the code?"), (vault.notices, "When does it open?")):
+        body = {**rated, "query": query, "dataset_ids": [dataset]}
+        assert client.post("/api/v1/feedback", json=body, headers=vault.key).status_code == 201
+    vault.lose()
+    listed = client.get("/api/v1/feedback", headers=vault.key).json
+    assert listed is not None
+    assert [each["query"] for each in listed["items"]] == ["", "When does it open?"]
