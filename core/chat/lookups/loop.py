@@ -13,7 +13,7 @@ from typing import Any
 
 from braid.core.admission import give_way
 from braid.core.chat.lookups.further import Found, merge, with_hits
-from braid.core.chat.lookups.lookup import NO_BILL, Bill, Lookup
+from braid.core.chat.lookups.lookup import NO_BILL, Bill, Lookup, Tool
 from braid.core.chat.lookups.tools import DESCRIPTIONS, Given, Toolbox, shown_passages, tools
 from braid.core.errors import BraidError, InvalidInputError, ModelError
 from braid.core.models.chat import ChatModel
@@ -160,7 +160,7 @@ class Loop:
         self.calls_left -= 1
         started = monotonic()
         asked = next((str(value) for value in call.arguments.values()), "")
-        tool = next((known for known in DESCRIPTIONS if known == call.name), "search")
+        tool: Tool = next((known for known in DESCRIPTIONS if known == call.name), "search")
         if call.key in self._asked:
             self._add(Lookup(tool, asked, "model", problem=REPEATED))
             return REPEATED
