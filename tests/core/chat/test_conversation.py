@@ -15,7 +15,7 @@ from braid.core.braid import Braid
 from braid.core.chat.citations import Featured
 from braid.core.chat.comparison import ThreeFields
 from braid.core.chat.conversation import Conversation
-from braid.core.chat.lookups.loop import LookupLimits
+from braid.core.chat.lookups.lookup import LookupLimits
 from braid.core.chat.quoting import match
 from braid.core.chat.quoting.extractive import quotable
 from braid.core.chat.texts import TEXTS, say
