@@ -14,7 +14,7 @@ PUBLIC := braid braid.core.braid braid.core.data_directory braid.core.ledger.led
 	braid.core.folders.sync braid.core.types braid.core.errors braid.core.retriever_manager braid.core.remote braid.core.langchain \
 	braid.core.standalone.retriever braid.core.standalone.searcher braid.core.standalone.scorer braid.core.search.strategies \
 	braid.core.models.embeddings braid.core.models.rerank braid.core.models.chat braid.core.chat.conversation \
-	braid.core.chat.store braid.core.chat.turn_recorder braid.core.chat.types \
+	braid.core.chat.lookups.lookup braid.core.chat.store braid.core.chat.turn_recorder braid.core.chat.types \
 	braid.config.settings braid.config.models braid.app.factory braid.app.site
 # pdoc, after the names of the package have been imported, which it imports when they are asked for.
 # It does not know where a TypedDict has the fields of another from, and says so.

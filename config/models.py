@@ -9,7 +9,7 @@ from pathlib import Path
 from braid.config.settings import DEFAULT_PROMPTS, Settings
 from braid.core.accounts.app_settings import AppSettings
 from braid.core.accounts.model_connections import Connection, ModelConnections
-from braid.core.chat.lookups.loop import LookupLimits
+from braid.core.chat.lookups.lookup import LookupLimits
 from braid.core.ledger.ledger import Ledger
 from braid.core.models.chat import ChatModels, ModelSettings, Role, chat_models
 from braid.core.models.failures import MODEL_CALLS

@@ -26,9 +26,15 @@ from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, SkipValidation
 from braid.core.errors import DegradedError, InvalidInputError
 from braid.core.metadata.values import RESERVED_KEY
 from braid.core.retriever_tool import DEGRADED_EVENT, search_tool
-from braid.core.search import leg_runs
 from braid.core.search.pipeline import LegNames
-from braid.core.search.stock_ensemble import EnsembleRetriever
+from braid.core.search.stock_ensemble import (
+    EnsembleRetriever,
+    LegName,
+    aend_legs,
+    astart_legs,
+    end_legs,
+    start_legs,
+)
 from braid.core.types import (
     LEGS_OF_MODE,
     CollectionScope,
@@ -114,13 +120,13 @@ class SearchRetriever(BaseRetriever):
     ) -> list[Document]:
         answering, searched = self._split(options)
         legs = self._legs(searched)
-        runs = leg_runs.start(run_manager, query, legs)
+        runs = start_legs(run_manager, query, legs)
         try:
             result = self._search_within(run_manager.get_child(), query, searched)
         except BaseException as error:
-            leg_runs.end(runs, legs, error, _plain)
+            end_legs(runs, legs, error, _plain)
             raise
-        leg_runs.end(runs, legs, result, _plain)
+        end_legs(runs, legs, result, _plain)
         if missing := require_answer(result, answering.on_degraded):
             run_manager.metadata[DEGRADED_KEY] = missing
             dispatch_custom_event(DEGRADED_EVENT, {"missing": missing}, config={"callbacks": run_manager.get_child()})
@@ -131,20 +137,20 @@ class SearchRetriever(BaseRetriever):
     ) -> list[Document]:
         answering, searched = self._split(options)
         legs, within = self._legs(searched), run_manager.get_sync().get_child()
-        runs = await leg_runs.astart(run_manager, query, legs)
+        runs = await astart_legs(run_manager, query, legs)
         try:
             result = await run_in_executor(None, lambda: self._search_within(within, query, searched))
         except BaseException as error:
-            await leg_runs.aend(runs, legs, error, _plain)
+            await aend_legs(runs, legs, error, _plain)
             raise
-        await leg_runs.aend(runs, legs, result, _plain)
+        await aend_legs(runs, legs, result, _plain)
         if missing := require_answer(result, answering.on_degraded):
             run_manager.metadata[DEGRADED_KEY] = missing
             child = run_manager.get_child()
             await adispatch_custom_event(DEGRADED_EVENT, {"missing": missing}, config={"callbacks": child})
         return documents(result, with_scores=answering.with_scores)
 
-    def _legs(self, options: Mapping[str, Any]) -> Mapping[int, leg_runs.LegName]:
+    def _legs(self, options: Mapping[str, Any]) -> Mapping[int, LegName]:
         """Return the legs of several that a search with these options asks, by number."""
         return {}
 
@@ -244,7 +250,7 @@ class BraidEnsembleRetriever(SearchRetriever, EnsembleRetriever):
         """Return the fused hits as documents; the search runs in a thread."""
         return await self._aget_relevant_documents(query, run_manager=run_manager)
 
-    def _legs(self, options: Mapping[str, Any]) -> Mapping[int, leg_runs.LegName]:
+    def _legs(self, options: Mapping[str, Any]) -> Mapping[int, LegName]:
         if options.get("engine", self._engine) == "langchain":  # which runs its retrievers itself
             return {}
         asked = next((legs for mode, legs in LEGS_OF_MODE.items() if mode == options["mode"]), ())

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import signal
 import socket
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -43,11 +43,15 @@ class Forked:
 
     def wait(self, timeout: float | None = None) -> None:
         """Return when it has ended; raise `subprocess.TimeoutExpired` after ``timeout`` seconds."""
-        deadline = None if timeout is None else time.monotonic() + timeout
-        while self._is_there():
-            if deadline is not None and time.monotonic() >= deadline:
+        try:
+            ended = os.pidfd_open(self.pid)  # readable when the process has ended
+        except ProcessLookupError:
+            return
+        try:
+            if not select.select([ended], [], [], timeout)[0]:
                 raise subprocess.TimeoutExpired("chroma", timeout or 0.0)
-            time.sleep(0.005)
+        finally:
+            os.close(ended)
 
     def _is_there(self) -> bool:
         try:

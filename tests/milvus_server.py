@@ -5,13 +5,12 @@ from __future__ import annotations
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from tests.worlds import WAIT_S
+from tests.worlds import eventually
 
 
 def flush(url: str) -> None:
@@ -39,13 +38,14 @@ class MilvusLite:
         where = ["--data-dir", str(self._folder), "--host", "127.0.0.1", "--port", str(self.port)]
         with open(self._folder.parent / "milvus.log", "ab") as log:
             self._process = subprocess.Popen([program, "server", *where], stdout=log, stderr=log)
-        deadline = time.monotonic() + WAIT_S
-        while True:
-            with suppress(OSError), closing(socket.create_connection(("127.0.0.1", self.port), timeout=1)):
-                return
-            assert self._process.poll() is None, "Milvus Lite did not start; its log is beside its folder"
-            assert time.monotonic() < deadline, f"Milvus Lite did not listen within {WAIT_S:g} s"
-            time.sleep(0.05)
+        eventually(self._listens, pause_s=0.05)
+
+    def _listens(self) -> bool:
+        assert self._process is not None
+        assert self._process.poll() is None, "Milvus Lite did not start; its log is beside its folder"
+        with suppress(OSError), closing(socket.create_connection(("127.0.0.1", self.port), timeout=1)):
+            return True
+        return False
 
     def stop(self) -> None:
         """End the server as a crash would."""

@@ -8,7 +8,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
@@ -18,7 +17,7 @@ import httpx
 from braid.core.data_directory import DataDirectory
 from tests.model_server import model_server
 from tests.web import PASSWORD
-from tests.worlds import WAIT_S
+from tests.worlds import WAIT_S, eventually
 
 ROOT = Path(__file__).parent.parent
 
@@ -113,23 +112,21 @@ class Served:
         address = f"/datasets/{dataset_id}/files"
         return self.client.post(address, params={"name": name}, content=content, headers=headers)
 
-    def wait_read(self, dataset_id: int, timeout_s: float = 90) -> dict[str, str]:
+    def wait_read(self, dataset_id: int, timeout_s: float = WAIT_S) -> dict[str, str]:
         """Source → state of the documents, once no upload waits any more. They may still be on their way into the
         indexes."""
-        deadline = time.monotonic() + timeout_s
-        while (page := self.client.get(f"/datasets/{dataset_id}/live")).status_code != 200 or _waits(page.text):
-            assert time.monotonic() < deadline, "the uploads are not read"
-            time.sleep(0.3)
+        eventually(lambda: self._has_read(dataset_id), timeout_s, pause_s=0.3)
         with DataDirectory(self.data_dir) as braid:
             return {document.source: document.state for document in braid.ledger.documents(dataset_id)}
 
-    def wait_found(self, dataset_id: int, timeout_s: float = 90) -> None:
+    def wait_found(self, dataset_id: int, timeout_s: float = WAIT_S) -> None:
         """Return once every document of the dataset is in both indexes."""
-        deadline = time.monotonic() + timeout_s
         self.wait_read(dataset_id, timeout_s)
-        while _on_the_way(self.client.get(f"/datasets/{dataset_id}").text):
-            assert time.monotonic() < deadline, "the documents are not in the indexes"
-            time.sleep(0.1)
+        eventually(lambda: not _on_the_way(self.client.get(f"/datasets/{dataset_id}").text), timeout_s, pause_s=0.1)
+
+    def _has_read(self, dataset_id: int) -> bool:
+        page = self.client.get(f"/datasets/{dataset_id}/live")
+        return page.status_code == 200 and not _waits(page.text)
 
     def spooled(self) -> list[str]:
         """What lies in the spool."""

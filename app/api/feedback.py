@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from functools import partial
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -12,6 +14,7 @@ from braid.app.api.schemas import DatasetId, Moment, Page, PageQuery, Shown, pag
 from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
 from braid.app.site import site
+from braid.app.user.datasets import readable_datasets
 from braid.core.chat.feedback import CHUNK_ID, MAX_RANKING, Feedback
 from braid.core.datasets.scope import MAX_DATASET_IDS
 from braid.core.types import MAX_K, MAX_QUERY_CHARS
@@ -42,7 +45,7 @@ class FeedbackShown(Shown):
 
     kind: Kind
     chunk_id: str
-    query: str
+    query: str = Field(description="Empty if you may no longer read a shared dataset that was searched")
     dataset_ids: list[int]
     ranking: list[str]
     created_at: Moment
@@ -67,11 +70,12 @@ def add_feedback(body: FeedbackGiven) -> FeedbackAdded:
 def list_feedback(query: PageQuery) -> Answered:
     """List your feedback, the oldest first."""
     user_id, store = identity().account.id, site().feedback
+    shared = {dataset.id for dataset in readable_datasets(identity().account).shared}
 
     def read(limit: int, offset: int) -> list[Feedback]:
         return store.of_user(user_id, limit=limit, offset=offset)
 
-    return page_of(Page[FeedbackShown], query, read, _show_feedback)
+    return page_of(Page[FeedbackShown], query, read, partial(_show_feedback, shared=shared))
 
 
 @resource.delete("/feedback")
@@ -81,11 +85,13 @@ def delete_feedback() -> None:
     site().feedback.forget(identity().account.id)
 
 
-def _show_feedback(said: Feedback) -> FeedbackShown:
+def _show_feedback(said: Feedback, *, shared: Collection[int]) -> FeedbackShown:
+    """Show feedback; a query that a model wrote may repeat what was found in the datasets, ``shared`` or personal."""
+    is_readable = all(dataset in shared for dataset in said.scope if dataset < 0)
     return FeedbackShown(
         kind=said.kind,
         chunk_id=said.chunk_id,
-        query=said.query,
+        query=said.query if is_readable else "",
         dataset_ids=list(said.scope),
         ranking=list(said.ranking),
         created_at=said.created_at,  # type: ignore[arg-type]  # Moment takes seconds

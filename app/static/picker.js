@@ -122,7 +122,8 @@
       ? said.some.replace("{ticked}", chosen.length).replace("{all}", rows.length)
       : said.none;
     count.textContent = text;
-    if (button) button.querySelector("output").textContent = text;
+    // beside it the chips say that these are all
+    if (button) button.querySelector("output").textContent = chosen.length === rows.length ? "" : text;
     showChips(chosen);
     for (const group of groups) {
       const boxes = [...group.querySelectorAll("input[name=d]")];

@@ -31,7 +31,7 @@ class ThreeFields:
     >>> from braid import ChatRequest, Conversation
     >>> fields = ThreeFields(purpose="close a valve", methods="by hand")
     >>> asked = ChatRequest(1, fields=fields, dataset_ids=[1], options={"mode": "hybrid"})
-    >>> Conversation(braid).ask(asked).citations[0].source
+    >>> Conversation(braid).ask(asked).citations[0].passage.source
     'valve.md'
     """
 

@@ -20,8 +20,8 @@ from braid.core.chat.aside import without_aside
 from braid.core.chat.citations import Citation, gaps_of_cited
 from braid.core.chat.comparison import compare
 from braid.core.chat.lookups.further import Found, Further
-from braid.core.chat.lookups.lookup import Lookup
-from braid.core.chat.lookups.loop import DEFAULT_LIMITS, LookupLimits, Loop
+from braid.core.chat.lookups.lookup import DEFAULT_LIMITS, Lookup, LookupLimits
+from braid.core.chat.lookups.loop import Loop
 from braid.core.chat.lookups.quoted import quote_parts
 from braid.core.chat.lookups.tools import Toolbox
 from braid.core.chat.marks import marked, without_marks

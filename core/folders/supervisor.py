@@ -36,11 +36,13 @@ class FolderSupervisor:
         jobs: SyncJobs,
         *,
         retry_s: float = RETRY_S,
+        list_poll_s: float = LIST_POLL_S,
         is_mine: Callable[[], bool] = lambda: True,
     ) -> None:
         self._folders = folders
         self._jobs = jobs
         self._retry_s = retry_s
+        self._list_poll_s = list_poll_s
         self._is_mine = is_mine
         self._closing = threading.Event()
         self._wake = threading.Event()
@@ -90,7 +92,7 @@ class FolderSupervisor:
                 self._follow_list()
             except Exception as error:  # the edge of a thread: it must outlive an outage of the database
                 log_failure(logger, "reading the list of synced folders", error)
-            self._wake.wait(LIST_POLL_S)
+            self._wake.wait(self._list_poll_s)
 
     def _follow_list(self) -> None:
         """Stop the watchers of removed folders, start one for each new folder, and note the problems for others."""

@@ -15,7 +15,13 @@ from typing import TYPE_CHECKING, Any, Literal
 from braid.core.errors import InvalidInputError, ModelError
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from braid.core.vector import Vector
+
+    Mask = NDArray[np.int64]
+    """(n, tokens): 1 where a text has a token, 0 where it is padded."""
 
 MAX_TOKENS = 512
 """Tokens of a text, or of a query with a passage, unless the tokenizer's own limit is lower; the rest is left out."""
@@ -77,7 +83,7 @@ class OnnxModel:
         """Return (n, dim) float32, not yet of unit length. A model that pools itself is taken as it is."""
         return self._outputs(texts, lambda output, mask: _pooled(output, mask, pooling))
 
-    def _outputs(self, texts: Texts, finish: Callable[[Vector, Vector], Vector]) -> Vector:
+    def _outputs(self, texts: Texts, finish: Callable[[Vector, Mask], Vector]) -> Vector:
         import numpy as np
 
         tokenizer, session, names = self._model()
@@ -153,7 +159,7 @@ def _padding(tokenizer: Any) -> dict[str, Any]:
     return {}
 
 
-def _pooled(output: Vector, mask: Vector, pooling: Pooling) -> Vector:
+def _pooled(output: Vector, mask: Mask, pooling: Pooling) -> Vector:
     import numpy as np
 
     if output.ndim == 2:

@@ -110,8 +110,6 @@ class ChromaReader:
 
 def unwrapped(store: Any) -> Any:
     """Return the store of a manager that has one as ``vectorstore`` or ``vector_store``, and anything else as it is."""
-    if hasattr(store, "_collection") or hasattr(store, "_client"):
-        return store
     inner = getattr(store, "vectorstore", None) or getattr(store, "vector_store", None)
     return store if inner is None else inner
 

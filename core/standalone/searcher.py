@@ -93,12 +93,12 @@ class HybridSearcher:
                 field="scorer",
             )
         self._weights = (bm25_weight, vector_weight)
-        self._embedder: Any = first if embedder is _NOT_GIVEN else embedder
+        given: Any = first if embedder is _NOT_GIVEN else embedder
+        self._embedder = given
         self._store = None if store is None else checked_store(store)
         if self._store is not None and self._embedder is None and not hasattr(store, "similarity_search_with_score"):
             raise ValidationError("a store is given without an embedder for the queries; give one", field="embedder")
-        self._is_awaited = is_awaited(self._embedder)
-        self._model = None if self._embedder is None or self._is_awaited else labelled_model(self._embedder)
+        self._model = None if given is None or is_awaited(given) else labelled_model(given)
         self._scorer = scorer
         self._languages = tuple(languages)
 

@@ -115,7 +115,7 @@ def test_without_tesseract_pages_wait_until_one_button_reads_them(
         assert command in browser.get(f"/datasets/{dataset.id}/documents/{document.id}").text
     listed = browser.get(f"/datasets/{dataset.id}?state=incomplete").text
     assert "2 scanned pages wait to be read by machine" in listed
-    told = {"en": "3 pages wait", "ja": "3 ページ", "ko": "3쪽"}
+    told = {"en": "3 pages wait", "ja": "3 ページ", "ko": "3개"}
     for language, words in told.items():
         overview = browser.get("/admin/", headers={"Accept-Language": language}).text
         assert words in overview
@@ -142,7 +142,7 @@ def test_a_setting_turns_reading_off(
     monkeypatch.setattr(here.background.scans, "rules", ScanRules(pages_per_minute=0))
     found = upload(browser, here, dataset, "half.pdf", HALF)
     page = browser.get(f"/datasets/{dataset.id}/documents/{found.id}").text
-    assert "Reading is turned off by the setting scan_pages_per_minute." in page
+    assert "Reading of scanned pages is turned off on this server (setting scan_pages_per_minute)." in page
     assert "turned off" in browser.get("/admin/").text
 
 

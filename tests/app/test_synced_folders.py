@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -151,12 +150,11 @@ def test_an_unmounted_disk_loses_nothing_and_is_followed_when_it_is_back(
 
 
 def test_a_folder_that_is_missing_at_the_start_is_tried_again_and_all_processes_know(
-    braid: Braid, dataset: int, folder: Path, monkeypatch: pytest.MonkeyPatch
+    braid: Braid, dataset: int, folder: Path
 ) -> None:
-    monkeypatch.setattr("braid.core.folders.supervisor.LIST_POLL_S", 0.1)
     background = Background(braid)  # whose own supervisor is not started
     background._runner.start()
-    supervisor = FolderSupervisor(background.folders, background.sync_jobs, retry_s=0.2)
+    supervisor = FolderSupervisor(background.folders, background.sync_jobs, retry_s=0.2, list_poll_s=0.1)
     followed = add_folder(background, dataset, folder)
     hidden = folder.rename(folder.with_name("hidden"))
     supervisor.start()
@@ -216,10 +214,12 @@ def test_a_dropped_folder_leaves_its_documents_and_is_not_followed(
 ) -> None:
     followed = add_folder(background, dataset, folder)
     last_sync(background, followed)
+    watcher = background.supervisor._watchers[followed.id]
     assert background.supervisor.remove(followed.id) == followed
-    eventually(lambda: followed.id not in background.supervisor._watchers)
+    watcher.join(WAIT_S)
+    assert not watcher.is_alive(), "nobody watches it any more"
     (folder / "a.md").unlink()
-    time.sleep(1)
+    assert background.sync_jobs.find_active(followed) is None
     assert sources(braid, dataset) == {"a.md", "b.md"}
     with pytest.raises(NotFoundError, match="no folder"):
         background.supervisor.remove(followed.id)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from itertools import count
 from urllib.parse import parse_qs, urljoin, urlsplit
@@ -12,6 +11,7 @@ from playwright.sync_api import Page, Request, expect
 
 from tests.browser.conftest import Site
 from tests.web import add_user
+from tests.worlds import eventually
 
 pytestmark = pytest.mark.browser
 
@@ -65,10 +65,7 @@ def add_gaskets(page: Page, site: Site) -> None:
     page.wait_for_load_state("domcontentloaded")  # a script hides the button
     if page.locator("#send").is_visible():
         page.locator("#send").click()
-    deadline = time.monotonic() + 30
-    while "everything is searchable" not in page.request.get(page.url).text():
-        assert time.monotonic() < deadline, "the file is not read"
-        time.sleep(0.2)
+    eventually(lambda: "everything is searchable" in page.request.get(page.url).text(), pause_s=0.2)
 
 
 def expect_everything(page: Page) -> None:
@@ -88,7 +85,7 @@ def test_a_new_dataset_is_searched_and_shown_as_ticked(page: Page, site: Site) -
     for address, turn in ((conversation, 1), (f"{site.url}chat", 0)):
         page.goto(address)
         expect(page.locator("#chips")).to_have_text("All datasets")
-        expect(page.locator("#picker-button output")).to_have_text("3 of 3")
+        expect(page.locator("#picker-button output")).to_have_text("")
         expect_everything(page)
         ask(page, GASKET)
         expect(page.locator(".turn .answer").nth(turn)).to_contain_text("hall 4")

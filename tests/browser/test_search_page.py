@@ -32,7 +32,7 @@ def test_first_visit(open_page: Open, picture: Picture) -> None:
     page = open_page()
     expect(page.get_by_role("heading", level=1)).to_have_text("Ask, and see where the answer is")
     picture(page, "first-visit")
-    page.get_by_role("link", name="データセットを削除するとどうなりますか").click()
+    page.locator(".examples a").first.click()
     expect(page.locator(".hit").first.locator("mark").first).to_be_visible()
 
 

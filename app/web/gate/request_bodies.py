@@ -12,7 +12,6 @@ import logging
 import shutil
 import sys
 import tempfile
-import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, MutableMapping
 from concurrent.futures import ThreadPoolExecutor
@@ -141,7 +140,7 @@ class Body:
         self._receive = receive
         self._room = room
         self._patience = room.patience
-        self._started = time.monotonic()
+        self._started = asyncio.get_running_loop().time()
         self._size = self._looked = 0
         self._held = bytearray()
         self._file: IO[bytes] | None = None
@@ -158,7 +157,7 @@ class Body:
 
         Raises TooManyRequests and ServiceUnavailable when there is no room.
         """
-        self._started = time.monotonic()
+        self._started = asyncio.get_running_loop().time()
         with self._room.place(user_id):
             await self._read(most)
             if self._file is not None:
@@ -224,8 +223,9 @@ class Body:
 
     async def _next(self) -> Any:
         until = self._started + self._patience.whole_s + self._size / self._patience.bytes_per_s
+        left_s = min(self._patience.silent_s, until - asyncio.get_running_loop().time())
         try:
-            async with asyncio.timeout(max(0.0, min(self._patience.silent_s, until - time.monotonic()))):
+            async with asyncio.timeout(max(0.0, left_s)):
                 return await self._receive()
         except TimeoutError:
             raise RequestTimeout("the body came too slowly; send it again") from None

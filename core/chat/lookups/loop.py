@@ -13,9 +13,9 @@ from typing import Any
 
 from braid.core.admission import give_way
 from braid.core.chat.lookups.further import Found, merge, with_hits
-from braid.core.chat.lookups.lookup import NO_BILL, Bill, Lookup
+from braid.core.chat.lookups.lookup import NO_BILL, Bill, Lookup, LookupLimits, Tool
 from braid.core.chat.lookups.tools import DESCRIPTIONS, Given, Toolbox, shown_passages, tools
-from braid.core.errors import BraidError, InvalidInputError, ModelError
+from braid.core.errors import BraidError, ModelError
 from braid.core.models.chat import ChatModel
 from braid.core.models.prompts import Prompts
 from braid.core.models.replies import parse_queries
@@ -28,32 +28,6 @@ MOST_REPLIES = 2
 REPEATED = "it was asked for before"
 NOTHING_NEW = "nothing new, so no further search was made"
 TOO_MANY = "no more calls; reply DONE"
-
-
-@dataclass(frozen=True, slots=True)
-class LookupLimits:
-    """What a model may use to look up more. Raises InvalidInputError for a limit below 0."""
-
-    calls: int = 1
-    """Calls of tools in a turn with the strategy ``basic``, as *Fast* has it; 0 for none. With one call the model is
-    asked only where the first passages lack something."""
-    thorough_calls: int = 6
-    """Calls of tools in a turn with any other strategy."""
-    seconds: float = 60.0
-    tokens: int = 30_000
-    """Tokens of all prompts and replies together; estimated where the server does not count them."""
-
-    def __post_init__(self) -> None:
-        for name in ("calls", "thorough_calls", "seconds", "tokens"):
-            if (value := getattr(self, name)) < 0:
-                raise InvalidInputError(f"{name} is {value}; it must be at least 0", field=name)
-
-    def calls_of(self, strategy: str) -> int:
-        """Return the number of calls in a turn with this strategy."""
-        return self.calls if strategy == "basic" else self.thorough_calls
-
-
-DEFAULT_LIMITS = LookupLimits()
 
 
 @dataclass(slots=True)
@@ -160,7 +134,7 @@ class Loop:
         self.calls_left -= 1
         started = monotonic()
         asked = next((str(value) for value in call.arguments.values()), "")
-        tool = next((known for known in DESCRIPTIONS if known == call.name), "search")
+        tool: Tool = next((known for known in DESCRIPTIONS if known == call.name), "search")
         if call.key in self._asked:
             self._add(Lookup(tool, asked, "model", problem=REPEATED))
             return REPEATED

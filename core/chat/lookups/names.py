@@ -18,7 +18,8 @@ _NAME = re.compile(
     rf"\b(?:[{_CAPITAL}][\w'’-]{{0,40}}|[A-Za-z]{{1,10}}-?\d[\w-]{{0,20}})"
     rf"(?: (?:(?:de|del|der|den|di|da|van|von|of|la|le) ){{0,2}}[{_CAPITAL}][\w'’-]{{0,40}}){{0,4}}"
 )
-_WORD = re.compile(rf"[{HAN}々ァ-ヺーA-Za-z0-9-]*[{HAN}々ァ-ヺー][{HAN}々ァ-ヺーA-Za-z0-9-]*|[{HANGUL}]{{2,20}}")
+_PART = f"[{HAN}々ァ-ヺーA-Za-z0-9-]"
+_WORD = re.compile(rf"(?<!{_PART})(?=[A-Za-z0-9-]{{0,20}}[{HAN}々ァ-ヺー]){_PART}{{2,40}}|[{HANGUL}]{{2,20}}")
 
 
 @dataclass(frozen=True, slots=True)

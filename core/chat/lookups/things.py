@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import re
+from itertools import islice
 from typing import NamedTuple
 
 from braid.core.text.scripts import HAN, HANGUL, KANA
 from braid.core.text.stopwords import STOP_WORDS
 
+READ_WORDS = 200
+"""Words of a question that are read."""
 MOST_WORDS = 3
 """Most words of a thing without capitals or digits in its name."""
 _WORD = re.compile(r"[^\s,;:()?!？！、。「」\"“”]+")
 _BETWEEN = frozenset({"and", "or", "versus", "vs", "vs.", "및", "또는", "혹은", "아니면"})
-_WITH_ENDING = re.compile(rf"([0-9A-Za-z{HANGUL}][-0-9A-Za-z{HANGUL}]+?)(?:이랑|하고|와|과|랑|이나)")
-_IS_NAME = re.compile(r"[A-Z0-9]|[a-z]+-?[0-9]")
+_WITH_ENDING = re.compile(rf"([0-9A-Za-z{HANGUL}][-0-9A-Za-z{HANGUL}]{{1,40}}?)(?:이랑|하고|와|과|랑|이나)")
+_IS_NAME = re.compile(r"[A-Z0-9]|[a-z]{1,20}-?[0-9]")
 _HAS_DIGIT = re.compile(r"[0-9]")
 _PART = f"[{HAN}々ァ-ヺーA-Za-z0-9０-９Ａ-Ｚａ-ｚ・-]"
 _JAPANESE = re.compile(
@@ -55,7 +58,7 @@ def named_things(question: str) -> Things | None:
     """
     if found := _JAPANESE.search(question) if _HAS_KANA.search(question) else None:
         return _things(question, found.span(1), found.span(2))
-    words = [_Word(found[0], *found.span()) for found in _WORD.finditer(question)]
+    words = [_Word(found[0], *found.span()) for found in islice(_WORD.finditer(question), READ_WORDS)]
     for at, word in enumerate(words[:-1]):
         if at and word.text.lower() in _BETWEEN:
             before, after = _before(words[:at], question), _after(words[at + 1 :], question)

@@ -26,15 +26,15 @@ MOST_PARTS = 4_000
 """Sentences of a document that are compared."""
 _DATE = re.compile(
     r"\d{4}-\d{2}-\d{2}|\d{1,2}[./]\d{1,2}[./]\d{2,4}|(?:19|20)\d\d ?[年년]|\d{1,2} ?[月월]"
-    r"|\d+ ?(?:日|か月|ヶ月|週間|年間|営業日|시간|일|개월|주|년)|영업일"
-    r"|\b(?:\d+|one|two|three|four|five|six|ten|thirty|sixty|ninety) (?:working |business |calendar )?"
+    r"|\d{1,6} ?(?:日|か月|ヶ月|週間|年間|営業日|시간|일|개월|주|년)|영업일"
+    r"|\b(?:\d{1,6}|one|two|three|four|five|six|ten|thirty|sixty|ninety) (?:working |business |calendar )?"
     r"(?:days?|weeks?|months?|years?|hours?)\b"
     r"|\b(?:January|February|March|April|June|July|August|September|October|November|December|May \d)\b"
     r"|\b(?:deadline|no later than|due (?:on|by|date))\b|期限|締め?切り?|기한|마감",
     re.IGNORECASE,
 )
 _AMOUNT = re.compile(
-    r"[$€£¥￥₩] ?\d|\d[\d,.]* ?(?:EUR|USD|GBP|JPY|KRW|CHF|euros?|dollars?|pounds?|yen|won|cents?)\b"
+    r"[$€£¥￥₩] ?\d|\d[\d,.]{0,20} ?(?:EUR|USD|GBP|JPY|KRW|CHF|euros?|dollars?|pounds?|yen|won|cents?)\b"
     r"|[\d万億千百] ?(?:円|ドル|ユーロ|ウォン)|[\d만억천백] ?(?:원|달러|유로|엔)",
     re.IGNORECASE,
 )

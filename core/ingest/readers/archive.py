@@ -7,6 +7,7 @@ import lzma
 import struct
 import zipfile
 import zlib
+from collections.abc import Callable, Iterator
 
 from lxml import etree
 
@@ -44,8 +45,12 @@ SMALL_ENTRY_BYTES = 5_000_000
 _BLOCK = 1 << 20
 
 
-def open_archive(file: SourceFile) -> zipfile.ZipFile:
+def open_archive(
+    file: SourceFile, *, looked_at: tuple[str, ...] = (), look: Callable[[str, bytes], None] = lambda *_: None
+) -> zipfile.ZipFile:
     """Open the archive after a test of every entry: its stated and its real size, and its checksum.
+
+    ``look`` is called with the name and the content of each entry whose name ends as ``looked_at`` says.
 
     Raises UnreadableDocumentError for a bomb or an encrypted archive, BadZipFile or another of PACKAGE_ERRORS for a
     damaged one.
@@ -62,19 +67,25 @@ def open_archive(file: SourceFile) -> zipfile.ZipFile:
             raise file.unreadable("is encrypted with a password; remove the password and add it again")
         if entry.file_size > max(SMALL_ENTRY_BYTES, MAX_RATIO * entry.compress_size):
             raise _bomb(file, f"a part of it unpacks to more than {MAX_RATIO} times its size")
-    _unpack(file, archive, entries, limit)
+    unpacked = 0
+    for entry in entries:
+        kept: list[bytes] = []
+        is_kept = entry.filename.endswith(looked_at) if looked_at else False
+        for block in _blocks(archive, entry):
+            unpacked += len(block)
+            if unpacked > limit:  # the sizes in the directory may be wrong
+                raise _bomb(file, f"it unpacks to more than {limit:,} bytes")
+            if is_kept:
+                kept.append(block)
+        if is_kept:
+            look(entry.filename, b"".join(kept))
     return archive
 
 
-def _unpack(file: SourceFile, archive: zipfile.ZipFile, entries: list[zipfile.ZipInfo], limit: int) -> None:
-    """Unpack all entries block by block and discard them: the sizes in the directory may be wrong."""
-    unpacked = 0
-    for entry in entries:
-        with archive.open(entry) as stream:
-            while block := stream.read(_BLOCK):
-                unpacked += len(block)
-                if unpacked > limit:
-                    raise _bomb(file, f"it unpacks to more than {limit:,} bytes")
+def _blocks(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> Iterator[bytes]:
+    with archive.open(entry) as stream:
+        while block := stream.read(_BLOCK):
+            yield block
 
 
 def _bomb(file: SourceFile, why: str) -> UnreadableDocumentError:

@@ -96,11 +96,10 @@ def add_html(root: etree._Element, outline: Outline) -> None:
 
 
 def _is_hidden(element: etree._Element) -> bool:
-    return (
-        _SKIPPED.fullmatch(element.tag) is not None
-        or element.get("hidden") is not None
-        or _HIDING.search(element.get("style") or "") is not None
-    )
+    if _SKIPPED.fullmatch(element.tag) or element.get("hidden") is not None:
+        return True
+    style = element.get("style")
+    return style is not None and _HIDING.search(style) is not None
 
 
 def _entered(field: etree._Element) -> str:
@@ -119,7 +118,8 @@ def _entered(field: etree._Element) -> str:
 
 
 def _is_struck(element: etree._Element) -> bool:
-    return element.tag in _STRUCK or _STRIKING.search(element.get("style") or "") is not None
+    style = element.get("style")
+    return element.tag in _STRUCK or (style is not None and _STRIKING.search(style) is not None)
 
 
 class _Paragraphs:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import codecs
 import email
 import logging
 import quopri
@@ -74,7 +73,7 @@ _POLICY = _ShortHeaders()
 
 def read(file: SourceFile) -> ParsedDocument:
     """Return the body, and the attachments under their file names; unreadable ones are named in the metadata."""
-    if file.content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):  # saved by an editor
+    if b"\0" in file.content[:100]:  # in UTF-16, as an editor has saved it
         file = replace(file, content=decode(file.content).encode("utf-8", "replace"))
     if len(_MULTIPART.findall(file.content)) > _MAX_MULTIPARTS:
         raise file.unreadable(f"has more than {_MAX_MULTIPARTS:,} nested parts; save the mails in it one by one")

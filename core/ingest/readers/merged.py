@@ -14,6 +14,9 @@ MAX_COVERED = 500_000
 """Most cells of a table that merged ones cover together; whatever is merged beyond stays as it is."""
 
 
+_MIN_COLUMNS = 3
+
+
 @dataclass(frozen=True, slots=True)
 class Span:
     """A range of merged cells, its row and column counted from 0."""
@@ -79,7 +82,7 @@ def merged(rows: Iterable[Sequence[str]], spans: Iterable[Span]) -> Grid:
         return Grid(texts)
     texts, named = _without_covered(texts, named)
     filled = [sum(map(bool, row)) for row in texts]
-    if _is_form(filled, named):
+    if _is_form(filled, named) and not _has_header(texts, filled, named):
         return Grid([list(filter(None, row)) for row in texts], is_form=True)
     _repeat(texts, filled, named)
     return Grid(texts)
@@ -125,6 +128,14 @@ def _is_form(filled: list[int], spans: list[Span]) -> bool:
     wide = {span.row for span in spans if span.columns > 1} - titles
     lone = {span.row for span in spans if span.columns > 1 and span.rows > 1} & titles
     return 2 * len(wide | lone) > len(filled) - len(titles) + len(lone)
+
+
+def _has_header(rows: list[list[str]], filled: list[int], spans: list[Span]) -> bool:
+    """Whether the first row that is no title names each column, as in timetables: other rows may be merged at will."""
+    first = next((number for number, count in enumerate(filled) if count > 1), None)
+    if first is None or any(span.row == first and span.columns > 1 for span in spans):
+        return False
+    return _MIN_COLUMNS <= filled[first] == max(map(len, rows))
 
 
 def _repeat(rows: list[list[str]], filled: list[int], spans: list[Span]) -> None:

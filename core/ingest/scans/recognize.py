@@ -17,6 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+import numpy as np
 from PIL import Image
 
 from braid.core.errors import ReadingInterruptedError, UnreadableDocumentError
@@ -80,8 +81,8 @@ def read_picture(
     upright = picture.rotate(-turn, expand=True) if turn else picture
     skew = skew_of(upright)
     straight = upright.rotate(skew, Image.Resampling.BICUBIC, fillcolor=255) if skew else upright
-    if words := _downwards(straight, tesseract, languages, script, read):
-        return replace(words, turn=turn, skew=skew)
+    if downwards := _downwards(straight, tesseract, languages, script, read):
+        return replace(downwards, turn=turn, skew=skew)
     attempts = _attempts(tesseract, languages, script)
     best = PageReading((), *upright.size, turn=turn, skew=skew)
     for attempt in attempts:
@@ -121,8 +122,8 @@ def _is_blank(picture: Image.Image) -> bool:
     small = picture.convert("L")
     small.thumbnail((_THUMBNAIL, _THUMBNAIL), Image.Resampling.BOX)
     edge = max(min(small.size) // _THUMBNAIL_EDGE, 1)
-    low, high = small.crop((edge, edge, small.width - edge, small.height - edge)).getextrema()
-    return int(high) - int(low) < _LEAST_CONTRAST
+    levels = np.asarray(small.crop((edge, edge, small.width - edge, small.height - edge)), dtype=np.int64)
+    return not levels.size or int(levels.max() - levels.min()) < _LEAST_CONTRAST
 
 
 def _is_sure(reading: PageReading) -> bool:

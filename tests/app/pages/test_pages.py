@@ -4,18 +4,9 @@ from __future__ import annotations
 
 import errno
 import gzip
-import json
 import logging
-import os
 import re
-import signal
-import socket
-import subprocess
-import sys
 import time
-import urllib.error
-import urllib.parse
-import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -24,18 +15,14 @@ from flask.testing import FlaskClient
 from flask_babel import force_locale
 from sqlalchemy.exc import OperationalError
 
-from braid.app import first_start, server
 from braid.app.auth.access import rule_of
 from braid.app.factory import create_app
-from braid.app.pages.search.marking import flow, mark, snippet, wanted_tokens
-from braid.app.pages.search.readable import readable
 from braid.app.pages.status import index_status
 from braid.app.site import EXTENSION, Site
 from braid.config.settings import Settings
 from braid.core.braid import Braid
-from braid.core.errors import ClosedError, InvalidInputError, NotOwnerError
+from braid.core.errors import ClosedError
 from braid.core.indexes.leg_progress import LegProgress
-from braid.core.text.analyzer import Analyzer
 from braid.core.types import ChunkInput, DocumentInput
 from tests.fakes import HashEmbeddings
 from tests.web import fresh_app, make_app, sign_in, text_of
@@ -361,84 +348,6 @@ def test_deleted_passage_is_not_found(own_client: FlaskClient, library: Braid) -
     assert own_client.get(href).status_code == 404
 
 
-# ---------------------------------------------------------------- marks and snippets
-
-
-@pytest.mark.parametrize(
-    ("query", "marked"),
-    [("順位の融合を行いますか", {"順位", "融合"}), ("ます", {"ます"}), ("何", {"何"}), ("rankings", {"rank"})],
-)
-def test_endings_and_single_characters_are_marked_only_where_there_is_nothing_else(
-    query: str, marked: set[str]
-) -> None:
-    text = "順位を使います。融合とは何か。rank"
-    analyzer = Analyzer(("en",))
-    assert {s.text for s in mark(analyzer, text, wanted_tokens(analyzer, query)) if s.marked} == marked
-
-
-def test_snippet_shows_the_part_with_the_marks() -> None:
-    analyzer = Analyzer(("en",))
-    text = "Nothing of interest here. " * 60 + "The zeppelin landed." + " More of nothing." * 60
-    segments = snippet(analyzer, text, wanted_tokens(analyzer, "zeppelins"))
-    shown = "".join(segment.text for segment in segments)
-    assert [segment.text for segment in segments if segment.marked] == ["zeppelin"]
-    assert shown.startswith("… ")
-    assert shown.endswith(" …")
-    assert len(shown) < 400
-
-
-@pytest.mark.parametrize(
-    ("text", "file_type", "shown"),
-    [
-        ("| Day | Fee |\n| :-- | --: |\n| 1 | `10` EUR |\n| 2 | a \\| b |", "md", "Day · Fee\n1 · 10 EUR\n2 · a \\| b"),
-        ("品目 | 単価\n布 | 1,200 円", "xlsx", "品目 · 単価\n布 · 1,200 円"),
-        ("Fees of\nthe day:\n\nDay | Fee\n1 | 10", "docx", "Fees of the day:\nDay · Fee\n1 · 10"),
-        (
-            "# Fees\n\nRun **now**:\n\n```sh\nmake all\n  make | sort\n```",
-            "md",
-            "Fees\nRun now:\nmake all\n  make | sort",
-        ),
-        ("- one\n- [two](https://a.example)\n3. three", "md", "• one\n• two\n3. three"),
-        ("x = a | b\ny = `c` | d", "py", "x = a | b\ny = `c` | d"),
-        ("either a || b or `c`", "txt", "either a || b or `c`"),
-        ("", "md", ""),
-    ],
-)
-def test_a_card_shows_words_without_the_signs_of_tables_and_markdown(text: str, file_type: str, shown: str) -> None:
-    assert readable(text, file_type) == shown
-
-
-def test_what_matches_in_a_table_is_marked_in_its_card() -> None:
-    analyzer = Analyzer(("en",))
-    text = readable("Employee | Salary\n" + "\n".join(f"Person {n} | {n},000 EUR" for n in range(99)), "xlsx")
-    segments = snippet(analyzer, text, wanted_tokens(analyzer, "77"))
-    shown = "".join(segment.text for segment in segments)
-    assert "Person 77 · 77,000 EUR" in shown
-    assert "|" not in shown
-    assert {segment.text for segment in segments if segment.marked} == {"77"}
-
-
-@pytest.mark.parametrize(
-    ("text", "file_type", "shown"),
-    [
-        ("One sentence\nin two lines.\n\nAnother.", "md", "One sentence in two lines.\n\nAnother."),
-        ("A list:\n- one\n- two\n1. three", "md", "A list:\n- one\n- two\n1. three"),
-        ("| a |\n| b |", "md", "| a |\n| b |"),
-        ("```\nmake\nmake test\n```", "md", "```\nmake\nmake test\n```"),
-        ("x = 1\ny = 2", "py", "x = 1\ny = 2"),
-    ],
-)
-def test_lines_of_a_paragraph_are_joined_in_prose_alone(text: str, file_type: str, shown: str) -> None:
-    assert flow(text, file_type) == shown
-
-
-@pytest.mark.parametrize("text", ["", "a", "ＡＢＣ　ｶﾞ㌔", "e\u0301clair", "x" * 5000, "\n\n\n", "の" * 500])
-def test_marking_never_changes_the_text(text: str) -> None:
-    analyzer = Analyzer(("en",))
-    segments = mark(analyzer, text, wanted_tokens(analyzer, text))
-    assert "".join(segment.text for segment in segments) == text
-
-
 # ---------------------------------------------------------------- the line on indexing
 
 
@@ -661,142 +570,3 @@ def test_a_chosen_language_stays_and_keeps_the_search(client: FlaskClient) -> No
     page = client.get("/search?q=printer&d=1&d=-1&lang=ja").text
     assert 'href="?q=printer&amp;d=1&amp;d=-1&amp;lang=ko"' in page
     assert '<html lang="ja"' in client.get("/search", headers={"Accept-Language": "ko"}).text
-
-
-# ---------------------------------------------------------------- the first start
-
-
-def test_first_start_makes_the_user_a_dataset_and_the_sample_once(braid: Braid) -> None:
-    first_start.prepare(braid)
-    user = braid.ledger.user_named("local")
-    assert user is not None
-    assert user.id == 1
-    assert [dataset.name for dataset in braid.ledger.datasets(1)] == ["My documents"]
-    sample = braid.dataset(-1)
-    assert sample.documents == len(list(first_start.SAMPLE_FOLDER.glob("*.md"))) == 18
-    braid.ledger.remove_document(-1, "what-is-braid.en.md")
-    first_start.prepare(braid)
-    assert braid.dataset(-1).documents == 17
-
-
-@pytest.mark.parametrize(
-    ("query", "source"),
-    [
-        ("reciprocal rank fusion", "search-modes.en.md"),
-        ("共有データセット グループ", "datasets-and-privacy.ja.md"),
-        ("암호가 걸린 PDF", "adding-files.ko.md"),
-    ],
-)
-def test_sample_answers_in_three_languages(braid: Braid, query: str, source: str) -> None:
-    first_start.prepare(braid)
-    assert braid.indexer.wait(WAIT_S, legs=("bm25",))
-    client = sign_in(make_app(braid))
-    page = client.get("/search", query_string={"q": query, "d": "-1", "mode": "keyword"}).text
-    assert source in page.partition("</article>")[0]
-
-
-def test_first_page_of_a_new_directory_offers_examples(braid: Braid) -> None:
-    first_start.prepare(braid)
-    page = sign_in(make_app(braid)).get("/search").text
-    assert re.findall(r'<a href="/search\?q=[^"]+" dir="auto">([^<]+)</a>', page) == [
-        "When can a new document be found?",
-        "What happens when a dataset is deleted?",
-        "How large may a file be?",
-    ]
-    assert '<a href="/datasets">Add files</a>' in page
-
-
-@pytest.mark.one_machine
-def test_sample_goes_into_the_dataset_that_is_listed_for_it(braid: Braid) -> None:
-    listed = (ROOT / "shared_dbs.json").read_text(encoding="utf-8")
-    braid.registry.replace_text(listed)
-    first_start.prepare(braid)
-    assert braid.dataset(-1).documents == 18
-    assert (braid.data_dir / "shared_dbs.json").read_text(encoding="utf-8") == listed
-
-
-def test_somebody_elses_list_of_shared_datasets_is_left_alone(braid: Braid) -> None:
-    braid.registry.add("Handbook", "shared_handbook")
-    first_start.prepare(braid)
-    assert [entry.name for entry in braid.registry.entries()] == ["Handbook"]
-    assert braid.dataset(-1).documents == 0
-
-
-# ---------------------------------------------------------------- the server
-
-
-@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.0.7", "example.org"])
-def test_another_host_needs_the_names_that_it_is_known_by(host: str, tmp_path: Path) -> None:
-    with pytest.raises(InvalidInputError, match=f"host is '{host}'.*BRAID_ALLOWED_HOSTS="):
-        server.serve(Settings(host=host, data_dir=tmp_path / "data"))
-    assert not (tmp_path / "data").exists()
-
-
-@pytest.fixture
-def port() -> int:
-    """A free port."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-def start(data_dir: Path, port: int) -> subprocess.Popen[str]:
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("BRAID_")}
-    environment |= {"BRAID_SHARED_DBS": str(data_dir / "shared_dbs.json"), "BRAID_PORT": str(port)}
-    command = [sys.executable, "-m", "app", "serve", "--data-dir", str(data_dir)]
-    pipe = subprocess.PIPE
-    return subprocess.Popen(command, cwd=ROOT, env=environment, stdout=pipe, stderr=pipe, text=True)
-
-
-class Visitor:
-    """A browser that keeps cookies and follows redirects."""
-
-    def __init__(self) -> None:
-        self._opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
-
-    def send(self, url: str, **form: str) -> tuple[int, str]:
-        """GET, or POST with a form."""
-        data = urllib.parse.urlencode(form).encode() if form else None
-        try:
-            with self._opener.open(url, data, timeout=WAIT_S) as response:
-                return response.status, response.read().decode()
-        except urllib.error.HTTPError as error:
-            return error.code, error.read().decode()
-
-    def set_up(self, url: str) -> None:
-        """Make the administrator, as at the first visit, to which every page leads."""
-        _, page = self.send(url)
-        token = re.search(r'name="csrf_token" value="([^"]+)"', page)
-        assert token is not None
-        assert self.send(url + "setup", csrf_token=token[1], name="admin", password="correct horse")[0] == 200
-
-
-def test_port_in_use_is_said(tmp_path: Path, port: int) -> None:
-    settings = Settings(data_dir=tmp_path / "data", shared_dbs=tmp_path / "shared_dbs.json", port=port)
-    with socket.socket() as other:
-        other.bind(("127.0.0.1", port))
-        other.listen()
-        with pytest.raises(InvalidInputError, match=f"port {port} .* another program uses it; choose another"):
-            server.serve(settings)
-    assert not (tmp_path / "data" / "owner.json").exists()
-
-
-def test_serve_answers_refuses_a_second_owner_and_stops_in_order(tmp_path: Path, port: int) -> None:
-    url = f"http://127.0.0.1:{port}/"
-    with start(tmp_path / "data", port) as running:
-        assert running.stdout is not None
-        assert running.stdout.readline() == f"Braid is ready: {url}\n"
-        visitor = Visitor()
-        assert json.loads(visitor.send(url + "healthz")[1]) == {"status": "ok"}
-        visitor.set_up(url)
-        assert visitor.send(url + "search?mode=keyword&q=" + "%E3%81%82" * 10_000)[0] == 200
-        assert visitor.send(url + "search?q=" + "%E3%81%82" * 11_000)[0] == 400
-        with pytest.raises(NotOwnerError, match=f"process {running.pid} at {url}"):
-            server.serve(Settings(data_dir=tmp_path / "data", port=port))
-        running.send_signal(signal.SIGTERM)
-        _, log = running.communicate(timeout=WAIT_S)
-    assert running.returncode == 0
-    assert re.search(r"event=started version=\S+ database=sqlite embedding_model=\S+ url=http", log)
-    assert "%E3" not in log
-    assert "ああ" not in log
-    assert not (tmp_path / "data" / "owner.json").exists()

@@ -42,13 +42,53 @@ HEAD = b"POST /login HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/x-
 # ---------------------------------------------------------------- connections, one by one
 
 
+class LoopClock:
+    """The time of a server's event loop, which a test moves on: no deadline comes by itself on a busy machine."""
+
+    def __init__(self) -> None:
+        self._ahead_s = 0.0
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def take(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Be the clock of this loop."""
+        real = loop.time
+        self._loop = loop
+        loop.time = lambda: real() + self._ahead_s  # type: ignore[method-assign]
+
+    def go_on(self, seconds: float) -> None:
+        """Let so much time pass at once."""
+        assert self._loop is not None
+        self._ahead_s += seconds
+        self._loop.call_soon_threadsafe(lambda: None)
+
+
+class ClockedServer(uvicorn.Server):
+    """A server whose loop goes by such a clock."""
+
+    def __init__(self, config: uvicorn.Config, clock: LoopClock) -> None:
+        super().__init__(config)
+        self._clock = clock
+
+    async def startup(self, sockets: Any = None) -> None:
+        self._clock.take(asyncio.get_running_loop())
+        await super().startup(sockets)
+
+
 @contextmanager
-def serving(app: Any, limits: Limits | None = None) -> Iterator[int]:
+def serving(app: Any, limits: Limits | None = None, clock: LoopClock | None = None) -> Iterator[int]:
     """The ASGI app behind the protocol; its port."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
-        config = uvicorn.Config(app, http=timely_protocol(limits or Limits(0)), lifespan="off", log_config=None)
-        server = uvicorn.Server(config)
+        protocol = timely_protocol(limits or Limits(0))
+        config = uvicorn.Config(
+            app,
+            http=protocol,
+            lifespan="off",
+            log_config=None,
+            timeout_keep_alive=10**6,
+            loop="asyncio",  # another one's time cannot be moved on
+        )
+        server = ClockedServer(config, clock or LoopClock())
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
         eventually(lambda: server.started)
@@ -85,6 +125,17 @@ def answer(opened: socket.socket) -> bytes:
     return got.rpartition(b"\r\n\r\n")[2]
 
 
+def is_open(opened: socket.socket) -> bool:
+    """Whether the server has neither answered nor closed the connection."""
+    opened.settimeout(0.2)
+    try:
+        return not opened.recv(1) and False
+    except TimeoutError:
+        return True
+    finally:
+        opened.settimeout(WAIT_S)
+
+
 def seconds_to_end(opened: socket.socket, *, drip: bytes = b"") -> float:
     """Until the server closes the connection, or `WAIT_S`; ``drip`` is sent ten times a second."""
     started = time.monotonic()
@@ -104,32 +155,49 @@ def seconds_to_end(opened: socket.socket, *, drip: bytes = b"") -> float:
 
 @pytest.mark.parametrize("sent", [b"", b"GET / HT", b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n"])
 def test_a_head_that_does_not_end_is_waited_for_until_its_deadline(sent: bytes) -> None:
-    with serving(greet, Limits(0, head_s=0.5)) as port, connect(port, sent) as opened:
-        assert 0.3 < seconds_to_end(opened) < WAIT_S
+    limits, clock = Limits(0, head_s=2 * WAIT_S), LoopClock()
+    with serving(greet, limits, clock) as port, connect(port, sent) as opened:
+        eventually(limits.open.total)
+        clock.go_on(WAIT_S / 2)
+        assert is_open(opened)
+        clock.go_on(2 * WAIT_S)
+        assert seconds_to_end(opened) < WAIT_S
 
 
 def test_bytes_that_trickle_in_do_not_move_the_deadline_of_a_head() -> None:
-    with serving(greet, Limits(0, head_s=0.5)) as port, connect(port, b"GET / HTTP/1.1\r\nX: ") as opened:
-        assert seconds_to_end(opened, drip=b"x") < WAIT_S
+    limits, clock = Limits(0, head_s=2 * WAIT_S), LoopClock()
+    with serving(greet, limits, clock) as port, connect(port, b"GET / HTTP/1.1\r\nX: ") as opened:
+        eventually(limits.open.total)
+        for _ in range(3):
+            clock.go_on(WAIT_S)
+            opened.sendall(b"x")
+        assert seconds_to_end(opened) < WAIT_S
 
 
 def test_the_second_head_of_a_connection_has_a_deadline_too() -> None:
     whole = b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
-    with serving(greet, Limits(0, head_s=0.5)) as port, connect(port, whole) as opened:
+    clock = LoopClock()
+    with serving(greet, Limits(0, head_s=2 * WAIT_S), clock) as port, connect(port, whole) as opened:
         assert answer(opened) == b"ok"
-        time.sleep(1)  # longer than the deadline: it is idle, which uvicorn's own limit is for
+        clock.go_on(3 * WAIT_S)  # longer than the deadline: it is idle, which uvicorn's own limit is for
         opened.sendall(whole)
         assert answer(opened) == b"ok"
         opened.sendall(b"GET / HT")
+        assert is_open(opened)
+        clock.go_on(2 * WAIT_S)
         assert seconds_to_end(opened, drip=b"x") < WAIT_S
 
 
 def test_a_long_answer_is_not_cut_off_by_the_deadline_of_its_head() -> None:
+    clock = LoopClock()
+
     async def slow(scope: Any, receive: Any, send: Any) -> None:
-        await asyncio.sleep(1)
+        clock.go_on(3 * WAIT_S)
+        for _ in range(3):  # what is due by then
+            await asyncio.sleep(0)
         await greet(scope, receive, send)
 
-    with serving(slow, Limits(0, head_s=0.3)) as port:
+    with serving(slow, Limits(0, head_s=2 * WAIT_S), clock) as port:
         assert httpx.get(f"http://127.0.0.1:{port}/", timeout=WAIT_S).text == "ok"
 
 
@@ -157,14 +225,16 @@ def test_a_reader_that_takes_its_time_gets_everything() -> None:
             await send({"type": "http.response.body", "body": b"x" * 65536, "more_body": True})
         await send({"type": "http.response.body", "body": b""})
 
+    clock = LoopClock()
     with (
-        serving(large, Limits(0, write_s=2)) as port,
+        serving(large, Limits(0, write_s=2 * WAIT_S), clock) as port,
         httpx.stream("GET", f"http://127.0.0.1:{port}/", timeout=WAIT_S) as response,
     ):
         size = 0
         for number, part in enumerate(response.iter_raw(65536)):
             size += len(part)
-            time.sleep(0.1 if number % 8 == 0 else 0)  # longer than the limit in all
+            if number % 8 == 0:
+                clock.go_on(WAIT_S / 10)  # longer than the limit in all
     assert size == 200 * 65536
 
 
@@ -198,11 +268,11 @@ def test_an_ipv6_network_counts_as_one_address(address: str, origin: str) -> Non
 
 
 def test_behind_a_proxy_requests_are_counted_by_the_address_that_it_gives() -> None:
-    gate = threading.Event()
+    gate, arrived = threading.Event(), list[None]()
 
     async def waits(scope: Any, receive: Any, send: Any) -> None:
-        while not gate.is_set():
-            await asyncio.sleep(0.01)
+        arrived.append(None)
+        await asyncio.to_thread(gate.wait, WAIT_S)
         await greet(scope, receive, send)
 
     def get(forwarded: str, status: list[int]) -> None:
@@ -221,7 +291,7 @@ def test_behind_a_proxy_requests_are_counted_by_the_address_that_it_gives() -> N
         other: list[int] = []
         threads.append(threading.Thread(target=get, args=("192.0.2.2", other)))
         threads[-1].start()
-        time.sleep(0.1)
+        eventually(lambda: len(arrived) == 3)
         gate.set()
         for thread in threads:
             thread.join(WAIT_S)
@@ -249,8 +319,8 @@ def pages() -> Flask:
 
 
 @contextmanager
-def serving_pages(pages: Flask, patience: Patience) -> Iterator[int]:
-    with serving(Gateway(pages, Room(patience=patience), Threads(1, aside=1))) as port:
+def serving_pages(pages: Flask, patience: Patience, clock: LoopClock | None = None) -> Iterator[int]:
+    with serving(Gateway(pages, Room(patience=patience), Threads(1, aside=1)), clock=clock) as port:
         yield port
 
 
@@ -274,11 +344,11 @@ def test_a_form_that_trickles_in_is_answered_with_408(pages: Flask) -> None:
 
 
 def test_a_large_form_on_a_slow_line_has_time_by_what_came(pages: Flask) -> None:
-    patience = Patience(silent_s=WAIT_S, whole_s=0.3, bytes_per_s=1_000)
-    with serving_pages(pages, patience) as port, connect(port, post("/form", 40_000)) as opened:
-        for _ in range(20):
-            opened.sendall(b"x" * 2000)
-            time.sleep(0.1)
+    patience, clock = Patience(silent_s=100 * WAIT_S, whole_s=2 * WAIT_S, bytes_per_s=100), LoopClock()
+    with serving_pages(pages, patience, clock) as port, connect(port, post("/form", 40_000)) as opened:
+        for _ in range(5):
+            opened.sendall(b"x" * 8000)
+            clock.go_on(WAIT_S / 2)  # longer in all than for a body of which nothing comes
         assert answer(opened) == b"40000"
 
 

@@ -68,9 +68,13 @@ class Vault:
 
 def repeat(messages: Sequence[tuple[str, str]]) -> str:
     """What the model writes: the code from the passage, its mark, and many more words with the second code."""
-    prompt = messages[-1][1]
-    mark = (re.search(r"\[p-[0-9a-f]{4}:1\]", prompt) or [""])[0]
+    mark = mark_in(messages)
     return f"{CODE} it is {mark}, says the paper; " + f"then {LATER} {mark} " * 20
+
+
+def mark_in(messages: Sequence[tuple[str, str]]) -> str:
+    """The mark of the first passage."""
+    return (re.search(r"\[p-[0-9a-f]{4}:1\]", messages[-1][1]) or [""])[0]
 
 
 @pytest.fixture
@@ -202,3 +206,30 @@ def test_another_answer_to_a_question_is_not_made_of_what_is_withheld(vault: Vau
     post_form(client, f"{page}/messages", text="And the vault?", d=[str(vault.notices)])
     assert len(vault.model.calls) == 2
     assert CODE not in repr(vault.model.calls)
+
+
+def test_a_later_answer_from_other_passages_does_not_give_what_its_model_had_read_before(vault: Vault) -> None:
+    vault.model.pause_after = 0
+    client = sign_in(vault.app, "ann")
+    asked = post_form(client, "/chat/messages", text=QUESTION, d=[str(vault.vault)])
+    page = asked.headers["location"].partition("#")[0]
+    vault.model.reply = lambda messages: f"As said, it is {CODE}.\n\nThe vault opens at nine {mark_in(messages)}."
+    post_form(client, f"{page}/messages", text="And when does the vault open?", d=[str(vault.notices)])
+    later = site_of(vault.app).conversations.messages(vault.ann.id, int(page.rpartition("/")[2]))[3]
+    assert CODE in later.text
+    assert {each.dataset_id for each in later.citations} == {vault.notices}
+    vault.lose()
+    for name, text in vault.surfaces(client).items():
+        assert CODE not in text, name
+    assert "The vault opens at nine" in text_of(client.get(page).text), "what others alone say stays"
+
+
+def test_a_query_that_was_rated_is_withheld_with_what_was_searched(vault: Vault) -> None:
+    client, rated = vault.app.test_client(), {"kind": "up", "chunk_id": "a", "ranking": ["a"]}
+    for dataset, query in ((vault.vault, f"Is {CODE} the code?"), (vault.notices, "When does it open?")):
+        body = {**rated, "query": query, "dataset_ids": [dataset]}
+        assert client.post("/api/v1/feedback", json=body, headers=vault.key).status_code == 201
+    vault.lose()
+    listed = client.get("/api/v1/feedback", headers=vault.key).json
+    assert listed is not None
+    assert [each["query"] for each in listed["items"]] == ["", "When does it open?"]

@@ -14,7 +14,7 @@ import pytest
 
 from braid.core.braid import Braid
 from braid.core.chat.conversation import Conversation
-from braid.core.chat.lookups.loop import LookupLimits
+from braid.core.chat.lookups.lookup import LookupLimits
 from braid.core.chat.texts import say
 from braid.core.chat.turn_recorder import TurnRecorder
 from braid.core.chat.types import (

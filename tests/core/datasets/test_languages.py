@@ -99,3 +99,14 @@ def test_of_many_documents_a_sample_is_read(ledger: Ledger) -> None:
     put(ledger, dataset.id, ["en"] * 60)
     [stored] = ledger.datasets(ann)
     assert 4 <= len(DatasetLanguages(ledger)._sample(stored, 10)) <= 20
+
+
+def test_a_language_is_told_by_the_middle_of_a_document(ledger: Ledger) -> None:
+    notes = ledger.add_dataset(ledger.add_user("ann").id, "notes").id
+    chunks = tuple(map(ChunkInput, ("index | next", "1 2 3", TEXTS["en"], "A B C", "1 2 3")))
+    ledger.put_document(notes, DocumentInput("a.html", "A", "html", chunks))
+    assert DatasetLanguages(ledger).counts(ledger.dataset(notes)) == {"en": 1}
+
+
+def test_single_letters_are_no_words_of_a_language() -> None:
+    assert text_language("a s t d l j n c m a s t d l j n") == ""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from braid.core.datasets.outlines import Outlines
+import pytest
+
+from braid.core.datasets.outlines import Outlines, says_something
 from braid.core.ledger.ledger import Ledger
 from braid.core.types import ChunkInput, DocumentInput
 from tests.databases import on_both_databases
@@ -45,3 +47,53 @@ def test_they_are_read_again_when_something_changed(ledger: Ledger) -> None:
     assert [each.title for each in outlines.newest([ledger.dataset(mine)], limit=5)] == ["Second", "First"]
     ledger.remove_document(mine, "First.md")
     assert [each.title for each in outlines.newest([ledger.dataset(mine)], limit=5)] == ["Second"]
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("The seal lasts a year.", True),
+        ("シールは 1 年もちます。", True),
+        ("씰은 1년 동안 쓸 수 있어요", True),
+        ("index | modules | next | previous", False),
+        ("1. Seals ........ 2\n2. Bearings ....... 5", False),
+        ("1. Seals ........ 2\n2. Bearings ....... 5\n" * 30, False),
+        ("Seal, 4 mm, 3 EUR\n" * 20, True),
+        ("", False),
+    ],
+)
+def test_menus_and_tables_of_contents_say_nothing(text: str, says: bool) -> None:
+    assert says_something(text) is says
+
+
+def test_headings_over_menus_are_not_asked_about(ledger: Ledger) -> None:
+    mine = ledger.add_dataset(ledger.add_user("ann").id, "mine").id
+    chunks = (
+        ChunkInput("index | modules | next", heading_path="Manual > Navigation"),
+        ChunkInput("The seal lasts a year.", heading_path="Manual > Seals"),
+    )
+    ledger.put_document(mine, DocumentInput("m.html", "Manual", "html", chunks))
+    [outline] = Outlines(ledger).newest([ledger.dataset(mine)], limit=5)
+    assert outline.headings == ("Seals",)
+
+
+def test_sections_of_a_document_and_those_beside_a_passage(ledger: Ledger) -> None:
+    ann, ben = ledger.add_user("ann").id, ledger.add_user("ben").id
+    mine, his = ledger.add_dataset(ann, "mine").id, ledger.add_dataset(ben, "his").id
+    paths = ("M", "M > One", "M > Two", "M > Two", "M > Two > Three", "M > Four")
+    for dataset in (mine, his):
+        put(ledger, dataset, "M", *paths)
+    outlines = Outlines(ledger)
+    [document] = ledger.documents(mine)
+    sections = outlines.of_document(document.id, mine)
+    assert [(each.heading, each.path, each.position) for each in sections] == [
+        ("One", "M > One", 1),
+        ("Two", "M > Two", 2),
+        ("Three", "M > Two > Three", 4),
+        ("Four", "M > Four", 5),
+    ]
+    assert outlines.of_document(document.id, his) == (), "of another dataset"
+    cited = ledger.document_passages(document.id, [mine])[3].chunk_id
+    assert [each.heading for each in outlines.near([cited], [mine])] == ["Three", "Four", "One"]
+    assert outlines.near([cited], [his]) == (), "not readable"
+    assert outlines.near(["no such passage"], [mine, his]) == ()

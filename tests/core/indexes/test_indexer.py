@@ -153,12 +153,6 @@ def test_texts_that_a_model_refuses_for_a_moment_are_not_left_out(tmp_path: Path
         assert shelf.search("in time").degraded == ()
 
 
-# ---------------------------------------------------------------- another analyzer, another model
-
-
-# ---------------------------------------------------------------- two models at once
-
-
 # ---------------------------------------------------------------- following
 
 

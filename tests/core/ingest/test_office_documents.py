@@ -219,6 +219,21 @@ def test_a_table_on_grid_paper_is_a_table() -> None:
     ]
 
 
+def test_a_timetable_keeps_its_columns() -> None:
+    rows = [
+        ("Day", "8", "9", "10"),
+        ("Mon", "Maths", None, "Art"),
+        ("Tue", "Art", "Maths", None),
+        ("Wed", "PE", None, "Art"),
+    ]
+    parsed = read("a.xlsx", sheet(*rows, merged=("B2:C2", "C3:D3", "B4:C4")))
+    assert [each.text for each in parsed.sections][-3:] == [
+        "Mon | Maths |  | Art",
+        "Tue | Art | Maths",
+        "Wed | PE |  | Art",
+    ]
+
+
 def test_a_note_over_several_columns_of_a_table_is_said_once_and_a_group_beside_rows_with_each() -> None:
     rows = (("Line", "Mon", "Tue", "Wed"), ("A", 1, 2, 3), ("B", "closed for repair", None, None), (None, 4, 5, 6))
     parsed = read("a.xlsx", sheet(*rows, merged=("B3:D3", "A3:A4")))

@@ -69,9 +69,6 @@ def test_removing_a_document(ledger: Ledger, dataset: int) -> None:
     assert counts(ledger, dataset) == (1, 1)
 
 
-# ---------------------------------------------------------------- odd text
-
-
 # ---------------------------------------------------------------- scope and filters
 
 

@@ -31,7 +31,7 @@ class Heard(BaseCallbackHandler):
         self.began: list[str] = []
 
     def on_retriever_start(self, *args: Any, **options: Any) -> None:
-        self.began.append("retriever")
+        self.began.append("leg" if options["parent_run_id"] else "retriever")
 
     def on_chat_model_start(self, *args: Any, **options: Any) -> None:
         self.began.append("model" if options["parent_run_id"] else "model alone")
@@ -87,7 +87,7 @@ def test_the_callbacks_of_a_retriever_hear_of_the_models_calls(braid: Braid, cal
         else:
             found = asyncio.run(retriever.ainvoke("machine", {"callbacks": [heard]}))
     assert len(found) == 2
-    assert heard.began == ["retriever", "model"]
+    assert heard.began == ["retriever", "leg", "leg", "model"]
     assert usage.usage_metadata["counted"]["total_tokens"] == USAGE["total_tokens"]
 
 

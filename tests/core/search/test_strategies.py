@@ -2,114 +2,41 @@
 
 from __future__ import annotations
 
-import itertools
 import json
-import re
 import subprocess
 import sys
 import time
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pytest
 
 from braid.core.braid import Braid
 from braid.core.errors import InvalidInputError
 from braid.core.models.chat import ChatModels, chat_models
 from braid.core.models.prompts import Prompts, custom_prompts
-from braid.core.models.replies import cut_at_sentence, parse_passage, parse_queries, parse_sentence_numbers
-from braid.core.search.feedback_terms import relevance_model, rm3, rocchio
-from braid.core.search.strategies import BUILT_IN, StrategyInfo, compression, parameters_of, strategies
+from braid.core.search.strategies import BUILT_IN, StrategyInfo, compression, strategies
 from braid.core.search.strategies.parent_document import join_overlapping
-from braid.core.text.sentences import code_blocks, sentences
 from braid.core.text.token_budget import estimate_tokens
-from braid.core.types import ChunkInput, DocumentInput, Query, SearchResult
-from braid.core.vector import Vector
-from tests import worlds
-from tests.fakes import HashEmbeddings
-from tests.model_server import ModelServer, model_server
-from tests.worlds import WAIT_S, ByHand, catch_up, chunk_ids, document, fill, shown
+from braid.core.types import ChunkInput, DocumentInput, Query
+from tests.core.search.strategy_worlds import (
+    CONTENTS,
+    LONELY,
+    SAME,
+    WAYS,
+    WITH_MODEL,
+    World,
+    filled_world,
+    opened,
+    written,
+)
+from tests.model_server import model_server
+from tests.worlds import WAIT_S, catch_up, chunk_ids, document, shown
 
-SAME = "The same sentence stands in two datasets."
-LONELY = "A lonely passage. It has two sentences."
-CONTENTS: dict[str, dict[str, tuple[str, ...]]] = {
-    "animals": {
-        "cats.md": ("The cat sat on the mat. It rained all day long.", "A cat and a dog met at the gate.", SAME),
-        "dogs.md": ("Dogs bark at night when strangers pass.", "The old dog slept all day."),
-    },
-    "languages": {
-        "猫.md": ("吾輩は猫である。名前はまだ無い。どこで生れたか見当がつかぬ。", "東京は日本の首都です。"),
-        "고양이.md": ("고양이가 매트 위에 앉았다. 비가 하루 종일 내렸다.", "서울은 대한민국의 수도이다."),
-    },
-    "empty": {},
-    "single": {"one.md": (LONELY,)},
-    "guide": {"guide.md": ("How to feed a cat.", SAME, "Opening hours of the library.")},
-    "rules": {"rules.md": ("No dog may enter the library.", "Keep the gate shut.")},
-    "recipes": {"soup.md": ("Boil water and add salt.", "Cut the carrots and the leek.")},
-}
-SHARED = {"guide": "shared_main", "rules": "shared_main", "recipes": "shared_kitchen"}
-EXPANDING = ("multi_query", "hyde", "step_back")
-WITH_MODEL = (*EXPANDING, "compression")
-WAYS = [
-    *((strategy, generator) for strategy, generator in itertools.product(WITH_MODEL, ("llm", "feedback"))),
-    ("parent_document", "auto"),
-    ("basic", "auto"),
-]
 each_way = pytest.mark.parametrize(("strategy", "generator"), WAYS)
 each_with_model = pytest.mark.parametrize("strategy", WITH_MODEL)
-
-
-class BatchEmbeddings(HashEmbeddings):
-    """Takes several queries at once."""
-
-    def embed_queries(self, texts: list[str]) -> list[list[float]]:
-        self.batches.append(len(texts))
-        return [self._vector(text) for text in texts]
-
-
-@dataclass(frozen=True)
-class World(worlds.World):
-    """A world with a search model behind real HTTP."""
-
-    server: ModelServer
-
-
-def written(messages: Sequence[tuple[str, str]]) -> str:
-    """What a well-behaved model writes for each prompt."""
-    system, asked = messages[0][1], messages[1][1]
-    if "sentences" in system:
-        return ", ".join(re.findall(r"^(\d+\.1) ", asked, re.MULTILINE))
-    if "more general" in system:
-        return f"background of {asked}"
-    if "short passage" in system:
-        return f"A passage that answers: {asked}"
-    return "\n".join(f"{number}. {word} {asked}" for number, word in enumerate(("old", "big", "small"), start=1))
-
-
-@contextmanager
-def opened(folder: Path, models: ChatModels, **options: Any) -> Iterator[tuple[Braid, BatchEmbeddings]]:
-    embeddings = BatchEmbeddings()
-    with ByHand(folder, embedding_model=embeddings, models=models, **options) as braid:
-        yield braid, embeddings
-
-
-@pytest.fixture(scope="module")
-def running_world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    folder = tmp_path_factory.mktemp("strategies")
-    with model_server(written) as server:
-        yield from filled_world(folder, server, chat_models(server.settings(pause_s=0.0)))
-
-
-def filled_world(folder: Path, server: ModelServer, models: ChatModels) -> Iterator[World]:
-    with opened(folder, models) as (braid, embeddings):
-        ids = fill(braid, CONTENTS, SHARED)
-        catch_up(braid)
-        yield World(braid, embeddings, 1, ids, server)
 
 
 @pytest.fixture(scope="module")
@@ -119,15 +46,6 @@ def hasty_world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         models = chat_models(server.settings(timeout_s=0.3, pause_s=0.0))
         server.delay_s = 10 * WAIT_S
         yield from filled_world(tmp_path_factory.mktemp("hasty"), server, models)
-
-
-@pytest.fixture
-def world(running_world: World) -> World:
-    server = running_world.server
-    server.reply, server.delay_s, server.broken = written, 0.0, 0
-    server.calls.clear()
-    running_world.embeddings.batches.clear()
-    return running_world
 
 
 # ---------------------------------------------------------------- every way over every edge
@@ -531,291 +449,6 @@ def test_every_strategy_has_a_description_and_its_cost(world: World) -> None:
         assert json.loads(json.dumps(asdict(info)))["name"] == info.name
     by_name = {info.name: info for info in shown}
     assert by_name["compression"].costs["llm"] == "1 model call for all passages, 1 embedding"
-
-
-# ---------------------------------------------------------------- parameters
-
-
-def feedback(world: World, strategy: str, text: str = "mat", **parameters: float) -> SearchResult:
-    """A keyword search, or by meaning for hyde, that feedback serves."""
-    mode = "semantic" if strategy == "hyde" else "keyword"
-    return world.search(
-        text, "animals", "guide", strategy=strategy, generator="feedback", k=20, mode=mode, parameters=parameters
-    )
-
-
-def test_the_number_of_variants_and_the_querys_own_weight_are_parameters(world: World) -> None:
-    result = world.search(
-        "cat", "animals", strategy="multi_query", k=20, parameters={"variants": 1, "original_weight": 0.8}
-    )
-    assert result.queries == ("cat", "old cat")
-    assert "1 " in world.server.calls[-1].messages[0][1] + world.server.calls[-1].messages[1][1]
-    for hit in result.hits:
-        shares = {"cat": 0.8, "old cat": 0.2}
-        assert hit.score == pytest.approx(sum(0.5 * shares[leg.query] / (60 + leg.rank) for leg in hit.legs))
-    assert result.query.parameters == {
-        "variants": 1,
-        "original_weight": 0.8,
-        "feedback_passages": 5,
-        "feedback_terms": 10,
-        "feedback_weight": 0.3,
-    }
-
-
-def test_the_general_questions_weight_is_a_parameter(world: World) -> None:
-    result = world.search("cat", "animals", strategy="step_back", k=20, parameters={"general_weight": 0.9})
-    shares = {"cat": 0.1, "background of cat": 0.9}
-    for hit in result.hits:
-        assert hit.score == pytest.approx(sum(0.5 * shares[leg.query] / (60 + leg.rank) for leg in hit.legs))
-
-
-@pytest.mark.parametrize("strategy", ["multi_query", "step_back"])
-def test_passages_terms_and_weight_of_feedback_are_parameters(world: World, strategy: str) -> None:
-    text = "an old cat, a dog and the gate"
-    usual, narrow = feedback(world, strategy, text), feedback(world, strategy, text, feedback_terms=1)
-    assert len(narrow.queries[1].split()) < len(usual.queries[1].split())
-    assert feedback(world, strategy, text, feedback_passages=2).queries != usual.queries
-    without = feedback(world, strategy, text, feedback_weight=0)
-    shares = {leg.query: leg.share for hit in without.hits for leg in hit.legs}
-    assert shares[text] > 0
-    assert {share for query, share in shares.items() if query != text} <= {0}
-
-
-def test_hydes_feedback_moves_the_query_as_far_as_its_weight_says(world: World) -> None:
-    def cosines(**parameters: float) -> list[float]:
-        return [hit.score for hit in feedback(world, "hyde", **parameters).hits]
-
-    plain = world.search("mat", "animals", "guide", mode="semantic", k=20)
-    assert cosines(feedback_weight=0) == pytest.approx([hit.score for hit in plain.hits], abs=1e-6)
-    assert cosines(feedback_weight=1) != pytest.approx(cosines(), abs=1e-3)
-    assert cosines(feedback_passages=1) != pytest.approx(cosines(), abs=1e-3)
-
-
-def test_compressions_margin_and_limit_are_parameters(world: World) -> None:
-    def texts(**parameters: float) -> SearchResult:
-        options = {"strategy": "compression", "generator": "feedback", "k": 20, "parameters": parameters}
-        return world.search("cat", "animals", "languages", **options)
-
-    whole = world.search("cat", "animals", "languages", k=20)
-    assert shown(texts(margin=2)) == shown(whole) != shown(texts())
-    limited = texts(max_sentences=1)
-    assert limited.notes == ("only the first 1 passages were compressed; ask for fewer",)
-
-
-def test_reach_size_and_spare_passages_of_sections_are_parameters(braid: Braid) -> None:
-    user = braid.ledger.add_user("ann").id
-    dataset = braid.ledger.add_dataset(user, "d").id
-    for name, texts in {
-        "one": [f"valve valve {n}" + 30 * "." for n in range(4)],
-        "two": ["one valve of many others"],
-    }.items():
-        chunks = tuple(ChunkInput(text, name) for text in texts)
-        braid.ledger.put_document(dataset, DocumentInput(f"{name}.md", name, "md", chunks))
-    catch_up(braid)
-
-    def sections(**parameters: float) -> list[str]:
-        options = {"strategy": "parent_document", "mode": "keyword", "k": 2, "parameters": parameters}
-        return shown(braid.search("valve", user_id=user, **options))
-
-    assert [text.count("\n") for text in sections()] == [3, 0]
-    assert [text.count("\n") for text in sections(overfetch=1)] == [3]  # both passages are of one section
-    assert [text.count("\n") for text in sections(reach=0)] == [0, 0]
-    assert sections(max_section_chars=100)[0].count("\n") == 1
-
-
-@pytest.mark.parametrize(
-    ("strategy", "parameters", "says"),
-    [
-        (
-            "multi_query",
-            {"varients": 4},
-            "parameters.varients is no parameter of the strategy multi_query; it has variants",
-        ),
-        ("basic", {"variants": 4}, "it has none"),
-        ("multi_query", {"variants": 11}, "parameters.variants is 11; it must be a whole number from 1 to 10"),
-        ("multi_query", {"variants": 2.5}, "whole number"),
-        ("hyde", {"feedback_weight": -0.1}, "it must be a number from 0.0 to 1.0"),
-        ("hyde", {"feedback_weight": "much"}, "give a number"),
-        ("hyde", {"feedback_weight": float("nan")}, "give a number"),
-        ("hyde", {"feedback_passages": True}, "give a number"),
-        ("hyde", [1], "give numbers by name"),
-    ],
-)
-def test_a_wrong_parameter_is_named_with_what_it_may_be(
-    world: World, strategy: str, parameters: Any, says: str
-) -> None:
-    with pytest.raises(InvalidInputError, match=re.escape(says)) as caught:
-        world.search("cat", strategy=strategy, parameters=parameters)
-    assert caught.value.field.startswith("parameters")
-
-
-def test_settings_give_parameters_and_a_request_goes_before_them(tmp_path: Path) -> None:
-    with opened(tmp_path, ChatModels(), strategies={"hyde": {"feedback_passages": 2}}) as (braid, _):
-        user = braid.ledger.add_user("ann").id
-        assert braid.manager.get_retriever_config("hyde").parameters == {"feedback_passages": 2, "feedback_weight": 0.2}
-        shown = {info.name: info for info in braid.manager.strategies()}
-        assert shown["hyde"].parameters["feedback_passages"] == 2
-        limits = shown["hyde"].limits["feedback_passages"]
-        assert (limits.default, limits.lowest, limits.highest) == (3, 1, 50)
-
-        def used(**given: float) -> Mapping[str, float]:
-            return braid.search("x", user_id=user, strategy="hyde", parameters=given).query.parameters
-
-        assert used() == {"feedback_passages": 2, "feedback_weight": 0.2}
-        assert used(feedback_passages=7, feedback_weight=1.0) == {"feedback_passages": 7, "feedback_weight": 1.0}
-        retriever = braid.get_retriever("hyde", user_id=user, parameters={"feedback_passages": 4})
-        with pytest.raises(InvalidInputError, match="from 1 to 50"):
-            retriever.invoke("x", parameters={"feedback_passages": 51})
-
-
-@pytest.mark.parametrize(
-    ("configured", "says"),
-    [
-        ({"hide": {"feedback_passages": 2}}, "strategies.hide: there is no such strategy; choose one of basic"),
-        ({"hyde": {"passages": 2}}, "strategies.hyde.passages is no parameter of the strategy hyde"),
-        (
-            {"hyde": {"feedback_passages": 0}},
-            "strategies.hyde.feedback_passages is 0; it must be a whole number from 1",
-        ),
-    ],
-)
-def test_wrong_parameters_in_the_settings_end_the_start(tmp_path: Path, configured: Any, says: str) -> None:
-    with pytest.raises(InvalidInputError, match=re.escape(says)):
-        ByHand(tmp_path, embedding_model=BatchEmbeddings(), strategies=configured)
-
-
-@pytest.mark.parametrize("strategy", list(BUILT_IN))
-@pytest.mark.parametrize("bound", ["lowest", "highest"])
-def test_every_parameter_may_have_each_of_its_bounds(world: World, strategy: str, bound: str) -> None:
-    parameters = {name: getattr(each, bound) for name, each in parameters_of(strategy).items()}
-    for generator in ("llm", "feedback"):
-        result = world.search(
-            "a cat at the gate", "animals", "guide", strategy=strategy, generator=generator, parameters=parameters
-        )
-        assert result.hits
-        assert result.degraded == ()
-
-
-# ---------------------------------------------------------------- formulas
-
-
-def test_rm3_by_hand() -> None:
-    model = relevance_model([["a", "a", "b"], ["b"]], [3.0, 1.0])
-    assert model == pytest.approx({"a": 3 / 4 * 2 / 3, "b": 3 / 4 * 1 / 3 + 1 / 4 * 1})
-    assert sum(model.values()) == pytest.approx(1)
-    assert rm3(["a", "c"], model, 0.6) == pytest.approx({"a": 0.3 + 0.4 * 0.5, "c": 0.3, "b": 0.4 * 0.5})
-    assert relevance_model([], []) == {}
-
-
-def test_rocchio_by_hand() -> None:
-    query: Vector = np.array([1.0, 0.0], np.float32)
-    passage: Vector = np.array([0.0, 1.0], np.float32)
-    assert rocchio(query, [passage], 1.0) == pytest.approx([0.5**0.5, 0.5**0.5])
-    assert rocchio(query, [passage, passage], 0.5) == pytest.approx([0.5**0.5, 0.5**0.5])
-    assert rocchio(query, []) == pytest.approx([1.0, 0.0])
-
-
-# ---------------------------------------------------------------- what a model may write
-
-
-@pytest.mark.parametrize(
-    ("said", "expected"),
-    [
-        ("one cat\ntwo cats\nthree cats", ["one cat", "two cats", "three cats"]),
-        ("1. one cat\n2) two cats\n(3) three cats", ["one cat", "two cats", "three cats"]),
-        ("- one cat\n* two cats\n• three cats", ["one cat", "two cats", "three cats"]),
-        ('1. **one cat**\n2. "two cats"\n3. `three cats`', ["one cat", "two cats", "three cats"]),
-        ("\n\none cat\n\n\n  two cats  \n", ["one cat", "two cats"]),
-        ("```text\none cat\ntwo cats\n```", ["one cat", "two cats"]),
-        ('```json\n["one cat", "two cats"]\n```', ["one cat", "two cats"]),
-        ('{"queries": ["one cat", "two cats"]}', ["one cat", "two cats"]),
-        ("Here are three queries:\n1. one cat\n2. two cats", ["one cat", "two cats"]),
-        ("Query 1: one cat\nAlternative query 2: two cats", ["one cat", "two cats"]),
-        ("What is a cat?\nwhat is a cat\n“What is a CAT?”\none cat", ["one cat"]),
-        ("one cat\nOne cat!\none  cat", ["one cat"]),
-        ("\n".join(f"{n}. cat {n}" for n in range(1, 31)), ["cat 1", "cat 2", "cat 3"]),
-        ("one cat\n" + "This explains at length why. " * 30, ["one cat"]),
-        ("2024 cats\n3D cats", ["2024 cats", "3D cats"]),
-        ("什么是猫？\none cat", ["one cat"]),
-        ("", None),
-        ("\n\n```\n```\n", None),
-        ("What is a cat?", None),
-        ("I'm sorry, I can't help with that.", None),
-        ("As an AI language model, I cannot do this.", None),
-        ("猫とは何ですか", None),
-        ("!!! ??? ...", None),
-    ],
-)
-def test_queries_from_what_a_model_wrote(said: str, expected: list[str] | None) -> None:
-    assert parse_queries(said, question="What is a cat?", limit=3) == expected
-
-
-@pytest.mark.parametrize(
-    ("question", "said", "expected"),
-    [
-        (
-            "猫は何を食べますか。",
-            "1．猫の餌\n２、「猫の食べ物」\n・キャットフード",
-            ["猫の餌", "猫の食べ物", "キャットフード"],
-        ),
-        ("猫は何を食べますか。", "質問1：猫の餌は？\n② 猫の主食", ["猫の餌は?", "猫の主食"]),
-        ("猫は何を食べますか。", "申し訳ありませんが、お答えできません。", None),
-        ("猫は何を食べますか。", "What do cats eat?", None),
-        ("고양이는 무엇을 먹나요?", "1. 고양이 사료\n검색어 2: 고양이 먹이", ["고양이 사료", "고양이 먹이"]),
-        ("고양이는 무엇을 먹나요?", "죄송합니다. 도와드릴 수 없습니다.", None),
-        ("GIF 形式で保存", "GIF でエクスポート", ["GIF でエクスポート"]),
-    ],
-)
-def test_queries_in_japanese_and_korean(question: str, said: str, expected: list[str] | None) -> None:
-    found = parse_queries(said, question=question, limit=3)
-    assert found == expected or [q.replace("？", "?") for q in found or ()] == expected
-
-
-def test_a_passage_from_what_a_model_wrote() -> None:
-    question = "What do cats eat?"
-    assert parse_passage("Passage: Cats eat fish.", question=question) == "Cats eat fish."
-    assert parse_passage("Here is a passage:\n\n```\nCats eat fish.\nThey like it.\n```", question=question) == (
-        "Cats eat fish. They like it."
-    )
-    much = parse_passage("Cats eat fish every day. " * 500, question=question)
-    assert much is not None
-    assert len(much) <= 1500
-    assert much.endswith("day.")
-    for said in ("", "What do cats eat", "I'm sorry, I cannot.", "猫は魚を食べる。", "```\n```", "N/A"):
-        assert parse_passage(said, question=question) is None
-
-
-def test_sentence_numbers_from_what_a_model_wrote() -> None:
-    assert parse_sentence_numbers("1.2, 1.3 and [4.1]") == {(1, 2), (1, 3), (4, 1)}
-    assert parse_sentence_numbers("```\n1.2\n```") == {(1, 2)}
-    assert parse_sentence_numbers("NONE") == parse_sentence_numbers("None.") == set()
-    assert parse_sentence_numbers("The version 1.2.3 of it") is None
-    for said in ("", "I cannot tell.", "The first sentence"):
-        assert parse_sentence_numbers(said) is None
-
-
-@pytest.mark.parametrize(
-    ("text", "parts"),
-    [
-        ("The cat sat. The dog barked.", 2),
-        ("Dr. Smith met Mr. Jones at the gate. They spoke, e.g. about cats.", 2),
-        ("猫。犬。鳥。吾輩は猫である。", 1),
-        ("吾輩は猫であると言った。名前はまだ無いとも言った。「どこで生れたか見当がつかぬ。」", 3),
-        ("고양이가 매트 위에 앉았다. 비가 하루 종일 내렸다.", 2),
-        ("A list of animals:\n- cats and kittens\n- dogs and puppies", 3),
-        ("", 0),
-        ("no end", 1),
-    ],
-)
-def test_sentences(text: str, parts: int) -> None:
-    assert "".join(sentences(text)) == text
-    assert len(sentences(text)) == parts
-    assert "".join(code_blocks(text)) == text
-
-
-def test_cut_at_sentence() -> None:
-    assert cut_at_sentence("First sentence here. Second sentence here.", 30) == "First sentence here."
-    assert cut_at_sentence("x" * 100, 30) == "x" * 30
 
 
 # ---------------------------------------------------------------- strategies of other packages

@@ -99,6 +99,7 @@ class WordNumbering:
         linked = {
             link.get(_VAL): each for each in definitions.values() if (link := each.find(qn("w:styleLink"))) is not None
         }
+        known: dict[str, dict[int, Level]] = {}
         for each in root.iterfind(qn("w:num")):
             reference = each.find(qn("w:abstractNumId"))
             name = reference.get(_VAL) if reference is not None else None
@@ -107,13 +108,15 @@ class WordNumbering:
                 continue
             if (link := definition.find(qn("w:numStyleLink"))) is not None:
                 definition = linked.get(link.get(_VAL), definition)
-            levels, starts, is_own = _levels(definition), {}, False
+            if name not in known:
+                known[name] = _levels(definition)
+            levels, starts, is_own = known[name], dict[int, int](), False
             for change in each.iterfind(qn("w:lvlOverride")):
                 at = _number(change.get(qn("w:ilvl")), 0)
                 if (start := change.find(qn("w:startOverride"))) is not None:
                     starts[at] = _number(start.get(_VAL), 1)
                 if (level := change.find(qn("w:lvl"))) is not None:
-                    levels[at], is_own = _level(level), True
+                    levels, is_own = {**levels, at: _level(level)}, True
             number = each.get(qn("w:numId")) or ""
             key = f"{name}/{number}" if is_own else name
             self._counters.setdefault(key, Counter(levels))

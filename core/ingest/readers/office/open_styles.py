@@ -20,7 +20,7 @@ class Styles:
         """Names of styles whose text is struck out."""
         self.hidden: set[str] = set()
         """Names of styles of sheets that are hidden."""
-        self._lists: dict[str, dict[int, Level]] = {}
+        self._lists: dict[str, etree._Element] = {}
         self._unnumbered: set[str] = set()
         self._headings = Counter({})
         self._top: etree._Element | None = None
@@ -35,7 +35,7 @@ class Styles:
         if local(style) == "outline-style":
             self._headings = Counter(_levels(style))
         elif local(style) == "list-style":
-            self._lists[name] = _levels(style)
+            self._lists[name] = style
         for each in style.iterchildren("{*}text-properties", "{*}table-properties"):
             lines = attribute(each, "text-line-through-style"), attribute(each, "text-line-through-type")
             if any(line not in ("", "none") for line in lines):
@@ -63,7 +63,8 @@ class Styles:
             self._top = lists[-1]
             if attribute(self._top, "continue-numbering") != "true" and not attribute(self._top, "continue-list"):
                 self._counters.pop(name, None)
-        counter = self._counters.setdefault(name, Counter(self._lists[name]))
+        if (counter := self._counters.get(name)) is None:
+            counter = self._counters[name] = Counter(_levels(self._lists[name]))
         if (start := attribute(item, "start-value")).isdecimal() and len(start) < 7:
             counter.restart(min(len(lists), MAX_LEVELS) - 1, int(start))
         return counter.label(len(lists) - 1) or "-"

@@ -58,8 +58,16 @@ def open_xml(file: SourceFile) -> bytes:
     Names of Strict Open XML become those that libraries know, and UTF-16 becomes UTF-8. Raises
     UnreadableDocumentError for a bomb, an encrypted archive, and a part with entities that a library would parse.
     """
-    with open_archive(file) as archive:
-        changed = {name: new for name in archive.namelist() if (new := _changed(file, archive, name)) is not None}
+    changed: dict[str, bytes] = {}
+
+    def look(name: str, content: bytes) -> None:
+        if (new := _changed(file, name, content)) is not None:
+            changed[name] = new
+
+    with open_archive(file, looked_at=_XML, look=look) as archive:
+        types = changed.get(_CONTENT_TYPES, archive.read(_CONTENT_TYPES))
+        if (apart := _with_documents_apart(archive, types)) is not types:
+            changed[_CONTENT_TYPES] = apart
         if not changed:
             return file.content
         copy = io.BytesIO()
@@ -69,11 +77,8 @@ def open_xml(file: SourceFile) -> bytes:
     return copy.getvalue()
 
 
-def _changed(file: SourceFile, archive: zipfile.ZipFile, name: str) -> bytes | None:
-    """Return what takes the place of a part; None for one that stays."""
-    if not name.endswith(_XML):
-        return None
-    content = archive.read(name)
+def _changed(file: SourceFile, name: str, content: bytes) -> bytes | None:
+    """Return what takes the place of an XML part; None for one that stays."""
     try:
         safe = checked_xml(content)
     except UnsafeXMLError as error:
@@ -85,14 +90,13 @@ def _changed(file: SourceFile, archive: zipfile.ZipFile, name: str) -> bytes | N
     if name == _CONTENT_TYPES:
         for types, known in _TYPES:
             safe = types.sub(known, safe)
-        safe = _with_documents_apart(archive, safe)
     return safe if safe != content else None
 
 
 def _with_documents_apart(archive: zipfile.ZipFile, types: bytes) -> bytes:
     """Return the types of a package in which a Word document within another one is not taken for its text."""
     documents = {name for name in archive.namelist() if name.startswith("word/") and not name.endswith(_XML)}
-    documents = {name for name in documents if archive.read(name)[:2] == b"PK"}
+    documents = {name for name in documents if not name.startswith("word/media/") and _is_archive(archive, name)}
     if not documents:
         return types
     root = etree.fromstring(types, etree.XMLParser(resolve_entities=False))
@@ -103,6 +107,11 @@ def _with_documents_apart(archive: zipfile.ZipFile, types: bytes) -> bytes:
         ):
             each.set("ContentType", DOCUMENT_APART)
     return etree.tostring(root)
+
+
+def _is_archive(archive: zipfile.ZipFile, name: str) -> bool:
+    with archive.open(name) as stream:
+        return stream.read(2) == b"PK"
 
 
 def related(file: SourceFile, archive: zipfile.ZipFile, name: str) -> Iterator[Related]:

@@ -45,7 +45,7 @@ _FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallba
 _SKIPPED = frozenset({_FALLBACK, qn("w:rt"), qn("w:del"), qn("w:moveFrom")})
 _FORM_FIELD, _SYMBOL = qn("w:ffData"), qn("w:sym")
 _RUN_STYLE = qn("w:rPr")
-_HIDDEN, _STRUCK = (qn("w:vanish"),), (qn("w:strike"), qn("w:dstrike"))
+_HIDDEN, _STRIKE, _DOUBLE_STRIKE = qn("w:vanish"), qn("w:strike"), qn("w:dstrike")
 _OFF = ("0", "false", "off", "none")
 _HEADING_STYLE = re.compile(r"heading ([1-9])", re.IGNORECASE)
 _NOTES = (
@@ -173,12 +173,13 @@ def _find(parent: etree._Element, *tags: str) -> Iterator[etree._Element]:
 
 def _drawings(block: etree._Element) -> Iterator[etree._Element]:
     """Yield the outermost text boxes, charts and diagrams of a paragraph or table."""
-    return _find(block, _BOX, _CHART, _DIAGRAM)
+    if next(block.iter(_BOX, _CHART, _DIAGRAM), None) is not None:  # seldom
+        yield from _find(block, _BOX, _CHART, _DIAGRAM)
 
 
-def _is_on(style: etree._Element, names: Iterable[str]) -> bool:
-    found = (style.find(name) for name in names)
-    return any(each is not None and (each.get(_VAL) or "1") not in _OFF for each in found)
+def _is_on(style: etree._Element, name: str) -> bool:
+    found = style.find(name)
+    return found is not None and (found.get(_VAL) or "1") not in _OFF
 
 
 def _text(paragraph: etree._Element) -> str:
@@ -190,7 +191,7 @@ def _text(paragraph: etree._Element) -> str:
         tag = element.tag
         if tag == _R:
             style = element.find(_RUN_STYLE)
-            is_struck = style is not None and _is_on(style, _STRUCK)
+            is_struck = style is not None and (_is_on(style, _STRIKE) or _is_on(style, _DOUBLE_STRIKE))
             if style is not None and _is_on(style, _HIDDEN):
                 walker.skip_subtree()
         elif tag in _SKIPPED or tag == _BOX:

@@ -64,8 +64,11 @@ def open_forms(document: pypdfium2.PdfDocument) -> None:
 def with_annotations(page: pypdfium2.PdfPage, text: str) -> PageText:
     """Return the page's text with what was filled in and noted on it."""
     turn = Turn(page)
-    count, pieces = len(text), ([], [])
+    count, there = len(text), "".join(text.split())
+    pieces: tuple[list[Piece], list[Piece]] = ([], [])
     for is_note, said, box in _found(page):
+        if is_note and "".join(said.removeprefix(NOTE).split()) in there:  # some programs note the text that is marked
+            continue
         corners = turn.shown(np.array([box]))[0]
         start = len(text) + 1
         text += "\n" + said

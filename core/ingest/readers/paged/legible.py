@@ -11,7 +11,7 @@ import re
 import unicodedata
 from typing import NamedTuple
 
-LEAST_UNKNOWN, LEAST_SHARE, MOST_OF_PAGE = 4, 0.03, 0.5
+LEAST_UNKNOWN, LEAST_SHARE, MOST_OF_PAGE = 4, 0.08, 0.5
 """Unknown characters, and their share of all, from which a page is not legible; share from which nothing of it is."""
 LEAST_LETTERS, MOST_BITS = 200, 4.9
 """Latin letters by which a language is known, and the most bits per letter that a text in one has by `_FREQUENCY`:

@@ -47,6 +47,8 @@ _TOUCHING = 0.5
 """Widest space between two letters of a word that are pieces for themselves, in their heights."""
 _MAX_REPEATED = 20_000
 """Characters of a merged cell in all of its places."""
+_MANY_ENDS = 12
+"""Lines' ends of a document in which one word that seems to be broken may be there by chance."""
 _LEAST_BROKEN = 0.05
 """Share of the lines' ends at which a word is seen to be broken, from which others are taken to be so."""
 _NEVER_FIRST = re.compile(
@@ -92,7 +94,8 @@ class Words:
             is_one = first + second in self
             within += (is_one and not are_two) or _NEVER_FIRST.match(second) is not None
             between += are_two and not is_one
-        return within > max(0, _LEAST_BROKEN * len(ends), between / 2)
+        by_chance = len(ends) >= _MANY_ENDS
+        return within > max(by_chance, _LEAST_BROKEN * len(ends), between / 2)
 
     def __contains__(self, word: object) -> bool:
         return isinstance(word, str) and word.strip(".,;:!?()[]「」'\"“”‘’").casefold() in self._words

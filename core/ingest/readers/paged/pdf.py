@@ -175,7 +175,7 @@ def _is_stamp(page: pypdfium2.PdfPage, text: str, layout: Layout) -> bool:
         return True
     across = max(piece.right for piece in inner) - min(piece.left for piece in inner)
     down = max(piece.bottom for piece in inner) - min(piece.top for piece in inner)
-    return across * down < STAMP_SHARE * width * height
+    return bool(across * down < STAMP_SHARE * width * height)
 
 
 def _image_share(page: pypdfium2.PdfPage) -> float:
@@ -193,7 +193,7 @@ def _shows_something(page: pypdfium2.PdfPage) -> bool:
     if _image_share(page) > _LEAST_PICTURE:
         return True
     with closing(page.render(scale=_THUMBNAIL / max(*page.get_size(), 1.0), grayscale=True)) as drawn:
-        return bool(np.ptp(drawn.to_numpy()) > _LEAST_CONTRAST)
+        return int(np.ptp(drawn.to_numpy())) > _LEAST_CONTRAST
 
 
 def _embedded(document: pypdfium2.PdfDocument) -> list[str]:

@@ -42,6 +42,8 @@ _STRAIGHT, _MIN_LENGTH, _NEAR = 0.5, 6.0, 3.0
 """Points: a line may be askew by; is at least as long as; lines are one, and cross, when they are as near as."""
 _THICKEST = 5.0
 """Points: a filled box that is thicker is no line."""
+_ROWS = 1 << 20
+"""More than any number of a row of filled boxes."""
 _MIN_FILLED = 0.4
 """Share of the cells that have text."""
 _MAX_CHARACTERS = 1_500
@@ -189,13 +191,13 @@ def _beside(boxes: Corners) -> NDArray[np.bool_]:
     low, high, heights = boxes[:, 1], boxes[:, 3], boxes[:, 3] - boxes[:, 1]
     is_level = (np.abs(low[:, None] - low) <= _NEAR) & (np.abs(high[:, None] - high) <= _NEAR)
     first, second = np.nonzero(is_level & (np.abs(boxes[:, 2][:, None] - boxes[:, 0]) <= _NEAR))
-    places, rows = np.rint(boxes[second, 0]).astype(np.int64), np.rint(low[second] / heights[second])
+    places = np.rint(boxes[second, 0]).astype(np.int64)
+    rows = np.rint(low[second] / heights[second]).astype(np.int64)
+    there = np.unique(places * _ROWS + rows % _ROWS)
+    found, counts = np.unique(np.unique(there[:, None] + _ROWS * np.arange(-1, 2)) // _ROWS, return_counts=True)
+    is_shared = np.isin(places, found[counts > 1])
     is_cell = np.zeros(len(boxes), dtype=np.bool_)
-    levels: dict[int, set[float]] = defaultdict(set)
-    for place, row in zip(places.tolist(), rows.tolist(), strict=True):
-        levels[place].add(row)
-    for one, other, place in zip(first.tolist(), second.tolist(), places.tolist(), strict=True):
-        is_cell[[one, other]] |= len(levels[place - 1] | levels[place] | levels[place + 1]) > 1
+    is_cell[first[is_shared]] = is_cell[second[is_shared]] = True
     return is_cell
 
 

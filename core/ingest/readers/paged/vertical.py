@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from braid.core.ingest.readers.document import CJK
-from braid.core.ingest.readers.paged.characters import Corners, Piece
+from braid.core.ingest.readers.paged.characters import Box, Corners, Piece
 
 _UPRIGHT = re.compile(f"[{CJK}\uac00-\ud7a3]")
 LEAST_LETTERS = 8
@@ -50,7 +50,7 @@ def split(pieces: Sequence[Piece], text: str, boxes: Corners) -> Split:
     level = [piece for piece in pieces if _is_level(piece, below) or piece.bottom <= top or piece.top >= bottom]
     kept = set(level)
     upright = [
-        Piece(index, index + 1, *boxes[index].tolist(), piece.line)
+        Piece(index, index + 1, *_box(boxes, index), piece.line)
         for piece in pieces
         if piece not in kept
         for index in range(piece.start, piece.end)
@@ -78,6 +78,11 @@ def _below(at: Sequence[int], text: str, boxes: Corners) -> dict[int, bool]:
         if abs(across) <= _BESIDE * size and 0 < down <= _STEP * size:
             below[one] = below[other] = True
     return below
+
+
+def _box(boxes: Corners, index: int) -> Box:
+    left, top, right, bottom = boxes[index].tolist()
+    return left, top, right, bottom
 
 
 def _is_level(piece: Piece, below: dict[int, bool]) -> bool:

@@ -63,7 +63,7 @@ def part(file: SourceFile, archive: zipfile.ZipFile, name: str) -> etree._Elemen
 
 def local(element: etree._Element) -> str:
     """Return the name of an element without its namespace; empty for comments."""
-    return etree.QName(element).localname if isinstance(element.tag, str) else ""
+    return element.tag.rpartition("}")[2] if isinstance(element.tag, str) else ""
 
 
 def attribute(element: etree._Element, name: str) -> str:

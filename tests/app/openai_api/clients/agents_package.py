@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 from agents import Agent, OpenAIResponsesModel, Runner, function_tool, set_tracing_disabled
@@ -19,9 +21,11 @@ def clock() -> str:
     return "12:30"
 
 
-def agent() -> Agent[None]:
-    client = AsyncOpenAI(base_url=address, api_key=key, max_retries=0)
-    return Agent("clerk", instructions="Answer briefly.", model=OpenAIResponsesModel(model, client), tools=[clock])
+@asynccontextmanager
+async def agent() -> AsyncIterator[Agent[None]]:
+    async with AsyncOpenAI(base_url=address, api_key=key, max_retries=0) as client:
+        asked = OpenAIResponsesModel(model, client)
+        yield Agent("clerk", instructions="Answer briefly.", model=asked, tools=[clock])
 
 
 def items(messages: list[Any]) -> list[Any]:
@@ -42,7 +46,12 @@ def parts(content: Any) -> Any:
 
 def whole(messages: list[Any]) -> dict[str, Any]:
     """The answer in one piece, with the links of its citations."""
-    result = asyncio.run(Runner.run(agent(), items(messages)))
+
+    async def run() -> Any:
+        async with agent() as clerk:
+            return await Runner.run(clerk, items(messages))
+
+    result = asyncio.run(run())
     links = [
         each.url
         for item in result.new_items
@@ -56,12 +65,13 @@ def ask(messages: list[Any]) -> dict[str, Any]:
     """The answer as a stream."""
 
     async def run() -> str:
-        streamed = Runner.run_streamed(agent(), items(messages))
-        deltas = [
-            event.data.delta
-            async for event in streamed.stream_events()
-            if event.type == "raw_response_event" and event.data.type == "response.output_text.delta"
-        ]
+        async with agent() as clerk:
+            streamed = Runner.run_streamed(clerk, items(messages))
+            deltas = [
+                event.data.delta
+                async for event in streamed.stream_events()
+                if event.type == "raw_response_event" and event.data.type == "response.output_text.delta"
+            ]
         assert "".join(deltas) == streamed.final_output
         return "".join(deltas)
 
@@ -72,11 +82,12 @@ def stop(messages: list[Any]) -> dict[str, Any]:
     """The first words of an answer that is not wanted any more."""
 
     async def run() -> str:
-        streamed = Runner.run_streamed(agent(), items(messages))
-        async for event in streamed.stream_events():
-            if event.type == "raw_response_event" and event.data.type == "response.output_text.delta":
-                streamed.cancel()
-                return str(event.data.delta)
+        async with agent() as clerk:
+            streamed = Runner.run_streamed(clerk, items(messages))
+            async for event in streamed.stream_events():
+                if event.type == "raw_response_event" and event.data.type == "response.output_text.delta":
+                    streamed.cancel()
+                    return str(event.data.delta)
         return ""
 
     return {"text": asyncio.run(run())}

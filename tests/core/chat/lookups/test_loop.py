@@ -10,8 +10,8 @@ import pytest
 
 from braid.core.braid import Braid
 from braid.core.chat.conversation import Conversation
-from braid.core.chat.lookups.lookup import Lookup
-from braid.core.chat.lookups.loop import NOTHING_NEW, REPEATED, LookupLimits
+from braid.core.chat.lookups.lookup import Lookup, LookupLimits
+from braid.core.chat.lookups.loop import NOTHING_NEW, REPEATED
 from braid.core.chat.types import ChatRequest, ChatResult
 from braid.core.errors import InvalidInputError
 from braid.core.models.chat import ChatModels, chat_models

@@ -106,6 +106,7 @@ def test_notes_come_after_the_text_and_written_texts_at_their_place() -> None:
         canvas.textAnnotation("Ask Tove about the gas", Rect=[300, 695, 320, 715])
         canvas.freeTextAnnotation("Seen by Halvard", "/Helv 10 Tf", Rect=[60, 640, 200, 660])
         canvas.highlightAnnotation("Is that too early?", [60, 696, 180, 712])
+        canvas.highlightAnnotation("lit at six", [60, 696, 180, 712])
 
     lines = [line for line in text_of(pdf(noted)).split("\n") if line]
     assert lines == [

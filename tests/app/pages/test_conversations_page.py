@@ -1,0 +1,233 @@
+"""The list of conversations, thumbs and clicks, and what belongs to whom."""
+
+from __future__ import annotations
+
+import re
+import time
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+
+from braid.core.braid import Braid
+from braid.core.chat.conversation import Conversation
+from braid.core.chat.feedback import FeedbackStore
+from braid.core.chat.store import ConversationStore
+from braid.core.chat.types import ChatRequest
+from braid.core.jobs.store import NewJob
+from tests.app.pages.test_chat_page import QUESTION, STREAM, ask, last, post, stored
+from tests.web import add_user, csrf_token, sign_in, site_of
+
+
+def test_conversations_are_listed_found_renamed_and_deleted(client: FlaskClient) -> None:
+    ask(client, "Trains to Kyoto")
+    ask(client, "予約の方法")
+    listed = client.get("/chat/conversations").get_data(as_text=True)
+    assert listed.index("予約の方法") < listed.index("Trains to Kyoto")
+    assert "Trains" not in client.get("/chat/conversations?find=予約").get_data(as_text=True)
+    assert "Trains" in client.get("/chat/conversations?find=ｔｒａｉｎｓ").get_data(as_text=True)
+    assert listed.count("<h2") == 1
+    assert "Today" in listed
+    assert post(client, "/chat/1/pin", pinned="1").location == "/chat/1"
+    listed = client.get("/chat/conversations").get_data(as_text=True)
+    assert listed.index("Pinned") < listed.index("Trains to Kyoto") < listed.index("Today") < listed.index("予約の方法")
+    assert post(client, "/chat/1/pin", pinned="0").status_code == 303
+    assert "Pinned" not in client.get("/chat/conversations").get_data(as_text=True)
+    assert post(client, "/chat/1/rename", title="Travel").status_code == 303
+    assert "<h1" in (page := client.get("/chat/1").get_data(as_text=True))
+    assert "Travel" in page
+    assert "This deletes the conversation" in client.get("/chat/1/manage").get_data(as_text=True)
+    assert post(client, "/chat/1/delete").location == "/chat"
+    assert client.get("/chat/1").status_code == 404
+
+
+def test_a_conversation_is_exported(client: FlaskClient) -> None:
+    ask(client)
+    markdown, as_json = client.get("/chat/1/export.md"), client.get("/chat/1/export.json")
+    assert QUESTION in markdown.get_data(as_text=True)
+    assert "attachment" in markdown.headers["Content-Disposition"]
+    assert as_json.get_json()["messages"][0]["text"] == QUESTION
+    assert client.get("/chat/1/export.exe").status_code == 404
+
+
+def say(client: FlaskClient, kind: str, number: int = 1) -> int:
+    headers = {"X-CSRFToken": csrf_token(client), "Accept": "application/json"}
+    fields = {"kind": kind, "number": number}
+    return client.post("/chat/1/messages/2/feedback", data=fields, headers=headers).status_code
+
+
+def test_thumbs_and_clicks_are_stored_with_query_scope_and_ranking(client: FlaskClient, library: Braid) -> None:
+    ask(client, d=["1", "-1"])
+    cited = stored(library)[1].citations[0].chunk_id
+    assert say(client, "up") == 204
+    assert 'aria-pressed="true"' in client.get("/chat/1").get_data(as_text=True)
+    assert say(client, "click") == 204
+    assert say(client, "none") == 204
+    assert 'aria-pressed="true"' not in client.get("/chat/1").get_data(as_text=True)
+    said = list(FeedbackStore(library.ledger).all(1))
+    assert [feedback.kind for feedback in said] == ["up", "click", "none"]
+    assert {feedback.chunk_id for feedback in said} == {cited}
+    assert said[0].scope == (1, -1)
+    assert said[0].query == QUESTION
+    assert cited in said[0].ranking
+    assert len(said[0].ranking) == 2
+
+
+def test_a_thumb_works_without_scripts(client: FlaskClient) -> None:
+    ask(client)
+    assert post(client, "/chat/1/messages/2/feedback", kind="down", number=1).location == "/chat/1#message-2"
+
+
+def say_of_answer(client: FlaskClient, kind: str, message_id: int = 2) -> int:
+    headers = {"X-CSRFToken": csrf_token(client), "Accept": "application/json"}
+    return client.post(f"/chat/1/messages/{message_id}/feedback", data={"kind": kind}, headers=headers).status_code
+
+
+def pressed(page: str) -> list[str]:
+    """The labels of the thumbs that are given."""
+    return re.findall(r'aria-pressed="true" aria-label="([^"]+)"', page)
+
+
+def test_a_thumb_on_the_answer_is_shown_again_and_can_be_taken_back(client: FlaskClient, library: Braid) -> None:
+    ask(client)
+    assert say_of_answer(client, "up") == 204
+    assert pressed(client.get("/chat/1").text) == ["This answer is helpful"]
+    assert say_of_answer(client, "down") == 204
+    assert pressed(client.get("/chat/1").text) == ["This answer is not helpful"]
+    assert "thumbs down)" in client.get("/chat/1/export.md").text
+    assert [message["thumb"] for message in client.get("/chat/1/export.json").get_json()["messages"]] == ["", "down"]
+    assert say_of_answer(client, "none") == 204
+    assert pressed(client.get("/chat/1").text) == []
+    assert list(FeedbackStore(library.ledger).all(1)) == []  # nothing is said of any passage
+
+
+def test_a_thumb_on_the_answer_works_without_scripts(client: FlaskClient) -> None:
+    ask(client)
+    assert post(client, "/chat/1/messages/2/feedback", kind="up").location == "/chat/1#message-2"
+    assert pressed(client.get("/chat/1").text) == ["This answer is helpful"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "message_id", "status"),
+    [("maybe", 2, 400), ("click", 2, 400), ("", 2, 400), ("up", 1, 404), ("up", 9, 404), ("up", 2**70, 404)],
+)
+def test_a_bad_thumb_is_refused(client: FlaskClient, kind: str, message_id: int, status: int) -> None:
+    """Message 1 is the question."""
+    ask(client)
+    assert say_of_answer(client, kind, message_id) == status
+
+
+def test_administrators_see_how_answers_were_found(client: FlaskClient) -> None:
+    ask(client)
+    assert "Feedback on answers" not in client.get("/admin/usage").text
+    say_of_answer(client, "down")
+    table = client.get("/admin/usage").text.partition("Feedback on answers")[2]
+    assert re.findall(r'<td class="number-cell">(\d+)</td>', table) == ["0", "1"]
+    assert "without a language model" in table
+
+
+@pytest.mark.parametrize(("kind", "number", "status"), [("maybe", 1, 400), ("up", 99, 400)])
+def test_bad_feedback_is_refused(client: FlaskClient, kind: str, number: int, status: int) -> None:
+    ask(client)
+    assert say(client, kind, number) == status
+
+
+def test_a_deleted_passage_is_shown_as_deleted(client: FlaskClient, library: Braid) -> None:
+    ask(client)
+    library.ledger.remove_document(1, "fusion.md")
+    page = client.get("/chat/1").get_data(as_text=True)
+    assert "since deleted" in page
+    assert "/documents/passage/" not in page
+    assert 'name="number"' not in page  # nobody is asked what they think of it
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("GET", "/chat/1"),
+        ("GET", "/chat/1/manage"),
+        ("GET", "/chat/1/export.md"),
+        ("GET", "/chat/1/export.json"),
+        ("POST", "/chat/1/messages"),
+        ("POST", "/chat/1/rename"),
+        ("POST", "/chat/1/delete"),
+        ("POST", "/chat/1/messages/2/feedback"),
+        ("GET", "/chat/1/messages/2/events"),
+        ("GET", "/chat/1/messages/2/how"),
+        ("POST", "/chat/1/messages/2/again"),
+        ("POST", "/chat/1/messages/2/choose"),
+        ("POST", "/chat/1/messages/2/continue"),
+        ("POST", "/chat/1/messages/2/stop"),
+        ("POST", "/chat/1/messages/1/edit"),
+        ("POST", "/chat/1/pin"),
+    ],
+)
+def test_another_users_conversation_does_not_exist(app: Flask, client: FlaskClient, method: str, path: str) -> None:
+    ask(client)
+    add_user(app, "eve")
+    eve = sign_in(app, "eve")
+    fields = {"title": "mine", "text": QUESTION, "kind": "up", "number": 1}
+    headers = {"X-CSRFToken": csrf_token(eve)}
+    assert eve.open(path, method=method, data=fields, headers=headers).status_code == 404
+    assert client.get("/chat/1").status_code == 200
+    assert "fused" not in eve.get("/chat/conversations").get_data(as_text=True)
+
+
+def test_nobody_chats_without_signing_in(app: Flask) -> None:
+    visitor = app.test_client()
+    assert visitor.get("/chat").status_code == 302
+    assert visitor.post("/chat/messages", data={"text": QUESTION}, headers=STREAM).status_code in (400, 401)
+
+
+def test_who_is_signed_out_without_scripts_is_led_back(client: FlaskClient) -> None:
+    ask(client)
+    client.delete_cookie("braid_session")
+    sent = {"Accept": "text/html", "Referer": "http://localhost/chat/1"}
+    refused = client.post("/chat/1/messages", data={"text": QUESTION}, headers=sent)
+    assert refused.status_code == 401
+    assert 'href="/login?next=/chat/1"' in refused.text.replace("%2F", "/")
+
+
+def test_a_long_conversation_shows_the_newest_turns_and_more_on_demand(client: FlaskClient, library: Braid) -> None:
+    ask(client, "The very first")
+    store = ConversationStore(library.ledger, library.registry)
+    asked = ChatRequest(1, "Again?", dataset_ids=[1])
+    answer = Conversation(library).ask(asked)
+    for _ in range(20):
+        store.add(1, asked, answer)
+    page = client.get("/chat/1").get_data(as_text=True)
+    assert page.count('class="question"') == 20 + 1  # and the template of the next one
+    assert "Earlier questions" in page
+    whole = client.get("/chat/1?turns=40").get_data(as_text=True)
+    assert whole.count('class="question"') == 21 + 1
+    assert "Earlier questions" not in whole
+
+
+def test_the_page_is_served_quickly(client: FlaskClient) -> None:
+    for number in range(5):
+        ask(client, f"{QUESTION} {number}")
+    took = []
+    for _ in range(20):
+        started = time.thread_time()  # of the processor: other work on the machine does not count
+        assert client.get("/chat/1").status_code == 200
+        took.append(time.thread_time() - started)
+    assert sorted(took)[18] < 0.25  # 40 ms is usual
+
+
+def test_an_answer_says_that_files_are_still_being_read(app: Flask, client: FlaskClient, library: Braid) -> None:
+    told = "1 file is still being read and cannot be found yet."
+    store = site_of(app).background.store
+    assert told not in last(ask(client))["html"]
+    store.add(1, [NewJob("upload", "new.pdf", 1), NewJob("export", "Notes", 1), NewJob("upload", "other.pdf", 2)])
+    assert told in last(ask(client))["html"]
+    status = client.get("/status.json")
+    assert status.status_code == 200, status.text
+    assert status.json["text"] == "2 files are still being read and cannot be found yet."
+
+
+def test_nobody_learns_of_files_in_datasets_of_others(app: Flask, client: FlaskClient, library: Braid) -> None:
+    bob = add_user(app, "bob")
+    other = library.ledger.add_dataset(bob.id, "Secret")
+    site_of(app).background.store.add(bob.id, [NewJob("upload", "secret.pdf", other.id)])
+    assert "being read" not in last(ask(client, d=["1", str(other.id)]))["html"]
+    assert "being read" not in client.get("/status.json").json["text"]
