@@ -139,6 +139,7 @@ def test_texts_of_languages_tables_and_lists_are_legible(text: str) -> None:
         "".join(chr(0xD79D - 7 * at) for at in range(60)),
         "\ufffd\ufffd\ufffd\ufffd and more",
     ],
+    ids=["shifted", "private", "of no language", "unknown"],
 )
 def test_letters_that_are_shifted_unknown_or_of_no_language_are_not(text: str) -> None:
     assert not legible(text).is_whole
@@ -205,7 +206,9 @@ def over_the_page(canvas: Canvas) -> None:
 
 
 @pytest.mark.parametrize(
-    ("draw", "scanned"), [(in_the_margin, (1,)), (in_a_corner, (1,)), (over_the_page, ())], ids=lambda each: str(each)
+    ("draw", "scanned"),
+    [(in_the_margin, (1,)), (in_a_corner, (1,)), (over_the_page, ())],
+    ids=["in the margin", "in a corner", "over the page"],
 )
 def test_a_long_stamp_is_not_the_text_of_a_scan(draw: Callable[[Canvas], None], scanned: tuple[int, ...]) -> None:
     assert read(drawn(draw)).scanned == scanned
