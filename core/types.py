@@ -390,7 +390,10 @@ class SearchOptions:
         _require_depth("reranker_depth", self.reranker_depth)
 
     def changed(self, options: Mapping[str, object]) -> SearchOptions:
-        """Return a copy with these options changed. Raises InvalidInputError for an unknown name or a wrong value."""
+        """Return a copy with these options changed.
+
+        Raises InvalidInputError for an unknown name, a wrong value, and an option that does nothing, but for `NOTED`.
+        """
         known = [option.name for option in fields(SearchOptions)]
         for name in options:
             if name not in known:
@@ -399,7 +402,7 @@ class SearchOptions:
             return self
         changed = replace(self, **options)  # type: ignore[arg-type]  # checked in __post_init__
         for name, reason in changed.unused().items():
-            if name in options:
+            if name in options and name not in NOTED:
                 raise InvalidInputError(f"{name} is {getattr(changed, name)!r}, but {reason}", field=name)
         return changed
 
@@ -707,4 +710,6 @@ def require_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
         raise InvalidInputError(f"{name} is {value!r}; choose one of {', '.join(choices)}", field=name)
 
 
+NOTED = frozenset({"reranker_depth"})
+"""Options that programs pass along with a reranker or without one: where they do nothing, the result's notes say so."""
 DEFAULTS = SearchOptions()

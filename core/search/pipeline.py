@@ -20,7 +20,7 @@ from braid.core.search.tools import SearchTools
 from braid.core.search.trace import SearchTrace
 from braid.core.spans import root
 from braid.core.text.identifiers import LiteralSearch, identifier_of
-from braid.core.types import LEGS_OF_MODE, MAX_K, Hit, Leg, Query, Scope, SearchOptions, SearchResult
+from braid.core.types import LEGS_OF_MODE, MAX_K, NOTED, Hit, Leg, Query, Scope, SearchOptions, SearchResult
 
 LegNames = frozenset[tuple[Leg, str]]
 """Legs with their collections."""
@@ -164,7 +164,8 @@ class Search(SearchTools):
         return list(candidates)
 
     def result(self, hits: Sequence[Hit], *, generator: str, queries: tuple[str, ...]) -> SearchResult:
-        """Return the hits with what the trace reports."""
+        """Return the hits with what the trace reports, and with the options that did nothing."""
+        unused = (f"{name} did nothing: {reason}" for name, reason in self.query.unused().items() if name in NOTED)
         return SearchResult(
             query=self.query,
             strategy=self.strategy_name,
@@ -177,6 +178,6 @@ class Search(SearchTools):
             timings_ms=self.trace.timings_ms,
             model_calls=self.trace.model_calls,
             embeddings=self.trace.embeddings,
-            notes=tuple(self.trace.notes),
+            notes=(*self.trace.notes, *unused),
             answered=tuple(self.trace.answered),
         )

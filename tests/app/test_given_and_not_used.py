@@ -29,7 +29,7 @@ from braid.core.braid import Braid
 from braid.core.data_directory import DataDirectory
 from braid.core.errors import BraidError, InvalidInputError
 from braid.core.standalone.retriever import HybridRetriever
-from braid.core.types import DEFAULTS, Fusion, Mode, SearchOptions, used_options
+from braid.core.types import DEFAULTS, NOTED, Fusion, Mode, SearchOptions, used_options
 from tests.fakes import HashEmbeddings
 from tests.web import bearer, make_app, site_of
 from tests.worlds import WAIT_S, add_notes, document
@@ -146,6 +146,9 @@ def test_an_option_counts_or_is_refused(braid: Braid, context: dict[str, Any]) -
         changed = SearchOptions(**{**context, name: value})
         if name in changed.unused():
             assert effect(changed) == effect(base)
+            if name in NOTED:
+                assert f"{name} did nothing: " in " ".join(braid.search("pump", user_id=1, **{name: value}).notes)
+                continue
             for call in (lambda **given: base.changed(given), calls["Braid.search"], calls["Braid.get_retriever"]):
                 with pytest.raises(InvalidInputError, match=f"^{name} is {value}, but ") as refused:
                     call(**context, **{name: value})
