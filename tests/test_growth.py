@@ -7,6 +7,7 @@ import inspect
 import pkgutil
 import re
 import time
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from types import ModuleType
@@ -23,7 +24,8 @@ from braid.core.chat.marks import CitationFilter
 from braid.core.chat.quoting.extractive import quotable
 from braid.core.chat.quoting.parts import parts_of
 from braid.core.chat.quoting.tables import split_tables
-from braid.core.chat.support.check import check
+from braid.core.chat.support import facts
+from braid.core.chat.support.check import MAX_LOOKS, check
 from braid.core.chat.support.reading import facts_of
 from braid.core.chat.tables.moments import UnclearPeriodError
 from braid.core.chat.tables.periods import period_in
@@ -211,12 +213,6 @@ def test_no_expression_takes_quadratic_time(is_long: bool) -> None:
 ANALYZER = Analyzer()
 
 
-def numbers(text: str, first: int, end: str = "") -> str:
-    """About as many characters as the text has, of sentences with twenty numbers each, all of them others."""
-    sentences = range(len(text) // 200 + 1)
-    return " ".join(f"It has {' EUR, '.join(str(first + 20 * n + m) for m in range(20))} EUR{end}." for n in sentences)
-
-
 def weigh_nothing(terms: Collection[str]) -> dict[str, float]:
     return dict.fromkeys(terms, 1.0)
 
@@ -250,7 +246,6 @@ PASSES: dict[str, Callable[[str], object]] = {
     "facts": facts_of,
     "checked answers": lambda text: check(f"{text} [1].", ["The pump was sold for 30 EUR in May 2024."]),
     "checked passages": lambda text: check("The pump was not sold for 30 EUR [1].", [text]),
-    "checked numbers": lambda text: check(numbers(text, 1_000, " [1]"), [numbers(text, 50_000)]),
     "parts of a passage": parts_of,
     "questions and what answers them": lambda text: answer(text, *(passage(text[:4_000], n) for n in range(1, 3))),
     "questions and many sentences": lambda text: answer(
@@ -267,6 +262,19 @@ PASSES: dict[str, Callable[[str], object]] = {
 @pytest.mark.parametrize("name", PASSES)
 def test_no_pass_over_a_text_takes_quadratic_time(name: str) -> None:
     assert {unit for unit in UNITS if grows(PASSES[name], unit, "x")} == set()
+
+
+def test_numbers_are_not_each_compared_with_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many sentences an answer and a passage have, each with twenty numbers."""
+
+    def numbers(first: int, end: str = "") -> str:
+        given = (" EUR, ".join(str(first + 20 * n + m) for m in range(20)) for n in range(100))
+        return " ".join(f"It has {each} EUR{end}." for each in given)
+
+    compared = Counter[str]()
+    monkeypatch.setattr(facts, "_same_number", lambda *_: compared.update(["pairs"]))
+    check(numbers(1_000, " [1]"), [numbers(50_000)])
+    assert 0 < compared["pairs"] < 3 * MAX_LOOKS, "2,000 numbers beside 2,000 make four million pairs"
 
 
 def test_a_quadratic_expression_is_noticed() -> None:

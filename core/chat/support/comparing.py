@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from itertools import pairwise
 
 from braid.core.chat.support.alignment import Alignment, align_sentences
@@ -27,6 +28,8 @@ DENIED = 0.75
 DENIED_BACK = 0.5
 """Shares of a clause's terms that are in the other, and back, from which one with a denial contradicts one without."""
 _NEAR = 3
+Around = tuple[frozenset[str], frozenset[str]]
+"""The words before and after a fact."""
 _QUOTED = re.compile(r"“([^“”\n]{8,400})”|\"([^\"\n]{8,400})\"|「([^「」\n]{8,400})」|『([^『』\n]{8,400})』")
 _LEFT_OUT = re.compile(r"…+|\.{3,}|\[…\]|\(…\)")
 _BEFORE = re.compile(r"\b(?:before|after|since|until|by|from)\s(?:the\s)?$", re.IGNORECASE)
@@ -59,6 +62,8 @@ def _facts(
     alignment: Alignment,
     evidence: Evidence,
 ) -> Iterator[Finding]:
+    unsaid = cache(lambda: _unsaid(said, alike))  # for all facts alike, and often for none
+    around = _words_around(said)
     for place, fact in enumerate(said.facts):
         found = evidence.is_found(fact, numbers)
         exact = _in_place(said, place, alike, alignment)
@@ -77,7 +82,7 @@ def _facts(
         in_gap = _in_gap(said, place, alike, alignment)
         if in_gap and window.coverage >= LEAST_COVERAGE and alignment.share >= LEAST_COVERAGE:
             yield _differs(said, fact, alike[0], in_gap)
-        elif other := _counterpart(said, fact, window, alike, evidence):
+        elif other := _counterpart(said, fact, around[place], window, unsaid, evidence):
             yield _differs(said, fact, *other)
         elif evidence.has_facts(numbers) and not _is_mere(fact):
             yield Finding(_kind(fact), *said.origin(fact.start, fact.end), said.text[fact.start : fact.end])
@@ -147,19 +152,31 @@ def _in_gap(said: Sentence, place: int, alike: Sequence[Sentence], alignment: Al
     return None
 
 
+def _unsaid(said: Sentence, alike: Sequence[Sentence]) -> list[tuple[Sentence, Fact, Around]]:
+    """Return the facts of the sentences that one does not say, each with the words around it."""
+    return [
+        (one, other, around)
+        for one in alike
+        for other, around in zip(one.facts, _words_around(one), strict=True)
+        if not any(same(each, other) for each in said.facts)
+    ]
+
+
 def _counterpart(
-    said: Sentence, fact: Fact, window: Window, alike: Sequence[Sentence], evidence: Evidence
+    said: Sentence,
+    fact: Fact,
+    around: Around,
+    window: Window,
+    unsaid: Callable[[], list[tuple[Sentence, Fact, Around]]],
+    evidence: Evidence,
 ) -> tuple[Sentence, Fact] | None:
     if window.coverage < LEAST_COVERAGE or (isinstance(fact, Moment) and _is_bound(said, fact)):
         return None
-    fitting = [
-        (one, other)
-        for one in alike
-        for other in one.facts
-        if (comparable(fact, other) or _only_unit(fact, other)) and not any(same(each, other) for each in said.facts)
+    scored = [
+        (_common(around, words, evidence), one, other)
+        for one, other, words in unsaid()
+        if comparable(fact, other) or _only_unit(fact, other)
     ]
-    mine = _around(said, fact)
-    scored = [(_common(mine, _around(one, other), evidence), one, other) for one, other in fitting]
     best = max(scored, key=lambda each: each[0], default=None)
     if best is None:
         return None
@@ -187,14 +204,14 @@ def _only_unit(fact: Fact, other: Fact) -> bool:
     )
 
 
-def _around(sentence: Sentence, fact: Fact) -> tuple[frozenset[str], frozenset[str]]:
-    """Return the words before and after a fact: the few nearest, of Japanese the signs of the nearest."""
-    place = next(
-        (n for n, word in enumerate(sentence.words) if word.fact >= 0 and sentence.facts[word.fact] is fact), 0
-    )
-    before = [word.key for word in sentence.words[max(0, place - _NEAR) : place]]
-    after = [word.key for word in sentence.words[place + 1 : place + 1 + _NEAR]]
-    return _pieces(before), _pieces(after)
+def _words_around(sentence: Sentence) -> list[Around]:
+    """Return the words before and after each fact: the few nearest, of Japanese the signs of the nearest."""
+    places = dict[int, int]()
+    for place, word in enumerate(sentence.words):
+        places.setdefault(word.fact, place)
+    keys = [word.key for word in sentence.words]
+    found = (places.get(number, 0) for number in range(len(sentence.facts)))
+    return [(_pieces(keys[max(0, at - _NEAR) : at]), _pieces(keys[at + 1 : at + 1 + _NEAR])) for at in found]
 
 
 def _pieces(keys: Sequence[str]) -> frozenset[str]:
@@ -206,9 +223,7 @@ def _pieces(keys: Sequence[str]) -> frozenset[str]:
     )
 
 
-def _common(
-    mine: tuple[frozenset[str], frozenset[str]], others: tuple[frozenset[str], frozenset[str]], evidence: Evidence
-) -> float:
+def _common(mine: Around, others: Around, evidence: Evidence) -> float:
     """Return the share of the words around a fact that are around the other, weighed by rarity."""
     all_of_mine, all_others = mine[0] | mine[1], others[0] | others[1]
     smaller = min((all_of_mine, all_others), key=len)
