@@ -126,7 +126,7 @@ def test_the_page_on_dependencies_says_which_part_needs_each() -> None:
 
 COMES_WITH = {
     **dict.fromkeys(("babel",), "Flask-Babel"),
-    **dict.fromkeys(("itsdangerous", "markupsafe", "werkzeug"), "Flask"),
+    **dict.fromkeys(("itsdangerous", "jinja2", "markupsafe", "werkzeug"), "Flask"),
     "grpc": "pymilvus",
     "mcp_types": "mcp",
     "pydantic_core": "pydantic",

@@ -18,8 +18,9 @@ _AFTER_VOWEL = {"은": "는", "는": "는", "이": "가", "가": "가", "을": "
 
 _FIRST_SYLLABLE, _LAST_SYLLABLE, _FINALS, _FINAL_L = 0xAC00, 0xD7A3, 28, 8
 _SEEN_CHARS = 60
-_CLOSING = re.compile(r"(?<=.)(?:\([^()]*\)|\[[^\[\]]*\]|[\s\"'`“”‘’<>»›」』)\]}…!?,;:*_~·-])+$", re.DOTALL)
-"""What is not spoken at the end: quotation marks, and what is added in brackets."""
+_CLOSING = frozenset("\"'`“”‘’<>»›」』)]}…!?,;:*_~·-")
+"""What is not spoken at the end, as is what is added in brackets."""
+_BRACKETS = {")": "(", "]": "["}
 _WORD = re.compile(r"[A-Za-z]+$")
 _VOWEL = re.compile(r"[aeiouy]", re.IGNORECASE)
 _LETTERS_SPOKEN: dict[str, Sound] = {"L": "l", "R": "l", "M": "consonant", "N": "consonant"}
@@ -57,8 +58,7 @@ def choose(particle: str, before: str) -> str:
 
 def final_sound(text: str) -> Sound:
     """Return how the text ends when it is read aloud in Korean; numbers and Latin letters are read, too."""
-    seen = text[-_SEEN_CHARS:].rstrip()
-    spoken = _CLOSING.sub("", seen) or seen
+    spoken = _spoken(text[-_SEEN_CHARS:].rstrip())
     last = spoken[-1:]
     if _FIRST_SYLLABLE <= ord(last or " ") <= _LAST_SYLLABLE:
         final = (ord(last) - _FIRST_SYLLABLE) % _FINALS
@@ -85,3 +85,18 @@ def _sound_of_word(spoken: str) -> Sound:
     if _LIQUID.search(word):
         return "l"
     return "consonant" if _NASAL.search(word) or _STOP.search(word) else "vowel"
+
+
+def _spoken(text: str) -> str:
+    """Return the text without what is not spoken at its end; a sign of it at least."""
+    end = len(text)
+    while end > 1:
+        last = text[end - 1]
+        opening = text.rfind(_BRACKETS.get(last, last), 0, end - 1)
+        if last in _BRACKETS and opening > 0 and last not in text[opening : end - 1]:
+            end = opening
+        elif last in _CLOSING or last.isspace():
+            end -= 1
+        else:
+            break
+    return text[:end]

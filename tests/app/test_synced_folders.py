@@ -383,7 +383,7 @@ def test_an_administrator_sees_what_would_change_and_keeps_the_folder(
 def test_what_cannot_be_kept_is_said_on_the_page(app: Flask, ann: FlaskClient, dataset: int) -> None:
     answer = post_form(ann, "/admin/folders", folder="/nowhere/<b>", dataset_id=dataset, action="add")
     assert answer.status_code == 400
-    assert "there is no folder &#39;/nowhere/&lt;b&gt;&#39;" in answer.text
+    assert "There is no folder &#39;/nowhere/&lt;b&gt;&#39;" in answer.text
     assert post_form(ann, "/admin/folders", folder="/", dataset_id="99").status_code == 400
 
 

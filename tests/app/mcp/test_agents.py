@@ -323,6 +323,7 @@ async def test_an_answer_is_checked_against_the_passages_that_it_cites(world: Wo
 
 
 async def test_structured_content_is_what_the_text_says(world: World) -> None:
+    own = next(each.id for each in world.braid.ledger.all_datasets() if each.name == "Notes of ann")
     calls: dict[str, dict[str, Any]] = {
         "search": {"query": "valve 7 bar", "dataset_ids": "all"},
         "find_exact": {"text": "E-4711"},
@@ -334,6 +335,8 @@ async def test_structured_content_is_what_the_text_says(world: World) -> None:
         "list_datasets": {},
         "put_document": {"text": "For a moment.", "filepath": "moment.txt"},
         "delete_document": {"filepath": "moment.txt"},
+        "get_documents": {"dataset_id": own, "source": "manual.md"},
+        "delete_documents": {"dataset_id": own, "where": {"nobody": "has this"}},
     }
     async with world.client() as client:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}

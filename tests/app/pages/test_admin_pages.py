@@ -456,7 +456,7 @@ def test_jobs_of_everybody_are_listed_by_state(app: Flask, admin: FlaskClient, b
     assert "It is encrypted" in failed
     assert "file 59.pdf" not in failed
     overview = admin.get("/admin/").text
-    assert "1 file unreadable" in overview, "its user's concern"
+    assert "1 of them could not be read" in overview, "its user's concern"
     assert "has failed" not in overview
     other = store.claim(0)
     assert other
