@@ -289,7 +289,7 @@ def test_the_base_alone_searches_by_both_legs_without_a_warning(base_python: Pat
 
 
 NEEDS_AN_EXTRA = re.compile(
-    r"braid\.core\.(accounts|background|evaluation|folders|ingest\.(readers|scans\.(columns|recognize|skew))|models\.e5\.runtime|stock\.(engine|store|strategies))\b"
+    r"braid\.core\.(accounts|background|evaluation|folders|ingest\.(readers|scans\.(columns|direction|recognize|skew))|models\.e5\.runtime|stock\.(engine|store|strategies))\b"
 )
 IMPORTS = """
 import importlib, pkgutil, braid.core
