@@ -237,7 +237,7 @@ function finish(turn, values) {
   settle(turn, page);
   fold(turn);
   followEnd();
-  follows = false;
+  [stays, follows] = [follows, false];
   entitle(values);
   announce(said.ready);
   const conversation = Number(location.pathname.match(/chat\/(\d+)/)?.[1]) || null;
@@ -252,7 +252,10 @@ async function offerNext() {
   const place = turns.at(-1)?.querySelector(".next-questions");
   if (!place || running) return;
   const response = await fetch(place.dataset.next, { headers: { Accept: "text/html" } }).catch(() => null);
-  if (response?.ok && !response.redirected && place.isConnected && !running) place.innerHTML = await response.text();
+  const html = response?.ok && !response.redirected ? await response.text() : "";
+  if (!html || !place.isConnected || running) return;
+  place.innerHTML = html;
+  if (stays) last.scrollIntoView({ block: "end" });
 }
 
 // Make the turn that was followed the stored one. Its text stays in its place, for somebody may have selected some of it.
@@ -366,6 +369,7 @@ function goOn(one) {
 const toEnd = document.getElementById("to-end");
 const last = document.getElementById("last");
 let follows = false; // until somebody scrolls back
+let stays = false; // at the end of an answer that was followed
 
 function followEnd() {
   if (follows) last.scrollIntoView({ block: "end" });
@@ -381,7 +385,7 @@ toEnd.addEventListener("click", () => {
 });
 for (const kind of ["wheel", "touchmove", "keydown"]) {
   addEventListener(kind, ({ deltaY, key }) => {
-    if (kind === "touchmove" || deltaY < 0 || ["ArrowUp", "PageUp", "Home"].includes(key)) follows = false;
+    if (kind === "touchmove" || deltaY < 0 || ["ArrowUp", "PageUp", "Home"].includes(key)) stays = follows = false;
   }, { passive: true });
 }
 

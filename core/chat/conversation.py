@@ -22,7 +22,7 @@ from braid.core.chat.comparison import compare
 from braid.core.chat.lookups.further import Found, Further
 from braid.core.chat.lookups.lookup import DEFAULT_LIMITS, Lookup, LookupLimits
 from braid.core.chat.lookups.loop import Loop
-from braid.core.chat.lookups.quoted import quote_parts
+from braid.core.chat.lookups.quoted import quotable_citations, quote_parts
 from braid.core.chat.lookups.tools import Toolbox
 from braid.core.chat.marks import marked, without_marks
 from braid.core.chat.query_writing import NormalizedQuestion, normalize_question, write_query
@@ -331,7 +331,7 @@ class Conversation:
             weigh = self._term_weights(turn).known
             if quoted := quote_parts(turn.found.parts, asked, citations, analyzer, weigh, around):
                 return quoted
-            citations = [citation for citation in citations if citation.number <= len(search.hits)]
+            citations = quotable_citations(citations, len(search.hits), asked, analyzer)
             covered = best_coverage(asked.weights, citations, analyzer)
             known = scale_of(search, self._braid.answering_model)
             match = match_of(search, known[1] if known else None, covered)

@@ -20,6 +20,7 @@ from braid.core.chat.lookups.things import named_things
 from braid.core.chat.quoting.wanted import Wanted
 from braid.core.search.term_weights import TermWeights
 from braid.core.text.analyzer import Analyzer
+from braid.core.text.scripts import HANGUL
 from braid.core.text.sentences import sentences
 from braid.core.types import MAX_QUERY_CHARS, Hit, Passage, SearchResult
 
@@ -48,13 +49,14 @@ LEAST_TOGETHER = 0.9
 LATEST_S = 10.0
 """Seconds after the first search's beginning at which no further one begins."""
 
-_ASKS = re.compile(
-    r"person|people|somebody|someone|colleague|please|tell|name|names|called"
+_SAYS_NOTHING = re.compile(
+    rf"[{HANGUL}]"  # a particle behind a code or a number: P83의
+    r"|person|people|somebody|someone|colleague|please|tell|name|names|called"
     r"|[誰何人方教幾]|何[人番日時年月円歳個本回]|何号室|何曜日|教えて"
     r"|(?:누구|누가|무엇|무슨|어떤|언제|어디|어느|얼마)\w{0,4}|몇|며칠|알려|주세요|사람\w?|번인가요|인가요",
     re.IGNORECASE,
 )
-"""Words that ask, and are in no passage as a part of the answer."""
+"""Particles, and words that ask, which are in no passage as a part of the answer."""
 
 Searches = Callable[[str], SearchResult]
 """Searches for a query as the first search was: in its scope, with its filters, strategy and reranker."""
@@ -115,7 +117,7 @@ class Further:
         self._question = question
         self._analyzer = term_weights.analyzer
         words = content_words(query, self._analyzer)
-        self._words = {word: terms for word, terms in words.items() if not _ASKS.fullmatch(word)} or words
+        self._words = {word: terms for word, terms in words.items() if not _SAYS_NOTHING.fullmatch(word)} or words
         self._known = term_weights.known(frozenset[str]().union(*self._words.values()))
         self._weights = {terms: _mean(self._known, terms) for terms in self._words.values()}
         """The terms of each word, as far as a passage has them, with their mean idf."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 
 from braid.core.chat.citations import Citation, Featured
-from braid.core.chat.lookups.further import Part
+from braid.core.chat.lookups.further import Part, terms_of
 from braid.core.chat.quoting.candidates import Asked
 from braid.core.chat.quoting.extractive import Extract, extract, quoted_text
 from braid.core.chat.quoting.featured import Around
@@ -15,6 +15,14 @@ from braid.core.text.analyzer import Analyzer
 
 Weigh = Callable[[Collection[str]], Mapping[str, float]]
 """Terms → their idf, without those that no passage has."""
+
+
+def quotable_citations(citations: Sequence[Citation], first: int, asked: Asked, analyzer: Analyzer) -> list[Citation]:
+    """Return the ``first`` citations, and those of further searches with a code of the question that no first one has."""
+    terms = {each.number: terms_of(each.passage, analyzer) for each in citations}
+    there = frozenset[str]().union(*(terms[each.number] for each in citations if each.number <= first))
+    codes = {term for term in asked.weights.keys() - there if any(map(str.isdigit, term))}
+    return [each for each in citations if each.number <= first or not codes.isdisjoint(terms[each.number])]
 
 
 def quote_parts(
