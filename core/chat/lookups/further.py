@@ -58,6 +58,9 @@ _SAYS_NOTHING = re.compile(
 )
 """Particles, and words that ask, which are in no passage as a part of the answer."""
 
+_CODE = re.compile(r"(?=.{0,40}[A-Za-z])(?=.{0,40}\d)[\w./-]{2,40}", re.ASCII)
+"""A code, such as P83 or E-104: a passage without it is about something else."""
+
 Searches = Callable[[str], SearchResult]
 """Searches for a query as the first search was: in its scope, with its filters, strategy and reranker."""
 
@@ -143,7 +146,7 @@ class Further:
             give_way()
             started = monotonic()
             more = searches(wish.query)
-            useful = [hit for hit in more.hits[:MOST_TAKEN] if wish.is_met(self._terms_of(hit.passage))]
+            useful = self._useful(wish, more.hits)
             merged = merge(found.search, more, useful)
             new = len(merged.hits) - len(found.search.hits)
             ms = (monotonic() - started) * 1000
@@ -156,6 +159,16 @@ class Further:
         bill = Bill(1 + len(found.lookups), ms=sum(each.ms for each in found.lookups))
         return replace(found, bill=bill, parts=self._parts(answered, first))
 
+    def _useful(self, wish: Wish, hits: Sequence[Hit]) -> list[Hit]:
+        """Return the passages that meet a wish: those with the words that were missing first, wherever they are."""
+        found = [(rank, hit, self._terms_of(hit.passage)) for rank, hit in enumerate(hits)]
+        met = [
+            (wish.words.isdisjoint(terms), rank, hit)
+            for rank, hit, terms in found
+            if wish.is_met(terms) and (rank < MOST_TAKEN or not wish.words.isdisjoint(terms))
+        ]
+        return [hit for _, _, hit in sorted(met, key=lambda each: each[:2])[:MOST_TAKEN]]
+
     def wishes(self, hits: Sequence[Hit]) -> list[Wish]:
         """Return up to two further searches, the most promising first."""
         if things := named_things(self._question):
@@ -167,7 +180,18 @@ class Further:
         lacks_kind = all(self._wanted.lacks_kind(hit.passage.text) for hit in hits)
         if max(shares, default=0.0) >= COVERED and not lacks_kind:
             return []
-        return self._by_names(hits)[:MOST_SEARCHES] or self._by_words(hits)
+        return (self._by_codes(hits) + self._by_names(hits))[:MOST_SEARCHES] or self._by_words(hits)
+
+    def _by_codes(self, hits: Sequence[Hit]) -> list[Wish]:
+        """Return a search for the codes of the question that the index has and no passage that was found."""
+        there = frozenset[str]().union(*(self._terms_of(hit.passage) for hit in hits))
+        codes = {
+            word: terms
+            for word, terms in self._words.items()
+            if _CODE.fullmatch(word) and terms <= self._known.keys() and not terms <= there
+        }
+        missing = frozenset[str]().union(*codes.values()) - there
+        return [Wish(" ".join(codes), "words", (), missing)] if codes else []
 
     def _by_names(self, hits: Sequence[Hit]) -> list[Wish]:
         """Return searches for names in the sentences that have most of the question."""

@@ -18,7 +18,7 @@ Weigh = Callable[[Collection[str]], Mapping[str, float]]
 
 
 def quotable_citations(citations: Sequence[Citation], first: int, asked: Asked, analyzer: Analyzer) -> list[Citation]:
-    """Return the ``first`` citations, and those of further searches with a code of the question that no first one has."""
+    """Return the ``first`` citations, and further ones with a code of the question that none of these has."""
     terms = {each.number: terms_of(each.passage, analyzer) for each in citations}
     there = frozenset[str]().union(*(terms[each.number] for each in citations if each.number <= first))
     codes = {term for term in asked.weights.keys() - there if any(map(str.isdigit, term))}
