@@ -30,8 +30,11 @@ def half(chat: Chat) -> None:
 
 
 def html_of(page: Page) -> str:
-    """The turn's HTML without its tokens, and without the sign that it is new."""
-    html: str = page.locator(".turn").evaluate("turn => turn.outerHTML")
+    """The turn's HTML without its tokens, the sign that it is new, and the questions that come a moment later."""
+    html: str = page.locator(".turn").evaluate(
+        "turn => { const copy = turn.cloneNode(true);"
+        " copy.querySelector('.next-questions')?.replaceChildren(); return copy.outerHTML }"
+    )
     return re.sub(r' value="[^"]*"| fresh\b', "", html)
 
 
