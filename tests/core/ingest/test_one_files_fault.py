@@ -49,7 +49,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.mark.usefixtures("faulty")
 def test_a_folder(directory: DataDirectory, folder: Path, caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.WARNING):
+    with caplog.at_level(logging.WARNING, logger="braid.core.ingest.readers"):
         report = ingest_paths(directory, 1, [folder])
     assert (report.put, report.failed) == (2, 1)
     assert [reason for _, reason in report.failures] == [SENTENCE]
@@ -79,7 +79,7 @@ def test_an_attachment_of_a_mail(caplog: pytest.LogCaptureFixture) -> None:
     message["From"], message["Subject"] = "a@example.org", "List"
     message.set_content("The list is attached.")
     message.add_attachment(b"a,b\n1,2\n", maintype="text", subtype="csv", filename="b.csv")
-    with caplog.at_level(logging.WARNING):
+    with caplog.at_level(logging.WARNING, logger="braid.core.ingest.readers"):
         parsed = read_document("a.eml", message.as_bytes(), max_bytes=10**6)
     assert "The list is attached." in parsed.sections[0].text
     assert parsed.metadata["attachments_unread"] == SENTENCE
