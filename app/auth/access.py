@@ -16,6 +16,7 @@ from braid.app.auth.authenticate import identify
 from braid.app.auth.body_limit import bound_fields, set_body_limit
 from braid.app.auth.concurrency import take_share
 from braid.app.auth.csrf import refuse_forged_requests
+from braid.app.auth.proxy_users import connected_from
 from braid.app.mounted import blueprints_here, endpoint_here, theirs, url_for
 from braid.app.site import Site, site
 from braid.config.settings import Settings
@@ -182,8 +183,7 @@ def is_local() -> bool:
     address as the visitor's.
     """
     local_name = LOCAL_HOST.fullmatch(request.headers.get("Host", "")) is not None
-    connected = request.environ.get("werkzeug.proxy_fix.orig", {}).get("REMOTE_ADDR", request.remote_addr)
-    return local_name and {request.remote_addr, connected} <= set(LOCAL_ADDRESSES)
+    return local_name and {request.remote_addr, connected_from()} <= set(LOCAL_ADDRESSES)
 
 
 def is_forwarded() -> bool:
