@@ -85,12 +85,15 @@ def find_whole(
 ) -> WholeDocument | None:
     """Return the document that a question is about as a whole, among those found; None where it is about none.
 
-    It has its first passages, in order, as many as fit into ``tokens``; None means all that ``read`` gives.
+    Where dates or amounts are asked for, the best passage found must be that document's, too. It has its first
+    passages, in order, as many as fit into ``tokens``; None means all that ``read`` gives.
     """
     asks = asks_for_whole(question)
     meant = document_meant(question, [hit.passage for hit in found], weigh, analyzer) if asks else None
     if asks is None or meant is None:
         return None
+    if asks != "summary" and meant.document_id != found[0].passage.document_id:
+        return None  # a title's words are in other questions, too: what costs a pump, what are the dates of a course
     hits, total = read(meant)
     kept, left = list[Hit](), tokens
     for hit in hits:

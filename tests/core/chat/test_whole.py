@@ -161,3 +161,15 @@ def test_a_model_is_given_the_passages_in_order_and_told_what_is_missing(
     assert [hit.passage.heading_path for hit in result.search.hits] == list(long)[: len(given)]
     (lookup,) = result.lookups
     assert bool(lookup.problem) is not is_whole
+
+
+def test_a_title_whose_words_are_in_a_question_takes_no_answer_from_another_document(
+    braid: Braid, dataset: int
+) -> None:
+    store(braid, dataset, "pump.md", "Pump", {"Start": "Open the valve, then start.", "Deposit": "It is 99 EUR."})
+    text = "The costs of a pump repair: 140 EUR for the seal, 35 EUR for the oil."
+    store(braid, dataset, "prices.md", "Workshop", {"Costs of a pump repair": text})
+    assert braid.indexer.wait(WAIT_S)
+    result = Conversation(braid).ask(ChatRequest(1, "What are the costs of a pump repair?"))
+    assert "140 EUR" in result.text
+    assert [each.tool for each in result.lookups if each.tool == "read"] == []
