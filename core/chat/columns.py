@@ -17,7 +17,7 @@ MAX_STORED_QUERY_CHARS = 300
 """Longest part of a query that is stored; a hypothetical passage is long."""
 MAX_STORED_HITS = 100
 NO_PLACE = 0
-"""Stands for the place of a neighbour of a hit: it is given to the model of the next answer under another number."""
+"""The place of a neighbour of a hit, which the model of the next answer is given under another number."""
 
 
 def request_settings(request: ChatRequest) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from braid.core.chat.tables.words import Operation
 
 _MAX_TIED = 20
 _ANY_YEAR = 2000
-"""Stands for the year of months in a table that says none."""
+"""The year of months in a table that says none."""
 _OR = re.compile(r"\bor\b(?! (?:more|less|fewer)\b)|または|もしくは|あるいは|또는|혹은|이거나")
 
 
