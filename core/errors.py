@@ -190,6 +190,10 @@ class NotOwnerError(BraidError):
         self.owner = owner
 
 
+class StoreUnreachableError(IndexUnavailableError):
+    """The server or process that has an index does not answer; its data may well be sound."""
+
+
 class OtherSiteError(BraidError):
     """The ledger, the data directory and the services are not of one site; nothing was opened, and nothing deleted.
 

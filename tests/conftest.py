@@ -9,7 +9,7 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import fields
+from inspect import signature
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -95,7 +95,7 @@ def chroma_is_loaded_once() -> Iterator[None]:
 @pytest.fixture(scope="session", autouse=True)
 def patient_legs() -> Iterator[None]:
     """Unless a test says how long a leg may take, it may take long: an index that is opened on a busy machine does."""
-    defaults = {each.name: each.default for each in fields(IndexOptions)}
+    defaults = {name: each.default for name, each in signature(IndexOptions).parameters.items()}
     with pytest.MonkeyPatch.context() as patch:
         patient = tuple({**defaults, "leg_timeout_s": WAIT_S}.values())
         patch.setattr(IndexOptions.__init__, "__defaults__", patient)

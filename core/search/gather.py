@@ -7,9 +7,8 @@ from concurrent.futures import TimeoutError as FutureTimeoutError
 from dataclasses import dataclass, replace
 from functools import partial
 
-from braid.core.errors import BraidError, EmbeddingError, IndexUnavailableError
+from braid.core.errors import BraidError, EmbeddingError, IndexUnavailableError, StoreUnreachableError
 from braid.core.indexes.answers import BestScores
-from braid.core.indexes.chroma.errors import StoreUnreachableError
 from braid.core.models.embeddings import EmbeddingModel
 from braid.core.search.context import SearchContext
 from braid.core.search.filter_plan import FilterPlan
@@ -167,27 +166,7 @@ class Gatherer:
                     )
                     self.memory.spreads[fingerprint, variant.target_for("dense")] = found.spread
                     for name, hits in found.hits.items():
-                        if name in found.from_chroma:
-                            hits = self._judged(name, hits)
                         self._remember_dense(keys[name], hits)
-
-    def _judged(self, collection: str, hits: list[ScoredChunk] | BraidError) -> list[ScoredChunk] | BraidError:
-        """Return an answer of Chroma, or an error where its copy is not to be believed."""
-        indexer = self.context.indexer
-        try:
-            copy = indexer.copy_progress(collection)
-        except IndexUnavailableError as error:
-            return error
-        if copy.obstacle:  # it may have vectors of another model, or not all
-            return IndexUnavailableError(copy.obstacle)
-        if copy.shortfall:
-            self.trace.report_missing("dense", collection, copy.shortfall)
-        elif not hits:  # something is selected, and the copy should have it
-            indexer.suspect("chroma", collection)
-            return IndexUnavailableError(f"the copy of {collection} in Chroma has none of the selected passages")
-        elif isinstance(hits, IndexUnavailableError) and not isinstance(hits, StoreUnreachableError):
-            indexer.suspect("chroma", collection)
-        return hits
 
     def _remember_dense(self, key: LegKey, hits: list[ScoredChunk] | BraidError) -> None:
         if isinstance(hits, BraidError):

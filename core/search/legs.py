@@ -90,7 +90,7 @@ def rank_dense(
         collection = plan.scope.collection
         part = search({collection: plan.selection}, k=n, timeout_s=deadline.left_s)
         # Where only filters apply that an index does not know, the spread is that of all that the scope selects.
-        answer = DenseAnswer(answer.hits, answer.from_chroma | part.from_chroma, answer.spread or part.spread)
+        answer = DenseAnswer(answer.hits, answer.spread or part.spread)
         found = part.hits[collection]
         if isinstance(found, BraidError):
             raise found

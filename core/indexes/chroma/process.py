@@ -16,10 +16,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from braid.core.errors import IndexUnavailableError
+from braid.core.errors import IndexUnavailableError, StoreUnreachableError
 from braid.core.files.claim import Claim
 from braid.core.forks import let_go, tell_of_forks
-from braid.core.indexes.chroma.errors import StoreUnreachableError, WriteFailedError
+from braid.core.indexes.chroma.errors import WriteFailedError
 from braid.core.indexes.chroma.worker import receive, send
 
 CALL_TIMEOUT_S = 120.0

@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 from typing import IO, Any
 
-from braid.core.errors import BraidError, IndexUnavailableError
+from braid.core.errors import BraidError, IndexUnavailableError, StoreUnreachableError
 
 LENGTH = struct.Struct("<Q")
 
@@ -54,7 +54,7 @@ def main(path: str, url: str, claim: str) -> None:
 
 def _answer_calls(path: Path, url: str, claim: str, answers: IO[bytes]) -> None:
     from braid.core.files.claim import Claim
-    from braid.core.indexes.chroma.errors import StoreUnreachableError, WriteFailedError
+    from braid.core.indexes.chroma.errors import WriteFailedError
     from braid.core.indexes.chroma.store import ChromaStore
 
     store: ChromaStore | None = None
