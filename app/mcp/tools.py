@@ -35,20 +35,19 @@ from braid.core.json_form import pick, to_json
 from braid.core.ledger.database import storable
 from braid.core.metadata.gaps import gap_notes
 from braid.core.metadata.values import Kind
-from braid.core.search.exact import ExactMatch
-from braid.core.search.explain import best_passage
-from braid.core.types import (
+from braid.core.options import (
     ALL,
     LEGS_OF_MODE,
     MAX_K,
     ChunkKind,
-    Dataset,
     DatasetIds,
-    Document,
     Filters,
-    SearchResult,
+    site_options,
     used_options,
 )
+from braid.core.search.exact import ExactMatch
+from braid.core.search.explain import best_passage
+from braid.core.types import Dataset, Document, SearchResult
 
 KIND_NAMES: Mapping[Kind, str] = {
     "text": "text",
@@ -57,8 +56,6 @@ KIND_NAMES: Mapping[Kind, str] = {
     "date": "date",
     "item": "list of texts",
 }
-SITE_OPTIONS = ("fusion", "alpha", "dense_weight", "leg_depth", "generator", "reranker", "reranker_depth")
-"""Settings that every search has."""
 MAX_LISTED = 1_000
 """Largest number of passages that `get_documents_by_prefix` returns."""
 MAX_NAMED = 1_000
@@ -98,7 +95,8 @@ class Tools:
         self._braid = braid
         self._account = account
         self._settings = settings
-        self._options = used_options({}, {name: getattr(settings, name) for name in SITE_OPTIONS})
+        of_site = {name: value for name, value in site_options(settings).items() if name not in ("mode", "k")}
+        self._options = used_options({}, of_site)
         self._parse = parse
         self._datasets = UserDatasets(braid, account.id, is_admin=is_admin)
 
@@ -118,8 +116,9 @@ class Tools:
         group_by: str = "passage",
         chunk_kind: str | None = None,
         parameters: Mapping[str, float] = MappingProxyType({}),
+        options: Mapping[str, Any] = MappingProxyType({}),
     ) -> Result:
-        """Search; the results are passages, or documents, best first."""
+        """Search; the results are passages, or documents, best first. ``options`` are those of `TOOL_OPTIONS`."""
         _require_count("top_k", top_k, MAX_K)
         _require_length(max_content_length)
         file_types = frozenset({_label(file_type)}) if file_type else frozenset[str]()
@@ -132,7 +131,10 @@ class Tools:
             dataset_ids=dataset_ids,
             strategy=strategy,
             **used_options(
-                {"mode": mode, "k": top_k, "filters": filters, "group_by": group_by, "parameters": parameters},
+                {
+                    **options,
+                    **{"mode": mode, "k": top_k, "filters": filters, "group_by": group_by, "parameters": parameters},
+                },
                 self._options,
             ),
         )

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from braid.core.quiet import quietly
+from braid.core.extras import quietly
 from braid.core.vector import Vector
 
 ID_BYTES = 32

@@ -14,7 +14,6 @@ from braid.core.models.rerank import reaches_min_score
 from braid.core.search.pipeline import Search
 from braid.core.search.ranking import FusedRanking
 from braid.core.search.trace import SearchTrace
-from braid.core.text.identifiers import identifier_of
 from braid.core.types import (
     LEGS_OF_MODE,
     MAX_K,
@@ -60,9 +59,8 @@ def explain(search: Search, chunk_id: str) -> Explanation:
         unreached = _Unreached(search, readable[chunk_id], fused, deep.legs.get(chunk_id, ()))
         reasons = " ".join(unreached.reason(leg) for leg in LEGS_OF_MODE[query.mode])
         explanation = Explanation(chunk_id, False, "not_reached", reasons, legs=unreached.deep_scores)
-    if said := _of_identifier(search, fused, chunk_id):
-        explanation = replace(explanation, detail=f"{explanation.detail} {said}")
-    return replace(explanation, detail=f"{explanation.detail} {FORGOTTEN}") if search.forgotten else explanation
+    said = [*search.remarks(chunk_id, fused), *([FORGOTTEN] if search.forgotten else [])]
+    return replace(explanation, detail=" ".join([explanation.detail, *said]))
 
 
 def best_passage(
@@ -80,16 +78,6 @@ def best_passage(
     if not passages:
         raise NotFoundError(f"the document {document.source!r} has no passages: {document.error or 'it is empty'}")
     return passages[0]
-
-
-def _of_identifier(search: Search, fused: FusedRanking, chunk_id: str) -> str:
-    """Say what the query's identifier does to the passage's place; empty where it does nothing."""
-    if not fused.literal or chunk_id not in fused.legs or search.query.reranker:
-        return ""
-    identifier = identifier_of(search.query.text)
-    if chunk_id in fused.literal:
-        return f"It has {identifier!r} as it is written, and so comes before passages without it."
-    return f"Passages that have {identifier!r} as it is written come before it."
 
 
 def _filtered(search: Search, passage: Passage) -> str:
@@ -138,8 +126,8 @@ class _Followed:
             return None
         with search.place():
             hits = search.reader.read(search.query, fused, limit=len(fused.order))
-        if search.query.reranker:
-            hits[: search.overfetched_query.candidates] = search.rerank(hits[: search.overfetched_query.candidates])
+        candidates = search.overfetched_query.candidates
+        hits = [*search.ordered(hits[:candidates]), *hits[candidates:]]
         if not drops:
             return self._in_the_list(hits)
         best = [hit for hit in hits[: search.overfetched_query.k] if reaches_min_score(search.query, hit)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 
@@ -145,10 +145,10 @@ class Search(SearchTools):
         with self.trace.stage("read"), self.place():
             candidates = self.reader.read(self.overfetched_query, fused)
         return [
-            hit for hit in self.rerank(candidates)[: self.overfetched_query.k] if reaches_min_score(self.query, hit)
+            hit for hit in self.ordered(candidates)[: self.overfetched_query.k] if reaches_min_score(self.query, hit)
         ]
 
-    def rerank(self, candidates: Sequence[Hit]) -> list[Hit]:
+    def ordered(self, candidates: Sequence[Hit]) -> list[Hit]:
         """Sort the candidates by the reranker's scores. They keep their order without a reranker, or when it fails,
         which is reported.
         """
@@ -162,6 +162,15 @@ class Search(SearchTools):
                 )
                 self.trace.report_missing("rerank", "", f"{error}{unused}")
         return list(candidates)
+
+    def remarks(self, chunk_id: str, fused: FusedRanking) -> Iterator[str]:
+        """Yield in sentences what else has moved a passage, beside its scores."""
+        if fused.literal and chunk_id in fused.legs and not self.query.reranker:
+            identifier = identifier_of(self.query.text)
+            if chunk_id in fused.literal:
+                yield f"It has {identifier!r} as it is written, and so comes before passages without it."
+            else:
+                yield f"Passages that have {identifier!r} as it is written come before it."
 
     def result(self, hits: Sequence[Hit], *, generator: str, queries: tuple[str, ...]) -> SearchResult:
         """Return the hits with what the trace reports, and with the options that did nothing."""
