@@ -13,7 +13,7 @@ from braid.core.ledger.ledger import Ledger
 from braid.core.models.rerank import reaches_min_score
 from braid.core.search.pipeline import Search
 from braid.core.search.ranking import FusedRanking
-from braid.core.search.trace import SearchTrace
+from braid.core.search.state import SearchTrace
 from braid.core.types import (
     LEGS_OF_MODE,
     MAX_K,

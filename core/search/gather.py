@@ -10,17 +10,16 @@ from functools import partial
 from braid.core.errors import BraidError, EmbeddingError, IndexUnavailableError, StoreUnreachableError
 from braid.core.indexes.answers import BestScores
 from braid.core.models.embeddings import EmbeddingModel
+from braid.core.search.calls import Deadline
 from braid.core.search.context import SearchContext
 from braid.core.search.filter_plan import FilterPlan
 from braid.core.search.keyword_search import KeywordSearch, Wanted
 from braid.core.search.keyword_terms import TermWeigher
 from braid.core.search.legs import Bm25Leg, CollectionLeg, DenseLeg, rank_dense
-from braid.core.search.memory import LegKey, SearchMemory
 from braid.core.search.ranking import LegHits, Ranking, pooled_rankings, separate_rankings
+from braid.core.search.state import LegKey, SearchMemory, SearchTrace
 from braid.core.search.strategies.base import QueryVariant
-from braid.core.search.trace import SearchTrace
 from braid.core.search.vectors import VectorMaker
-from braid.core.search.waiting import Deadline
 from braid.core.types import Query, ScoredChunk
 
 

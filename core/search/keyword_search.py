@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 from braid.core.admission import let_go
 from braid.core.indexes.answers import Bm25Statistics
+from braid.core.search.calls import Calls, Deadline
 from braid.core.search.keyword_terms import TermWeigher
-from braid.core.search.memory import LegKey
-from braid.core.search.waiting import Calls, Deadline
+from braid.core.search.state import LegKey
 from braid.core.types import ScoredChunk
 
 Rank = Callable[[Mapping[str, float], float], list[ScoredChunk]]

@@ -12,11 +12,11 @@ from typing import NamedTuple
 from braid.core.errors import IndexUnavailableError
 from braid.core.indexes.answers import Bm25Statistics
 from braid.core.search import fusion
+from braid.core.search.calls import Deadline
 from braid.core.search.context import SearchContext
 from braid.core.search.filter_plan import FilterPlan
+from braid.core.search.state import SearchTrace
 from braid.core.search.strategies.base import QueryVariant
-from braid.core.search.trace import SearchTrace
-from braid.core.search.waiting import Deadline
 from braid.core.types import Pooling
 
 MAX_QUERY_TERMS = 256

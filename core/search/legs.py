@@ -11,9 +11,9 @@ from braid.core.errors import BraidError, EmbeddingError, IndexUnavailableError
 from braid.core.indexes.answers import BestScores, DenseAnswer
 from braid.core.indexes.base import KeywordIndex, VectorIndex
 from braid.core.ledger.ledger import Ledger
+from braid.core.search.calls import Deadline
 from braid.core.search.context import SearchContext
 from braid.core.search.filter_plan import FilterPlan, fetch_within
-from braid.core.search.waiting import Deadline
 from braid.core.types import LEGS_OF_MODE, CollectionScope, Leg, Mode, Scope, ScoredChunk
 from braid.core.vector import Vector
 

@@ -14,10 +14,10 @@ from braid.core.search.gather import Gatherer
 from braid.core.search.hits import HitReader
 from braid.core.search.legs import legs_of
 from braid.core.search.ranking import FusedRanking, fuse
+from braid.core.search.state import SearchTrace
 from braid.core.search.strategies import strategy_named
 from braid.core.search.strategies.base import QueryVariant
 from braid.core.search.tools import SearchTools
-from braid.core.search.trace import SearchTrace
 from braid.core.spans import root
 from braid.core.text.identifiers import LiteralSearch, identifier_of
 from braid.core.types import LEGS_OF_MODE, MAX_K, NOTED, Hit, Leg, Query, Scope, SearchOptions, SearchResult

@@ -13,10 +13,9 @@ from braid.core.models.chat import Message
 from braid.core.models.embeddings import EmbeddingModel
 from braid.core.models.prompts import Prompt, Prompts
 from braid.core.search.context import SearchContext, SearchModels
-from braid.core.search.memory import SearchMemory
+from braid.core.search.state import SearchMemory, SearchTrace
 from braid.core.search.strategies.base import QueryVariant, Vectors
 from braid.core.search.term_weights import TermWeights
-from braid.core.search.trace import SearchTrace
 from braid.core.search.vectors import VectorMaker
 from braid.core.text.analyzer import Analyzer
 from braid.core.types import Passage, Query, Scope

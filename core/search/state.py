@@ -1,14 +1,50 @@
-"""The trace of a search: what it reports beside its hits."""
+"""What one search remembers, so as not to do it twice, and what it reports beside its hits."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
+from braid.core.search.filter_plan import FilterPlan
 from braid.core.spans import span
-from braid.core.types import Degraded, Leg, Part
+from braid.core.types import Degraded, Leg, Part, ScoredChunk
+from braid.core.vector import Vector
+
+
+class VectorKey(NamedTuple):
+    """A text under an embedding model, embedded as a query or as a passage."""
+
+    model: str
+    """Fingerprint."""
+    text: str
+    is_passage: bool
+
+
+class LegKey(NamedTuple):
+    """Identifies a leg's search in one collection: how many hits were asked for, and what for."""
+
+    leg: Leg
+    collection: str
+    depth: int
+    target: Hashable
+    """The variant's `QueryVariant.target_for` the leg."""
+
+
+@dataclass(slots=True)
+class SearchMemory:
+    """Results that a search reuses when it searches for more variants of its query."""
+
+    plans: Mapping[str, FilterPlan] | None = None
+    """Filter plans by collection; None before they are made."""
+    vectors: dict[VectorKey, Vector | None] = field(default_factory=dict)
+    """Vectors of texts; None for a text whose embedding failed."""
+    hits: dict[LegKey, Sequence[ScoredChunk] | None] = field(default_factory=dict)
+    """Hits of legs; None for a leg that failed."""
+    spreads: dict[tuple[str, Hashable], float] = field(default_factory=dict)
+    """Standard deviations of cosines by the model's fingerprint and the variant's target."""
 
 
 @dataclass(slots=True)

@@ -1,4 +1,4 @@
-"""Waiting for several calls at once, all with the same deadline."""
+"""Several calls at once, all with the same deadline."""
 
 from __future__ import annotations
 
