@@ -7,6 +7,7 @@ import sys
 
 NAMES = (
     "quality",
+    "diversity",
     "identifiers",
     "milvus",
     "unembedded",

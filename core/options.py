@@ -157,6 +157,11 @@ class About:
     """What a page calls it, in English; pages translate it."""
 
 
+def _l(text: str) -> str:
+    """Return the text, which is extracted for translation."""
+    return text
+
+
 def about(help: str, kind: Literal["choice", "weight", "depth", "number"], **where: Any) -> dict[str, About]:
     """Return the metadata of a field of `SearchOptions`."""
     return {"about": About(help, kind, **where)}
@@ -210,6 +215,19 @@ class SearchOptions:
         metadata=about("Fused hits that the reranker reads; 0: four times as many as are shown, at least 20", "depth"),
     )
     """Fused hits that the reranker reads, at least ``k``; 0 means four times ``k``, at least 20."""
+    diversity: float = field(
+        default=0.0,
+        metadata=about(
+            "How much the results are to differ from each other: 0 ranks by relevance alone, 0.3 moves passages that "
+            "repeat others down, 1 takes the most different ones",
+            "weight",
+            in_tools=True,
+            label=_l("Variety, from 0 to 1"),
+        ),
+    )
+    """Weight of unlikeness in the order of the fused, or reranked, hits, 0.0–1.0, by maximal marginal relevance: see
+    `braid.core.search.diversity`. As many hits are read as for a reranker.
+    """
     parameters: Mapping[str, float] = field(default_factory=dict, hash=False)
     """Parameters of the strategy by name; `RetrieverManager.get_retriever_config` has the values of those that are left
     out. A result's query has them all."""
@@ -304,12 +322,13 @@ class SearchOptions:
 
     @property
     def candidates(self) -> int:
-        """Number of fused hits that are read: ``k``; with a reranker ``reranker_depth``, or enough for it to have a
-        choice.
+        """Number of fused hits that are read: ``k``; with a reranker ``reranker_depth``, or enough for it, or for the
+        ``diversity``, to have a choice.
         """
-        if not self.reranker:
+        if not self.reranker and not self.diversity:
             return self.k
-        return max(self.k, self.reranker_depth or min(max(4 * self.k, MIN_RERANKED), MAX_RERANKED))
+        depth = self.reranker_depth if self.reranker else 0
+        return max(self.k, depth or min(max(4 * self.k, MIN_RERANKED), MAX_RERANKED))
 
 
 def site_options(settings: object) -> dict[str, Any]:
@@ -344,6 +363,7 @@ class QueryOptions(TypedDict, total=False):
     group_by: GroupBy
     leg_depth: int
     reranker_depth: int
+    diversity: float
     parameters: Mapping[str, float] | None
 
 
@@ -378,6 +398,8 @@ def _require_possible_with_langchain(options: SearchOptions) -> None:
     if options.group_by != "passage":
         message = f"engine 'langchain' gives passages only, not group_by {options.group_by!r}"
         raise InvalidInputError(message, field="group_by")
+    if options.diversity:
+        raise InvalidInputError("engine 'langchain' does not know diversity; use engine 'braid'", field="diversity")
     if options.filters.chunk_kinds:
         raise InvalidInputError("engine 'langchain' does not filter by chunk_kinds", field="filters")
 

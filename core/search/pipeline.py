@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 
-from braid.core.errors import ModelError
+from braid.core.errors import EmbeddingError, ModelError
 from braid.core.models.rerank import reaches_min_score
 from braid.core.search.context import SearchContext, SearchModels
+from braid.core.search.diversity import Move, diversified
 from braid.core.search.filter_plan import filter_plans
 from braid.core.search.gather import Gatherer
 from braid.core.search.hits import HitReader
@@ -57,6 +58,7 @@ class Search(SearchTools):
         self.reader = HitReader(context.ledger, self.scope)
         legs = legs_of(context, self.scope, self.query.mode)
         self.legs = [leg for leg in legs if request.only is None or (leg.leg, leg.scope.collection) in request.only]
+        self._moves: Mapping[str, Move] = {}
         self._first: FusedRanking | None = None
         self._first_hits: dict[int, Sequence[Hit]] = {}
 
@@ -133,7 +135,7 @@ class Search(SearchTools):
         if self._first is None:
             self._first = self.search_and_fuse(self.overfetched_query, (self.original,))
         if k not in self._first_hits:
-            plain = replace(self.query, k=k, reranker="", min_score=None, group_by="passage")
+            plain = replace(self.query, k=k, reranker="", diversity=0.0, min_score=None, group_by="passage")
             with self.trace.stage("read"), self.place():
                 self._first_hits[k] = self.reader.read(plain, self._first)
         return self._first_hits[k]
@@ -149,6 +151,20 @@ class Search(SearchTools):
         ]
 
     def ordered(self, candidates: Sequence[Hit]) -> list[Hit]:
+        """Sort the candidates by the reranker's scores, and by how much they differ if the query asks for that."""
+        hits = self._reranked(candidates)
+        if not self.query.diversity:
+            return hits
+        passages = [hit.passage for hit in hits]
+        try:
+            vectors, models = self.passage_vectors(passages), [self.fingerprint(passage) for passage in passages]
+        except EmbeddingError as error:
+            self.trace.report_missing("dense", "", f"{error}; diversity was not applied")
+            return hits
+        hits, self._moves = diversified(hits, vectors, models, self.query.diversity)
+        return hits
+
+    def _reranked(self, candidates: Sequence[Hit]) -> list[Hit]:
         """Sort the candidates by the reranker's scores. They keep their order without a reranker, or when it fails,
         which is reported.
         """
@@ -171,6 +187,8 @@ class Search(SearchTools):
                 yield f"It has {identifier!r} as it is written, and so comes before passages without it."
             else:
                 yield f"Passages that have {identifier!r} as it is written come before it."
+        if chunk_id in self._moves:
+            yield str(self._moves[chunk_id])
 
     def result(self, hits: Sequence[Hit], *, generator: str, queries: tuple[str, ...]) -> SearchResult:
         """Return the hits with what the trace reports, and with the options that did nothing."""
