@@ -38,8 +38,8 @@ from braid.app.user.models import SHELF, ModelShelf
 from braid.app.web.compression import compress
 from braid.app.web.errors import RETRY_AFTER_S, handle_errors, on_http_error, on_unexpected
 from braid.app.web.framing import frame_origins, is_framed, security_headers
+from braid.app.web.header import places
 from braid.app.web.health import health
-from braid.app.web.places import places
 from braid.app.web.static_files import hash_name, send_static
 from braid.app.web.sub_path import below
 from braid.app.web.unknown import unknown

@@ -20,7 +20,7 @@ from braid.core.ledger.schema import (
     newest_revision,
 )
 from braid.core.ledger.tables import OF_PROCESSES, DocumentRow, ProcessRow, UserRow
-from braid.core.moving.places import MoveError, require_no_member
+from braid.core.moving.destinations import MoveError, require_no_member
 
 NOTES = Table("moving", MetaData(), Column("name", Text, primary_key=True), Column("value", Text, nullable=False))
 """Gone when the move has ended."""

@@ -22,7 +22,7 @@ from braid.core.chat.turns.rows import (
     touch,
     write_answer,
 )
-from braid.core.chat.turns.writers import KEY, writer_in
+from braid.core.chat.turns.writer_names import KEY, writer_in
 from braid.core.chat.types import ChatRequest, ChatResult
 from braid.core.errors import InvalidInputError, NotFoundError
 from braid.core.ledger.ledger import Ledger
