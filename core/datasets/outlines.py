@@ -29,7 +29,7 @@ LONG_CHARS = 200
 """Length from which a text without a full stop is a list or a table, and no menu of a page."""
 MOST_KEPT = 256
 SEEN_CHARS = 400
-"""Characters at the beginning of a passage by which it is told from a menu."""
+"""Characters at the beginning of a passage that decide whether it is a menu."""
 _SENTENCE_END = re.compile(r"[.!?。！？](?=[\s”’」』\"')]|$)|[다요죠음함](?=\s|$)")
 _CONTENTS = re.compile(r"(?:\.[ .]{3,}|…{2,}|·{4,}|・{4,})\s*[0-9ivxlc]*\s*$", re.IGNORECASE)
 AGAIN_S = 5.0

@@ -18,7 +18,7 @@ _named: dict[int, str] = {}
 
 
 def this_writer() -> str:
-    """Return the name of this process; another process has another one, also with the same number."""
+    """Return the name of this process, which no other process has, not even a later one with the same number."""
     pid = os.getpid()  # another one in the child of a fork
     return _named.get(pid) or _named.setdefault(pid, f"{pid}-{secrets.token_hex(4)}")
 

@@ -19,7 +19,7 @@ _MIN_TABLE_ROWS = 2
 """Rows of several cells, its header among them, that a table has before another one can begin."""
 MAX_CAPTION_CHARS = 160
 MIN_LONG_ROWS, MIN_LONG_CHARS = 6, 700
-"""A table of a text with as many rows and characters has passages of its own."""
+"""Minimum size of a table within a text that is split into passages of its own."""
 CAPTION = re.compile(r"(?:Tab(?:le|\.)|Exhibit|表|図表|표)\s*[\dA-Z]", re.IGNORECASE)
 """How a paragraph begins that is the caption of the table below it."""
 MAX_HEADER_CHARS = 300
