@@ -198,21 +198,19 @@ class SearchOptions:
     group_by: GroupBy = field(
         default="passage",
         metadata=about(
-            "`document`: one hit per document, its best passage, with the number of the others; as many documents as "
-            f"hits are asked for, for which up to {2 * MAX_K} passages of each leg are read",
+            "`document`: one hit per document, its best passage, with the number of the others. `k` then counts "
+            f"documents; up to {2 * MAX_K} passages of each leg are read for them",
             "choice",
         ),
     )
     """What a hit is: a passage, or a ``document`` with its best passage. ``k`` counts hits; up to 2,000 passages of
     each leg are read to find ``k`` documents.
     """
-    leg_depth: int = field(
-        default=0, metadata=about("Hits that each leg fetches; 0: twice as many as are shown, at least 50", "depth")
-    )
+    leg_depth: int = field(default=0, metadata=about("Hits that each leg fetches; 0: twice `k`, at least 50", "depth"))
     """Hits that each leg fetches, at least ``k``; 0 means twice ``k``, at least 50."""
     reranker_depth: int = field(
         default=0,
-        metadata=about("Fused hits that the reranker reads; 0: four times as many as are shown, at least 20", "depth"),
+        metadata=about("Fused hits that the reranker reads; 0: four times `k`, at least 20", "depth"),
     )
     """Fused hits that the reranker reads, at least ``k``; 0 means four times ``k``, at least 20."""
     diversity: float = field(

@@ -10,13 +10,15 @@ from pydantic import ConfigDict, Discriminator, Field, Tag, create_model
 from braid.app.api.framework.requests import SAYS_SOMETHING, WHOLE, Given
 from braid.app.api.schemas import DatasetId
 from braid.app.site import site
-from braid.app.user.option_fields import API_OPTIONS, option_left_out, type_of_option
+from braid.app.user.option_fields import API_OPTIONS, type_of_option
 from braid.core.datasets.scope import MAX_DATASET_IDS, resolve_scope
 from braid.core.errors import InvalidInputError
 from braid.core.options import (
     ABOUT,
     ALL,
+    DEFAULTS,
     MAX_K,
+    OF_SITE,
     All,
     ChunkKind,
     Filters,
@@ -102,17 +104,20 @@ class FiltersGiven(Given):
         )
 
 
-def _type(name: str) -> Any:
+def _field(name: str) -> tuple[Any, Any]:
+    """Return the type and the field of an option; where a site has a setting of the name, null stands for that."""
     kind = type_of_option(name)
-    return Annotated[kind, WHOLE] if ABOUT[name].kind == "depth" else kind
+    kind = Annotated[kind, WHOLE] if ABOUT[name].kind == "depth" else kind
+    default = None if name in OF_SITE else getattr(DEFAULTS, name)
+    return (kind | None if default is None else kind), Field(
+        default, description=ABOUT[name].help.replace("`k`", "`top_k`")
+    )
 
 
 if TYPE_CHECKING:
     _Plain = Given
 else:
-    _Plain = create_model(
-        "_Plain", __base__=Given, **{name: (_type(name) | None, option_left_out(name)) for name in API_OPTIONS}
-    )
+    _Plain = create_model("_Plain", __base__=Given, **{name: _field(name) for name in API_OPTIONS})
 
 
 class SearchOptions(_Plain):

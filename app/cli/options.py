@@ -123,7 +123,9 @@ def _plain_option(name: str) -> Command:
         "choice": click.Choice(CHOICES.get(name, ())),
     }
     help_ = f"{told.help} (setting {name})." if name in OF_SITE else f"{told.help}."
-    return click.option(f"--{name.replace('_', '-')}", type=types[told.kind], help=help_.replace("`", ""))
+    return click.option(
+        f"--{name.replace('_', '-')}", type=types[told.kind], help=help_.replace("`k`", "-k").replace("`", "")
+    )
 
 
 RANKING_OPTIONS = (

@@ -11,7 +11,8 @@ from mcp.server import MCPServer
 from mcp_types import ToolAnnotations
 from pydantic import Field
 
-from braid.app.user.option_fields import TOOL_OPTIONS, option_left_out, type_of_option
+from braid.app.user.option_fields import TOOL_OPTIONS, type_of_option
+from braid.core.options import ABOUT
 
 Query = Annotated[str, Field(description="Question or keywords, up to 10,000 characters")]
 Path = Annotated[str, Field(description="The document's path or URL, as results give it in `filepath`")]
@@ -83,7 +84,7 @@ def takes_options(tool: Callable[..., Awaitable[T]]) -> Callable[..., Awaitable[
             name,
             Parameter.KEYWORD_ONLY,
             default=None,
-            annotation=Annotated[type_of_option(name) | None, option_left_out(name)],
+            annotation=Annotated[type_of_option(name) | None, Field(description=ABOUT[name].help)],
         )
         for name in TOOL_OPTIONS
     ]

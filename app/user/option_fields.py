@@ -22,8 +22,3 @@ _NUMBERS: Mapping[str, Any] = {
 def type_of_option(name: str) -> Any:
     """Return the option's type, with its bounds."""
     return _NUMBERS.get(ABOUT[name].kind, TYPES[name])
-
-
-def option_left_out(name: str) -> Any:
-    """Return the field of an option that may be left out, with its description."""
-    return Field(None, description=ABOUT[name].help)
