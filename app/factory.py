@@ -30,7 +30,6 @@ from braid.app.mounted import ROOT, cookie_path, endpoint_here, mounts, url_for
 from braid.app.openai_api import openai_api
 from braid.app.openai_api.cross_origin import answer_preflight
 from braid.app.opening import open_braid
-from braid.app.owner.routes import owner
 from braid.app.pages import PAGES
 from braid.app.pages.account import entry
 from braid.app.site import Site, site
@@ -175,7 +174,7 @@ def _mount(app: Flask, here: Site, *, name: str = ROOT, url_prefix: str, more: l
     root.add_app_template_filter(sentence, "translated")
     for shows in (dataset_name, size, number, model_name, action_name, device):
         root.add_app_template_filter(shows)
-    for routes in (*PAGES, api, openai_api, dify, health, owner, *more):
+    for routes in (*PAGES, api, openai_api, dify, health, *more):
         root.register_blueprint(routes)
     mounts(app).append(name)
     app.extensions[name] = here

@@ -31,7 +31,7 @@ API = "/api/v1/"
 SAFE = ("GET", "HEAD", "OPTIONS")
 IN_JSON = ("braid.api", "braid.openai_api", "braid.dify")
 """Blueprints that answer errors in JSON, whatever the caller accepts."""
-FOR_PROGRAMS = (*IN_JSON, "braid.health", "braid.mcp", "braid.owner")
+FOR_PROGRAMS = (*IN_JSON, "braid.health", "braid.mcp")
 """Blueprints whose routes accept API tokens.
 
 Other routes are for browsers: a token must not create another token there.

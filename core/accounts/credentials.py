@@ -17,8 +17,7 @@ from braid.core.ledger.ledger import Ledger
 from braid.core.ledger.quota import require_room
 from braid.core.ledger.tables import ApiTokenRow, WebSessionRow
 
-Permission = Literal["read", "write", "admin", "owner"]
-"""``owner`` is for processes that can write to the ledger anyway; neither a page nor signing in grants it."""
+Permission = Literal["read", "write", "admin"]
 TOKEN_PREFIX = "braid_"
 SESSION_DAYS = 30
 SEEN_EVERY_S = 60

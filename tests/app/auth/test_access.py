@@ -404,7 +404,6 @@ def test_no_form_is_accepted_without_its_token(app: Flask) -> None:
         (method, route)
         for endpoint, route in routes_of(app)
         for method in _methods(app, endpoint) - {"GET", "HEAD", "OPTIONS"}
-        if not endpoint.startswith("braid.owner.")  # which is for no browser, with or without it
     ]
     assert len(unsafe) > 5
     answers = {(method, route): client.open(_address(route), method=method).status_code for method, route in unsafe}

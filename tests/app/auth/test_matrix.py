@@ -64,7 +64,6 @@ KINDS: dict[str, dict[str, int]] = {
     "group": {"anonymous": 401, "weak token": 403, "other": 404, "left the group": 404},
     "admin": {"anonymous": 401, "weak token": 403, "other": 403, "left the group": 403, "user": 403},
     "gone": dict.fromkeys(CALLERS, 404),
-    "other process": {**dict.fromkeys(CALLERS, 403), "anonymous": 401},
 }
 
 DATASET_PAGES = "/datasets/{dataset}"
@@ -167,8 +166,6 @@ ROUTES: dict[str, str] = {
     "GET /readyz": "open",
     "GET /metrics": "admin",
     "GET /static/braid.css": "open",
-    "POST /owner/search": "other process",
-    "POST /owner/explain": "other process",
     # administration
     "GET /admin/": "admin",
     "GET /admin/audit": "admin",
@@ -438,7 +435,7 @@ def statuses(world: World, row: str) -> dict[str, int]:
                 "/api/v1/check",
                 "/search/fields",
             )
-            reads = reads or address.startswith(("/owner/", "/v1/", "/dify/")) or address.endswith("/documents/get")
+            reads = reads or address.startswith(("/v1/", "/dify/")) or address.endswith("/documents/get")
             headers = bearer(world.app, here.accounts.get(world.people["user"].id), "write" if reads else "read")
         client = world.browser(caller)
         sent = BODIES.get(row, {})

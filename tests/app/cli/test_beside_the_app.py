@@ -12,13 +12,11 @@ from pathlib import Path
 
 import pytest
 from mcp import Client, StdioServerParameters
-from sqlalchemy import func, select
 
-from braid.app.owner.client import OwnerClient, short_lived_key
+from braid.app.cli.mcp import _short_lived_key
+from braid.core.accounts.credentials import ApiTokens
 from braid.core.braid import Braid
-from braid.core.errors import IndexUnavailableError, InvalidInputError
-from braid.core.ledger.tables import ApiTokenRow
-from braid.core.types import ChunkInput, DocumentInput, Filters
+from braid.core.types import ChunkInput, DocumentInput
 from tests.app.mcp.test_mcp import call
 from tests.fakes import HashEmbeddings
 from tests.web import make_app, serving
@@ -47,28 +45,6 @@ def environment(braid: Braid) -> dict[str, str]:
     }
 
 
-def test_the_result_is_the_one_of_the_app(served: tuple[str, Braid]) -> None:
-    url, braid = served
-    arguments = {"dataset_ids": [1], "mode": "keyword", "k": 3, "filters": Filters(file_types=frozenset({"md"}))}
-    with short_lived_key(braid.ledger, 1, "owner") as key, OwnerClient(url, key) as client:
-        there, here = client.search("E-4711", **arguments), braid.manager.search("E-4711", user_id=1, **arguments)
-        assert [hit.passage for hit in there.hits] == [hit.passage for hit in here.hits]
-        assert [hit.legs for hit in there.hits] == [hit.legs for hit in here.hits]
-        assert (there.query, there.collections) == (here.query, here.collections)
-        explained = client.explain("E-4711", chunk_id=here.hits[0].passage.chunk_id, dataset_ids=(1,))
-        assert explained.found
-        assert client.search("E-4711", dataset_ids="all").hits_by_dataset == {1: 1}
-        with pytest.raises(InvalidInputError, match="nonsense"):
-            client.search("x", mode="nonsense")
-    with braid.ledger.database.read() as connection:
-        assert connection.execute(select(func.count()).select_from(ApiTokenRow)).scalar_one() == 0
-
-
-def test_an_app_that_is_gone_is_named(braid: Braid) -> None:
-    with OwnerClient("http://127.0.0.1:9/", "braid_x") as client, pytest.raises(IndexUnavailableError, match="answer"):
-        client.search("x")
-
-
 def test_the_command_line_searches_through_the_app(served: tuple[str, Braid]) -> None:
     _, braid = served
     done = subprocess.run(
@@ -79,7 +55,10 @@ def test_the_command_line_searches_through_the_app(served: tuple[str, Braid]) ->
         timeout=WAIT_S,
     )
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["hits"][0]["passage"]["source"] == "a.md"
+    there, here = json.loads(done.stdout), braid.search("E-4711", user_id=1, mode="keyword")
+    assert [hit["passage"]["chunk_id"] for hit in there["hits"]] == [hit.passage.chunk_id for hit in here.hits]
+    assert there["hits"][0]["passage"]["source"] == "a.md"
+    assert (there["degraded"], there["answered"]) == ([], ["bm25"])
 
 
 def test_mcp_on_stdio_goes_through_the_app(served: tuple[str, Braid]) -> None:
@@ -97,3 +76,11 @@ def test_mcp_on_stdio_goes_through_the_app(served: tuple[str, Braid]) -> None:
             assert found["results"][0]["filepath"] == "a.md"
 
     asyncio.run(talk())
+
+
+def test_the_key_of_a_command_is_gone_afterwards(braid: Braid) -> None:
+    user, tokens = braid.ledger.add_user("ann"), ApiTokens(braid.ledger)
+    with _short_lived_key(braid.ledger, user.id, "read") as key:
+        assert tokens.find(key) is not None
+        assert len(tokens.of_user(user.id)) == 1
+    assert tokens.of_user(user.id) == []
