@@ -319,6 +319,8 @@ class SearchResult:
     """What a limit left out although nothing failed, with what to do about it."""
     answered: tuple[Leg, ...] = ()
     """Legs that were searched in at least one collection, whether or not they found anything."""
+    did_you_mean: str = ""
+    """The query with near words of passages in place of those that no passage has; empty where there are none."""
     hits_by_dataset: Mapping[int, int] = field(init=False)
     """Number of hits by the id of their dataset, the dataset with the most first; those without a hit are left out."""
 

@@ -153,6 +153,9 @@ class SearchAnswer(BaseModel):
     )
     degraded: list[DegradedShown] = Field(description="Parts missing from the answer, and why")
     answered: list[Leg] = Field([], description="Ways of searching that answered for at least one collection")
+    did_you_mean: str = Field(
+        "", description="The query with near words of your documents in place of those that none of them has"
+    )
     notes: list[str] = Field(
         description="What a limit left out, though nothing failed, and what was given and did nothing"
     )

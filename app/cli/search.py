@@ -57,6 +57,8 @@ def search(
         complain(f"degraded: {part.leg}{f' of {part.collection}' if part.collection else ''}: {part.reason}")
     for note in result.notes:
         complain(f"note: {note}")
+    if result.did_you_mean:
+        complain(f"did you mean: {result.did_you_mean}")
     if as_json:
         print_json(result)
     else:

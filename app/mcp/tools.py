@@ -158,6 +158,8 @@ class Tools:
             "query_vector_dimension": self._dimension(result),
             "persist_directory": str(data_dir) if self._account.is_admin else data_dir.name,
         }
+        if result.did_you_mean:
+            found["did_you_mean"] = result.did_you_mean
         if result.degraded:
             found["degraded"] = [{"part": part["leg"], "reason": part["reason"]} for part in form["degraded"]]
         documents = {hit.passage.document_id: hit.passage for hit in result.hits}

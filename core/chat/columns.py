@@ -114,6 +114,7 @@ def _stored_search(search: dict[str, Any]) -> dict[str, Any]:
         **pick(search, "strategy", "generator", "unresolved_dataset_ids"),
         "mode": search["query"]["mode"],
         "queries": [query[:MAX_STORED_QUERY_CHARS] for query in search["queries"]],
+        **({"did_you_mean": storable(search["did_you_mean"])} if search["did_you_mean"] else {}),
         "timings_ms": {stage: round(ms, 1) for stage, ms in search["timings_ms"].items()},
         "hits": [_stored_hit(hit) for hit in search["hits"][:MAX_STORED_HITS]],
     }

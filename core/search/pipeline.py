@@ -15,6 +15,7 @@ from braid.core.search.gather import Gatherer
 from braid.core.search.hits import HitReader
 from braid.core.search.legs import legs_of
 from braid.core.search.ranking import FusedRanking, fuse
+from braid.core.search.spelling import Spelling
 from braid.core.search.state import SearchTrace
 from braid.core.search.strategies import strategy_named
 from braid.core.search.strategies.base import QueryVariant
@@ -77,11 +78,20 @@ class Search(SearchTools):
             expansion = self.strategy.expand(self.overfetched_query, self)
             hits = self.best_hits(self.find(expansion.variants))
             refined = list(self.strategy.refine(self.query, hits, self))[: self.query.k]
+            meant = self._did_you_mean(refined)
         generator = expansion.generator
         if generator == "none" and self.strategy.costs:  # it only refines: name what chose
             generator = self.generator
         queries = dict.fromkeys(variant.text_for(leg) for variant in expansion.variants for leg in variant.legs)
-        return self.result(refined, generator=generator, queries=tuple(queries))
+        return self.result(refined, generator=generator, queries=tuple(queries), did_you_mean=meant)
+
+    def _did_you_mean(self, hits: Sequence[Hit]) -> str:
+        """Return the query in words that passages have; empty where it has no unknown ones, or nothing is near."""
+        if not self.trace.unknown_tokens or any(part.leg == "bm25" for part in self.trace.degraded):
+            return ""  # an index that did not answer may have them
+        with self.trace.stage("read"):
+            spelling = Spelling(self.context, self.scope)
+            return spelling.suggest(self.query.text, self.trace.unknown_tokens, [hit.passage.text for hit in hits])
 
     def place(self) -> AbstractContextManager[bool]:
         """Hold a place to compute, in the caller's turn; see `braid.core.admission.Places.hold`."""
@@ -190,7 +200,9 @@ class Search(SearchTools):
         if chunk_id in self._moves:
             yield str(self._moves[chunk_id])
 
-    def result(self, hits: Sequence[Hit], *, generator: str, queries: tuple[str, ...]) -> SearchResult:
+    def result(
+        self, hits: Sequence[Hit], *, generator: str, queries: tuple[str, ...], did_you_mean: str = ""
+    ) -> SearchResult:
         """Return the hits with what the trace reports, and with the options that did nothing."""
         unused = (f"{name} did nothing: {reason}" for name, reason in self.query.unused().items() if name in NOTED)
         return SearchResult(
@@ -207,4 +219,5 @@ class Search(SearchTools):
             embeddings=self.trace.embeddings,
             notes=(*self.trace.notes, *unused),
             answered=tuple(self.trace.answered),
+            did_you_mean=did_you_mean,
         )

@@ -138,6 +138,8 @@ class Exchange:
     featured: Source | None = None
     """The first source, if its quote is the answer."""
     unsearched: tuple[Dataset, ...] = ()
+    meant: str = ""
+    """What was searched, with words of the documents in place of those that none has; empty where there is none."""
     """The datasets with documents that were not searched, where nothing was found."""
     checked: Checked = field(default_factory=Checked)
 
@@ -273,6 +275,7 @@ def _exchange(question: StoredMessage, answer: StoredMessage | None, shelf: Shel
         degraded=_missing_parts(answer.settings.get("degraded", ()), shelf.datasets.values()),
         language=display_language(answer.text),
         unsearched=_unsearched(question, answer, shelf),
+        meant=_search_of(answer).get("did_you_mean", ""),
     )
 
 
