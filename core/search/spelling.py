@@ -14,8 +14,8 @@ from rapidfuzz import process
 from rapidfuzz.distance import OSA
 
 from braid.core.errors import IndexUnavailableError
+from braid.core.search.calls import Calls, Deadline
 from braid.core.search.context import SearchContext
-from braid.core.search.waiting import Calls, Deadline
 from braid.core.text.analyzer import Analyzer, without_particle
 from braid.core.text.scripts import HAN, HANGUL, HIRAGANA, LATIN, script_of
 from braid.core.text.stemming import fold
