@@ -54,6 +54,12 @@ def test_a_markdown_section_begins_at_each_heading_outside_code() -> None:
     assert parsed.sections[4].text.strip() == "## E"  # a heading with nothing under it can still be found
 
 
+def test_front_matter_may_be_toml() -> None:
+    parsed = read("a.md", '+++\ntitle = "Rules"\ntags = ["a", "b"]\n[more]\nx = 1\n+++\n\nCoil the rope dry.\n')
+    assert (parsed.title, parsed.metadata) == ("Rules", {"tags": "a, b"})
+    assert [(each.text.strip(), each.line) for each in parsed.sections] == [("Coil the rope dry.", 7)]
+
+
 def test_the_title_of_markdown_without_front_matter_is_its_first_heading() -> None:
     assert read("a.md", "text\n\n# First\n").title == "First"
 
