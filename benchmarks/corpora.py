@@ -1,18 +1,18 @@
 """How much of other projects' test files is read: ``python -m benchmarks.corpora FOLDER…``, per type of file.
 
 A file may have its expected text beside it, or anywhere in the folders, under its own name and another suffix
-(``report.docx.md``) or, in the same folder or one beside it, in place of its suffix (``report.md``): Markdown, plain
-text, or JSON of docling or unstructured. Of its sentences (lines, and cells of tables), the share is shown that comes
-in order: the longest run of them whose places in what was read go up. Letters and digits alone are compared. What the
-writer of the expected text added is no part of it: a text that a table repeats in the cells of a merged one, formulas
-as LaTeX (the text around them is compared), who wrote a comment and when, the kind of a chart, and midnight after a
-date.
+(``report.docx.md``) or, in the same folder or one of expected texts beside it, in place of its suffix (``report.md``,
+where no other file has that name): Markdown, plain text, or JSON of docling or unstructured. Of its sentences (lines,
+and cells of tables), the share is shown that comes in order: the longest run of them whose places in what was read go
+up. Letters and digits alone are compared. What the writer of the expected text added is no part of it: a text that a
+table repeats in the cells of a merged one, formulas as LaTeX (the text around them is compared), who wrote a comment
+and when, the kind of a chart, and midnight after a date.
 
 ``rightly`` are files refused for what they are: empty, without text, encrypted, cut off, of another format than they
 say, pictures or letters without meaning when no machine reads them, or what needs a program that is missing. One that
 is said to have no text is looked into without the reader: with letters in it, it is refused ``wrongly``, as all others
-are. ``garbled`` are files whose text is full of characters that nobody writes, or has not a third of the expected
-sentences.
+are. ``garbled`` are files whose text is full of characters that nobody writes, and does not say so of itself, or has
+not a third of the expected sentences.
 What changed since the last run is printed at the end; ``--results`` is where the runs are kept.
 """
 
@@ -44,6 +44,7 @@ from benchmarks.common import ROOT, arguments, show
 from braid.core.errors import BraidError, UnreadableCode, UnreadableDocumentError
 from braid.core.ingest.formats import FORMATS
 from braid.core.ingest.readers import ParsedDocument, read_document
+from braid.core.metadata.gaps import GARBLED_PAGES
 
 MAX_BYTES, TIMEOUT_S = 200_000_000, 120
 MIN_SENTENCE_CHARS, MAX_PLACES = 8, 200
@@ -63,6 +64,8 @@ _PART = re.compile(
 )
 _TEXT_NODE = re.compile(rb"<(?:\w{1,20}:)?(?:t|p|h|span|text)\b[^>]{0,2000}>([^<]+)")
 _EXPECTED = (".md", ".txt", ".json")
+_OF_EXPECTED = re.compile("ground|truth|expect|gold")
+"""Names of folders with expected texts, which may be beside that with the files."""
 _SUFFIXES = frozenset(suffix for form in FORMATS if form.reader != "source.code" for suffix in form.suffixes)
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|\n|\|")
 _MARKUP = re.compile(r"\[[ xX]\]|!\[[^\]]*\]\([^)]*\)|(?<=\])\([^)]*\)|<!--.*?-->|<[^>]{1,200}>", re.DOTALL)
@@ -134,13 +137,22 @@ def _expected_files(folder: Path) -> dict[str, Path]:
 
 
 def _expected(path: Path, known: Mapping[str, Path]) -> str | None:
-    beside = (path.with_suffix(suffix) for suffix in _EXPECTED if suffix != path.suffix)
-    aside = sorted(path.parent.parent.glob(f"*/{glob.escape(path.stem)}.md")) if path.suffix not in _EXPECTED else []
-    own = known.get(path.name) or next((each for each in (*beside, *aside) if each.is_file()), None)
-    if own is None or (path.suffix in _EXPECTED and known.get(path.name) is None):
+    own = known.get(path.name) or _beside(path)
+    if own is None:
         return None
     text = own.read_text("utf-8", "replace")
     return text if own.suffix != ".json" else _text_of_json(text)
+
+
+def _beside(path: Path) -> Path | None:
+    """Return the expected text that has the file's name but for the suffix, where it is that of no other file."""
+    others = (each for each in path.parent.glob(f"{glob.escape(path.stem)}.*") if each.suffix not in _EXPECTED)
+    if path.suffix in _EXPECTED or len(list(others)) > 1:
+        return None
+    aside = (each for each in sorted(path.parent.parent.iterdir()) if _OF_EXPECTED.search(each.name.lower()))
+    in_place = (path.with_suffix(suffix) for suffix in (".md", ".json"))
+    named = (*in_place, *((folder / path.name).with_suffix(".md") for folder in aside))
+    return next((each for each in named if each.is_file()), None)
 
 
 def _text_of_json(text: str) -> str | None:
@@ -174,7 +186,8 @@ def _outcome(path: Path, known: Mapping[str, Path]) -> Outcome:
     expected = _expected(path, known)
     sentences = [] if expected is None else _sentences(expected)
     share = share_in_order(sentences, read) if sentences else None
-    garbled = _is_garbled(read) or (share is not None and share < LEAST_EXPECTED)
+    is_said = bool(parsed.metadata.get(GARBLED_PAGES))
+    garbled = (_is_garbled(read) and not is_said) or (share is not None and share < LEAST_EXPECTED)
     return Outcome(kind, "garbled" if garbled else "read", "", share, len(read), seconds)
 
 
@@ -252,7 +265,7 @@ def _without_repetition(text: str) -> str:
             above = []
             lines.append(line)
             continue
-        cells = [cell.strip() for cell in line.strip("| ").split("|")]
+        cells = [cell.strip() for cell in line.strip().removeprefix("|").removesuffix("|").split("|")]
         kept = [
             "" if cell in (*cells[max(0, at - 1) : at], *above[at : at + 1]) else cell for at, cell in enumerate(cells)
         ]

@@ -23,7 +23,7 @@ def folder(tmp_path: Path) -> Path:
     (files / "rules.html").write_text(f"<p>{TEXT}</p>")
     (files / "expected" / "rules.html.md").write_text(f"# Rules of the harbour\n\n{TEXT}")
     (files / "other.html").write_text("<p>Something else altogether.</p>")
-    (files / "other.txt").write_text(TEXT)
+    (files / "expected" / "other.html.txt").write_text(TEXT)
     (files / "list.html").write_text("<p>The second rule of the list.</p><p>The first rule of the list.</p>")
     elements = [{"text": "The first rule of the list."}, {"text": "The second rule of the list."}]
     (files / "list.html.json").write_text(json.dumps(elements))

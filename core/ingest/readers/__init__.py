@@ -61,7 +61,18 @@ _WRITTEN_AS = (
 )
 """How texts begin that have the suffix of an old Office file."""
 _PLAIN_NAMES = frozenset({"readme", "license", "licence", "copying", "notice", "authors", "changelog", "makefile"})
-_UNWANTED = re.compile("[\\x00-\\x08\\x0b\\x0e-\\x1f\\x7f\\ud800-\\udfff\\ufeff\\ufffe\\uffff]")
+_UNWANTED = re.compile("[\\x00-\\x08\\x0b\\x0e-\\x1f\\x7f\\ud800-\\udfff\\uf020-\\uf0fe\\uf53a\\ufeff\\ufffe\\uffff]")
+_SYMBOLS = {chr(0xF000 + code): chr(code) for code in range(0x20, 0x7F) if not chr(code).isalpha()} | dict(
+    zip(
+        "\uf0b7\uf0a7\uf076\uf0d8\uf0fc\uf06e\uf0a8\uf0e0\uf0ae\uf0b0\uf0b1\uf0b4\uf0d7\uf0b8\uf0a3\uf0b3\uf0b9\uf0a5\uf0bc",
+        "•▪❖➢✓■□→→°±×·÷≤≥≠∞…",
+        strict=True,
+    )
+)
+"""Characters for private use as Word, and the fonts Symbol and Wingdings, use them, most often for bullets; and as
+Hangul writes the name of its own.
+"""
+_SYMBOLS["\uf53a"] = "\u1112\u119e\u11ab"
 
 
 def read_document(
@@ -185,5 +196,14 @@ def _clean_section(section: Section) -> Section:
 
 
 def clean_text(text: str) -> str:
-    """Remove control characters; replace half a surrogate pair by the replacement character."""
-    return _UNWANTED.sub(lambda match: "\ufffd" if "\ud800" <= match[0] <= "\udfff" else "", text)
+    """Remove control characters; replace half a surrogate pair by the replacement character, and symbols that Word has
+    among the characters for private use by those that everybody has.
+    """
+    return _UNWANTED.sub(_wanted, text)
+
+
+def _wanted(match: re.Match[str]) -> str:
+    character = match[0]
+    if "\ud800" <= character <= "\udfff":
+        return "\ufffd"
+    return _SYMBOLS.get(character, character) if "\ue000" <= character <= "\uf8ff" else ""

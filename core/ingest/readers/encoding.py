@@ -146,7 +146,7 @@ def _decode_declared(content: bytes, declared: str) -> str | None:
         return None
     if (text := _decode_strictly(content, wider)) is not None:
         return text
-    if (text := _decode_strictly(content, name)) is not None:
+    if name != "iso8859-1" and (text := _decode_strictly(content, name)) is not None:  # it takes any byte
         return text
     try:
         text = content.decode(wider, "replace")

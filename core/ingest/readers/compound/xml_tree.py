@@ -33,6 +33,13 @@ _PROSE = frozenset(
     | {"seg", "note", "claim-text", "text", "td", "th", "entry", "shortdesc", "cmd", "body", "description", *_TITLES}
 )
 _SKIPPED = frozenset({"script", "style", "binary-data", "binData", "graphic", "Signature"})
+_CUT_OFF = (
+    etree.ErrorTypes.ERR_TAG_NOT_FINISHED,
+    etree.ErrorTypes.ERR_CDATA_NOT_FINISHED,
+    etree.ErrorTypes.ERR_COMMENT_NOT_FINISHED,
+    etree.ErrorTypes.ERR_GT_REQUIRED,
+    etree.ErrorTypes.ERR_LT_REQUIRED,
+)
 _ENTRIES = frozenset({"item", "entry"})
 _TEXTS = ("encoded", "content", "description", "summary")
 _FACTS = {"pubDate": "Date", "published": "Date", "updated": "Date", "date": "Date", "author": "Author"} | {
@@ -50,7 +57,7 @@ def read(file: SourceFile) -> ParsedDocument:
     text = _plain(decode(file.content, match[1].decode("ascii") if match else ""))
     if has_too_many_attributes(text):
         raise file.unreadable(f"has an element with more than {MAX_ATTRIBUTES:,} attributes; save it in a simpler form")
-    root = parse_xml(file, text.encode("utf-8", "replace"))
+    root = _root(file, text.encode("utf-8", "replace"))
     kind = local(root)
     if kind in ("html", "xhtml"):
         return read_html(file)
@@ -66,6 +73,23 @@ def read(file: SourceFile) -> ParsedDocument:
     return ParsedDocument(
         first_title(_all_text(title) if title is not None else ""), file.file_type, outline.sections()
     )
+
+
+def _root(file: SourceFile, content: bytes) -> etree._Element:
+    """Return the root of a document; where its elements do not match, as in some feeds, as far as it can be made out.
+
+    Raises UnreadableDocumentError for one that was cut off, and lxml's errors for what is no XML.
+    """
+    try:
+        return parse_xml(file, content)
+    except etree.XMLSyntaxError as error:
+        if error.code in _CUT_OFF:
+            reason = "is damaged, or is not an XML document; copy or export it again"
+            raise file.unreadable(reason, "cut_off") from error
+        root = parse_xml(file, content, recover=True)
+        if root is None or not len(root):
+            raise
+        return root
 
 
 def _plain(text: str) -> str:

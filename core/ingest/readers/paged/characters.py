@@ -18,6 +18,8 @@ GAP = 0.7
 """Least space between two parts of a line that may be of two columns, or cells, in heights of the line."""
 HYPHENS = "\x02\ufffe"
 """How PDFium marks a hyphen at the end of a line; it leaves the line break out."""
+SECOND_HALF = "\ufeff"
+"""Stands where PDFium counts a second character of a letter beyond U+FFFF; it is no part of a text."""
 _LINE = re.compile(f"[^\\r\\n{HYPHENS}]+[{HYPHENS}]?")
 
 Corners = NDArray[np.float64]
@@ -56,8 +58,18 @@ def page_text(found: pypdfium2.PdfTextPage) -> str:
     text = str(found.get_text_range()) if count else ""
     if len(text) == count:
         return with_ligatures(found, text)
-    codes = (raw.FPDFText_GetUnicode(found, index) for index in range(count))
-    return "".join(chr(code) if code < 0x110000 and not 0xD800 <= code < 0xE000 else "\ufffd" for code in codes)
+    codes = [raw.FPDFText_GetUnicode(found, index) for index in range(count)]
+    pairs = zip(codes, [*codes[1:], 0], [0, *codes[:-1]], strict=True)
+    return with_ligatures(found, "".join(_letter(code, following, before) for code, following, before in pairs))
+
+
+def _letter(code: int, following: int, before: int) -> str:
+    """Return a character by the code that PDFium has for it; of two that are one, the first is it."""
+    if 0xD800 <= code < 0xDC00 <= following < 0xE000:
+        return chr(0x10000 + (code - 0xD800) * 0x400 + following - 0xDC00)
+    if 0xDC00 <= code < 0xE000 and 0xD800 <= before < 0xDC00:
+        return SECOND_HALF
+    return chr(code) if code < 0x110000 and not 0xD800 <= code < 0xE000 else "\ufffd"
 
 
 def pieces_of(page: pypdfium2.PdfPage, found: pypdfium2.PdfTextPage, text: str) -> list[Piece]:

@@ -30,7 +30,7 @@ from braid.core.ingest.readers.paged.legible import legible
 from braid.core.ingest.readers.paged.paragraphs import Part, Words, page_parts
 from braid.core.ingest.readers.paged.ruled import page_layout
 from braid.core.ingest.readers.paged.running_heads import is_page_number, running_rows, text_of
-from braid.core.ingest.readers.paged.text_pictures import text_pictures
+from braid.core.ingest.readers.paged.text_pictures import text_pictures, thumbnail
 from braid.core.ingest.readers.table_rows import CAPTION, add_table
 from braid.core.metadata.gaps import ATTACHMENTS_UNREAD, GARBLED_PAGES, PAGES_WITHOUT_TEXT
 
@@ -201,8 +201,8 @@ def _shows_something(page: pypdfium2.PdfPage) -> bool:
         return False
     if _image_share(page) > _LEAST_PICTURE:
         return True
-    with closing(page.render(scale=_THUMBNAIL / max(*page.get_size(), 1.0), grayscale=True)) as drawn:
-        return int(np.ptp(drawn.to_numpy())) > _LEAST_CONTRAST
+    pixels = thumbnail(page, _THUMBNAIL)
+    return pixels is not None and int(np.ptp(pixels)) > _LEAST_CONTRAST
 
 
 def _embedded(document: pypdfium2.PdfDocument) -> list[str]:

@@ -25,7 +25,7 @@ _LETTER = re.compile(f"[{_LETTERS}]")
 _OTHER_LETTER = re.compile(f"[^\\W\\d_{_LETTERS}]")
 _ALEF_LAM = re.compile("[\u0622\u0623\u0625\u0627]\u0644")
 _MARKS = "\u0591-\u05bd\u064b-\u065f\u0670"
-_MARK_BEFORE = re.compile(f" +([{_MARKS}]+)([{_LETTERS}])")
+_MARK_BEFORE = re.compile(f" ([{_MARKS}]+)([{_LETTERS}])")
 _BETWEEN_SCRIPTS = re.compile(f"(?<=[{_LETTERS}])(?=[a-zA-Z])|(?<=[a-zA-Z])(?=[{_LETTERS}])")
 _SAME = 0.01
 """Points by which two boxes of one drawn letter may differ."""

@@ -38,10 +38,22 @@ def text_pictures(page: pypdfium2.PdfPage) -> list[Box]:
     boxes = _large_pictures(page)
     if not boxes:
         return []
+    pixels = thumbnail(page, _LONGEST_SIDE)
     scale = _LONGEST_SIDE / max(*page.get_size(), 1.0)
-    with closing(page.render(scale=scale, grayscale=True)) as drawn:
-        pixels: Grey = drawn.to_numpy().reshape(drawn.height, drawn.width)
-        return [box for box in boxes if looks_like_text(_cut(pixels, box, scale))]
+    return [box for box in boxes if pixels is not None and looks_like_text(_cut(pixels, box, scale))]
+
+
+def thumbnail(page: pypdfium2.PdfPage, longest_side: int) -> Grey | None:
+    """Return a page in grey, (height, width), its longest side of so many pixels; None for one that cannot be drawn, as
+    its box is none.
+    """
+    try:
+        drawn = page.render(scale=longest_side / max(*page.get_size(), 1.0), grayscale=True)
+    except ValueError:
+        return None
+    with closing(drawn):
+        pixels: Grey = drawn.to_numpy().reshape(drawn.height, drawn.width).copy()
+        return pixels
 
 
 def without_surroundings(picture: Image.Image, boxes: list[Box], scale: float) -> Image.Image:
