@@ -45,6 +45,9 @@ def test_what_is_declared_comes_first() -> None:
     assert decode(text.encode("euc_jp"), "euc-jp") == text
     assert decode("部署①㈱髙".encode("cp932"), "Shift_JIS") == "部署①㈱髙"
     assert decode("뷁 한글".encode("cp949"), "ks_c_5601-1987") == "뷁 한글"
+    assert decode(text.encode("euc_jp"), "x-euc-jp") == text
+    assert decode("髙橋".encode("cp932"), "x-sjis") == decode("髙橋".encode("cp932"), "sjis-win") == "髙橋"
+    assert decode("뷁".encode("cp949"), "windows-949") == "뷁"
     assert decode("“quoted” – 5 €".encode("cp1252"), "iso-8859-1") == "“quoted” – 5 €"
 
 

@@ -151,7 +151,10 @@ def _opened_page(content: bytes, number: int) -> Iterator[tuple[pypdfium2.PdfDoc
 
 
 def _picture(page: pypdfium2.PdfPage, scale: float) -> Image.Image:
-    bitmap = page.render(scale=scale, rev_byteorder=True)
+    try:
+        bitmap = page.render(scale=scale, rev_byteorder=True)
+    except ValueError as error:  # its box is none
+        raise UnreadableDocumentError("the page draws more than can be shown") from error
     with closing(bitmap):
         picture: Image.Image = bitmap.to_pil().convert("RGB")
         return picture

@@ -10,11 +10,12 @@ from PIL import Image, ImageDraw, ImageFont
 from reportlab.lib.utils import ImageReader  # type: ignore[import-untyped]
 from reportlab.pdfgen.canvas import Canvas  # type: ignore[import-untyped]
 
+from braid.core.errors import UnreadableDocumentError
 from braid.core.ingest.incoming import Incoming
 from braid.core.ingest.parse import parse_here
 from braid.core.ingest.plan import IngestOptions
 from braid.core.ingest.readers import read_document
-from braid.core.ingest.readers.paged.page_picture import page_for_reading
+from braid.core.ingest.readers.paged.page_picture import draw_page, page_for_reading
 from braid.core.ingest.scans.program import find_tesseract
 from braid.core.ingest.scans.reading import IS_PART, PageReading, Word
 from braid.core.ingest.scans.recognize import read_picture
@@ -117,3 +118,10 @@ def test_a_picture_of_text_is_read_by_the_machine() -> None:
     found = read_picture(picture, tesseract, languages=("eng",), timeout_s=120)
     assert found.is_part
     assert [line for line in found.text.split("\n") if line] == list(PICTURED)
+
+
+def test_a_page_whose_box_is_none_fails_nothing_and_is_not_drawn() -> None:
+    content = pdf(picture_of(PICTURED)).replace(b"/MediaBox [ 0 0 595 842 ]", b"/CropBox[900 900 950 950]")
+    assert read_document("a.pdf", content, max_bytes=10**7, scans={}).metadata["pages"] == "1"
+    with pytest.raises(UnreadableDocumentError, match="the page draws more than can be shown"):
+        draw_page(content, 1)
