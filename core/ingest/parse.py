@@ -39,7 +39,7 @@ def parse_here(incoming: Incoming, options: IngestOptions) -> DocumentInput:
     if scans:
         chunks = tuple(_with_confidence(chunk, scans) for chunk in chunks)
     if not chunks and not parsed.metadata.get(PAGES_TO_READ):
-        raise UnreadableDocumentError(f"{incoming.filename} has no text in it")
+        raise UnreadableDocumentError(f"{incoming.filename} has no text in it", code="no_text")
     return DocumentInput(
         source=incoming.source,
         title=parsed.title,
@@ -100,7 +100,7 @@ def _parse_and_read(incoming: Incoming, options: IngestOptions) -> DocumentInput
         told = f"the scanned pages of {incoming.filename} were not read, since what reads them was killed; add it again"
         raise ScannedDocumentError(told, pages=len(pages) - len(read))
     if not document.chunks:
-        raise UnreadableDocumentError(f"{incoming.filename} has no text in it")
+        raise UnreadableDocumentError(f"{incoming.filename} has no text in it", code="no_text")
     return document
 
 

@@ -127,7 +127,7 @@ def _reading(document: Document, number: int) -> PageReading | None:
 
 
 def _with_reading(drawn: PagePicture, reading: PageReading | None) -> PagePicture:
-    """Return the page with the text that was read, in place of its own."""
+    """Return the page with the text that was read, in place of its own, or after it where that was read, too."""
     if reading is None:
         return drawn
     text, boxes = reading.characters()
@@ -136,6 +136,8 @@ def _with_reading(drawn: PagePicture, reading: PageReading | None) -> PagePictur
         (round(left * across), round(top * down), round(right * across), round(bottom * down))
         for left, top, right, bottom in boxes
     ]
+    if reading.is_part:
+        return replace(drawn, text=f"{drawn.text}\n{text}", boxes=[*drawn.boxes, (0, 0, 0, 0), *scaled])
     return replace(drawn, text=text, boxes=scaled)
 
 

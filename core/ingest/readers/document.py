@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Literal
 
-from braid.core.errors import UnreadableDocumentError
+from braid.core.errors import UnreadableCode, UnreadableDocumentError
 from braid.core.types import ChunkKind
 
 Kind = Literal["prose", "code", "record"]
@@ -80,9 +80,9 @@ class SourceFile:
         """The extension in lower case, with its dot; empty when there is none."""
         return PurePosixPath(self.name).suffix.lower()
 
-    def unreadable(self, reason: str) -> UnreadableDocumentError:
+    def unreadable(self, reason: str, code: UnreadableCode = "damaged") -> UnreadableDocumentError:
         """Return the error to raise; ``reason`` goes on after the name: ``is empty; …``."""
-        return UnreadableDocumentError(f"{self.name} {reason}")
+        return UnreadableDocumentError(f"{self.name} {reason}", code=code)
 
 
 _UNTITLED = re.compile(

@@ -16,6 +16,7 @@ from statistics import median
 from braid.core.ingest.readers.document import CJK
 from braid.core.ingest.readers.paged.characters import Piece
 from braid.core.ingest.readers.paged.layout import Block, Layout, Row, Table
+from braid.core.ingest.readers.paged.right_to_left import spaced
 
 Grid = list[list[str]]
 Part = str | Grid
@@ -156,7 +157,7 @@ def _cell(text: str, pieces: Sequence[Piece], words: Words) -> str:
 
 
 def _plain(text: str) -> str:
-    return _SHY.sub("", _MARK.sub("-", text)).strip()
+    return spaced(_SHY.sub("", _MARK.sub("-", text)).strip())
 
 
 def _paragraphs(text: str, blocks: Sequence[Block], words: Words) -> str:

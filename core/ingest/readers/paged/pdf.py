@@ -30,6 +30,7 @@ from braid.core.ingest.readers.paged.legible import legible
 from braid.core.ingest.readers.paged.paragraphs import Part, Words, page_parts
 from braid.core.ingest.readers.paged.ruled import page_layout
 from braid.core.ingest.readers.paged.running_heads import is_page_number, running_rows, text_of
+from braid.core.ingest.readers.paged.text_pictures import text_pictures, thumbnail
 from braid.core.ingest.readers.table_rows import CAPTION, add_table
 from braid.core.metadata.gaps import ATTACHMENTS_UNREAD, GARBLED_PAGES, PAGES_WITHOUT_TEXT
 
@@ -75,6 +76,7 @@ class _Read(NamedTuple):
 class _PageRead(NamedTuple):
     page: Page
     is_picture: bool
+    """Whether a machine is to read it, or a picture on it."""
     is_whole: bool
 
 
@@ -101,7 +103,9 @@ def _extract(file: SourceFile) -> _Read:
         document = pypdfium2.PdfDocument(file.content)
     except pypdfium2.PdfiumError as error:
         if error.err_code == raw.FPDF_ERR_PASSWORD:
-            raise file.unreadable("is encrypted with a password; save it without one and add it again") from error
+            raise file.unreadable(
+                "is encrypted with a password; save it without one and add it again", "encrypted"
+            ) from error
         if not is_whole:
             raise _cut_off(file) from error
         raise
@@ -109,7 +113,7 @@ def _extract(file: SourceFile) -> _Read:
         open_forms(document)
         count = len(document)
         if count > MAX_PAGES:
-            raise file.unreadable(f"has {count:,} pages; at most {MAX_PAGES:,} are read, so split it")
+            raise file.unreadable(f"has {count:,} pages; at most {MAX_PAGES:,} are read, so split it", "too_large")
         if not is_whole and (count < _stated_pages(file.content) or not count):
             raise _cut_off(file)
         try:
@@ -123,7 +127,9 @@ def _extract(file: SourceFile) -> _Read:
 
 
 def _cut_off(file: SourceFile) -> UnreadableDocumentError:
-    return file.unreadable("is a PDF document that was cut off: its end is missing; copy or download it again")
+    return file.unreadable(
+        "is a PDF document that was cut off: its end is missing; copy or download it again", "cut_off"
+    )
 
 
 def _stated_pages(content: bytes) -> int:
@@ -142,17 +148,20 @@ def _pages(file: SourceFile, document: pypdfium2.PdfDocument) -> Iterator[_PageR
             objects += raw.FPDFPage_CountObjects(page)
             if objects > MAX_OBJECTS + len(file.content):
                 raise file.unreadable(
-                    "draws more on its pages than its size allows; print it to a new PDF, or split it"
+                    "draws more on its pages than its size allows; print it to a new PDF, or split it",
+                    "too_large",
                 )
             with closing(page.get_textpage()) as found:
                 said = legible(page_text(found))
                 text = with_annotations(page, said.text)
                 layout = page_layout(page, found, text)
-            is_picture = _is_picture(page, text.text, layout)
+            is_picture = is_picture_of_text(page, text.text, layout)
+            if not is_picture and said.is_whole:
+                is_picture = bool(text_pictures(page))
             yield _PageRead((text.text, layout if said.is_any else Layout((), (), ())), is_picture, said.is_whole)
 
 
-def _is_picture(page: pypdfium2.PdfPage, text: str, layout: Layout) -> bool:
+def is_picture_of_text(page: pypdfium2.PdfPage, text: str, layout: Layout) -> bool:
     """Return whether the page's text is to be read by a machine: it has none but shows something, or only a stamp on
     an image over half of the page.
     """
@@ -192,8 +201,8 @@ def _shows_something(page: pypdfium2.PdfPage) -> bool:
         return False
     if _image_share(page) > _LEAST_PICTURE:
         return True
-    with closing(page.render(scale=_THUMBNAIL / max(*page.get_size(), 1.0), grayscale=True)) as drawn:
-        return int(np.ptp(drawn.to_numpy())) > _LEAST_CONTRAST
+    pixels = thumbnail(page, _THUMBNAIL)
+    return pixels is not None and int(np.ptp(pixels)) > _LEAST_CONTRAST
 
 
 def _embedded(document: pypdfium2.PdfDocument) -> list[str]:
