@@ -12,6 +12,7 @@ from typing import Any, Literal, NamedTuple, Self, TypedDict, get_args
 from braid.core.errors import InvalidInputError
 from braid.core.json_form import to_json
 from braid.core.metadata import Metadata, parse_where
+from braid.core.metadata.printed_pages import printed_page
 
 Leg = Literal["dense", "bm25"]
 Mode = Literal["semantic", "keyword", "hybrid"]
@@ -21,6 +22,8 @@ Engine = Literal["braid", "langchain"]
 """``langchain`` is LangChain's stock classes over the same passages; its older name, ``reference``, is taken, too."""
 Generator = Literal["auto", "llm", "feedback"]
 ChunkKind = Literal["function", "class", "method", "module"]
+PassageKind = ChunkKind | Literal["contents", ""]
+"""``contents`` is a table of contents: it comes behind all other passages, and no answer quotes it."""
 GroupBy = Literal["passage", "document"]
 OnDegraded = Literal["warn", "raise", "ignore"]
 All = Literal["all"]
@@ -101,8 +104,8 @@ class ChunkInput:
     page_end: int | None = None
     line: int | None = None
     line_end: int | None = None
-    chunk_kind: ChunkKind | Literal[""] = ""
-    """The part of a program that a passage of source code is; empty for other texts."""
+    chunk_kind: PassageKind = ""
+    """The part of a program that a passage of source code is, or ``contents``; empty for other texts."""
     confidence: float | None = None
     """How sure the machine is that read the passage on a scanned page, 0–1; None for text that the file has itself."""
 
@@ -181,12 +184,17 @@ class Passage:
     date: float | None
     metadata: Metadata
     """What the document was stored with."""
-    chunk_kind: ChunkKind | Literal[""] = ""
-    """The part of a program that a passage of source code is; empty for other texts, and for code that was stored
-    before Braid knew it.
+    chunk_kind: PassageKind = ""
+    """The part of a program that a passage of source code is, or ``contents``, a table of contents; empty for other
+    texts, and for what was stored before Braid knew it.
     """
     confidence: float | None = None
     """How sure the machine is that read the passage on a scanned page, 0–1; None for text that the file has itself."""
+
+    @property
+    def printed_page(self) -> str:
+        """The number that is printed on the passage's page; empty where there is none, or it is `page` itself."""
+        return printed_page(self.metadata, self.page)
 
 
 def indexed_text(title: str, heading_path: str, text: str) -> str:

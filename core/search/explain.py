@@ -62,6 +62,9 @@ def explain(search: Search, chunk_id: str) -> Explanation:
         explanation = Explanation(chunk_id, False, "not_reached", reasons, legs=unreached.deep_scores)
     if said := _of_identifier(search, fused, chunk_id):
         explanation = replace(explanation, detail=f"{explanation.detail} {said}")
+    if readable[chunk_id].chunk_kind == "contents" and query.pooling != "none":
+        said = "It is a table of contents, and so comes behind all other passages."
+        explanation = replace(explanation, detail=f"{explanation.detail} {said}")
     return replace(explanation, detail=f"{explanation.detail} {FORGOTTEN}") if search.forgotten else explanation
 
 
