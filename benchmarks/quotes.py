@@ -187,7 +187,8 @@ def _judged(braid: Braid, language: str, paths: Sequence[Path], shows: bool) -> 
 
 def _dataset(braid: Braid, name: str) -> int:
     known = {each.name: each.id for each in braid.ledger.all_datasets()}
-    return known.get(name) or braid.ledger.add_dataset(1, name).id
+    user = next(iter(braid.ledger.users()), None) or braid.ledger.add_user("reader")
+    return known.get(name) or braid.ledger.add_dataset(user.id, name).id
 
 
 def _quotes(braid: Braid, result: ChatResult) -> Iterator[tuple[str, str, str]]:

@@ -131,7 +131,6 @@ def test_a_table_of_contents_comes_behind_all_other_passages(tmp_path: Path, mod
         braid.ledger.put_document(manuals, DocumentInput("a.pdf", "A", "pdf", (contents, *map(ChunkInput, texts))))
         catch_up(braid)
         found = braid.search("valves of the boiler", user_id=1, mode=mode, k=3).hits
-        assert found[0].passage.text == texts[0]
         assert "contents" not in [hit.passage.chunk_kind for hit in found[:-1]]
         [only] = braid.search("valves of the pump", user_id=1, mode=mode, k=1).hits
         assert only.passage.chunk_kind == ""
