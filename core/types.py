@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 from braid.core.metadata import Metadata
+from braid.core.metadata.printed_pages import printed_page
 from braid.core.options import ALL as ALL
 from braid.core.options import AUTO_DENSE_WEIGHT as AUTO_DENSE_WEIGHT
 from braid.core.options import DEFAULTS as DEFAULTS
@@ -42,6 +43,8 @@ from braid.core.options import plain_number as plain_number
 from braid.core.options import require_choice as require_choice
 from braid.core.options import used_options as used_options
 
+PassageKind = ChunkKind | Literal["contents", ""]
+"""``contents`` is a table of contents: it comes behind all other passages, and no answer quotes it."""
 Part = Literal["dense", "bm25", "model", "rerank"]
 """A part that can be missing from an answer: a leg, the chat model, the reranker."""
 MAX_NAME_CHARS = 200
@@ -97,8 +100,8 @@ class ChunkInput:
     page_end: int | None = None
     line: int | None = None
     line_end: int | None = None
-    chunk_kind: ChunkKind | Literal[""] = ""
-    """The part of a program that a passage of source code is; empty for other texts."""
+    chunk_kind: PassageKind = ""
+    """The part of a program that a passage of source code is, or ``contents``; empty for other texts."""
     confidence: float | None = None
     """How sure the machine is that read the passage on a scanned page, 0–1; None for text that the file has itself."""
 
@@ -177,12 +180,17 @@ class Passage:
     date: float | None
     metadata: Metadata
     """What the document was stored with."""
-    chunk_kind: ChunkKind | Literal[""] = ""
-    """The part of a program that a passage of source code is; empty for other texts, and for code that was stored
-    before Braid knew it.
+    chunk_kind: PassageKind = ""
+    """The part of a program that a passage of source code is, or ``contents``, a table of contents; empty for other
+    texts, and for what was stored before Braid knew it.
     """
     confidence: float | None = None
     """How sure the machine is that read the passage on a scanned page, 0–1; None for text that the file has itself."""
+
+    @property
+    def printed_page(self) -> str:
+        """The number that is printed on the passage's page; empty where there is none, or it is `page` itself."""
+        return printed_page(self.metadata, self.page)
 
 
 def indexed_text(title: str, heading_path: str, text: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Select, and_, func, or_, select
 
@@ -14,7 +14,7 @@ from braid.core.ledger.prepared import Value
 from braid.core.ledger.tables import DocumentMetadataRow, DocumentRow
 from braid.core.metadata import parse_where, read_metadata
 from braid.core.metadata.gaps import GAPS
-from braid.core.types import PART, ChunkKind, Document, Filters, Passage
+from braid.core.types import PART, Document, Filters, Passage, PassageKind
 
 
 def select_documents() -> Select[*tuple[Any, ...]]:
@@ -74,7 +74,7 @@ class PassageRow(NamedTuple):
     line_end: int | None
     date: float | None
     metadata: str | dict[str, Any]
-    chunk_kind: ChunkKind | Literal[""] = ""
+    chunk_kind: PassageKind = ""
     confidence: float | None = None
     text_hash: int = 0
     """See `braid.core.ledger.text_hash`."""

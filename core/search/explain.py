@@ -60,6 +60,8 @@ def explain(search: Search, chunk_id: str) -> Explanation:
         reasons = " ".join(unreached.reason(leg) for leg in LEGS_OF_MODE[query.mode])
         explanation = Explanation(chunk_id, False, "not_reached", reasons, legs=unreached.deep_scores)
     said = [*search.remarks(chunk_id, fused), *([FORGOTTEN] if search.forgotten else [])]
+    if readable[chunk_id].chunk_kind == "contents" and query.pooling != "none":
+        said = ["It is a table of contents, and so comes behind all other passages.", *said]
     return replace(explanation, detail=" ".join([explanation.detail, *said]))
 
 

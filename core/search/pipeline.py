@@ -175,13 +175,14 @@ class Search(SearchTools):
         return hits
 
     def _reranked(self, candidates: Sequence[Hit]) -> list[Hit]:
-        """Sort the candidates by the reranker's scores. They keep their order without a reranker, or when it fails,
-        which is reported.
+        """Sort the candidates by the reranker's scores, tables of contents last. They keep their order without a
+        reranker, or when it fails, which is reported.
         """
         if self.query.reranker:
             try:
                 with self.trace.stage("rerank"):
-                    return self.models.rerankers.rerank(self.query, candidates)
+                    reranked = self.models.rerankers.rerank(self.query, candidates)
+                    return sorted(reranked, key=lambda hit: hit.passage.chunk_kind == "contents")
             except ModelError as error:
                 unused = (
                     "" if self.query.min_score is None else "; min_score is meant for its scores and was not applied"

@@ -67,6 +67,10 @@ class Source:
     """What of the passage is quoted, in an answer without a model."""
     edition: str = ""
     """What is said of the version that the passage is of."""
+    printed: tuple[str, str] = ("", "")
+    """The number that is printed on the page, where it is another than the page's in the file, and how many pages that
+    has.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,12 +244,14 @@ def _exchange(question: StoredMessage, answer: StoredMessage | None, shelf: Shel
     asked = str(answer.settings.get("question") or question.text)
     query = str(answer.settings.get("query") or asked)
     sentences, quotes, editions = sentences_of(answer), _quotes(answer.settings), _editions(answer.settings)
+    printed = {one["citation"]: (one["printed"], one["total"]) for one in answer.settings.get("printed_pages", ())}
     first = {number: next((each for each in places if any(each)), NO_SENTENCE) for number, places in sentences.items()}
     sources = tuple(
         replace(
             _source(citation, asked, query, shelf, first.get(citation.number, NO_SENTENCE)),
             quote=quotes.get(citation.number),
             edition=editions.get(citation.number, ""),
+            printed=printed.get(citation.number, ("", "")),
         )
         for citation in answer.citations
     )

@@ -28,6 +28,7 @@ from braid.core.ingest.parse_pool import PagePicture, ParserUnavailableError
 from braid.core.ingest.scans.reading import PageReading
 from braid.core.ledger.outages import log_failure
 from braid.core.metadata.gaps import SCANNED_PAGES
+from braid.core.metadata.printed_pages import printed_page
 from braid.core.originals.placing import Box, boxes_of_lines, find_passage, lines_of
 from braid.core.types import Document, Passage
 
@@ -65,6 +66,7 @@ def page(chunk_id: str, number: int) -> str:
         at=lambda number, zoom: carried(number=number, zoom=zoom if zoom != ZOOMS[0] else None),
         gaps=gaps(document.metadata),
         number=number,
+        printed=printed_page(document.metadata, number),
         drawn=drawn,
         reading=reading,
         is_cited=is_cited,

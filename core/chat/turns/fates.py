@@ -27,7 +27,7 @@ Fate = Literal["current", "changed", "deleted", "withheld"]
 MOST_IDS = 500
 """Ids in one statement."""
 _TELLS = (
-    *("calculation", "featured", "also", "editions", "lookups", "support", "search"),
+    *("calculation", "featured", "also", "editions", "printed_pages", "lookups", "support", "search"),
     *("query", "question", "notes", "degraded"),
 )
 """Settings of an answer that may repeat what its passages say."""

@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 from typing import Literal
 
 from braid.core.errors import UnreadableCode, UnreadableDocumentError
-from braid.core.types import ChunkKind
+from braid.core.types import PassageKind
 
 Kind = Literal["prose", "code", "record"]
 HEADING_SEPARATOR = " > "
@@ -37,8 +37,8 @@ class Section:
     """
     header: str = ""
     """The header row of a record's table, repeated at the top of every chunk."""
-    chunk_kind: ChunkKind | Literal[""] = ""
-    """The part of a program that the section is."""
+    chunk_kind: PassageKind = ""
+    """The part of a program that the section is, or ``contents``: a table of contents."""
 
 
 @dataclass(frozen=True, slots=True)
