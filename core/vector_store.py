@@ -109,6 +109,18 @@ class BraidVectorStore(VectorStore):
             remedy = f"; {_ELSEWHERE[name]}" if name in _ELSEWHERE else ""
             raise AttributeError(f"{type(self).__name__} has no {name!r}{remedy}")
 
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self
+
+    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+        raise TypeError(
+            f"a {type(self).__name__} cannot be pickled: it holds the open indexes of this process; make it with"
+            " vector_store where it is used"
+        )
+
     def _readable(self) -> Scope:
         """Return the dataset as what is searched, if it may be read now. Raises NotFoundError."""
         scope = self._manager.check(user_id=self._user_id, dataset_ids=[self._dataset_id])

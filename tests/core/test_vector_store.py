@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -203,6 +205,15 @@ def test_documents_come_in_the_order_of_their_ids_without_those_that_are_not_the
     assert store.delete(["no such"])
     assert store.delete([])
     assert ids(store.get_by_ids(["cat", "dog", "bird"])) == ["cat", "dog", "bird"]
+
+
+def test_a_store_is_copied_with_what_holds_it_and_not_pickled(store: BraidVectorStore) -> None:
+    store.add_documents(CATS)
+    for other in (copy.copy(store.as_retriever()), copy.deepcopy(store.as_retriever(search_kwargs={"k": 1}))):
+        assert ids(other.invoke("the cat sleeps"))[0] == "cat"
+    for each in (store, store.as_retriever()):
+        with pytest.raises(TypeError, match="make it with vector_store where it is used"):
+            pickle.dumps(each)
 
 
 def test_it_is_made_of_a_dataset_that_may_be_read(library: Braid) -> None:
