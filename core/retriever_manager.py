@@ -191,9 +191,12 @@ class RetrieverManager:
 
     def search_near(self, scope: Scope, vector: Sequence[float], **options: Unpack[QueryOptions]) -> SearchResult:
         """Search for what is near to a vector, in a scope that `check` has returned. Raises InvalidInputError for a
-        vector that cannot be one of the model's.
+        vector that cannot be one of the model's, and for an engine or a reranker, which ask for a text.
         """
         request = self._request_in(scope, "basic", DEFAULTS.changed({**options, "mode": "semantic"}), None)
+        for name in ("engine", "reranker"):
+            if (given := getattr(request.options, name)) != getattr(DEFAULTS, name):
+                raise InvalidInputError(f"{name} {given!r} needs a text, not a vector; leave it out", field=name)
         search = Search(self._context, request, "a vector")
         with self._context.priority.search(), search.place():
             hits = search.best_hits(search.find([search.variant_near(vector)]))

@@ -70,8 +70,8 @@ class DocumentsNamed(Given):
                 "filters are empty, which selects everything; name a condition, or delete the dataset", field="filters"
             )
         ledger = site().braid.ledger
-        ledger.require_filterable([dataset_id], filters)
-        return sorted(map(int, ledger.matching_documents([dataset_id], filters)[0]))
+        ledger.require_filterable([dataset_id], filters, whole_documents=True)
+        return sorted(map(int, ledger.matching_documents([dataset_id], filters, whole_documents=True)[0]))
 
 
 class StoredShown(DocumentShown):

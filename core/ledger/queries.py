@@ -90,9 +90,13 @@ def metadata_of(stored: str | dict[str, Any]) -> dict[str, Any]:
     return read
 
 
-def filtered(statement: str, filters: Filters | None, way: Way) -> tuple[str, dict[str, Value]]:
-    """Return a statement on documents ``t`` with its filters on metadata, and the parameters of all filters."""
-    where, parameters = condition(parse_where(filters.metadata) if filters else None, way)
+def filtered(
+    statement: str, filters: Filters | None, way: Way, *, of_passages: bool = True
+) -> tuple[str, dict[str, Value]]:
+    """Return a statement on documents ``t``, and with ``of_passages`` on their passages ``c``, with its filters on
+    metadata, and the parameters of all filters.
+    """
+    where, parameters = condition(parse_where(filters.metadata) if filters else None, way, of_passages=of_passages)
     return f"{statement} AND {where}", {**filter_parameters(filters), **parameters}
 
 

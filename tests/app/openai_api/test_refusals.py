@@ -65,7 +65,7 @@ def test_other_errors_have_the_form_too(town: Town, ann: openai.OpenAI) -> None:
     with pytest.raises(openai.APIStatusError) as refused:
         ann.post("/models", body={}, cast_to=object)
     assert refused.value.status_code == 405
-    with pytest.raises(openai.NotFoundError) as unknown:
+    with pytest.raises(openai.NotFoundError, match=r"no /v1/completions; there are /v1/chat/completions, ") as unknown:
         ann.completions.create(model="braid", prompt="printer?")
     assert unknown.value.type == "invalid_request_error"
     here = site_of(town.app)
