@@ -173,6 +173,8 @@ class DatasetShown(TypedDict):
     description: str
     documents: int
     passages: int
+    owner: str
+    may_write: bool
     metadata_keys: dict[str, str]
 
 
