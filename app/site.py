@@ -95,6 +95,7 @@ class Site:
         self.checkup = Checkup(braid)
         self.backups = Backups(braid, lambda: _sources(settings, braid))
         self.shared_datasets = SharedDatasets(braid, self.audit.add)
+        self.shares = braid.shares
         self.background = _background(settings, braid)
 
     def start_jobs(self) -> None:

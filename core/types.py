@@ -77,11 +77,18 @@ class Dataset:
     chunks: int = 0
     conversation_id: int | None = None
     """The conversation whose files these are. Such a dataset is in no list, and is deleted with the conversation."""
+    owner: str = ""
+    """The owner's name, of a personal dataset that was read for another user with whom it is shared; else empty."""
 
     @property
     def shared(self) -> bool:
         """Whether this is an entry of shared_dbs.json."""
         return self.id < 0
+
+    @property
+    def of_others(self) -> bool:
+        """Whether this is shared with the user for whom it was read, by administrators or by its owner."""
+        return self.shared or bool(self.owner)
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,8 +217,8 @@ class CollectionScope:
     user_id: int | None = None
     """The owner, for a personal collection; None for a shared one."""
     readable_ids: frozenset[int] | None = None
-    """The datasets of the collection that the caller may select; None for a personal collection, which is one user's.
-    Words of other datasets must not count in scores."""
+    """The datasets of the collection that the caller may select; None for the caller's own collection. Words of other
+    datasets must not count in scores."""
 
 
 @dataclass(frozen=True, slots=True)

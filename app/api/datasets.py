@@ -1,4 +1,4 @@
-"""``/datasets``: personal datasets, and the shared ones that the caller may read."""
+"""``/datasets``: personal datasets, and those that others share with the caller."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ from braid.app.user.index_progress import progress_with
 from braid.core.datasets.statistics import statistics_of
 from braid.core.types import MAX_NAME_CHARS, Dataset
 
-resource = Resource("datasets", "Datasets that you may read: your own (ids above 0) and shared ones (ids below 0).")
+resource = Resource(
+    "datasets",
+    "Datasets that you may read: your own, and those that others share: users (ids above 0), administrators (below 0).",
+)
 
 
 class DatasetShown(Shown):
@@ -30,6 +33,8 @@ class DatasetShown(Shown):
     description: str
     documents: int
     chunks: int
+    owner: str = Field(description="Name of the user who shares a personal dataset with you; else empty")
+    may_write: bool = Field(description="Whether you may add and remove its documents")
 
 
 class DatasetGiven(Given):
@@ -132,4 +137,6 @@ def _show_dataset(dataset: Dataset) -> DatasetShown:
         description=dataset.description,
         documents=dataset.documents,
         chunks=dataset.chunks,
+        owner=dataset.owner,
+        may_write=caller_datasets().may_write(dataset),
     )

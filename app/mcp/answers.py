@@ -175,6 +175,8 @@ class DatasetShown(TypedDict):
     description: str
     documents: int
     passages: int
+    owner: str
+    may_write: bool
     metadata_keys: dict[str, str]
 
 

@@ -312,9 +312,11 @@ class Tools:
                 "id": dataset.id,
                 "name": dataset.name,
                 "kind": "shared" if dataset.shared else "personal",
+                "may_write": self._datasets.may_write(dataset),
                 "description": dataset.description,
                 "documents": dataset.documents,
                 "passages": dataset.chunks,
+                "owner": dataset.owner,
                 "metadata_keys": self._metadata_keys(dataset),
             }
             for dataset in self._readable.all

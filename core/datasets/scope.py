@@ -1,5 +1,8 @@
 """The scope of a request, which is what the caller may read: decided here and nowhere else, default-deny.
 
+A user may read their own personal datasets, those that their owners share with them or with one of their groups, and
+the shared datasets that are open to them. Who may change what they may read is decided here, too.
+
 Administrators' additional access to closed shared datasets, for filling them, is in `braid.app.user.datasets`.
 """
 
@@ -10,47 +13,60 @@ from collections.abc import Collection, Iterable
 from braid.core.datasets.registry import Registry, SharedDataset
 from braid.core.errors import InvalidInputError
 from braid.core.ledger.ledger import Ledger
-from braid.core.types import ALL, CollectionScope, DatasetIds, Scope, plain_number
+from braid.core.types import ALL, CollectionScope, Dataset, DatasetIds, Scope, plain_number
 
 MAX_DATASET_IDS = 1_000
 
 
 def resolve_scope(ledger: Ledger, registry: Registry, *, user_id: int | None, dataset_ids: DatasetIds) -> Scope:
     """Return the scope of a request. No ids means all personal datasets of the user, and ``all`` everything that the
-    user may read, personal and shared. Datasets with the files of a conversation are in it only if they are named.
+    user may read, also what others share. Datasets with the files of a conversation are in it only if they are named.
 
     Ids that do not exist, are disabled or are not the caller's are listed as unresolved, without saying which of
     the three. Raises InvalidInputError for an id that is 0 or not a whole number.
     """
     user_id = plain_number(user_id)
     _require_user_id(user_id)
+    is_all = dataset_ids == ALL
     wanted = [] if dataset_ids == ALL else _distinct(dataset_ids)
-    personal = {dataset.id: dataset for dataset in ledger.datasets(user_id)} if user_id is not None else {}
+    own = {dataset.id: dataset.collection for dataset in ledger.datasets(user_id)} if user_id is not None else {}
+    others: dict[int, tuple[str, int | None]] = {}  # collection and owner of what is not the caller's
+    if user_id is not None and (is_all or any(each > 0 and each not in own for each in wanted)):
+        others = {each.id: (each.collection, each.user_id) for each in ledger.datasets_shared_with(user_id)}
+        if not is_all:
+            own |= {dataset.id: dataset.collection for dataset in ledger.attached_datasets(user_id)}
+    if is_all or _has_shared(wanted):
+        others |= {entry.id: (entry.collection_name, None) for entry in _open_to(ledger, registry, user_id)}
     if not wanted:
-        wanted = list(personal)
-    elif user_id is not None and any(dataset_id > 0 and dataset_id not in personal for dataset_id in wanted):
-        personal |= {dataset.id: dataset for dataset in ledger.attached_datasets(user_id)}
-    needs_shared = dataset_ids == ALL or _has_shared(wanted)
-    shared = {entry.id: entry for entry in _open_to(ledger, registry, user_id)} if needs_shared else {}
-    if dataset_ids == ALL:
-        wanted = [*personal, *shared]
+        wanted = [*own, *others] if is_all else list(own)
     allowed: dict[tuple[str, int | None], set[int]] = {}
     unresolved: list[int] = []
     for dataset_id in wanted:
-        if dataset_id in personal:
-            allowed.setdefault((personal[dataset_id].collection, user_id), set()).add(dataset_id)
-        elif dataset_id in shared:
-            allowed.setdefault((shared[dataset_id].collection_name, None), set()).add(dataset_id)
+        if dataset_id in own:
+            allowed.setdefault((own[dataset_id], user_id), set()).add(dataset_id)
+        elif dataset_id in others:
+            allowed.setdefault(others[dataset_id], set()).add(dataset_id)
         else:
             unresolved.append(dataset_id)
-    readable: dict[str, set[int]] = {}
-    for entry in shared.values():
-        readable.setdefault(entry.collection_name, set()).add(entry.id)
+    readable: dict[str, frozenset[int]] = {}
+    for dataset_id, (collection, _owner) in others.items():
+        readable[collection] = readable.get(collection, frozenset()) | {dataset_id}
     collections = tuple(
-        CollectionScope(collection, frozenset(ids), owner, frozenset(readable[collection]) if owner is None else None)
+        CollectionScope(collection, frozenset(ids), owner, readable.get(collection))
         for (collection, owner), ids in allowed.items()
     )
     return Scope(collections, tuple(unresolved), user_id)
+
+
+def may_write(ledger: Ledger, registry: Registry, user_id: int, dataset: Dataset, *, is_admin: bool) -> bool:
+    """Return whether a user may change the documents of a dataset: their own ones, shared ones as an administrator, and
+    those that they may read and that were opened to them, or to one of their groups, for that.
+    """
+    if dataset.user_id == user_id or (dataset.shared and is_admin):
+        return True
+    if dataset.id not in ledger.ids_opened_for_changes(user_id):
+        return False
+    return dataset.id in resolve_scope(ledger, registry, user_id=user_id, dataset_ids=[dataset.id]).dataset_ids
 
 
 def _has_shared(dataset_ids: Iterable[int]) -> bool:

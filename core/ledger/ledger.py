@@ -176,6 +176,15 @@ class Ledger:
         """Return the datasets with the files of a user's conversations, by id."""
         return _datasets(self.database.remembered_rows(prepared.ATTACHED_DATASETS, user_id=user_id))
 
+    def datasets_shared_with(self, user_id: int) -> list[Dataset]:
+        """Return the personal datasets of others that are shared with a user, or with a group of theirs, by id."""
+        return _datasets(self.database.remembered_rows(prepared.SHARED_WITH_USER, user_id=user_id))
+
+    def ids_opened_for_changes(self, user_id: int) -> frozenset[int]:
+        """Return the ids of the datasets whose documents others let a user change, as far as the user may read them."""
+        rows = self.database.remembered_rows(prepared.CHANGED_BY_USER, user_id=user_id)
+        return frozenset(row[0] for row in rows)  # type: ignore[misc]
+
     def dataset(self, dataset_id: int) -> Dataset:
         """Return one dataset, personal or the mirror of a shared one. Raises NotFoundError."""
         found = _datasets(self.database.rows(prepared.DATASET, dataset_id=dataset_id))

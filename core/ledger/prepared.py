@@ -23,6 +23,12 @@ _DATASETS = """
 DATASETS_OF_USER = f"{_DATASETS} AND user_id = :user_id AND conversation_id IS NULL ORDER BY id"
 ATTACHED_DATASETS = f"{_DATASETS} AND user_id = :user_id AND conversation_id IS NOT NULL ORDER BY id"
 DATASETS_IN_COLLECTIONS = f"{_DATASETS} AND collection IN :collections ORDER BY id"
+_SHARES_OF_USER = """
+    SELECT s.dataset_id FROM shares s LEFT JOIN user_groups g ON g.group_name = s.group_name AND g.user_id = :user_id
+    WHERE (s.user_id = :user_id OR g.user_id IS NOT NULL)"""
+SHARED_WITH_USER = f"""{_DATASETS} AND user_id <> :user_id AND conversation_id IS NULL AND id IN ({_SHARES_OF_USER})
+    ORDER BY id"""
+CHANGED_BY_USER = f"{_SHARES_OF_USER} AND s.may_write"
 DATASET = f"{_DATASETS} AND id = :dataset_id"
 ALL_DATASETS = f"{_DATASETS} ORDER BY id"
 

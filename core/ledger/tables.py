@@ -105,6 +105,33 @@ class DatasetRow(Base):
     """
 
 
+class ShareRow(Base):
+    """A user, or the members of a group, who may read a dataset besides its owner, or change a shared one."""
+
+    __tablename__ = "shares"
+    __table_args__ = (NEVER_REUSE_IDS,)
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    dataset_id: Mapped[int] = mapped_column(ForeignKey("datasets.id"), index=True)
+    user_id: Mapped[int | None] = mapped_column(ForeignKey("users.id", ondelete="CASCADE"), index=True)
+    group_name: Mapped[str | None] = mapped_column(index=True)
+    """One of the two is set."""
+    may_write: Mapped[bool]
+    """May also add and remove documents."""
+    created_at: Mapped[float]
+
+
+class AccessRequestRow(Base):
+    """A user asks to read a dataset. The row goes with the answer; of one that is declined it stays."""
+
+    __tablename__ = "access_requests"
+
+    dataset_id: Mapped[int] = mapped_column(ForeignKey("datasets.id"), primary_key=True)
+    user_id: Mapped[int] = mapped_column(ForeignKey("users.id", ondelete="CASCADE"), primary_key=True, index=True)
+    declined: Mapped[bool] = mapped_column(default=False, server_default=false())
+    created_at: Mapped[float]
+
+
 class DocumentRow(Base):
     """One source in one dataset, readable or failed."""
 
@@ -281,6 +308,18 @@ class ConversationRow(Base):
     """Out of the list until it is asked for, or goes on."""
     label: Mapped[str] = mapped_column(default="", server_default="")
     """The user's word for what it belongs to; empty for none."""
+
+
+class ConversationLinkRow(Base):
+    """A conversation that people who have its link may read, up to one of its messages."""
+
+    __tablename__ = "conversation_links"
+
+    conversation_id: Mapped[int] = mapped_column(ForeignKey("conversations.id", ondelete="CASCADE"), primary_key=True)
+    token: Mapped[str] = mapped_column(unique=True)
+    message_id: Mapped[int]
+    """The last message that is shown; those that lead to it are shown, too."""
+    created_at: Mapped[float]
 
 
 class MessageRow(Base):

@@ -1,4 +1,6 @@
-"""Random worlds: whoever loses a group sees the text of its datasets on no surface, and again when they get it back."""
+"""Random worlds: whoever loses a group, or a dataset that its owner shared, sees its text on no surface, and again when
+they get it back.
+"""
 
 from __future__ import annotations
 
@@ -12,11 +14,15 @@ from flask.testing import FlaskClient
 
 from braid.config.settings import Settings
 from braid.core.braid import Braid
+from braid.core.datasets.shares import Share
 from tests.web import add_user, bearer, make_app, post_form, serving, sign_in, site_of, text_of
 from tests.worlds import WAIT_S, document
 
 GROUPS = ("red", "green", "blue")
-VAULTS = ("north", "south", "east", "west")
+SHARED = ("north", "south", "east", "west")
+LENT = ("attic", "cellar")
+"""Of another user, who shares them and takes them back."""
+VAULTS = (*SHARED, *LENT)
 QUESTION = "What is the code of the vault?"
 WORLDS = 4
 
@@ -25,11 +31,16 @@ class Town:
     """A user with groups that change, shared datasets of groups that change, and what was stored before."""
 
     def __init__(self, braid: Braid, app: Flask, chance: random.Random) -> None:
-        self.app, self.registry, self._chance = app, braid.registry, chance
+        self.app, self.registry, self.ledger, self._chance = app, braid.registry, braid.ledger, chance
+        self.keeper = add_user(app, "kim")
         self.user = add_user(app, "ann", groups=GROUPS)
         self.datasets: dict[str, int] = {}
         self.open: dict[str, bool] = dict.fromkeys(VAULTS, True)
-        for vault in VAULTS:
+        self.shares, owner = braid.shares, add_user(app, "ben", groups=GROUPS)
+        for vault in LENT:
+            self.datasets[vault] = braid.ledger.add_dataset(owner.id, f"vault {vault}").id
+            self.lend(vault, "user")
+        for vault in SHARED:
             shared = braid.registry.add(f"vault {vault}", "shared_vaults", allowed_groups=GROUPS).id
             self.datasets[vault] = shared
         braid.mirror_registry()
@@ -38,12 +49,27 @@ class Town:
             braid.ledger.put_document(shared, document(f"{code(vault)}.md", text, title=f"Vault {code(vault)}"))
         assert braid.indexer.wait(WAIT_S)
 
+    def lend(self, vault: str, how: str, group: str = "") -> None:
+        """Share one of the other user's with the user, or with a group, which has a member."""
+        site_of(self.app).accounts.set_groups(self.keeper.id, GROUPS)
+        share = Share("user", "ann") if how == "user" else Share("group", group, may_write=True)
+        self.shares.put(self.ledger.dataset(self.datasets[vault]), share, by="ben")
+
     def change(self) -> None:
         """Give the user other groups, and the datasets other groups and states."""
         mine = set(self._chance.sample(GROUPS, self._chance.randrange(len(GROUPS))))
         site_of(self.app).accounts.set_groups(self.user.id, mine)
-        for vault, shared in self.datasets.items():
-            groups = self._chance.sample(GROUPS, self._chance.randint(1, 2))
+        for vault in LENT:
+            dataset = self.ledger.dataset(self.datasets[vault])
+            for share in self.shares.of(dataset.id):
+                self.shares.remove(dataset, share.kind, share.name, by="ben")
+            how = self._chance.choice(("", "user", "group"))
+            group = self._chance.choice(GROUPS)
+            if how:
+                self.lend(vault, how, group)
+            self.open[vault] = how == "user" or (how == "group" and group in mine)
+        for vault in SHARED:
+            shared, groups = self.datasets[vault], self._chance.sample(GROUPS, self._chance.randint(1, 2))
             enabled = self._chance.random() < 0.8
             self.registry.update(shared, allowed_groups=groups, enabled=enabled)
             self.open[vault] = enabled and bool(mine & set(groups))
@@ -64,6 +90,14 @@ class Surfaces:
         self._api = f"/api/v1/conversations/{self._page.rpartition('/')[2]}"
         self._conversation = int(self._page.rpartition("/")[2])
         self._stored = self._post("/api/v1/conversations", title="").json()["id"]
+        self._link = self._link_of_another()
+
+    def _link_of_another(self) -> str:
+        """The link of a conversation whose owner could read everything."""
+        other, here = sign_in(self._town.app, "ben"), site_of(self._town.app)
+        asked = post_form(other, "/chat/messages", text=QUESTION, d="all")
+        number = int(asked.headers["location"].partition("#")[0].rpartition("/")[2])
+        return here.conversations.links.share(here.shares.user_named("ben"), number)
 
     def read(self) -> dict[str, str]:
         """The text of each surface."""
@@ -75,12 +109,14 @@ class Surfaces:
             "markdown": f"{self._page}/export.md",
             "json": f"{self._page}/export.json",
             "search": f"/search?q={QUESTION}&d=all",
+            "link": f"/chat/shared/{self._link}",
         }
         api = {
             "api": self._api,
             "api, stored": own,
             "api, markdown": f"{self._api}/export?format=md",
             "api, json": f"{self._api}/export?format=json",
+            "api, link": f"/api/v1/shared-conversations/{self._link}",
         }
         asked = {"message": QUESTION, "dataset_ids": "all"}
         chat = {"model": "braid:all", "messages": [{"role": "user", "content": QUESTION}]}

@@ -71,6 +71,8 @@ class Source:
     """The number that is printed on the page, where it is another than the page's in the file, and how many pages that
     has.
     """
+    asked: bool = False
+    """Whether the user has asked for access to it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,12 +199,15 @@ def variants_of(message: StoredMessage) -> Variants | None:
 class Shelf:
     """Data that the view needs besides the messages: the user's datasets, thumbs and readable passages."""
 
-    conversation_id: int
+    conversation_id: int | None
+    """None for a conversation of another user, to which no page leads back."""
     datasets: Mapping[int, Dataset]
     thumbs: Thumbs
     there: frozenset[str] = frozenset()
     """Ids of the returned passages that the user may still read; needed to show how an answer was found."""
     reasoning: Reasoning = field(default_factory=Reasoning)
+    asked: frozenset[int] = frozenset()
+    """Datasets that the user has asked for."""
 
     def dataset_name(self, dataset_id: int) -> str:
         """Return the dataset's name; its number if the user may no longer read it."""
@@ -317,7 +322,7 @@ def _unsearched(question: StoredMessage, answer: StoredMessage, shelf: Shelf) ->
         for dataset in shelf.datasets.values()
         if dataset.documents
         and not dataset.conversation_id
-        and (dataset.shared if searched is None else dataset.id not in searched)
+        and (dataset.of_others if searched is None else dataset.id not in searched)
     )
 
 
@@ -350,6 +355,7 @@ def _source(citation: StoredCitation, asked: str, query: str, shelf: Shelf, sent
         excerpt=_excerpt(citation, sentence),
         language=display_language(citation.text),
         thumb=shelf.thumbs.get((query, citation.chunk_id), ""),
+        asked=citation.dataset_id in shelf.asked,
     )
 
 

@@ -94,8 +94,8 @@ def dataset_list() -> DatasetList:
     listed = [row for row in (*personal, *shared) if not (folds and row.is_empty)]
     rows = listed[page * PER_PAGE : (page + 1) * PER_PAGE]
     return DatasetList(
-        personal=tuple(row for row in rows if not row.dataset.shared),
-        shared=tuple(row for row in rows if row.dataset.shared),
+        personal=tuple(row for row in rows if not row.dataset.of_others),
+        shared=tuple(row for row in rows if row.dataset.of_others),
         folded=tuple(folded[:MAX_FOLDED]),
         hidden=max(0, len(folded) - MAX_FOLDED),
         total=len(readable.all),

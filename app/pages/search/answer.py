@@ -162,7 +162,7 @@ def _with_count(dataset: Dataset, searched: Sequence[Dataset], result: SearchRes
 
 
 def _was_searched(dataset: Dataset, form: SearchForm) -> bool:
-    return dataset.id in form.dataset_ids if form.dataset_ids else not dataset.shared
+    return dataset.id in form.dataset_ids if form.dataset_ids else not dataset.of_others
 
 
 def _show_hit(
