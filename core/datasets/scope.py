@@ -5,7 +5,8 @@ Administrators' additional access to closed shared datasets, for filling them, i
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
+from typing import TypeVar
 
 from braid.core.datasets.registry import Registry, SharedDataset
 from braid.core.errors import InvalidInputError
@@ -14,10 +15,21 @@ from braid.core.types import ALL, CollectionScope, DatasetIds, Scope, plain_numb
 
 MAX_DATASET_IDS = 1_000
 
+T = TypeVar("T")
 
-def resolve_scope(ledger: Ledger, registry: Registry, *, user_id: int | None, dataset_ids: DatasetIds) -> Scope:
+
+def resolve_scope(
+    ledger: Ledger,
+    registry: Registry,
+    *,
+    user_id: int | None,
+    dataset_ids: DatasetIds,
+    within: Collection[int] | None = None,
+) -> Scope:
     """Return the scope of a request. No ids means all personal datasets of the user, and ``all`` everything that the
     user may read, personal and shared. Datasets with the files of a conversation are in it only if they are named.
+    ``within`` are the only datasets that a program with a limited token may read, and then what no ids mean; None for
+    no such limit.
 
     Ids that do not exist, are disabled or are not the caller's are listed as unresolved, without saying which of
     the three. Raises InvalidInputError for an id that is 0 or not a whole number.
@@ -25,14 +37,16 @@ def resolve_scope(ledger: Ledger, registry: Registry, *, user_id: int | None, da
     user_id = plain_number(user_id)
     _require_user_id(user_id)
     wanted = [] if dataset_ids == ALL else _distinct(dataset_ids)
+    everything = dataset_ids == ALL or (within is not None and not wanted)
     personal = {dataset.id: dataset for dataset in ledger.datasets(user_id)} if user_id is not None else {}
     if not wanted:
         wanted = list(personal)
     elif user_id is not None and any(dataset_id > 0 and dataset_id not in personal for dataset_id in wanted):
         personal |= {dataset.id: dataset for dataset in ledger.attached_datasets(user_id)}
-    needs_shared = dataset_ids == ALL or _has_shared(wanted)
+    needs_shared = everything or _has_shared(wanted)
     shared = {entry.id: entry for entry in _open_to(ledger, registry, user_id)} if needs_shared else {}
-    if dataset_ids == ALL:
+    personal, shared = _within(personal, within), _within(shared, within)
+    if everything:
         wanted = [*personal, *shared]
     allowed: dict[tuple[str, int | None], set[int]] = {}
     unresolved: list[int] = []
@@ -51,6 +65,15 @@ def resolve_scope(ledger: Ledger, registry: Registry, *, user_id: int | None, da
         for (collection, owner), ids in allowed.items()
     )
     return Scope(collections, tuple(unresolved), user_id)
+
+
+def is_within(dataset_id: int, within: Collection[int] | None) -> bool:
+    """Return whether a token's limit lets a dataset be read; None is no limit."""
+    return within is None or dataset_id in within
+
+
+def _within(datasets: Mapping[int, T], within: Collection[int] | None) -> dict[int, T]:
+    return {dataset_id: found for dataset_id, found in datasets.items() if is_within(dataset_id, within)}
 
 
 def _has_shared(dataset_ids: Iterable[int]) -> bool:
