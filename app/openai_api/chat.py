@@ -34,7 +34,7 @@ resource = Resource("chat", "Answers from the passages of datasets, with citatio
     media_types=(EVENT_STREAM,),
     headers=tuple(KEY_HEADERS.values()),
 )
-@rule("user", "read")
+@rule("user", "read", limited=True)
 def complete_chat(body: CompletionGiven) -> Completion | Response:
     """Answer the last message from the passages of the model's datasets.
 
@@ -73,6 +73,7 @@ def answered(body: CompletionGiven, form: type[Chunks]) -> Answered | Response:
             text=asked.question,
             history=asked.history,
             dataset_ids=choice,
+            within=identity().dataset_ids,
             strategy=wanted.strategy,
             options=options,
         )

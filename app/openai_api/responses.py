@@ -123,7 +123,7 @@ class ResponseShown(BaseModel):
 @resource.post(
     "/responses", ResponseShown, repeatable=False, media_types=(EVENT_STREAM,), headers=tuple(KEY_HEADERS.values())
 )
-@rule("user", "read")
+@rule("user", "read", limited=True)
 def create_response(body: ResponseGiven) -> ResponseShown | Response:
     """Answer the last message of `input`, as `POST /chat/completions` does; items that are no messages are left out.
 

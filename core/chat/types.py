@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal
 
@@ -69,6 +69,8 @@ class ChatRequest:
     fields: ThreeFields | None = None
     history: tuple[Turn, ...] = ()
     dataset_ids: DatasetIds = None
+    within: Collection[int] | None = None
+    """The only datasets that are read, whatever is asked; None is no limit."""
     everything: bool = False
     """Whether ``dataset_ids`` are all that the user may read: stored, so that the next turn has new ones, too."""
     aside: Sequence[int] = ()

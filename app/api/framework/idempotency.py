@@ -56,6 +56,8 @@ def _fingerprint() -> str:
     It is stored for a day and must not allow guessing passwords, so it is keyed with the site's secret.
     """
     named = f"{HEADER} {request.method} {request.full_path} {request.mimetype}"
+    if (limit := identity().dataset_ids) is not None:  # an answer is for tokens that read the same
+        named += f" {sorted(limit)}"
     found = hmac.new(site().secret, named.encode(), "sha256")
     if request.mimetype != "multipart/form-data":
         found.update(request.get_data())

@@ -17,6 +17,7 @@ from braid.app.auth.csrf import IN_SESSION, masked
 from braid.app.factory import routes_of
 from braid.config.settings import Settings
 from braid.core.accounts.accounts import Account
+from braid.core.accounts.connected_apps import Consent
 from braid.core.braid import Braid
 from braid.core.chat.turn_recorder import TurnRecorder
 from braid.core.chat.types import AnswerText, ChatRequest
@@ -178,6 +179,21 @@ ROUTES: dict[str, str] = {
     "POST /account/sessions/end": "any",
     "POST /account/tokens": "any",
     "POST /account/tokens/{token}/revoke": "own",
+    "GET /account/apps": "any",
+    "POST /account/apps/{grant}/disconnect": "own",
+    "GET /oauth/authorize": "any",
+    "POST /oauth/authorize": "any",
+    # programs that ask for access; they show a code or a token of their own
+    "GET /.well-known/oauth-authorization-server": "open",
+    "GET /.well-known/oauth-authorization-server/elsewhere": "gone",
+    "GET /.well-known/openid-configuration": "open",
+    "GET /.well-known/openid-configuration/elsewhere": "gone",
+    "GET /.well-known/oauth-protected-resource": "open",
+    "GET /.well-known/oauth-protected-resource/mcp": "open",
+    "GET /oauth/keys": "open",
+    "POST /oauth/register": "open",
+    "POST /oauth/token": "open",
+    "POST /oauth/revoke": "open",
     # health
     "GET /healthz": "open",
     "GET /readyz": "open",
@@ -240,6 +256,7 @@ ROUTES: dict[str, str] = {
     "POST /admin/users/{victim}/password": "admin",
     "POST /admin/users/{victim}/remove": "admin",
     "POST /admin/users/{victim}/tokens/{victims_token}/revoke": "admin",
+    "POST /admin/users/{victim}/apps/{victims_grant}/disconnect": "admin",
     # the API
     "GET /api/v1/docs": "open",
     "GET /api/v1/openapi.json": "open",
@@ -418,6 +435,8 @@ class World:
         if "session" in wanted:
             here.sessions.open(ana)
             things["session"] = here.sessions.of_user(ana)[0].id
+        if "grant" in wanted:
+            things["grant"] = self._grant(ana)
         if "shared" in wanted:
             entry = self.braid.registry.add(f"Lab {number}", "shared_lab_db", allowed_groups=["lab"])
             things["shared"] = entry.id
@@ -427,7 +446,18 @@ class World:
             things["victim"] = here.accounts.add(f"victim {number}").id
         if "victims_token" in wanted:
             things["victims_token"] = here.tokens.add(things["victim"], "t", ["read"])[0].id
+        if "victims_grant" in wanted:
+            things["victims_grant"] = self._grant(things["victim"])
         return things
+
+    def _grant(self, user_id: int) -> int:
+        apps = site_of(self.app).connected_apps
+        app, _secret = apps.register("Claude", ["https://app.example.org/"], "none")
+        wish = Consent(user_id, app.id, app.redirect_uris[0], "http://localhost", "challenge", ["read"], [1])
+        grant = apps.grant_of_code(code := apps.consent(wish))
+        assert grant is not None
+        apps.redeem(grant, code, ["read"])
+        return grant.id
 
     def _folder(self, number: int) -> int:
         """The administrator's; she is no administrator."""
