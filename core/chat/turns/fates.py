@@ -81,23 +81,17 @@ def readable_of(
 
 
 def lost_of(ledger: Ledger, registry: Registry, user_id: int | None, dataset_ids: Collection[int]) -> frozenset[int]:
-    """Return those of the datasets that others may still read, but not this user. One that is deleted is nobody's."""
-    lost: set[int] = set()
-    for part in batches(sorted(set(dataset_ids) - readable_of(ledger, registry, user_id, dataset_ids)), MOST_IDS):
-        there = select(DatasetRow.id).where(DatasetRow.id.in_(part), DatasetRow.removed_at.is_(None))
-        with ledger.database.read() as connection:
-            lost |= set(connection.execute(there).scalars())
-    return frozenset(lost)
+    """Return those of the datasets that the user may no longer read, but for personal ones that the user deleted."""
+    lost = frozenset(dataset_ids) - readable_of(ledger, registry, user_id, dataset_ids)
+    return lost - _own_deleted(ledger, user_id, lost)
 
 
 def require_readable(ledger: Ledger, registry: Registry, user_id: int | None, dataset_ids: Collection[int]) -> None:
-    """Raise NotFoundError if others may still read one of the datasets, but not this user. It costs one small query,
-    for shared datasets that only some groups may read.
+    """Raise NotFoundError if the user may no longer read one of the shared datasets. It costs one small query, for
+    those that only some groups may read.
     """
     shared = {dataset_id for dataset_id in dataset_ids if dataset_id < 0}
-    if not shared or shared <= {entry.id for entry in readable_shared(ledger, registry, user_id)}:
-        return
-    if lost_of(ledger, registry, user_id, shared):
+    if shared and not shared <= {entry.id for entry in readable_shared(ledger, registry, user_id)}:
         raise NotFoundError("you may no longer read some of the documents that this answer was written from; ask again")
 
 
@@ -129,8 +123,8 @@ def withheld_settings(settings: Mapping[str, Any], marks: tuple[int, ...]) -> di
     return {**{name: value for name, value in settings.items() if name not in _TELLS}, "marks": list(marks)}
 
 
-def _own_deleted(ledger: Ledger, user_id: int, dataset_ids: Collection[int]) -> frozenset[int]:
-    if not dataset_ids:
+def _own_deleted(ledger: Ledger, user_id: int | None, dataset_ids: Collection[int]) -> frozenset[int]:
+    if not dataset_ids or user_id is None:
         return frozenset()
     own = DatasetRow.user_id == user_id, DatasetRow.removed_at.is_not(None)
     with ledger.database.read() as connection:
