@@ -21,6 +21,7 @@ NAMES = (
     "strategies",
     "conversation",
     "streams",
+    "growing",
     "uploads",
     "taking_in",
     "puts",
