@@ -13,7 +13,7 @@ from braid.app.api.framework.requests import InvalidRequestError
 from braid.app.auth.identity import identity
 from braid.app.site import site
 from braid.core.accounts.idempotency import IdempotencyKeys, KeptAnswer, KeyReusedError
-from braid.core.chat.turns.fates import hidden_of
+from braid.core.chat.turns.fates import lost_of
 
 HEADER = "Idempotency-Key"
 KEY_PATTERN = r"^[!-~]{1,200}$"
@@ -80,7 +80,7 @@ def _to_body(response: Response) -> str:
 def _replay(kept: KeptAnswer) -> Response:
     stored = json.loads(kept.body)
     datasets, braid = {int(found) for found in _DATASET.findall(stored["text"])}, site().braid
-    if datasets and hidden_of(braid.ledger, braid.registry, identity().account.id, datasets):
+    if datasets and lost_of(braid.ledger, braid.registry, identity().account.id, datasets):
         raise KeyReusedError(
             "the answer to the first request has what you may no longer read; make a new Idempotency-Key"
         )
