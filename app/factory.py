@@ -27,6 +27,7 @@ from braid.app.dify import dify
 from braid.app.host import Brand, Host, HostUser, require_free
 from braid.app.mcp.route import mcp_route
 from braid.app.mounted import ROOT, cookie_path, endpoint_here, mounts, url_for
+from braid.app.oauth.routes import oauth
 from braid.app.openai_api import openai_api
 from braid.app.openai_api.cross_origin import answer_preflight
 from braid.app.opening import open_braid
@@ -174,7 +175,7 @@ def _mount(app: Flask, here: Site, *, name: str = ROOT, url_prefix: str, more: l
     root.add_app_template_filter(sentence, "translated")
     for shows in (dataset_name, size, number, model_name, action_name, device):
         root.add_app_template_filter(shows)
-    for routes in (*PAGES, api, openai_api, dify, health, *more):
+    for routes in (*PAGES, api, openai_api, dify, oauth, health, *more):
         root.register_blueprint(routes)
     mounts(app).append(name)
     app.extensions[name] = here

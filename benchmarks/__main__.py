@@ -22,6 +22,7 @@ NAMES = (
     "strategies",
     "conversation",
     "streams",
+    "growing",
     "uploads",
     "taking_in",
     "puts",

@@ -28,6 +28,7 @@ if TYPE_CHECKING:  # the engines take more than a second to load: they are impor
     from braid.core.adding.add import Addable, AddProgress, AddReport
     from braid.core.adding.stored import Ids, StoredDocument
     from braid.core.admission import Places
+    from braid.core.datasets.shares import Shares
     from braid.core.indexes.answering_models import AnsweringModels
     from braid.core.indexes.base import KeywordIndex, VectorIndex
     from braid.core.indexes.chroma.copy import ChromaCopy
@@ -391,6 +392,21 @@ class Braid(DataDirectory):
     def places(self) -> Places:
         """The processors, which users take in turn: whatever computes for one of them holds a place."""
         return self._threads.places
+
+    @property
+    def shares(self) -> Shares:
+        """What shares datasets with users and groups, and writes it into the audit log.
+
+        >>> from braid.core.datasets.shares import Share
+        >>> ben = braid.ledger.add_user("ben")
+        >>> braid.shares.put(braid.dataset(1), Share("user", "ben"), by="ann")
+        >>> [dataset.id for dataset in braid.ledger.datasets_shared_with(ben.id)]
+        [1]
+        """
+        from braid.core.accounts.audit import AuditLog
+        from braid.core.datasets.shares import Shares
+
+        return Shares(self.ledger, self.registry, AuditLog(self.ledger).add)
 
     @property
     def manager(self) -> RetrieverManager:

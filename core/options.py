@@ -11,6 +11,7 @@ from typing import Any, Literal, Self, TypedDict, get_args, get_origin, get_type
 from braid.core.errors import InvalidInputError
 from braid.core.json_form import to_json
 from braid.core.metadata import parse_where
+from braid.core.metadata.where import PASSAGE_FACTS, conditions_of
 
 Leg = Literal["dense", "bm25"]
 Mode = Literal["semantic", "keyword", "hybrid"]
@@ -112,6 +113,14 @@ class Filters:
             or self.metadata
             or self.chunk_kinds
         )
+
+    @property
+    def of_passages(self) -> bool:
+        """Whether they select among a document's passages, such as by ``page``, and not whole documents. Such passages
+        are looked for among the best 4,000 of each leg.
+        """
+        asked = conditions_of(parse_where(self.metadata))
+        return bool(self.chunk_kinds) or any(each.key in PASSAGE_FACTS for each in asked)
 
     def parts(self) -> tuple[Filters, ...]:
         """Return filters that select together what these select: one for each field, and for each key of metadata."""
@@ -398,8 +407,6 @@ def _require_possible_with_langchain(options: SearchOptions) -> None:
         raise InvalidInputError(message, field="group_by")
     if options.diversity:
         raise InvalidInputError("engine 'langchain' does not know diversity; use engine 'braid'", field="diversity")
-    if options.filters.chunk_kinds:
-        raise InvalidInputError("engine 'langchain' does not filter by chunk_kinds", field="filters")
 
 
 def _require_text(text: object) -> None:

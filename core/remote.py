@@ -96,6 +96,7 @@ class RemoteBraid:
             timings_ms=found["timings_ms"],
             notes=tuple(found["notes"]),
             answered=tuple(found.get("answered", ())),
+            did_you_mean=found.get("did_you_mean", ""),
         )
 
     def get_retriever(

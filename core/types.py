@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 from braid.core.metadata import Metadata
+from braid.core.metadata.printed_pages import printed_page
 from braid.core.options import ALL as ALL
 from braid.core.options import AUTO_DENSE_WEIGHT as AUTO_DENSE_WEIGHT
 from braid.core.options import DEFAULTS as DEFAULTS
@@ -42,6 +43,8 @@ from braid.core.options import plain_number as plain_number
 from braid.core.options import require_choice as require_choice
 from braid.core.options import used_options as used_options
 
+PassageKind = ChunkKind | Literal["contents", ""]
+"""``contents`` is a table of contents: it comes behind all other passages, and no answer quotes it."""
 Part = Literal["dense", "bm25", "model", "rerank"]
 """A part that can be missing from an answer: a leg, the chat model, the reranker."""
 MAX_NAME_CHARS = 200
@@ -74,11 +77,18 @@ class Dataset:
     chunks: int = 0
     conversation_id: int | None = None
     """The conversation whose files these are. Such a dataset is in no list, and is deleted with the conversation."""
+    owner: str = ""
+    """The owner's name, of a personal dataset that was read for another user with whom it is shared; else empty."""
 
     @property
     def shared(self) -> bool:
         """Whether this is an entry of shared_dbs.json."""
         return self.id < 0
+
+    @property
+    def of_others(self) -> bool:
+        """Whether this is shared with the user for whom it was read, by administrators or by its owner."""
+        return self.shared or bool(self.owner)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +107,8 @@ class ChunkInput:
     page_end: int | None = None
     line: int | None = None
     line_end: int | None = None
-    chunk_kind: ChunkKind | Literal[""] = ""
-    """The part of a program that a passage of source code is; empty for other texts."""
+    chunk_kind: PassageKind = ""
+    """The part of a program that a passage of source code is, or ``contents``; empty for other texts."""
     confidence: float | None = None
     """How sure the machine is that read the passage on a scanned page, 0–1; None for text that the file has itself."""
 
@@ -177,12 +187,17 @@ class Passage:
     date: float | None
     metadata: Metadata
     """What the document was stored with."""
-    chunk_kind: ChunkKind | Literal[""] = ""
-    """The part of a program that a passage of source code is; empty for other texts, and for code that was stored
-    before Braid knew it.
+    chunk_kind: PassageKind = ""
+    """The part of a program that a passage of source code is, or ``contents``, a table of contents; empty for other
+    texts, and for what was stored before Braid knew it.
     """
     confidence: float | None = None
     """How sure the machine is that read the passage on a scanned page, 0–1; None for text that the file has itself."""
+
+    @property
+    def printed_page(self) -> str:
+        """The number that is printed on the passage's page; empty where there is none, or it is `page` itself."""
+        return printed_page(self.metadata, self.page)
 
 
 def indexed_text(title: str, heading_path: str, text: str) -> str:
@@ -202,8 +217,8 @@ class CollectionScope:
     user_id: int | None = None
     """The owner, for a personal collection; None for a shared one."""
     readable_ids: frozenset[int] | None = None
-    """The datasets of the collection that the caller may select; None for a personal collection, which is one user's.
-    Words of other datasets must not count in scores."""
+    """The datasets of the collection that the caller may select; None for the caller's own collection. Words of other
+    datasets must not count in scores."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,6 +334,8 @@ class SearchResult:
     """What a limit left out although nothing failed, with what to do about it."""
     answered: tuple[Leg, ...] = ()
     """Legs that were searched in at least one collection, whether or not they found anything."""
+    did_you_mean: str = ""
+    """The query with near words of passages in place of those that no passage has; empty where there are none."""
     hits_by_dataset: Mapping[int, int] = field(init=False)
     """Number of hits by the id of their dataset, the dataset with the most first; those without a hit are left out."""
 

@@ -134,6 +134,7 @@ def grows(
     unit: str,
     end: str = "",
     seconds: Callable[[Callable[[str], object], str], float] = seconds,
+    burden_s: float = BURDEN_S,
 ) -> bool:
     """Whether the work on sixteen times the text takes far more than sixteen times as long, with short and with longer
     texts, at the quickest of some runs: whatever else the machine does only slows them down.
@@ -142,14 +143,14 @@ def grows(
     def text(chars: int) -> str:
         return unit * (chars // len(unit)) + end
 
-    if seconds(work, text(LONG_CHARS)) < BURDEN_S:
+    first = seconds(work, text(LONG_CHARS))
+    if first < burden_s:
         return False
-    for times in (1, 3):
-        lengths = (times * SHORT_CHARS, times * LONG_CHARS)
-        short, long = (min(seconds(work, text(chars)) for _ in range(3)) for chars in lengths)
-        if long <= QUADRATIC * short:
-            return False
-    return True
+    short = min(seconds(work, text(SHORT_CHARS)) for _ in range(3))
+    if any(long <= QUADRATIC * short for long in (first, *(seconds(work, text(LONG_CHARS)) for _ in range(2)))):
+        return False
+    short = min(seconds(work, text(3 * SHORT_CHARS)) for _ in range(3))
+    return seconds(work, text(3 * LONG_CHARS)) > QUADRATIC * short
 
 
 def modules() -> Iterator[ModuleType]:

@@ -58,6 +58,7 @@ class Question(SearchOptions):
             text=self.message,
             history=history,
             dataset_ids=self.dataset_ids or None,
+            within=identity().dataset_ids,
             strategy=self.strategy,
             options=options,
             evaluation_mode=self.evaluation_mode,
@@ -179,7 +180,7 @@ class ChatAnswer(BaseModel):
     media_types=("text/event-stream",),
     headers=tuple(KEY_HEADERS.values()),
 )
-@rule("user", "read")
+@rule("user", "read", limited=True)
 def chat(body: ChatBody) -> Answered | Response:
     """Answer a question from the passages of datasets.
 

@@ -81,7 +81,7 @@ class CheckShown(Shown):
 
 
 @resource.post("/check", CheckShown, repeatable=False)
-@rule("user", "read")
+@rule("user", "read", limited=True)
 def check_text(body: CheckGiven) -> CheckShown:
     """Compare each sentence of a text with the passages that it cites.
 

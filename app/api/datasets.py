@@ -1,4 +1,4 @@
-"""``/datasets``: personal datasets, and the shared ones that the caller may read."""
+"""``/datasets``: personal datasets, and those that others share with the caller."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ from braid.app.user.index_progress import progress_with
 from braid.core.datasets.statistics import statistics_of
 from braid.core.types import MAX_NAME_CHARS, Dataset
 
-resource = Resource("datasets", "Datasets that you may read: your own (ids above 0) and shared ones (ids below 0).")
+resource = Resource(
+    "datasets",
+    "Datasets that you may read: your own, and those that others share: users (ids above 0), administrators (below 0).",
+)
 
 
 class DatasetShown(Shown):
@@ -30,6 +33,8 @@ class DatasetShown(Shown):
     description: str
     documents: int
     chunks: int
+    owner: str = Field(description="Name of the user who shares a personal dataset with you; else empty")
+    may_write: bool = Field(description="Whether you may add and remove its documents")
 
 
 class DatasetGiven(Given):
@@ -68,7 +73,7 @@ class Statistics(BaseModel):
 
 
 @resource.get("/datasets", Page[DatasetShown])
-@rule("user")
+@rule("user", limited=True)
 def list_datasets(query: PageQuery) -> Answered:
     """List the datasets that you may read, your own first."""
     return page_of(Page[DatasetShown], query, slice_rows(readable_datasets(identity().account).all), _show_dataset)
@@ -83,7 +88,7 @@ def add_dataset(body: DatasetGiven) -> Answered:
 
 
 @resource.get("/datasets/<int(signed=True):dataset_id>", DatasetShown)
-@rule("user")
+@rule("user", limited=True)
 def get_dataset(dataset_id: int) -> DatasetShown:
     """Get a dataset."""
     return _show_dataset(caller_datasets().get(dataset_id))
@@ -104,7 +109,7 @@ def delete_dataset(dataset_id: int) -> None:
 
 
 @resource.get("/datasets/<int(signed=True):dataset_id>/statistics", Statistics)
-@rule("user")
+@rule("user", limited=True)
 def get_statistics(dataset_id: int) -> Statistics:
     """Count a dataset's documents by format, and report the progress of its indexes."""
     dataset, braid = caller_datasets().get(dataset_id), site().braid
@@ -132,4 +137,6 @@ def _show_dataset(dataset: Dataset) -> DatasetShown:
         description=dataset.description,
         documents=dataset.documents,
         chunks=dataset.chunks,
+        owner=dataset.owner,
+        may_write=caller_datasets().may_write(dataset),
     )

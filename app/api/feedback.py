@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from functools import partial
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -14,8 +12,8 @@ from braid.app.api.schemas import DatasetId, Moment, Page, PageQuery, Shown, pag
 from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
 from braid.app.site import site
-from braid.app.user.datasets import readable_datasets
 from braid.core.chat.feedback import CHUNK_ID, MAX_RANKING, Feedback
+from braid.core.chat.turns.fates import lost_of
 from braid.core.datasets.scope import MAX_DATASET_IDS
 from braid.core.types import MAX_K, MAX_QUERY_CHARS
 
@@ -70,12 +68,11 @@ def add_feedback(body: FeedbackGiven) -> FeedbackAdded:
 def list_feedback(query: PageQuery) -> Answered:
     """List your feedback, the oldest first."""
     user_id, store = identity().account.id, site().feedback
-    shared = {dataset.id for dataset in readable_datasets(identity().account).shared}
 
     def read(limit: int, offset: int) -> list[Feedback]:
         return store.of_user(user_id, limit=limit, offset=offset)
 
-    return page_of(Page[FeedbackShown], query, read, partial(_show_feedback, shared=shared))
+    return page_of(Page[FeedbackShown], query, read, _show_feedback)
 
 
 @resource.delete("/feedback")
@@ -85,9 +82,10 @@ def delete_feedback() -> None:
     site().feedback.forget(identity().account.id)
 
 
-def _show_feedback(said: Feedback, *, shared: Collection[int]) -> FeedbackShown:
-    """Show feedback; a query that a model wrote may repeat what was found in the datasets, ``shared`` or personal."""
-    is_readable = all(dataset in shared for dataset in said.scope if dataset < 0)
+def _show_feedback(said: Feedback) -> FeedbackShown:
+    """Show feedback; a query that a model wrote may repeat what was found in datasets that the user has lost."""
+    braid = site().braid
+    is_readable = not lost_of(braid.ledger, braid.registry, identity().account.id, said.scope)
     return FeedbackShown(
         kind=said.kind,
         chunk_id=said.chunk_id,

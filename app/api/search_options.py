@@ -9,9 +9,10 @@ from pydantic import ConfigDict, Discriminator, Field, Tag, create_model
 
 from braid.app.api.framework.requests import SAYS_SOMETHING, WHOLE, Given
 from braid.app.api.schemas import DatasetId
+from braid.app.auth.identity import identity
 from braid.app.site import site
 from braid.app.user.option_fields import API_OPTIONS, type_of_option
-from braid.core.datasets.scope import MAX_DATASET_IDS, resolve_scope
+from braid.core.datasets.scope import MAX_DATASET_IDS
 from braid.core.errors import InvalidInputError
 from braid.core.options import (
     ABOUT,
@@ -207,7 +208,7 @@ class SearchOptions(_Plain):
         if self.embedding_model is None:
             return
         braid, wanted = site().braid, self.embedding_model
-        scope = resolve_scope(braid.ledger, braid.registry, user_id=user_id, dataset_ids=self.dataset_ids or None)
+        scope = braid.manager.check(user_id=user_id, dataset_ids=self.dataset_ids, within=identity().dataset_ids)
         for part in scope.collections:
             entry = next((e for e in braid.registry.entries() if e.collection_name == part.collection), None)
             named = (entry and entry.embedding_model) or site().settings.embedding_model

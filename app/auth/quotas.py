@@ -40,16 +40,19 @@ class Quotas:
         """
         self.require_queue_room(account, more_bytes=more_bytes)
         replaces = source and self._braid.ledger.document(dataset.id, source) is not None
-        if not dataset.shared and not replaces:
-            self.require_document_room(account)
+        if dataset.user_id is not None and not replaces:
+            self.require_document_room(dataset.user_id, dataset.owner)
 
-    def require_document_room(self, account: Account) -> None:
-        """Raise InvalidInputError when the user has as many documents as allowed."""
+    def require_document_room(self, user_id: int, owner: str = "") -> None:
+        """Raise InvalidInputError when the user has as many documents as allowed; ``owner`` names one who is not the
+        caller.
+        """
         most = self._settings.max_user_documents
         ledger = self._braid.ledger
-        stored = (*ledger.datasets(account.id), *ledger.attached_datasets(account.id))
+        stored = (*ledger.datasets(user_id), *ledger.attached_datasets(user_id))
         if sum(each.documents for each in stored) >= most:
-            raise InvalidInputError(f"you have {most:,} documents, which is the limit; delete some first", field="file")
+            told = f"{owner} has" if owner else "you have"
+            raise InvalidInputError(f"{told} {most:,} documents, which is the limit; delete some first", field="file")
 
     def require_queue_room(self, account: Account, *, more_bytes: int = 0) -> None:
         """Check that the user may queue one more job.

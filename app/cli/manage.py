@@ -7,7 +7,16 @@ from typing import IO, TYPE_CHECKING
 
 import click
 
-from braid.app.cli.common import ACTOR, BraidGroup, choose_user, current_settings, find_user, json_option, record
+from braid.app.cli.common import (
+    ACTOR,
+    BraidGroup,
+    choose_user,
+    current_settings,
+    find_user,
+    json_option,
+    record,
+    with_runner,
+)
 from braid.app.cli.output import complain, plural, print_json, print_table
 from braid.app.opening import open_data_directory
 from braid.core.errors import RegistryError
@@ -15,6 +24,7 @@ from braid.core.errors import RegistryError
 if TYPE_CHECKING:
     from braid.core.data_directory import DataDirectory
     from braid.core.datasets.shared_changes import SharedDatasets
+    from braid.core.datasets.shares import Kind, Shares
 
 NEGATIVE_IDS = {"ignore_unknown_options": True}  # so that -1 is an id and not an option
 YES_OPTION = click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
@@ -107,6 +117,61 @@ def transfer_dataset(dataset_id: int, new_owner: str, as_json: bool) -> None:
         print_json(moved)
     else:
         click.echo(f"Dataset {found.id}, {found.name}, is now of user {owner.id}, {owner.name}.")
+
+
+@dataset.command("share", context_settings=NEGATIVE_IDS)
+@click.argument("dataset_id", metavar="ID", type=int)
+@click.option("--user", "user_name", metavar="NAME", help="User who may read it.")
+@click.option("--group", metavar="NAME", help="Group whose members may read it.")
+@click.option("--write", is_flag=True, help="They may also add and remove documents.")
+@json_option
+def share_dataset(dataset_id: int, user_name: str | None, group: str | None, write: bool, as_json: bool) -> None:
+    """Share a personal dataset, or give a shared one an editor (with --write); without a name list who has it."""
+    from braid.core.datasets.shares import Share
+
+    with open_data_directory(current_settings()) as directory:
+        shares, found = _shares(directory), directory.dataset(dataset_id)
+        if user_name is not None or group is not None:
+            kind, name = _one_of(user_name, group)
+            shares.put(found, Share(kind, name, write), by=ACTOR)
+        elif write:
+            raise click.UsageError("--write needs --user or --group.")
+        listed = shares.of(dataset_id)
+    if as_json:
+        print_json(listed)
+    else:
+        rows = [(each.kind, each.name, "reads and changes" if each.may_write else "reads") for each in listed]
+        print_table(("kind", "name", "may"), rows)
+
+
+@dataset.command("unshare", context_settings=NEGATIVE_IDS)
+@click.argument("dataset_id", metavar="ID", type=int)
+@click.option("--user", "user_name", metavar="NAME", help="User who may no longer read it.")
+@click.option("--group", metavar="NAME", help="Group whose members may no longer read it.")
+def unshare_dataset(dataset_id: int, user_name: str | None, group: str | None) -> None:
+    """Take back what was shared with a user or a group."""
+    kind, name = _one_of(user_name, group)
+    with open_data_directory(current_settings()) as directory:
+        found = directory.dataset(dataset_id)
+        _shares(directory).remove(found, kind, name, by=ACTOR)
+    click.echo(f"Dataset {found.id}, {found.name}, is no longer shared with the {kind} {name}.")
+
+
+def _shares(directory: DataDirectory) -> Shares:
+    from braid.core.accounts.audit import AuditLog
+    from braid.core.datasets.shares import Shares
+
+    def audit(actor: str, action: str, target: str, detail: str) -> None:
+        AuditLog(directory.ledger).add(actor, action, target, with_runner(detail))
+
+    directory.mirror_registry()
+    return Shares(directory.ledger, directory.registry, audit)
+
+
+def _one_of(user_name: str | None, group: str | None) -> tuple[Kind, str]:
+    if (user_name is None) == (group is None):
+        raise click.UsageError("Name one: --user NAME or --group NAME.")
+    return ("user", user_name) if user_name is not None else ("group", group or "")
 
 
 def confirm(question: str, yes: bool, *, kept: str = "Nothing was removed") -> None:

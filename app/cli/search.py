@@ -57,6 +57,8 @@ def search(
         complain(f"degraded: {part.leg}{f' of {part.collection}' if part.collection else ''}: {part.reason}")
     for note in result.notes:
         complain(f"note: {note}")
+    if result.did_you_mean:
+        complain(f"did you mean: {result.did_you_mean}")
     if as_json:
         print_json(result)
     else:
@@ -174,8 +176,11 @@ def _position(passage: Passage) -> str:
         ("page", passage.page, passage.page_end),
         ("line", passage.line, passage.line_end),
     ):
+        if first is not None and last in (None, first):
+            printed = f" (printed {passage.printed_page})" if name == "page" and passage.printed_page else ""
+            return f", {name} {first}{printed}"
         if first is not None:
-            return f", {name} {first}" if last in (None, first) else f", {name}s {first}–{last}"
+            return f", {name}s {first}–{last}"
     return ""
 
 

@@ -75,6 +75,8 @@ class SearchAnswer(FoundAnswer, total=False):
     """Passages, best first."""
 
     hits_by_dataset: dict[str, int]
+    did_you_mean: str
+    """The query with near words of the documents in place of those that none of them has."""
     notes: list[str]
     """What of the documents that were found could not be read, such as pages without text."""
     query_vector_dimension: int | None
@@ -173,6 +175,8 @@ class DatasetShown(TypedDict):
     description: str
     documents: int
     passages: int
+    owner: str
+    may_write: bool
     metadata_keys: dict[str, str]
 
 

@@ -77,6 +77,7 @@ DOCUMENTS_PER_READ = 200
 class Tools:
     """The tools over an open Braid, for the given user. ``is_admin`` is whether they may write to shared datasets;
     ``parse`` parses a document in memory; ``pages`` is the address of the datasets' pages, where there are some.
+    ``within`` are the only datasets of a limited token; None is no limit.
     """
 
     def __init__(
@@ -89,6 +90,7 @@ class Tools:
         is_admin: bool,
         parse: Parse,
         pages: str = "",
+        within: frozenset[int] | None = None,
     ) -> None:
         self.meter = meter
         self._pages = pages
@@ -98,7 +100,8 @@ class Tools:
         of_site = {name: value for name, value in site_options(settings).items() if name not in ("mode", "k")}
         self._options = used_options({}, of_site)
         self._parse = parse
-        self._datasets = UserDatasets(braid, account.id, is_admin=is_admin)
+        self._asker: dict[str, Any] = {"user_id": account.id, "within": within}
+        self._datasets = UserDatasets(braid, account.id, is_admin=is_admin, within=within)
 
     @report_errors("HybridRetrieverError")
     def search(
@@ -127,7 +130,6 @@ class Tools:
         self.meter.count_use("search")
         result = self._braid.manager.search(
             query,
-            user_id=self._account.id,
             dataset_ids=dataset_ids,
             strategy=strategy,
             **used_options(
@@ -137,6 +139,7 @@ class Tools:
                 },
                 self._options,
             ),
+            **self._asker,
         )
         self.meter.count_search(result)
         return self._search_result(result, include_documents=include_documents, max_content_length=max_content_length)
@@ -158,6 +161,8 @@ class Tools:
             "query_vector_dimension": self._dimension(result),
             "persist_directory": str(data_dir) if self._account.is_admin else data_dir.name,
         }
+        if result.did_you_mean:
+            found["did_you_mean"] = result.did_you_mean
         if result.degraded:
             found["degraded"] = [{"part": part["leg"], "reason": part["reason"]} for part in form["degraded"]]
         documents = {hit.passage.document_id: hit.passage for hit in result.hits}
@@ -310,9 +315,11 @@ class Tools:
                 "id": dataset.id,
                 "name": dataset.name,
                 "kind": "shared" if dataset.shared else "personal",
+                "may_write": self._datasets.may_write(dataset),
                 "description": dataset.description,
                 "documents": dataset.documents,
                 "passages": dataset.chunks,
+                "owner": dataset.owner,
                 "metadata_keys": self._metadata_keys(dataset),
             }
             for dataset in self._readable.all
@@ -333,15 +340,14 @@ class Tools:
 
     def _explain_document(self, query: str, document: Document, filters: Filters) -> Result:
         """Explain the rank of the document's best passage."""
-        manager, user_id = self._braid.manager, self._account.id
-        passage = best_passage(manager.search, self._braid.ledger, document, query, user_id=user_id, **self._options)
+        manager, options = self._braid.manager, self._asker | self._options
+        passage = best_passage(manager.search, self._braid.ledger, document, query, **options)
         explanation = manager.explain(
             query,
             chunk_id=passage.chunk_id,
-            user_id=user_id,
             dataset_ids=[passage.dataset_id],
             filters=filters,
-            **self._options,
+            **options,
         )
         return {
             "chunk_id": passage.chunk_id,
@@ -360,7 +366,7 @@ class Tools:
         """Find the passages that contain a text character for character, in all documents or in one."""
         _require_count("top_k", top_k, MAX_EXACT)
         self.meter.count_use("search")
-        find = partial(self._braid.manager.find_exact, text, user_id=self._account.id, ignore_case=ignore_case)
+        find = partial(self._braid.manager.find_exact, text, ignore_case=ignore_case, **self._asker)
         if filepath is None:
             parts = [find(dataset_ids=dataset_ids or ALL, k=top_k)]
         else:
@@ -414,10 +420,10 @@ class Tools:
         self.meter.count_use("search")
         result = self._braid.manager.search(
             query,
-            user_id=self._account.id,
             dataset_ids=ALL,
             k=CONNECTOR_RESULTS,
             group_by="document",
+            **self._asker,
             **self._options,
         )
         self.meter.count_search(result)
@@ -471,8 +477,11 @@ class Tools:
         """Return this dataset, or without an id the user's first one, which is added if there is none."""
         readable = self._readable
         if dataset_id is None:
-            own = readable.personal
-            return own[0] if own else self._braid.ledger.add_dataset(self._account.id, FIRST_DATASET)
+            if own := readable.personal:
+                return own[0]
+            if self._asker["within"] is not None:
+                raise NotFoundError("this app may write to none of the user's own datasets; see list_datasets")
+            return self._braid.ledger.add_dataset(self._account.id, FIRST_DATASET)
         found = readable.by_id.get(dataset_id)
         if found is None or not self._datasets.may_write(found):
             raise NotFoundError(f"there is no dataset {dataset_id} that you may write to; see list_datasets")

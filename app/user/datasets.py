@@ -1,6 +1,6 @@
 """Datasets that a user may read and write, for pages, API, MCP and command line alike.
 
-`braid.core.datasets.scope` decides which shared datasets are open to a user.
+`braid.core.datasets.scope` decides what is open to a user, `braid.core.datasets.shares` changes it.
 """
 
 from __future__ import annotations
@@ -10,20 +10,22 @@ from dataclasses import dataclass, replace
 
 from werkzeug.exceptions import Forbidden
 
+from braid.core.accounts.account_list import account_names
 from braid.core.accounts.accounts import Account
 from braid.core.data_directory import DataDirectory
 from braid.core.datasets.registry import SharedDataset
-from braid.core.datasets.scope import readable_shared
+from braid.core.datasets.scope import is_within, may_write, readable_shared
 from braid.core.errors import NotFoundError
 from braid.core.types import Dataset
 
 
 @dataclass(frozen=True, slots=True)
 class Readable:
-    """Datasets that a user may read: their own, and the shared ones that are open to them, which are its two parts."""
+    """Datasets that a user may read: their own, and those that others share with them, which are its two parts."""
 
     personal: list[Dataset]
     shared: list[Dataset]
+    """Personal datasets of other users, with their ``owner``, then the shared ones that are open to the user."""
     attached: list[Dataset]
     """Files of the user's conversations: in no list, but theirs to open and to ask."""
 
@@ -33,7 +35,7 @@ class Readable:
 
     @property
     def all(self) -> list[Dataset]:
-        """Personal datasets, then shared ones."""
+        """Personal datasets, then those that others share."""
         return [*self.personal, *self.shared]
 
     @property
@@ -48,13 +50,15 @@ class UserDatasets:
 
     A shared dataset is closed to a user when it is switched off or not open to any of the user's groups. With
     ``include_closed`` administrators also get closed ones, so that they can fill them. A dataset that the user may not
-    read raises NotFoundError, not Forbidden, as if it did not exist.
+    read raises NotFoundError, not Forbidden, as if it did not exist. ``within`` are the only ones that a limited token
+    reads; None is no limit.
     """
 
     directory: DataDirectory
     user_id: int
     is_admin: bool = False
     include_closed: bool = False
+    within: frozenset[int] | None = None
 
     def readable(self) -> Readable:
         """Return the datasets that the user may read, with their counts."""
@@ -64,7 +68,11 @@ class UserDatasets:
         if self.include_closed and self.is_admin:
             shared = self._add_closed(shared)
         ledger = directory.ledger
-        return Readable(ledger.datasets(self.user_id), shared, ledger.attached_datasets(self.user_id))
+        others = ledger.datasets_shared_with(self.user_id)
+        names = account_names(ledger.database, {each.user_id for each in others if each.user_id is not None})
+        of_owners = [replace(each, owner=names.get(each.user_id or 0, str(each.user_id))) for each in others]
+        found = ledger.datasets(self.user_id), [*of_owners, *shared], ledger.attached_datasets(self.user_id)
+        return Readable(*([each for each in part if is_within(each.id, self.within)] for part in found))
 
     def get(self, dataset_id: int) -> Dataset:
         """Return a dataset that the user may read. Raises NotFoundError."""
@@ -77,21 +85,32 @@ class UserDatasets:
         """Return a dataset whose documents the user may change. Raises NotFoundError, and Forbidden."""
         found = self.get(dataset_id)
         if not self.may_write(found):
-            raise Forbidden("only administrators may change shared datasets")
+            who = f"{found.owner} lets you read this dataset, but not change it" if found.owner else ""
+            raise Forbidden(who or "only administrators and its editors may change a shared dataset")
         return found
 
     def personal(self, dataset_id: int) -> Dataset:
-        """Return a personal dataset of the user. Raises NotFoundError, and Forbidden for a shared one."""
+        """Return a personal dataset of the user. Raises NotFoundError, and Forbidden for one that others share."""
         found = self.get(dataset_id)
+        if found.owner:
+            raise Forbidden(f"only its owner, {found.owner}, may do this with the dataset")
         if found.shared:
             raise Forbidden(
                 "this is a shared dataset; administrators manage it on their pages or under /shared-databases"
             )
         return found
 
+    def sharable(self, dataset_id: int) -> Dataset:
+        """Return a dataset that the user may share: a personal one, or as an administrator a shared one, which gets
+        editors. Raises NotFoundError, and Forbidden.
+        """
+        found = self.get(dataset_id)
+        return found if found.shared and self.is_admin else self.personal(dataset_id)
+
     def may_write(self, dataset: Dataset) -> bool:
         """Return whether the user may change the documents of a dataset that they may read."""
-        return not dataset.shared or self.is_admin
+        ledger, registry = self.directory.ledger, self.directory.registry
+        return may_write(ledger, registry, self.user_id, dataset, is_admin=self.is_admin)
 
     def _add_closed(self, shared: list[Dataset]) -> list[Dataset]:
         """Return all listed shared datasets, open or closed, the oldest first."""
@@ -116,12 +135,13 @@ def caller_datasets(*, include_closed: bool = False) -> UserDatasets:
     from braid.app.auth.identity import identity  # here, since the command line need not load the app
     from braid.app.site import site
 
-    me = identity()
-    return UserDatasets(site().braid, me.account.id, is_admin=me.is_admin, include_closed=include_closed)
+    me, braid = identity(), site().braid
+    return UserDatasets(braid, me.account.id, me.is_admin, include_closed=include_closed, within=me.dataset_ids)
 
 
 def readable_datasets(account: Account) -> Readable:
-    """Return the datasets that a user may search, with their counts."""
+    """Return the datasets that the user who sends this request may search, with their counts."""
+    from braid.app.auth.identity import identity
     from braid.app.site import site
 
-    return UserDatasets(site().braid, account.id).readable()
+    return UserDatasets(site().braid, account.id, within=identity().dataset_ids).readable()

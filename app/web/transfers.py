@@ -45,7 +45,7 @@ def queue_export(account: Account, dataset: Dataset, *, originals: bool = True) 
         if earlier.user_id == account.id:
             drop(earlier)
     [job] = here.background.add(account.id, [new_export(here.braid, dataset.id, originals=originals)])
-    if dataset.shared:
+    if dataset.of_others:
         here.audit.add(account.name, "dataset.exported", f"{dataset.id} {dataset.name}")
     return job
 
@@ -66,7 +66,7 @@ def printable(filename: str) -> str:
 def require_import_room(account: Account) -> None:
     """Check that one more dataset may be imported, before the body is read. Raises InvalidInputError over a quota."""
     quotas().require_dataset_room(account)
-    quotas().require_document_room(account)
+    quotas().require_document_room(account.id)
     kept_bytes = request.content_length or 0  # of the originals in it, when the archive is still there
     quotas().require_queue_room(account, more_bytes=(request.content_length or 0) + kept_bytes)
 

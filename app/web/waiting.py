@@ -33,7 +33,7 @@ def waiting(reason: str, datasets: Sequence[Dataset]) -> str:
         text = _("%(count)s of %(total)s passages of %(names)s are not ready for search by meaning yet", **values)
     else:
         text = _("%(count)s of %(total)s passages of %(names)s are not ready for search by keyword yet", **values)
-    is_own = not any(dataset.shared for dataset in mine)  # how others' documents go on is not told
+    is_own = not any(dataset.of_others for dataset in mine)  # how others' documents go on is not told
     left = site().braid.indexer.leg_progress(found[3], found[2]).seconds_left if is_own else None  # type: ignore[arg-type]
     if left is not None:
         time = format_timedelta(timedelta(seconds=max(1, round(left))), granularity="second", threshold=2)

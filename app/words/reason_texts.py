@@ -53,6 +53,7 @@ LABELS = (
     N_("a Hangul document of before 2002"),
     N_("a binary Excel workbook"),
     N_("an OpenDocument file"),
+    N_("a Pages, Numbers or Keynote document"),
     N_("an SQLite database"),
     N_("a compiled program"),
     N_("a Windows program"),
@@ -267,6 +268,18 @@ REQUESTS = (
     N_("too many attempts; wait a minute and try again"),
     N_("you have %(most)s datasets, which is the limit; delete one first"),
     N_("you have %(most)s documents, which is the limit; delete some first"),
+    N_("%(name)s has %(most)s documents, which is the limit; delete some first"),
+    N_(
+        "%(name)s would have more than %(datasets)s datasets or %(documents)s documents, which are the limits; "
+        "an administrator can raise them"
+    ),
+    N_("%(name)s may no longer change dataset %(number)s; ask its owner to share it"),
+    N_("the dataset is shared with %(most)s users and groups, which is the limit; share it with a group instead"),
+    N_("there is no answer to share yet; ask a question first"),
+    N_("this link leads nowhere: it was taken back, or is incomplete; ask for a new one"),
+    N_("the datasets are this user's already; name another one"),
+    N_("the group's name is empty; type at least one character"),
+    N_("there is a group named '%(name)s' already; choose another name"),
     N_("%(most)s uploads wait or have failed, which is the limit; wait, or remove failed ones"),
     N_("%(count)s documents are selected; at most %(most)s can be"),
     N_("no file was chosen; choose one"),

@@ -16,12 +16,13 @@ from argon2.exceptions import InvalidHashError, VerificationError
 from sqlalchemy import Connection, Row, delete, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
+from braid.core.accounts.credentials import end_programs
 from braid.core.admission import Admission
 from braid.core.errors import InvalidInputError, NotFoundError, TooManyError
 from braid.core.ledger.database import storable
 from braid.core.ledger.ledger import REMOVED_USER, Ledger
 from braid.core.ledger.quota import one_at_a_time
-from braid.core.ledger.tables import ApiTokenRow, DatasetRow, UserGroupRow, UserIdentityRow, UserRow, WebSessionRow
+from braid.core.ledger.tables import DatasetRow, UserGroupRow, UserIdentityRow, UserRow, WebSessionRow
 from braid.core.types import MAX_NAME_CHARS
 
 MIN_PASSWORD_CHARS = 8
@@ -126,7 +127,7 @@ class Accounts:
     def add(self, name: str, password: str = "", *, is_admin: bool = False, groups: Iterable[str] = ()) -> Account:
         """Add a user; without a password nobody can sign in as them."""
         hashed = _hash_password(password) if password else ""
-        groups = _clean_groups(groups)
+        groups = clean_groups(groups)
         with self._ledger.database.write() as connection:
             one_at_a_time(connection, ACCOUNTS)
             values = {"name": _free_name(connection, name), "password_hash": hashed, "is_admin": is_admin}
@@ -174,7 +175,7 @@ class Accounts:
                     raise _taken_error(taken)
                 values = {"is_admin": each.is_admin, "disabled": each.disabled, "password_hash": each.password_hash}
                 rows.append({"name": name, "created_at": time.time(), **values})
-                groups.append(_clean_groups(each.groups))
+                groups.append(clean_groups(each.groups))
             _insert_all(connection, rows, groups)
             for change in changes:
                 _apply(connection, change)
@@ -238,9 +239,7 @@ class Accounts:
                 raise NotFoundError("the password has been changed meanwhile")
             _change(connection, user_id, {"password_hash": hashed})
             connection.execute(delete(WebSessionRow).where(WebSessionRow.user_id == user_id))
-            if not revoke_tokens:
-                return 0
-            return connection.execute(delete(ApiTokenRow).where(ApiTokenRow.user_id == user_id)).rowcount
+            return end_programs(connection, user_id) if revoke_tokens else 0
 
     def rename(self, user_id: int, name: str) -> None:
         """Rename the user. The name must be free."""
@@ -250,7 +249,7 @@ class Accounts:
 
     def set_groups(self, user_id: int, groups: Iterable[str]) -> None:
         """Make the user a member of exactly these groups."""
-        groups = _clean_groups(groups)
+        groups = clean_groups(groups)
         with self._ledger.database.write() as connection:
             _change(connection, user_id, {})
             connection.execute(delete(UserGroupRow).where(UserGroupRow.user_id == user_id))
@@ -421,7 +420,7 @@ def _apply(connection: Connection, change: AccountChange) -> None:
     _change(connection, change.user_id, {name: value for name, value in values.items() if value is not None})
     if change.groups is not None:
         connection.execute(delete(UserGroupRow).where(UserGroupRow.user_id == change.user_id))
-        _set_groups(connection, change.user_id, _clean_groups(change.groups))
+        _set_groups(connection, change.user_id, clean_groups(change.groups))
     if change.disabled:
         connection.execute(delete(WebSessionRow).where(WebSessionRow.user_id == change.user_id))
 
@@ -543,7 +542,8 @@ def _folded(name: str) -> str:
     return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
 
 
-def _clean_groups(groups: Iterable[str]) -> frozenset[str]:
+def clean_groups(groups: Iterable[str]) -> frozenset[str]:
+    """Return the names of groups as they are stored, without empty ones. Raises InvalidInputError for a wrong one."""
     cleaned = frozenset(name for name in (storable(group).strip() for group in groups) if name)
     for name in cleaned:
         if len(name) > MAX_NAME_CHARS or not name.isprintable():

@@ -9,7 +9,7 @@ from sqlalchemy import delete, select, update
 from braid.core.errors import InvalidInputError, NotFoundError
 from braid.core.ledger.document_writes import log_dataset, require_dataset
 from braid.core.ledger.ledger import Ledger, personal_collection
-from braid.core.ledger.tables import DatasetRow, JobRow, SyncedFolderRow
+from braid.core.ledger.tables import AccessRequestRow, DatasetRow, JobRow, ShareRow, SyncedFolderRow
 
 
 def transfer_datasets(
@@ -17,9 +17,10 @@ def transfer_datasets(
 ) -> list[int]:
     """Give personal datasets of a user, or all of them, to another; return their ids. The indexes follow.
 
-    Nothing is embedded again. Files of conversations stay where the conversation is; a folder that a dataset is synced
-    with is taken off the list, because the right to it was the first user's. Raises NotFoundError for an unknown user,
-    or a dataset that is not the first user's, and InvalidInputError for one user twice; then nothing has changed.
+    Nothing is embedded again, and whom a dataset is shared with stays. Files of conversations stay where the
+    conversation is; a folder that a dataset is synced with is taken off the list, because the right to it was the first
+    user's. Raises NotFoundError for an unknown user, or a dataset that is not the first user's, and InvalidInputError
+    for one user twice; then nothing has changed.
     """
     if from_user == to_user:
         raise InvalidInputError("the datasets are this user's already; name another one", field="to_user_id")
@@ -42,5 +43,7 @@ def transfer_datasets(
             connection.execute(update(DatasetRow).where(DatasetRow.id == dataset_id).values(**values))
             log_dataset(connection, dataset_id, collection)
             connection.execute(update(JobRow).where(JobRow.dataset_id == dataset_id).values(user_id=to_user))
+            for table in (ShareRow, AccessRequestRow):  # the new owner needs neither
+                connection.execute(delete(table).where(table.dataset_id == dataset_id, table.user_id == to_user))
             connection.execute(delete(SyncedFolderRow).where(SyncedFolderRow.dataset_id == dataset_id))
     return wanted

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import io
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import IO, TYPE_CHECKING, Any
 
-from braid.core.errors import InvalidInputError, UnreadableDocumentError
+from braid.core.accounts.accounts import Accounts
+from braid.core.datasets.scope import may_write
+from braid.core.errors import InvalidInputError, NotFoundError, UnreadableDocumentError
 from braid.core.indexes.reembed import reembed
 from braid.core.ingest.exports.dataset_export import export_dataset
 from braid.core.ingest.exports.dataset_import import KeepOriginals, import_dataset
@@ -123,7 +125,7 @@ class DatasetJobs:
 
     def handlers(self) -> dict[JobKind, Handler]:
         """Return the method for each kind of job."""
-        return {
+        handlers: dict[JobKind, Handler] = {
             "upload": self.store_upload,
             "text": self.store_upload,
             "url": self.store_page,
@@ -131,6 +133,15 @@ class DatasetJobs:
             "import": self.import_spooled,
             "export": self.export_to_spool,
         }
+        return {kind: partial(self._run_allowed, handler) for kind, handler in handlers.items()}
+
+    def _run_allowed(self, handler: Handler, job: Job, progress: Progress) -> Mapping[str, Any]:
+        """Run a job, unless its user may no longer change the dataset: what was shared may be taken back meanwhile."""
+        ledger, registry = self.directory.ledger, self.directory.registry
+        dataset, account = self.directory.dataset(job.dataset_id), Accounts(ledger).get(job.user_id)
+        if not may_write(ledger, registry, account.id, dataset, is_admin=account.is_admin):
+            raise NotFoundError(f"{account.name} may no longer change dataset {dataset.id}; ask its owner to share it")
+        return handler(job, progress)
 
     def store_upload(self, job: Job, progress: Progress) -> dict[str, Any]:
         """Parse and store a spooled file."""

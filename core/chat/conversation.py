@@ -170,6 +170,7 @@ class Conversation:
         scope = self._manager.check(
             user_id=request.user_id,
             dataset_ids=request.dataset_ids,
+            within=request.within,
             strategy=request.strategy,
             options=request.options,
         )

@@ -38,6 +38,7 @@ from braid.core.chat.turns.rows import (
     touch,
     write_answer,
 )
+from braid.core.chat.turns.shared import ConversationLinks
 from braid.core.chat.turns.turn_store import require_user
 from braid.core.chat.types import ChatRequest, ChatResult, Turn
 from braid.core.datasets.registry import Registry
@@ -153,6 +154,7 @@ class ConversationStore:
         self._ledger = ledger
         self._registry = registry
         self.files = ConversationFiles(ledger)
+        self.links = ConversationLinks(ledger)
 
     def create(self, user_id: int, title: str = "", *, most: int | None = None) -> StoredConversation:
         """Create an empty conversation. Without a title it gets one from its first question.
@@ -318,18 +320,27 @@ class ConversationStore:
         return path, sorted(branches.ids - set(path))
 
     def messages(
-        self, user_id: int, conversation_id: int, *, ids: Collection[int] | None = None
+        self,
+        user_id: int,
+        conversation_id: int,
+        *,
+        ids: Collection[int] | None = None,
+        reader_id: int | None = None,
     ) -> list[StoredMessage]:
-        """Return the messages in order: the chosen ones of all variants, or those with the given ids."""
+        """Return the messages in order: the chosen ones of all variants, or those with the given ids.
+
+        ``reader_id`` is another user who reads them: answers then have what that user may read, and nothing else.
+        """
         with self._ledger.database.read() as connection:
             _require(connection, user_id, conversation_id)
             branches = read_branches(connection, conversation_id)
             wanted = branches.path() if ids is None else [id_ for id_ in sorted(ids) if id_ in branches]
             rows, cited = _read_messages(connection, conversation_id, wanted)
-        lost = lost_answers(
-            self._ledger.database, branches, rows, partial(lost_of, self._ledger, self._registry, user_id)
-        )
-        return self._stored(user_id, branches, rows, cited, lost)
+        reader = user_id if reader_id is None else reader_id
+        # what its owner deletes was readable once; to another reader it never was
+        unread = partial(lost_of, self._ledger, self._registry, reader)
+        lost = lost_answers(self._ledger.database, branches, rows, unread)
+        return self._stored(reader, branches, rows, cited, lost)
 
     def other_variants(self, user_id: int, conversation_id: int) -> list[StoredMessage]:
         """Return the messages that are not among the chosen ones, in the order in which they were stored."""
@@ -384,9 +395,9 @@ class ConversationStore:
         return settings
 
     def _stored(
-        self, user_id: int, branches: Branches, rows: Sequence[Any], cited: Sequence[Any], lost: Collection[int]
+        self, reader: int, branches: Branches, rows: Sequence[Any], cited: Sequence[Any], lost: Collection[int]
     ) -> list[StoredMessage]:
-        known = fates(self._ledger, self._registry, user_id, cited)
+        known = fates(self._ledger, self._registry, reader, cited)
         citations: dict[int, list[StoredCitation]] = {}
         for row in cited:
             citations.setdefault(row.message_id, []).append(self._citation(row, known))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal
 
@@ -69,6 +69,8 @@ class ChatRequest:
     fields: ThreeFields | None = None
     history: tuple[Turn, ...] = ()
     dataset_ids: DatasetIds = None
+    within: Collection[int] | None = None
+    """The only datasets that are read, whatever is asked; None is no limit."""
     everything: bool = False
     """Whether ``dataset_ids`` are all that the user may read: stored, so that the next turn has new ones, too."""
     aside: Sequence[int] = ()
@@ -282,4 +284,4 @@ def _search_json(result: SearchResult) -> dict[str, Any]:
     form = to_json(result)
     shown = ("strategy", "generator", "queries", "collections", "hits_by_dataset", "unresolved_dataset_ids", "notes")
     passages = [{**pick(hit["passage"], *HIT_PLACE), "score": hit["score"]} for hit in form["hits"]]
-    return {**pick(form, *shown, "degraded", "timings_ms"), "passages": passages}
+    return {**pick(form, *shown, "did_you_mean", "degraded", "timings_ms"), "passages": passages}

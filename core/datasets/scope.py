@@ -1,23 +1,38 @@
 """The scope of a request, which is what the caller may read: decided here and nowhere else, default-deny.
 
+A user may read their own personal datasets, those that their owners share with them or with one of their groups, and
+the shared datasets that are open to them. Who may change what they may read is decided here, too.
+
 Administrators' additional access to closed shared datasets, for filling them, is in `braid.app.user.datasets`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
+from typing import TypeVar
 
 from braid.core.datasets.registry import Registry, SharedDataset
 from braid.core.errors import InvalidInputError
 from braid.core.ledger.ledger import Ledger
-from braid.core.types import ALL, CollectionScope, DatasetIds, Scope, plain_number
+from braid.core.types import ALL, CollectionScope, Dataset, DatasetIds, Scope, plain_number
 
 MAX_DATASET_IDS = 1_000
 
+T = TypeVar("T")
 
-def resolve_scope(ledger: Ledger, registry: Registry, *, user_id: int | None, dataset_ids: DatasetIds) -> Scope:
+
+def resolve_scope(
+    ledger: Ledger,
+    registry: Registry,
+    *,
+    user_id: int | None,
+    dataset_ids: DatasetIds,
+    within: Collection[int] | None = None,
+) -> Scope:
     """Return the scope of a request. No ids means all personal datasets of the user, and ``all`` everything that the
-    user may read, personal and shared. Datasets with the files of a conversation are in it only if they are named.
+    user may read, also what others share. Datasets with the files of a conversation are in it only if they are named.
+    ``within`` are the only datasets that a program with a limited token may read, and then what no ids mean; None for
+    no such limit.
 
     Ids that do not exist, are disabled or are not the caller's are listed as unresolved, without saying which of
     the three. Raises InvalidInputError for an id that is 0 or not a whole number.
@@ -25,32 +40,55 @@ def resolve_scope(ledger: Ledger, registry: Registry, *, user_id: int | None, da
     user_id = plain_number(user_id)
     _require_user_id(user_id)
     wanted = [] if dataset_ids == ALL else _distinct(dataset_ids)
-    personal = {dataset.id: dataset for dataset in ledger.datasets(user_id)} if user_id is not None else {}
+    everything = dataset_ids == ALL or (within is not None and not wanted)
+    own = {dataset.id: dataset.collection for dataset in ledger.datasets(user_id)} if user_id is not None else {}
+    others: dict[int, tuple[str, int | None]] = {}  # collection and owner of what is not the caller's
+    if user_id is not None and (everything or any(each > 0 and each not in own for each in wanted)):
+        others = {each.id: (each.collection, each.user_id) for each in ledger.datasets_shared_with(user_id)}
+        if not everything:
+            own |= {dataset.id: dataset.collection for dataset in ledger.attached_datasets(user_id)}
+    if everything or _has_shared(wanted):
+        others |= {entry.id: (entry.collection_name, None) for entry in _open_to(ledger, registry, user_id)}
+    own, others = _within(own, within), _within(others, within)
     if not wanted:
-        wanted = list(personal)
-    elif user_id is not None and any(dataset_id > 0 and dataset_id not in personal for dataset_id in wanted):
-        personal |= {dataset.id: dataset for dataset in ledger.attached_datasets(user_id)}
-    needs_shared = dataset_ids == ALL or _has_shared(wanted)
-    shared = {entry.id: entry for entry in _open_to(ledger, registry, user_id)} if needs_shared else {}
-    if dataset_ids == ALL:
-        wanted = [*personal, *shared]
+        wanted = [*own, *others] if everything else list(own)
     allowed: dict[tuple[str, int | None], set[int]] = {}
     unresolved: list[int] = []
     for dataset_id in wanted:
-        if dataset_id in personal:
-            allowed.setdefault((personal[dataset_id].collection, user_id), set()).add(dataset_id)
-        elif dataset_id in shared:
-            allowed.setdefault((shared[dataset_id].collection_name, None), set()).add(dataset_id)
+        if dataset_id in own:
+            allowed.setdefault((own[dataset_id], user_id), set()).add(dataset_id)
+        elif dataset_id in others:
+            allowed.setdefault(others[dataset_id], set()).add(dataset_id)
         else:
             unresolved.append(dataset_id)
-    readable: dict[str, set[int]] = {}
-    for entry in shared.values():
-        readable.setdefault(entry.collection_name, set()).add(entry.id)
+    readable: dict[str, frozenset[int]] = {}
+    for dataset_id, (collection, _owner) in others.items():
+        readable[collection] = readable.get(collection, frozenset()) | {dataset_id}
     collections = tuple(
-        CollectionScope(collection, frozenset(ids), owner, frozenset(readable[collection]) if owner is None else None)
+        CollectionScope(collection, frozenset(ids), owner, readable.get(collection))
         for (collection, owner), ids in allowed.items()
     )
     return Scope(collections, tuple(unresolved), user_id)
+
+
+def may_write(ledger: Ledger, registry: Registry, user_id: int, dataset: Dataset, *, is_admin: bool) -> bool:
+    """Return whether a user may change the documents of a dataset: their own ones, shared ones as an administrator, and
+    those that they may read and that were opened to them, or to one of their groups, for that.
+    """
+    if dataset.user_id == user_id or (dataset.shared and is_admin):
+        return True
+    if dataset.id not in ledger.ids_opened_for_changes(user_id):
+        return False
+    return dataset.id in resolve_scope(ledger, registry, user_id=user_id, dataset_ids=[dataset.id]).dataset_ids
+
+
+def is_within(dataset_id: int, within: Collection[int] | None) -> bool:
+    """Return whether a token's limit lets a dataset be read; None is no limit."""
+    return within is None or dataset_id in within
+
+
+def _within(datasets: Mapping[int, T], within: Collection[int] | None) -> dict[int, T]:
+    return {dataset_id: found for dataset_id, found in datasets.items() if is_within(dataset_id, within)}
 
 
 def _has_shared(dataset_ids: Iterable[int]) -> bool:

@@ -13,7 +13,16 @@ from braid.core.errors import InvalidInputError, JobCancelledError, NotFoundErro
 from braid.core.ledger import prepared
 from braid.core.ledger.database import execute, execute_each, storable, tell
 from braid.core.ledger.queries import document_of
-from braid.core.ledger.tables import ChangeRow, ChunkRow, DatasetRow, DocumentRow, JobRow, SyncedFolderRow
+from braid.core.ledger.tables import (
+    AccessRequestRow,
+    ChangeRow,
+    ChunkRow,
+    DatasetRow,
+    DocumentRow,
+    JobRow,
+    ShareRow,
+    SyncedFolderRow,
+)
 from braid.core.metadata import clean_metadata
 from braid.core.metadata.values import index_rows, shown
 from braid.core.types import Document, DocumentInput
@@ -203,7 +212,8 @@ def delete_dataset(connection: Connection, dataset_id: int) -> None:
     """Delete a dataset with its documents and its name; the row stays. Raises NotFoundError."""
     log_dataset(connection, dataset_id, require_dataset(connection, dataset_id))
     connection.execute(delete(DocumentRow).where(DocumentRow.dataset_id == dataset_id))
-    connection.execute(delete(SyncedFolderRow).where(SyncedFolderRow.dataset_id == dataset_id))
+    for table in (SyncedFolderRow, ShareRow, AccessRequestRow):
+        connection.execute(delete(table).where(table.dataset_id == dataset_id))
     gone = {"name": "", "removed_at": time.time(), "documents": 0, "chunks": 0}
     connection.execute(update(DatasetRow).where(DatasetRow.id == dataset_id).values(**gone))
 

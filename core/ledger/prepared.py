@@ -23,6 +23,12 @@ _DATASETS = """
 DATASETS_OF_USER = f"{_DATASETS} AND user_id = :user_id AND conversation_id IS NULL ORDER BY id"
 ATTACHED_DATASETS = f"{_DATASETS} AND user_id = :user_id AND conversation_id IS NOT NULL ORDER BY id"
 DATASETS_IN_COLLECTIONS = f"{_DATASETS} AND collection IN :collections ORDER BY id"
+_SHARES_OF_USER = """
+    SELECT s.dataset_id FROM shares s LEFT JOIN user_groups g ON g.group_name = s.group_name AND g.user_id = :user_id
+    WHERE (s.user_id = :user_id OR g.user_id IS NOT NULL)"""
+SHARED_WITH_USER = f"""{_DATASETS} AND user_id <> :user_id AND conversation_id IS NULL AND id IN ({_SHARES_OF_USER})
+    ORDER BY id"""
+CHANGED_BY_USER = f"{_SHARES_OF_USER} AND s.may_write"
 DATASET = f"{_DATASETS} AND id = :dataset_id"
 ALL_DATASETS = f"{_DATASETS} ORDER BY id"
 
@@ -86,16 +92,17 @@ VISIBLE = f"""
     {_CHUNKS_FIRST} SELECT c.id FROM found c JOIN documents t ON t.id = c.document_id
     WHERE c.dataset_id + 0 IN :datasets AND {_OF_KIND} AND {_SELECTED}"""
 
-_CHUNKS_OF_KIND = f"FROM chunks c WHERE c.document_id = t.id AND {_OF_KIND}"
-_MATCHING = f"""
-    FROM documents t WHERE t.dataset_id IN :datasets AND t.chunks > 0
-    AND (:any_kind = 1 OR EXISTS (SELECT 1 {_CHUNKS_OF_KIND})) AND {_SELECTED}"""
+_MATCHING = f"FROM documents t WHERE t.dataset_id IN :datasets AND t.chunks > 0 AND {_SELECTED}"
+_MATCHING_PASSAGES = f"""
+    FROM documents t JOIN chunks c ON c.document_id = t.id
+    WHERE t.dataset_id IN :datasets AND {_OF_KIND} AND {_SELECTED}"""
 KEYS_THERE = """
     SELECT DISTINCT m.key FROM document_metadata m WHERE m.dataset_id IN :datasets AND m.key IN :keys"""
 MATCHING_DOCUMENTS = f"SELECT t.id {_MATCHING}"
-MATCHING_CHUNKS = f"""
-    SELECT COALESCE(SUM(CASE WHEN :any_kind = 1 THEN t.chunks ELSE (SELECT COUNT(*) {_CHUNKS_OF_KIND}) END), 0)
-    {_MATCHING}"""
+CHUNKS_OF_MATCHING = f"SELECT COALESCE(SUM(t.chunks), 0) {_MATCHING}"
+MATCHING_PASSAGES = f"SELECT c.id {_MATCHING_PASSAGES}"
+COUNT_OF_PASSAGES = f"SELECT COUNT(*) {_MATCHING_PASSAGES}"
+DOCUMENTS_OF_PASSAGES = f"SELECT DISTINCT t.id {_MATCHING_PASSAGES}"
 
 # ---------------------------------------------------------------- the change log and the indexes' states
 

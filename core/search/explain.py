@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from braid.core.errors import InvalidInputError, NotFoundError
 from braid.core.json_form import to_json
 from braid.core.ledger.ledger import Ledger
+from braid.core.metadata.where import FACTS
 from braid.core.models.rerank import reaches_min_score
 from braid.core.search.pipeline import Search
 from braid.core.search.ranking import FusedRanking
@@ -60,6 +61,8 @@ def explain(search: Search, chunk_id: str) -> Explanation:
         reasons = " ".join(unreached.reason(leg) for leg in LEGS_OF_MODE[query.mode])
         explanation = Explanation(chunk_id, False, "not_reached", reasons, legs=unreached.deep_scores)
     said = [*search.remarks(chunk_id, fused), *([FORGOTTEN] if search.forgotten else [])]
+    if readable[chunk_id].chunk_kind == "contents" and query.pooling != "none":
+        said = ["It is a table of contents, and so comes behind all other passages.", *said]
     return replace(explanation, detail=" ".join([explanation.detail, *said]))
 
 
@@ -84,11 +87,15 @@ def _filtered(search: Search, passage: Passage) -> str:
     """Say which filters leave the passage's document out, and what it has instead."""
     ledger, chunk_ids, dataset_ids = search.context.ledger, [passage.chunk_id], search.scope.dataset_ids
     parts = search.query.filters.parts()
-    said = (_left_out(part, passage) for part in parts if not ledger.visible(chunk_ids, dataset_ids, part))
+    owners = {part.collection: part.user_id for part in search.scope.collections}
+    facts = {**asdict(passage), "id": passage.chunk_id, "user_id": owners.get(passage.collection)}
+    own = {key: facts[key] for key in FACTS if facts[key] not in (None, "")} | dict(passage.metadata)
+    said = (_left_out(part, passage, own) for part in parts if not ledger.visible(chunk_ids, dataset_ids, part))
     return " ".join(said) or "The filters leave its document out."
 
 
-def _left_out(part: Filters, passage: Passage) -> str:
+def _left_out(part: Filters, passage: Passage, own: Mapping[str, Any]) -> str:
+    """Say which filter leaves the passage out, whose ``own`` values are those that filters on metadata compare."""
     if part.file_types:
         types = ", ".join(sorted(part.file_types))
         return f"The filter of file types, {types}, leaves it out: it is {passage.file_type}."
@@ -103,8 +110,6 @@ def _left_out(part: Filters, passage: Passage) -> str:
     where = f"The filter {json.dumps(part.metadata, ensure_ascii=False)} leaves it out"
     if key.startswith("$"):
         return f"{where}."
-    facts = {"file_type": passage.file_type, "source": passage.source, "title": passage.title, "date": passage.date}
-    own = {**{name: fact for name, fact in facts.items() if fact is not None}, **passage.metadata}
     has = f"its {key} is {json.dumps(to_json(own[key]), ensure_ascii=False)}" if key in own else f"it has no {key}"
     return f"{where}: {has}."
 

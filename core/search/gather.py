@@ -13,8 +13,7 @@ from braid.core.models.embeddings import EmbeddingModel
 from braid.core.search.calls import Deadline
 from braid.core.search.context import SearchContext
 from braid.core.search.filter_plan import FilterPlan
-from braid.core.search.keyword_search import KeywordSearch, Wanted
-from braid.core.search.keyword_terms import TermWeigher
+from braid.core.search.keyword_search import KeywordSearch, TermWeigher, Wanted
 from braid.core.search.legs import Bm25Leg, CollectionLeg, DenseLeg, rank_dense
 from braid.core.search.ranking import LegHits, Ranking, pooled_rankings, separate_rankings
 from braid.core.search.state import LegKey, SearchMemory, SearchTrace

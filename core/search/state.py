@@ -58,6 +58,8 @@ class SearchTrace:
     model_calls: int = 0
     embeddings: int = 0
     """Texts that were given to an embedding model."""
+    unknown_tokens: set[str] = field(default_factory=set)
+    """Tokens that were counted in all collections, and that none has."""
     answered: dict[Leg, None] = field(default_factory=dict)
     """Legs that were searched in at least one collection, in the order in which they answered."""
 

@@ -128,7 +128,10 @@ class SearchTools:
         the models in scope.
         """
         models, changes = self._embedding_models(), ChangeLog(self.context.ledger.database)
-        vector = np.asarray(given, dtype=np.float32)
+        try:
+            vector = np.asarray(given, dtype=np.float32)
+        except (TypeError, ValueError):
+            vector = np.zeros(0, dtype=np.float32)
         length = float(np.linalg.norm(vector))
         if vector.ndim != 1 or not np.isfinite(length) or not length:
             raise InvalidInputError("the vector is empty, zero, or has what is no number", field="vector")

@@ -8,8 +8,9 @@ import pytest
 from axe_playwright_python.base import AXE_SCRIPT
 from playwright.sync_api import Page
 
+from braid.core.datasets.shares import Share
 from tests.browser.conftest import Site, overflow
-from tests.web import post_form, sign_in
+from tests.web import post_form, sign_in, site_of
 
 pytestmark = pytest.mark.browser
 
@@ -18,6 +19,7 @@ PAGES = (
     "chat/{conversation}",
     "chat/{conversation}/manage",
     "chat/shelf",
+    "chat/shared/{token}",
     "search",
     "search?q=ranking&d=-1&d=1",
     "search/fields",
@@ -33,6 +35,8 @@ PAGES = (
     "admin/shared/file",
     "admin/folders",
     "admin/users",
+    "admin/group?name=readers",
+    "admin/see-as",
     "admin/models",
     "admin/indexes",
     "admin/jobs",
@@ -63,6 +67,17 @@ def conversation(site: Site) -> int:
     return number
 
 
+@pytest.fixture(scope="module")
+def token(site: Site, conversation: int) -> str:
+    """The token of the conversation's link; its owner's dataset is shared with a group, and asked for."""
+    here = site_of(site.app)
+    admin = here.accounts.all()[0]
+    here.accounts.add("Reader", groups=["readers"])
+    here.shares.put(site.braid.ledger.dataset(1), Share("group", "readers", may_write=True), by=admin.name)
+    here.shares.ask(here.accounts.add("Asker").id, 1)
+    return here.conversations.links.share(admin.id, conversation)
+
+
 def violations(page: Page, *, without: str = "") -> list[str]:
     """Run axe-core, which is given to a page once, on the whole page or ``without`` the elements of this selector."""
     if not page.evaluate("'axe' in window"):
@@ -76,11 +91,11 @@ def violations(page: Page, *, without: str = "") -> list[str]:
 
 @pytest.mark.parametrize("language", LOOKS)
 def test_nothing_is_found_on_any_page(
-    open_page: Callable[..., Page], site: Site, conversation: int, language: str
+    open_page: Callable[..., Page], site: Site, conversation: int, token: str, language: str
 ) -> None:
     page, found = open_page("chat", locale=language), {}
     for path in PAGES:
-        page.goto(site.url + path.format(conversation=conversation))
+        page.goto(site.url + path.format(conversation=conversation, token=token))
         for scheme, size in LOOKS[language]:
             page.emulate_media(color_scheme=scheme)
             page.set_viewport_size(size)
@@ -91,11 +106,11 @@ def test_nothing_is_found_on_any_page(
 
 @pytest.mark.parametrize("language", ["en", "ja"])
 def test_no_page_is_wider_than_a_phone_or_a_zoomed_window(
-    open_page: Callable[..., Page], site: Site, conversation: int, language: str
+    open_page: Callable[..., Page], site: Site, conversation: int, token: str, language: str
 ) -> None:
     page, wide = open_page("chat", locale=language), {}
     for path in PAGES:
-        page.goto(site.url + path.format(conversation=conversation))
+        page.goto(site.url + path.format(conversation=conversation, token=token))
         for width in WIDTHS:
             page.set_viewport_size({"width": width, "height": 800})
             if (by := overflow(page)) > 0:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any, get_args
+from typing import Any, cast, get_args
 
 import httpx
 import pytest
@@ -20,6 +20,7 @@ from langchain_core.documents import Document
 from braid.app.site import Site
 from braid.config.settings import Settings
 from braid.core.braid import Braid
+from braid.core.datasets.shares import Kind, Share
 from braid.core.errors import InvalidInputError, NotFoundError
 from braid.core.ledger.change_log import IndexedChunk
 from braid.core.types import ALL, All, DatasetIds, Engine, Filters, Fusion, Hit, Mode, Passage, Pooling, Query
@@ -35,6 +36,8 @@ SHARED = {  # name → (collection, groups, enabled)
     "switched off": ("shared_main", (), False),
     "board only": ("shared_board", ("board", "owners"), True),
 }
+LENT = {3: ("user", "bob"), 4: ("group", "board")}
+"""Personal datasets that their owners, eve and ann, share."""
 COMMON = "common words that all share"
 UNKNOWN_USER, UNKNOWN_DATASETS = 4711, (999, -999, 10**12)
 
@@ -59,7 +62,11 @@ class Town:
             dataset
             for dataset, owner in self.datasets.items()
             if dataset not in self.removed
-            and (owner == user or (owner in SHARED and SHARED[owner][2] and self._admits(owner, groups)))
+            and (
+                owner == user
+                or (owner in SHARED and SHARED[owner][2] and self._admits(owner, groups))
+                or LENT.get(dataset) in [("user", user), *(("group", group) for group in groups)]
+            )
         }
 
     def _admits(self, shared: str, groups: set[str]) -> bool:
@@ -70,7 +77,7 @@ class Town:
         if asked == ALL:
             return self.readable(user)
         if not asked:
-            return {dataset for dataset in self.readable(user) if dataset > 0}
+            return {dataset for dataset in self.readable(user) if self.datasets[dataset] == user}
         return self.readable(user) & ids_of(asked)
 
     def user_id(self, user: str) -> int | None:
@@ -118,6 +125,8 @@ def build(town: Town) -> None:
         town.users[user] = ledger.add_user(user, groups).id
     for user in ("ann", "bob", "eve", "ann", "bob"):
         town.datasets[ledger.add_dataset(town.users[user], f"of {user}").id] = user
+    for dataset, (kind, name) in LENT.items():
+        town.braid.shares.put(ledger.dataset(dataset), Share(cast(Kind, kind), name), by=town.datasets[dataset])
     for name, (collection, groups, enabled) in SHARED.items():
         shared = registry.add(name, collection, allowed_groups=groups).id
         registry.update(shared, enabled=enabled)

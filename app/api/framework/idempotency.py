@@ -12,15 +12,15 @@ from flask import Response, request
 from braid.app.api.framework.requests import InvalidRequestError
 from braid.app.auth.identity import identity
 from braid.app.site import site
-from braid.app.user.datasets import readable_datasets
 from braid.core.accounts.idempotency import IdempotencyKeys, KeptAnswer, KeyReusedError
+from braid.core.chat.turns.fates import lost_of
 
 HEADER = "Idempotency-Key"
 KEY_PATTERN = r"^[!-~]{1,200}$"
 KEPT_HEADERS = ("Content-Type", "Location", "ETag", "Deprecation")
 BLOCK_BYTES = 1 << 20
-_SHARED = re.compile(r'"dataset_id": ?(-\d{1,18})\b')
-"""A passage of a shared dataset in an answer; users lose no other datasets but those that they delete."""
+_DATASET = re.compile(r'"dataset_id": ?(-?\d{1,18})\b')
+"""A passage of a dataset in an answer."""
 
 
 def answer_once(answer: Callable[[], Response]) -> Response:
@@ -56,6 +56,8 @@ def _fingerprint() -> str:
     It is stored for a day and must not allow guessing passwords, so it is keyed with the site's secret.
     """
     named = f"{HEADER} {request.method} {request.full_path} {request.mimetype}"
+    if (limit := identity().dataset_ids) is not None:  # an answer is for tokens that read the same
+        named += f" {sorted(limit)}"
     found = hmac.new(site().secret, named.encode(), "sha256")
     if request.mimetype != "multipart/form-data":
         found.update(request.get_data())
@@ -77,8 +79,8 @@ def _to_body(response: Response) -> str:
 
 def _replay(kept: KeptAnswer) -> Response:
     stored = json.loads(kept.body)
-    shared = {int(found) for found in _SHARED.findall(stored["text"])}
-    if shared and not shared <= readable_datasets(identity().account).by_id.keys():
+    datasets, braid = {int(found) for found in _DATASET.findall(stored["text"])}, site().braid
+    if datasets and lost_of(braid.ledger, braid.registry, identity().account.id, datasets):
         raise KeyReusedError(
             "the answer to the first request has what you may no longer read; make a new Idempotency-Key"
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from flask import abort, render_template, request
 from flask_babel import gettext as _
@@ -21,6 +21,7 @@ from braid.app.user.archive import archive, archive_name
 from braid.app.words.dataset_names import dataset_name
 from braid.core.accounts.account_list import count_waiting, find_accounts, group_sizes
 from braid.core.accounts.accounts import MIN_PASSWORD_CHARS, Account
+from braid.core.accounts.user_import import ImportedUser, import_users
 from braid.core.errors import InvalidInputError, NotFoundError
 from braid.core.types import MAX_ID, MAX_NAME_CHARS
 
@@ -47,7 +48,7 @@ def users() -> str:
 @rule("admin")
 def add_user() -> tuple[str, int] | Response:
     """Add a user who can sign in."""
-    _require_own_accounts()
+    require_own_accounts()
     password = request.form.get("password", "")
     invites = "invite" in request.form
     try:
@@ -68,11 +69,32 @@ def add_user() -> tuple[str, int] | Response:
     return done(_("%(name)s added. They can sign in now.", name=added.name), "user", user_id=added.id)
 
 
+@admin.post("/users/table")
+@rule("admin")
+def import_table() -> tuple[str, int] | str:
+    """Add the users of a CSV table, and make those that there are like their lines; or say what would change."""
+    require_own_accounts()
+    file, dry_run = request.files.get("file"), "dry_run" in request.form
+    try:
+        if file is None or not file.filename:
+            raise InvalidInputError("no file was chosen; choose one", field="file")
+        text = file.read().decode("utf-8-sig")
+        done = import_users(site().accounts, text, dry_run=dry_run)
+    except UnicodeDecodeError:
+        return _list_page(problem=_("The file is no text in UTF-8. Save it as “CSV UTF-8”.")), 400
+    except InvalidInputError as error:
+        return _list_page(problem=str(error)), 400
+    if not dry_run:
+        counts = {change: sum(each.change == change for each in done) for change in ("added", "changed")}
+        audit("users.imported", f"{counts['added']} added, {counts['changed']} changed")
+    return _list_page(imported=done)
+
+
 @admin.post("/users/sign-up")
 @rule("admin")
 def set_sign_up() -> Response:
     """Allow visitors to create accounts, with or without approval, or forbid it."""
-    _require_own_accounts()
+    require_own_accounts()
     given = request.form.get("sign_up", "")
     state = given if given in SIGN_UP_TEXTS else "closed"
     site().app_settings.set("sign_up", state)
@@ -91,7 +113,7 @@ def user(user_id: int) -> str:
 @rule("admin")
 def set_groups(user_id: int) -> tuple[str, int] | Response:
     """Replace the user's groups."""
-    _require_own_accounts()
+    require_own_accounts()
     account = _account(user_id)
     try:
         site().accounts.set_groups(user_id, read_groups(request.form.get("groups", "")))
@@ -106,7 +128,7 @@ def set_groups(user_id: int) -> tuple[str, int] | Response:
 @rule("admin")
 def set_administrator(user_id: int) -> tuple[str, int] | Response:
     """Make the user an administrator, or no longer one."""
-    _require_own_accounts()
+    require_own_accounts()
     account, wanted = _account(user_id), request.form.get("is_admin") == "1"
     try:
         site().accounts.set_admin(user_id, wanted)
@@ -122,7 +144,7 @@ def set_administrator(user_id: int) -> tuple[str, int] | Response:
 @rule("admin")
 def set_disabled(user_id: int) -> tuple[str, int] | Response:
     """Disable a user at once, or enable them again."""
-    _require_own_accounts()
+    require_own_accounts()
     account, wanted = _account(user_id), request.form.get("disabled") == "1"
     try:
         site().accounts.set_disabled(user_id, wanted)
@@ -140,7 +162,7 @@ def set_disabled(user_id: int) -> tuple[str, int] | Response:
 @rule("admin")
 def set_password(user_id: int) -> tuple[str, int] | Response:
     """Give a new password, which signs the user out everywhere and revokes their API tokens."""
-    _require_own_accounts()
+    require_own_accounts()
     account = _account(user_id)
     try:
         revoked = site().accounts.set_password(user_id, request.form.get("password", ""))
@@ -156,7 +178,7 @@ def set_password(user_id: int) -> tuple[str, int] | Response:
 @rule("admin")
 def invite_user(user_id: int) -> tuple[str, int]:
     """Show a link with which the user chooses a password, once."""
-    _require_own_accounts()
+    require_own_accounts()
     return _show_invitation(user_id)
 
 
@@ -185,7 +207,7 @@ def export_user(user_id: int) -> Response:
 @rule("admin")
 def sign_user_out(user_id: int) -> Response:
     """Sign the user out of all browsers."""
-    _require_own_accounts()
+    require_own_accounts()
     account = _account(user_id)
     site().sessions.end_all(user_id)
     audit("user.signed_out", account.name)
@@ -200,6 +222,16 @@ def revoke_users_token(user_id: int, token_id: int) -> Response:
     site().tokens.revoke(user_id, token_id)
     audit("token.revoked", account.name, str(token_id))
     return done(_("Token revoked."), "user", user_id=user_id)
+
+
+@admin.post(f"{ONE}/apps/<int:grant_id>/disconnect")
+@rule("admin")
+def disconnect_users_app(user_id: int, grant_id: int) -> Response:
+    """End the access of an app that the user has connected."""
+    account = _account(user_id)
+    ended = site().connected_apps.disconnect(user_id, grant_id)
+    audit("app.disconnected", account.name, f"{ended.app[:60]!r}, by an administrator")
+    return done(_("%(name)s is disconnected.", name=ended.app), "user", user_id=user_id)
 
 
 @admin.post(f"{ONE}/remove")
@@ -229,7 +261,7 @@ def remove_user(user_id: int) -> tuple[str, int] | Response:
 # ---------------------------------------------------------------- what the routes share
 
 
-def _list_page(*, problem: str = "") -> str:
+def _list_page(*, problem: str = "", imported: Sequence[ImportedUser] | None = None) -> str:
     waiting = "waiting" in request.args
     text, group, page = searched(), request.args.get("group", "")[:MAX_NAME_CHARS], page_number()
     accounts, total = find_accounts(
@@ -252,6 +284,8 @@ def _list_page(*, problem: str = "") -> str:
         other_groups=max(0, len(groups) - MOST_GROUPS),
         suggested=known_groups(),
         problem=problem,
+        imported=imported,
+        imported_dry="dry_run" in request.form,
         typed=request.form,
         least=MIN_PASSWORD_CHARS,
         most_names=MOST_NAMES,
@@ -267,6 +301,7 @@ def _user_page(user_id: int, *, problem: str = "", invitation: str = "") -> str:
         invitation_days=INVITATION_DAYS,
         datasets=site().braid.ledger.datasets(user_id),
         tokens=site().tokens.of_user(user_id),
+        apps=site().connected_apps.of_user(user_id),
         readable=[
             dataset_name(e.name) for e in site().braid.registry.entries() if _may_read(account, e.allowed_groups)
         ],
@@ -301,6 +336,7 @@ def _last_administrator() -> str:
     return str(_("This is the last administrator. Make someone else an administrator first."))
 
 
-def _require_own_accounts() -> None:
+def require_own_accounts() -> None:
+    """Abort with 404 where another app has the accounts."""
     if not site().standalone:
         abort(404)

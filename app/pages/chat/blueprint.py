@@ -50,4 +50,10 @@ def make_shelf(conversation_id: int, messages: Sequence[StoredMessage], readable
     """Return the data that a view of the messages needs besides them."""
     cited = sorted({citation.chunk_id for message in messages for citation in message.citations})
     thumbs = site().feedback.current_thumbs(identity().account.id, cited)
-    return Shelf(conversation_id, readable.by_id, thumbs)
+    return Shelf(conversation_id, readable.by_id, thumbs, asked=asked_by(messages))
+
+
+def asked_by(messages: Sequence[StoredMessage]) -> frozenset[int]:
+    """Return the datasets that the user has asked for, where one of the messages cites what they may not read."""
+    hides = any(citation.fate == "withheld" for message in messages for citation in message.citations)
+    return site().shares.asked_by(identity().account.id) if hides else frozenset()

@@ -14,6 +14,7 @@ from braid.app.pages.chat import ask as chat_ask
 from braid.app.pages.chat import files as chat_files
 from braid.app.pages.chat import manage as chat_manage
 from braid.app.pages.chat import next_questions as chat_next
+from braid.app.pages.chat import shared as chat_shared
 from braid.app.pages.chat import shelf as chat_shelf
 from braid.app.pages.chat.blueprint import chat, make_shelf
 from braid.app.pages.chat.choices import ChatChoices, choices_of_turn, first_choices, recent_datasets
@@ -31,7 +32,7 @@ from braid.app.words.languages import language_names
 from braid.core.chat.store import StoredConversation, StoredMessage
 from braid.core.types import MAX_K, MAX_QUERY_CHARS
 
-__all__ = ["chat", "chat_ask", "chat_files", "chat_manage", "chat_next", "chat_shelf"]
+__all__ = ["chat", "chat_ask", "chat_files", "chat_manage", "chat_next", "chat_shared", "chat_shelf"]
 
 SHOWN_TURNS = 20
 """Newest turns of a conversation shown at first."""

@@ -53,7 +53,7 @@ class ChatFile:
 def add_first_file() -> tuple[Response, int] | AnyResponse:
     """Add a file to a new conversation."""
     user_id = identity().account.id
-    quotas().require_document_room(identity().account)
+    quotas().require_document_room(identity().account.id)
     conversation_id = site().conversations.create(user_id, most=site().settings.max_user_conversations).id
     try:
         return _add(conversation_id)

@@ -16,6 +16,7 @@ from braid.app.pages.chat.blueprint import chat, make_shelf
 from braid.app.pages.chat.view import build_exchanges, build_how, find_chunk_ids
 from braid.app.site import site
 from braid.app.user.datasets import readable_datasets
+from braid.app.user.sharing import link_of
 from braid.app.web.transfers import delete_conversation, export_conversation
 from braid.core.chat.feedback import Feedback
 from braid.core.chat.store import MAX_LABEL_CHARS, MAX_TITLE_CHARS, StoredMessage
@@ -38,6 +39,7 @@ def manage(conversation_id: int) -> str:
         max_title_chars=MAX_TITLE_CHARS,
         labels=site().conversations.labels(user_id),
         max_label_chars=MAX_LABEL_CHARS,
+        link=link_of(conversation_id),
     )
 
 

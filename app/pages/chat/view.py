@@ -67,6 +67,12 @@ class Source:
     """What of the passage is quoted, in an answer without a model."""
     edition: str = ""
     """What is said of the version that the passage is of."""
+    printed: tuple[str, str] = ("", "")
+    """The number that is printed on the page, where it is another than the page's in the file, and how many pages that
+    has.
+    """
+    asked: bool = False
+    """Whether the user has asked for access to it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +144,8 @@ class Exchange:
     featured: Source | None = None
     """The first source, if its quote is the answer."""
     unsearched: tuple[Dataset, ...] = ()
+    meant: str = ""
+    """What was searched, with words of the documents in place of those that none has; empty where there is none."""
     """The datasets with documents that were not searched, where nothing was found."""
     checked: Checked = field(default_factory=Checked)
 
@@ -191,12 +199,15 @@ def variants_of(message: StoredMessage) -> Variants | None:
 class Shelf:
     """Data that the view needs besides the messages: the user's datasets, thumbs and readable passages."""
 
-    conversation_id: int
+    conversation_id: int | None
+    """None for a conversation of another user, to which no page leads back."""
     datasets: Mapping[int, Dataset]
     thumbs: Thumbs
     there: frozenset[str] = frozenset()
     """Ids of the returned passages that the user may still read; needed to show how an answer was found."""
     reasoning: Reasoning = field(default_factory=Reasoning)
+    asked: frozenset[int] = frozenset()
+    """Datasets that the user has asked for."""
 
     def dataset_name(self, dataset_id: int) -> str:
         """Return the dataset's name; its number if the user may no longer read it."""
@@ -238,12 +249,14 @@ def _exchange(question: StoredMessage, answer: StoredMessage | None, shelf: Shel
     asked = str(answer.settings.get("question") or question.text)
     query = str(answer.settings.get("query") or asked)
     sentences, quotes, editions = sentences_of(answer), _quotes(answer.settings), _editions(answer.settings)
+    printed = {one["citation"]: (one["printed"], one["total"]) for one in answer.settings.get("printed_pages", ())}
     first = {number: next((each for each in places if any(each)), NO_SENTENCE) for number, places in sentences.items()}
     sources = tuple(
         replace(
             _source(citation, asked, query, shelf, first.get(citation.number, NO_SENTENCE)),
             quote=quotes.get(citation.number),
             edition=editions.get(citation.number, ""),
+            printed=printed.get(citation.number, ("", "")),
         )
         for citation in answer.citations
     )
@@ -273,6 +286,7 @@ def _exchange(question: StoredMessage, answer: StoredMessage | None, shelf: Shel
         degraded=_missing_parts(answer.settings.get("degraded", ()), shelf.datasets.values()),
         language=display_language(answer.text),
         unsearched=_unsearched(question, answer, shelf),
+        meant=_search_of(answer).get("did_you_mean", ""),
     )
 
 
@@ -308,7 +322,7 @@ def _unsearched(question: StoredMessage, answer: StoredMessage, shelf: Shelf) ->
         for dataset in shelf.datasets.values()
         if dataset.documents
         and not dataset.conversation_id
-        and (dataset.shared if searched is None else dataset.id not in searched)
+        and (dataset.of_others if searched is None else dataset.id not in searched)
     )
 
 
@@ -341,6 +355,7 @@ def _source(citation: StoredCitation, asked: str, query: str, shelf: Shelf, sent
         excerpt=_excerpt(citation, sentence),
         language=display_language(citation.text),
         thumb=shelf.thumbs.get((query, citation.chunk_id), ""),
+        asked=citation.dataset_id in shelf.asked,
     )
 
 

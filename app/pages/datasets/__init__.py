@@ -13,6 +13,7 @@ from braid.app.pages.datasets import (  # noqa: F401 - their routes
     manage,
     originals,
     overview,
+    sharing,
     statistics,
     tasks,
 )

@@ -22,8 +22,8 @@ def visible_datasets() -> UserDatasets:
 
 
 def audit(dataset: Dataset, action: str, detail: str = "") -> None:
-    """Record an administrator's action on a shared dataset."""
-    if dataset.shared:
+    """Record an action on a dataset that is not the user's own."""
+    if dataset.of_others:
         site().audit.add(identity().account.name, action, f"{dataset.id} {dataset.name}", detail)
 
 

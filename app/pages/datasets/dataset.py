@@ -10,6 +10,7 @@ from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
 from braid.app.pages.datasets.blueprint import ONE, datasets, visible_datasets
 from braid.app.pages.datasets.document_list import FILTERS, DocumentList, document_list
+from braid.app.pages.datasets.readers import sharing_of
 from braid.app.pages.search.blueprint import status_of
 from braid.app.site import site
 from braid.app.user.questions import tried
@@ -46,6 +47,7 @@ def dataset_page(dataset: Dataset, *, problem: str = "") -> str:
         max_file_mb=settings.max_file_mb,
         max_name=MAX_NAME_CHARS,
         embedding_model=settings.embedding_model,
+        sharing=sharing_of(dataset, visible_datasets()),
         **_list_values(dataset),
     )
 
@@ -54,7 +56,9 @@ def _list_values(dataset: Dataset) -> dict[str, object]:
     found = document_list(dataset)
     task = _task(dataset) if visible_datasets().may_write(dataset) else None  # if nothing was busy, it is final
     return {
-        "dataset": replace(site().braid.ledger.dataset(dataset.id), description=dataset.description),
+        "dataset": replace(
+            site().braid.ledger.dataset(dataset.id), description=dataset.description, owner=dataset.owner
+        ),
         "writable": visible_datasets().may_write(dataset),
         "listed": found,
         "filters": FILTERS,

@@ -13,10 +13,11 @@ from braid.app.auth.access import rule, takes_uploads, wants_json
 from braid.app.auth.identity import identity
 from braid.app.mounted import url_for
 from braid.app.pages.datasets.add import read_file
-from braid.app.pages.datasets.blueprint import datasets, done
+from braid.app.pages.datasets.blueprint import datasets, done, visible_datasets
 from braid.app.pages.datasets.dataset_list import Order, dataset_list
 from braid.app.site import site
 from braid.app.web.transfers import import_bytes, queue_import, require_import_room
+from braid.core.datasets.shares import AccessRequest
 from braid.core.errors import InvalidInputError
 from braid.core.types import MAX_NAME_CHARS
 
@@ -82,6 +83,13 @@ def name_problem(error: InvalidInputError) -> str:
     return str(error)
 
 
+def _requests() -> list[AccessRequest]:
+    """Return the requests that the user may answer."""
+    readable = visible_datasets().readable()
+    shared = [dataset for dataset in readable.shared if dataset.shared and identity().is_admin]
+    return site().shares.requests([dataset.id for dataset in (*readable.personal, *shared)])
+
+
 def _page(*, problem: str = "") -> str:
     most = site().settings.max_import_mb
     return render_template(
@@ -89,6 +97,7 @@ def _page(*, problem: str = "") -> str:
         problem=problem,
         max_name=MAX_NAME_CHARS,
         max_import_mb=most,
+        requests=_requests(),
         listed=dataset_list(),
         orders=ORDER_NAMES,
     )

@@ -1,7 +1,8 @@
 """What became of the passages that stored answers cite, and answers without the text that a user may no longer read.
 
-A user may lose a group, or a shared dataset, after a passage was cited. What such a passage says is then shown nowhere:
-neither its citation nor the lines of the answer that may repeat it, which are all but those that cite others alone.
+A user may lose a group, or a dataset that others share, after a passage was cited. What such a passage says is then
+shown nowhere: neither its citation nor the lines of the answer that may repeat it, which are all but those that cite
+others alone.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from braid.core.batches import batches
 from braid.core.chat.marks import MARKS, marked, number_of, shown
 from braid.core.chat.texts import say
 from braid.core.datasets.registry import Registry
-from braid.core.datasets.scope import readable_shared, resolve_scope
+from braid.core.datasets.scope import resolve_scope
 from braid.core.errors import NotFoundError
 from braid.core.ledger.ledger import Ledger
 from braid.core.ledger.tables import DatasetRow, DocumentRow
@@ -27,7 +28,7 @@ Fate = Literal["current", "changed", "deleted", "withheld"]
 MOST_IDS = 500
 """Ids in one statement."""
 _TELLS = (
-    *("calculation", "featured", "also", "editions", "lookups", "support", "search"),
+    *("calculation", "featured", "also", "editions", "printed_pages", "lookups", "support", "search"),
     *("query", "question", "notes", "degraded"),
 )
 """Settings of an answer that may repeat what its passages say."""
@@ -40,7 +41,7 @@ class Fates:
     readable: frozenset[int]
     """The datasets that the user may read."""
     own_deleted: frozenset[int]
-    """Personal datasets that are deleted: only their user could delete them, and had read them."""
+    """Personal datasets that are deleted and were the user's, who had read them."""
     chunk_ids: frozenset[str]
     """Passages that are as they were cited."""
     documents: Mapping[tuple[int, str], int]
@@ -81,23 +82,14 @@ def readable_of(
 
 
 def lost_of(ledger: Ledger, registry: Registry, user_id: int | None, dataset_ids: Collection[int]) -> frozenset[int]:
-    """Return those of the datasets that others may still read, but not this user. One that is deleted is nobody's."""
-    lost: set[int] = set()
-    for part in batches(sorted(set(dataset_ids) - readable_of(ledger, registry, user_id, dataset_ids)), MOST_IDS):
-        there = select(DatasetRow.id).where(DatasetRow.id.in_(part), DatasetRow.removed_at.is_(None))
-        with ledger.database.read() as connection:
-            lost |= set(connection.execute(there).scalars())
-    return frozenset(lost)
+    """Return those of the datasets that the user may no longer read, but for personal ones that the user deleted."""
+    lost = frozenset(dataset_ids) - readable_of(ledger, registry, user_id, dataset_ids)
+    return lost - _own_deleted(ledger, user_id, lost)
 
 
 def require_readable(ledger: Ledger, registry: Registry, user_id: int | None, dataset_ids: Collection[int]) -> None:
-    """Raise NotFoundError if others may still read one of the datasets, but not this user. It costs one small query,
-    for shared datasets that only some groups may read.
-    """
-    shared = {dataset_id for dataset_id in dataset_ids if dataset_id < 0}
-    if not shared or shared <= {entry.id for entry in readable_shared(ledger, registry, user_id)}:
-        return
-    if lost_of(ledger, registry, user_id, shared):
+    """Raise NotFoundError for what `lost_of` returns. While all may be read it costs few small queries."""
+    if lost_of(ledger, registry, user_id, dataset_ids):
         raise NotFoundError("you may no longer read some of the documents that this answer was written from; ask again")
 
 
@@ -129,8 +121,8 @@ def withheld_settings(settings: Mapping[str, Any], marks: tuple[int, ...]) -> di
     return {**{name: value for name, value in settings.items() if name not in _TELLS}, "marks": list(marks)}
 
 
-def _own_deleted(ledger: Ledger, user_id: int, dataset_ids: Collection[int]) -> frozenset[int]:
-    if not dataset_ids:
+def _own_deleted(ledger: Ledger, user_id: int | None, dataset_ids: Collection[int]) -> frozenset[int]:
+    if not dataset_ids or user_id is None:
         return frozenset()
     own = DatasetRow.user_id == user_id, DatasetRow.removed_at.is_not(None)
     with ledger.database.read() as connection:

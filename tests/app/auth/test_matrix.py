@@ -17,6 +17,7 @@ from braid.app.auth.csrf import IN_SESSION, masked
 from braid.app.factory import routes_of
 from braid.config.settings import Settings
 from braid.core.accounts.accounts import Account
+from braid.core.accounts.connected_apps import Consent
 from braid.core.braid import Braid
 from braid.core.chat.turn_recorder import TurnRecorder
 from braid.core.chat.types import AnswerText, ChatRequest
@@ -46,6 +47,11 @@ BODIES: dict[str, dict[str, Any]] = {
     "POST /api/v1/datasets/{dataset}/pages": {"url": "https://example.org/"},
     "POST /api/v1/datasets/-1/pages": {"url": "https://example.org/"},
     "PATCH /api/v1/datasets/{dataset}": {"name": "New"},
+    "POST /api/v1/datasets/{dataset}/shares": {"name": "Ben"},
+    "POST /api/v1/datasets/{dataset}/shares/delete": {"name": "Ben"},
+    "POST /api/v1/datasets/{dataset}/shares/decline": {"name": "Ben"},
+    "POST /api/v1/conversations/{conversation}/messages/{message}/ask-access": {"number": 1},
+    "POST /api/v1/datasets/{dataset}/hand-over": {"name": "Ben"},
     "POST /v1/chat/completions": {"model": "braid", "messages": [{"role": "user", "content": "Why?"}]},
     "POST /v1/responses": {"model": "braid", "input": "Why?"},
     "POST /dify/retrieval": {"knowledge_id": "all", "query": "Why?"},
@@ -109,6 +115,11 @@ ROUTES: dict[str, str] = {
     "POST /chat/{conversation}/messages/{message}/continue": "own",
     "POST /chat/{conversation}/messages/{message}/stop": "own",
     "POST /chat/{conversation}/messages/{question}/edit": "own",
+    "POST /chat/{conversation}/link": "own",
+    "POST /chat/{conversation}/link/end": "own",
+    "POST /chat/{conversation}/messages/{message}/ask-access": "own, 404",
+    "GET /chat/shared/made-up": "any, 404",
+    "POST /chat/shared/made-up/messages/1/ask-access": "any, 404",
     "GET /embed/chat": "any, 404",
     "GET /embed/picker": "any, 404",
     "GET /settings": "any",
@@ -142,6 +153,12 @@ ROUTES: dict[str, str] = {
     f"POST {DATASET_PAGES}/jobs/{{job}}/retry": "own",
     f"POST {DATASET_PAGES}/jobs/{{job}}/remove": "own",
     f"POST {DATASET_PAGES}/jobs/{{job}}/undo": "own",
+    f"POST {DATASET_PAGES}/share": "own, 404",
+    f"POST {DATASET_PAGES}/unshare": "own, 404",
+    f"POST {DATASET_PAGES}/decline": "own, 404",
+    f"POST {DATASET_PAGES}/leave": "own, 404",
+    f"POST {DATASET_PAGES}/hand-over": "own",
+    "GET /datasets/people.json": "any, 404",
     f"POST {DATASET_PAGES}/delete": "own",
     # accounts
     "GET /setup": "open",
@@ -161,6 +178,21 @@ ROUTES: dict[str, str] = {
     "POST /account/sessions/end": "any",
     "POST /account/tokens": "any",
     "POST /account/tokens/{token}/revoke": "own",
+    "GET /account/apps": "any",
+    "POST /account/apps/{grant}/disconnect": "own",
+    "GET /oauth/authorize": "any",
+    "POST /oauth/authorize": "any",
+    # programs that ask for access; they show a code or a token of their own
+    "GET /.well-known/oauth-authorization-server": "open",
+    "GET /.well-known/oauth-authorization-server/elsewhere": "gone",
+    "GET /.well-known/openid-configuration": "open",
+    "GET /.well-known/openid-configuration/elsewhere": "gone",
+    "GET /.well-known/oauth-protected-resource": "open",
+    "GET /.well-known/oauth-protected-resource/mcp": "open",
+    "GET /oauth/keys": "open",
+    "POST /oauth/register": "open",
+    "POST /oauth/token": "open",
+    "POST /oauth/revoke": "open",
     # health
     "GET /healthz": "open",
     "GET /readyz": "open",
@@ -176,6 +208,11 @@ ROUTES: dict[str, str] = {
     "POST /admin/folders": "admin",
     "POST /admin/folders/{folder}/remove": "admin",
     "POST /admin/folders/{folder}/sync": "admin",
+    "GET /admin/group": "admin, 404",
+    "POST /admin/group/delete": "admin, 404",
+    "POST /admin/group/members": "admin, 404",
+    "POST /admin/group/members/remove": "admin, 404",
+    "POST /admin/group/rename": "admin, 404",
     "GET /admin/indexes": "admin",
     "POST /admin/indexes/examine": "admin",
     "POST /admin/indexes/rebuild": "admin",
@@ -190,6 +227,8 @@ ROUTES: dict[str, str] = {
     "POST /admin/models/servers/none/remove": "admin, 404",
     "POST /admin/models/test": "admin",
     "POST /admin/models/use": "admin",
+    "GET /admin/see-as": "admin",
+    "POST /admin/see-as": "admin",
     "GET /admin/shared": "admin",
     "POST /admin/shared": "admin",
     "GET /admin/shared/file": "admin",
@@ -203,6 +242,7 @@ ROUTES: dict[str, str] = {
     "GET /admin/users": "admin",
     "POST /admin/users": "admin",
     "POST /admin/users/sign-up": "admin",
+    "POST /admin/users/table": "admin",
     "GET /admin/users/{victim}": "admin",
     "GET /admin/users/{victim}/export": "admin",
     "POST /admin/users/{victim}/invite": "admin",
@@ -213,6 +253,7 @@ ROUTES: dict[str, str] = {
     "POST /admin/users/{victim}/password": "admin",
     "POST /admin/users/{victim}/remove": "admin",
     "POST /admin/users/{victim}/tokens/{victims_token}/revoke": "admin",
+    "POST /admin/users/{victim}/apps/{victims_grant}/disconnect": "admin",
     # the API
     "GET /api/v1/docs": "open",
     "GET /api/v1/openapi.json": "open",
@@ -257,6 +298,15 @@ ROUTES: dict[str, str] = {
     f"DELETE {DATASET_API}/documents/{{document}}": "own",
     f"PATCH {DATASET_API}": "own",
     f"DELETE {DATASET_API}": "own",
+    "PUT /api/v1/conversations/{conversation}/link": "own",
+    "DELETE /api/v1/conversations/{conversation}/link": "own",
+    "POST /api/v1/conversations/{conversation}/messages/{message}/ask-access": "own, 404",
+    "GET /api/v1/shared-conversations/made-up": "any, 404",
+    f"GET {DATASET_API}/shares": "own",
+    f"POST {DATASET_API}/shares": "own",
+    f"POST {DATASET_API}/shares/delete": "own, 404",
+    f"POST {DATASET_API}/shares/decline": "own, 404",
+    f"POST {DATASET_API}/hand-over": "own",
     "GET /api/v1/jobs": "any",
     "GET /api/v1/jobs/{job}": "own",
     "POST /api/v1/jobs/{job}/cancel": "own",
@@ -296,6 +346,11 @@ ROUTES: dict[str, str] = {
     "POST /v1/chat/completions": "any",
     "POST /v1/embeddings": "any",
     "POST /v1/responses": "any",
+    "GET /v1/": "open, 404",
+    "POST /v1/": "open, 404",
+    "PUT /v1/": "open, 404",
+    "PATCH /v1/": "open, 404",
+    "DELETE /v1/": "open, 404",
     "GET /v1/files": "open, 404",
     "POST /v1/files": "open, 404",
     "PUT /v1/files": "open, 404",
@@ -382,6 +437,8 @@ class World:
         if "session" in wanted:
             here.sessions.open(ana)
             things["session"] = here.sessions.of_user(ana)[0].id
+        if "grant" in wanted:
+            things["grant"] = self._grant(ana)
         if "shared" in wanted:
             entry = self.braid.registry.add(f"Lab {number}", "shared_lab_db", allowed_groups=["lab"])
             things["shared"] = entry.id
@@ -391,7 +448,18 @@ class World:
             things["victim"] = here.accounts.add(f"victim {number}").id
         if "victims_token" in wanted:
             things["victims_token"] = here.tokens.add(things["victim"], "t", ["read"])[0].id
+        if "victims_grant" in wanted:
+            things["victims_grant"] = self._grant(things["victim"])
         return things
+
+    def _grant(self, user_id: int) -> int:
+        apps = site_of(self.app).connected_apps
+        app, _secret = apps.register("Claude", ["https://app.example.org/"], "none")
+        wish = Consent(user_id, app.id, app.redirect_uris[0], "http://localhost", "challenge", ["read"], [1])
+        grant = apps.grant_of_code(code := apps.consent(wish))
+        assert grant is not None
+        apps.redeem(grant, code, ["read"])
+        return grant.id
 
     def _folder(self, number: int) -> int:
         """The administrator's; she is no administrator."""

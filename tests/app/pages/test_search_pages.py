@@ -490,3 +490,11 @@ def test_the_comparison_asks_for_a_query_first(client: FlaskClient) -> None:
     page = client.get("/search/compare").text
     assert "See what another search method changes" in page
     assert client.get("/search/compare?q=x&a_mode=wrong").status_code == 400
+
+
+def test_a_near_word_is_offered_and_searched_when_it_is_chosen(client: FlaskClient) -> None:
+    page = client.get("/search?q=anealed+aloy+argonn&d=1&mode=keyword&k=3")
+    (link,) = re.findall(r'<p class="meant">Did you mean: <a href="([^"]*)">annealed aloy argon</a>', page.text)
+    followed = client.get(html.unescape(link))
+    assert "450" in text_of(followed.text)
+    assert 'value="annealed aloy argon"' in followed.text

@@ -144,10 +144,13 @@ ONE_MEANING = {
     "Details",
     "Documents",
     "Expert",
+    "Hand over",
     "Manage conversations",
     "Models",
     "Other apps",
     "Rename",
+    "Share",
+    "Sharing",
     "Sign in",
     "Statistics",
 }

@@ -14,7 +14,7 @@ from braid.app.mcp.server import make_server
 from braid.core.braid import Braid
 from braid.core.errors import EmbeddingError, InvalidInputError
 from braid.core.search.diversity import diversified
-from braid.core.types import Hit, Passage
+from braid.core.types import ChunkInput, DocumentInput, Hit, Passage
 from braid.core.vector import Vector
 from tests.fakes import HashEmbeddings
 from tests.worlds import ByHand, add_notes, catch_up, document
@@ -114,6 +114,16 @@ def test_a_search_shows_fewer_that_say_the_same(braid: Braid) -> None:
     assert varied[0] == found(braid, k=3)[0]
     assert found(braid, k=3, diversity=0.0) == found(braid, k=3)
     assert set(found(braid, k=20, diversity=0.7)) == set(found(braid, k=20))
+
+
+def test_tables_of_contents_stay_last(braid: Braid) -> None:
+    dataset = braid.ledger.add_dataset(1, "book").id
+    listed = ChunkInput("pump pressure 3 pump warranty 9 pump hose 12", chunk_kind="contents")
+    braid.ledger.put_document(dataset, DocumentInput("book.md", "Book", "md", (listed, ChunkInput(PRESSURE[0]))))
+    catch_up(braid)
+    result = braid.search("pump pressure warranty hose", user_id=1, dataset_ids=[1, dataset], k=20, diversity=0.9)
+    assert [hit.passage.chunk_kind for hit in result.hits].index("contents") == len(result.hits) - 1
+    braid.ledger.delete_dataset(dataset)
 
 
 @pytest.mark.parametrize("options", [{"mode": "semantic"}, {"mode": "keyword"}, {"group_by": "document"}, {"k": 1}])

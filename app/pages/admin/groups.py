@@ -1,0 +1,129 @@
+"""Groups: their members, what they may read, a new name."""
+
+from __future__ import annotations
+
+from flask import render_template, request
+from flask_babel import gettext as _
+from werkzeug.wrappers import Response
+
+from braid.app.auth.access import rule
+from braid.app.auth.identity import identity
+from braid.app.mounted import url_for
+from braid.app.pages.admin.blueprint import admin, audit, done, page_number
+from braid.app.pages.admin.users import PER_PAGE, require_own_accounts
+from braid.app.site import site
+from braid.app.words.dataset_names import dataset_name
+from braid.core.accounts.account_list import account_names, find_accounts
+from braid.core.accounts.groups import delete_group, rename_group, shared_with_group
+from braid.core.errors import BraidError, InvalidInputError, NotFoundError
+from braid.core.types import MAX_NAME_CHARS
+
+
+@admin.get("/group")
+@rule("admin")
+def group() -> str:
+    """Show a group: its members, and the datasets that they may read by it."""
+    return _page(_named())
+
+
+@admin.post("/group/members")
+@rule("admin")
+def add_member() -> tuple[str, int] | Response:
+    """Add a user to a group; the first one makes it a group."""
+    require_own_accounts()
+    name, user = _named(), request.form.get("user", "").strip()
+    try:
+        account = site().accounts.get(site().shares.user_named(user))
+        site().accounts.set_groups(account.id, account.groups | {name})
+    except InvalidInputError as error:
+        told = _("There is nobody named “%(name)s”. Type a name as it is in their account.", name=user[:40])
+        return _page(name, problem=str(told if error.field == "name" else error)), 400
+    audit("user.groups", account.name, ", ".join(sorted(account.groups | {name})))
+    return _done(_("%(user)s is now in “%(name)s”.", user=account.name, name=name), name)
+
+
+@admin.post("/group/members/remove")
+@rule("admin")
+def remove_member() -> Response:
+    """Take a user out of a group."""
+    require_own_accounts()
+    name = _named()
+    account = site().accounts.get(request.form.get("user_id", 0, type=int))
+    site().accounts.set_groups(account.id, account.groups - {name})
+    audit("user.groups", account.name, ", ".join(sorted(account.groups - {name})) or "none")
+    return _done(_("%(user)s is no longer in “%(name)s”.", user=account.name, name=name), name)
+
+
+@admin.post("/group/rename")
+@rule("admin")
+def rename_one() -> tuple[str, int] | Response:
+    """Give a group another name, also in the list of shared datasets."""
+    require_own_accounts()
+    name = _named()
+    try:
+        new = rename_group(site().braid.ledger.database, name, request.form.get("new_name", ""))
+        _replace_in_list(name, new)
+    except BraidError as error:
+        return _page(name, problem=str(error)), 400
+    audit("group.renamed", new, name)
+    return _done(_("The group is now called “%(name)s”.", name=new), new)
+
+
+@admin.post("/group/delete")
+@rule("admin")
+def delete_one() -> tuple[str, int] | Response:
+    """Delete a group, unless a shared dataset is open to it: without its groups that would be open to everyone."""
+    require_own_accounts()
+    name = _named()
+    if opened := _opened(name):
+        told = _("“%(name)s” may read %(datasets)s. Take it out there first.", name=name, datasets=", ".join(opened))
+        return _page(name, problem=str(told)), 400
+    delete_group(site().braid.ledger.database, name)
+    audit("group.removed", name)
+    return done(_("The group “%(name)s” has been deleted.", name=name), "users")
+
+
+def _page(name: str, *, problem: str = "") -> str:
+    here, page = site(), page_number()
+    database = here.braid.ledger.database
+    members, total = find_accounts(database, group=name, limit=PER_PAGE, offset=PER_PAGE * page)
+    lent = [each for each in here.braid.ledger.all_datasets() if each.id in set(shared_with_group(database, name))]
+    owners = account_names(database, {each.user_id for each in lent if each.user_id is not None})
+    return render_template(
+        "braid/admin/group.html",
+        name=name,
+        members=members,
+        total=total,
+        page=page,
+        more=total > PER_PAGE * (page + 1),
+        opened=_opened(name),
+        lent=[(dataset_name(each.name), owners.get(each.user_id or 0, "")) for each in lent],
+        problem=problem,
+        max_name=MAX_NAME_CHARS,
+    )
+
+
+def _opened(name: str) -> list[str]:
+    """Return the names of the shared datasets that are open to the group."""
+    return [dataset_name(each.name) for each in site().braid.registry.entries() if name in each.allowed_groups]
+
+
+def _replace_in_list(name: str, new: str) -> None:
+    for entry in site().braid.registry.entries():
+        if name in entry.allowed_groups:
+            groups = dict.fromkeys(new if each == name else each for each in entry.allowed_groups)
+            site().shared_datasets.update(entry.id, allowed_groups=[*groups], by=identity().account.name)
+
+
+def _named() -> str:
+    """Return the name of the group that is asked for. Raises NotFoundError without one."""
+    name = request.values.get("name", "").replace("\0", "").strip()[:MAX_NAME_CHARS]
+    if not name:
+        raise NotFoundError("no group is named; open it from the list of users and groups")
+    return name
+
+
+def _done(told: str, name: str) -> Response:
+    response = done(told, "users")
+    response.location = url_for("braid.admin.group", name=name)
+    return response

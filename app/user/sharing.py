@@ -1,0 +1,71 @@
+"""What users share, for pages and API alike: links of conversations, requests for access, datasets handed over."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from braid.app.auth.identity import identity
+from braid.app.mounted import url_for
+from braid.app.site import site
+from braid.core.accounts.transfer import transfer_datasets
+from braid.core.chat.store import StoredMessage
+from braid.core.chat.turns.shared import SharedConversation
+from braid.core.errors import InvalidInputError, NotFoundError
+from braid.core.types import Dataset
+
+
+def hand_over(dataset: Dataset, name: str) -> None:
+    """Make the user with this name the owner of a personal dataset; the owner until then may not read it any more.
+
+    Raises InvalidInputError for nobody who can sign in, and when the user has too many datasets or documents.
+    """
+    here, name = site(), name.strip()
+    ledger, settings = here.braid.ledger, here.settings
+    user_id = here.shares.user_named(name)
+    owned, attached = ledger.datasets(user_id), ledger.attached_datasets(user_id)
+    documents = dataset.documents + sum(each.documents for each in (*owned, *attached))
+    if len(owned) >= settings.max_user_datasets or documents > settings.max_user_documents:
+        raise InvalidInputError(
+            f"{name} would have more than {settings.max_user_datasets:,} datasets or "
+            f"{settings.max_user_documents:,} documents, which are the limits; an administrator can raise them",
+            field="name",
+        )
+    transfer_datasets(ledger, dataset.user_id or 0, user_id, [dataset.id])
+    here.braid.wake()
+    here.audit.add(identity().account.name, "dataset.transferred", name, f"{dataset.id} {dataset.name}")
+
+
+def make_link(conversation_id: int) -> None:
+    """Share one of the user's conversations as it is now by a new link. Raises NotFoundError and InvalidInputError."""
+    me = identity().account
+    site().conversations.links.share(me.id, conversation_id)
+    site().audit.add(me.name, "conversation.shared", str(conversation_id))
+
+
+def end_link(conversation_id: int) -> None:
+    """Take the link of one of the user's conversations back, if there is one. Raises NotFoundError."""
+    me = identity().account
+    if site().conversations.links.end(me.id, conversation_id):
+        site().audit.add(me.name, "conversation.unshared", str(conversation_id))
+
+
+def link_of(conversation_id: int) -> str:
+    """Return the whole address of the link of one of the user's conversations; empty without one."""
+    token = site().conversations.links.token(identity().account.id, conversation_id)
+    return url_for("braid.chat.read_shared", token=token, _external=True) if token else ""
+
+
+def read_by_link(found: SharedConversation, ids: Sequence[int]) -> list[StoredMessage]:
+    """Return messages of a shared conversation, as far as the user may read what its answers are from."""
+    store, reader = site().conversations, identity().account.id
+    return store.messages(found.user_id, found.conversation_id, ids=ids, reader_id=reader)
+
+
+def ask_for_access(messages: Sequence[StoredMessage], number: int | None) -> None:
+    """Ask for access to the dataset of a citation that the user may not read. Raises NotFoundError for any other."""
+    for message in messages:
+        for citation in message.citations:
+            if citation.number == number and citation.fate == "withheld":
+                site().shares.ask(identity().account.id, citation.dataset_id)
+                return
+    raise NotFoundError(f"the answer has no citation {number} that you may not read")
