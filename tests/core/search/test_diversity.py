@@ -123,7 +123,8 @@ def test_tables_of_contents_stay_last(braid: Braid) -> None:
     catch_up(braid)
     result = braid.search("pump pressure warranty hose", user_id=1, dataset_ids=[1, dataset], k=20, diversity=0.9)
     assert [hit.passage.chunk_kind for hit in result.hits].index("contents") == len(result.hits) - 1
-    braid.ledger.delete_dataset(dataset)
+    braid.ledger.remove_dataset(dataset)
+    catch_up(braid)
 
 
 @pytest.mark.parametrize("options", [{"mode": "semantic"}, {"mode": "keyword"}, {"group_by": "document"}, {"k": 1}])
