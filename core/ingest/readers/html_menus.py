@@ -48,8 +48,8 @@ class _Counts:
 
 
 def menus_of(root: etree._Element) -> set[etree._Element]:
-    """Return the elements of a page that are menus: by their role; lists of links to the page's own parts; what leads
-    to the pages before and after it; and blocks of links whose name says that they are a menu.
+    """Return the elements of a page that are menus, or signs: by their role; lists of links to the page's own parts;
+    what leads to the pages before and after it; and blocks of links whose name says that they are a menu.
     """
     targets = {name for each in root.iter() for key in ("id", "name") if (name := each.get(key))}
     around = {each.get("href") or "" for each in root.iter("link") if (each.get("rel") or "").lower() in _LEADING}
@@ -67,11 +67,16 @@ def menus_of(root: etree._Element) -> set[etree._Element]:
             if counts.inner and not counts.letters:  # a mark beside a heading that leads to itself
                 found.add(element)
         counts.headings += _HEADING.fullmatch(element.tag) is not None
-        if _is_menu(element, counts):
+        if _is_menu(element, counts) or _is_sign(element, counts):
             found.add(element)
         open_counts[-1].add(counts)
         open_counts[-1].letters += _letters(element.tail)
     return found
+
+
+def _is_sign(element: etree._Element, counts: _Counts) -> bool:
+    """Return whether a cell is a sign beside several rows, such as that of a warning."""
+    return element.tag == "td" and not counts.letters and len(element) > 0 and (element.get("rowspan") or "1") != "1"
 
 
 def _letters(text: str | None) -> int:

@@ -69,6 +69,14 @@ def test_lists_of_links_that_say_something_stay() -> None:
     assert "a note of some length" in text_of_page(table)
 
 
+def test_a_frame_around_a_text_is_no_table() -> None:
+    frame = (
+        "<table><tr><td rowspan=2><img src=a.png alt='[Note]'></td><th>Note</th></tr>"
+        "<tr><td>Keep the lid shut.</td></tr></table>"
+    )
+    assert text_of_page(f"<p>Read this.{frame}") == "Read this.\n\nNote\n\nKeep the lid shut."
+
+
 def test_a_page_that_is_nothing_but_a_menu_is_read() -> None:
     assert text_of_page("<ul role=navigation><li><a href=a>Pumps</a><li><a href=b>Belts</a></ul>") == "- Pumps\n- Belts"
 

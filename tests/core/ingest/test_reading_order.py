@@ -170,6 +170,17 @@ def test_the_printed_number_of_a_page_is_known_and_a_head_of_one_section_is_left
     assert not any("Chapter" in section.text or "Section" in section.text for section in parsed.sections)
 
 
+def test_a_running_head_that_repeats_a_heading_is_left_out_and_a_title_of_its_own_stays() -> None:
+    def page(number: int, head: str, *below: str) -> Cells:
+        lines = tuple((60.0, 740.0 - 15 * at, text) for at, text in enumerate(below))
+        return ((60.0, 800.0, head), *lines, *side_by_side(), (290.0, 40.0, str(number)))
+
+    topics = ("Pumps of the north", "Valves and taps", "Belts of the mill", "Gears and wheels")
+    repeated = drawn(*(page(at, topic.upper(), f"{topic} stand in the hall.") for at, topic in enumerate(topics, 1)))
+    assert not any(topic.upper() in text_of(repeated) for topic in topics)
+    assert all(topic in text_of(drawn(*(page(at, topic) for at, topic in enumerate(topics, 1)))) for topic in topics)
+
+
 def test_a_blank_page_with_a_running_head_has_no_text() -> None:
     full = ((60.0, 800.0, "Journal of Search"), *side_by_side())
     parsed = read(drawn(full, full, full, ((60.0, 800.0, "Journal of Search"),)))

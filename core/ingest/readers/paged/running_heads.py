@@ -15,6 +15,7 @@ from braid.core.metadata.printed_pages import PageNumber
 MIN_PAGES = 3
 """A line that is repeated on so many pages is a running head; a number that counts the pages is one on two."""
 MAX_WORDS = 30
+SEEN_LETTERS, LEAST_LETTERS = 16, 8
 _NEAR = 6.0
 """Points that its place may differ by."""
 _DIGITS = re.compile(r"\d+")
@@ -68,7 +69,38 @@ def running_of(pages: Sequence[tuple[str, Layout]]) -> Running:
         for place in _near_others(seen, full, MIN_PAGES):
             numbers[place.page] = place.number
             found[place.page].add(place.row)
+    for page, rows in enumerate(_repeating(pages, places, full)):
+        found[page] |= rows
     return Running(found, numbers)
+
+
+def _repeating(pages: Sequence[tuple[str, Layout]], places: Sequence[_Place], full: Collection[int]) -> list[set[Row]]:
+    """Return the rows of each page that stand where others have a running head and repeat a heading of the text."""
+    body = {
+        letters[:length]
+        for text, layout in pages
+        for block in layout.body
+        for row in block.rows
+        for letters in [_letters(text[row[0].start : row[0].end])]
+        for length in range(LEAST_LETTERS, len(letters) + 1)
+    }
+    found: list[set[Row]] = [set() for _ in pages]
+    heads = [place for place in places if place.is_head]
+    for place in _near_others(heads, full, max(MIN_PAGES, len(full) // 2)):
+        text = pages[place.page][0]
+        said = [_letters(text[piece.start : piece.end]) for piece in place.row]
+        if (
+            place.page in full
+            and all(len(each) < LEAST_LETTERS or each in body for each in said)
+            and any(len(each) >= LEAST_LETTERS for each in said)
+        ):
+            found[place.page].add(place.row)
+    return found
+
+
+def _letters(text: str) -> str:
+    """Return the first letters and digits of a text, by which a heading is known where it is repeated."""
+    return "".join(filter(str.isalnum, text[: 4 * SEEN_LETTERS].casefold()))[:SEEN_LETTERS]
 
 
 def _places(pages: Sequence[tuple[str, Layout]]) -> Iterator[_Place]:
