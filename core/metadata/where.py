@@ -137,8 +137,8 @@ def vain_keys(where: Where | None, *, whole_documents: bool) -> dict[str, str]:
                 f"with, or by {known}"
             )
         elif not asked & {None, FACTS[key]}:
-            (kind,) = sorted(filter(None, asked))[:1]
-            found[key] = f"{key!r} is compared with {_SHOWN_KINDS[kind]}; give {_SHOWN_KINDS[FACTS[key]]}"
+            compared = next(kind for kind in _SHOWN_KINDS if kind in asked)
+            found[key] = f"{key!r} is compared with {_SHOWN_KINDS[compared]}; give {_SHOWN_KINDS[FACTS[key]]}"
     return found
 
 
