@@ -141,7 +141,8 @@ def caller_datasets(*, include_closed: bool = False) -> UserDatasets:
 
 def readable_datasets(account: Account) -> Readable:
     """Return the datasets that the user who sends this request may search, with their counts."""
-    from braid.app.auth.identity import identity
+    from braid.app.auth.identity import signed_in
     from braid.app.site import site
 
-    return UserDatasets(site().braid, account.id, within=identity().dataset_ids).readable()
+    me = signed_in()
+    return UserDatasets(site().braid, account.id, within=me.dataset_ids if me else None).readable()

@@ -14,7 +14,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
-from sqlalchemy import ColumnElement, Connection, Row, delete, exists, func, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, delete, exists, func, insert, or_, select, update
 
 from braid.core.accounts.credentials import DAY_S, TOKEN_PREFIX, hash_secret
 from braid.core.errors import BraidError, NotFoundError
@@ -143,7 +143,7 @@ class ConnectedApps:
             return None
         with self._database.read() as connection:
             row = connection.execute(select(*_APP).where(OAuthClientRow.id == app_id)).one_or_none()
-        return None if row is None else _app(row._mapping)
+        return None if row is None else _app(dict(row._mapping))
 
     # ------------------------------------------------------------ grants
 
@@ -310,7 +310,7 @@ def _unless_expired(found: Grant | None) -> Grant | None:
     return None if found is None or found.expires_at <= time.time() else found
 
 
-def _grant(row: Row[Any]) -> Grant:
+def _grant(row: Any) -> Grant:
     values = dict(row._mapping)
     sets = {name: frozenset(values[name]) for name in ("scopes", "dataset_ids")}
     return Grant(**{**values, **sets})

@@ -1,5 +1,7 @@
 """Apps that users connect by OAuth; tokens that are limited to some datasets."""
 
+from typing import Any
+
 import sqlalchemy as sa
 from alembic import op
 
@@ -39,5 +41,5 @@ def upgrade() -> None:
     op.add_column("api_tokens", sa.Column("dataset_ids", sa.JSON(), nullable=True))
 
 
-def _parent(name: str, kind: sa.types.TypeEngine[object], parent: str) -> sa.Column[object]:
+def _parent(name: str, kind: sa.Integer | sa.Text, parent: str) -> sa.Column[Any]:
     return sa.Column(name, kind, sa.ForeignKey(parent, ondelete="CASCADE"), nullable=False, index=True)
