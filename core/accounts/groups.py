@@ -8,7 +8,7 @@ from braid.core.accounts.accounts import ACCOUNTS, clean_groups
 from braid.core.errors import InvalidInputError, NotFoundError
 from braid.core.ledger.database import Database, storable
 from braid.core.ledger.quota import one_at_a_time
-from braid.core.ledger.tables import ShareRow, UserGroupRow
+from braid.core.ledger.tables import DatasetRow, ShareRow, UserGroupRow, UserRow
 
 
 def rename_group(database: Database, name: str, new_name: str) -> str:
@@ -48,8 +48,17 @@ def delete_group(database: Database, name: str) -> None:
             raise NotFoundError(f"there is no group {name!r} with members")
 
 
-def shared_with_group(database: Database, name: str) -> list[int]:
-    """Return the ids of the datasets that are shared with a group."""
-    statement = select(ShareRow.dataset_id).where(ShareRow.group_name == storable(name)).order_by(ShareRow.dataset_id)
+def shared_with_groups(database: Database) -> dict[str, list[tuple[str, str]]]:
+    """Return, per group, name and owner of the personal datasets that are shared with it, by name."""
+    statement = (
+        select(ShareRow.group_name, DatasetRow.name, UserRow.name)
+        .join(DatasetRow, DatasetRow.id == ShareRow.dataset_id)
+        .join(UserRow, UserRow.id == DatasetRow.user_id)
+        .where(ShareRow.group_name.is_not(None))
+        .order_by(DatasetRow.name, DatasetRow.id)
+    )
+    found: dict[str, list[tuple[str, str]]] = {}
     with database.read() as connection:
-        return list(connection.execute(statement).scalars())
+        for group, dataset, owner in connection.execute(statement):
+            found.setdefault(str(group), []).append((dataset, owner))
+    return found

@@ -183,7 +183,7 @@ class Ledger:
     def ids_opened_for_changes(self, user_id: int) -> frozenset[int]:
         """Return the ids of the datasets whose documents others let a user change, as far as the user may read them."""
         rows = self.database.remembered_rows(prepared.CHANGED_BY_USER, user_id=user_id)
-        return frozenset(row[0] for row in rows)  # type: ignore[misc]
+        return frozenset(row[0] for row in rows)
 
     def dataset(self, dataset_id: int) -> Dataset:
         """Return one dataset, personal or the mirror of a shared one. Raises NotFoundError."""

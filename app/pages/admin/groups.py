@@ -13,8 +13,8 @@ from braid.app.pages.admin.blueprint import admin, audit, done, page_number
 from braid.app.pages.admin.users import PER_PAGE, require_own_accounts
 from braid.app.site import site
 from braid.app.words.dataset_names import dataset_name
-from braid.core.accounts.account_list import account_names, find_accounts
-from braid.core.accounts.groups import delete_group, rename_group, shared_with_group
+from braid.core.accounts.account_list import find_accounts
+from braid.core.accounts.groups import delete_group, rename_group, shared_with_groups
 from braid.core.errors import BraidError, InvalidInputError, NotFoundError
 from braid.core.types import MAX_NAME_CHARS
 
@@ -84,11 +84,8 @@ def delete_one() -> tuple[str, int] | Response:
 
 
 def _page(name: str, *, problem: str = "") -> str:
-    here, page = site(), page_number()
-    database = here.braid.ledger.database
+    page, database = page_number(), site().braid.ledger.database
     members, total = find_accounts(database, group=name, limit=PER_PAGE, offset=PER_PAGE * page)
-    lent = [each for each in here.braid.ledger.all_datasets() if each.id in set(shared_with_group(database, name))]
-    owners = account_names(database, {each.user_id for each in lent if each.user_id is not None})
     return render_template(
         "braid/admin/group.html",
         name=name,
@@ -97,7 +94,7 @@ def _page(name: str, *, problem: str = "") -> str:
         page=page,
         more=total > PER_PAGE * (page + 1),
         opened=_opened(name),
-        lent=[(dataset_name(each.name), owners.get(each.user_id or 0, "")) for each in lent],
+        lent=[(dataset_name(dataset), owner) for dataset, owner in shared_with_groups(database).get(name, ())],
         problem=problem,
         max_name=MAX_NAME_CHARS,
     )

@@ -21,6 +21,7 @@ from braid.app.user.archive import archive, archive_name
 from braid.app.words.dataset_names import dataset_name
 from braid.core.accounts.account_list import count_waiting, find_accounts, group_sizes
 from braid.core.accounts.accounts import MIN_PASSWORD_CHARS, Account
+from braid.core.accounts.groups import shared_with_groups
 from braid.core.accounts.user_import import ImportedUser, import_users
 from braid.core.errors import InvalidInputError, NotFoundError
 from braid.core.types import MAX_ID, MAX_NAME_CHARS
@@ -312,9 +313,10 @@ def _user_page(user_id: int, *, problem: str = "", invitation: str = "") -> str:
 
 
 def _groups(text: str) -> list[tuple[str, int, list[str]]]:
-    """Return (group, number of members, the shared datasets open to it) per group whose name contains the text."""
+    """Return (group, number of members, the datasets open to it) per group whose name contains the text."""
     sizes = group_sizes(site().braid.ledger.database)
-    opened: dict[str, list[str]] = {}
+    lent = shared_with_groups(site().braid.ledger.database)
+    opened = {group: [dataset_name(dataset) for dataset, _owner in found] for group, found in lent.items()}
     for entry in site().braid.registry.entries():
         for group in entry.allowed_groups:
             opened.setdefault(group, []).append(dataset_name(entry.name))

@@ -82,6 +82,5 @@ def _of_shared(dataset: Dataset, shares: Sequence[Share], *, may_write: bool) ->
 
 
 def _names(shares: Iterable[Share]) -> str:
-    return _(", ").join(
-        share.name if share.kind == "user" else _("the group “%(name)s”", name=share.name) for share in shares
-    )
+    names = [share.name if share.kind == "user" else _("the group “%(name)s”", name=share.name) for share in shares]
+    return str(_(", ").join(names))
