@@ -83,7 +83,7 @@ def _root(file: SourceFile, content: bytes) -> etree._Element:
     try:
         return parse_xml(file, content)
     except etree.XMLSyntaxError as error:
-        if error.code in _CUT_OFF:
+        if getattr(error, "code", None) in _CUT_OFF:  # which its stub lacks
             reason = "is damaged, or is not an XML document; copy or export it again"
             raise file.unreadable(reason, "cut_off") from error
         root = parse_xml(file, content, recover=True)
