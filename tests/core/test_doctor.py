@@ -27,6 +27,8 @@ from tests.core.indexes.shelves import late_reports
 from tests.fakes import HashEmbeddings
 from tests.worlds import WAIT_S, add_notes, catch_up, document, indexed, remove_dense
 
+pytestmark = pytest.mark.usefixtures("with_copy")
+
 TEXTS = ("The cat sat on the mat", "Dogs bark at night", "Birds sing in the morning")
 INDEXES: tuple[IndexName, ...] = get_args(IndexName)
 NAMES = {"bm25": "the bm25 index", "dense": "the dense index", "chroma": "the copy in Chroma"}

@@ -157,11 +157,11 @@ def test_no_dataset_means_all_personal_ones_by_name(client: FlaskClient, library
         ({"d": ["one"]}, "dataset_ids"),
     ],
 )
-def test_bad_input_is_named_and_leaves_nothing(client: FlaskClient, fields: dict[str, Any], field: str) -> None:
-    response = ask(client, **fields)
+def test_bad_input_is_named_and_leaves_nothing(common_client: FlaskClient, fields: dict[str, Any], field: str) -> None:
+    response = ask(common_client, **fields)
     assert response.status_code == 400
     assert response.get_json()["field"] == field
-    assert "Your conversations will appear here" in client.get("/chat/conversations").get_data(as_text=True)
+    assert "Your conversations will appear here" in common_client.get("/chat/conversations").get_data(as_text=True)
 
 
 def test_a_question_needs_its_token_against_forgery(client: FlaskClient) -> None:
