@@ -218,6 +218,8 @@ class CheckAnswer(Answer, total=False):
 
     text: str
     sentences: list[CheckedShown]
+    removed_citations: int
+    """Citations of passages that were not given, which ``text`` has no more."""
 
 
 @with_config(OPEN)

@@ -209,7 +209,7 @@ def _add_checking(server: MCPServer[Any], tools_of: ToolsOf) -> None:
     ) -> CheckAnswer:
         """Compare each sentence of an answer with the passages that it cites, before it is sent.
 
-        `verdict` is differs (another number, date or unit, a denial: `findings` has both wordings), not_found (a
+        `verdict` is differs (another number, date, unit or name, a denial: `findings` has both wordings), not_found (a
         number, date or quotation is in none of them), uncited, stands, or open, which is no proof.
         Example: check(text="The warranty is 35 days [1].", passages=["The warranty is 30 days."]).
         """

@@ -402,7 +402,7 @@ class Tools:
             checked = to_json(check_given(text, passages, self._braid.analyzer))
         counted = Counter(each["verdict"] for each in checked["sentences"])
         counts = ", ".join(f"{count} {verdict}" for verdict, count in sorted(counted.items())) or "no sentences"
-        return {"status": "success", "message": counts, **pick(checked, "text", "sentences")}
+        return {"status": "success", "message": counts, **pick(checked, "text", "sentences", "removed_citations")}
 
     @report_errors("ChromaDBError")
     def read_document(self, filepath: str, *, first: int, last: int | None, dataset_id: int | None) -> Result:
