@@ -139,7 +139,7 @@ def answered(speaker: Speaker, *found: Passage) -> tuple[ChatResult, list[Event]
     task = AnswerTask(Prompts().answer, "Which row?", "en", lambda citations: Extract("", False))
     events: list[Event] = []
     begun = ChatResult("Which row?", "q", "none", search)
-    return Answerer(model, 6_000, Analyzer()).answer(task, begun, events.append, threading.Event()), events
+    return Answerer(model, 6_000, ANALYZER).answer(task, begun, events.append, threading.Event()), events
 
 
 def plain(text: str) -> str:
