@@ -192,7 +192,7 @@ ROUTES: dict[str, str] = {
     "GET /oauth/keys": "open",
     "POST /oauth/register": "open",
     "POST /oauth/token": "open",
-    "POST /oauth/revoke": "open",
+    "POST /oauth/revoke": "open, 401",  # a token is no client (RFC 6749, section 5.2)
     # health
     "GET /healthz": "open",
     "GET /readyz": "open",
