@@ -89,9 +89,11 @@ def read_document(
     """
     file = SourceFile(filename, content, max_bytes)
     if not content:
-        raise file.unreadable("is empty: it has 0 bytes; check that it was saved", "empty")
+        raise file.unreadable("is empty: it has 0 bytes; check that it was saved", code="empty")
     if len(content) > max_bytes:
-        raise file.unreadable(f"has {len(content):,} bytes; at most {max_bytes:,} are read, so split it", "too_large")
+        raise file.unreadable(
+            f"has {len(content):,} bytes; at most {max_bytes:,} are read, so split it", code="too_large"
+        )
     form = _format_of(file)
     parsed = _read(form, replace(file, file_type=form.file_type))
     if parsed.scanned:
@@ -124,7 +126,7 @@ def _read(form: Format, file: SourceFile) -> ParsedDocument:
 
 def _unreadable_here(form: Format, file: SourceFile, error: ModuleNotFoundError) -> UnreadableDocumentError:
     missing = MissingExtraError(f"reading {form.label}", "readers", str(error.name))
-    return file.unreadable(f"cannot be read here: {missing}", "not_here")
+    return file.unreadable(f"cannot be read here: {missing}", code="not_here")
 
 
 def _format_of(file: SourceFile) -> Format:
@@ -138,17 +140,19 @@ def _format_of(file: SourceFile) -> Format:
     if form is not None and form.reader == "office.converted" and (written := _written_as(file, form, sniffed)):
         return written
     if sniffed.advice:
-        raise file.unreadable(f"is {sniffed.label}; {sniffed.advice}", sniffed.refused)
+        raise file.unreadable(f"is {sniffed.label}; {sniffed.advice}", code=sniffed.refused)
     if (real := _BY_KIND.get(sniffed.kind)) is not None:
         named = f", not {form.label}" if form else ""
-        raise file.unreadable(f"is {real.label}{named}; rename it to {file.stem}{real.suffixes[0]}", "other_format")
+        raise file.unreadable(
+            f"is {real.label}{named}; rename it to {file.stem}{real.suffixes[0]}", code="other_format"
+        )
     if form is not None:
-        raise file.unreadable(_wrong_content(form, sniffed), "other_format")
+        raise file.unreadable(_wrong_content(form, sniffed), code="other_format")
     if sniffed.kind == "text":
         kind = f"the type {file.suffix} that" if file.suffix else "no file extension, so its type"
-        raise file.unreadable(f"has {kind} is not known; save it as one of {READABLE}", "other_format")
+        raise file.unreadable(f"has {kind} is not known; save it as one of {READABLE}", code="other_format")
     raise file.unreadable(
-        f"is {sniffed.label}, which cannot be read; save its text as one of {READABLE}", "other_format"
+        f"is {sniffed.label}, which cannot be read; save its text as one of {READABLE}", code="other_format"
     )
 
 
@@ -177,7 +181,7 @@ def _clean_document(file: SourceFile, parsed: ParsedDocument, *, may_be_empty: b
     """Remove the characters that no database, index or page takes, and empty sections."""
     sections = tuple(section for section in map(_clean_section, parsed.sections) if section.text.strip())
     if not sections and not may_be_empty:
-        raise file.unreadable("has no text in it; check that it is the right file", "no_text")
+        raise file.unreadable("has no text in it; check that it is the right file", code="no_text")
     title = one_line(clean_text(parsed.title))[:MAX_TITLE_CHARS] or file.stem
     metadata = {
         key: one_line(clean_text(value)) if isinstance(value, str) else value

@@ -80,7 +80,7 @@ class SourceFile:
         """The extension in lower case, with its dot; empty when there is none."""
         return PurePosixPath(self.name).suffix.lower()
 
-    def unreadable(self, reason: str, code: UnreadableCode = "damaged") -> UnreadableDocumentError:
+    def unreadable(self, reason: str, *, code: UnreadableCode = "damaged") -> UnreadableDocumentError:
         """Return the error to raise; ``reason`` goes on after the name: ``is empty; …``."""
         return UnreadableDocumentError(f"{self.name} {reason}", code=code)
 

@@ -85,7 +85,7 @@ def _root(file: SourceFile, content: bytes) -> etree._Element:
     except etree.XMLSyntaxError as error:
         if getattr(error, "code", None) in _CUT_OFF:  # which its stub lacks
             reason = "is damaged, or is not an XML document; copy or export it again"
-            raise file.unreadable(reason, "cut_off") from error
+            raise file.unreadable(reason, code="cut_off") from error
         root = parse_xml(file, content, recover=True)
         if root is None or not len(root):
             raise

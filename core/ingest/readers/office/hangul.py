@@ -59,7 +59,9 @@ def read(file: SourceFile) -> ParsedDocument:
     with olefile.OleFileIO(file.content) as ole:
         flags = struct.unpack_from("<L", ole.openstream("FileHeader").read(), 36)[0]
         if flags & (_PASSWORD | _DISTRIBUTED):
-            raise file.unreadable("is encrypted with a password; remove the password and add it again", "encrypted")
+            raise file.unreadable(
+                "is encrypted with a password; remove the password and add it again", code="encrypted"
+            )
         about = list(_records(file, ole, "DocInfo", flags))
         text, struck = _Text(_levels(about)), _struck_letters(about)
         found = ((_SECTION.fullmatch(name[1]), name) for name in ole.listdir() if name[0] == "BodyText")
@@ -85,7 +87,7 @@ def _records(file: SourceFile, ole: olefile.OleFileIO, name: str, flags: int) ->
         if unpacking.unconsumed_tail:
             raise file.unreadable(
                 f"is not unpacked because it unpacks to more than {most:,} bytes; split it into smaller files",
-                "too_large",
+                code="too_large",
             )
     at = 0
     while at + 4 <= len(content):

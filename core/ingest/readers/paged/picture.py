@@ -147,7 +147,7 @@ def _count(file: SourceFile, picture: Image.Image) -> int:
             picture.seek(0)
             return number
     raise file.unreadable(
-        f"has more than {MAX_PAGES:,} pages; at most {MAX_PAGES:,} are read, so split it", "too_large"
+        f"has more than {MAX_PAGES:,} pages; at most {MAX_PAGES:,} are read, so split it", code="too_large"
     )
 
 
@@ -155,7 +155,7 @@ def _require_size(file: SourceFile, picture: Image.Image) -> None:
     pixels = picture.width * picture.height
     if pixels > MAX_PIXELS:
         raise file.unreadable(
-            f"has {pixels:,} pixels; at most {MAX_PIXELS:,} are read, so make it smaller", "too_large"
+            f"has {pixels:,} pixels; at most {MAX_PIXELS:,} are read, so make it smaller", code="too_large"
         )
 
 
