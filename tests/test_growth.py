@@ -26,6 +26,8 @@ from braid.core.chat.quoting.parts import parts_of
 from braid.core.chat.quoting.tables import split_tables
 from braid.core.chat.support import facts
 from braid.core.chat.support.check import MAX_LOOKS, check
+from braid.core.chat.support.findings import Support
+from braid.core.chat.support.following import Following
 from braid.core.chat.support.reading import facts_of
 from braid.core.chat.tables.moments import UnclearPeriodError
 from braid.core.chat.tables.periods import period_in
@@ -223,6 +225,13 @@ def periods(text: str) -> object:
     return None
 
 
+def followed(text: str) -> Iterator[Support]:
+    """What is said of a text that comes in small pieces."""
+    following = Following(ANALYZER)
+    for start in range(0, len(text), 40):
+        yield from following.feed(text[start : start + 40], [])
+
+
 PASSES: dict[str, Callable[[str], object]] = {
     "links": check_links,
     "citations": lambda text: CitationFilter(frozenset({1, 2}), "p-7f3a:").read(text),
@@ -245,6 +254,7 @@ PASSES: dict[str, Callable[[str], object]] = {
     "units": unify_units,
     "facts": facts_of,
     "checked answers": lambda text: check(f"{text} [1].", ["The pump was sold for 30 EUR in May 2024."]),
+    "checked answers, as they are written": lambda text: [*followed(text)],
     "checked passages": lambda text: check("The pump was not sold for 30 EUR [1].", [text]),
     "parts of a passage": parts_of,
     "questions and what answers them": lambda text: answer(text, *(passage(text[:4_000], n) for n in range(1, 3))),

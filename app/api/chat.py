@@ -185,8 +185,9 @@ def chat(body: ChatBody) -> Answered | Response:
 
     With `Accept: text/event-stream` the answer is streamed as events: `stage`, `query`, `search`, `lookup` (what
     else was looked for; `search` then comes again with all passages), `begun`, `token` (the next piece of the text),
-    `withdrawn` (discard the pieces so far), and at the end `answer` (the whole answer) or `error` (a problem). Closing
-    the connection stops the model.
+    `support` (a sentence of the pieces so far, and how it agrees with what it cites), `withdrawn` (discard the pieces
+    and checked sentences so far), and at the end `answer` (the whole answer) or `error` (a problem). Closing the
+    connection stops the model.
     """
     history = tuple(Turn(turn.role, turn.text) for turn in body.history)
     return answer_question(body, history, lambda asked, result: None)

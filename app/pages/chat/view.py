@@ -258,8 +258,8 @@ def _exchange(question: StoredMessage, answer: StoredMessage | None, shelf: Shel
         return _href(cited[number], asked, shelf, place) if number in cited else ""
 
     by_model = answer.settings.get("generator") not in ("extractive", "none", None)
-    checked = checked_of(answer, href_of, by_model=by_model)
     text, marks = answer.text, answer.settings.get("marks")
+    checked = checked_of(answer.settings.get("support") or (), marks or (), href_of, by_model=by_model)
     if answer.settings.get("also") and not answer.settings.get("featured"):  # the sources say below what is related
         text, marks = text.partition("\n")[0], ()
     featured = sources[0] if sources and answer.settings.get("featured") else None

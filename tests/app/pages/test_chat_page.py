@@ -294,6 +294,24 @@ def test_a_stopped_answer_is_stored_as_far_as_it_came(
     assert "You stopped this answer." in model_client.get("/chat/1").get_data(as_text=True)
 
 
+def test_a_sentence_that_differs_is_marked_while_the_next_ones_are_written(
+    model_client: FlaskClient, model: ModelServer
+) -> None:
+    model.reply = lambda _: "Rankings are not fused by rank, which needs no tuning [1]. " + "And so on. " * 200
+    model.delay_s = 0.05
+    streamed = Stream(model_client)
+    streamed.until("event: checked")
+    assert "event: answer" not in streamed.text
+    html = next(values["html"] for kind, values in parsed(streamed.text) if kind == "checked")
+    assert html.startswith('<ul class="checked"')
+    differs = "<em>not fused</em>, there <em>fused</em>"
+    assert differs in html
+    shown = [values["html"] for kind, values in parsed(streamed.text) if kind == "text"]
+    assert any('<mark class="differs">' in part for part in shown)
+    assert streamed.stop(sign_in(model_client.application))
+    assert differs in streamed.events()[-1][1]["html"]
+
+
 @pytest.mark.one_app
 def test_a_closed_connection_does_not_end_the_answer(
     model_client: FlaskClient, model: ModelServer, library: Braid

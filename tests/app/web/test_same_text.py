@@ -34,6 +34,7 @@ from braid.core.chat.types import AnswerText, ChatRequest, ChatResult, Event, re
 from braid.core.models.chat import ChatModel, ModelSettings
 from braid.core.models.prompts import Prompts
 from braid.core.models.whole_text import whole
+from braid.core.text.analyzer import Analyzer
 from braid.core.types import Hit, Passage, Query, SearchResult
 from tests.core.chat.test_extractive import passage
 from tests.core.chat.test_featured import answer
@@ -124,7 +125,7 @@ def answered(said: str, size: int, found: Passage) -> tuple[ChatResult, list[Eve
     task = AnswerTask(Prompts().answer, "Which row?", "en", lambda citations: Extract("", False))
     events: list[Event] = []
     begun = ChatResult("Which row?", "q", "none", search)
-    return Answerer(model, 6_000).answer(task, begun, events.append, threading.Event()), events
+    return Answerer(model, 6_000, Analyzer()).answer(task, begun, events.append, threading.Event()), events
 
 
 def plain(text: str) -> str:
