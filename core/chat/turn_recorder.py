@@ -103,7 +103,7 @@ class TurnRecorder:
             generator=self._begun.generator if text else "none",
             found=bool(citations),
             citations=citations,
-            support=tuple(self._support),
+            support=tuple(each for each in self._support if each.end <= len(text)),
             prompt_tokens=self._begun.prompt_tokens,
             degraded=self._begun.degraded,
             notes=(*self._begun.notes, *gaps_of_cited(citations)),
