@@ -236,6 +236,18 @@ def test_apps_are_listed_with_what_they_read_and_disconnected(world: World) -> N
     ]
 
 
+def test_administrators_see_and_end_the_apps_of_a_user(world: World) -> None:
+    app, boss = world.new_app(), sign_in(world.app)
+    tokens = app.connect(world.browser(), world.work)
+    page = f"/admin/users/{world.ana.id}"
+    [grant] = [each for each in site_of(world.app).connected_apps.of_user(world.ana.id) if each.app_id == app.id]
+    assert f"{page}/apps/{grant.id}/disconnect" in boss.get(page).text
+    done = boss.post(f"{page}/apps/{grant.id}/disconnect", data={"csrf_token": csrf_token(boss)})
+    assert done.status_code == 302
+    assert app.call(tokens["access_token"]).status_code == 401
+    assert acts(world.app)[0].detail == "'Claude', by an administrator"
+
+
 def test_a_dataset_that_is_lost_is_said_without_its_name(world: World) -> None:
     here, app = site_of(world.app), world.new_app()
     here.accounts.set_groups(world.ana.id, ["board"])
