@@ -27,10 +27,10 @@ from braid.app.dify import dify
 from braid.app.host import Brand, Host, HostUser, require_free
 from braid.app.mcp.route import mcp_route
 from braid.app.mounted import ROOT, cookie_path, endpoint_here, mounts, url_for
+from braid.app.oauth.routes import oauth
 from braid.app.openai_api import openai_api
 from braid.app.openai_api.cross_origin import answer_preflight
 from braid.app.opening import open_braid
-from braid.app.owner.routes import owner
 from braid.app.pages import PAGES
 from braid.app.pages.account import entry
 from braid.app.site import Site, site
@@ -38,8 +38,8 @@ from braid.app.user.models import SHELF, ModelShelf
 from braid.app.web.compression import compress
 from braid.app.web.errors import RETRY_AFTER_S, handle_errors, on_http_error, on_unexpected
 from braid.app.web.framing import frame_origins, is_framed, security_headers
+from braid.app.web.header import places
 from braid.app.web.health import health
-from braid.app.web.places import places
 from braid.app.web.static_files import hash_name, send_static
 from braid.app.web.sub_path import below
 from braid.app.web.unknown import unknown
@@ -175,7 +175,7 @@ def _mount(app: Flask, here: Site, *, name: str = ROOT, url_prefix: str, more: l
     root.add_app_template_filter(sentence, "translated")
     for shows in (dataset_name, size, number, model_name, action_name, device):
         root.add_app_template_filter(shows)
-    for routes in (*PAGES, api, openai_api, dify, health, owner, *more):
+    for routes in (*PAGES, api, openai_api, dify, oauth, health, *more):
         root.register_blueprint(routes)
     mounts(app).append(name)
     app.extensions[name] = here

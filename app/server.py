@@ -133,7 +133,7 @@ def _run(settings: Settings, braid: Braid, listener: socket.socket, only: Callab
 
     gc.set_threshold(*GC_THRESHOLDS)
     gc.freeze()  # what is loaded now stays
-    gc.enable()  # the command `serve` (app/cli/maintenance.py) has turned it off, so that loading is faster
+    gc.enable()  # the command `serve` (app/cli/serve.py) has turned it off, so that loading is faster
     try:
         _ReadyServer(config, on_ready, here.end_turns).run(sockets=[listener])
     except KeyboardInterrupt:

@@ -26,6 +26,7 @@ from braid.core.accounts.accounts import Accounts
 from braid.core.accounts.app_settings import AppSettings
 from braid.core.accounts.attempt_windows import AttemptWindows
 from braid.core.accounts.audit import AuditLog
+from braid.core.accounts.connected_apps import ConnectedApps
 from braid.core.accounts.credentials import ApiTokens, WebSessions
 from braid.core.accounts.provider_keys import ProviderKeys
 from braid.core.accounts.secret_key import secret_key
@@ -72,6 +73,7 @@ class Site:
         self.accounts = Accounts(ledger)
         self.sessions = WebSessions(ledger)
         self.tokens = ApiTokens(ledger)
+        self.connected_apps = ConnectedApps(ledger)
         self.app_settings = AppSettings(ledger)
         self.audit = AuditLog(ledger)
         self.usage = Usage(ledger)

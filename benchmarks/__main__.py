@@ -7,6 +7,7 @@ import sys
 
 NAMES = (
     "quality",
+    "diversity",
     "identifiers",
     "milvus",
     "unembedded",
@@ -21,6 +22,7 @@ NAMES = (
     "strategies",
     "conversation",
     "streams",
+    "growing",
     "uploads",
     "taking_in",
     "puts",

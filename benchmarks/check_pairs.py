@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.common import EVAL, ROOT
+from braid.core.chat.support.reading import language_of
 from braid.core.text.sentences import sentences
 
 SOURCES = {
@@ -21,6 +22,9 @@ SOURCES = {
 }
 KINDS = ("number", "unit", "date", "negation")
 LONGEST_PASSAGE = 3_000
+SAME = 4.99
+KLUE_SAME = 4.5
+"""Scores, of 5, from which people say that two sentences mean the same; no mean of seven in KLUE is 5."""
 _LETTERS = {"en": r"[A-Za-z]", "ja": r"[\u3040-\u30ff\u4e00-\u9fff]", "ko": r"[\uac00-\ud7a3]"}
 _LENGTHS = {"en": (40, 320), "ja": (20, 160), "ko": (20, 200)}
 
@@ -76,11 +80,41 @@ def translations(*, later: bool) -> Iterator[Pair]:
                         yield Pair(one, f"{one} of {other}", line, "\n\n".join(near), counterpart)
 
 
-def entailed(folder: Path) -> Iterator[tuple[str, list[Pair] | str]]:
-    """Public pairs whose second sentence follows from the first; for a set that is not there the reason."""
+def entailed(folder: Path, *, later: bool) -> Iterator[tuple[str, list[Pair] | str]]:
+    """One half of the public pairs whose second sentence follows from the first, or says the same; for a set that is
+    not there the reason.
+    """
     for name, (file, language, read) in PUBLIC.items():
         path = folder / file
-        yield name, list(read(path, language)) if path.exists() else f"{path.name} is not in {folder.name}"
+        if not path.exists():
+            yield name, f"{path.name} is not in {folder.name}"
+            continue
+        yield name, [pair for pair in read(path, language) if (_half(pair.passage) == 1) is later]
+
+
+_DIGITS = re.compile(r"\d+")
+_NAMED = re.compile(
+    r"\b(?:(?:mon|tues|wednes|thurs|fri|satur|sun)day|january|february|march|april|june|july|august|september|october"
+    r"|november|december|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)s?\b",
+    re.IGNORECASE,
+)
+
+
+def has_other_facts(pair: Pair) -> bool:
+    """Whether digits, a day, a month or a small number of a sentence are not in its passage.
+
+    News of the same matter, of which people say that they mean the same, often give other figures.
+    """
+    said, there = ({*_DIGITS.findall(text), *_NAMED.findall(text.lower())} for text in (pair.sentence, pair.passage))
+    return not said <= there
+
+
+def of_kinds() -> Iterator[Pair]:
+    """Sentences by hand, true and altered ones of the kinds that facts and denials come in, with their passages."""
+    for one in json.loads(Path(__file__).with_name("check_kinds.json").read_text()):
+        language = language_of(one["passage"])
+        for name, said in (("true", one["true"]), ("altered", one["altered"])):
+            yield from (Pair(language, f"{one['kind']}, {name}", each, one["passage"]) for each in said)
 
 
 def _texts(language: str) -> Iterator[tuple[str, str]]:
@@ -367,6 +401,39 @@ def _mrpc(path: Path, language: str) -> Iterator[Pair]:
             yield Pair(language, "entailed", row[4], row[3])
 
 
+def _sick(path: Path, language: str) -> Iterator[Pair]:
+    for line in path.read_text().splitlines():
+        _, premise, hypothesis, _, label = line.split("\t")
+        if label == "ENTAILMENT":
+            yield Pair(language, "entailed", hypothesis, premise)
+
+
+def _jsick(path: Path, language: str) -> Iterator[Pair]:
+    for row in csv.DictReader(path.open(), delimiter="\t", quoting=csv.QUOTE_NONE):
+        if row["entailment_label_Ja"] == "entailment":
+            yield Pair(language, "entailed", row["sentence_B_Ja"], row["sentence_A_Ja"])
+
+
+def _jsts(path: Path, language: str) -> Iterator[Pair]:
+    for line in path.open():
+        pair = json.loads(line)
+        if pair["label"] >= SAME:
+            yield Pair(language, "the same", pair["sentence2"], pair["sentence1"])
+
+
+def _klue_sts(path: Path, language: str) -> Iterator[Pair]:
+    for pair in json.loads(path.read_text()):
+        if pair["labels"]["label"] >= KLUE_SAME:
+            yield Pair(language, "the same", pair["sentence2"], pair["sentence1"])
+
+
+def _korsts(path: Path, language: str) -> Iterator[Pair]:
+    for line in path.read_text().splitlines()[1:]:
+        *_, score, one, other = line.split("\t")
+        if float(score) >= SAME:
+            yield Pair(language, "the same", other, one)
+
+
 def _scifact(path: Path, language: str) -> Iterator[Pair]:
     texts = {
         document["_id"]: document["text"]
@@ -386,7 +453,14 @@ PUBLIC: dict[str, tuple[str, str, Callable[[Path, str], Iterator[Pair]]]] = {
     "KLUE-NLI dev": ("klue-nli-v1.1_dev.json", "ko", _klue),
     "KorNLI dev": ("xnli.dev.ko.tsv", "ko", _xnli),
     "KorNLI test": ("xnli.test.ko.tsv", "ko", _xnli),
+    "MRPC train": ("msr_paraphrase_train.txt", "en", _mrpc),
     "MRPC test": ("msr_paraphrase_test.txt", "en", _mrpc),
+    "SICK train": ("SICK_train.txt", "en", _sick),
+    "SICK test": ("SICK_test_annotated.txt", "en", _sick),
+    "JSICK": ("jsick-test.tsv", "ja", _jsick),
+    "JSTS train": ("jsts-train-v1.3.json", "ja", _jsts),
+    "KLUE-STS dev": ("klue-sts-v1.1_dev.json", "ko", _klue_sts),
+    "KorSTS train": ("sts-train.tsv", "ko", _korsts),
     "SciFact dev": ("claims_dev.jsonl", "en", _scifact),
 }
 """Sets by name: the file as its publisher names it, its language, its reader."""

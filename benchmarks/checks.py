@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.check_pairs import KINDS, Pair, entailed, near_literal, translations
+from benchmarks.check_pairs import KINDS, Pair, entailed, has_other_facts, near_literal, of_kinds, translations
 from benchmarks.common import EVAL, arguments, need, note, show
 from braid.core.chat.marks import mark
 from braid.core.chat.support.check import Checker
@@ -104,18 +104,30 @@ def main() -> None:
         figures[language] = row
         literal.append([language, *row.values()])
     paraphrases: list[Sequence[Any]] = []
-    for name, found in entailed(args.pairs):
+    for name, found in entailed(args.pairs, later=args.later):
         if isinstance(found, str):
             paraphrases.append([name, "skipped: " + found, "", "", ""])
             continue
         paraphrases.append(_row(name, found, args.list))
+        if name.startswith("MRPC"):
+            alike = [pair for pair in found if not has_other_facts(pair)]
+            paraphrases.append(_row(f"{name}, no other figures", alike, False))
     across = list(translations(later=args.later))
     crossed = [
         _row(kind, [pair for pair in across if pair.kind == kind][:400], args.list)
         for kind in sorted({pair.kind for pair in across})
     ]
+    by_hand = [(pair.kind.partition(", "), verdict(pair)) for pair in of_kinds()]
+    kinds = [
+        [
+            kind,
+            *_counted([said for (one, _, form), said in by_hand if one == kind and form == "true"]),
+            *_counted([said for (one, _, form), said in by_hand if one == kind and form == "altered"]),
+        ]
+        for kind in dict.fromkeys(kind for (kind, _, _), _ in by_hand)
+    ]
     columns = ("true", "differs", "share", "a number or date not found")
-    figures |= {"paraphrases": paraphrases, "across": crossed}
+    figures |= {"paraphrases": paraphrases, "across": crossed, "kinds": kinds}
     show(
         figures,
         [
@@ -123,9 +135,14 @@ def main() -> None:
              ("", *figures["en"]), literal),
             ("True paraphrases", ("set", *columns), paraphrases),
             ("A sentence in another language than its passage", ("languages", *columns), crossed),
+            ("Sentences by hand", ("kind", "true", "said to differ", "altered", "found"), kinds),
         ],
         as_json=args.json,
     )  # fmt: skip
+
+
+def _counted(said: Sequence[str]) -> tuple[int, int]:
+    return len(said), said.count("differs")
 
 
 def _row(name: str, pairs: Sequence[Pair], is_listed: bool) -> list[Any]:

@@ -1,47 +1,80 @@
 """How much of other projects' test files is read: ``python -m benchmarks.corpora FOLDER…``, per type of file.
 
 A file may have its expected text beside it, or anywhere in the folders, under its own name and another suffix
-(``report.docx.md``) or, in the same folder, in place of its suffix (``report.md``): Markdown, plain text, or JSON of
-docling or unstructured. Of its sentences (lines, and cells of tables), the share is shown that comes in order: the
-longest run of them whose places in what was read go up. Letters and digits alone are compared; a text that an expected
-table repeats in the cells of a merged one counts once.
+(``report.docx.md``) or, in the same folder or one of expected texts beside it, in place of its suffix (``report.md``,
+where no other file has that name): Markdown, plain text, or JSON of docling or unstructured. Of its sentences (lines,
+and cells of tables), the share is shown that comes in order: the longest run of them whose places in what was read go
+up. Letters and digits alone are compared. What the writer of the expected text added is no part of it: a text that a
+table repeats in the cells of a merged one, formulas as LaTeX (the text around them is compared), who wrote a comment
+and when, the kind of a chart, and midnight after a date.
 
-``garbled`` are files whose text is full of characters that nobody writes, or has not a third of the expected sentences.
+``rightly`` are files refused for what they are: empty, without text, encrypted, cut off, of another format than they
+say, pictures or letters without meaning when no machine reads them, or what needs a program that is missing. One that
+is said to have no text is looked into without the reader: with letters in it, it is refused ``wrongly``, as all others
+are. ``garbled`` are files whose text is full of characters that nobody writes, and does not say so of itself, or has
+not a third of the expected sentences.
 What changed since the last run is printed at the end; ``--results`` is where the runs are kept.
 """
 
 from __future__ import annotations
 
 import argparse
+import glob
 import html
+import io
 import json
 import re
 import signal
 import sys
 import time
 import unicodedata
+import zipfile
+import zlib
 from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pypdfium2  # type: ignore[import-untyped]
+
 from benchmarks.common import ROOT, arguments, show
-from braid.core.errors import BraidError
+from braid.core.errors import BraidError, UnreadableCode, UnreadableDocumentError
 from braid.core.ingest.formats import FORMATS
 from braid.core.ingest.readers import ParsedDocument, read_document
+from braid.core.metadata.gaps import GARBLED_PAGES
 
 MAX_BYTES, TIMEOUT_S = 200_000_000, 120
-MIN_SENTENCE_CHARS, MAX_PLACES = 8, 20
+MIN_SENTENCE_CHARS, MAX_PLACES = 8, 200
 GARBLED_SHARE, LEAST_EXPECTED = 0.01, 1 / 3
 NEARLY_ALL = 0.97
 MAX_REASONS = 5
+MIN_LETTERS = 20
+"""Letters of a file that is said to have none, from which that is wrong."""
+_RIGHTLY: frozenset[UnreadableCode] = frozenset(
+    {"empty", "no_text", "scanned", "garbled", "encrypted", "cut_off", "other_format", "too_large", "not_here"}
+)
+_WITHOUT_TEXT = frozenset({"no_text", "scanned"})
+_STATUSES = ("read", "rightly", "wrongly", "garbled", "crash")
+_PART = re.compile(
+    r"word/(document|footnotes|endnotes|comments)|xl/(sharedStrings|worksheets|charts|comments)|ppt/(slides|notesSlides|"
+    r"charts|comments)|Contents/section|content\.xml$|.*\.x?html?$"
+)
+_TEXT_NODE = re.compile(rb"<(?:\w{1,20}:)?(?:t|p|h|span|text)\b[^>]{0,2000}>([^<]+)")
 _EXPECTED = (".md", ".txt", ".json")
+_OF_EXPECTED = re.compile("ground|truth|expect|gold")
+"""Names of folders with expected texts, which may be beside that with the files."""
 _SUFFIXES = frozenset(suffix for form in FORMATS if form.reader != "source.code" for suffix in form.suffixes)
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|\n|\|")
 _MARKUP = re.compile(r"\[[ xX]\]|!\[[^\]]*\]\([^)]*\)|(?<=\])\([^)]*\)|<!--.*?-->|<[^>]{1,200}>", re.DOTALL)
+_ADDED = re.compile(
+    r"\[author: [^\]]{0,200}\]:|^[ ]*(?:Bar|Line|Pie|Scatter|Area|Other) chart[ ]*$|(?<=\d{4}-\d\d-\d\d) 00:00:00",
+    re.MULTILINE,
+)
+"""What docling writes of itself: authors and times of comments, kinds of charts, midnight."""
+_FORMULA = re.compile(r"\$\$.{1,2000}?\$\$|\$(?=[^$\n]{0,500}[\\^_=])[^$\n]{1,500}\$", re.DOTALL)
 _NUMBERS = re.compile(r"\d[\d,.]*")
 
 
@@ -51,7 +84,7 @@ class Outcome:
 
     type: str
     status: str
-    """``read``, ``garbled``, ``refused`` or ``crash``."""
+    """``read``, ``rightly`` or ``wrongly`` (refused), ``garbled``, or ``crash``."""
     reason: str = ""
     in_order: float | None = None
     """Share of the expected sentences; None where there is no expected text."""
@@ -65,7 +98,7 @@ def main() -> int:
     outcomes = {}
     for folder in args.folders:
         known = _expected_files(folder)
-        for path in sorted(each for each in folder.rglob("*") if each.is_file() and _is_wanted(each, args.types)):
+        for path in sorted(each for each in folder.rglob("*") if each.is_file() and is_wanted(each, args.types)):
             outcomes[str(path.relative_to(folder.parent))] = _outcome(path, known)
             print(".", end="", file=sys.stderr, flush=True)
     print(file=sys.stderr)
@@ -88,7 +121,8 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--results", type=Path, default=ROOT / ".artifacts" / "corpora.json", help="of the last run")
 
 
-def _is_wanted(path: Path, types: Sequence[str]) -> bool:
+def is_wanted(path: Path, types: Sequence[str]) -> bool:
+    """Return whether a file is a document, and of one of the types if some are named."""
     suffix = path.suffix.lower()
     return suffix in _SUFFIXES and (not types or suffix[1:] in types)
 
@@ -103,12 +137,22 @@ def _expected_files(folder: Path) -> dict[str, Path]:
 
 
 def _expected(path: Path, known: Mapping[str, Path]) -> str | None:
-    beside = (path.with_suffix(suffix) for suffix in _EXPECTED if suffix != path.suffix)
-    own = known.get(path.name) or next((each for each in beside if each.is_file()), None)
-    if own is None or (path.suffix in _EXPECTED and known.get(path.name) is None):
+    own = known.get(path.name) or _beside(path)
+    if own is None:
         return None
     text = own.read_text("utf-8", "replace")
     return text if own.suffix != ".json" else _text_of_json(text)
+
+
+def _beside(path: Path) -> Path | None:
+    """Return the expected text that has the file's name but for the suffix, where it is that of no other file."""
+    others = (each for each in path.parent.glob(f"{glob.escape(path.stem)}.*") if each.suffix not in _EXPECTED)
+    if path.suffix in _EXPECTED or len(list(others)) > 1:
+        return None
+    aside = (each for each in sorted(path.parent.parent.iterdir()) if _OF_EXPECTED.search(each.name.lower()))
+    in_place = (path.with_suffix(suffix) for suffix in (".md", ".json"))
+    named = (*in_place, *((folder / path.name).with_suffix(".md") for folder in aside))
+    return next((each for each in named if each.is_file()), None)
 
 
 def _text_of_json(text: str) -> str | None:
@@ -131,9 +175,9 @@ def _outcome(path: Path, known: Mapping[str, Path]) -> Outcome:
         with _time_limit():
             parsed = read_document(path.name, path.read_bytes(), max_bytes=MAX_BYTES)
     except BraidError as error:
-        return Outcome(
-            kind, "refused", str(error).removeprefix(path.name).strip(), seconds=time.perf_counter() - started
-        )
+        reason = str(error).removeprefix(path.name).strip()
+        status = "rightly" if _is_right(error, path.read_bytes()) else "wrongly"
+        return Outcome(kind, status, reason, seconds=time.perf_counter() - started)
     except Exception as error:  # what no reader foresees is what this looks for
         reason = f"{type(error).__name__}: {error}"
         return Outcome(kind, "crash", reason, seconds=time.perf_counter() - started)
@@ -142,8 +186,29 @@ def _outcome(path: Path, known: Mapping[str, Path]) -> Outcome:
     expected = _expected(path, known)
     sentences = [] if expected is None else _sentences(expected)
     share = share_in_order(sentences, read) if sentences else None
-    garbled = _is_garbled(read) or (share is not None and share < LEAST_EXPECTED)
+    is_said = bool(parsed.metadata.get(GARBLED_PAGES))
+    garbled = (_is_garbled(read) and not is_said) or (share is not None and share < LEAST_EXPECTED)
     return Outcome(kind, "garbled" if garbled else "read", "", share, len(read), seconds)
+
+
+def _is_right(error: BraidError, content: bytes) -> bool:
+    """Return whether a refusal is for what the file is, as far as its bytes tell."""
+    code = error.code if isinstance(error, UnreadableDocumentError) else "fault"
+    return code in _RIGHTLY and (code not in _WITHOUT_TEXT or letters_within(content) < MIN_LETTERS)
+
+
+def letters_within(content: bytes) -> int:
+    """Return how many letters a PDF has, or the parts with text of a zip archive, by other means than the readers."""
+    if content[:1024].lstrip().startswith(b"%PDF-"):
+        with suppress(pypdfium2.PdfiumError):
+            pages = [page.get_textpage().get_text_bounded() for page in pypdfium2.PdfDocument(content)]
+            return sum(char.isalpha() for page in pages for char in page)
+    found = 0
+    with suppress(zipfile.BadZipFile, NotImplementedError, zlib.error), zipfile.ZipFile(io.BytesIO(content)) as archive:
+        for name in filter(_PART.match, archive.namelist()):
+            texts = _TEXT_NODE.findall(archive.read(name))
+            found += sum(char.isalpha() for text in texts for char in text.decode("utf-8", "replace"))
+    return found
 
 
 @contextmanager
@@ -181,13 +246,15 @@ def _is_garbled(text: str) -> bool:
     return odd > GARBLED_SHARE * max(1, len(text))
 
 
-def _letters(text: str) -> str:
+def letters_of(text: str) -> str:
+    """Return the letters and digits of a text, in one form and in lower case."""
     return "".join(char for char in unicodedata.normalize("NFKC", text).lower() if char.isalnum())
 
 
 def _sentences(text: str) -> list[str]:
-    pieces = _SENTENCE_END.split(html.unescape(_MARKUP.sub(" ", _without_repetition(text))))
-    return [piece for piece in pieces if len(_letters(piece)) >= MIN_SENTENCE_CHARS]
+    text = _ADDED.sub("", _FORMULA.sub("\n", _without_repetition(text)))
+    pieces = _SENTENCE_END.split(html.unescape(_MARKUP.sub(" ", text)))
+    return [piece for piece in pieces if len(letters_of(piece)) >= MIN_SENTENCE_CHARS]
 
 
 def _without_repetition(text: str) -> str:
@@ -198,7 +265,7 @@ def _without_repetition(text: str) -> str:
             above = []
             lines.append(line)
             continue
-        cells = [cell.strip() for cell in line.strip("| ").split("|")]
+        cells = [cell.strip() for cell in line.strip().removeprefix("|").removesuffix("|").split("|")]
         kept = [
             "" if cell in (*cells[max(0, at - 1) : at], *above[at : at + 1]) else cell for at, cell in enumerate(cells)
         ]
@@ -213,9 +280,9 @@ def share_in_order(sentences: Sequence[str], read: str) -> float:
     >>> share_in_order(["The first.", "The second.", "The third.", "The last."], "The second, the first; the third.")
     0.5
     """
-    text = _letters(read)
+    text = letters_of(read)
     ends: list[int] = []  # the lowest place at which a run of each length may end
-    for sentence in map(_letters, sentences):
+    for sentence in map(letters_of, sentences):
         for place in sorted(_places(sentence, text), reverse=True):
             at = bisect_left(ends, place)
             ends[at : at + 1] = [place]
@@ -246,7 +313,7 @@ def _by_type(outcomes: Mapping[str, Outcome]) -> Table:
         groups[each.type].append(each)
     rows: list[list[object]] = [[kind, *_row(group)] for kind, group in sorted(groups.items())]
     rows.append(["all", *_row(outcomes.values())])
-    columns = ["type", "files", "read", "refused", "garbled", "crash", "expected", f">= {NEARLY_ALL:.0%}", "in order"]
+    columns = ["type", "files", *_STATUSES, "expected", f">= {NEARLY_ALL:.0%}", "in order"]
     return "Files", [*columns, "ms"], rows
 
 
@@ -257,20 +324,20 @@ def _row(group: Iterable[Outcome]) -> list[object]:
     mean = f"{sum(shares) / len(shares):.1%}" if shares else ""
     good = sum(share >= NEARLY_ALL for share in shares)
     milliseconds = f"{1000 * sum(each.seconds for each in group) / max(1, len(group)):,.0f}"
-    statuses = [counts[status] for status in ("read", "refused", "garbled", "crash")]
+    statuses = [counts[status] for status in _STATUSES]
     return [len(group), *statuses, len(shares) or "", good if shares else "", mean, milliseconds]
 
 
 def _reasons(outcomes: Mapping[str, Outcome]) -> Table:
-    reasons: dict[tuple[str, str], list[str]] = defaultdict(list)
+    reasons: dict[tuple[str, str, str], list[str]] = defaultdict(list)
     for name, each in outcomes.items():
         if each.reason:
-            reasons[each.type, _NUMBERS.sub("N", each.reason)[:90]].append(name)
+            reasons[each.type, each.status, _NUMBERS.sub("N", each.reason)[:90]].append(name)
     rows = [
-        [kind, len(names), reason, ", ".join(Path(name).name for name in names[:MAX_REASONS])]
-        for (kind, reason), names in sorted(reasons.items(), key=lambda each: (each[0][0], -len(each[1])))
+        [kind, len(names), status, reason, ", ".join(Path(name).name for name in names[:MAX_REASONS])]
+        for (kind, status, reason), names in sorted(reasons.items(), key=lambda each: (each[0][:2], -len(each[1])))
     ]
-    return "Not read", ["type", "files", "reason", "such as"], rows
+    return "Not read", ["type", "files", "refused", "reason", "such as"], rows
 
 
 def _changes(last: Mapping[str, Outcome], outcomes: Mapping[str, Outcome]) -> Table:

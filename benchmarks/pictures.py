@@ -1,19 +1,26 @@
-"""Pictures of the pages for docs/design.md: a real browser, the app as it is served, a model that answers by a script.
+"""Pictures of the pages for docs/design.md and README.md: a real browser, the app as it is served, a scripted model.
 
     python -m benchmarks.pictures docs/design/after
+    python -m benchmarks.pictures docs/pictures cited --documents /tmp/debian --fonts /tmp/debian/usr/share/fonts
 
-The documents are made up, in English, Japanese and Korean. Names on the command line take these pictures only.
+The documents are made up, in English, Japanese and Korean; those of ``cited`` are real: Debian's packages
+developers-reference, maint-guide and debian-faq, unpacked (``dpkg -x``) into a folder. What the script answers about
+them is looked up in the passages that it is given, and cited only where it stands there. Names on the command line
+take these pictures only; fonts are those of the machine unless a folder has better ones, such as fonts-inter's.
 """
 
 from __future__ import annotations
 
 import argparse
 import base64
+import gzip
 import json
+import os
+import re
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -32,6 +39,7 @@ from tests.web import make_app, post_form, sign_in, site_of
 
 CHROMIUM = "/usr/bin/chromium"
 LAPTOP = {"locale": "en-US", "viewport": {"width": 1280, "height": 800}}
+SHARP = {"locale": "en-US", "viewport": {"width": 1360, "height": 800}, "device_scale_factor": 1.5}
 PHONE_JA = {"locale": "ja-JP", "viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
 MANY = 500
 DATASETS: dict[str, tuple[tuple[str, str, str], ...]] = {
@@ -83,6 +91,36 @@ ANSWERS = {
 }
 QUESTION = "How often is the coolant of the P-200 changed?"
 QUESTION_JA = "在宅勤務の申請はいつまでに出せばよいですか"
+REAL = (
+    "developers-reference/developers-reference.pdf",
+    "doc/maint-guide/maint-guide.en.pdf",
+    "doc/debian/FAQ/debian-faq.en.pdf.gz",
+)
+"""The documents of the picture ``cited``, below usr/share."""
+QUESTION_REAL = "How is a neglected package salvaged, and how long must one wait?"
+TRUE = (
+    (
+        "A package may be salvaged when it **has been neglected by the current maintainer**. {mark}",
+        "A package becomes eligible for salvaging when it has been neglected by the current maintainer.",
+    ),
+    (
+        '1. Open a bug with the severity "important" against the package, expressing the intent to take over '
+        "maintainership of the package. {mark}",
+        'Open a bug with the severity "important" against the package in question, expressing the intent to take over '
+        "maintainership of the package.",
+    ),
+    (
+        "2. The maintainer may object publicly **within 21 days**, and this terminates the salvaging process. {mark}",
+        "may object publicly in response to the bug you've filed within 21 days, and this terminates the salvaging "
+        "process.",
+    ),
+    (
+        "3. After the 21 days delay, you may upload the new release of the package into the DELAYED queue with a "
+        "minimum delay of **seven days**. {mark}",
+        "you may upload the new release of the package into the DELAYED queue with a minimum delay of seven days.",
+    ),
+)
+"""What is answered to it, and the sentence in the documents that says so."""
 ASKED = (
     "Where are the gaskets stored?",
     "본인 결혼 휴가는 며칠인가요?",
@@ -103,6 +141,8 @@ class World:
     app: Flask
     braid: Braid
     browser: Browser
+    documents: Path | None
+    """Where the real documents are."""
 
     def open(self, path: str, options: dict[str, object]) -> Page:
         """Open a page as the administrator."""
@@ -117,7 +157,18 @@ class World:
 
 def _reply(messages: Sequence[tuple[str, str]]) -> str:
     asked = messages[-1][1]
+    if QUESTION_REAL in asked:
+        return "\n\n".join(_true(asked))
     return next((text for word, text in ANSWERS.items() if word in asked.lower()), "They are in hall 4. [1]")
+
+
+def _true(prompt: str) -> Iterator[str]:
+    """Yield what the passages of a prompt say, each with the mark of the passage that has it."""
+    passages = re.findall(r'<passage-[^>]* mark="(\[[^"]*\])"[^>]*>\n(.*?)\n</passage-', prompt, re.DOTALL)
+    for said, source in TRUE:
+        marks = [mark for mark, text in passages if source in " ".join(text.split())]
+        if marks:
+            yield said.format(mark=marks[0])
 
 
 def _fill(braid: Braid) -> None:
@@ -133,7 +184,7 @@ def _fill(braid: Braid) -> None:
 
 
 @contextmanager
-def _world() -> Iterator[World]:
+def _world(documents: Path | None, fonts: Path | None) -> Iterator[World]:
     with (
         tempfile.TemporaryDirectory(prefix="braid-pictures-", ignore_cleanup_errors=True) as folder,
         model_server(_reply) as model,
@@ -151,11 +202,29 @@ def _world() -> Iterator[World]:
             post_form(client, "/chat/messages", text=question, d=everything)
         server = make_server("127.0.0.1", 0, app, threaded=True)
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield World(f"http://127.0.0.1:{server.port}/", app, braid, browser)
+        with_fonts = _with_fonts(Path(folder), fonts) if fonts else None
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"], env=with_fonts)
+        yield World(f"http://127.0.0.1:{server.port}/", app, braid, browser, documents)
         browser.close()
         server.shutdown()
         site_of(app).close()
+
+
+def _with_fonts(folder: Path, fonts: Path) -> Mapping[str, str]:
+    """Return an environment in which a browser takes the fonts of a folder before those of the machine."""
+    families = ("Inter", "Noto Sans CJK JP", "Noto Sans CJK KR")
+    preferred = "".join(f"<family>{family}</family>" for family in families)
+    aliases = "".join(
+        f"<alias binding='strong'><family>{name}</family><prefer>{preferred}</prefer></alias>"
+        for name in ("system-ui", "sans-serif", "sans")
+    )
+    own = folder / "fonts.conf"
+    own.write_text(
+        f"<fontconfig><dir>{fonts.resolve()}</dir><cachedir>{folder}</cachedir>"
+        f"<include>/etc/fonts/fonts.conf</include>{aliases}</fontconfig>",
+        encoding="utf-8",
+    )
+    return {**os.environ, "FONTCONFIG_FILE": str(own)}
 
 
 # ---------------------------------------------------------------- the pictures
@@ -177,10 +246,29 @@ def _answer(question: str, options: dict[str, object]) -> Callable[[World], Page
     return ask
 
 
-def _how(world: World) -> Page:
-    page = _answer(QUESTION, {**LAPTOP, "viewport": {"width": 1280, "height": 1000}})(world)
-    page.locator(".how summary").first.click()
-    page.wait_for_timeout(800)
+def _cited(world: World) -> Page:
+    """Upload the real documents, ask, and open a citation: its page stands beside the answer, the sentence marked."""
+    assert world.documents is not None, "main asks for the folder"
+    page = world.open("datasets", SHARP)
+    page.get_by_label("Name", exact=True).first.fill("Debian manuals")
+    page.keyboard.press("Enter")
+    with tempfile.TemporaryDirectory() as folder:
+        files = []
+        for name in REAL:
+            content = (world.documents / "usr" / "share" / name).read_bytes()
+            files.append(Path(folder) / Path(name).name.removesuffix(".gz"))
+            files[-1].write_bytes(gzip.decompress(content) if name.endswith(".gz") else content)
+        page.locator("#files").set_input_files(files)
+        page.locator(".documents tr[id^=document]").nth(len(REAL) - 1).wait_for(timeout=120_000)
+    assert world.braid.indexer.wait(600)
+    dataset = re.findall(r"/datasets/(\d+)", page.url)[0]
+    page.goto(f"{world.url}chat?d={dataset}")
+    page.locator("#text").fill(QUESTION_REAL)
+    page.keyboard.press("Enter")
+    page.locator(".turn:not(.pending) .sources").first.wait_for(timeout=60_000)
+    page.locator(".turn .prose a.cite").nth(2).click()
+    page.locator("#panel #cited").wait_for(timeout=60_000)
+    page.wait_for_timeout(1_500)
     return page
 
 
@@ -221,10 +309,10 @@ PICTURES: dict[str, Callable[[World], Page]] = {
     "models": _at("admin/models"),
     "home-phone-ja": _at("chat", PHONE_JA),
     "answer-phone-ja": _answer(QUESTION_JA, PHONE_JA),
-    "how": _how,
+    "cited": _cited,
     "picker": _picker,
 }
-"""By name; the picker is the last, since it adds datasets."""
+"""By name; the picker is the last, since it adds datasets. ``cited`` is taken where the documents are given."""
 
 
 def main() -> int:
@@ -233,15 +321,20 @@ def main() -> int:
     parser.add_argument("folder", type=Path, help="where they are written to, such as docs/design/after")
     parser.add_argument("names", nargs="*", help=f"only these: {', '.join(PICTURES)}")
     parser.add_argument("--dark", action="store_true", help="in the dark theme")
+    parser.add_argument("--documents", type=Path, help="where the packages with the documents of `cited` are unpacked")
+    parser.add_argument("--fonts", type=Path, help="a folder with fonts to use, such as Inter")
     args = parser.parse_args()
+    if "cited" in args.names and args.documents is None:
+        print("cited needs --documents FOLDER; see the beginning of benchmarks/pictures.py", file=sys.stderr)
+        return 2
     if unknown := [name for name in args.names if name not in PICTURES]:
         print(f"there is no picture {unknown[0]!r}; choose from {', '.join(PICTURES)}", file=sys.stderr)
         return 2
     args.folder.mkdir(parents=True, exist_ok=True)
     sizes = {}
-    with _world() as world:
+    with _world(args.documents, args.fonts) as world:
         for name, take in PICTURES.items():
-            if args.names and name not in args.names:
+            if (args.names and name not in args.names) or (name == "cited" and args.documents is None):
                 continue
             page = take(world)
             if args.dark:

@@ -41,6 +41,9 @@ DEFAULT_CONFIG = "braid.toml"
 DEFAULT_PROMPTS = "prompts.toml"
 _SWITCHES = {"true": True, "1": True, "yes": True, "on": True, "false": False, "0": False, "no": False, "off": False}
 
+_GONE = {"dense_search": "vectors are always searched exactly, in memory or beyond dense_memory_mb in files"}
+"""Settings of the last version, with what is true instead."""
+
 _URL_PASSWORD = re.compile(r"(://[^:/@]*:).*@")
 _QUERY_PASSWORD = re.compile(r"([?&][^=&]*(?:password|secret|token|key)[^=&]*=)[^&]*", re.IGNORECASE)
 
@@ -279,13 +282,11 @@ class Settings:
         "Whether passages are embedded again when `embedding_model` changes: `auto`, or `no`, which refuses to start "
         "then and says how many there are",
     ] = "auto"
-    dense_search: Annotated[
-        Literal["auto", "exact", "chroma"],
-        "Where to search by meaning: `exact` in memory, `chroma` in Chroma's copy, `auto` in memory as far as a "
-        "collection fits",
-    ] = "auto"
     dense_memory_mb: Annotated[
-        int, Field(ge=1, le=1_000_000), "Memory for vectors in MB; a million of the default model take 430"
+        int,
+        Field(ge=1, le=1_000_000),
+        "Memory for vectors in MB; a million of the default model take 430. A collection that needs more has them in "
+        "files below `data_dir`",
     ] = 1024
     chroma_copy: Annotated[
         Literal["texts", "vectors", "none"],
@@ -634,6 +635,8 @@ def _from_overrides(overrides: Mapping[str, object]) -> Iterator[_Given]:
 def _require_known(name: str, known: list[str], origin: str) -> None:
     if name in known:
         return
+    if reason := _GONE.get(name.removeprefix(ENV_PREFIX).lower()):
+        raise InvalidInputError(f"{name} ({origin}) is not a setting any more: {reason}; remove it", field=name)
     close = difflib.get_close_matches(name.upper(), [k.upper() for k in known], n=1)
     meant = next((f"did you mean {k}? " for k in known if close == [k.upper()]), "")
     raise InvalidInputError(

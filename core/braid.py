@@ -7,7 +7,7 @@ import threading
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
+from dataclasses import InitVar, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
@@ -46,6 +46,10 @@ if TYPE_CHECKING:  # the engines take more than a second to load: they are impor
     from braid.core.workers.fleet import Fleet
     from braid.core.workers.roles import Roles
 
+NO_DENSE_SEARCH = (
+    "this option is gone, since vectors are always searched exactly, in memory or beyond dense_memory_mb in files: "
+    "remove it"
+)
 SITE_S = 3.0
 """Time that a service has, at the start, to say which site it is of."""
 
@@ -67,12 +71,10 @@ class IndexOptions:
     """Seconds that one leg may take before the others answer without it."""
     max_open_collections: int = 128
     """Collections whose keyword index is open at a time."""
-    dense_search: Literal["auto", "exact", "chroma"] = "auto"
-    """Where the dense leg searches: ``exact`` in memory, ``chroma`` in the copy that Chroma has, ``auto`` in memory as
-    far as a collection fits. Where chromadb is not installed there is no copy, and ``auto`` means ``exact``.
-    """
     dense_memory_mb: int = 1024
-    """Memory for vectors, which take 0.43 kB each with the default model; those not searched for longest go first."""
+    """Memory for vectors, which take 0.43 kB each with the default model; those not searched for longest go first. A
+    collection that needs more has its vectors in files, of which the system keeps in memory what it has room for.
+    """
     chroma_copy: Literal["texts", "vectors", "none"] = "texts"
     """What Chroma's copy has: passages with their ``texts``, for other programs, ``vectors`` alone, or ``none``, where
     nothing is copied.
@@ -85,18 +87,21 @@ class IndexOptions:
     """Legs that are kept equal to the ledger. Do not search a leg that is left out; without ``dense`` nothing is
     embedded.
     """
+    dense_search: InitVar[None] = None
+    """Not an option any more: giving it is an error, which says so."""
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, dense_search: object) -> None:
+        if dense_search is not None:
+            raise InvalidInputError(f"dense_search is {dense_search!r}; {NO_DENSE_SEARCH}", field="dense_search")
         for name in ("languages", "follow"):
             value = getattr(self, name)
             if isinstance(value, str):
                 raise InvalidInputError(f"{name} is {value!r}; write a list of one: [{value!r}]", field=name)
             object.__setattr__(self, name, tuple(value))
         require_choice("chroma_copy", self.chroma_copy, ("texts", "vectors", "none"))
-        if self.chroma_copy == "none" and (self.dense_search == "chroma" or self.chroma_url):
-            what = "dense_search is 'chroma'" if self.dense_search == "chroma" else "chroma_url is given"
+        if self.chroma_copy == "none" and self.chroma_url:
             raise InvalidInputError(
-                f"chroma_copy is 'none', but {what}, which needs the copy; write 'vectors' or 'texts'",
+                "chroma_copy is 'none', but chroma_url is given, which needs the copy; write 'vectors' or 'texts'",
                 field="chroma_copy",
             )
 
@@ -294,9 +299,8 @@ class Braid(DataDirectory):
         dense = DenseIndex(
             changes,
             models,
-            chroma,
+            folder=folder / "vectors",
             memory_mb=options.dense_memory_mb,
-            mode=options.dense_search,
             processor=self._threads.places.hold_if_free,
         )
         return bm25, dense, chroma
@@ -576,7 +580,7 @@ class Braid(DataDirectory):
 
 def _require_packages(options: IndexOptions, model: str | EmbeddingModel | Embeddings) -> None:
     """Raise MissingExtraError at once for what would fail in the background, passage by passage."""
-    if options.dense_search == "chroma" or options.chroma_url:
+    if options.chroma_url:
         require("chroma", "a copy of the vectors in Chroma", "chromadb")
     if options.milvus is not None:
         require("milvus", "an index in Milvus", "pymilvus")

@@ -128,6 +128,13 @@ class DataDirectory:
         """Return the embedding model of a collection. Raises EmbeddingError."""
         return self._models.of(collection)
 
+    def fingerprint_of(self, collection: str) -> str:
+        """Return the fingerprint of a collection's embedding model; empty where there is none."""
+        try:
+            return self.model_of(collection).fingerprint
+        except EmbeddingError:
+            return ""
+
     def model_named(self, fingerprint: str) -> EmbeddingModel:
         """Return the embedding model with this fingerprint. Raises InvalidInputError when it cannot be made of it."""
         return self._models.named(fingerprint)

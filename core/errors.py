@@ -3,7 +3,7 @@
 import errno
 import traceback
 from pathlib import PurePath
-from typing import Self
+from typing import Literal, Self
 
 
 class BraidError(Exception):
@@ -71,8 +71,33 @@ class JobCancelledError(BraidError):
     """The job that would write a document was cancelled, or superseded by a later request; nothing was written."""
 
 
+UnreadableCode = Literal[
+    "empty",
+    "no_text",
+    "scanned",
+    "garbled",
+    "encrypted",
+    "cut_off",
+    "other_format",
+    "too_large",
+    "not_here",
+    "damaged",
+    "fault",
+]
+
+
 class UnreadableDocumentError(BraidError):
-    """A file cannot be turned into text: encrypted, empty, binary, oversized or wrongly named."""
+    """A file cannot be turned into text; ``code`` says why, for programs.
+
+    ``garbled``: its letters have no meaning. ``not_here``: a program or package is missing. ``damaged``: the reader
+    cannot go on, whoever is to blame. ``fault``: the reader failed in a way that it does not foresee.
+    """
+
+    code: UnreadableCode = "damaged"
+
+    def __init__(self, message: str, *, code: UnreadableCode | None = None) -> None:
+        super().__init__(message)
+        self.code = code or type(self).code
 
 
 class ReaderFaultError(UnreadableDocumentError):
@@ -80,6 +105,7 @@ class ReaderFaultError(UnreadableDocumentError):
 
     REASON = "cannot be read: its form is not one that is known; save it again, or in another format"
     """What is said of the file, after its name."""
+    code = "fault"
 
     def __init__(self, name: str, *, fault: str) -> None:
         super().__init__(f"{name} {self.REASON}")
@@ -104,8 +130,10 @@ class ReadingInterruptedError(UnreadableDocumentError):
 class ScannedDocumentError(UnreadableDocumentError):
     """All text of a file is on scanned pages, and no machine is there to read them."""
 
-    def __init__(self, message: str, *, pages: int) -> None:
-        super().__init__(message)
+    code = "scanned"
+
+    def __init__(self, message: str, *, pages: int, code: UnreadableCode | None = None) -> None:
+        super().__init__(message, code=code)
         self.pages = pages
 
 
@@ -188,6 +216,10 @@ class NotOwnerError(BraidError):
     def __init__(self, message: str, *, owner: str = "") -> None:
         super().__init__(message)
         self.owner = owner
+
+
+class StoreUnreachableError(IndexUnavailableError):
+    """The server or process that has an index does not answer; its data may well be sound."""
 
 
 class OtherSiteError(BraidError):

@@ -1,7 +1,10 @@
-"""The parts of Braid whose packages need not be installed: which they are, and what to say when one is missing."""
+"""Packages of others: which need not be installed, what to say when one is missing, and what they log."""
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 
 from braid.core.errors import BraidError
@@ -39,3 +42,15 @@ def require(extra: str, what: str, *modules: str) -> None:
     missing = [module for module in modules if not is_installed(module)]
     if missing:
         raise MissingExtraError(what, extra, *missing)
+
+
+@contextmanager
+def quietly(logger: str) -> Iterator[None]:
+    """Let this logger pass warnings and errors alone, in all threads."""
+    log = logging.getLogger(logger)
+    before = log.level
+    log.setLevel(logging.WARNING)
+    try:
+        yield
+    finally:
+        log.setLevel(before)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any, ClassVar, NoReturn, Self
@@ -18,7 +19,7 @@ from langchain_core.callbacks import (
 )
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
-from langchain_core.runnables import RunnableConfig
+from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.runnables.config import run_in_executor, set_config_context
 from langchain_core.tools import BaseTool
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, SkipValidation
@@ -114,6 +115,11 @@ class SearchRetriever(BaseRetriever):
         """Return the hits as documents, best first; the search runs in a thread."""
         _require_no_options(config)
         return await BaseRetriever.ainvoke(self, input, config, **kwargs)
+
+    def with_config(self, config: RunnableConfig | None = None, **kwargs: Any) -> Runnable[str, list[Document]]:
+        """Return a runnable with this config. Raises InvalidInputError for options of a search, which it would drop."""
+        _require_no_options({**(config or {}), **kwargs})
+        return super().with_config(config, **kwargs)
 
     def _get_relevant_documents(
         self, query: str, *, run_manager: CallbackManagerForRetrieverRun, **options: Any
@@ -257,6 +263,10 @@ class BraidEnsembleRetriever(SearchRetriever, EnsembleRetriever):
         named = ((number, each) for number, each in enumerate(self.retrievers, 1) if isinstance(each, LegRetriever))
         return {number: (each.leg, each.scope) for number, each in named if each.leg in asked}
 
+    def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Self:
+        retrievers = [deepcopy(each, memo) for each in self.retrievers]
+        return self.model_copy(update={"retrievers": retrievers, "weights": [*self.weights]})
+
     def fused(self) -> Any:
         """Return what a fusion depends on, to compare."""
         return [*self.weights], self.c, self.id_key, [(each, {**each.__dict__}) for each in self.retrievers]
@@ -370,7 +380,7 @@ def _flat(options: Mapping[str, Any]) -> dict[str, Any]:
     return flat | dict(more)
 
 
-def _require_no_options(config: RunnableConfig | None) -> None:
+def _require_no_options(config: Mapping[str, Any] | None) -> None:
     """Raise InvalidInputError for options of a search in the config, where LangChain takes them for something else."""
     options = [name for name in config or () if name in RetrieverOptions.__annotations__]
     if options:

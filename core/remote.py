@@ -11,18 +11,8 @@ from typing import TYPE_CHECKING, Any, Self
 from braid.core.errors import BraidError, IndexUnavailableError, InvalidInputError, NotFoundError, TooManyError
 from braid.core.forks import tell_of_forks
 from braid.core.metadata import read_metadata
-from braid.core.types import (
-    ALL,
-    DatasetIds,
-    Degraded,
-    Filters,
-    Hit,
-    LegScore,
-    Occurrence,
-    Passage,
-    SearchOptions,
-    SearchResult,
-)
+from braid.core.options import ABOUT, ALL, DatasetIds, Filters, SearchOptions
+from braid.core.types import Degraded, Hit, LegScore, Occurrence, Passage, SearchResult
 
 if TYPE_CHECKING:
     import httpx
@@ -34,22 +24,7 @@ API = "api/v1/"
 ERRORS: Mapping[int, type[BraidError]] = {404: NotFoundError, 429: TooManyError, 503: IndexUnavailableError}
 NAMES = {"mode": "search_mode", "k": "top_k", "alpha": "hybrid_alpha"}
 """Options that the API calls otherwise."""
-OPTIONS = frozenset(
-    {
-        "mode",
-        "k",
-        "fusion",
-        "alpha",
-        "filters",
-        "min_score",
-        "generator",
-        "reranker",
-        "leg_depth",
-        "reranker_depth",
-        "parameters",
-        "group_by",
-    }
-)
+OPTIONS = frozenset({*NAMES, "filters", "reranker", "parameters"}.union(n for n, told in ABOUT.items() if told.in_api))
 """Fields of `SearchOptions` that the API takes."""
 
 
@@ -121,6 +96,7 @@ class RemoteBraid:
             timings_ms=found["timings_ms"],
             notes=tuple(found["notes"]),
             answered=tuple(found.get("answered", ())),
+            did_you_mean=found.get("did_you_mean", ""),
         )
 
     def get_retriever(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import replace
 from functools import cached_property, partial
@@ -79,6 +79,7 @@ class SearchArguments(SearchKeywords, total=False):
 
     user_id: Required[int | None]
     dataset_ids: DatasetIds
+    within: Collection[int] | None
 
 
 class RetrieverManager:
@@ -86,8 +87,9 @@ class RetrieverManager:
 
     ``models`` are the chat models, prompts and rerankers of one search, instead of those that the data directory was
     opened with. ``of`` stays open as long as there is the manager, or a retriever of it. ``dataset_ids`` are the
-    datasets to search, ``"all"`` everything that the user may read, None all personal datasets of the user. Every
-    method raises InvalidInputError for a wrong id, strategy or option.
+    datasets to search, ``"all"`` everything that the user may read, None all personal datasets of the user. ``within``
+    are the only datasets that are read, whatever is asked, and then what None means; None is no limit. Every method
+    raises InvalidInputError for a wrong id, strategy or option.
 
     >>> result = braid.manager.search("Who closes XK-4711?", user_id=1, dataset_ids=[1], mode="keyword", k=3)
     >>> [hit.passage.source for hit in result.hits]
@@ -170,12 +172,14 @@ class RetrieverManager:
         *,
         user_id: int | None,
         dataset_ids: DatasetIds = None,
+        within: Collection[int] | None = None,
         strategy: str = "basic",
         models: SearchModels | None = None,
         **options: Unpack[QueryOptions],
     ) -> SearchResult:
         """Search, and return the hits with everything that explains them."""
-        return self._run(self._request(user_id, dataset_ids, strategy, DEFAULTS.changed(options), models), text)
+        scope = self._scope(user_id, dataset_ids, within)
+        return self._run(self._request_in(scope, strategy, DEFAULTS.changed(options), models), text)
 
     def search_in(
         self,
@@ -191,9 +195,12 @@ class RetrieverManager:
 
     def search_near(self, scope: Scope, vector: Sequence[float], **options: Unpack[QueryOptions]) -> SearchResult:
         """Search for what is near to a vector, in a scope that `check` has returned. Raises InvalidInputError for a
-        vector that cannot be one of the model's.
+        vector that cannot be one of the model's, and for an engine or a reranker, which ask for a text.
         """
         request = self._request_in(scope, "basic", DEFAULTS.changed({**options, "mode": "semantic"}), None)
+        for name in ("engine", "reranker"):
+            if (given := getattr(request.options, name)) != getattr(DEFAULTS, name):
+                raise InvalidInputError(f"{name} {given!r} needs a text, not a vector; leave it out", field=name)
         search = Search(self._context, request, "a vector")
         with self._context.priority.search(), search.place():
             hits = search.best_hits(search.find([search.variant_near(vector)]))
@@ -208,11 +215,13 @@ class RetrieverManager:
         *,
         user_id: int | None,
         dataset_ids: DatasetIds = None,
+        within: Collection[int] | None = None,
         strategy: str = "basic",
         options: Mapping[str, Any] | None = None,
     ) -> Scope:
         """Return the scope of a search with these arguments, or raise what it would raise. Nothing is searched."""
-        return self._request(user_id, dataset_ids, strategy, DEFAULTS.changed(options or {})).scope
+        scope = self._scope(user_id, dataset_ids, within)
+        return self._request_in(scope, strategy, DEFAULTS.changed(options or {}), None).scope
 
     def explain(
         self,
@@ -221,12 +230,14 @@ class RetrieverManager:
         chunk_id: str,
         user_id: int | None,
         dataset_ids: DatasetIds = None,
+        within: Collection[int] | None = None,
         strategy: str = "basic",
         models: SearchModels | None = None,
         **options: Unpack[QueryOptions],
     ) -> Explanation:
         """Return why a chunk is, or is not, in the result of this search."""
-        request = self._request(user_id, dataset_ids, strategy, DEFAULTS.changed(options), models)
+        scope = self._scope(user_id, dataset_ids, within)
+        request = self._request_in(scope, strategy, DEFAULTS.changed(options), models)
         search = Search(self._context, request, text, replay=True)
         with search.place():
             return explain(search, chunk_id)
@@ -237,6 +248,7 @@ class RetrieverManager:
         *,
         user_id: int | None,
         dataset_ids: DatasetIds = None,
+        within: Collection[int] | None = None,
         document_id: int | None = None,
         k: int = 20,
         ignore_case: bool = False,
@@ -249,8 +261,7 @@ class RetrieverManager:
         >>> [match.passage.source for match in found.matches]
         ['valve.md']
         """
-        self._require_open()
-        scope = resolve_scope(self._context.ledger, self._registry, user_id=user_id, dataset_ids=dataset_ids)
+        scope = self._scope(user_id, dataset_ids, within)
         return self.find_exact_in(scope, text, document_id=document_id, k=k, ignore_case=ignore_case)
 
     def find_exact_in(
@@ -279,12 +290,12 @@ class RetrieverManager:
 
         answering, searched = split_options(dict(options))
         given = DEFAULTS.changed(searched)
-        first = self._request(user_id, dataset_ids, strategy, given)
+        first = self._request_in(self._scope(user_id, dataset_ids), strategy, given, None)
         ids: DatasetIds = ALL if dataset_ids == ALL else tuple(dataset_ids or ())
         self._require_all(first.scope, ids, answering.get("on_degraded", "warn"))
 
         def search_again(legs: LegNames | None, text: str, /, **changed: Any) -> SearchResult:
-            again = self._request(user_id, ids, strategy, given.changed(changed))
+            again = self._request_in(self._scope(user_id, ids), strategy, given.changed(changed), None)
             self._require_any(again.scope, ids)
             return self._run(again if again.options.mode != given.mode else replace(again, only=legs), text)
 
@@ -304,17 +315,10 @@ class RetrieverManager:
         values = parameter_values(strategy, self._context.configured)
         return StrategyInfo(strategy, found.description, dict(found.costs), values, dict(parameters_of(strategy)))
 
-    def _request(
-        self,
-        user_id: int | None,
-        dataset_ids: DatasetIds,
-        strategy: str,
-        options: SearchOptions,
-        models: SearchModels | None = None,
-    ) -> SearchRequest:
+    def _scope(self, user_id: int | None, dataset_ids: DatasetIds, within: Collection[int] | None = None) -> Scope:
         self._require_open()
-        scope = resolve_scope(self._context.ledger, self._registry, user_id=user_id, dataset_ids=dataset_ids)
-        return self._request_in(scope, strategy, options, models)
+        ledger, registry = self._context.ledger, self._registry
+        return resolve_scope(ledger, registry, user_id=user_id, dataset_ids=dataset_ids, within=within)
 
     def _request_in(
         self, scope: Scope, strategy: str, options: SearchOptions, models: SearchModels | None

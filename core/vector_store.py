@@ -6,7 +6,7 @@ import hashlib
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 from uuid import uuid4
 
 import numpy as np
@@ -21,7 +21,18 @@ from braid.core.batches import batches
 from braid.core.errors import InvalidInputError, NotFoundError
 from braid.core.ingest.readers import clean_text
 from braid.core.ledger.document_batch import DOCUMENTS_PER_BATCH
-from braid.core.types import ChunkInput, DocumentInput, Filters, Mode, Scope, SearchResult, require_choice
+from braid.core.metadata.values import shown
+from braid.core.types import (
+    DEFAULTS,
+    ChunkInput,
+    DocumentInput,
+    Filters,
+    Mode,
+    Scope,
+    SearchOptions,
+    SearchResult,
+    require_choice,
+)
 
 if TYPE_CHECKING:
     from braid.core.data_directory import DataDirectory
@@ -29,6 +40,24 @@ if TYPE_CHECKING:
 
 WAIT_S = 60.0
 DEFAULT_K = 4
+_KINDS = {"texts": "texts", "documents": "LangChain documents", "ids": "texts that are not empty"}
+_ELSEWHERE = {
+    "add_images": "it has texts alone",
+    "delete_collection": "Braid.remove_dataset removes it",
+    "get": "get_by_ids, or Braid.get by a source or a filter",
+    "persist": "what was added is stored",
+    "reset_collection": "Braid.remove_dataset removes it",
+    "similarity_search_by_image": "it has texts alone",
+    "update_document": "add_documents replaces what has the same id",
+    "update_documents": "add_documents replaces what has the same id",
+}
+"""What other vector stores have, and this one does otherwise."""
+_FIXED = {
+    "filters": "give it as filter",
+    "mode": "Braid.vector_store(…, mode=…) has it",
+    "group_by": "each result is a document",
+}
+"""What each search of a store has of itself, and what to do instead."""
 logger = logging.getLogger(__name__)
 
 
@@ -74,6 +103,24 @@ class BraidVectorStore(VectorStore):
         self._mode, self._wait_s = mode, wait_s
         (self._collection,) = (each.collection for each in self._readable().collections)
 
+    if not TYPE_CHECKING:  # who misspells a name hears of it from the type checker
+
+        def __getattr__(self, name: str) -> NoReturn:
+            remedy = f"; {_ELSEWHERE[name]}" if name in _ELSEWHERE else ""
+            raise AttributeError(f"{type(self).__name__} has no {name!r}{remedy}")
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self
+
+    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+        raise TypeError(
+            f"a {type(self).__name__} cannot be pickled: it holds the open indexes of this process; make it with"
+            " vector_store where it is used"
+        )
+
     def _readable(self) -> Scope:
         """Return the dataset as what is searched, if it may be read now. Raises NotFoundError."""
         scope = self._manager.check(user_id=self._user_id, dataset_ids=[self._dataset_id])
@@ -97,7 +144,7 @@ class BraidVectorStore(VectorStore):
         **options: Any,
     ) -> list[str]:
         """Store texts, in place of what their ids have; return the ids. Raises what `add_documents` raises."""
-        given = list(texts)
+        given = _listed("texts", texts, str)
         for name, values in (("metadatas", metadatas), ("ids", ids)):
             if values is not None and len(values) != len(given):
                 raise InvalidInputError(
@@ -116,10 +163,13 @@ class BraidVectorStore(VectorStore):
         takes longer than ``wait_s``, which is logged. ``ids`` goes before the documents' own; ``batch_size`` are stored
         in one transaction. Raises InvalidInputError before anything is stored.
         """
+        documents = _listed("documents", documents, Document)
         given = options.pop("ids", None)
-        ids = [document.id for document in documents] if given is None else given
+        ids = [document.id or None for document in documents] if given is None else _listed("ids", given, str | None)
         size = options.pop("batch_size", DOCUMENTS_PER_BATCH)
         _require_no(options)
+        if isinstance(size, bool) or not isinstance(size, int) or size < 1:
+            raise InvalidInputError(f"batch_size is {size!r}; give a whole number from 1", field="batch_size")
         if len(ids) != len(documents):
             raise InvalidInputError(
                 f"ids has {len(ids)} for {len(documents)} documents; give one for each", field="ids"
@@ -148,7 +198,7 @@ class BraidVectorStore(VectorStore):
     def get_by_ids(self, ids: Sequence[str], /) -> list[Document]:
         """Return the documents with these ids, in their order, without those that are not there."""
         self._readable()
-        found = get_documents(self._directory, list(ids), dataset=self._dataset_id)
+        found = get_documents(self._directory, ids, dataset=self._dataset_id)
         return [_of_stored(each) for each in found]
 
     def similarity_search(self, query: str, k: int = DEFAULT_K, **options: Any) -> list[Document]:
@@ -170,7 +220,7 @@ class BraidVectorStore(VectorStore):
         self, query: str, k: int = DEFAULT_K, fetch_k: int = 20, lambda_mult: float = 0.5, **options: Any
     ) -> list[Document]:
         """Return ``k`` of the ``fetch_k`` documents nearest to the query, near to it and far from each other."""
-        vector = self.embeddings.embed_query(query)
+        vector = self.embeddings.embed_query(DEFAULTS.for_text(query).text)
         return self.max_marginal_relevance_search_by_vector(vector, k, fetch_k, lambda_mult, **options)
 
     def max_marginal_relevance_search_by_vector(
@@ -182,7 +232,10 @@ class BraidVectorStore(VectorStore):
         **options: Any,
     ) -> list[Document]:
         """Return ``k`` of the ``fetch_k`` documents nearest to a vector, near to it and far from each other."""
-        result = self._near(embedding, max(k, fetch_k), **options)
+        wanted = SearchOptions(k=k).k
+        if not isinstance(lambda_mult, int | float) or not 0 <= lambda_mult <= 1:
+            raise InvalidInputError(f"lambda_mult is {lambda_mult!r}; it must be from 0 to 1", field="lambda_mult")
+        result = self._near(embedding, max(wanted, fetch_k), **options)
         model = self._manager.model_of(self._collection).fingerprint
         vectors = self._directory.ledger.embeddings(model, [hit.passage.chunk_id for hit in result.hits])
         found = [
@@ -191,7 +244,7 @@ class BraidVectorStore(VectorStore):
             if hit.passage.chunk_id in vectors
         ]
         chosen = maximal_marginal_relevance(
-            np.array(embedding), [vector.tolist() for _, vector in found], lambda_mult, k
+            np.array(embedding), [vector.tolist() for _, vector in found], lambda_mult, wanted
         )
         return [found[place][0] for place in chosen]
 
@@ -213,6 +266,9 @@ class BraidVectorStore(VectorStore):
         """Search for documents. Raises DegradedError when nothing could be searched."""
         from braid.core.langchain import require_answer
 
+        for name, remedy in _FIXED.items():
+            if name in options:
+                raise InvalidInputError(f"{name} cannot be given to a search of a store; {remedy}", field=name)
         result: SearchResult = search(
             k=k, mode=self._mode, filters=Filters() if filter is None else filter, group_by="document", **options
         )
@@ -243,6 +299,18 @@ class BraidVectorStore(VectorStore):
             )
         store.add_texts(texts, metadatas, ids=ids)
         return store
+
+
+def _listed(name: str, given: Iterable[Any], kind: Any) -> list[Any]:
+    """Return what was given as a list. Raises InvalidInputError for one thing in place of several, for a thing of
+    another type, and for an empty id.
+    """
+    is_one = not isinstance(given, Iterable) or isinstance(given, str | Mapping | Document)
+    several = [given] if is_one else list(given)
+    for each in several:
+        if is_one or not isinstance(each, kind) or (name == "ids" and each == ""):
+            raise InvalidInputError(f"{name} has {shown(each)}; give a list of {_KINDS[name]}", field=name)
+    return several
 
 
 def _as_input(given: Document, number: str) -> DocumentInput:

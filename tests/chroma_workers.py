@@ -20,8 +20,8 @@ from typing import IO
 
 import pytest
 
-from braid.core.indexes.chroma import process
-from braid.core.indexes.chroma.process import ChromaProcess
+from braid.core.indexes.chroma.process import ALSO, ChromaProcess
+from braid.core.processes.child import VARIABLES, Child, allowed
 
 ROOT = Path(__file__).parent.parent
 BEGIN = ChromaProcess._begin
@@ -103,10 +103,10 @@ class Nursery:
 def forked_workers() -> Iterator[None]:
     """Have all workers that begin until the end of the block be forked."""
 
-    def begin(self: ChromaProcess) -> Forked:
-        allowed = {name: value for name, value in os.environ.items() if name.upper() in process._VARIABLES}
-        self._process = forked = nursery.begin(self._arguments[1:], allowed)  # type: ignore[assignment]
-        return forked
+    def begin(self: ChromaProcess) -> Child:
+        forked = nursery.begin(self._arguments, allowed(VARIABLES | ALSO))
+        self._process = Child(forked, trusted=True)  # type: ignore[arg-type]
+        return self._process
 
     with closing(Nursery()) as nursery, pytest.MonkeyPatch.context() as patch:
         patch.setattr(ChromaProcess, "_begin", begin)
@@ -142,7 +142,7 @@ def _work(arguments: list[str], environment: dict[str, str], stdin: int, stdout:
 
     try:
         os.setpgid(0, 0)
-        del os.nice  # tests wait for it: beside busy neighbours it would have a tenth of a processor
+        os.nice = lambda increment: 0  # tests wait for it: beside busy neighbours it would have a tenth of a processor
         os.environ.clear()
         os.environ.update(environment)
         for file, place in ((stdin, 0), (stdout, 1)):

@@ -9,7 +9,7 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import fields
+from inspect import signature
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -92,13 +92,30 @@ def chroma_is_loaded_once() -> Iterator[None]:
         yield
 
 
-@pytest.fixture(scope="session", autouse=True)
-def patient_legs() -> Iterator[None]:
-    """Unless a test says how long a leg may take, it may take long: an index that is opened on a busy machine does."""
-    defaults = {each.name: each.default for each in fields(IndexOptions)}
+@contextlib.contextmanager
+def index_options(**changes: object) -> Iterator[None]:
+    """Have other defaults of `IndexOptions`."""
+    made = IndexOptions.__init__
+    before = {name: each.default for name, each in signature(IndexOptions).parameters.items()}
     with pytest.MonkeyPatch.context() as patch:
-        patient = tuple({**defaults, "leg_timeout_s": WAIT_S}.values())
-        patch.setattr(IndexOptions.__init__, "__defaults__", patient)
+        patch.setattr(made, "__defaults__", tuple({**before, **changes}.values()))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def patient_legs_without_copy() -> Iterator[None]:
+    """Unless a test says how long a leg may take, it may take long: an index that is opened on a busy machine does.
+
+    Nothing is copied to Chroma, which takes as long, in a process of its own, as all else together: see `with_copy`.
+    """
+    with index_options(leg_timeout_s=WAIT_S, chroma_copy="none"):
+        yield
+
+
+@pytest.fixture(scope="module")
+def with_copy() -> Iterator[None]:
+    """What a module opens that is marked ``usefixtures("with_copy")`` copies passages to Chroma, as in earnest."""
+    with index_options(chroma_copy="texts"):
         yield
 
 

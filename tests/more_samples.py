@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from tests.samples import JAPANESE, KOREAN, zipped
 
@@ -221,7 +221,19 @@ def message_tree(
 # ------------------------------------------------------------ HWP 5
 
 
-def hwp_guide(*, flags: int = 1, section: bytes = b"") -> bytes:
+def hwp_letters(flags: int) -> bytes:
+    """A kind of letters with these flags."""
+    return _record(21, 0, bytes(46) + struct.pack("<L", flags) + bytes(20))
+
+
+def hwp_paragraph(text: str, *, shapes: Sequence[tuple[int, int]] = (), memo: str = "") -> bytes:
+    """A paragraph: ``shapes`` are places from which letters are of a kind; ``memo`` is a note at it."""
+    kinds = b"".join(struct.pack("<LL", *shape) for shape in shapes)
+    note = _record(93, 1, struct.pack("<L", 1)) + _record(72, 1, bytes(16)) + _paragraph(memo, level=1) if memo else b""
+    return _paragraph(text) + (_record(68, 1, kinds) if kinds else b"") + note
+
+
+def hwp_guide(*, flags: int = 1, section: bytes = b"", letters: Sequence[bytes] = ()) -> bytes:
     """A heading, a paragraph, a table of two rows, a footnote, a header and a hidden comment."""
     header = b"HWP Document File".ljust(32, b"\0") + struct.pack("<LL", 0x05010000, flags).ljust(224, b"\0")
     styles = b"".join(
@@ -241,6 +253,7 @@ def hwp_guide(*, flags: int = 1, section: bytes = b"") -> bytes:
         + _paragraph("끝입니다.")
     )  # fmt: skip
     pack = _deflated if flags & 1 else bytes
+    styles = b"".join(letters) + styles
     return compound({
         "FileHeader": header, "DocInfo": pack(styles), "BodyText": {"Section0": pack(body)},
         "\x05HwpSummaryInformation": b"x",

@@ -26,6 +26,8 @@ from braid.core.chat.quoting.parts import parts_of
 from braid.core.chat.quoting.tables import split_tables
 from braid.core.chat.support import facts
 from braid.core.chat.support.check import MAX_LOOKS, check
+from braid.core.chat.support.findings import Support
+from braid.core.chat.support.following import Following
 from braid.core.chat.support.reading import facts_of
 from braid.core.chat.tables.moments import UnclearPeriodError
 from braid.core.chat.tables.periods import period_in
@@ -134,6 +136,7 @@ def grows(
     unit: str,
     end: str = "",
     seconds: Callable[[Callable[[str], object], str], float] = seconds,
+    burden_s: float = BURDEN_S,
 ) -> bool:
     """Whether the work on sixteen times the text takes far more than sixteen times as long, with short and with longer
     texts, at the quickest of some runs: whatever else the machine does only slows them down.
@@ -142,14 +145,14 @@ def grows(
     def text(chars: int) -> str:
         return unit * (chars // len(unit)) + end
 
-    if seconds(work, text(LONG_CHARS)) < BURDEN_S:
+    first = seconds(work, text(LONG_CHARS))
+    if first < burden_s:
         return False
-    for times in (1, 3):
-        lengths = (times * SHORT_CHARS, times * LONG_CHARS)
-        short, long = (min(seconds(work, text(chars)) for _ in range(3)) for chars in lengths)
-        if long <= QUADRATIC * short:
-            return False
-    return True
+    short = min(seconds(work, text(SHORT_CHARS)) for _ in range(3))
+    if any(long <= QUADRATIC * short for long in (first, *(seconds(work, text(LONG_CHARS)) for _ in range(2)))):
+        return False
+    short = min(seconds(work, text(3 * SHORT_CHARS)) for _ in range(3))
+    return seconds(work, text(3 * LONG_CHARS)) > QUADRATIC * short
 
 
 def modules() -> Iterator[ModuleType]:
@@ -223,6 +226,13 @@ def periods(text: str) -> object:
     return None
 
 
+def followed(text: str) -> Iterator[Support]:
+    """What is said of a text that comes in small pieces."""
+    following = Following(ANALYZER)
+    for start in range(0, len(text), 40):
+        yield from following.feed(text[start : start + 40], [])
+
+
 PASSES: dict[str, Callable[[str], object]] = {
     "links": check_links,
     "citations": lambda text: CitationFilter(frozenset({1, 2}), "p-7f3a:").read(text),
@@ -245,6 +255,7 @@ PASSES: dict[str, Callable[[str], object]] = {
     "units": unify_units,
     "facts": facts_of,
     "checked answers": lambda text: check(f"{text} [1].", ["The pump was sold for 30 EUR in May 2024."]),
+    "checked answers, as they are written": lambda text: [*followed(text)],
     "checked passages": lambda text: check("The pump was not sold for 30 EUR [1].", [text]),
     "parts of a passage": parts_of,
     "questions and what answers them": lambda text: answer(text, *(passage(text[:4_000], n) for n in range(1, 3))),

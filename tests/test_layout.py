@@ -40,7 +40,7 @@ def test_no_module_is_imported_under_two_names() -> None:
         "sys.argv = ['app', '--help']\n"
         "try:\n    runpy.run_module('app', run_name='__main__')\n"
         "except SystemExit:\n    pass\n"
-        "import braid.app.factory, braid.app.cli.maintenance, os\n"
+        "import braid.app.factory, braid.app.cli.doctor, os\n"
         "files = {}\n"
         "for name, module in list(sys.modules.items()):\n"
         "    if getattr(module, '__file__', None):\n"

@@ -82,15 +82,15 @@ async def _searched_over_mcp(url: str, key: str) -> str:
 
 
 def use_the_library(folder: Path) -> None:
-    """Put, search both legs, also in Chroma's copy, and ask a LangChain retriever."""
-    from braid import Braid, IndexOptions, ingest_bytes
+    """Put, search both legs, have the copy in Chroma written, and ask a LangChain retriever."""
+    from braid import Braid, ingest_bytes
 
-    with Braid(folder / "data", index_options=IndexOptions(dense_search="chroma")) as braid:
+    with Braid(folder / "data") as braid:
         ann = braid.ledger.add_user("ann").id
         notes = braid.ledger.add_dataset(ann, "notes").id
         for name, content in FILES.items():
             ingest_bytes(braid, notes, name, content)
-        assert braid.indexer.wait(100)
+        assert braid.indexer.wait(100, ("bm25", "dense", "chroma"))
         eventually(lambda: braid.search("pressure", user_id=ann, mode="semantic").hits, 100)
         assert braid.get_retriever(user_id=ann).invoke("XK-4711")
 

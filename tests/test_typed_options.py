@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import sys
 from collections.abc import Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, get_type_hints
 
 import pytest
 
-from braid.core.types import QueryOptions, RetrieverOptions, SearchOptions
+from braid.app.api.search_options import SearchOptions as ApiOptions
+from braid.app.cli.root import cli
+from braid.app.mcp.server import make_server
+from braid.core.options import ABOUT, QueryOptions, RetrieverOptions, SearchOptions
+from braid.core.remote import NAMES, OPTIONS
 
 ROOT = Path(__file__).parent.parent
-FOLLOWED = ("braid", *(f"braid.core.{name}" for name in ("braid", "data_directory", "retriever_manager", "types")))
+FOLLOWED = (
+    "braid",
+    *(f"braid.core.{name}" for name in ("braid", "data_directory", "options", "retriever_manager", "types")),
+)
 """Modules whose types the programs need; the rest is left out, which spares a minute."""
 CONFIG = "[mypy]\nstrict = True\nfollow_imports = skip\ndisallow_subclassing_any = False\n" + "".join(
     f"[mypy-{name}]\nfollow_imports = silent\n" for name in FOLLOWED
@@ -80,3 +89,36 @@ def test_the_keywords_are_the_fields_of_the_options() -> None:
     assert hints.items() <= get_type_hints(QueryOptions).items()
     assert get_type_hints(QueryOptions).keys() == {name for name in hints if not name.startswith("_")}
     assert get_type_hints(RetrieverOptions).keys() > get_type_hints(QueryOptions).keys()
+
+
+# ---------------------------------------------------------------- what the interfaces take
+
+HERE_ALONE = {"dense_weight", "pooling", "engine"}
+"""Options that the API does not take: the site chooses, or they are for comparisons."""
+
+
+def test_the_api_and_the_remote_client_take_every_option() -> None:
+    names = {option.name for option in fields(SearchOptions)}
+    assert names - HERE_ALONE == OPTIONS
+    assert {NAMES.get(name, name) for name in OPTIONS} <= ApiOptions.model_fields.keys()
+    assert ApiOptions.model_fields.keys().isdisjoint(HERE_ALONE)
+
+
+def test_the_command_line_takes_every_option() -> None:
+    taken = {name for option in cli.commands["search"].params if (name := option.name)}  # type: ignore[attr-defined]
+    filters = {"file_types", "source_prefix", "where", "since", "until", "chunk_kinds"}
+    assert filters <= taken
+    assert {option.name for option in fields(SearchOptions)} - {"filters"} <= taken
+
+
+def test_a_tool_takes_the_options_that_are_for_tools() -> None:
+    tools = {tool.name: tool for tool in asyncio.run(make_server(lambda _: None, read_only=True).list_tools())}  # type: ignore[arg-type,return-value]
+    taken = tools["search"].input_schema["properties"]
+    for name in (name for name, told in ABOUT.items() if told.in_tools):
+        assert taken[name]["description"] == ABOUT[name].help
+
+
+def test_what_is_said_of_an_option_is_one_sentence() -> None:
+    for told in ABOUT.values():
+        assert told.help[0].isupper() or told.help.startswith("`")
+        assert not told.help.endswith(".")

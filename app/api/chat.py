@@ -58,6 +58,7 @@ class Question(SearchOptions):
             text=self.message,
             history=history,
             dataset_ids=self.dataset_ids or None,
+            within=identity().dataset_ids,
             strategy=self.strategy,
             options=options,
             evaluation_mode=self.evaluation_mode,
@@ -179,14 +180,15 @@ class ChatAnswer(BaseModel):
     media_types=("text/event-stream",),
     headers=tuple(KEY_HEADERS.values()),
 )
-@rule("user", "read")
+@rule("user", "read", limited=True)
 def chat(body: ChatBody) -> Answered | Response:
     """Answer a question from the passages of datasets.
 
     With `Accept: text/event-stream` the answer is streamed as events: `stage`, `query`, `search`, `lookup` (what
     else was looked for; `search` then comes again with all passages), `begun`, `token` (the next piece of the text),
-    `withdrawn` (discard the pieces so far), and at the end `answer` (the whole answer) or `error` (a problem). Closing
-    the connection stops the model.
+    `support` (a sentence of the pieces so far, and how it agrees with what it cites), `withdrawn` (discard the pieces
+    and checked sentences so far), and at the end `answer` (the whole answer) or `error` (a problem). Closing the
+    connection stops the model.
     """
     history = tuple(Turn(turn.role, turn.text) for turn in body.history)
     return answer_question(body, history, lambda asked, result: None)

@@ -78,10 +78,13 @@ class CheckShown(Shown):
 
     text: str = Field(description="The text that characters are counted in: citations written in other ways are `[1]`")
     sentences: list[SupportShown]
+    removed_citations: int = Field(
+        description="Number of citations removed from the text because their passage was not given"
+    )
 
 
 @resource.post("/check", CheckShown, repeatable=False)
-@rule("user", "read")
+@rule("user", "read", limited=True)
 def check_text(body: CheckGiven) -> CheckShown:
     """Compare each sentence of a text with the passages that it cites.
 

@@ -73,7 +73,7 @@ class Statistics(BaseModel):
 
 
 @resource.get("/datasets", Page[DatasetShown])
-@rule("user")
+@rule("user", limited=True)
 def list_datasets(query: PageQuery) -> Answered:
     """List the datasets that you may read, your own first."""
     return page_of(Page[DatasetShown], query, slice_rows(readable_datasets(identity().account).all), _show_dataset)
@@ -88,7 +88,7 @@ def add_dataset(body: DatasetGiven) -> Answered:
 
 
 @resource.get("/datasets/<int(signed=True):dataset_id>", DatasetShown)
-@rule("user")
+@rule("user", limited=True)
 def get_dataset(dataset_id: int) -> DatasetShown:
     """Get a dataset."""
     return _show_dataset(caller_datasets().get(dataset_id))
@@ -109,7 +109,7 @@ def delete_dataset(dataset_id: int) -> None:
 
 
 @resource.get("/datasets/<int(signed=True):dataset_id>/statistics", Statistics)
-@rule("user")
+@rule("user", limited=True)
 def get_statistics(dataset_id: int) -> Statistics:
     """Count a dataset's documents by format, and report the progress of its indexes."""
     dataset, braid = caller_datasets().get(dataset_id), site().braid

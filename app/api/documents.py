@@ -90,7 +90,7 @@ class TextGiven(Given):
 
 
 @resource.get("/datasets/<int(signed=True):dataset_id>/documents", Page[DocumentShown])
-@rule("user")
+@rule("user", limited=True)
 def list_documents(dataset_id: int, query: DocumentsQuery) -> Answered:
     """List a dataset's documents by source."""
     dataset, ledger = caller_datasets().get(dataset_id), site().braid.ledger
@@ -110,7 +110,7 @@ def list_documents(dataset_id: int, query: DocumentsQuery) -> Answered:
     statuses={201: DocumentShown},
     headers=(IF_MATCH,),
 )
-@rule("user")
+@rule("user", limited=True)
 def put_document(dataset_id: int, body: TextGiven) -> Answered:
     """Store a text as a document: 201 if it is new, 200 if it replaces the document with its source.
 
@@ -146,7 +146,7 @@ def put_document(dataset_id: int, body: TextGiven) -> Answered:
     statuses={304: None},
     headers=("If-None-Match",),
 )
-@rule("user")
+@rule("user", limited=True)
 def get_document(dataset_id: int, document_id: int) -> Response:
     """Get a document. With the ETag of an earlier answer in If-None-Match: 304 if it has not changed."""
     found = _document(caller_datasets().get(dataset_id).id, document_id)
@@ -156,7 +156,7 @@ def get_document(dataset_id: int, document_id: int) -> Response:
 @resource.get(
     "/datasets/<int(signed=True):dataset_id>/documents/<int:document_id>/original", None, media_types=(BYTES,)
 )
-@rule("user")
+@rule("user", limited=True)
 def get_original(dataset_id: int, document_id: int) -> Response:
     """Download the file that a document was read from.
 
@@ -166,7 +166,7 @@ def get_original(dataset_id: int, document_id: int) -> Response:
 
 
 @resource.delete("/datasets/<int(signed=True):dataset_id>/documents/<int:document_id>", headers=(IF_MATCH,))
-@rule("user")
+@rule("user", limited=True)
 def delete_document(dataset_id: int, document_id: int) -> None:
     """Delete a document. No later search finds it.
 
@@ -185,7 +185,7 @@ def delete_document(dataset_id: int, document_id: int) -> None:
     statuses={304: None},
     headers=("If-None-Match",),
 )
-@rule("user")
+@rule("user", limited=True)
 def list_passages(dataset_id: int, document_id: int, query: PageQuery) -> Response:
     """List a document's passages in order."""
     found = _document(caller_datasets().get(dataset_id).id, document_id)

@@ -35,7 +35,7 @@ class ExplanationShown(Shown):
 
 
 @resource.post("/explain", ExplanationShown, repeatable=False, headers=tuple(KEY_HEADERS.values()))
-@rule("user", "read")
+@rule("user", "read", limited=True)
 def explain(body: ExplainBody) -> ExplanationShown:
     """Explain why a passage is, or is not, among the hits of a search."""
     options = body.options("hybrid")
@@ -44,6 +44,7 @@ def explain(body: ExplainBody) -> ExplanationShown:
         chunk_id=body.chunk_id,
         user_id=identity().account.id,
         dataset_ids=body.dataset_ids or None,
+        within=identity().dataset_ids,
         strategy=body.strategy,
         models=search_models(body, options),
         **options,

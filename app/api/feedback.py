@@ -13,7 +13,7 @@ from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
 from braid.app.site import site
 from braid.core.chat.feedback import CHUNK_ID, MAX_RANKING, Feedback
-from braid.core.chat.turns.fates import hidden_of
+from braid.core.chat.turns.fates import lost_of
 from braid.core.datasets.scope import MAX_DATASET_IDS
 from braid.core.types import MAX_K, MAX_QUERY_CHARS
 
@@ -85,7 +85,7 @@ def delete_feedback() -> None:
 def _show_feedback(said: Feedback) -> FeedbackShown:
     """Show feedback; a query that a model wrote may repeat what was found in datasets that the user has lost."""
     braid = site().braid
-    is_readable = not hidden_of(braid.ledger, braid.registry, identity().account.id, said.scope)
+    is_readable = not lost_of(braid.ledger, braid.registry, identity().account.id, said.scope)
     return FeedbackShown(
         kind=said.kind,
         chunk_id=said.chunk_id,

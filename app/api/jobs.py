@@ -12,6 +12,8 @@ from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
 from braid.app.site import site
 from braid.app.user.datasets import caller_datasets
+from braid.core.datasets.scope import is_within
+from braid.core.errors import NotFoundError
 from braid.core.jobs.store import Job, JobKind, JobState
 from braid.core.types import MAX_ID
 
@@ -62,10 +64,13 @@ def list_jobs(query: JobsQuery) -> Answered:
 
 
 @resource.get("/jobs/<int:job_id>", JobShown)
-@rule("user")
+@rule("user", limited=True)
 def get_job(job_id: int) -> JobShown:
     """Get a job: its progress, its result, or why it failed."""
-    return show_job(site().background.store.get(identity().account.id, job_id))
+    found = site().background.store.get(identity().account.id, job_id)
+    if not is_within(found.dataset_id, identity().dataset_ids):
+        raise NotFoundError(f"there is no job {job_id}")
+    return show_job(found)
 
 
 @resource.post("/jobs/<int:job_id>/cancel", JobShown)

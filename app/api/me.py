@@ -26,7 +26,7 @@ class Me(BaseModel):
 
 
 @resource.get("/me", Me)
-@rule("user")
+@rule("user", limited=True)
 def get_me() -> Me:
     """Get the caller's account and the scopes of their token."""
     found = identity()

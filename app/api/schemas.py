@@ -107,7 +107,11 @@ class PassageShown(Shown):
     line_end: int | None
     date: Moment
     metadata: MetadataShown
-    chunk_kind: str = Field("", description="`function`, `class`, `method` or `module` in source code; else empty")
+    chunk_kind: str = Field(
+        "",
+        description="`function`, `class`, `method` or `module` in source code, `contents` for a table of contents, "
+        "which comes last; else empty",
+    )
     confidence: float | None = Field(
         None, description="How sure the machine is that read it on a scanned page, 0–1; null for other text"
     )

@@ -153,6 +153,9 @@ class SearchAnswer(BaseModel):
     )
     degraded: list[DegradedShown] = Field(description="Parts missing from the answer, and why")
     answered: list[Leg] = Field([], description="Ways of searching that answered for at least one collection")
+    did_you_mean: str = Field(
+        "", description="The query with near words of your documents in place of those that none of them has"
+    )
     notes: list[str] = Field(
         description="What a limit left out, though nothing failed, and what was given and did nothing"
     )
@@ -162,7 +165,7 @@ class SearchAnswer(BaseModel):
 
 
 @resource.post("/search", SearchAnswer, repeatable=False, headers=tuple(KEY_HEADERS.values()))
-@rule("user", "read")
+@rule("user", "read", limited=True)
 def search(body: SearchBody) -> Answered:
     """Search datasets.
 
@@ -179,6 +182,7 @@ def search(body: SearchBody) -> Answered:
             body.query,
             user_id=account.id,
             dataset_ids=body.dataset_ids or None,
+            within=identity().dataset_ids,
             strategy=body.strategy,
             models=search_models(body, options),
             **options,
@@ -196,6 +200,7 @@ def _compare(body: ThreeFieldSearch) -> SearchAnswer:
         user_id=identity().account.id,
         fields=ThreeFields(body.purpose, body.materials, body.methods, body.instruction),
         dataset_ids=body.dataset_ids or None,
+        within=identity().dataset_ids,
         strategy=body.strategy,
         options=options,
         evaluation_mode=body.evaluation_mode,

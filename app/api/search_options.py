@@ -3,31 +3,33 @@
 from __future__ import annotations
 
 from datetime import UTC, date, datetime, time
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import ConfigDict, Discriminator, Field, Tag
+from pydantic import ConfigDict, Discriminator, Field, Tag, create_model
 
 from braid.app.api.framework.requests import SAYS_SOMETHING, WHOLE, Given
 from braid.app.api.schemas import DatasetId
+from braid.app.auth.identity import identity
 from braid.app.site import site
-from braid.core.datasets.scope import MAX_DATASET_IDS, resolve_scope
+from braid.app.user.option_fields import API_OPTIONS, type_of_option
+from braid.core.datasets.scope import MAX_DATASET_IDS
 from braid.core.errors import InvalidInputError
-from braid.core.search.strategies import strategies
-from braid.core.types import (
+from braid.core.options import (
+    ABOUT,
     ALL,
-    MAX_DEPTH,
+    DEFAULTS,
     MAX_K,
-    MAX_NAME_CHARS,
+    OF_SITE,
     All,
     ChunkKind,
     Filters,
-    Fusion,
-    Generator,
-    GroupBy,
     Mode,
+    site_options,
     used_options,
 )
-from braid.core.types import SearchOptions as CoreOptions
+from braid.core.options import SearchOptions as CoreOptions
+from braid.core.search.strategies import strategies
+from braid.core.types import MAX_NAME_CHARS
 
 ISO_8601 = (
     r"^[0-9]{4}-[0-9]{2}-[0-9]{2}"
@@ -35,7 +37,6 @@ ISO_8601 = (
 )
 MAX_PROMPT_CHARS = 10_000
 MAX_PARAMETERS = 100
-Depth = Annotated[int, Field(ge=0, le=MAX_DEPTH), WHOLE]
 PROMPTS = Literal[
     "multi_query",
     "hyde",
@@ -104,8 +105,24 @@ class FiltersGiven(Given):
         )
 
 
-class SearchOptions(Given):
-    """Options of a search. The site's settings replace what is left out."""
+def _field(name: str) -> tuple[Any, Any]:
+    """Return the type and the field of an option; where a site has a setting of the name, null stands for that."""
+    kind = type_of_option(name)
+    kind = Annotated[kind, WHOLE] if ABOUT[name].kind == "depth" else kind
+    default = None if name in OF_SITE else getattr(DEFAULTS, name)
+    return (kind | None if default is None else kind), Field(
+        default, description=ABOUT[name].help.replace("`k`", "`top_k`")
+    )
+
+
+if TYPE_CHECKING:
+    _Plain = Given
+else:
+    _Plain = create_model("_Plain", __base__=Given, **{name: _field(name) for name in API_OPTIONS})
+
+
+class SearchOptions(_Plain):
+    """Options of a search, those of `API_OPTIONS` among them. The site's settings replace what is left out."""
 
     dataset_ids: ChosenDatasets = Field(
         [],
@@ -114,7 +131,6 @@ class SearchOptions(Given):
     )
     strategy: str = Field("basic", json_schema_extra=lambda schema: schema.update(enum=list(strategies())))
     search_mode: Mode | None = None
-    fusion: Fusion | None = Field(None, description="How hybrid mode joins its two rankings")
     hybrid_alpha: float | None = Field(
         None,
         ge=0.0,
@@ -130,23 +146,12 @@ class SearchOptions(Given):
         description="The site's; `cohere:MODEL`, `jina:MODEL` or `voyage:MODEL` with your own key in "
         "`X-Reranker-Key`; or empty for none",
     )
-    min_score: float | None = None
-    group_by: GroupBy = Field(
-        "passage",
-        description="`document`: one hit per document, its best passage, with the number of the others in "
-        f"`more_in_document`. `top_k` then counts documents; up to {2 * MAX_K} passages of each leg are read for them",
-    )
-    leg_depth: Depth | None = Field(None, description="Hits that each leg fetches; 0: twice `top_k`, at least 50")
-    reranker_depth: Depth | None = Field(
-        None, description="Fused hits that the reranker reads; 0: four times `top_k`, at least 20"
-    )
     parameters: dict[str, float] = Field(
         {},
         max_length=MAX_PARAMETERS,
         description="Parameters of the strategy, see GET /strategies",
         examples=[{"feedback_passages": 5}],
     )
-    generator: Generator | None = Field(None, description="What writes the strategy's queries")
     search_llm_model: str | None = Field(
         None,
         max_length=MAX_NAME_CHARS,
@@ -183,31 +188,27 @@ class SearchOptions(Given):
         return tuple(f"{given[name]} did nothing: {reason}" for name, reason in unused.items() if name in given)
 
     def _values(self, default_mode: Mode) -> dict[str, Any]:
-        settings = site().settings
-        fusion = "weighted" if self.hybrid_alpha is not None else self.fusion or settings.fusion
-        alpha = settings.alpha if self.hybrid_alpha is None else self.hybrid_alpha
-        return {
+        plain = {name: value for name in API_OPTIONS if (value := getattr(self, name)) is not None}
+        of_site = site_options(site().settings)
+        values = {
+            **of_site,
+            **plain,
             "mode": self.search_mode or default_mode,
-            "fusion": fusion,
-            "alpha": alpha if fusion == "weighted" else None,
-            "dense_weight": settings.dense_weight,
-            "k": self.top_k or settings.k,
+            "k": self.top_k or of_site["k"],
             "filters": self.filters.filters(),
-            "reranker": settings.reranker if self.reranker is None else self.reranker,
-            "min_score": self.min_score,
-            "group_by": self.group_by,
-            "leg_depth": settings.leg_depth if self.leg_depth is None else self.leg_depth,
-            "reranker_depth": settings.reranker_depth if self.reranker_depth is None else self.reranker_depth,
             "parameters": self.parameters,
-            "generator": self.generator or settings.generator,
+            "reranker": of_site["reranker"] if self.reranker is None else self.reranker,
         }
+        if self.hybrid_alpha is not None:
+            return {**values, "fusion": "weighted", "alpha": self.hybrid_alpha}
+        return values if values["fusion"] == "weighted" else {**values, "alpha": None}
 
     def require_embedding_model(self, user_id: int) -> None:
         """Raise InvalidInputError if a collection in scope has another embedding model than the caller names."""
         if self.embedding_model is None:
             return
         braid, wanted = site().braid, self.embedding_model
-        scope = resolve_scope(braid.ledger, braid.registry, user_id=user_id, dataset_ids=self.dataset_ids or None)
+        scope = braid.manager.check(user_id=user_id, dataset_ids=self.dataset_ids, within=identity().dataset_ids)
         for part in scope.collections:
             entry = next((e for e in braid.registry.entries() if e.collection_name == part.collection), None)
             named = (entry and entry.embedding_model) or site().settings.embedding_model

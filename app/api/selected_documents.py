@@ -70,8 +70,8 @@ class DocumentsNamed(Given):
                 "filters are empty, which selects everything; name a condition, or delete the dataset", field="filters"
             )
         ledger = site().braid.ledger
-        ledger.require_filterable([dataset_id], filters)
-        return sorted(map(int, ledger.matching_documents([dataset_id], filters)[0]))
+        ledger.require_filterable([dataset_id], filters, whole_documents=True)
+        return sorted(map(int, ledger.matching_documents([dataset_id], filters, whole_documents=True)[0]))
 
 
 class StoredShown(DocumentShown):
@@ -88,7 +88,7 @@ class DeletedShown(BaseModel):
 
 
 @resource.post("/datasets/<int(signed=True):dataset_id>/documents/get", Page[StoredShown], repeatable=False)
-@rule("user", "read")
+@rule("user", "read", limited=True)
 def get_documents(dataset_id: int, body: DocumentsNamed, query: PageQuery) -> Answered:
     """Get documents with their texts, by ids, source or filters. What is not there is left out.
 
@@ -112,7 +112,7 @@ def get_documents(dataset_id: int, body: DocumentsNamed, query: PageQuery) -> An
 
 
 @resource.post("/datasets/<int(signed=True):dataset_id>/documents/delete", DeletedShown)
-@rule("user")
+@rule("user", limited=True)
 def delete_documents(dataset_id: int, body: DocumentsNamed) -> DeletedShown:
     """Delete documents, by ids, source or filters. No later search finds them.
 

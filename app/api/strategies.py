@@ -53,7 +53,7 @@ class ModelsShown(BaseModel):
 
 
 @resource.get("/strategies", StrategiesShown)
-@rule("user")
+@rule("user", limited=True)
 def list_strategies() -> StrategiesShown:
     """List the strategies, each with its description and parameters."""
     return StrategiesShown(items=[_show(strategy) for strategy in site().braid.manager.strategies()])
@@ -77,7 +77,7 @@ def _show(strategy: StrategyInfo) -> StrategyShown:
 
 
 @resource.get("/models", ModelsShown)
-@rule("user")
+@rule("user", limited=True)
 def list_models() -> ModelsShown:
     """List the models that this site offers."""
     offered, settings = offered_models(), site().settings

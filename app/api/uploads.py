@@ -46,7 +46,7 @@ class UrlGiven(Given):
 
 
 @resource.post("/datasets/<int(signed=True):dataset_id>/documents", JobsShown, status=202, form=FilesGiven)
-@rule("user")
+@rule("user", limited=True)
 @takes_uploads(lambda settings: settings.max_file_mb * MEBIBYTE + FORM_BYTES)
 def upload_documents(dataset_id: int) -> Answered:
     """Upload files, each under the field name `file`. Each becomes a job, in the order given.
@@ -70,7 +70,7 @@ def upload_documents(dataset_id: int) -> Answered:
 
 
 @resource.post("/datasets/<int(signed=True):dataset_id>/pages", JobShown, status=202)
-@rule("user")
+@rule("user", limited=True)
 def add_page(dataset_id: int, body: UrlGiven) -> Answered:
     """Fetch a web page and store it as a document. Addresses in private networks are refused."""
     dataset, settings = caller_datasets().writable(dataset_id), site().settings

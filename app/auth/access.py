@@ -14,8 +14,10 @@ from werkzeug.wrappers import Response
 
 from braid.app.auth.authenticate import identify
 from braid.app.auth.body_limit import bound_fields, set_body_limit
+from braid.app.auth.challenge import LacksScope, NoToken
 from braid.app.auth.concurrency import take_share
 from braid.app.auth.csrf import refuse_forged_requests
+from braid.app.auth.identity import Identity
 from braid.app.auth.proxy_users import connected_from
 from braid.app.mounted import blueprints_here, endpoint_here, theirs, url_for
 from braid.app.site import Site, site
@@ -23,15 +25,16 @@ from braid.config.settings import Settings
 from braid.core.accounts.credentials import Permission
 from braid.core.types import MAX_ID
 
-Who = Literal["anyone", "user", "admin"]
+Who = Literal["anyone", "client", "user", "admin"]
+"""``client`` is a program that has registered itself, which authenticates to the view: no user sends its requests."""
 View = TypeVar("View", bound=Callable[..., object])
 
 STATIC = "braid.static"
 API = "/api/v1/"
 SAFE = ("GET", "HEAD", "OPTIONS")
-IN_JSON = ("braid.api", "braid.openai_api", "braid.dify")
+IN_JSON = ("braid.api", "braid.openai_api", "braid.dify", "braid.oauth")
 """Blueprints that answer errors in JSON, whatever the caller accepts."""
-FOR_PROGRAMS = (*IN_JSON, "braid.health", "braid.mcp", "braid.owner")
+FOR_PROGRAMS = (*IN_JSON, "braid.health", "braid.mcp")
 """Blueprints whose routes accept API tokens.
 
 Other routes are for browsers: a token must not create another token there.
@@ -62,15 +65,19 @@ class Rule(NamedTuple):
         return "read" if method in SAFE else "write"
 
 
-def rule(who: Who, permission: Permission | None = None, *, or_if: Callable[[], bool] = bool) -> Callable[[View], View]:
+def rule(
+    who: Who, permission: Permission | None = None, *, limited: bool = False, or_if: Callable[[], bool] = bool
+) -> Callable[[View], View]:
     """State a route's rule. Apply below the route's decorator.
 
     Without a permission it is ``admin`` for administrators' routes, else ``read`` for requests that only read and
-    ``write`` for all others. A request for which ``or_if`` is true is let through without a user.
+    ``write`` for all others. Only a route that is ``limited`` lets tokens in that are limited to some datasets. A
+    request for which ``or_if`` is true is let through without a user.
     """
 
     def state(view: View) -> View:
         view.braid_rule = Rule(who, permission)  # type: ignore[attr-defined]
+        view.braid_limited = limited  # type: ignore[attr-defined]
         view.braid_or_if = or_if  # type: ignore[attr-defined]
         return view
 
@@ -114,22 +121,32 @@ def admit() -> Response | None:
         raise NotFound
     if getattr(_view(endpoint_here()), "braid_or_if", bool)():
         return None
+    if stated.who == "client":
+        _allow_upload(here)
+        return None
     g.braid_identity = found = identify(here)
     if stated.who != "anyone":
         if found is None:
             return _to_sign_in(here)
-        if found.by_token and not set(FOR_PROGRAMS).intersection(blueprints_here()):
-            raise Forbidden("API tokens are for the API, /metrics and MCP; pages are opened by signing in")
-        if stated.who == "admin" and not found.account.is_admin:
-            raise Forbidden("only administrators may do this")
-        take_share(request.environ, found.account.id)
-        if (needed := stated.permission_for(request.method)) not in found.permissions:
-            raise Forbidden(f"the token lacks the scope {needed!r}; create one that has it")
+        _require_right(stated, found)
     _allow_upload(here)
     # a browser sends its cookie with forged requests as well; a token is only sent on purpose
     if request.method not in SAFE and not (found and found.by_token):
         refuse_forged_requests()
     return None
+
+
+def _require_right(stated: Rule, found: Identity) -> None:
+    """Raise Forbidden unless the caller, and the token, may call the route."""
+    if found.by_token and not set(FOR_PROGRAMS).intersection(blueprints_here()):
+        raise Forbidden("API tokens are for the API, /metrics and MCP; pages are opened by signing in")
+    if stated.who == "admin" and not found.account.is_admin:
+        raise Forbidden("only administrators may do this")
+    take_share(request.environ, found.account.id)
+    if (needed := stated.permission_for(request.method)) not in found.permissions:
+        raise LacksScope(needed)
+    if found.dataset_ids is not None and not getattr(_view(endpoint_here()), "braid_limited", False):
+        raise Forbidden("this token is limited to some datasets, and this address is about more than those")
 
 
 def _allow_upload(here: Site) -> None:
@@ -156,7 +173,8 @@ def _to_sign_in(here: Site) -> Response:
     if is_page and there:
         return redirect(there)
     if not here.standalone or not is_page:
-        raise Unauthorized("sign in, or send an API token: Authorization: Bearer braid_…")
+        told = "sign in, or send an API token: Authorization: Bearer braid_…"
+        raise NoToken(told) if set(FOR_PROGRAMS).intersection(blueprints_here()) else Unauthorized(told)
     if here.accounts.need_setup():
         return redirect(url_for("braid.sign_in.setup"))
     return redirect(url_for("braid.sign_in.login") + "?" + urlencode({"next": page}))

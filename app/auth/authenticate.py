@@ -46,7 +46,7 @@ def identity_of_token(site: Site, key: str) -> Identity | None:
     account = _enabled_account(site, token.user_id) if token else None
     if token is None or account is None:
         return None
-    return Identity(account, token.scopes, by_token=True, expires_at=token.expires_at)
+    return Identity(account, token.scopes, by_token=True, expires_at=token.expires_at, dataset_ids=token.dataset_ids)
 
 
 # ---------------------------------------------------------------- Braid's own accounts

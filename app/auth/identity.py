@@ -28,6 +28,8 @@ class Identity:
     """End of the API token, in seconds since the epoch; None for a browser."""
     by_token: bool = False
     """True for an API token. Such requests need no CSRF token, since no browser sends an API token on its own."""
+    dataset_ids: frozenset[int] | None = None
+    """The only datasets that the API token reads; None for all that its user may read."""
     by_proxy: bool = False
     """True where a proxy in front of Braid has signed the user in: there is no session of Braid's own to end."""
 

@@ -292,7 +292,7 @@ def import_shared(file: IO[bytes], yes: bool) -> None:
         if not changed:
             click.echo("The list of shared datasets is this one already.")
             return
-        confirm("Put this list in the place of the one that there is?", yes, kept="Nothing was changed")
+        confirm("Replace the current list?", yes, kept="Nothing was changed")
         _shared_datasets(directory).replace_text(text, expected_fingerprint=fingerprint, by=ACTOR)
     click.echo("The list of shared datasets is changed.")
 

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
 from typing import TYPE_CHECKING
 
 import click
 
 from braid.app.cli.common import BraidCommand, choose_user, current_settings
 from braid.app.opening import open_braid, open_data_directory
-from braid.core.errors import NotOwnerError
+from braid.core.errors import NotFoundError, NotOwnerError
 from braid.core.extras import require
 from braid.core.ledger.owners.owner import owner_url
 
 if TYPE_CHECKING:
     from braid.config.settings import Settings
+    from braid.core.accounts.credentials import Permission
+    from braid.core.ledger.ledger import Ledger
 
 
 @click.command(cls=BraidCommand)
@@ -64,10 +67,26 @@ def _pass_on(settings: Settings, user_name: str | None, read_only: bool, url: st
     import anyio
 
     from braid.app.mcp.bridge import pass_on
-    from braid.app.owner.client import short_lived_key
 
     with open_data_directory(settings) as directory:
         user_id = choose_user(directory.ledger, user_name).id
         permissions = ("read",) if read_only else ("read", "write", "admin")
-        with short_lived_key(directory.ledger, user_id, *permissions) as key:
+        with _short_lived_key(directory.ledger, user_id, *permissions) as key:
             anyio.run(pass_on, f"{url}mcp", key)
+
+
+@contextmanager
+def _short_lived_key(ledger: Ledger, user_id: int, *permissions: Permission) -> Iterator[str]:
+    """Yield a token of this user that is revoked when the block ends.
+
+    No password is needed: a process that can write to the ledger can act as any user anyway.
+    """
+    from braid.core.accounts.credentials import ApiTokens
+
+    tokens = ApiTokens(ledger)
+    token, key = tokens.add(user_id, "command line", permissions, days=1)
+    try:
+        yield key
+    finally:
+        with suppress(NotFoundError):  # an administrator may have revoked it
+            tokens.revoke(user_id, token.id)

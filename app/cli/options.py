@@ -12,19 +12,17 @@ import click
 
 from braid.app.cli.common import Command
 from braid.core.metadata.written import read_written
-from braid.core.types import (
+from braid.core.options import (
+    ABOUT,
     ALL,
+    CHOICES,
     MAX_DEPTH,
+    OF_SITE,
     All,
     ChunkKind,
     DatasetIds,
-    Engine,
     Filters,
-    Fusion,
-    Generator,
-    GroupBy,
-    Mode,
-    Pooling,
+    site_options,
     used_options,
 )
 
@@ -115,24 +113,31 @@ def _parameters(context: click.Context, parameter: click.Parameter, given: tuple
     return found
 
 
+def _plain_option(name: str) -> Command:
+    """Return the option of the command line for an option of `ABOUT`."""
+    told = ABOUT[name]
+    types: Mapping[str, Any] = {
+        "weight": click.FloatRange(0, 1),
+        "depth": click.IntRange(0, MAX_DEPTH),
+        "number": float,
+        "choice": click.Choice(CHOICES.get(name, ())),
+    }
+    help_ = f"{told.help} (setting {name})." if name in OF_SITE else f"{told.help}."
+    return click.option(
+        f"--{name.replace('_', '-')}", type=types[told.kind], help=help_.replace("`k`", "-k").replace("`", "")
+    )
+
+
 RANKING_OPTIONS = (
-    click.option("--mode", type=click.Choice(get_args(Mode)), help="Legs that search (setting mode)."),
-    click.option("--fusion", type=click.Choice(get_args(Fusion)), help="Fusion in hybrid mode (setting fusion)."),
+    click.option("--mode", type=click.Choice(CHOICES["mode"]), help="Legs that search (setting mode)."),
     click.option("--alpha", type=click.FloatRange(0, 1), help="Weight of the dense leg in weighted fusion."),
-    click.option("--dense-weight", type=click.FloatRange(0, 1), help="Weight of the dense leg in rrf fusion."),
-    click.option(
-        "--group-by", type=click.Choice(get_args(GroupBy)), help="document: its best passage, the others counted."
-    ),
-    click.option("--pooling", type=click.Choice(get_args(Pooling)), help="How collections are pooled."),
+    *(_plain_option(name) for name in ABOUT if name != "min_score"),
     click.option(
         "--engine",
-        type=click.Choice([*get_args(Engine), "reference"]),
+        type=click.Choice([*CHOICES["engine"], "reference"]),
         help="Braid's engine, or LangChain's stock classes (reference: the older name).",
     ),
     click.option("--strategy", default="basic", show_default=True, help="How to expand the query and refine hits."),
-    click.option(
-        "--generator", type=click.Choice(get_args(Generator)), help="What writes queries (setting generator)."
-    ),
     click.option(
         "--reranker", metavar="NAME", help="cohere:, jina:, voyage:, tei:, local:MODEL, onnx:FOLDER, or '' for none."
     ),
@@ -143,14 +148,6 @@ RANKING_OPTIONS = (
         multiple=True,
         callback=_parameters,
         help="Parameter of the strategy, such as variants=4; repeatable.",
-    ),
-    click.option(
-        "--leg-depth", type=click.IntRange(0, MAX_DEPTH), help="Hits that each leg fetches (setting leg_depth)."
-    ),
-    click.option(
-        "--reranker-depth",
-        type=click.IntRange(0, MAX_DEPTH),
-        help="Hits that the reranker reads (setting reranker_depth).",
     ),
     click.option("-k", type=click.IntRange(1, 1000), help="Number of hits (setting k)."),
 )
@@ -167,7 +164,7 @@ SCOPE_OPTIONS = (
     ),
 )
 FILTER_OPTIONS = (
-    click.option("--min-score", type=float, help="Leave out hits with a lower score."),
+    _plain_option("min_score"),
     click.option("--file-type", "file_types", type=FileTypes(labels=True), help="Only these formats or labels."),
     click.option(
         "--chunk-kind",
@@ -205,20 +202,8 @@ def query_options(settings: Settings, asked: Mapping[str, Any]) -> dict[str, Any
 
     ``asked`` holds the values of RANKING_OPTIONS and FILTER_OPTIONS; None means not given.
     """
-    set_by_settings = (
-        "mode",
-        "fusion",
-        "alpha",
-        "dense_weight",
-        "generator",
-        "k",
-        "reranker",
-        "leg_depth",
-        "reranker_depth",
-    )
-    named = (*set_by_settings, "pooling", "engine", "min_score", "group_by", "parameters")
-    options = {name: asked[name] for name in named if asked.get(name) is not None}
-    options = used_options(options, {name: getattr(settings, name) for name in set_by_settings})
+    named = (*OF_SITE, *ABOUT, "engine", "parameters")
+    given = {name: asked[name] for name in named if asked.get(name) is not None}
     filters = Filters(
         file_types=asked.get("file_types") or frozenset(),
         source_prefix=asked.get("source_prefix") or "",
@@ -227,4 +212,4 @@ def query_options(settings: Settings, asked: Mapping[str, Any]) -> dict[str, Any
         metadata=read_written(asked.get("where") or ()),
         chunk_kinds=frozenset(asked.get("chunk_kinds") or ()),
     )
-    return {**options, "filters": filters}
+    return {**used_options(given, site_options(settings)), "filters": filters}

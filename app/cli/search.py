@@ -10,15 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from braid.app.cli.common import BraidCommand, current_settings, json_option
+from braid.app.cli.common import BraidCommand, choose_user, current_settings, json_option
 from braid.app.cli.options import FILTER_OPTIONS, RANKING_OPTIONS, SCOPE_OPTIONS, add_options, query_options
 from braid.app.cli.output import complain, make_console, print_json
-from braid.app.cli.searcher import Searcher, open_searcher
+from braid.app.opening import open_braid
 from braid.app.terminal import clean, one_line
 from braid.core.errors import NotFoundError
 from braid.core.types import ALL
 
 if TYPE_CHECKING:
+    from braid.core.braid import Braid
     from braid.core.types import DatasetIds, Explanation, Hit, LegScore, Passage, SearchResult
 
 CHUNK_ID = re.compile(r"[0-9a-f]{32}")
@@ -47,9 +48,8 @@ def search(
     """
     settings = current_settings()
     options = query_options(settings, asked)
-    with open_searcher(settings, user) as searcher:
-        arguments = _arguments(searcher, datasets, asked["strategy"], options)
-        result = searcher.manager.search(text, **arguments)
+    with open_braid(settings) as braid:
+        result = braid.manager.search(text, **_arguments(braid, user, datasets, asked["strategy"], options))
         if datasets in (None, ALL) and not result.collections:
             result = replace(result, notes=(*result.notes, NO_DATASET))
     _refuse_unknown(result.unresolved_dataset_ids, datasets)
@@ -57,6 +57,8 @@ def search(
         complain(f"degraded: {part.leg}{f' of {part.collection}' if part.collection else ''}: {part.reason}")
     for note in result.notes:
         complain(f"note: {note}")
+    if result.did_you_mean:
+        complain(f"did you mean: {result.did_you_mean}")
     if as_json:
         print_json(result)
     else:
@@ -87,18 +89,21 @@ def explain(
     """
     settings = current_settings()
     options = query_options(settings, asked)
-    with open_searcher(settings, user) as searcher:
-        arguments = _arguments(searcher, datasets, asked["strategy"], options)
-        chunk_id = _chunk_of_source(searcher, text, chunk_or_source, arguments)
-        explanation = searcher.manager.explain(text, chunk_id=chunk_id, **arguments)
+    with open_braid(settings) as braid:
+        arguments = _arguments(braid, user, datasets, asked["strategy"], options)
+        chunk_id = _chunk_of_source(braid, text, chunk_or_source, arguments)
+        explanation = braid.manager.explain(text, chunk_id=chunk_id, **arguments)
     if as_json:
         print_json(explanation)
     else:
         _print_explanation(explanation)
 
 
-def _arguments(searcher: Searcher, datasets: DatasetIds, strategy: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    return {"user_id": searcher.user_id, "dataset_ids": datasets, "strategy": strategy, **options}
+def _arguments(
+    braid: Braid, user: str | None, datasets: DatasetIds, strategy: str, options: Mapping[str, Any]
+) -> dict[str, Any]:
+    user_id = choose_user(braid.ledger, user).id
+    return {"user_id": user_id, "dataset_ids": datasets, "strategy": strategy, **options}
 
 
 def _refuse_unknown(unresolved: tuple[int, ...], asked: DatasetIds) -> None:
@@ -108,7 +113,7 @@ def _refuse_unknown(unresolved: tuple[int, ...], asked: DatasetIds) -> None:
         raise NotFoundError(f"no dataset with id {ids} is open to this user; see: dataset list")
 
 
-def _chunk_of_source(searcher: Searcher, text: str, source: str, arguments: Mapping[str, Any]) -> str:
+def _chunk_of_source(braid: Braid, text: str, source: str, arguments: Mapping[str, Any]) -> str:
     """Return the given chunk id, or for a source the chunk id of its best passage."""
     from braid.core.datasets.scope import resolve_scope
     from braid.core.ingest.plan import source_name
@@ -116,15 +121,14 @@ def _chunk_of_source(searcher: Searcher, text: str, source: str, arguments: Mapp
 
     if CHUNK_ID.fullmatch(source):
         return source
-    directory = searcher.directory
     asker = {name: arguments[name] for name in ("user_id", "dataset_ids")}
-    scope = resolve_scope(directory.ledger, directory.registry, **asker)
-    found = (directory.ledger.document(dataset_id, source_name(source)) for dataset_id in sorted(scope.dataset_ids))
+    scope = resolve_scope(braid.ledger, braid.registry, **asker)
+    found = (braid.ledger.document(dataset_id, source_name(source)) for dataset_id in sorted(scope.dataset_ids))
     document = next((document for document in found if document is not None), None)
     if document is None:
         raise NotFoundError(f"{source!r} is neither a chunk id nor the source of a document in these datasets")
     wanted = {name: value for name, value in arguments.items() if name not in ("dataset_ids", "min_score")}
-    return best_passage(searcher.manager.search, directory.ledger, document, text, **wanted).chunk_id
+    return best_passage(braid.manager.search, braid.ledger, document, text, **wanted).chunk_id
 
 
 # ---------------------------------------------------------------- for people
@@ -172,8 +176,11 @@ def _position(passage: Passage) -> str:
         ("page", passage.page, passage.page_end),
         ("line", passage.line, passage.line_end),
     ):
+        if first is not None and last in (None, first):
+            printed = f" (printed {passage.printed_page})" if name == "page" and passage.printed_page else ""
+            return f", {name} {first}{printed}"
         if first is not None:
-            return f", {name} {first}" if last in (None, first) else f", {name}s {first}–{last}"
+            return f", {name}s {first}–{last}"
     return ""
 
 

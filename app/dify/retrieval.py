@@ -69,7 +69,7 @@ class RecordsShown(BaseModel):
 
 
 @resource.post("/retrieval", RecordsShown, repeatable=False)
-@rule("user", "read")
+@rule("user", "read", limited=True)
 def retrieve(body: RetrievalGiven) -> RecordsShown:
     """Search the datasets of the knowledge, by meaning and by keyword.
 
@@ -84,6 +84,7 @@ def retrieve(body: RetrievalGiven) -> RecordsShown:
         body.query,
         user_id=account.id,
         dataset_ids=choice,
+        within=identity().dataset_ids,
         models=search_models(plain, options),
         **options,
     )

@@ -75,6 +75,8 @@ class SearchAnswer(FoundAnswer, total=False):
     """Passages, best first."""
 
     hits_by_dataset: dict[str, int]
+    did_you_mean: str
+    """The query with near words of the documents in place of those that none of them has."""
     notes: list[str]
     """What of the documents that were found could not be read, such as pages without text."""
     query_vector_dimension: int | None
@@ -216,6 +218,8 @@ class CheckAnswer(Answer, total=False):
 
     text: str
     sentences: list[CheckedShown]
+    removed_citations: int
+    """Citations of passages that were not given, which ``text`` has no more."""
 
 
 @with_config(OPEN)

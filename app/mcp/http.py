@@ -16,7 +16,9 @@ from starlette.responses import Response
 from starlette.routing import Mount, Route
 from werkzeug.exceptions import ClientDisconnected, HTTPException
 
+from braid.app.auth.access import answers_to
 from braid.app.auth.authenticate import identity_of_token
+from braid.app.auth.challenge import challenge
 from braid.app.auth.identity import Identity
 from braid.app.mcp.meter import IDENTITY, MAX_REQUEST_BYTES, PAGES, Kind, kind_for
 from braid.app.site import Site
@@ -132,12 +134,7 @@ class _Gate:
                 await refusal(503 if outage else 500, outage.text if outage else "", again=again)(scope, receive, send)
                 return
         if found is None or "read" not in found.permissions:
-            response = Response(
-                "send an API token with the scope read: Authorization: Bearer braid_…\n",
-                401 if found is None else 403,
-                {"WWW-Authenticate": 'Bearer realm="Braid"'},
-            )
-            await response(scope, receive, send)
+            await self._refuse(scope, found, is_bearer=scheme.lower() == "bearer")(scope, receive, send)
             return
         body = Body(scope, receive, self._room)
         try:
@@ -153,6 +150,17 @@ class _Gate:
             await refusal(error.code or 500, error.description or "")(scope, receive, send)
         finally:
             body.close()
+
+    def _refuse(self, scope: Any, found: Identity | None, *, is_bearer: bool) -> Response:
+        """Return a refusal that says where to ask for access, under names that the app answers to."""
+        settings = self._site.settings
+        base = _address(scope, settings.trusted_proxies)
+        error, asked = ("insufficient_scope", "read") if found else ("invalid_token" if is_bearer else "", "")
+        told = 'Bearer realm="Braid"'
+        if answers_to(base.partition("://")[2], settings):
+            told = challenge(base + settings.url_prefix, scope["path"], error, asked)
+        text = "send an API token with the scope read: Authorization: Bearer braid_…\n"
+        return Response(text, 403 if found else 401, {"WWW-Authenticate": told})
 
     async def _call(self, scope: Any, receive: Any, send: Any, found: Identity) -> None:
         app = await self._servers.get(kind_for(found, is_connector=scope["path"] == CONNECTOR_PATH))

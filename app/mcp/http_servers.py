@@ -35,6 +35,7 @@ def server_for(site: Site, kind: Kind) -> MCPServer[Any]:
             is_admin=found.is_admin,
             parse=parse,
             pages=scope[PAGES],
+            within=found.dataset_ids,
         )
 
     return make_connector(tools_of) if kind == "connector" else make_server(tools_of, read_only=kind == "read")

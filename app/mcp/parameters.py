@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from functools import wraps
-from inspect import getdoc
+from inspect import Parameter, getdoc, signature
 from typing import Annotated, Any, Literal, TypeVar
 
 from mcp.server import MCPServer
 from mcp_types import ToolAnnotations
 from pydantic import Field
+
+from braid.app.user.option_fields import TOOL_OPTIONS, type_of_option
+from braid.core.options import ABOUT
 
 Query = Annotated[str, Field(description="Question or keywords, up to 10,000 characters")]
 Path = Annotated[str, Field(description="The document's path or URL, as results give it in `filepath`")]
@@ -70,4 +73,27 @@ def takes_from(tool: Callable[..., Awaitable[T]]) -> Callable[..., Awaitable[T]]
     async def called(**given: Any) -> T:
         return await tool(**{("first" if name == "from" else name): value for name, value in given.items()})
 
+    return called
+
+
+def takes_options(tool: Callable[..., Awaitable[T]]) -> Callable[..., Awaitable[T]]:
+    """Give a tool the parameters `TOOL_OPTIONS` beside its own, and call it with those that were given."""
+    own = signature(tool, eval_str=True)
+    more = [
+        Parameter(
+            name,
+            Parameter.KEYWORD_ONLY,
+            default=None,
+            annotation=Annotated[type_of_option(name) | None, Field(description=ABOUT[name].help)],
+        )
+        for name in TOOL_OPTIONS
+    ]
+
+    @wraps(tool)
+    async def called(**given: Any) -> T:
+        left_out = {name for name in TOOL_OPTIONS if given.get(name) is None}
+        return await tool(**{name: value for name, value in given.items() if name not in left_out})
+
+    kept = [each for each in own.parameters.values() if each.kind is not Parameter.VAR_KEYWORD]
+    called.__signature__ = own.replace(parameters=[*kept, *more])  # type: ignore[attr-defined]
     return called

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 from flask import Blueprint, Response, current_app, request
-from werkzeug.exceptions import GatewayTimeout, Unauthorized
+from werkzeug.exceptions import GatewayTimeout
 from werkzeug.exceptions import NotImplemented as NotInstalled
 
 from braid.app.auth.access import rule, takes_uploads
+from braid.app.auth.challenge import NoToken
 from braid.app.auth.identity import identity
 from braid.app.mcp.meter import IDENTITY, MAX_REQUEST_BYTES, PAGES, Kind, kind_for
 from braid.app.mounted import mount, url_for
@@ -35,7 +36,7 @@ mcp_route = Blueprint("mcp", __name__)
 
 
 @mcp_route.post("/mcp")
-@rule("user", "read")
+@rule("user", "read", limited=True)
 @takes_uploads(lambda _settings: MAX_REQUEST_BYTES)
 def call() -> Response:
     """Answer one message of an MCP client, which sends an API token."""
@@ -43,7 +44,7 @@ def call() -> Response:
 
 
 @mcp_route.post("/mcp/connector")
-@rule("user", "read")
+@rule("user", "read", limited=True)
 def call_connector() -> Response:
     """Answer one message of a chat assistant's connector, which sends an API token."""
     return _call("connector")
@@ -51,7 +52,7 @@ def call_connector() -> Response:
 
 def _call(kind: Kind) -> Response:
     if not identity().by_token:
-        raise Unauthorized("send an API token with the scope read: Authorization: Bearer braid_…")
+        raise NoToken("send an API token with the scope read: Authorization: Bearer braid_…")
     if not is_installed("mcp"):
         raise NotInstalled(str(MissingExtraError("the MCP server", "mcp", "mcp")))
     headers = [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in request.headers]

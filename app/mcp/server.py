@@ -41,6 +41,7 @@ from braid.app.mcp.parameters import (
     Source,
     Where,
     takes_from,
+    takes_options,
     tool_of,
 )
 from braid.app.mcp.strict import StrictServer
@@ -100,6 +101,7 @@ def make_server(tools_of: ToolsOf, *, read_only: bool) -> MCPServer[Any]:
 
 def _add_searching(server: MCPServer[Any], tools_of: ToolsOf) -> None:
     @tool_of(server, "Search", READS)
+    @takes_options
     async def search(
         ctx: Context[Any, Any],
         query: Query,
@@ -134,6 +136,7 @@ def _add_searching(server: MCPServer[Any], tools_of: ToolsOf) -> None:
             dict[str, float] | None,
             Field(description='Parameters of the strategy: {"variants": 4} of multi_query, {"feedback_passages": 5} …'),
         ] = None,
+        **options: Any,
     ) -> SearchAnswer:
         """Search the user's documents; results are passages, best first, one per passage or per document.
 
@@ -155,6 +158,7 @@ def _add_searching(server: MCPServer[Any], tools_of: ToolsOf) -> None:
                 group_by=group_by,
                 chunk_kind=chunk_kind,
                 parameters=parameters or {},
+                options=options,
             ),
         )
 
@@ -205,7 +209,7 @@ def _add_checking(server: MCPServer[Any], tools_of: ToolsOf) -> None:
     ) -> CheckAnswer:
         """Compare each sentence of an answer with the passages that it cites, before it is sent.
 
-        `verdict` is differs (another number, date or unit, a denial: `findings` has both wordings), not_found (a
+        `verdict` is differs (another number, date, unit or name, a denial: `findings` has both wordings), not_found (a
         number, date or quotation is in none of them), uncited, stands, or open, which is no proof.
         Example: check(text="The warranty is 35 days [1].", passages=["The warranty is 30 days."]).
         """

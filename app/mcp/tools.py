@@ -35,20 +35,19 @@ from braid.core.json_form import pick, to_json
 from braid.core.ledger.database import storable
 from braid.core.metadata.gaps import gap_notes
 from braid.core.metadata.values import Kind
-from braid.core.search.exact import ExactMatch
-from braid.core.search.explain import best_passage
-from braid.core.types import (
+from braid.core.options import (
     ALL,
     LEGS_OF_MODE,
     MAX_K,
     ChunkKind,
-    Dataset,
     DatasetIds,
-    Document,
     Filters,
-    SearchResult,
+    site_options,
     used_options,
 )
+from braid.core.search.exact import ExactMatch
+from braid.core.search.explain import best_passage
+from braid.core.types import Dataset, Document, SearchResult
 
 KIND_NAMES: Mapping[Kind, str] = {
     "text": "text",
@@ -57,8 +56,6 @@ KIND_NAMES: Mapping[Kind, str] = {
     "date": "date",
     "item": "list of texts",
 }
-SITE_OPTIONS = ("fusion", "alpha", "dense_weight", "leg_depth", "generator", "reranker", "reranker_depth")
-"""Settings that every search has."""
 MAX_LISTED = 1_000
 """Largest number of passages that `get_documents_by_prefix` returns."""
 MAX_NAMED = 1_000
@@ -80,6 +77,7 @@ DOCUMENTS_PER_READ = 200
 class Tools:
     """The tools over an open Braid, for the given user. ``is_admin`` is whether they may write to shared datasets;
     ``parse`` parses a document in memory; ``pages`` is the address of the datasets' pages, where there are some.
+    ``within`` are the only datasets of a limited token; None is no limit.
     """
 
     def __init__(
@@ -92,15 +90,18 @@ class Tools:
         is_admin: bool,
         parse: Parse,
         pages: str = "",
+        within: frozenset[int] | None = None,
     ) -> None:
         self.meter = meter
         self._pages = pages
         self._braid = braid
         self._account = account
         self._settings = settings
-        self._options = used_options({}, {name: getattr(settings, name) for name in SITE_OPTIONS})
+        of_site = {name: value for name, value in site_options(settings).items() if name not in ("mode", "k")}
+        self._options = used_options({}, of_site)
         self._parse = parse
-        self._datasets = UserDatasets(braid, account.id, is_admin=is_admin)
+        self._asker: dict[str, Any] = {"user_id": account.id, "within": within}
+        self._datasets = UserDatasets(braid, account.id, is_admin=is_admin, within=within)
 
     @report_errors("HybridRetrieverError")
     def search(
@@ -118,8 +119,9 @@ class Tools:
         group_by: str = "passage",
         chunk_kind: str | None = None,
         parameters: Mapping[str, float] = MappingProxyType({}),
+        options: Mapping[str, Any] = MappingProxyType({}),
     ) -> Result:
-        """Search; the results are passages, or documents, best first."""
+        """Search; the results are passages, or documents, best first. ``options`` are those of `TOOL_OPTIONS`."""
         _require_count("top_k", top_k, MAX_K)
         _require_length(max_content_length)
         file_types = frozenset({_label(file_type)}) if file_type else frozenset[str]()
@@ -128,13 +130,16 @@ class Tools:
         self.meter.count_use("search")
         result = self._braid.manager.search(
             query,
-            user_id=self._account.id,
             dataset_ids=dataset_ids,
             strategy=strategy,
             **used_options(
-                {"mode": mode, "k": top_k, "filters": filters, "group_by": group_by, "parameters": parameters},
+                {
+                    **options,
+                    **{"mode": mode, "k": top_k, "filters": filters, "group_by": group_by, "parameters": parameters},
+                },
                 self._options,
             ),
+            **self._asker,
         )
         self.meter.count_search(result)
         return self._search_result(result, include_documents=include_documents, max_content_length=max_content_length)
@@ -156,6 +161,8 @@ class Tools:
             "query_vector_dimension": self._dimension(result),
             "persist_directory": str(data_dir) if self._account.is_admin else data_dir.name,
         }
+        if result.did_you_mean:
+            found["did_you_mean"] = result.did_you_mean
         if result.degraded:
             found["degraded"] = [{"part": part["leg"], "reason": part["reason"]} for part in form["degraded"]]
         documents = {hit.passage.document_id: hit.passage for hit in result.hits}
@@ -333,15 +340,14 @@ class Tools:
 
     def _explain_document(self, query: str, document: Document, filters: Filters) -> Result:
         """Explain the rank of the document's best passage."""
-        manager, user_id = self._braid.manager, self._account.id
-        passage = best_passage(manager.search, self._braid.ledger, document, query, user_id=user_id, **self._options)
+        manager, options = self._braid.manager, self._asker | self._options
+        passage = best_passage(manager.search, self._braid.ledger, document, query, **options)
         explanation = manager.explain(
             query,
             chunk_id=passage.chunk_id,
-            user_id=user_id,
             dataset_ids=[passage.dataset_id],
             filters=filters,
-            **self._options,
+            **options,
         )
         return {
             "chunk_id": passage.chunk_id,
@@ -360,7 +366,7 @@ class Tools:
         """Find the passages that contain a text character for character, in all documents or in one."""
         _require_count("top_k", top_k, MAX_EXACT)
         self.meter.count_use("search")
-        find = partial(self._braid.manager.find_exact, text, user_id=self._account.id, ignore_case=ignore_case)
+        find = partial(self._braid.manager.find_exact, text, ignore_case=ignore_case, **self._asker)
         if filepath is None:
             parts = [find(dataset_ids=dataset_ids or ALL, k=top_k)]
         else:
@@ -396,7 +402,7 @@ class Tools:
             checked = to_json(check_given(text, passages, self._braid.analyzer))
         counted = Counter(each["verdict"] for each in checked["sentences"])
         counts = ", ".join(f"{count} {verdict}" for verdict, count in sorted(counted.items())) or "no sentences"
-        return {"status": "success", "message": counts, **pick(checked, "text", "sentences")}
+        return {"status": "success", "message": counts, **pick(checked, "text", "sentences", "removed_citations")}
 
     @report_errors("ChromaDBError")
     def read_document(self, filepath: str, *, first: int, last: int | None, dataset_id: int | None) -> Result:
@@ -414,10 +420,10 @@ class Tools:
         self.meter.count_use("search")
         result = self._braid.manager.search(
             query,
-            user_id=self._account.id,
             dataset_ids=ALL,
             k=CONNECTOR_RESULTS,
             group_by="document",
+            **self._asker,
             **self._options,
         )
         self.meter.count_search(result)
@@ -471,8 +477,11 @@ class Tools:
         """Return this dataset, or without an id the user's first one, which is added if there is none."""
         readable = self._readable
         if dataset_id is None:
-            own = readable.personal
-            return own[0] if own else self._braid.ledger.add_dataset(self._account.id, FIRST_DATASET)
+            if own := readable.personal:
+                return own[0]
+            if self._asker["within"] is not None:
+                raise NotFoundError("this app may write to none of the user's own datasets; see list_datasets")
+            return self._braid.ledger.add_dataset(self._account.id, FIRST_DATASET)
         found = readable.by_id.get(dataset_id)
         if found is None or not self._datasets.may_write(found):
             raise NotFoundError(f"there is no dataset {dataset_id} that you may write to; see list_datasets")

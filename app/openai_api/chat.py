@@ -23,6 +23,7 @@ from braid.app.site import site
 from braid.app.web.live_turns import result_of
 from braid.core.chat.types import ChatRequest, ChatResult
 from braid.core.errors import InvalidInputError
+from braid.core.types import MAX_QUERY_CHARS
 
 resource = Resource("chat", "Answers from the passages of datasets, with citations as footnotes.")
 
@@ -34,13 +35,13 @@ resource = Resource("chat", "Answers from the passages of datasets, with citatio
     media_types=(EVENT_STREAM,),
     headers=tuple(KEY_HEADERS.values()),
 )
-@rule("user", "read")
+@rule("user", "read", limited=True)
 def complete_chat(body: CompletionGiven) -> Completion | Response:
     """Answer the last message from the passages of the model's datasets.
 
     Earlier messages say what the question refers to; system messages instruct the chat model, if one is connected.
-    Without one the answer is quoted from the passages, and says so. A message that begins with `### Task:` and has a
-    `<chat_history>`, as Open WebUI asks for titles and tags, is answered by the chat model without a search.
+    Without one the answer is quoted from the passages, and says so. What chat apps ask for a conversation's title or
+    tags is written by the chat model without a search.
     `citations` has the cited passages, `annotations` where they are cited, and `braid` how the answer was made, in a
     stream in its last chunk. Closing the connection ends the turn. A chat model that fails is an error: 429 with
     `Retry-After` if its server is busy, else 503; in a stream that has text already, an event.
@@ -63,6 +64,7 @@ def answered(body: CompletionGiven, form: type[Chunks]) -> Answered | Response:
         body.require_supported()
         limits = body.limits
         asked = read_messages(body.messages)
+        task = asked.task
         choice = choice_of(body.model)
         searched = body.braid.model_copy(update={"dataset_ids": choice})
         searched.require_embedding_model(identity().account.id)
@@ -70,23 +72,26 @@ def answered(body: CompletionGiven, form: type[Chunks]) -> Answered | Response:
         options = wanted.options("hybrid")
         request = ChatRequest(
             user_id=identity().account.id,
-            text=asked.question,
+            text=asked.question[:MAX_QUERY_CHARS] if task else asked.question,
             history=asked.history,
             dataset_ids=choice,
+            within=identity().dataset_ids,
             strategy=wanted.strategy,
             options=options,
         )
     talk = conversation(wanted, options)
     here = site()
-    if not asked.is_task:
+    if not task:
         here.usage.count(identity().account.id, "chat")
 
     def done(result: ChatResult) -> None:
-        if not asked.is_task:
+        if not task:
             here.metrics.count_search(result.search, result.degraded)
 
     head = Head(body.model, request.answer_language, body.notes)
-    events = task_events(asked.question, talk.writer) if asked.is_task else required(talk.stream(request))
+    events = (
+        task_events(task, talk.writer, here.settings.answer_prompt_tokens) if task else required(talk.stream(request))
+    )
     events = limited(request, events, limits)
     if body.stream:
         chunks = form(head, with_usage=bool(body.stream_options and body.stream_options.include_usage))

@@ -11,7 +11,9 @@ from braid.app.api.framework.requests import Lenient
 from braid.app.api.search_options import MAX_PROMPT_CHARS, PromptGiven, SearchOptions
 from braid.app.openai_api.footnotes import without_footnotes
 from braid.app.openai_api.limits import Limits
+from braid.app.openai_api.tasks import is_task
 from braid.app.site import site
+from braid.core.chat.query_writing import history_text
 from braid.core.chat.types import Turn
 from braid.core.errors import InvalidInputError
 
@@ -28,7 +30,7 @@ class MessageGiven(Lenient):
     """A message: a text, or parts of type `text`."""
 
     role: Literal["system", "developer", "user", "assistant", "tool", "function"]
-    content: str | list[dict[str, Any]] | None = None
+    content: str | list[dict[str, Any] | str] | None = None
 
 
 class StreamOptions(Lenient):
@@ -66,7 +68,7 @@ class CompletionGiven(Lenient):
         if self.n not in (None, 1):
             raise InvalidInputError(f"n is {self.n}; Braid writes one answer, so leave n out", field="n")
         for name in ("tool_choice", "function_call"):
-            if (choice := getattr(self, name)) not in (None, "auto", "none"):
+            if (choice := _choice_of_tools(getattr(self, name))) not in (None, "auto", "none"):
                 raise InvalidInputError(
                     f"{name} is {str(choice)[:60]!r}, and Braid calls no tools: it answers from its datasets; leave "
                     f"{name} out",
@@ -123,9 +125,12 @@ class Asked:
     instructions: str
 
     @property
-    def is_task(self) -> bool:
-        """Whether an app wants a title, tags or the like for a conversation, not an answer: what Open WebUI asks."""
-        return self.question.lstrip().startswith("### Task:") and "<chat_history>" in self.question
+    def task(self) -> str:
+        """What an app wants to have written about a conversation, with that conversation; empty for a question."""
+        if not is_task(self.question):
+            return ""
+        turns = history_text(self.history)
+        return f"<chat_history>\n{turns}\n</chat_history>\n\n{self.question}" if turns else self.question
 
 
 def read_messages(messages: list[MessageGiven]) -> Asked:
@@ -170,6 +175,15 @@ def with_instructions(options: SearchOptions, instructions: str) -> SearchOption
     return options.model_copy(update={"custom_prompts": {**options.custom_prompts, "answer": prompt}})
 
 
+def _choice_of_tools(given: Any) -> Any:
+    """Return the choice as a word where an object says one, as in ``{"type": "allowed_tools", "mode": "auto"}``."""
+    if not isinstance(given, dict):
+        return given
+    allowed = given.get("allowed_tools")
+    said = (given.get("type"), given.get("mode"), allowed.get("mode") if isinstance(allowed, dict) else None)
+    return next((word for word in ("none", "auto") if word in said), given)
+
+
 def _text(message: MessageGiven, place: int, *, is_last: bool) -> str:
     field = f"messages.{place}"
     if message.role in ("tool", "function") and is_last:
@@ -182,9 +196,12 @@ def _text(message: MessageGiven, place: int, *, is_last: bool) -> str:
     return "\n".join(_text_of_part(part, f"{field}.content.{number}", is_last=is_last) for number, part in parts)
 
 
-def _text_of_part(part: dict[str, Any], field: str, *, is_last: bool) -> str:
-    kind, text = str(part.get("type"))[:60], part.get("text")
-    if kind in ("text", "input_text", "output_text") and isinstance(text, str):
+def _text_of_part(part: dict[str, Any] | str, field: str, *, is_last: bool) -> str:
+    if isinstance(part, str):
+        return part
+    kind = str(part.get("type"))[:60]
+    text = part.get("refusal" if kind == "refusal" else "text")
+    if kind in ("text", "input_text", "output_text", "refusal") and isinstance(text, str):
         return text
     if not is_last:
         return f"[{'picture' if 'image' in kind else 'file'} left out]"

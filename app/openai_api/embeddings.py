@@ -68,7 +68,7 @@ class EmbeddingsShown(BaseModel):
 
 
 @resource.post("/embeddings", EmbeddingsShown, repeatable=False)
-@rule("user", "read")
+@rule("user", "read", limited=True)
 def create_embeddings(body: EmbeddingsGiven) -> EmbeddingsShown:
     """Embed texts with the model that new datasets are embedded with.
 

@@ -42,6 +42,6 @@ def without_footnotes(text: str) -> str:
 def _place(citation: Citation) -> str:
     passage = citation.passage
     named = [passage.title, passage.heading_path]
-    named += [f"p. {passage.page}"] if passage.page is not None else []
+    named += [f"p. {passage.printed_page or passage.page}"] if passage.page is not None else []
     named += [f"l. {passage.line}"] if passage.line is not None and passage.page is None else []
     return " · ".join(dict.fromkeys(" ".join(each.split()) for each in (*named, passage.source) if each))

@@ -43,7 +43,7 @@ class ModelsShown(BaseModel):
 
 
 @resource.get("/models", ModelsShown)
-@rule("user")
+@rule("user", limited=True)
 def list_wire_models() -> ModelsShown:
     """List a model for each dataset that the caller may read, for all of them, and for each saved choice."""
     account = identity().account
@@ -54,7 +54,7 @@ def list_wire_models() -> ModelsShown:
 
 
 @resource.get("/models/<model>", ModelShown)
-@rule("user")
+@rule("user", limited=True)
 def get_wire_model(model: str) -> ModelShown:
     """Get one model, also one that is not listed, such as `braid:-1,3`."""
     ids, readable = choice_of(model), readable_datasets(identity().account)

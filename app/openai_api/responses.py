@@ -123,7 +123,7 @@ class ResponseShown(BaseModel):
 @resource.post(
     "/responses", ResponseShown, repeatable=False, media_types=(EVENT_STREAM,), headers=tuple(KEY_HEADERS.values())
 )
-@rule("user", "read")
+@rule("user", "read", limited=True)
 def create_response(body: ResponseGiven) -> ResponseShown | Response:
     """Answer the last message of `input`, as `POST /chat/completions` does; items that are no messages are left out.
 
@@ -242,6 +242,6 @@ def _message(item: dict[str, Any], place: int) -> MessageGiven:
     role, content = item.get("role"), item.get("content")
     if role not in ("system", "developer", "user", "assistant") or not isinstance(content, str | list):
         raise InvalidInputError(f"input.{place} is no message with a role and a content", field="input")
-    if isinstance(content, list) and not all(isinstance(part, dict) for part in content):
-        raise InvalidInputError(f"input.{place}.content has a part that is no object", field="input")
+    if isinstance(content, list) and not all(isinstance(part, dict | str) for part in content):
+        raise InvalidInputError(f"input.{place}.content has a part that is neither a text nor an object", field="input")
     return MessageGiven(role=role, content=content)

@@ -1,7 +1,8 @@
 """What chat apps ask of a model beside questions: a title, tags, follow-ups, a search query for a conversation.
 
-Open WebUI sends them to the chat's own model as a message that begins with ``### Task:``. The chat model writes them,
-without a search; without one, what can be said without a model is.
+They send them to the chat's own model: Open WebUI as a message that begins with ``### Task:``, others as one that
+begins by asking for a title of the conversation. The chat model writes them, without a search; without one, what can be
+said without a model is.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from braid.core.chat.types import AnswerText, ChatResult, Event, StageStarted
 from braid.core.errors import ModelError
 from braid.core.models.chat import ChatModel
 from braid.core.models.prompts import DATA_RULE
+from braid.core.text.token_budget import both_ends
 from braid.core.types import MAX_QUERY_CHARS, Degraded, Query, SearchResult
 
 MAX_TITLE_CHARS = 60
@@ -21,17 +23,34 @@ SYSTEM = (
     "Do the task below for a chat app and reply in the form that it asks for, with nothing else. The conversation "
     f"between <chat_history> and </chat_history> is what the task is about. {DATA_RULE}"
 )
-_FIRST_QUESTION = re.compile(r"<chat_history>\s*(?:USER|user|User):\s*(.+)")
+_FIRST_QUESTION = re.compile(r"^(?:user|human):[^\S\n]*+(.+)", re.IGNORECASE | re.MULTILINE)
+_VERB = r"(?:generate|create|provide|write|give|suggest|reply with|come up with|summarize)\b"
+_TITLE, _OF = r"\b(?:title|name)\b", r"\b(?:this|the|our)\s(?:\w+\s)?(?:conversation|chat|discussion)\b"
+_ASKS_FOR_TITLE = re.compile(
+    rf"\s*+(?:please\s|based on the chat history,\s)?{_VERB}[^\n]{{0,80}}?"
+    rf"(?:{_TITLE}[^\n]{{0,60}}?{_OF}|{_OF}[^\n]{{0,60}}?{_TITLE})",
+    re.IGNORECASE,
+)
 _EMPTY = ("tags", "follow_ups", "queries")
 
 
-def task_events(task: str, model: ChatModel | None) -> Iterator[Event]:
-    """Yield the events of a turn that does the task."""
+def is_task(text: str) -> bool:
+    """Return whether a message asks for something about the conversation itself, not for an answer.
+
+    >>> is_task("Please generate a four word title summarizing our conversation."), is_task("What is its title?")
+    (True, False)
+    """
+    of_open_webui = text.lstrip().startswith("### Task:") and "<chat_history>" in text
+    return of_open_webui or _ASKS_FOR_TITLE.match(text) is not None
+
+
+def task_events(task: str, model: ChatModel | None, tokens: int) -> Iterator[Event]:
+    """Yield the events of a turn that does the task; of a long one the model is given the beginning and the end."""
     yield StageStarted("answer", model.name if model else "extractive")
     text, generator, degraded = "", "extractive", list[Degraded]()
     if model is not None:
         try:
-            text, generator = model.complete([("system", SYSTEM), ("user", task)]), model.name
+            text, generator = model.complete([("system", SYSTEM), ("user", both_ends(task, tokens))]), model.name
         except ModelError as error:
             degraded.append(Degraded("model", "", str(error)))
     text = text or _without_model(task)
@@ -46,6 +65,6 @@ def _without_model(task: str) -> str:
         if f'"{name}"' in task:
             return json.dumps({name: []})
     found = _FIRST_QUESTION.search(task)
-    title = " ".join((found[1] if found else "").split())
+    title = " ".join((found[1] if found else re.split(r"[.:\n]", task, maxsplit=1)[-1]).split())
     title = title if len(title) <= MAX_TITLE_CHARS else title[: MAX_TITLE_CHARS - 1].rstrip() + "…"
-    return json.dumps({"title": title}, ensure_ascii=False)
+    return json.dumps({"title": title}, ensure_ascii=False) if '"title"' in task else title

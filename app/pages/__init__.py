@@ -6,7 +6,8 @@ Way in: `PAGES`, the blueprints.
 
 from __future__ import annotations
 
-from braid.app.pages.account import account, choices  # noqa: F401 - its routes are the settings'
+from braid.app.pages.account import account, apps, choices  # noqa: F401 - routes of the account and of the settings
+from braid.app.pages.account.consent import consent
 from braid.app.pages.account.settings import settings
 from braid.app.pages.admin import admin
 from braid.app.pages.chat.conversations import chat
@@ -16,6 +17,6 @@ from braid.app.pages.palette import palette
 from braid.app.pages.search import compare, document, three_fields, why_not  # noqa: F401 - their routes are the search's
 from braid.app.pages.search.search import search
 
-PAGES = (chat, search, datasets, settings, account, admin, palette, embed)
+PAGES = (chat, search, datasets, settings, account, consent, admin, palette, embed)
 
 __all__ = ["PAGES"]

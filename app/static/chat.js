@@ -164,8 +164,10 @@ function happened(turn, kind, values) {
   else if (kind === "text") {
     running.answer.show(turn.querySelector(".prose"), values);
     followEnd();
-  }
-  else if (kind === "answer") finish(turn, values);
+  } else if (kind === "checked") {
+    turn.querySelector(".remarks").innerHTML = values.html;
+    followEnd();
+  } else if (kind === "answer") finish(turn, values);
   else progress(turn, kind, values.text);
 }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
+from braid.app.auth.identity import identity
 from braid.app.site import site
 from braid.app.user.datasets import readable_datasets
 from braid.app.user.preferences import MAX_DATASETS, preferences_of
@@ -24,14 +25,15 @@ _NAME = re.compile(r"[^\s,:/\\\x00-\x1f\x7f](?:[^,:/\\\x00-\x1f\x7f]*[^\s,:/\\\x
 def choice_named(account: Account, name: str) -> list[int] | All:
     """Return the choice with this name: ``all``, ids such as ``-1,3``, or a saved one.
 
-    The empty name means the datasets selected in the settings: all of them, unless the user selected some.
+    The empty name means the datasets selected in the settings: all of them, unless the user selected some, and for a
+    token that is limited to some datasets those.
     Raises NotFoundError for an id that is not one of the user's to read, and for an unknown name.
     """
     readable = readable_datasets(account)
     if IDS.fullmatch(name):
         return _require_readable(list(dict.fromkeys(map(int, name.split(",")))), readable.by_id)
     wanted = preferences_of(account).dataset_ids if not name else saved_choices(account).get(name)
-    if name == ALL or (not name and wanted is None):
+    if name == ALL or (not name and (wanted is None or identity().dataset_ids is not None)):
         return ALL
     if wanted is None:
         known = ", ".join([ALL, *saved_choices(account)])

@@ -14,7 +14,7 @@ from braid.core.accounts.account_list import account_names
 from braid.core.accounts.accounts import Account
 from braid.core.data_directory import DataDirectory
 from braid.core.datasets.registry import SharedDataset
-from braid.core.datasets.scope import may_write, readable_shared
+from braid.core.datasets.scope import is_within, may_write, readable_shared
 from braid.core.errors import NotFoundError
 from braid.core.types import Dataset
 
@@ -50,13 +50,15 @@ class UserDatasets:
 
     A shared dataset is closed to a user when it is switched off or not open to any of the user's groups. With
     ``include_closed`` administrators also get closed ones, so that they can fill them. A dataset that the user may not
-    read raises NotFoundError, not Forbidden, as if it did not exist.
+    read raises NotFoundError, not Forbidden, as if it did not exist. ``within`` are the only ones that a limited token
+    reads; None is no limit.
     """
 
     directory: DataDirectory
     user_id: int
     is_admin: bool = False
     include_closed: bool = False
+    within: frozenset[int] | None = None
 
     def readable(self) -> Readable:
         """Return the datasets that the user may read, with their counts."""
@@ -69,7 +71,8 @@ class UserDatasets:
         others = ledger.datasets_shared_with(self.user_id)
         names = account_names(ledger.database, {each.user_id for each in others if each.user_id is not None})
         of_owners = [replace(each, owner=names.get(each.user_id or 0, str(each.user_id))) for each in others]
-        return Readable(ledger.datasets(self.user_id), [*of_owners, *shared], ledger.attached_datasets(self.user_id))
+        found = ledger.datasets(self.user_id), [*of_owners, *shared], ledger.attached_datasets(self.user_id)
+        return Readable(*([each for each in part if is_within(each.id, self.within)] for part in found))
 
     def get(self, dataset_id: int) -> Dataset:
         """Return a dataset that the user may read. Raises NotFoundError."""
@@ -132,12 +135,14 @@ def caller_datasets(*, include_closed: bool = False) -> UserDatasets:
     from braid.app.auth.identity import identity  # here, since the command line need not load the app
     from braid.app.site import site
 
-    me = identity()
-    return UserDatasets(site().braid, me.account.id, is_admin=me.is_admin, include_closed=include_closed)
+    me, braid = identity(), site().braid
+    return UserDatasets(braid, me.account.id, me.is_admin, include_closed=include_closed, within=me.dataset_ids)
 
 
 def readable_datasets(account: Account) -> Readable:
-    """Return the datasets that a user may search, with their counts."""
+    """Return the datasets that the user who sends this request may search, with their counts."""
+    from braid.app.auth.identity import signed_in
     from braid.app.site import site
 
-    return UserDatasets(site().braid, account.id).readable()
+    me = signed_in()
+    return UserDatasets(site().braid, account.id, within=me.dataset_ids if me else None).readable()

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from flask_babel import gettext as _
 
 from braid.app.web.event_stream import HEARTBEAT_S, event
-from braid.app.web.markdown import answer_html
+from braid.app.web.markdown import Span, checked_html
 from braid.core.chat.live_turn import LiveTurn
-from braid.core.chat.marks import marked
+from braid.core.chat.marks import marked, shown
 from braid.core.chat.turns.bell import Pause
 from braid.core.chat.types import AnswerText, AnswerWithdrawn, Event, Stage
 
@@ -25,12 +25,14 @@ class AnswerSoFar:
     def __init__(self) -> None:
         self._sent = ""
 
-    def event(self, text: str) -> str:
+    def event(self, text: str, spans: Sequence[Span] = ()) -> str:
         """Return the event that shows this marked text: ``html``, and how much of what was sent it follows (``keep``).
+
+        ``spans`` are the parts to be marked, in characters of the shown text.
 
         ``keep`` counts the units of a script's strings, two for an emoji. It is 0 in the first event.
         """
-        html = str(answer_html(text))
+        html = str(checked_html(*shown(text), spans, lambda: lambda number: ""))
         same = _common(self._sent, html)
         kept_units, self._sent = len(html[:same].encode("utf-16-le")) // 2, html
         return event("text", {"keep": kept_units, "html": html[same:]})

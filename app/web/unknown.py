@@ -17,10 +17,16 @@ unknown = Blueprint("unknown", __name__)
 @unknown.route("/<path:_path>", methods=METHODS)
 @rule("anyone")
 def nothing(_path: str) -> NoReturn:
-    """Refuse an address that is not Braid's, or a method that it is not for."""
+    """Refuse an address that is not Braid's, or a method that it is not for. In an interface, name what it has."""
     if allowed := [method for method in METHODS if _answers(method)]:
         raise MethodNotAllowed(valid_methods=allowed)
-    raise NotFound
+    others = {rule.rule for rule in current_app.url_map.iter_rules() if _is_beside(rule.endpoint)}
+    raise NotFound(f"there is no {request.path[:200]}; there are {', '.join(sorted(others))}" if others else None)
+
+
+def _is_beside(endpoint: str) -> bool:
+    """Return whether an endpoint is another one of this blueprint."""
+    return endpoint.rpartition(".")[0] == request.blueprint and endpoint != request.endpoint
 
 
 def _answers(method: str) -> bool:

@@ -8,6 +8,8 @@ from flask_babel import lazy_gettext as _l
 
 ACTIONS: Mapping[str, str] = {
     "administrator.created": _l("Administrator created"),
+    "app.connected": _l("App connected"),
+    "app.disconnected": _l("App disconnected"),
     "audit.exported": _l("Audit log downloaded"),
     "backup.made": _l("Backup made"),
     "backup.restored": _l("Backup restored"),

@@ -53,6 +53,7 @@ LABELS = (
     N_("a Hangul document of before 2002"),
     N_("a binary Excel workbook"),
     N_("an OpenDocument file"),
+    N_("a Pages, Numbers or Keynote document"),
     N_("an SQLite database"),
     N_("a compiled program"),
     N_("a Windows program"),

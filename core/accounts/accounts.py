@@ -16,12 +16,13 @@ from argon2.exceptions import InvalidHashError, VerificationError
 from sqlalchemy import Connection, Row, delete, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
+from braid.core.accounts.credentials import end_programs
 from braid.core.admission import Admission
 from braid.core.errors import InvalidInputError, NotFoundError, TooManyError
 from braid.core.ledger.database import storable
 from braid.core.ledger.ledger import REMOVED_USER, Ledger
 from braid.core.ledger.quota import one_at_a_time
-from braid.core.ledger.tables import ApiTokenRow, DatasetRow, UserGroupRow, UserIdentityRow, UserRow, WebSessionRow
+from braid.core.ledger.tables import DatasetRow, UserGroupRow, UserIdentityRow, UserRow, WebSessionRow
 from braid.core.types import MAX_NAME_CHARS
 
 MIN_PASSWORD_CHARS = 8
@@ -238,9 +239,7 @@ class Accounts:
                 raise NotFoundError("the password has been changed meanwhile")
             _change(connection, user_id, {"password_hash": hashed})
             connection.execute(delete(WebSessionRow).where(WebSessionRow.user_id == user_id))
-            if not revoke_tokens:
-                return 0
-            return connection.execute(delete(ApiTokenRow).where(ApiTokenRow.user_id == user_id)).rowcount
+            return end_programs(connection, user_id) if revoke_tokens else 0
 
     def rename(self, user_id: int, name: str) -> None:
         """Rename the user. The name must be free."""

@@ -9,16 +9,15 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from sqlalchemy import delete, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, delete, exists, func, insert, or_, select, update
 
 from braid.core.errors import InvalidInputError, NotFoundError
 from braid.core.ledger.database import storable
 from braid.core.ledger.ledger import Ledger
 from braid.core.ledger.quota import require_room
-from braid.core.ledger.tables import ApiTokenRow, WebSessionRow
+from braid.core.ledger.tables import ApiTokenRow, OAuthGrantRow, WebSessionRow
 
-Permission = Literal["read", "write", "admin", "owner"]
-"""``owner`` is for processes that can write to the ledger anyway; neither a page nor signing in grants it."""
+Permission = Literal["read", "write", "admin"]
 TOKEN_PREFIX = "braid_"
 SESSION_DAYS = 30
 SEEN_EVERY_S = 60
@@ -54,6 +53,10 @@ class ApiToken:
     created_at: float
     expires_at: float | None
     used_at: float | None
+    grant_id: int | None = None
+    """The grant to a connected app that it belongs to, see `braid.core.accounts.connected_apps`."""
+    dataset_ids: frozenset[int] | None = None
+    """The only datasets that it reads; None for all that its user may read."""
 
 
 class WebSessions:
@@ -66,7 +69,7 @@ class WebSessions:
     def open(self, user_id: int, user_agent: str = "") -> str:
         """Sign a browser in and return the secret for its cookie; of more than ``most`` the oldest are ended."""
         secret, now = secrets.token_urlsafe(32), time.time()
-        values = {"user_id": user_id, "token_hash": _hash(secret), "user_agent": storable(user_agent)[:300]}
+        values = {"user_id": user_id, "token_hash": hash_secret(secret), "user_agent": storable(user_agent)[:300]}
         with self._database.write() as connection:
             connection.execute(insert(WebSessionRow).values(**values, created_at=now, seen_at=now))
             own = select(WebSessionRow.id).where(WebSessionRow.user_id == user_id)
@@ -80,7 +83,7 @@ class WebSessions:
         with self._database.read() as connection:
             row = connection.execute(
                 select(*_SESSION).where(
-                    WebSessionRow.token_hash == _hash(secret), WebSessionRow.seen_at >= now - SESSION_DAYS * DAY_S
+                    WebSessionRow.token_hash == hash_secret(secret), WebSessionRow.seen_at >= now - SESSION_DAYS * DAY_S
                 )
             ).one_or_none()
         if row is None:
@@ -135,29 +138,33 @@ class ApiTokens:
             "created_at": now,
             "expires_at": None if days is None else now + _days(days) * DAY_S,
         }
-        count = select(func.count()).select_from(ApiTokenRow).where(ApiTokenRow.user_id == user_id)
+        count = select(func.count()).select_from(ApiTokenRow).where(*_made_by(user_id))
         told = f"there are {self._most} tokens already; revoke one first"
         with self._database.write() as connection:
             require_room(connection, user_id, count, self._most, told)
-            statement = insert(ApiTokenRow).values(**values, token_hash=_hash(key)).returning(*_TOKEN)
+            statement = insert(ApiTokenRow).values(**values, token_hash=hash_secret(key)).returning(*_TOKEN)
             row = connection.execute(statement).one()
         return _token(row), key
 
     def find(self, key: str) -> ApiToken | None:
-        """Return the token of this key, unless it was revoked or has expired."""
+        """Return the token of this key, unless it was revoked, has expired, or its app was disconnected."""
         now = time.time()
         with self._database.read() as connection:
-            row = connection.execute(select(*_TOKEN).where(ApiTokenRow.token_hash == _hash(key))).one_or_none()
+            statement = select(*_TOKEN).where(ApiTokenRow.token_hash == hash_secret(key), _COUNTS)
+            row = connection.execute(statement).one_or_none()
         if row is None or (row.expires_at is not None and row.expires_at <= now):
             return None
         if row.used_at is None or row.used_at < now - SEEN_EVERY_S:
             with self._database.write() as connection:
                 connection.execute(update(ApiTokenRow).where(ApiTokenRow.id == row.id).values(used_at=now))
+                if row.grant_id is not None:
+                    of_grant = OAuthGrantRow.id == row.grant_id
+                    connection.execute(update(OAuthGrantRow).where(of_grant).values(used_at=now))
         return _token(row)
 
     def of_user(self, user_id: int) -> list[ApiToken]:
-        """Return a user's tokens, the newest first, expired ones included."""
-        statement = select(*_TOKEN).where(ApiTokenRow.user_id == user_id).order_by(ApiTokenRow.id.desc())
+        """Return the tokens that a user has made, the newest first, expired ones included."""
+        statement = select(*_TOKEN).where(*_made_by(user_id)).order_by(ApiTokenRow.id.desc())
         with self._database.read() as connection:
             return [_token(row) for row in connection.execute(statement)]
 
@@ -169,9 +176,15 @@ class ApiTokens:
                 raise NotFoundError(f"there is no token {token_id}")
 
     def revoke_all(self, user_id: int) -> int:
-        """Delete all of a user's tokens; return how many there were."""
+        """Delete all of a user's tokens, and disconnect all apps; return how many tokens the user had made."""
         with self._database.write() as connection:
-            return connection.execute(delete(ApiTokenRow).where(ApiTokenRow.user_id == user_id)).rowcount
+            return end_programs(connection, user_id)
+
+
+def end_programs(connection: Connection, user_id: int) -> int:
+    """End the access of all programs to a user's documents; return how many tokens the user had made."""
+    connection.execute(delete(OAuthGrantRow).where(OAuthGrantRow.user_id == user_id))
+    return connection.execute(delete(ApiTokenRow).where(*_made_by(user_id))).rowcount
 
 
 _SESSION = (
@@ -189,16 +202,27 @@ _TOKEN = (
     ApiTokenRow.created_at,
     ApiTokenRow.expires_at,
     ApiTokenRow.used_at,
+    ApiTokenRow.grant_id,
+    ApiTokenRow.dataset_ids,
 )
 
 
-def _hash(secret: str) -> str:
+_COUNTS = or_(ApiTokenRow.grant_id.is_(None), exists().where(OAuthGrantRow.id == ApiTokenRow.grant_id))
+
+
+def _made_by(user_id: int) -> tuple[ColumnElement[bool], ...]:
+    return ApiTokenRow.user_id == user_id, ApiTokenRow.grant_id.is_(None)
+
+
+def hash_secret(secret: str) -> str:
     """Hash with SHA-256, which is enough for secrets of 256 random bits."""
     return hashlib.sha256(secret.encode("utf-8", "replace")).hexdigest()
 
 
 def _token(row: object) -> ApiToken:
     values = dict(row._mapping)  # type: ignore[attr-defined]
+    datasets = values["dataset_ids"]
+    values["dataset_ids"] = None if datasets is None else frozenset(datasets)
     return ApiToken(**{**values, "scopes": frozenset(values["scopes"])})
 
 

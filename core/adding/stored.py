@@ -116,7 +116,7 @@ def select_documents(
         raise InvalidInputError(
             f"filter is {filter!r}, which selects everything; name a condition, or remove the dataset", field="filter"
         )
-    directory.ledger.require_filterable([dataset_id], filters)
+    directory.ledger.require_filterable([dataset_id], filters, whole_documents=True)
     return _matching(directory, dataset_id, filters)
 
 
@@ -175,5 +175,5 @@ def _of_source(directory: DataDirectory, dataset_id: int, source: str) -> list[D
 
 
 def _matching(directory: DataDirectory, dataset_id: int, filters: Filters) -> list[Document]:
-    ids, _ = directory.ledger.matching_documents([dataset_id], filters)
+    ids, _ = directory.ledger.matching_documents([dataset_id], filters, whole_documents=True)
     return directory.ledger.documents_with_ids([int(each) for each in ids], [dataset_id])

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from braid.core.accounts.app_settings import AppSettings
+from braid.core.accounts.connected_apps import ConnectedApps
 from braid.core.accounts.credentials import WebSessions
 from braid.core.accounts.idempotency import IdempotencyKeys
 from braid.core.background.retention import Retention
@@ -125,6 +126,7 @@ class Tidying:
             logger.info("event=retention deleted=%s", sum(deleted))
         WebSessions(self._braid.ledger).forget_old(now)
         IdempotencyKeys(self._braid.ledger).forget_old(now)
+        ConnectedApps(self._braid.ledger).forget_old(now)
 
     def _rules(self) -> Rules:
         """Return which files are taken: none from after the ledger's end, where it is an older one than they are."""

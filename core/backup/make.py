@@ -39,7 +39,7 @@ HELD = "lock"
 ROOM, LEAST_ROOM = 64 * 2**20, 4 * 2**20
 """Bytes that stay free on the disk beside a backup: at most and at least; between them a quarter of what it takes."""
 LEFT_S = 86_400.0
-"""Age of a folder without a lock from which it is what a killed backup of an earlier version has left."""
+"""Age from which a folder without a lock counts as the remains of a killed backup."""
 
 
 @dataclass(frozen=True, slots=True)

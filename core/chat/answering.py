@@ -14,6 +14,7 @@ from braid.core.chat.links import check_links
 from braid.core.chat.marks import cited_in, marked, renumbered
 from braid.core.chat.passage_block import Around, PassageBlock, passage_block, with_neighbours
 from braid.core.chat.quoting.extractive import Extract
+from braid.core.chat.support.following import Following
 from braid.core.chat.texts import Language, say
 from braid.core.chat.types import (
     AnswerText,
@@ -21,6 +22,7 @@ from braid.core.chat.types import (
     ChatResult,
     Draft,
     Event,
+    SentenceChecked,
     answer_begun,
     answer_text,
     with_text,
@@ -28,6 +30,7 @@ from braid.core.chat.types import (
 from braid.core.errors import ModelCutError, ModelError
 from braid.core.models.chat import ChatModel
 from braid.core.models.prompts import Prompt
+from braid.core.text.analyzer import Analyzer
 from braid.core.text.token_budget import both_ends, estimate_tokens, fitting
 from braid.core.types import Degraded, Passage
 
@@ -86,8 +89,9 @@ class AnswerTask:
 class Answerer:
     """Answers by the model if there is one, with prompts of at most ``prompt_tokens`` (estimated)."""
 
-    def __init__(self, model: ChatModel | None, prompt_tokens: int) -> None:
+    def __init__(self, model: ChatModel | None, prompt_tokens: int, analyzer: Analyzer) -> None:
         self._model = model
+        self._analyzer = analyzer
         self._prompt_tokens = prompt_tokens
 
     @property
@@ -126,11 +130,23 @@ class Answerer:
         given = {each.number: each.passage for each in block.citations}
         emit(replace(answer_begun(result, model.name), passages=given))
         pieces = _Pieces(model.stream(messages), stopped, keeps=bool(begun))
+        following = Following(self._analyzer)
+
+        def show(text: str, cited: tuple[int, ...]) -> None:
+            emit(answer_text(text, cited))
+            for support in following.feed(text, block.select(cited, renumber=task.renumber)):
+                emit(SentenceChecked(support))
+
+        def withdraw(reason: str) -> None:
+            nonlocal following
+            following = Following(self._analyzer)
+            emit(AnswerWithdrawn(reason, model.name))
+
         written = write(
             pieces,
             lambda: block.citation_filter(renumber=task.renumber),
-            show=lambda text, cited: emit(answer_text(text, cited)),
-            withdraw=lambda reason: emit(AnswerWithdrawn(reason, model.name)),
+            show,
+            withdraw,
             begun=block.write_marks(begun),
         )
         if ended := pieces.broken or written.ended:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from braid.core.chat.citations import Citation, citation_json
@@ -11,6 +11,7 @@ from braid.core.chat.marks import marked, renumbered, shown
 from braid.core.chat.types import HIT_PLACE, ChatRequest, ChatResult, Draft, Turn, result_json
 from braid.core.json_form import pick, to_json
 from braid.core.ledger.database import storable
+from braid.core.metadata.gaps import text_of
 from braid.core.types import ALL, Filters
 
 MAX_STORED_QUERY_CHARS = 300
@@ -83,6 +84,7 @@ def result_settings(result: ChatResult) -> dict[str, Any]:
         **pick(form, *stored, "stopped"),
         **({"calculation": form["calculation"]} if result.calculation else {}),
         **({"editions": form["editions"]} if result.editions else {}),
+        **({"printed_pages": printed} if (printed := _printed_pages(result.citations)) else {}),
         **({"lookups": [_stored_lookup(each) for each in form["lookups"]]} if result.lookups else {}),
         **({"bill": form["bill"]} if result.lookups or result.bill.model_calls else {}),
         **({"support": form["support"]} if result.support else {}),
@@ -92,6 +94,19 @@ def result_settings(result: ChatResult) -> dict[str, Any]:
         "collections": search["collections"],
         "search": _stored_search(search),
     }
+
+
+def _printed_pages(citations: Sequence[Citation]) -> list[dict[str, Any]]:
+    """Return what is printed on the cited pages, where it is not their number in the file."""
+    return [
+        {
+            "citation": each.number,
+            "printed": each.passage.printed_page,
+            "total": text_of(each.passage.metadata, "pages"),
+        }
+        for each in citations
+        if each.passage.printed_page
+    ]
 
 
 def _stored_lookup(lookup: dict[str, Any]) -> dict[str, Any]:
@@ -114,6 +129,7 @@ def _stored_search(search: dict[str, Any]) -> dict[str, Any]:
         **pick(search, "strategy", "generator", "unresolved_dataset_ids"),
         "mode": search["query"]["mode"],
         "queries": [query[:MAX_STORED_QUERY_CHARS] for query in search["queries"]],
+        **({"did_you_mean": storable(search["did_you_mean"])} if search["did_you_mean"] else {}),
         "timings_ms": {stage: round(ms, 1) for stage, ms in search["timings_ms"].items()},
         "hits": [_stored_hit(hit) for hit in search["hits"][:MAX_STORED_HITS]],
     }

@@ -140,7 +140,7 @@ class Conversation:
         self._search_models = SearchModels(self._models, self._prompts, rerankers or self._manager.rerankers)
         self._lookups = lookups
         self._prompt_tokens = prompt_tokens
-        self._answerer = Answerer(self._models.summary, prompt_tokens)
+        self._answerer = Answerer(self._models.summary, prompt_tokens, braid.analyzer)
         self._graph = self._build_graph()
 
     @property
@@ -170,6 +170,7 @@ class Conversation:
         scope = self._manager.check(
             user_id=request.user_id,
             dataset_ids=request.dataset_ids,
+            within=request.within,
             strategy=request.strategy,
             options=request.options,
         )

@@ -87,17 +87,17 @@ def marked(text: str, places: Sequence[int] | None) -> str:
 # ---------------------------------------------------------------- what a model writes
 
 _WORD = (
-    r"(?:passages?|sources?|references?|refs?|citations?|cit\.|see|documents?|docs?|chunks?|nos?|numbers?"
-    r"|出典|出处|来源|文献|資料|参照|参考|番号|출처|문서|자료|참고|참조)[\s.:：#]*"
+    r"(?:passages?|sources?|references?|refs?|citations?|cite|cit\.|see|documents?|docs?|chunks?|excerpts?|nos?|numbers?"
+    r"|出典|出处|来源|文献|資料|参照|参考|番号|引用|引文|根拠|段落|抜粋|ソース|출처|문서|자료|참고|참조|인용|근거|구절|단락)[\s.:：#]*"
 )
 _N = r"\d{1,3}"
 _RANGE = rf"{_N}(?:\s?(?:[-‐-―~〜]|to|through)\s?{_N})?"
 _AND = r"\s?(?:[,;、，；&＆・]|and|or|und|および|及び|と|및|와|과)\s?"
 _LIST = rf"\^?(?:{_WORD})?{_RANGE}(?:{_AND}(?:{_WORD})?{_RANGE}){{0,20}}(?:†[^\[\]【】\n]{{0,60}})?"
 _OWN = r"p-[0-9a-f]{4}:"
-_OWN_MARK = rf"(?:[\[［【(（]\s?)?{_OWN}{_N}(?:{_AND}(?:{_OWN})?{_N}){{0,20}}(?:\s?[\]］】)）])?"
+_OWN_MARK = rf"(?:[\[［【〔(（]\s?)?{_OWN}{_N}(?:{_AND}(?:{_OWN})?{_N}){{0,20}}(?:\s?[\]］】〕)）])?"
 _LOOSE = (
-    rf"\[(?P<square>{_LIST})\]|［(?P<wide>{_LIST})］|【(?P<lens>{_LIST})】"
+    rf"\[(?P<square>{_LIST})\]|［(?P<wide>{_LIST})］|【(?P<lens>{_LIST})】|〔(?P<shell>{_LIST})〕"
     rf"|[(（](?P<round>{_WORD}{_RANGE}(?:{_AND}(?:{_WORD})?{_RANGE}){{0,20}})[)）]"
     rf"|<sup>\[?(?P<sup>{_RANGE}(?:{_AND}{_RANGE}){{0,20}})\]?</sup>|(?P<raised>[¹²³⁴⁵⁶⁷⁸⁹][⁰¹²³⁴⁵⁶⁷⁸⁹]?)"
     r"|\[(?P<name>[^\[\]\n]{3,120})\]"
@@ -108,9 +108,10 @@ _TOKEN = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 _MAY_GO_ON = re.compile(
-    r"(?<![ \t])[ \t]*+(?:(?:(?:[［【(（][^\[\]［］【】()（）\n]{0,200}|\[[^\[\]\n]{0,200})(?:[\]］】)）][^\n]{0,16})?"
+    r"(?<![ \t])[ \t]*+(?:(?:(?:[［【〔(（][^\[\]［］【】〔〕()（）\n]{0,200}|\[[^\[\]\n]{0,200})"
+    r"(?:[\]］】〕)）][^\n]{0,16})?"
     r"|<(?:s(?:u(?:p(?:>[^<\n]{0,60}(?:<(?:/(?:s(?:u(?:p(?:>[^\n]{0,16})?)?)?)?)?)?)?)?)?)?|[¹²³⁴⁵⁶⁷⁸⁹⁰]++[^\n]{0,16})"
-    r"|\bp(?:-[0-9a-f]{0,4}(?::[\d,;、 ]{0,60})?)?[\]】]?|(?<!`)`++|(?<!~)~++|\\"
+    r"|\bp(?:-[0-9a-f]{0,4}(?::[\d,;、 ]{0,60})?)?[\]】〕]?|(?<!`)`++|(?<!~)~++|\\"
     r"|\n[ \t>]*+(?:`++[^`\n]*+|~*+)|)[ \t]*$",
     re.IGNORECASE,
 )
@@ -118,9 +119,9 @@ _MAY_GO_ON = re.compile(
 _CONTEXT_CHARS = 300
 _LINE_ENDS = re.compile(r"[ \t]*(?:\n|$)")
 _CLAUSE_ENDS = re.compile(
-    r"[ \t]*(?:$|[\n.,;:!?…。、，．！？；：|*_)）」』】”\"'\U00100001-\U0010fffd]"
+    r"[ \t]*(?:$|[\n.,;:!?…。、，．！？；：|*_)）」』】〕”\"'\U00100001-\U0010fffd]"
     r"|(?:and|but|or|while|whereas|which|und|aber|oder)\b"
-    rf"|[\[［【(（][ \t]?(?:$|\n|\^?(?:{_WORD})?\d)|<sup>|[¹²³⁴⁵⁶⁷⁸⁹])",
+    rf"|[\[［【〔(（][ \t]?(?:$|\n|\^?(?:{_WORD})?\d)|<sup>|[¹²³⁴⁵⁶⁷⁸⁹])",
 )
 _ONLY_NUMBERED = re.compile(r"(?:^|\n)[ \t>]*(?:\d{1,3}[.)]|[-*+])$")
 _ENDS_SENTENCE = re.compile(r"[.!?…。．！？]$")
@@ -271,8 +272,8 @@ class CitationFilter:
         if token["name"]:
             number = self.names.get(token["name"].strip().lower())
             return [] if number is None else [number]
-        parts = (token["square"], token["wide"], token["lens"], token["round"], token["sup"], token["raised"])
-        within = next(filter(None, parts), "").translate(_RAISED).partition("†")[0]
+        forms = ("square", "wide", "lens", "shell", "round", "sup", "raised")
+        within = next(filter(None, map(token.__getitem__, forms)), "").translate(_RAISED).partition("†")[0]
         numbers: list[int] = []
         for first, last in _FIRST_AND_LAST.findall(within):
             start, stop = sorted((int(first), int(last or first)))
@@ -296,7 +297,8 @@ class CitationFilter:
         if _CLAUSE_ENDS.match(token.string, token.end()):
             return True
         ends = self._behind_mark or _ENDS_SENTENCE.search(before[-1:]) is not None
-        return ends and (token["lens"] is None or token.string[token.end() : token.end() + 1].isspace())
+        headed = token["lens"] or token["shell"]  # which may begin a step or a section, too
+        return ends and (headed is None or token.string[token.end() : token.end() + 1].isspace())
 
     def _can_be_attached(self, token: re.Match[str], before: str) -> bool:
         """Return whether a mark can be here without a space before it: ``argv[1]`` and ``m²`` are something else."""

@@ -18,7 +18,6 @@ from braid.core.chat.turns.fates import (
     Fate,
     Fates,
     fates,
-    hidden_of,
     lost_of,
     readable_of,
     require_readable,
@@ -339,7 +338,7 @@ class ConversationStore:
             rows, cited = _read_messages(connection, conversation_id, wanted)
         reader = user_id if reader_id is None else reader_id
         # what its owner deletes was readable once; to another reader it never was
-        unread = partial(lost_of if reader == user_id else hidden_of, self._ledger, self._registry, reader)
+        unread = partial(lost_of, self._ledger, self._registry, reader)
         lost = lost_answers(self._ledger.database, branches, rows, unread)
         return self._stored(reader, branches, rows, cited, lost)
 

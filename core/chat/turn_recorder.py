@@ -7,6 +7,7 @@ from dataclasses import replace
 from braid.core.chat.citations import Citation, gaps_of_cited
 from braid.core.chat.lookups.lookup import Bill, Lookup
 from braid.core.chat.marks import cited_in, marked, shown
+from braid.core.chat.support.findings import Support
 from braid.core.chat.types import (
     AnswerBegun,
     AnswerText,
@@ -16,6 +17,7 @@ from braid.core.chat.types import (
     Event,
     QueryWritten,
     Searched,
+    SentenceChecked,
     StageStarted,
 )
 from braid.core.types import MAX_QUERY_CHARS, Query, SearchResult
@@ -41,6 +43,7 @@ class TurnRecorder:
         self._begun = AnswerBegun("none")
         self._text: list[str] = []
         self._cited: tuple[int, ...] = ()
+        self._support: list[Support] = []
         self._result: ChatResult | None = None
 
     def feed(self, event: Event) -> None:
@@ -60,9 +63,12 @@ class TurnRecorder:
             case AnswerText():
                 self._text.append(marked(event.text, event.marks))
                 self._cited = event.cited
+            case SentenceChecked():
+                self._support.append(event.support)
             case AnswerWithdrawn():
                 self._begun = replace(self._begun, generator=event.generator)
                 self._text.clear()
+                self._support.clear()
                 self._cited = ()
             case ChatResult():
                 self._result = event
@@ -97,6 +103,7 @@ class TurnRecorder:
             generator=self._begun.generator if text else "none",
             found=bool(citations),
             citations=citations,
+            support=tuple(each for each in self._support if each.end <= len(text)),
             prompt_tokens=self._begun.prompt_tokens,
             degraded=self._begun.degraded,
             notes=(*self._begun.notes, *gaps_of_cited(citations)),

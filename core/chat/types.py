@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal
 
@@ -69,6 +69,8 @@ class ChatRequest:
     fields: ThreeFields | None = None
     history: tuple[Turn, ...] = ()
     dataset_ids: DatasetIds = None
+    within: Collection[int] | None = None
+    """The only datasets that are read, whatever is asked; None is no limit."""
     everything: bool = False
     """Whether ``dataset_ids`` are all that the user may read: stored, so that the next turn has new ones, too."""
     aside: Sequence[int] = ()
@@ -166,8 +168,19 @@ class AnswerText:
 
 
 @dataclass(frozen=True, slots=True)
+class SentenceChecked:
+    """A sentence of the text so far, compared with what it cites. The result has those of the whole text."""
+
+    type: ClassVar[str] = "support"
+    support: Support
+    """Its characters are those of the pieces so far."""
+
+
+@dataclass(frozen=True, slots=True)
 class AnswerWithdrawn:
-    """Forget the pieces so far: the model broke off, or they were its reasoning. Another answer follows."""
+    """Forget the pieces and checked sentences so far: the model broke off, or they were its reasoning. Another answer
+    follows.
+    """
 
     type: ClassVar[str] = "withdrawn"
     reason: str
@@ -219,13 +232,24 @@ class ChatResult:
     bill: Bill = NO_BILL
     """What looking up more has cost."""
     support: tuple[Support, ...] = ()
-    """The sentences of the text, and how each agrees with what it cites; none of what was calculated or was stopped."""
+    """The sentences of the text, and how each agrees with what it cites; of an answer that was stopped the first ones,
+    of one that was calculated none."""
     marks: tuple[int, ...] | None = None
     """Where in the text citations begin, in characters: a ``[1]`` elsewhere is part of what is said. None takes every
     ``[1]`` for a citation."""
 
 
-Event = StageStarted | QueryWritten | Searched | Lookup | AnswerBegun | AnswerText | AnswerWithdrawn | ChatResult
+Event = (
+    StageStarted
+    | QueryWritten
+    | Searched
+    | Lookup
+    | AnswerBegun
+    | AnswerText
+    | SentenceChecked
+    | AnswerWithdrawn
+    | ChatResult
+)
 
 
 def answer_begun(result: ChatResult, generator: str) -> AnswerBegun:
@@ -271,6 +295,8 @@ def event_json(event: Event) -> dict[str, Any]:
             del form["search"]  # it has had an event of its own
         case AnswerBegun():
             form = pick(to_json(event), "generator", "prompt_tokens", "degraded", "notes")
+        case SentenceChecked():
+            form = to_json(event.support)
         case AnswerWithdrawn():
             form = {"reason": event.reason, "generator": event.generator}
         case _:
@@ -282,4 +308,4 @@ def _search_json(result: SearchResult) -> dict[str, Any]:
     form = to_json(result)
     shown = ("strategy", "generator", "queries", "collections", "hits_by_dataset", "unresolved_dataset_ids", "notes")
     passages = [{**pick(hit["passage"], *HIT_PLACE), "score": hit["score"]} for hit in form["hits"]]
-    return {**pick(form, *shown, "degraded", "timings_ms"), "passages": passages}
+    return {**pick(form, *shown, "did_you_mean", "degraded", "timings_ms"), "passages": passages}

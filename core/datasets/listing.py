@@ -2,24 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from sqlalchemy import ColumnElement, case, func, literal, or_, select
+from sqlalchemy import ColumnElement, and_, case, exists, false, func, or_, select, true
 from sqlalchemy.orm import InstrumentedAttribute
 
 from braid.core.ledger.change_log import StateNames
 from braid.core.ledger.database import Database, storable
 from braid.core.ledger.queries import SAYS_A_GAP, document_of, read_in_part, select_documents
-from braid.core.ledger.tables import DatasetRow, DocumentMetadataRow, DocumentRow, IndexStateRow, JobRow
+from braid.core.ledger.tables import (
+    ChunkRow,
+    DatasetRow,
+    DocumentMetadataRow,
+    DocumentRow,
+    EmbeddingRow,
+    IndexStateRow,
+    JobRow,
+)
 from braid.core.types import Dataset, Document
 
 DocumentState = Literal["waiting", "done", "incomplete", "failed"]
 """Not in both indexes yet, in both, readable only in part, or not readable."""
 DocumentOrder = Literal["changed", "name", "type", "passages", "size"]
 """What a list is sorted by: failed ones and then those changed last, names from a to z, the most or largest first."""
+FingerprintOf = Callable[[str], str]
+"""Returns the fingerprint of a collection's embedding model, empty where there is none."""
 NAMES = (DocumentRow.title, DocumentRow.source)
+MAX_LOOKED_AT = 100_000
+"""Passages that are looked at for a vector each time documents are counted; of more, none is, and documents are ready
+in the order in which they came."""
 SHOWN_NAME = func.lower(case((DocumentRow.title != "", DocumentRow.title), else_=DocumentRow.source))
 
 
@@ -42,10 +55,17 @@ class Overview:
         return bool(self.jobs or self.waiting)
 
 
-def overviews(database: Database, datasets: Sequence[Dataset], *, index_names: StateNames) -> dict[int, Overview]:
-    """Return dataset id → overview, in four statements however many datasets there are.
+def overviews(
+    database: Database,
+    datasets: Sequence[Dataset],
+    *,
+    index_names: StateNames,
+    fingerprint_of: FingerprintOf = lambda _: "",
+) -> dict[int, Overview]:
+    """Return dataset id → overview, in five statements however many datasets there are.
 
-    Jobs are counted before documents: a job that ends in between has become a document, so nothing is missed.
+    ``fingerprint_of`` tells the embedding model of a collection; without it a document is ready when all changes before
+    it are. Jobs are counted before documents: a job that ends in between has become a document, so nothing is missed.
     """
     ids = [dataset.id for dataset in datasets]
     jobs = (
@@ -55,7 +75,7 @@ def overviews(database: Database, datasets: Sequence[Dataset], *, index_names: S
     )
     with database.read() as connection:
         running = {row[0]: row[1] for row in connection.execute(jobs)}
-    waiting = _waiting(_applied_seqs(database, {dataset.collection for dataset in datasets}, index_names))
+    waiting = _waiting(database, {dataset.collection for dataset in datasets}, index_names, fingerprint_of)
     documents = (
         select(
             DocumentRow.dataset_id,
@@ -87,6 +107,7 @@ def find_documents(
     dataset: Dataset,
     *,
     index_names: StateNames,
+    fingerprint_of: FingerprintOf = lambda _: "",
     name: str = "",
     state: DocumentState | None = None,
     order: DocumentOrder = "changed",
@@ -96,13 +117,13 @@ def find_documents(
 ) -> tuple[list[Document], int]:
     """Return a page of the documents whose title or source contains ``name``, sorted, and the number of all of them.
 
-    ``backwards`` is the other direction of the same order.
+    ``backwards`` is the other direction of the same order, ``fingerprint_of`` is that of `overviews`.
     """
     conditions: list[ColumnElement[bool]] = [DocumentRow.dataset_id == dataset.id]
     if part := storable(name).strip():
         conditions.append(_is_called(part))
     if state is not None:
-        conditions.append(_in_state(database, dataset, state, index_names))
+        conditions.append(_in_state(database, dataset, state, index_names, fingerprint_of))
     page = select_documents().where(*conditions).order_by(*_sorted(order, backwards)).limit(limit).offset(offset)
     with database.read() as connection:
         total = connection.execute(select(func.count()).select_from(DocumentRow).where(*conditions)).scalar_one()
@@ -149,32 +170,49 @@ def _is_called(part: str) -> ColumnElement[bool]:
 
 
 def _in_state(
-    database: Database, dataset: Dataset, state: DocumentState, index_names: StateNames
+    database: Database, dataset: Dataset, state: DocumentState, index_names: StateNames, fingerprint_of: FingerprintOf
 ) -> ColumnElement[bool]:
     if state == "failed":
         return DocumentRow.state == "failed"
     if state == "incomplete":
         return read_in_part()
-    applied = _applied_seqs(database, {dataset.collection}, index_names).get(dataset.collection, -1)
-    behind = DocumentRow.changed_seq > applied if state == "waiting" else DocumentRow.changed_seq <= applied
-    return (DocumentRow.state == "ready") & behind
+    waiting = _waiting(database, {dataset.collection}, index_names, fingerprint_of)
+    return waiting if state == "waiting" else (DocumentRow.state == "ready") & ~waiting
 
 
-def _waiting(applied: dict[str, int]) -> ColumnElement[bool]:
-    """Return the condition that a readable document is not in both indexes yet. Needs the dataset joined."""
-    seqs = [(DatasetRow.collection == collection, seq) for collection, seq in applied.items()]
-    known = case(*seqs, else_=-1) if seqs else literal(-1)
-    return (DocumentRow.state == "ready") & (DocumentRow.changed_seq > known)
+def _waiting(
+    database: Database, collections: Collection[str], index_names: StateNames, fingerprint_of: FingerprintOf
+) -> ColumnElement[bool]:
+    """Return the condition that a readable document of one of the collections is not in both indexes yet.
 
-
-def _applied_seqs(database: Database, collections: Collection[str], index_names: StateNames) -> dict[str, int]:
-    """Return collection → the last change that both indexes have, if neither is missing or being rebuilt."""
-    states = (
-        select(IndexStateRow.collection, func.min(IndexStateRow.applied_seq))
-        .where(IndexStateRow.leg.in_(index_names.values()), IndexStateRow.collection.in_(collections))
-        .where(IndexStateRow.state != "rebuilding")
-        .group_by(IndexStateRow.collection)
-        .having(func.count() == len(index_names))
-    )
+    A document whose passages have vectors is in the index by meaning, though one before it may not be.
+    """
     with database.read() as connection:
-        return {row[0]: row[1] for row in connection.execute(states)}
+        rows = connection.execute(
+            select(IndexStateRow.collection, IndexStateRow.leg, IndexStateRow.applied_seq)
+            .where(IndexStateRow.leg.in_(index_names.values()), IndexStateRow.collection.in_(collections))
+            .where(IndexStateRow.state != "rebuilding")
+        ).all()
+        applied = {(row.collection, row.leg): row.applied_seq for row in rows}
+        of_collection = {
+            name: (
+                DocumentRow.dataset_id.in_(select(DatasetRow.id).where(DatasetRow.collection == name)),
+                DocumentRow.changed_seq > applied.get((name, index_names["bm25"]), -1),
+                DocumentRow.changed_seq > applied.get((name, index_names["dense"]), -1),
+            )
+            for name in sorted(collections)
+        }
+        behind = or_(false(), *(here & by_meaning for here, _, by_meaning in of_collection.values()))
+        looked_at = select(func.sum(DocumentRow.chunks)).where(DocumentRow.state == "ready", behind)
+        exact = (connection.execute(looked_at).scalar() or 0) <= MAX_LOOKED_AT
+    waits = (
+        and_(here, or_(by_keyword, by_meaning & (_lacks_vectors(fingerprint_of(name)) if exact else true())))
+        for name, (here, by_keyword, by_meaning) in of_collection.items()
+    )
+    return and_(DocumentRow.state == "ready", or_(false(), *waits))
+
+
+def _lacks_vectors(model: str) -> ColumnElement[bool]:
+    """Return the condition that a passage of the document has no vector of the model."""
+    embedded = exists().where(EmbeddingRow.chunk_id == ChunkRow.id, EmbeddingRow.model == model)
+    return (DocumentRow.chunks == 0) | exists().where(ChunkRow.document_id == DocumentRow.id, ~embedded)

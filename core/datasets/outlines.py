@@ -13,6 +13,7 @@ from sqlalchemy import func, select
 from braid.core.ledger.change_log import ChangeLog
 from braid.core.ledger.ledger import Ledger
 from braid.core.ledger.tables import ChunkRow, DocumentRow
+from braid.core.text.contents import contents_lines, has_leader
 from braid.core.types import Dataset
 
 RECENT_IDS = 2_000
@@ -29,9 +30,8 @@ LONG_CHARS = 200
 """Length from which a text without a full stop is a list or a table, and no menu of a page."""
 MOST_KEPT = 256
 SEEN_CHARS = 400
-"""Characters at the beginning of a passage by which it is told from a menu."""
+"""Characters at the beginning of a passage that decide whether it is a menu."""
 _SENTENCE_END = re.compile(r"[.!?。！？](?=[\s”’」』\"')]|$)|[다요죠음함](?=\s|$)")
-_CONTENTS = re.compile(r"(?:\.[ .]{3,}|…{2,}|·{4,}|・{4,})\s*[0-9ivxlc]*\s*$", re.IGNORECASE)
 AGAIN_S = 5.0
 """Minimum seconds between two readings while the datasets keep changing, as in a long upload."""
 
@@ -180,8 +180,7 @@ def says_something(text: str) -> bool:
     """
     text = text[:SEEN_CHARS]
     lines = [line for line in text.splitlines() if line.strip()]
-    contents = sum(_CONTENTS.search(line) is not None for line in lines)
-    if 2 * contents > len(lines):
+    if 2 * sum(map(len, contents_lines(lines))) > len(lines) or 2 * sum(map(has_leader, lines)) > len(lines):
         return False
     return len(text) >= LONG_CHARS or _SENTENCE_END.search(text) is not None
 

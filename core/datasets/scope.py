@@ -8,7 +8,8 @@ Administrators' additional access to closed shared datasets, for filling them, i
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
+from typing import TypeVar
 
 from braid.core.datasets.registry import Registry, SharedDataset
 from braid.core.errors import InvalidInputError
@@ -17,28 +18,40 @@ from braid.core.types import ALL, CollectionScope, Dataset, DatasetIds, Scope, p
 
 MAX_DATASET_IDS = 1_000
 
+T = TypeVar("T")
 
-def resolve_scope(ledger: Ledger, registry: Registry, *, user_id: int | None, dataset_ids: DatasetIds) -> Scope:
+
+def resolve_scope(
+    ledger: Ledger,
+    registry: Registry,
+    *,
+    user_id: int | None,
+    dataset_ids: DatasetIds,
+    within: Collection[int] | None = None,
+) -> Scope:
     """Return the scope of a request. No ids means all personal datasets of the user, and ``all`` everything that the
     user may read, also what others share. Datasets with the files of a conversation are in it only if they are named.
+    ``within`` are the only datasets that a program with a limited token may read, and then what no ids mean; None for
+    no such limit.
 
     Ids that do not exist, are disabled or are not the caller's are listed as unresolved, without saying which of
     the three. Raises InvalidInputError for an id that is 0 or not a whole number.
     """
     user_id = plain_number(user_id)
     _require_user_id(user_id)
-    is_all = dataset_ids == ALL
     wanted = [] if dataset_ids == ALL else _distinct(dataset_ids)
+    everything = dataset_ids == ALL or (within is not None and not wanted)
     own = {dataset.id: dataset.collection for dataset in ledger.datasets(user_id)} if user_id is not None else {}
     others: dict[int, tuple[str, int | None]] = {}  # collection and owner of what is not the caller's
-    if user_id is not None and (is_all or any(each > 0 and each not in own for each in wanted)):
+    if user_id is not None and (everything or any(each > 0 and each not in own for each in wanted)):
         others = {each.id: (each.collection, each.user_id) for each in ledger.datasets_shared_with(user_id)}
-        if not is_all:
+        if not everything:
             own |= {dataset.id: dataset.collection for dataset in ledger.attached_datasets(user_id)}
-    if is_all or _has_shared(wanted):
+    if everything or _has_shared(wanted):
         others |= {entry.id: (entry.collection_name, None) for entry in _open_to(ledger, registry, user_id)}
+    own, others = _within(own, within), _within(others, within)
     if not wanted:
-        wanted = [*own, *others] if is_all else list(own)
+        wanted = [*own, *others] if everything else list(own)
     allowed: dict[tuple[str, int | None], set[int]] = {}
     unresolved: list[int] = []
     for dataset_id in wanted:
@@ -67,6 +80,15 @@ def may_write(ledger: Ledger, registry: Registry, user_id: int, dataset: Dataset
     if dataset.id not in ledger.ids_opened_for_changes(user_id):
         return False
     return dataset.id in resolve_scope(ledger, registry, user_id=user_id, dataset_ids=[dataset.id]).dataset_ids
+
+
+def is_within(dataset_id: int, within: Collection[int] | None) -> bool:
+    """Return whether a token's limit lets a dataset be read; None is no limit."""
+    return within is None or dataset_id in within
+
+
+def _within(datasets: Mapping[int, T], within: Collection[int] | None) -> dict[int, T]:
+    return {dataset_id: found for dataset_id, found in datasets.items() if is_within(dataset_id, within)}
 
 
 def _has_shared(dataset_ids: Iterable[int]) -> bool:

@@ -24,7 +24,7 @@ from braid.core.ledger.durable import sync_folder
 
 LOCK_TIMEOUT_S = 10.0
 LOCK_NOT_AVAILABLE = "55P03"
-"""PostgreSQL's code of the error of who has waited so long."""
+"""PostgreSQL's code for a lock that was not had in time."""
 EMPTY = "[]\n"
 MADE_EMPTY = 0
 """Version of an empty list that was made where there was no file, and that nobody has edited."""
@@ -39,7 +39,7 @@ Write = Callable[[bytes], None]
 
 
 class SharedList(Protocol):
-    """The text of the list, valid or not. The methods raise RegistryError for what a person can mend."""
+    """The text of the list, valid or not. The methods raise RegistryError for what a person can correct."""
 
     name: str
     """What messages call it."""

@@ -91,7 +91,7 @@ class Bucket:
         self._fetched_bytes = 0  # since copies were last tidied for them
 
     def before_fork(self) -> None:
-        """Do nothing: who waits for the store goes on in the parent."""
+        """Do nothing: a thread that waits for the store goes on in the parent alone."""
 
     def after_fork(self, *, in_child: bool) -> None:
         """In the child, connect again when somebody asks."""

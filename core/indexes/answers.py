@@ -20,8 +20,6 @@ class DenseAnswer(NamedTuple):
 
     hits: dict[str, list[ScoredChunk] | BraidError]
     """Best first, by collection; an error where a collection could not be searched."""
-    from_chroma: set[str]
-    """The collections that Chroma was asked for."""
     spread: float
     """Standard deviation of the cosine between the query and a chunk, of a sample of 100; 0.0 where it is not known.
 

@@ -98,6 +98,11 @@ class KeywordIndex(LegIndex, Protocol):
     ) -> tuple[list[str], int]:
         """Return the ids of chunks that have all of the tokens, and how many have."""
 
+    def beginning_like(self, collection: str, beginning: str, n: int, *, dataset_ids: Collection[int]) -> list[str]:
+        """Return the ids of up to ``n`` chunks with a token whose beginning is at most one letter away from this one;
+        none from an index that cannot tell.
+        """
+
     def statistics(
         self, collection: str, terms: Collection[str], *, dataset_ids: Collection[int] | None = None
     ) -> Bm25Statistics:

@@ -151,6 +151,20 @@ class Bm25Index:
             ids = _ids(opened.searcher, [address for _, address in found.hits])
             return ids, int(found.count)  # type: ignore[attr-defined]  # missing in tantivy's types
 
+    def beginning_like(self, collection: str, beginning: str, n: int, *, dataset_ids: Collection[int]) -> list[str]:
+        """Return the ids of up to ``n`` chunks with a token whose beginning is at most one letter away from this one.
+
+        Two letters that have changed places count as one.
+        """
+        opened = self._open(collection)
+        if opened is None:
+            return []
+        like = Query.fuzzy_term_query(self._schema, "body", beginning, 1, True, True)
+        within = Query.const_score_query(self._any_of("dataset_id", dataset_ids), 0.0)
+        query = Query.boolean_query([(Occur.Must, like), (Occur.Must, within)])
+        with _translate_errors(collection):
+            return _ids(opened.searcher, [address for _, address in _best(opened.searcher, query, n)])
+
     def _best_of(
         self, searcher: tantivy.Searcher, query: Query, k: int, document_ids: NDArray[np.int64], share: float
     ) -> list[_Found]:

@@ -2,23 +2,22 @@
 
 A collection's copy is loaded from the ledger with its first search, brought up to date by the change log, and forgotten
 when others need its memory. The best candidates of a scan are scored again with the ledger's vectors, so that the
-result is exact. Collections that do not fit are searched in Chroma.
+result is exact. The copy of a collection that does not fit into memory is in files, which are scanned in the same way.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from pathlib import Path
 
 import numpy as np
 
 from braid.core.errors import BraidError, EmbeddingError, IndexUnavailableError, InvalidInputError
 from braid.core.indexes.answering_models import AnsweringModels
 from braid.core.indexes.answers import DenseAnswer, Where
-from braid.core.indexes.chroma.copy import ChromaCopy
-from braid.core.indexes.chroma.filters import selection_filter
 from braid.core.indexes.vector_block import EVERYTHING, SAMPLE, Found, Selection
-from braid.core.indexes.vector_memory import DenseSearch, Loaded, Processor, VectorMemory, always
+from braid.core.indexes.vector_memory import Loaded, Processor, VectorMemory, always
 from braid.core.ledger.change_log import ChangeLog, IndexedChunk, StateName
 from braid.core.types import Leg, ScoredChunk
 from braid.core.vector import Vector
@@ -26,7 +25,6 @@ from braid.core.vector import Vector
 MIN_CANDIDATES = 100
 """Candidates that are scored again; on seven sets of real vectors all of the exact best ten are among 100."""
 SCORE_DECIMALS = 8
-MAX_CHROMA_DOCUMENTS = 5_000
 TIMEOUT_S = 5.0
 INSPECTION_S = 60.0
 
@@ -34,9 +32,8 @@ INSPECTION_S = 60.0
 class DenseIndex:
     """Searches the vectors that the ledger has under the model that answers for a collection.
 
-    At most ``memory_mb`` are used, or what one collection needs; ``mode`` and ``copy`` say where others are searched.
-    Without a copy, all are searched in memory. A second thread helps a search to scan while it gets a
-    ``processor``.
+    At most ``memory_mb`` of them are in memory. Those of a collection that needs more are in files in ``folder``, which
+    nothing else may use. A second thread helps a search to scan while it gets a ``processor``.
     Searches come from any thread, `apply` and `drop` from one.
     """
 
@@ -49,18 +46,14 @@ class DenseIndex:
         self,
         changes: ChangeLog,
         models: AnsweringModels,
-        copy: ChromaCopy | None,
         *,
+        folder: Path,
         memory_mb: int = 1024,
-        mode: DenseSearch = "auto",
         processor: Processor = always,
     ) -> None:
         self._changes = changes
         self._version = models.answering_version
-        self._copy = copy
-        self._memory = VectorMemory(
-            changes, models, memory_mb=memory_mb, mode=mode if copy else "exact", processor=processor
-        )
+        self._memory = VectorMemory(changes, models, folder=folder, memory_mb=memory_mb, processor=processor)
 
     # ------------------------------------------------------------ searching
 
@@ -111,20 +104,15 @@ class DenseIndex:
         candidates: dict[str, Found] = {}
         versions: dict[str, str] = {}
         to_scan: dict[str, tuple[Loaded, Selection]] = {}
-        from_chroma: set[str] = set()
+        loaded: Loaded | None
         depth, deadline = max(MIN_CANDIDATES, 2 * k), time.monotonic() + timeout_s
         sample = SAMPLE if spread else 0
         forgotten = self._memory.forgotten
         for collection, selection in where.items():
             try:
                 loaded = self._memory.load(collection, deadline, model)
-                if loaded is None:
-                    from_chroma.add(collection)
-                    left_s = max(0.1, deadline - time.monotonic())
-                    answers[collection] = self._search_chroma(collection, vector, k, selection, left_s)
-                else:
-                    _require_dimension(collection, loaded, vector)
-                    to_scan[collection], versions[collection] = (loaded, selection), loaded.version
+                _require_dimension(collection, loaded, vector)
+                to_scan[collection], versions[collection] = (loaded, selection), loaded.version
             except (IndexUnavailableError, EmbeddingError) as error:
                 answers[collection] = error
             if self._memory.forgotten != forgotten:  # not all fit into memory: let go of what was loaded
@@ -132,7 +120,7 @@ class DenseIndex:
                 to_scan, loaded, forgotten = {}, None, self._memory.forgotten
         candidates |= self._memory.nearest(to_scan, vector, depth, sample=sample)
         answers.update(self._rescored(_best(candidates, depth) if pooled else candidates, versions, vector, k))
-        return DenseAnswer(answers, from_chroma, _spread(candidates) if spread else 0.0)
+        return DenseAnswer(answers, _spread(candidates) if spread else 0.0)
 
     def _rescored(
         self, candidates: Mapping[str, Found], versions: Mapping[str, str], vector: Vector, k: int
@@ -163,17 +151,6 @@ class DenseIndex:
         scores = np.round(matrix.astype(np.float64) @ vector.astype(np.float64), SCORE_DECIMALS)
         return dict(zip(found, scores.tolist(), strict=True))
 
-    def _search_chroma(
-        self, collection: str, vector: Vector, k: int, selection: Selection, timeout_s: float
-    ) -> list[ScoredChunk]:
-        """Ask Chroma, once for each 5,000 documents that are selected."""
-        assert self._copy is not None, "without a copy every collection is in memory"
-        deadline, found = time.monotonic() + timeout_s, list[ScoredChunk]()
-        for document_ids in _parts(selection):
-            where, left_s = selection_filter(selection.dataset_ids, document_ids), deadline - time.monotonic()
-            found += self._copy.search(collection, vector, k, where=where, timeout_s=max(0.1, left_s))
-        return sorted(found, key=lambda hit: (-hit.score, hit.chunk_id))[:k]
-
     # ------------------------------------------------------------ following the ledger
 
     def apply(self, collection: str, upserts: Sequence[IndexedChunk], deletes: Sequence[str]) -> None:
@@ -203,11 +180,8 @@ class DenseIndex:
         return sum(1 for _ in self.ids(collection))
 
     def ids(self, collection: str) -> Iterator[str]:
-        """Yield every chunk id that a search can find; loads the collection, or asks Chroma."""
-        loaded = self._memory.load(collection, time.monotonic() + INSPECTION_S)
-        if loaded is None and self._copy is not None:
-            yield from self._copy.ids(collection)
-        for block in loaded.blocks if loaded else ():
+        """Yield every chunk id that a search can find; loads the collection."""
+        for block in self._memory.load(collection, time.monotonic() + INSPECTION_S).blocks:
             yield from block.living_ids().astype(str).tolist()
 
     def check(self, collection: str) -> str:
@@ -233,13 +207,6 @@ class DenseIndex:
     def close(self) -> None:
         """Give back the memory."""
         self._memory.close()
-
-
-def _parts(selection: Selection) -> list[list[int] | None]:
-    if selection.document_ids is None:
-        return [None]
-    ids = sorted(int(document_id) for document_id in selection.document_ids)
-    return [ids[start : start + MAX_CHROMA_DOCUMENTS] for start in range(0, len(ids), MAX_CHROMA_DOCUMENTS)] or [[]]
 
 
 def _spread(candidates: Mapping[str, Found]) -> float:

@@ -9,7 +9,6 @@ from typing import Literal
 from sqlalchemy import Connection, func, select
 
 from braid.core.data_directory import DataDirectory
-from braid.core.errors import EmbeddingError
 from braid.core.ledger.change_log import StateNames
 from braid.core.ledger.tables import ChunkRow, DocumentRow, EmbeddingRow, IndexStateRow
 from braid.core.types import Leg
@@ -57,7 +56,9 @@ def document_progress(
     with directory.ledger.database.read() as connection:
         documents = connection.execute(select(*columns).where(*wanted)).all()
         applied = _read_applied(connection, dataset.collection, directory.index_names)
-        embedded = _count_embedded(connection, _model(directory, dataset.collection), [row.id for row in documents])
+        embedded = _count_embedded(
+            connection, directory.fingerprint_of(dataset.collection), [row.id for row in documents]
+        )
     return {
         row.id: DocumentProgress(
             document_id=row.id,
@@ -77,13 +78,6 @@ def _read_applied(connection: Connection, collection: str, names: StateNames) ->
     statement = select(IndexStateRow).where(IndexStateRow.collection == collection, IndexStateRow.state != "rebuilding")
     applied = {row.leg: row.applied_seq for row in connection.execute(statement)}
     return {leg: applied[name] for leg, name in names.items() if name in applied}
-
-
-def _model(directory: DataDirectory, collection: str) -> str:
-    try:
-        return directory.model_of(collection).fingerprint
-    except EmbeddingError:
-        return ""
 
 
 def _count_embedded(connection: Connection, model: str, document_ids: Collection[int]) -> dict[int, int]:

@@ -22,8 +22,8 @@ from braid.core.vector import Vector
 CHUNKS_PER_EMBEDDING = 16
 """Texts in a call to the model, unless it has a ``batch_size``; stopping waits for one."""
 CHUNKS_BESIDE_SEARCHES = 2
-"""Texts in the first call during searches, which wait for one, too. A call that takes less than `BESIDE_SEARCHES_S` is
-followed by one of twice as many."""
+"""Texts in the first call while searches run: a search waits until the call has ended. After one that takes less than
+`BESIDE_SEARCHES_S`, the next call has twice as many."""
 BESIDE_SEARCHES_S = 0.02
 SLICE_S = 0.25
 """Time after which the vectors that are ready are stored and found."""

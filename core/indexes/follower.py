@@ -9,9 +9,8 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from braid.core.errors import BraidError, EmbeddingError, IndexUnavailableError
+from braid.core.errors import BraidError, EmbeddingError, IndexUnavailableError, StoreUnreachableError
 from braid.core.indexes.base import LegIndex
-from braid.core.indexes.chroma.errors import StoreUnreachableError
 from braid.core.indexes.inspection import Doubt, Inspection
 from braid.core.indexes.leg_progress import LegProgress, ProgressBoard
 from braid.core.indexes.rebuild import Rebuild

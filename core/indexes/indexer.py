@@ -29,7 +29,7 @@ COPY_POLL_S = 10.0
 """Time between two looks at the copy in Chroma, for which nobody waits, and before the first one."""
 WAIT_S = 0.02
 LONGEST_WAIT_S = 1.0
-"""Shortest and longest time between two looks of who waits for the indexes."""
+"""Shortest and longest seconds between two looks of a caller that waits for the indexes."""
 LOOK_ANYWAY_S = 10.0
 """Longest time between two looks at every collection, whatever the database says."""
 FIRST_LOOK_S = 2.0

@@ -11,9 +11,9 @@ from typing import Literal
 from braid.core.types import Leg
 
 PROGRESS_S = 0.25
-"""Least time between two reports to who waits."""
+"""Minimum seconds between two progress callbacks."""
 RESTS = 10
-"""After each count comes a rest of so many times its duration: with 10,000 collections it takes a second."""
+"""Rest after each count, in durations of the count: counting 10,000 collections takes a second."""
 
 ProgressState = Literal["checking", "ready", "rebuilding", "failed"]
 

@@ -1,4 +1,4 @@
-"""Blocks of vectors in memory, one byte per component: scanned as a whole, or where a selection is.
+"""Blocks of vectors, one byte per component, in memory or in a file: scanned as a whole, or where a selection is.
 
 The scan is approximate, since a component is rounded to one of 255 values; its best rows are scored again with the
 exact vectors by `braid.core.indexes.dense`. On 100,000 vectors of 384 dimensions a scan takes 1.7 ms on one core, and
@@ -8,16 +8,19 @@ exact vectors by `braid.core.indexes.dense`. On 100,000 vectors of 384 dimension
 from __future__ import annotations
 
 import math
+import tempfile
 import threading
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cache
+from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from braid.core.quiet import quietly
+from braid.core.extras import quietly
 from braid.core.vector import Vector
 
 ID_BYTES = 32
@@ -89,6 +92,8 @@ class VectorBlock:
     index: Any  # a faiss.IndexScalarQuantizer; faiss has no types
     alive: NDArray[np.bool_] | None = None
     """Rows that were not deleted; None where none was."""
+    in_file: bool = False
+    """Whether the rows are in files, of which the system keeps in memory what it has room for."""
 
     @classmethod
     def make(
@@ -130,8 +135,8 @@ class VectorBlock:
 
     @property
     def size_bytes(self) -> int:
-        """Memory that the block takes."""
-        return len(self) * (BYTES_PER_ROW + self.dimension)
+        """Memory that the block takes; nothing of a block in a file counts."""
+        return 0 if self.in_file else len(self) * (BYTES_PER_ROW + self.dimension)
 
     @property
     def codes(self) -> NDArray[np.uint8]:
@@ -214,6 +219,27 @@ class VectorBlock:
         smaller = replace(self, alive=alive)
         return smaller if left > len(self) // 2 else merged([smaller])
 
+    def moved_to_file(self, folder: Path) -> VectorBlock:
+        """Return the same block with its rows in files in ``folder``, which are gone when the block is.
+
+        Raises OSError when they cannot be written.
+        """
+        faiss = _faiss()
+        with _unnamed_file(folder) as path:
+            try:
+                faiss.write_index(self.index, str(path))
+                index = faiss.read_index(str(path), faiss.IO_FLAG_MMAP_IFC)
+            except RuntimeError as error:  # faiss has no other error, and names its own source code in this one
+                raise OSError(f"vectors cannot be written to {folder}; is the disk full?") from error
+        return replace(
+            self,
+            ids=_in_file(self.ids, folder),
+            dataset_ids=_in_file(self.dataset_ids, folder),
+            document_ids=_in_file(self.document_ids, folder),
+            index=index,
+            in_file=True,
+        )
+
     def living_ids(self) -> NDArray[np.bytes_]:
         """Return the ids of the rows that were not deleted."""
         return self.ids if self.alive is None else self.ids[self.alive]
@@ -228,6 +254,25 @@ def _faiss() -> Any:  # it has no types
     with _importing, quietly("faiss"):
         import faiss
     return faiss
+
+
+@contextmanager
+def _unnamed_file(folder: Path) -> Iterator[Path]:
+    """Make a file and delete it at the end. What is mapped of the file by then stays; Windows does not delete it."""
+    with tempfile.NamedTemporaryFile(dir=folder, delete=False) as file:
+        path = Path(file.name)
+    try:
+        yield path
+    finally:
+        with suppress(OSError):
+            path.unlink()
+
+
+def _in_file(column: NDArray[Any], folder: Path) -> NDArray[Any]:
+    """Return the same values, mapped from a file."""
+    with _unnamed_file(folder) as path:
+        column.tofile(path)
+        return np.memmap(path, column.dtype, "r", shape=column.shape)
 
 
 def merged(blocks: Sequence[VectorBlock]) -> VectorBlock:

@@ -1,5 +1,5 @@
 """The vectors of collections in memory: loaded from the ledger by the first search, brought up to date by the change
-log, and forgotten when others need their place.
+log, and forgotten when others need their place. Those of a collection that does not fit are in files.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from contextlib import AbstractContextManager, nullcontext, suppress
-from typing import Literal, NamedTuple
+from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,9 +21,6 @@ from braid.core.indexes.answering_models import AnsweringModels
 from braid.core.indexes.vector_block import BYTES_PER_ROW, ID_BYTES, SAMPLE, Found, Selection, VectorBlock, merged
 from braid.core.ledger.change_log import ChangeLog, IndexedChunk
 from braid.core.vector import Vector
-
-DenseSearch = Literal["auto", "exact", "chroma"]
-"""Where the dense leg searches: in memory, in Chroma, or in memory as far as a collection fits (``auto``)."""
 
 Processor = Callable[[], AbstractContextManager[bool]]
 """Says whether the block has a processor for itself."""
@@ -35,6 +33,8 @@ _MEGABYTE = 2**20
 _CHANGED = "the embedding model of {} has just changed"
 _MERGE_RATIO = 4
 """A block is merged into the one before it when that is not this many times larger, so that there are few blocks."""
+_PART_IN_MEMORY = 16
+"""Of a collection in files, rows that take up to this part of the memory, those that came last, are in memory."""
 
 
 def always() -> AbstractContextManager[bool]:
@@ -67,7 +67,8 @@ class Loaded(NamedTuple):
 
 
 class VectorMemory:
-    """Has the vectors of the model that answers for a collection; at most ``memory_mb``, or what one collection needs.
+    """Has the vectors of the model that answers for a collection, at most ``memory_mb`` of them in memory. Those of a
+    collection that needs more are in files in ``folder``; files that an earlier process left there are deleted.
 
     `load` comes from any thread, `apply` and `drop` from one. A second thread helps a search while it gets a
     ``processor``.
@@ -78,22 +79,24 @@ class VectorMemory:
         changes: ChangeLog,
         models: AnsweringModels,
         *,
+        folder: Path,
         memory_mb: int,
-        mode: DenseSearch,
         processor: Processor = always,
     ) -> None:
         self._changes = changes
         self._version = models.answering_version
         self._wanted_version = models.wanted_version
         self._most_bytes = memory_mb * _MEGABYTE
-        self._mode = mode
+        self._folder = folder
+        for left in folder.glob("*"):
+            with suppress(OSError):
+                left.unlink()
         self._processor = processor
         self._loaded: OrderedDict[str, Loaded] = OrderedDict()
         self._size_bytes = 0
         self.forgotten = 0
         """How many collections have been forgotten for others, so far."""
-        self._too_large: dict[str, str] = {}  # collection → the version of its vectors, which do not fit
-        self._readings: dict[tuple[str, str], Future[Loaded | None]] = {}
+        self._readings: dict[tuple[str, str], Future[Loaded]] = {}
         self._lock = threading.Lock()
         self._scanning = threading.Lock()
         """Held by the first of the searches that scan at the same time."""
@@ -102,16 +105,14 @@ class VectorMemory:
         self._helper = ThreadPoolExecutor(1, "braid-scan")
         self._closed = False
 
-    def load(self, collection: str, deadline: float, model: str = "") -> Loaded | None:
-        """Return the collection's vectors; None when they do not fit, so that Chroma is to be asked.
+    def load(self, collection: str, deadline: float, model: str = "") -> Loaded:
+        """Return the collection's vectors.
 
-        Raises IndexUnavailableError when they are not in memory by the deadline, or not of the ``model``: those of the
-        last one may still be there.
+        Raises IndexUnavailableError when they are not loaded by the deadline, cannot be written to a file that they
+        need, or are not of the ``model``: those of the last one may still be there.
         """
         version = model or self._version(collection)
         with self._lock:
-            if self._mode == "chroma" or self._too_large.get(collection) == version:
-                return None
             loaded = self._loaded.get(collection)
             if loaded is not None and loaded.version == version:
                 self._loaded.move_to_end(collection)
@@ -167,7 +168,7 @@ class VectorMemory:
                 self._scanning.release()
         return {collection: found[collection] for collection in where}
 
-    def _reading(self, collection: str, version: str) -> Future[Loaded | None]:
+    def _reading(self, collection: str, version: str) -> Future[Loaded]:
         """Begin to read the collection's vectors, unless that is being done: one loader per collection, however many
         searches wait for it.
         """
@@ -179,7 +180,7 @@ class VectorMemory:
                 reading.add_done_callback(lambda _: self._readings.pop((collection, version), None))
             return reading
 
-    def _read_once(self, collection: str, version: str) -> Loaded | None:
+    def _read_once(self, collection: str, version: str) -> Loaded:
         """Read the collection's vectors from the ledger, unless another thread has just done so."""
         with self._loading_lock(collection):
             with self._lock:
@@ -188,34 +189,46 @@ class VectorMemory:
                 loaded = self._read(collection, version)
                 if self._version(collection) != version:  # its vectors may have been deleted while they were read
                     raise IndexUnavailableError(_CHANGED.format(collection))
-                self._keep(collection, loaded, version)
+                self._keep(collection, loaded)
         return loaded
 
     def _loading_lock(self, collection: str) -> threading.Lock:
         with self._lock:
             return self._loading.setdefault(collection, threading.Lock())
 
-    def _read(self, collection: str, version: str) -> Loaded | None:
-        blocks: list[VectorBlock] = []
+    def _read(self, collection: str, version: str) -> Loaded:
+        """Read all vectors; at any time no more of them are in memory than may stay there."""
+        loaded = Loaded(version, ())
+        rows = self._changes.chunk_count(collection)
         for batch in self._changes.vectors_of(collection, version):
-            if not blocks and self._is_too_large(self._changes.chunk_count(collection), batch.vectors.shape[1]):
-                return None
             ids = np.array(batch.chunk_ids, dtype=f"S{ID_BYTES}")
-            blocks.append(VectorBlock.make(ids, batch.dataset_ids, batch.document_ids, batch.vectors))
-        return Loaded(version, (merged(blocks),) if len(blocks) > 1 else tuple(blocks))
+            block = VectorBlock.make(ids, batch.dataset_ids, batch.document_ids, batch.vectors)
+            loaded = loaded._replace(blocks=(*loaded.blocks, block))
+            if self._is_too_large(rows, block.dimension):
+                loaded = self._moved_to_files(loaded)
+        in_memory = [block for block in loaded.blocks if not block.in_file]
+        in_files = [block for block in loaded.blocks if block.in_file]
+        return loaded._replace(blocks=(*in_files, *([merged(in_memory)] if len(in_memory) > 1 else in_memory)))
 
     def _is_too_large(self, rows: int, dimension: int) -> bool:
-        return self._mode == "auto" and rows * (BYTES_PER_ROW + dimension) > self._most_bytes
+        return rows * (BYTES_PER_ROW + dimension) > self._most_bytes
 
-    def _keep(self, collection: str, loaded: Loaded | None, version: str) -> None:
-        """Put the collection's vectors into memory, or note that they do not fit; forget those not used for longest."""
-        if loaded is not None and loaded.blocks and self._is_too_large(loaded.rows, loaded.blocks[0].dimension):
-            loaded = None
+    def _moved_to_files(self, loaded: Loaded) -> Loaded:
+        """Return the same vectors with as few of them in memory as those of a large collection may take."""
+        if loaded.size_bytes <= self._most_bytes // _PART_IN_MEMORY:
+            return loaded
+        in_files = [block for block in loaded.blocks if block.in_file]
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            moved = merged([block for block in loaded.blocks if not block.in_file]).moved_to_file(self._folder)
+        except OSError as error:
+            raise IndexUnavailableError(f"vectors that need more than dense_memory_mb need files: {error}") from error
+        return loaded._replace(blocks=(*in_files, moved))
+
+    def _keep(self, collection: str, loaded: Loaded) -> None:
+        """Keep the collection's vectors, and forget those of collections not used for longest."""
         with self._lock:
             self._pop(collection)
-            if loaded is None:
-                self._too_large[collection] = version
-                return
             self._loaded[collection] = loaded
             self._size_bytes += loaded.size_bytes
             while self._size_bytes > self._most_bytes and len(self._loaded) > 1:
@@ -258,8 +271,6 @@ class VectorMemory:
         with self._loading_lock(collection):  # what is being read from the ledger may be older than the change
             with self._lock:
                 loaded = self._loaded.get(collection)
-                if deletes:  # it may fit again
-                    self._too_large.pop(collection, None)
             if loaded is None:
                 return
             # While vectors of another model are made, those of the last one answer.
@@ -269,8 +280,13 @@ class VectorMemory:
                 return self._forget(collection)  # all were embedded again: the ledger has none of the old ones
             gone = np.array([*deletes, *(chunk.id for chunk in added)], dtype=f"S{ID_BYTES}")
             kept = [block.without(gone) for block in loaded.blocks] if len(gone) else loaded.blocks
-            blocks = _compacted([*(block for block in kept if block is not None), *new])
-            self._keep(collection, loaded._replace(blocks=tuple(blocks)), loaded.version)
+            changed = loaded._replace(blocks=_compacted([*(block for block in kept if block is not None), *new]))
+            if changed.blocks and self._is_too_large(changed.rows, changed.blocks[0].dimension):
+                try:
+                    changed = self._moved_to_files(changed)
+                except IndexUnavailableError:
+                    return self._forget(collection)  # the next search reads the collection again, and says why not
+            self._keep(collection, changed)
 
     def drop(self, collection: str) -> None:
         """Forget the collection; the next search loads it again."""
@@ -280,7 +296,6 @@ class VectorMemory:
     def _forget(self, collection: str) -> None:
         with self._lock:
             self._pop(collection)
-            self._too_large.pop(collection, None)
 
 
 def _block(chunks: Sequence[IndexedChunk]) -> VectorBlock:
@@ -296,8 +311,9 @@ def _block(chunks: Sequence[IndexedChunk]) -> VectorBlock:
     )
 
 
-def _compacted(blocks: list[VectorBlock]) -> list[VectorBlock]:
-    """Merge small blocks at the end, so that their number grows with the logarithm of the rows."""
-    while len(blocks) > 1 and len(blocks[-2]) < _MERGE_RATIO * len(blocks[-1]):
-        blocks[-2:] = [merged(blocks[-2:])]
-    return blocks
+def _compacted(blocks: Sequence[VectorBlock]) -> tuple[VectorBlock, ...]:
+    """Merge small blocks in memory, so that their number grows with the logarithm of the rows."""
+    in_files, kept = [each for each in blocks if each.in_file], [each for each in blocks if not each.in_file]
+    while len(kept) > 1 and len(kept[-2]) < _MERGE_RATIO * len(kept[-1]):
+        kept[-2:] = [merged(kept[-2:])]
+    return (*in_files, *kept)

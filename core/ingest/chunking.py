@@ -16,6 +16,7 @@ from itertools import groupby
 
 from braid.core.errors import InvalidInputError
 from braid.core.ingest.readers.document import Kind, ParsedDocument, Section
+from braid.core.ingest.stubs import with_stubs_joined
 from braid.core.types import ChunkInput
 
 MIN_CHUNK_CHARS = 100
@@ -54,7 +55,8 @@ def chunk_sections(
     """Return the chunks of a document, in order.
 
     A chunk has at most ``chunk_chars`` characters (a repeated table header may take it over) and comes from one
-    section, or from neighbouring records under one heading. Chunks of one section overlap by whole sentences (lines
+    section, or from neighbouring records under one heading; one that is too short to say something is joined to its
+    neighbour. Chunks of one section overlap by whole sentences (lines
     in code) of at most ``overlap_chars`` together; records do not overlap.
     """
     if chunk_chars < MIN_CHUNK_CHARS:
@@ -66,16 +68,16 @@ def chunk_sections(
             f"overlap_chars is {overlap_chars}; it must be from 0 to half of chunk_chars ({chunk_chars // 2})",
             field="overlap_chars",
         )
-    return tuple(_chunks(parsed.sections, chunk_chars, overlap_chars))
+    return tuple(with_stubs_joined(_chunks(parsed.sections, chunk_chars, overlap_chars), chunk_chars))
 
 
-def _chunks(sections: Iterable[Section], size: int, overlap: int) -> Iterator[ChunkInput]:
+def _chunks(sections: Iterable[Section], size: int, overlap: int) -> Iterator[tuple[ChunkInput, bool]]:
+    """Yield the chunks, each with whether it is prose."""
     for _, group in groupby(enumerate(sections), key=_neighbourhood):
         members = [section for _, section in group]
-        if members[0].kind == "record":
-            yield from _pack(members, size)
-        else:
-            yield from _split(members[0], size, overlap)
+        is_record = members[0].kind == "record"
+        found = _pack(members, size) if is_record else _split(members[0], size, overlap)
+        yield from ((chunk, members[0].kind == "prose") for chunk in found)
 
 
 def _neighbourhood(numbered: tuple[int, Section]) -> object:

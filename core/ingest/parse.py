@@ -17,6 +17,7 @@ from braid.core.errors import (
     UnreadableDocumentError,
 )
 from braid.core.ingest.chunking import chunk_sections
+from braid.core.ingest.contents import with_contents_apart
 from braid.core.ingest.incoming import Incoming
 from braid.core.ingest.plan import IngestOptions
 from braid.core.ingest.readers import read_document
@@ -35,11 +36,12 @@ def parse_here(incoming: Incoming, options: IngestOptions) -> DocumentInput:
     incoming = incoming.read(options.max_file_bytes)
     content, scans = incoming.content or b"", incoming.scans
     parsed = read_document(incoming.filename, content, max_bytes=options.max_file_bytes, scans=scans)
+    parsed = with_contents_apart(parsed)
     chunks = chunk_sections(parsed, chunk_chars=options.chunk_chars, overlap_chars=options.chunk_overlap_chars)
     if scans:
         chunks = tuple(_with_confidence(chunk, scans) for chunk in chunks)
     if not chunks and not parsed.metadata.get(PAGES_TO_READ):
-        raise UnreadableDocumentError(f"{incoming.filename} has no text in it")
+        raise UnreadableDocumentError(f"{incoming.filename} has no text in it", code="no_text")
     return DocumentInput(
         source=incoming.source,
         title=parsed.title,
@@ -100,7 +102,7 @@ def _parse_and_read(incoming: Incoming, options: IngestOptions) -> DocumentInput
         told = f"the scanned pages of {incoming.filename} were not read, since what reads them was killed; add it again"
         raise ScannedDocumentError(told, pages=len(pages) - len(read))
     if not document.chunks:
-        raise UnreadableDocumentError(f"{incoming.filename} has no text in it")
+        raise UnreadableDocumentError(f"{incoming.filename} has no text in it", code="no_text")
     return document
 
 

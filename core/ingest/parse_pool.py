@@ -26,10 +26,11 @@ from braid.core.errors import (
 from braid.core.forks import tell_of_forks
 from braid.core.ingest.exports.export_form import ExportedPart, Manifest, OpenExport
 from braid.core.ingest.incoming import Incoming
-from braid.core.ingest.parse_process import IsStopped, Outcome, ParseProcess, never
+from braid.core.ingest.parse_process import Outcome, ParseProcess
 from braid.core.ingest.plan import IngestOptions
 from braid.core.ingest.scans.program import Tesseract
 from braid.core.ingest.scans.reading import PageReading
+from braid.core.processes.child import IsStopped, never
 from braid.core.types import ChunkInput, DocumentInput
 
 REQUESTS_PER_PROCESS = 200

@@ -7,7 +7,6 @@ library prints is discarded.
 from __future__ import annotations
 
 import base64
-import ctypes
 import importlib
 import logging
 import os
@@ -15,7 +14,7 @@ import re
 import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -29,16 +28,18 @@ from braid.core.errors import (
     fault_of,
 )
 from braid.core.ingest.formats import FORMATS
-from braid.core.ingest.frames import receive, send
 from braid.core.ingest.incoming import Incoming
 from braid.core.ingest.parse import parse_here
 from braid.core.ingest.plan import IngestOptions
 from braid.core.ingest.scans.program import Tesseract
 from braid.core.ingest.scans.reading import PageReading
+from braid.core.processes.frames import receive, send
+from braid.core.processes.limits import limit
 
 RETIRES_OVER_KIB = 512 * 1024
 """A process with a higher peak of memory ends, because it does not give the memory back."""
-_PR_SET_NO_NEW_PRIVS = 38
+NICE = 10
+"""Niceness of the process, on top of the niceness of the server."""
 
 Outcome = dict[str, Any]
 _fields: Callable[[Any], Outcome] = asdict
@@ -62,10 +63,11 @@ class _Warnings(logging.Handler):
 _warnings = _Warnings()
 
 
-def main(memory_bytes: int, nice: int) -> None:
+def main(memory_bytes: str) -> None:
     """Serve until standard input ends."""
     outcomes = os.fdopen(os.dup(1), "wb")
-    _limit_process(memory_bytes, nice)
+    _import_readers()  # while memory is not limited
+    limit(nice=NICE, memory_bytes=int(memory_bytes))
     logging.getLogger("braid").addHandler(_warnings)
     send(outcomes, {"ready": True})
     quiet = os.open(os.devnull, os.O_WRONLY)
@@ -88,24 +90,10 @@ def main(memory_bytes: int, nice: int) -> None:
         _set_alarm(0)
 
 
-def _limit_process(memory_bytes: int, nice: int) -> None:
-    """Import the readers while memory is not limited, then limit memory, priority and rights."""
+def _import_readers() -> None:
     for name in {form.reader for form in FORMATS}:
         with suppress(ModuleNotFoundError):  # `read_document` names what is missing
             importlib.import_module(f"braid.core.ingest.readers.{name}")
-    # Ctrl-C in a terminal, and stopping a service, signals all processes; the server decides when this one ends.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    if sys.platform == "win32":
-        return
-    import resource
-
-    os.nice(nice)  # on top of the server's own: a process without rights may not go below that
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    with suppress(ValueError) if sys.platform == "darwin" else nullcontext():  # macOS refuses to limit memory
-        resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
-    if sys.platform == "linux":  # no program that this process starts gets more rights than it has
-        ctypes.CDLL(None).prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
 
 
 def _set_alarm(seconds: float) -> None:

@@ -290,7 +290,7 @@ class JobStore:
         return bool(self._read(_select().where(*others).limit(1)))
 
     def hand_over(self, job: Job) -> None:
-        """Queue a running job again: for the next start, or after those of others. The run is no attempt."""
+        """Queue a running job again: for the next start, or after the jobs of others. The run is no attempt."""
         self._update(job.id, _is_run(job), state="queued", attempts=job.attempts - 1, started_at=None)
 
     def requeue(self) -> int:

@@ -1,4 +1,4 @@
-"""What outlives a power cut beside the database, which sees to itself."""
+"""Writes files so that they survive a power cut, as the database does."""
 
 from __future__ import annotations
 

@@ -35,7 +35,6 @@ from braid.core.ledger.document_writes import (
     unread_uploads,
     write_metadata,
 )
-from braid.core.ledger.metadata_sql import OWN_FACTS, PASSAGE_FACTS
 from braid.core.ledger.noticed import Noticed
 from braid.core.ledger.queries import (
     PassageRow,
@@ -55,7 +54,7 @@ from braid.core.ledger.tables import (
     UserGroupRow,
     UserRow,
 )
-from braid.core.metadata.where import keys_of, parse_where
+from braid.core.metadata.where import parse_where, vain_keys
 from braid.core.types import MAX_NAME_CHARS, PART, Dataset, Document, DocumentInput, Filters, Passage
 
 if TYPE_CHECKING:  # see `braid.core.ledger.database`
@@ -560,34 +559,45 @@ class Ledger:
         )
         return [(str(path), int(position)) for path, position in rows]
 
-    def require_filterable(self, dataset_ids: Collection[int], filters: Filters) -> None:
-        """Raise InvalidInputError for filters on what is a passage's, such as ``page``, where no document of these
-        datasets has such metadata of its own: they would select nothing.
+    def require_filterable(
+        self, dataset_ids: Collection[int], filters: Filters, *, whole_documents: bool = False
+    ) -> None:
+        """Raise InvalidInputError for a filter by a fact of Braid's, such as ``page``, that can select nothing (see
+        `vain_keys`), where no document of these datasets has metadata of its own under the key.
         """
-        asked = keys_of(parse_where(filters.metadata)) & PASSAGE_FACTS if filters.metadata else set()
-        if not asked or not dataset_ids:
+        vain = vain_keys(parse_where(filters.metadata), whole_documents=whole_documents)
+        if not vain or not dataset_ids:
             return
-        rows = self.database.rows(prepared.KEYS_THERE, datasets=sorted(dataset_ids), keys=sorted(asked))
-        if unknown := sorted(asked - {row[0] for row in rows}):
-            known = ", ".join(OWN_FACTS)
-            raise InvalidInputError(
-                f"no document here has metadata with the key {unknown[0]!r}, and that of a passage cannot be filtered "
-                f"by; filter by keys that documents were stored with, or by {known}",
-                field="filters.metadata",
-            )
+        rows = self.database.rows(prepared.KEYS_THERE, datasets=sorted(dataset_ids), keys=sorted(vain))
+        if unknown := sorted(vain.keys() - {row[0] for row in rows}):
+            raise InvalidInputError(f"in the filters, {vain[unknown[0]]}", field="filters.metadata")
 
     def matching_documents(
-        self, dataset_ids: Collection[int], filters: Filters, *, limit: int | None = None
+        self,
+        dataset_ids: Collection[int],
+        filters: Filters,
+        *,
+        limit: int | None = None,
+        whole_documents: bool = False,
     ) -> tuple[NDArray[np.int64], int]:
-        """Return up to ``limit`` ids of documents that the filters select, and the number of chunks of all of them."""
-        at_most = NO_LIMIT if limit is None else limit
-        documents, selection = filtered(prepared.MATCHING_DOCUMENTS, filters, "all")
-        of_chunks, _ = filtered(prepared.MATCHING_CHUNKS, filters, "all")
+        """Return up to ``limit`` ids of documents of which the filters select something, and how many chunks they
+        select in all. With ``whole_documents``, filters on passages are not applied, but for kinds.
+        """
+        of_passages = bool(filters.chunk_kinds) if whole_documents else filters.of_passages
+        found = prepared.DOCUMENTS_OF_PASSAGES if of_passages else prepared.MATCHING_DOCUMENTS
+        counted = prepared.COUNT_OF_PASSAGES if of_passages else prepared.CHUNKS_OF_MATCHING
+        documents, selection = filtered(found, filters, "all", of_passages=not whole_documents)
+        of_chunks, _ = filtered(counted, filters, "all", of_passages=not whole_documents)
         ids = self.database.remembered_numbers(
-            f"{documents} LIMIT :limit", limit=at_most, datasets=dataset_ids, **selection
+            f"{documents} LIMIT :limit", limit=NO_LIMIT if limit is None else limit, datasets=dataset_ids, **selection
         )
         [(chunks,)] = self.database.remembered_rows(of_chunks, datasets=dataset_ids, **selection)
         return ids, int(chunks)
+
+    def matching_passages(self, dataset_ids: Collection[int], filters: Filters) -> frozenset[str]:
+        """Return the ids of all chunks that the filters select."""
+        statement, selection = filtered(prepared.MATCHING_PASSAGES, filters, "all")
+        return frozenset(row[0] for row in self.database.rows(statement, datasets=dataset_ids, **selection))
 
     def embeddings(self, model: str, chunk_ids: Collection[str]) -> dict[str, Vector]:
         """Return the stored vectors (dim,) float32 of these chunks under this model."""

@@ -49,7 +49,7 @@ def seconds_since_boot() -> float:
 class Member:
     """This process as one of a fleet. It joins with the first question for its name. Safe to use from any thread.
 
-    ``on_join`` is called when it has joined, and should see to the heartbeat.
+    ``on_join`` is called when it has joined, and should start the heartbeat.
     """
 
     def __init__(
@@ -89,10 +89,10 @@ class Member:
         return self._clock() - self._confirmed < self.lease_s
 
     def beat(self) -> bool:
-        """Say that this process lives, and bury others that do not. False when it was declared dead itself, and has
-        joined again: what it held is not its own any more.
+        """Renew this process's row, and remove the rows of dead members. False when this process had been declared
+        dead: it has joined again, and its claims are lost.
 
-        After an outage nobody buries for a lease: the others could not say that they live, either.
+        After an outage no row is removed for the time of one lease: the other members could not renew theirs either.
         """
         name, was_sure, began = self.name, self.is_sure, self._clock()
         with self._database.write() as connection:
@@ -100,7 +100,7 @@ class Member:
         if is_there:
             self._confirmed = began
             if was_sure:
-                self._bury()
+                self._remove_dead()
             return True
         logger.warning("event=declared_dead process=%s", name)
         with self._changing:
@@ -108,7 +108,7 @@ class Member:
             self._join()
         return False
 
-    def _bury(self) -> None:
+    def _remove_dead(self) -> None:
         """Delete the processes that are dead. One that was suspended within a transaction may hold what it has claimed:
         its turn comes when the server has ended the transaction.
         """

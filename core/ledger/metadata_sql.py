@@ -10,7 +10,8 @@ from collections.abc import Collection, Mapping
 from typing import Literal
 
 from braid.core.ledger.prepared import Value
-from braid.core.metadata.where import All, Condition, Not, Test, Where
+from braid.core.metadata.values import Kind
+from braid.core.metadata.where import DOCUMENT_FACTS, FACTS, All, Condition, Not, Test, Where
 
 Way = Literal["all", "each"]
 """How documents are found: ``all`` that match, by the index of values, or ``each`` of a few, by its id."""
@@ -29,35 +30,35 @@ _TESTS: Mapping[Test, str] = {
     "part": "instr({value}, :value{n}) > 0",
     "one_of": "{value} IN :value{n}",
 }
-OWN_FACTS: Mapping[str, tuple[str, str]] = {
-    "file_type": ("text", "t.file_type"),
-    "source": ("text", "t.source"),
-    "title": ("text", "t.title"),
-    "date": ("date", "t.date"),
-    "dataset_id": ("number", "t.dataset_id"),
-    "user_id": ("number", "(SELECT d.user_id FROM datasets d WHERE d.id = t.dataset_id)"),
-    "collection": ("text", "(SELECT d.collection FROM datasets d WHERE d.id = t.dataset_id)"),
+_COLUMNS: Mapping[str, str] = {
+    **{key: f"t.{key}" for key in ("file_type", "source", "title", "date", "dataset_id")},
+    "document_id": "t.id",
+    "user_id": "(SELECT d.user_id FROM datasets d WHERE d.id = t.dataset_id)",
+    "collection": "(SELECT d.collection FROM datasets d WHERE d.id = t.dataset_id)",
+    **{key: f"c.{key}" for key in ("page", "page_end", "line", "line_end", "position", "confidence")},
+    **{key: f"NULLIF(c.{key}, '')" for key in ("heading_path", "chunk_kind")},
+    "id": "c.id",
+    "chunk_id": "c.id",
 }
-"""What a filter finds under these keys where the host has stored no value of its own: kind and column."""
+"""Where Braid's own facts are, of the document ``t`` and the passage ``c``."""
 
 
-PASSAGE_FACTS = frozenset({"id", "chunk_id", "page", "page_end", "line", "line_end", "heading_path", "chunk_kind"})
-"""What Braid shows of a passage and a document has not: no filter, unless documents have such keys of their own."""
+def condition(where: Where | None, way: Way, *, of_passages: bool) -> tuple[str, dict[str, Value]]:
+    """Return the condition on the document ``t``, with its parameters; always true without a filter.
 
-
-def condition(where: Where | None, way: Way) -> tuple[str, dict[str, Value]]:
-    """Return the condition on the document ``t``, with its parameters; always true without a filter."""
+    With ``of_passages`` it is on the passage ``c``, too; else a document has none of the facts of a passage.
+    """
     if where is None:
         return "1 = 1", {}
-    writing = _Writing(way)
+    writing = _Writing(way, FACTS if of_passages else DOCUMENT_FACTS)
     return writing.text(where), writing.parameters
 
 
 class _Writing:
     """Writes one filter, and collects its parameters."""
 
-    def __init__(self, way: Way) -> None:
-        self._way = way
+    def __init__(self, way: Way, facts: Mapping[str, Kind]) -> None:
+        self._way, self._facts = way, facts
         self._keys: dict[str, str] = {}
         self.parameters: dict[str, Value] = {}
 
@@ -79,9 +80,10 @@ class _Writing:
             row += " AND m.number IS NULL" if is_text else ""  # in the index, the number is before the text
             row += f" AND {test.format(value='m.text' if is_text else 'm.number')}"
         found = _FROM[self._way].format(row=row)
-        kind, column = OWN_FACTS.get(where.key, ("", ""))
-        if not kind or (test and kind != where.kind):
+        kind = self._facts.get(where.key)
+        if kind is None or (test and kind != where.kind):
             return found
+        column = _COLUMNS[where.key]
         own = f"{column} IS NOT NULL" + (f" AND {test.format(value=column)}" if test else "")
         return f"({found} OR ({own} AND NOT {has_key.format(row=f'm.key = :{key}')}))"
 

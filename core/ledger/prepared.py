@@ -92,16 +92,17 @@ VISIBLE = f"""
     {_CHUNKS_FIRST} SELECT c.id FROM found c JOIN documents t ON t.id = c.document_id
     WHERE c.dataset_id + 0 IN :datasets AND {_OF_KIND} AND {_SELECTED}"""
 
-_CHUNKS_OF_KIND = f"FROM chunks c WHERE c.document_id = t.id AND {_OF_KIND}"
-_MATCHING = f"""
-    FROM documents t WHERE t.dataset_id IN :datasets AND t.chunks > 0
-    AND (:any_kind = 1 OR EXISTS (SELECT 1 {_CHUNKS_OF_KIND})) AND {_SELECTED}"""
+_MATCHING = f"FROM documents t WHERE t.dataset_id IN :datasets AND t.chunks > 0 AND {_SELECTED}"
+_MATCHING_PASSAGES = f"""
+    FROM documents t JOIN chunks c ON c.document_id = t.id
+    WHERE t.dataset_id IN :datasets AND {_OF_KIND} AND {_SELECTED}"""
 KEYS_THERE = """
     SELECT DISTINCT m.key FROM document_metadata m WHERE m.dataset_id IN :datasets AND m.key IN :keys"""
 MATCHING_DOCUMENTS = f"SELECT t.id {_MATCHING}"
-MATCHING_CHUNKS = f"""
-    SELECT COALESCE(SUM(CASE WHEN :any_kind = 1 THEN t.chunks ELSE (SELECT COUNT(*) {_CHUNKS_OF_KIND}) END), 0)
-    {_MATCHING}"""
+CHUNKS_OF_MATCHING = f"SELECT COALESCE(SUM(t.chunks), 0) {_MATCHING}"
+MATCHING_PASSAGES = f"SELECT c.id {_MATCHING_PASSAGES}"
+COUNT_OF_PASSAGES = f"SELECT COUNT(*) {_MATCHING_PASSAGES}"
+DOCUMENTS_OF_PASSAGES = f"SELECT DISTINCT t.id {_MATCHING_PASSAGES}"
 
 # ---------------------------------------------------------------- the change log and the indexes' states
 

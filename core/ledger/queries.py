@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Select, and_, func, or_, select
 
@@ -14,7 +14,7 @@ from braid.core.ledger.prepared import Value
 from braid.core.ledger.tables import DocumentMetadataRow, DocumentRow
 from braid.core.metadata import parse_where, read_metadata
 from braid.core.metadata.gaps import GAPS
-from braid.core.types import PART, ChunkKind, Document, Filters, Passage
+from braid.core.types import PART, Document, Filters, Passage, PassageKind
 
 
 def select_documents() -> Select[*tuple[Any, ...]]:
@@ -74,7 +74,7 @@ class PassageRow(NamedTuple):
     line_end: int | None
     date: float | None
     metadata: str | dict[str, Any]
-    chunk_kind: ChunkKind | Literal[""] = ""
+    chunk_kind: PassageKind = ""
     confidence: float | None = None
     text_hash: int = 0
     """See `braid.core.ledger.text_hash`."""
@@ -90,9 +90,13 @@ def metadata_of(stored: str | dict[str, Any]) -> dict[str, Any]:
     return read
 
 
-def filtered(statement: str, filters: Filters | None, way: Way) -> tuple[str, dict[str, Value]]:
-    """Return a statement on documents ``t`` with its filters on metadata, and the parameters of all filters."""
-    where, parameters = condition(parse_where(filters.metadata) if filters else None, way)
+def filtered(
+    statement: str, filters: Filters | None, way: Way, *, of_passages: bool = True
+) -> tuple[str, dict[str, Value]]:
+    """Return a statement on documents ``t``, and with ``of_passages`` on their passages ``c``, with its filters on
+    metadata, and the parameters of all filters.
+    """
+    where, parameters = condition(parse_where(filters.metadata) if filters else None, way, of_passages=of_passages)
     return f"{statement} AND {where}", {**filter_parameters(filters), **parameters}
 
 

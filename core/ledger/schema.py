@@ -13,8 +13,8 @@ from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import SQLAlchemyError
 
 from braid.core.errors import InvalidInputError
+from braid.core.extras import quietly
 from braid.core.ledger.outages import words_of
-from braid.core.quiet import quietly
 from braid.core.version import version
 
 if TYPE_CHECKING:

@@ -429,6 +429,52 @@ class ApiTokenRow(Base):
     created_at: Mapped[float]
     expires_at: Mapped[float | None]
     used_at: Mapped[float | None]
+    grant_id: Mapped[int | None] = mapped_column(index=True)
+    """The grant that it belongs to, without which it is worthless; None for a token that its user has made. Not a
+    foreign key, which SQLite does not add to a table.
+    """
+    dataset_ids: Mapped[list[int] | None] = mapped_column(JSON(none_as_null=True))
+    """The only datasets that it reads; None for all that its user may read."""
+
+
+class OAuthClientRow(Base):
+    """A program that has registered itself, to ask users for access. Only the hash of its secret is kept."""
+
+    __tablename__ = "oauth_clients"
+
+    id: Mapped[str] = mapped_column(primary_key=True)
+    name: Mapped[str]
+    redirect_uris: Mapped[list[str]]
+    auth_method: Mapped[str]
+    secret_hash: Mapped[str]
+    """Empty for a program that has no secret."""
+    created_at: Mapped[float]
+
+
+class OAuthGrantRow(Base):
+    """Access of a registered program to some datasets of a user. Only hashes of its code and refresh token are kept."""
+
+    __tablename__ = "oauth_grants"
+    __table_args__ = (NEVER_REUSE_IDS,)
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    user_id: Mapped[int] = mapped_column(ForeignKey("users.id", ondelete="CASCADE"), index=True)
+    client_id: Mapped[str] = mapped_column(ForeignKey("oauth_clients.id", ondelete="CASCADE"), index=True)
+    redirect_uri: Mapped[str]
+    resource: Mapped[str]
+    challenge: Mapped[str]
+    """Of the code, RFC 7636."""
+    scopes: Mapped[list[str]]
+    dataset_ids: Mapped[list[int]]
+    created_at: Mapped[float]
+    used_at: Mapped[float | None]
+    expires_at: Mapped[float]
+    """Of the code until it is redeemed, then of the newest refresh token."""
+    code_hash: Mapped[str] = mapped_column(unique=True)
+    family_hash: Mapped[str | None] = mapped_column(unique=True)
+    """Of what all refresh tokens of the grant begin with; None until the code is redeemed."""
+    refresh_hash: Mapped[str | None]
+    """Of the newest refresh token."""
 
 
 class AuditRow(Base):

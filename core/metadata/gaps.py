@@ -20,7 +20,7 @@ ATTACHMENTS_UNREAD = "attachments_unread"
 PAGES_TO_READ = "pages_to_read"
 """How many pages are pictures that no machine has read yet: a number."""
 SCANNED_PAGES = "scanned_pages"
-"""Numbers of the pages whose text a machine reads, or has read: ``2, 5``. No gap, but to be told."""
+"""Numbers of the pages whose text a machine reads, or has read: ``2, 5``. Not a gap; users are told."""
 SCAN_CONFIDENCE = "scan_confidence"
 """How sure the machine is of their text: a number, 0–1."""
 

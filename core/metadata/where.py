@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from functools import partial
@@ -36,6 +36,38 @@ MAX_VALUES = 1_000
 DAY_S = 86_400
 _LOWEST, _HIGHEST = -sys.float_info.max, sys.float_info.max
 FIELD = "filters.metadata"
+
+DOCUMENT_FACTS: Mapping[str, Kind] = {
+    "file_type": "text",
+    "source": "text",
+    "title": "text",
+    "date": "date",
+    "document_id": "number",
+    "dataset_id": "number",
+    "user_id": "number",
+    "collection": "text",
+}
+"""What Braid itself knows of a document: a filter finds it where the document has no value of its own under the key."""
+PASSAGE_FACTS: Mapping[str, Kind] = {
+    "id": "text",
+    "chunk_id": "text",
+    "page": "number",
+    "page_end": "number",
+    "line": "number",
+    "line_end": "number",
+    "position": "number",
+    "heading_path": "text",
+    "chunk_kind": "text",
+    "confidence": "number",
+}
+"""The same of a passage. A filter with such a key selects passages, any other one whole documents."""
+FACTS: Mapping[str, Kind] = {**DOCUMENT_FACTS, **PASSAGE_FACTS}
+_SHOWN_KINDS: Mapping[Kind, str] = {
+    "text": 'a text, such as "a"',
+    "number": "a number, such as 3",
+    "flag": "true or false",
+    "date": 'a date, such as {"$date": "2026-01-31"}',
+}
 
 Test = Literal["any", "between", "equal", "greater", "at_least", "less", "at_most", "part", "one_of"]
 
@@ -79,14 +111,35 @@ Where = Condition | All | Either | Not
 Value = str | bool | int | float | date
 
 
-def keys_of(where: Where | None) -> set[str]:
-    """Return the keys that a filter asks for."""
-    if where is None:
-        return set()
+def conditions_of(where: Where | None) -> Iterator[Condition]:
+    """Yield the conditions of which a filter is made."""
     if isinstance(where, Condition):
-        return {where.key}
-    parts = (where.part,) if isinstance(where, Not) else where.parts
-    return set().union(*map(keys_of, parts))
+        yield where
+    elif where is not None:
+        for part in (where.part,) if isinstance(where, Not) else where.parts:
+            yield from conditions_of(part)
+
+
+def vain_keys(where: Where | None, *, whole_documents: bool) -> dict[str, str]:
+    """Return the keys of Braid's own facts by which a filter can select nothing: those that are only compared with what
+    they never are, each with what to write instead. With ``whole_documents``, facts of passages are among them.
+    """
+    kinds: dict[str, set[Kind | None]] = {}
+    for condition in conditions_of(where):
+        if condition.key in FACTS and condition.kind != "item":
+            kinds.setdefault(condition.key, set()).add(condition.kind)
+    known = ", ".join(DOCUMENT_FACTS)
+    found = {}
+    for key, asked in kinds.items():
+        if whole_documents and key in PASSAGE_FACTS:
+            found[key] = (
+                f"{key!r} is a passage's, and this is about whole documents; filter by keys that documents were stored "
+                f"with, or by {known}"
+            )
+        elif not asked & {None, FACTS[key]}:
+            compared = next(kind for kind in _SHOWN_KINDS if kind in asked)
+            found[key] = f"{key!r} is compared with {_SHOWN_KINDS[compared]}; give {_SHOWN_KINDS[FACTS[key]]}"
+    return found
 
 
 def parse_where(given: object) -> Where | None:

@@ -21,7 +21,7 @@ MARKING_PACKAGES = frozenset(
         "langchain_openai",
     }
 )
-"""Packages whose streams end with a mark. That of another one may end without."""
+"""Packages whose streams end with a mark. The streams of other packages may end without one."""
 
 
 class FinishMark:

@@ -12,7 +12,7 @@ from pathlib import Path
 from braid.core.backup.make import Sources, owner_only
 from braid.core.backup.manifest import ORIGINALS, SECRET_KEY, SHARED_DBS, UPLOADS
 from braid.core.ledger.durable import sync_folder
-from braid.core.moving.places import MoveError
+from braid.core.moving.destinations import MoveError
 
 BLOCK_BYTES = 1 << 20
 _UPLOAD = re.compile(r"[0-9a-f]{32}")

@@ -21,9 +21,7 @@ from braid.core.ledger.outages import words_of
 from braid.core.ledger.owners.owner import OwnerLock
 from braid.core.ledger.schema import current_revision, newest_revision
 from braid.core.ledger.tables import SharedListRow
-from braid.core.moving.files import compare_files, copy_files, files_of
-from braid.core.moving.notes import Move, begin, copied, end
-from braid.core.moving.places import (
+from braid.core.moving.destinations import (
     Destination,
     MoveError,
     open_destination,
@@ -31,6 +29,8 @@ from braid.core.moving.places import (
     require_no_member,
     shown,
 )
+from braid.core.moving.files import compare_files, copy_files, files_of
+from braid.core.moving.notes import Move, begin, copied, end
 from braid.core.moving.tables import Digest, copy_table, count_rows, digest_of, last_ids, set_last_ids, tables
 
 LOCK_PATIENCE = "30s"

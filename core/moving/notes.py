@@ -20,7 +20,7 @@ from braid.core.ledger.schema import (
     newest_revision,
 )
 from braid.core.ledger.tables import OF_PROCESSES, DocumentRow, ProcessRow, UserRow
-from braid.core.moving.places import MoveError, require_no_member
+from braid.core.moving.destinations import MoveError, require_no_member
 
 NOTES = Table("moving", MetaData(), Column("name", Text, primary_key=True), Column("value", Text, nullable=False))
 """Gone when the move has ended."""
@@ -46,8 +46,8 @@ class Move:
 def begin(target: Engine, move: Move) -> bool:
     """Create the tables in an empty database, or go on with the same move; return whether it was begun before.
 
-    Until `end`, the database has a revision that whoever opens it refuses. Raises MoveError for one that has anything
-    else, and one that cannot be reached.
+    Until `end` is called, the database has a revision that every version of Braid refuses to open. Raises MoveError for
+    a database that has anything else, and for one that cannot be reached.
     """
     where = target.url.render_as_string(hide_password=True)
     try:

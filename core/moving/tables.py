@@ -13,8 +13,8 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from braid.core.ledger.outages import is_outage, words_of
 from braid.core.ledger.tables import Base
+from braid.core.moving.destinations import MoveError
 from braid.core.moving.notes import Copied, note_copied
-from braid.core.moving.places import MoveError
 
 ROWS_PER_COMMIT = 1_000
 HASH_BYTES = 16

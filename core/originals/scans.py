@@ -17,7 +17,7 @@ from braid.core.types import Document
 
 
 class Scans:
-    """Readings of a document's pages hold for its bytes alone: those of earlier ones are not found.
+    """Keeps the readings of a document's pages by the hash of its bytes: a changed document begins without readings.
 
     >>> Scans(braid.ledger.database).waiting()
     (0, 0)

@@ -14,9 +14,9 @@ from functools import partial
 
 from braid.core.admission import give_way
 from braid.core.errors import IndexUnavailableError, InvalidInputError
+from braid.core.search.calls import Calls, Deadline
 from braid.core.search.context import SearchContext
 from braid.core.search.overlap import repeated_chars
-from braid.core.search.waiting import Calls, Deadline
 from braid.core.types import MAX_K, Passage, Scope
 
 MAX_EXACT_CHARS = 500

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from braid.core.errors import InvalidInputError, NotFoundError
 from braid.core.json_form import to_json
 from braid.core.ledger.ledger import Ledger
+from braid.core.metadata.where import FACTS
 from braid.core.models.rerank import reaches_min_score
 from braid.core.search.pipeline import Search
 from braid.core.search.ranking import FusedRanking
-from braid.core.search.trace import SearchTrace
-from braid.core.text.identifiers import identifier_of
+from braid.core.search.state import SearchTrace
 from braid.core.types import (
     LEGS_OF_MODE,
     MAX_K,
@@ -60,9 +60,10 @@ def explain(search: Search, chunk_id: str) -> Explanation:
         unreached = _Unreached(search, readable[chunk_id], fused, deep.legs.get(chunk_id, ()))
         reasons = " ".join(unreached.reason(leg) for leg in LEGS_OF_MODE[query.mode])
         explanation = Explanation(chunk_id, False, "not_reached", reasons, legs=unreached.deep_scores)
-    if said := _of_identifier(search, fused, chunk_id):
-        explanation = replace(explanation, detail=f"{explanation.detail} {said}")
-    return replace(explanation, detail=f"{explanation.detail} {FORGOTTEN}") if search.forgotten else explanation
+    said = [*search.remarks(chunk_id, fused), *([FORGOTTEN] if search.forgotten else [])]
+    if readable[chunk_id].chunk_kind == "contents" and query.pooling != "none":
+        said = ["It is a table of contents, and so comes behind all other passages.", *said]
+    return replace(explanation, detail=" ".join([explanation.detail, *said]))
 
 
 def best_passage(
@@ -82,25 +83,19 @@ def best_passage(
     return passages[0]
 
 
-def _of_identifier(search: Search, fused: FusedRanking, chunk_id: str) -> str:
-    """Say what the query's identifier does to the passage's place; empty where it does nothing."""
-    if not fused.literal or chunk_id not in fused.legs or search.query.reranker:
-        return ""
-    identifier = identifier_of(search.query.text)
-    if chunk_id in fused.literal:
-        return f"It has {identifier!r} as it is written, and so comes before passages without it."
-    return f"Passages that have {identifier!r} as it is written come before it."
-
-
 def _filtered(search: Search, passage: Passage) -> str:
     """Say which filters leave the passage's document out, and what it has instead."""
     ledger, chunk_ids, dataset_ids = search.context.ledger, [passage.chunk_id], search.scope.dataset_ids
     parts = search.query.filters.parts()
-    said = (_left_out(part, passage) for part in parts if not ledger.visible(chunk_ids, dataset_ids, part))
+    owners = {part.collection: part.user_id for part in search.scope.collections}
+    facts = {**asdict(passage), "id": passage.chunk_id, "user_id": owners.get(passage.collection)}
+    own = {key: facts[key] for key in FACTS if facts[key] not in (None, "")} | dict(passage.metadata)
+    said = (_left_out(part, passage, own) for part in parts if not ledger.visible(chunk_ids, dataset_ids, part))
     return " ".join(said) or "The filters leave its document out."
 
 
-def _left_out(part: Filters, passage: Passage) -> str:
+def _left_out(part: Filters, passage: Passage, own: Mapping[str, Any]) -> str:
+    """Say which filter leaves the passage out, whose ``own`` values are those that filters on metadata compare."""
     if part.file_types:
         types = ", ".join(sorted(part.file_types))
         return f"The filter of file types, {types}, leaves it out: it is {passage.file_type}."
@@ -115,8 +110,6 @@ def _left_out(part: Filters, passage: Passage) -> str:
     where = f"The filter {json.dumps(part.metadata, ensure_ascii=False)} leaves it out"
     if key.startswith("$"):
         return f"{where}."
-    facts = {"file_type": passage.file_type, "source": passage.source, "title": passage.title, "date": passage.date}
-    own = {**{name: fact for name, fact in facts.items() if fact is not None}, **passage.metadata}
     has = f"its {key} is {json.dumps(to_json(own[key]), ensure_ascii=False)}" if key in own else f"it has no {key}"
     return f"{where}: {has}."
 
@@ -138,8 +131,8 @@ class _Followed:
             return None
         with search.place():
             hits = search.reader.read(search.query, fused, limit=len(fused.order))
-        if search.query.reranker:
-            hits[: search.overfetched_query.candidates] = search.rerank(hits[: search.overfetched_query.candidates])
+        candidates = search.overfetched_query.candidates
+        hits = [*search.ordered(hits[:candidates]), *hits[candidates:]]
         if not drops:
             return self._in_the_list(hits)
         best = [hit for hit in hits[: search.overfetched_query.k] if reaches_min_score(search.query, hit)]

@@ -53,7 +53,7 @@ class FilterPlan:
     @property
     def is_named(self) -> bool:
         """Whether `selection` says all: an index can find what is selected, and nothing else."""
-        return not self.filters or (self.document_ids is not None and not self.filters.chunk_kinds)
+        return not self.filters or (self.document_ids is not None and not self.filters.of_passages)
 
     def named(self, ledger: Ledger) -> FilterPlan:
         """Return the plan with its documents named, however many there are."""
@@ -64,7 +64,7 @@ class FilterPlan:
 def filter_plans(ledger: Ledger, scope: Scope, filters: Filters) -> dict[str, FilterPlan]:
     """Return a plan for each collection of the scope in which anything is selected.
 
-    Raises InvalidInputError for filters on what documents do not have.
+    Raises InvalidInputError for filters that compare with what a fact never is.
     """
     ledger.require_filterable(scope.dataset_ids, filters)
     sizes: dict[str, dict[int, int]] = {}
@@ -117,9 +117,10 @@ def fetch_within(
 
     ``fetch`` returns the n best of the whole collection, ``fetch_filtered`` those of a plan that names its documents.
     The index's own filter is not trusted: before a hit is shown, the ledger decides again whether it is allowed.
-    Kinds of chunks, which no index knows, are looked for among the MAX_FETCH best.
+    What filters say of passages, which no index knows, is looked for among the MAX_FETCH best.
     """
-    if plan.filters.chunk_kinds:
+    of_passages = plan.filters.of_passages
+    if of_passages:
         fetch = partial(fetch_filtered, plan)
     elif plan.share < NARROW_SHARE:
         return fetch_filtered(plan.named(ledger), k)
@@ -132,5 +133,5 @@ def fetch_within(
         if len(kept) >= wanted or len(hits) < n:
             return kept
         if n >= MAX_FETCH:
-            return kept if plan.filters.chunk_kinds else fetch_filtered(plan.named(ledger), k)
+            return kept if of_passages else fetch_filtered(plan.named(ledger), k)
         n = min(MAX_FETCH, 4 * n)

@@ -7,21 +7,18 @@ from concurrent.futures import TimeoutError as FutureTimeoutError
 from dataclasses import dataclass, replace
 from functools import partial
 
-from braid.core.errors import BraidError, EmbeddingError, IndexUnavailableError
+from braid.core.errors import BraidError, EmbeddingError, IndexUnavailableError, StoreUnreachableError
 from braid.core.indexes.answers import BestScores
-from braid.core.indexes.chroma.errors import StoreUnreachableError
 from braid.core.models.embeddings import EmbeddingModel
+from braid.core.search.calls import Deadline
 from braid.core.search.context import SearchContext
 from braid.core.search.filter_plan import FilterPlan
-from braid.core.search.keyword_search import KeywordSearch, Wanted
-from braid.core.search.keyword_terms import TermWeigher
+from braid.core.search.keyword_search import KeywordSearch, TermWeigher, Wanted
 from braid.core.search.legs import Bm25Leg, CollectionLeg, DenseLeg, rank_dense
-from braid.core.search.memory import LegKey, SearchMemory
 from braid.core.search.ranking import LegHits, Ranking, pooled_rankings, separate_rankings
+from braid.core.search.state import LegKey, SearchMemory, SearchTrace
 from braid.core.search.strategies.base import QueryVariant
-from braid.core.search.trace import SearchTrace
 from braid.core.search.vectors import VectorMaker
-from braid.core.search.waiting import Deadline
 from braid.core.types import Query, ScoredChunk
 
 
@@ -167,27 +164,7 @@ class Gatherer:
                     )
                     self.memory.spreads[fingerprint, variant.target_for("dense")] = found.spread
                     for name, hits in found.hits.items():
-                        if name in found.from_chroma:
-                            hits = self._judged(name, hits)
                         self._remember_dense(keys[name], hits)
-
-    def _judged(self, collection: str, hits: list[ScoredChunk] | BraidError) -> list[ScoredChunk] | BraidError:
-        """Return an answer of Chroma, or an error where its copy is not to be believed."""
-        indexer = self.context.indexer
-        try:
-            copy = indexer.copy_progress(collection)
-        except IndexUnavailableError as error:
-            return error
-        if copy.obstacle:  # it may have vectors of another model, or not all
-            return IndexUnavailableError(copy.obstacle)
-        if copy.shortfall:
-            self.trace.report_missing("dense", collection, copy.shortfall)
-        elif not hits:  # something is selected, and the copy should have it
-            indexer.suspect("chroma", collection)
-            return IndexUnavailableError(f"the copy of {collection} in Chroma has none of the selected passages")
-        elif isinstance(hits, IndexUnavailableError) and not isinstance(hits, StoreUnreachableError):
-            indexer.suspect("chroma", collection)
-        return hits
 
     def _remember_dense(self, key: LegKey, hits: list[ScoredChunk] | BraidError) -> None:
         if isinstance(hits, BraidError):

@@ -77,7 +77,10 @@ class HitReader:
         self, query: Query, fused: FusedRanking, ids: Sequence[str], limit: int, by_document: bool
     ) -> list[EqualTexts]:
         self._read_rows(query, ids)
-        return group_equal_texts(fused, self._rows, limit, end=len(ids), by_document=by_document)
+        contents_last = query.pooling != "none"  # that is the order of LangChain's own classes
+        return group_equal_texts(
+            fused, self._rows, limit, end=len(ids), by_document=by_document, contents_last=contents_last
+        )
 
     def _read_rows(self, query: Query, ids: Sequence[str]) -> None:
         unread = [chunk_id for chunk_id in ids if chunk_id not in self._rows]
@@ -111,14 +114,17 @@ def group_equal_texts(
     *,
     end: int,
     by_document: bool = False,
+    contents_last: bool = True,
 ) -> list[EqualTexts]:
-    """Return up to ``limit`` texts in fused order, each at its best rank with all passages that have it.
+    """Return up to ``limit`` texts in fused order, each at its best rank with all passages that have it; tables of
+    contents behind all other texts among the first ``end`` chunks.
 
     White space is ignored. Texts are compared where their hashes are equal. After the first ``end`` chunks, some of
     which may not have been read, rows only add copies. With ``by_document``, a document is shown by its first text, and
     its others are counted; documents with the same text are several.
     """
     found: list[EqualTexts] = []
+    contents: list[EqualTexts] = []
     by_hash: dict[int, list[EqualTexts]] = {}
     first_of: dict[int, EqualTexts] = {}
     for place, scored in enumerate(fused.order):
@@ -132,10 +138,10 @@ def group_equal_texts(
             first_of[row.document_id].more_in_document += 1
         elif len(found) < limit and place < end:
             new = EqualTexts([row], scored.score)
-            found.append(new)
+            (contents if row.chunk_kind == "contents" and contents_last else found).append(new)
             by_hash.setdefault(row.text_hash, []).append(new)
             first_of.setdefault(row.document_id, new)
-    return found
+    return [*found, *contents][:limit]
 
 
 def _same_text(row: PassageRow, known: Sequence[EqualTexts], *, of_document: bool) -> EqualTexts | None:

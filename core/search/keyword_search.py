@@ -1,19 +1,28 @@
-"""The keyword searches of a query: in each collection its terms are counted, and then searched for."""
+"""The keyword searches of a query: collections count its terms, all counts weigh them, and then they are searched."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeoutError
+from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
 from braid.core.admission import let_go
+from braid.core.errors import IndexUnavailableError
 from braid.core.indexes.answers import Bm25Statistics
-from braid.core.search.keyword_terms import TermWeigher
-from braid.core.search.memory import LegKey
-from braid.core.search.waiting import Calls, Deadline
-from braid.core.types import ScoredChunk
+from braid.core.search import fusion
+from braid.core.search.calls import Calls, Deadline
+from braid.core.search.context import SearchContext
+from braid.core.search.filter_plan import FilterPlan
+from braid.core.search.state import LegKey, SearchTrace
+from braid.core.search.strategies.base import QueryVariant
+from braid.core.types import Pooling, ScoredChunk
+
+MAX_QUERY_TERMS = 256
 
 Rank = Callable[[Mapping[str, float], float], list[ScoredChunk]]
 """Searches one collection for weighed terms, with a factor for all scores."""
@@ -24,6 +33,62 @@ class Wanted(NamedTuple):
 
     terms: Mapping[str, float]
     searches: Mapping[str, tuple[LegKey, Rank]]
+
+
+class WeighedTerms(NamedTuple):
+    """Terms with their weights, and the factor for all scores of a collection."""
+
+    weights: Mapping[str, float]
+    factor: float
+
+
+@dataclass(frozen=True, slots=True)
+class TermWeigher:
+    """Weighs terms per collection; one whose index does not answer is reported in the trace."""
+
+    context: SearchContext
+    trace: SearchTrace
+    plans: Mapping[str, FilterPlan]
+    pooling: Pooling
+
+    def terms_of(self, variant: QueryVariant) -> Mapping[str, float]:
+        """Return the variant's terms: how often the text has each, or the weights that it came with."""
+        if variant.terms is not None:
+            return variant.terms
+        return {term: float(count) for term, count in Counter(self.context.analyzer.tokens(variant.text)).items()}
+
+    def count(self, collection: str, terms: Collection[str]) -> Bm25Statistics:
+        """Return the counts of the collection. Raises IndexUnavailableError for an index that lost what was in it."""
+        counted = self.plans[collection].counted_ids
+        found = self.context.bm25.statistics(collection, terms, dataset_ids=counted)
+        if not found.documents and not self.context.indexer.leg_progress("bm25", collection).pending:
+            raise IndexUnavailableError(f"the keyword index of {collection} is empty; it is being looked at")
+        return found
+
+    def counted(self, collection: str, counting: Future[Bm25Statistics], deadline: Deadline) -> Bm25Statistics | None:
+        """Return what `count` returns, or None where the collection does not answer within the deadline."""
+        try:
+            return deadline.result(counting)
+        except IndexUnavailableError as error:
+            self.context.indexer.suspect("bm25", collection)
+            self.trace.report_missing("bm25", collection, str(error))
+        except FutureTimeoutError:
+            self.trace.report_missing("bm25", collection, f"no answer within {self.context.leg_timeout_s:g} s")
+        return None
+
+    def weigh(self, terms: Mapping[str, float], found: Mapping[str, Bm25Statistics]) -> dict[str, WeighedTerms]:
+        """Return the terms for each collection that was counted, by the counts of all."""
+        counted = [local.counts.document_frequency for local in found.values()]
+        self.trace.unknown_tokens.update(term for term in terms if not any(each.get(term) for each in counted))
+        pools = [{name: local} for name, local in found.items()] if self.pooling == "none" else [found]
+        boosts = {name: boost for pool in pools for name, boost in fusion.pooled_bm25_boosts(pool, terms).items()}
+        return {name: WeighedTerms(_heaviest(weights), factor) for name, (weights, factor) in boosts.items()}
+
+
+def _heaviest(weights: Mapping[str, float]) -> Mapping[str, float]:
+    if len(weights) <= MAX_QUERY_TERMS:
+        return weights
+    return dict(sorted(weights.items(), key=lambda item: (-item[1], item[0]))[:MAX_QUERY_TERMS])
 
 
 class KeywordSearch:

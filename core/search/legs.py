@@ -11,9 +11,9 @@ from braid.core.errors import BraidError, EmbeddingError, IndexUnavailableError
 from braid.core.indexes.answers import BestScores, DenseAnswer
 from braid.core.indexes.base import KeywordIndex, VectorIndex
 from braid.core.ledger.ledger import Ledger
+from braid.core.search.calls import Deadline
 from braid.core.search.context import SearchContext
 from braid.core.search.filter_plan import FilterPlan, fetch_within
-from braid.core.search.waiting import Deadline
 from braid.core.types import LEGS_OF_MODE, CollectionScope, Leg, Mode, Scope, ScoredChunk
 from braid.core.vector import Vector
 
@@ -90,7 +90,7 @@ def rank_dense(
         collection = plan.scope.collection
         part = search({collection: plan.selection}, k=n, timeout_s=deadline.left_s)
         # Where only filters apply that an index does not know, the spread is that of all that the scope selects.
-        answer = DenseAnswer(answer.hits, answer.from_chroma | part.from_chroma, answer.spread or part.spread)
+        answer = DenseAnswer(answer.hits, answer.spread or part.spread)
         found = part.hits[collection]
         if isinstance(found, BraidError):
             raise found

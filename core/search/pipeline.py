@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 
-from braid.core.errors import ModelError
+from braid.core.errors import EmbeddingError, ModelError
 from braid.core.models.rerank import reaches_min_score
 from braid.core.search.context import SearchContext, SearchModels
+from braid.core.search.diversity import Move, diversified
 from braid.core.search.filter_plan import filter_plans
 from braid.core.search.gather import Gatherer
 from braid.core.search.hits import HitReader
 from braid.core.search.legs import legs_of
 from braid.core.search.ranking import FusedRanking, fuse
+from braid.core.search.spelling import Spelling
+from braid.core.search.state import SearchTrace
 from braid.core.search.strategies import strategy_named
 from braid.core.search.strategies.base import QueryVariant
 from braid.core.search.tools import SearchTools
-from braid.core.search.trace import SearchTrace
 from braid.core.spans import root
 from braid.core.text.identifiers import LiteralSearch, identifier_of
 from braid.core.types import LEGS_OF_MODE, MAX_K, NOTED, Hit, Leg, Query, Scope, SearchOptions, SearchResult
@@ -57,6 +59,7 @@ class Search(SearchTools):
         self.reader = HitReader(context.ledger, self.scope)
         legs = legs_of(context, self.scope, self.query.mode)
         self.legs = [leg for leg in legs if request.only is None or (leg.leg, leg.scope.collection) in request.only]
+        self._moves: Mapping[str, Move] = {}
         self._first: FusedRanking | None = None
         self._first_hits: dict[int, Sequence[Hit]] = {}
 
@@ -75,11 +78,20 @@ class Search(SearchTools):
             expansion = self.strategy.expand(self.overfetched_query, self)
             hits = self.best_hits(self.find(expansion.variants))
             refined = list(self.strategy.refine(self.query, hits, self))[: self.query.k]
+            meant = self._did_you_mean(refined)
         generator = expansion.generator
         if generator == "none" and self.strategy.costs:  # it only refines: name what chose
             generator = self.generator
         queries = dict.fromkeys(variant.text_for(leg) for variant in expansion.variants for leg in variant.legs)
-        return self.result(refined, generator=generator, queries=tuple(queries))
+        return self.result(refined, generator=generator, queries=tuple(queries), did_you_mean=meant)
+
+    def _did_you_mean(self, hits: Sequence[Hit]) -> str:
+        """Return the query in words that passages have; empty where it has no unknown ones, or nothing is near."""
+        if not self.trace.unknown_tokens or any(part.leg == "bm25" for part in self.trace.degraded):
+            return ""  # an index that did not answer may have them
+        with self.trace.stage("read"):
+            spelling = Spelling(self.context, self.scope)
+            return spelling.suggest(self.query.text, self.trace.unknown_tokens, [hit.passage.text for hit in hits])
 
     def place(self) -> AbstractContextManager[bool]:
         """Hold a place to compute, in the caller's turn; see `braid.core.admission.Places.hold`."""
@@ -133,7 +145,7 @@ class Search(SearchTools):
         if self._first is None:
             self._first = self.search_and_fuse(self.overfetched_query, (self.original,))
         if k not in self._first_hits:
-            plain = replace(self.query, k=k, reranker="", min_score=None, group_by="passage")
+            plain = replace(self.query, k=k, reranker="", diversity=0.0, min_score=None, group_by="passage")
             with self.trace.stage("read"), self.place():
                 self._first_hits[k] = self.reader.read(plain, self._first)
         return self._first_hits[k]
@@ -145,17 +157,36 @@ class Search(SearchTools):
         with self.trace.stage("read"), self.place():
             candidates = self.reader.read(self.overfetched_query, fused)
         return [
-            hit for hit in self.rerank(candidates)[: self.overfetched_query.k] if reaches_min_score(self.query, hit)
+            hit for hit in self.ordered(candidates)[: self.overfetched_query.k] if reaches_min_score(self.query, hit)
         ]
 
-    def rerank(self, candidates: Sequence[Hit]) -> list[Hit]:
-        """Sort the candidates by the reranker's scores. They keep their order without a reranker, or when it fails,
-        which is reported.
+    def ordered(self, candidates: Sequence[Hit]) -> list[Hit]:
+        """Sort the candidates by the reranker's scores, and by how much they differ if the query asks for that; tables
+        of contents stay behind all others.
+        """
+        hits = self._reranked(candidates)
+        if not self.query.diversity:
+            return hits
+        contents = [hit for hit in hits if hit.passage.chunk_kind == "contents"]
+        hits = [hit for hit in hits if hit.passage.chunk_kind != "contents"]
+        passages = [hit.passage for hit in hits]
+        try:
+            vectors, models = self.passage_vectors(passages), [self.fingerprint(passage) for passage in passages]
+        except EmbeddingError as error:
+            self.trace.report_missing("dense", "", f"{error}; diversity was not applied")
+            return [*hits, *contents]
+        hits, self._moves = diversified(hits, vectors, models, self.query.diversity)
+        return [*hits, *contents]
+
+    def _reranked(self, candidates: Sequence[Hit]) -> list[Hit]:
+        """Sort the candidates by the reranker's scores, tables of contents last. They keep their order without a
+        reranker, or when it fails, which is reported.
         """
         if self.query.reranker:
             try:
                 with self.trace.stage("rerank"):
-                    return self.models.rerankers.rerank(self.query, candidates)
+                    reranked = self.models.rerankers.rerank(self.query, candidates)
+                    return sorted(reranked, key=lambda hit: hit.passage.chunk_kind == "contents")
             except ModelError as error:
                 unused = (
                     "" if self.query.min_score is None else "; min_score is meant for its scores and was not applied"
@@ -163,7 +194,20 @@ class Search(SearchTools):
                 self.trace.report_missing("rerank", "", f"{error}{unused}")
         return list(candidates)
 
-    def result(self, hits: Sequence[Hit], *, generator: str, queries: tuple[str, ...]) -> SearchResult:
+    def remarks(self, chunk_id: str, fused: FusedRanking) -> Iterator[str]:
+        """Yield in sentences what else has moved a passage, beside its scores."""
+        if fused.literal and chunk_id in fused.legs and not self.query.reranker:
+            identifier = identifier_of(self.query.text)
+            if chunk_id in fused.literal:
+                yield f"It has {identifier!r} as it is written, and so comes before passages without it."
+            else:
+                yield f"Passages that have {identifier!r} as it is written come before it."
+        if chunk_id in self._moves:
+            yield str(self._moves[chunk_id])
+
+    def result(
+        self, hits: Sequence[Hit], *, generator: str, queries: tuple[str, ...], did_you_mean: str = ""
+    ) -> SearchResult:
         """Return the hits with what the trace reports, and with the options that did nothing."""
         unused = (f"{name} did nothing: {reason}" for name, reason in self.query.unused().items() if name in NOTED)
         return SearchResult(
@@ -180,4 +224,5 @@ class Search(SearchTools):
             embeddings=self.trace.embeddings,
             notes=(*self.trace.notes, *unused),
             answered=tuple(self.trace.answered),
+            did_you_mean=did_you_mean,
         )

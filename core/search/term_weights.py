@@ -49,6 +49,10 @@ class TermWeights:
         documents, having = self._count(terms)
         return having if documents else {}
 
+    def passages(self) -> int:
+        """Return the number of all passages; 0 when no keyword index answers."""
+        return self._count(frozenset())[0]
+
     def _count(self, terms: Collection[str]) -> tuple[int, dict[str, float]]:
         """Return the number of passages, and per term the number of passages that have it."""
         stored: dict[str, list[int]] = {}

@@ -13,10 +13,9 @@ from braid.core.models.chat import Message
 from braid.core.models.embeddings import EmbeddingModel
 from braid.core.models.prompts import Prompt, Prompts
 from braid.core.search.context import SearchContext, SearchModels
-from braid.core.search.memory import SearchMemory
+from braid.core.search.state import SearchMemory, SearchTrace
 from braid.core.search.strategies.base import QueryVariant, Vectors
 from braid.core.search.term_weights import TermWeights
-from braid.core.search.trace import SearchTrace
 from braid.core.search.vectors import VectorMaker
 from braid.core.text.analyzer import Analyzer
 from braid.core.types import Passage, Query, Scope
@@ -129,7 +128,10 @@ class SearchTools:
         the models in scope.
         """
         models, changes = self._embedding_models(), ChangeLog(self.context.ledger.database)
-        vector = np.asarray(given, dtype=np.float32)
+        try:
+            vector = np.asarray(given, dtype=np.float32)
+        except (TypeError, ValueError):
+            vector = np.zeros(0, dtype=np.float32)
         length = float(np.linalg.norm(vector))
         if vector.ndim != 1 or not np.isfinite(length) or not length:
             raise InvalidInputError("the vector is empty, zero, or has what is no number", field="vector")

@@ -12,11 +12,10 @@ from typing import NamedTuple
 from braid.core.admission import let_go
 from braid.core.errors import EmbeddingError
 from braid.core.models.embeddings import EmbeddingModel, embed_passages, embed_queries
+from braid.core.search.calls import PATIENCE_S, Deadline
 from braid.core.search.context import SearchContext
-from braid.core.search.memory import SearchMemory, VectorKey
+from braid.core.search.state import SearchMemory, SearchTrace, VectorKey
 from braid.core.search.strategies.base import QueryVariant, Vectors
-from braid.core.search.trace import SearchTrace
-from braid.core.search.waiting import PATIENCE_S, Deadline
 from braid.core.vector import Vector
 
 MAX_EMBEDDED_CHARS = 2_000

@@ -27,17 +27,14 @@ from braid.core.search.pipeline import Search
 from braid.core.search.ranking import FusedRanking, Ranking, fuse
 from braid.core.search.stock_ensemble import EnsembleRetriever
 from braid.core.search.strategies.base import QueryVariant
-from braid.core.stock.store import ChromaStores, metadata_of, where
+from braid.core.stock.store import ChromaStores, Selected, metadata_of, where
 from braid.core.stock.strategies import Asked, by_strategy, embeddings_for
-from braid.core.types import CollectionScope, Filters, Leg, Query, ScoredChunk, SearchResult
+from braid.core.types import CollectionScope, Leg, Query, ScoredChunk, SearchResult
 
 CACHED_RETRIEVERS = 16
 RRF_C = 60
 MOST_COUNTED = 10_000
 """Passages without a vector that are counted to name them."""
-
-Selected = frozenset[int] | None
-"""Ids of the documents that the filters select; None without filters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +54,7 @@ class StockEngine:
         self._context = context
         self._changes = ChangeLog(context.ledger.database)
         self._stores = ChromaStores(self._changes, data_dir)
-        self._cache: OrderedDict[tuple[CollectionScope, Selected], _Built] = OrderedDict()
+        self._cache: OrderedDict[tuple[CollectionScope, Selected | None], _Built] = OrderedDict()
         self._lock = threading.Lock()
 
     def close(self) -> None:
@@ -85,7 +82,7 @@ class StockEngine:
 
     def _legs(self, search: Search, asked: Asked) -> list[StockLeg]:
         with search.trace.stage("scope"):
-            selected = self._select_documents(search)
+            selected = self._select(search)
         memory: dict[str, Embeddings] = {}
         legs = []
         for leg, scope in [(ours.leg, ours.scope) for ours in search.legs if _weight(search.query, ours.leg)]:
@@ -93,7 +90,7 @@ class StockEngine:
             try:
                 if leg == "bm25":
                     stock = self._bm25(scope, selected, asked.fetch_k)
-                elif selected is None or selected:
+                elif selected is None or selected.ids:
                     model = self._context.model_of(scope.collection)
                     if model.fingerprint not in memory:
                         memory[model.fingerprint] = embeddings_for(asked, ModelEmbeddings(model))
@@ -106,26 +103,31 @@ class StockEngine:
             legs.append(StockLeg(leg=leg, collection=scope.collection, stock=stock, of=search))
         return legs
 
-    def _select_documents(self, search: Search) -> Selected:
-        filters: Filters = search.query.filters
+    def _select(self, search: Search) -> Selected | None:
+        filters, ledger, dataset_ids = search.query.filters, self._context.ledger, search.scope.dataset_ids
         if not filters:
             return None
-        self._context.ledger.require_filterable(search.scope.dataset_ids, filters)
-        ids, _ = self._context.ledger.matching_documents(search.scope.dataset_ids, filters)
-        return frozenset(map(int, ids))
+        ledger.require_filterable(dataset_ids, filters)
+        if filters.of_passages:
+            return Selected("id", ledger.matching_passages(dataset_ids, filters))
+        ids, _ = ledger.matching_documents(dataset_ids, filters)
+        return Selected("document_id", frozenset(map(int, ids)))
 
-    def _name_missing_vectors(self, search: Search, scope: CollectionScope, selected: Selected, model: str) -> None:
+    def _name_missing_vectors(
+        self, search: Search, scope: CollectionScope, selected: Selected | None, model: str
+    ) -> None:
         collection = scope.collection
         if self._changes.embedded_count(collection, model) >= self._changes.chunk_count(collection):
             return
+        document_ids = selected.ids if selected and selected.key == "document_id" else None
         count = self._changes.unembedded_count(
-            collection, model, dataset_ids=scope.dataset_ids, document_ids=selected, limit=MOST_COUNTED
+            collection, model, dataset_ids=scope.dataset_ids, document_ids=document_ids, limit=MOST_COUNTED
         )
         if count:
             many = f"{count} or more" if count == MOST_COUNTED else str(count)
             search.trace.report_missing("dense", collection, f"{many} passages of {collection} have no vector yet")
 
-    def _bm25(self, scope: CollectionScope, selected: Selected, k: int) -> BM25Retriever | None:
+    def _bm25(self, scope: CollectionScope, selected: Selected | None, k: int) -> BM25Retriever | None:
         """Return the retriever of a collection's passages; None where they have no words, by whose number the stock
         class divides.
         """
@@ -137,10 +139,12 @@ class StockEngine:
                 return None if built.retriever is None else built.retriever.model_copy(update={"k": k})
         tokens = self._context.analyzer.tokens
         documents = [
-            Document(id=chunk.id, page_content=chunk.text, metadata=metadata_of(chunk))
+            Document(id=chunk.id, page_content=chunk.text, metadata=metadata)
             for batch in self._changes.all_chunks(scope.collection, 2000)
             for chunk in batch
-            if _is_in(chunk.dataset_id, chunk.document_id, scope, selected)
+            if chunk.dataset_id in scope.dataset_ids
+            for metadata in [metadata_of(chunk)]
+            if selected is None or metadata[selected.key] in selected.ids
         ]
         retriever = None
         if any(tokens(document.page_content) for document in documents):
@@ -150,10 +154,6 @@ class StockEngine:
             while len(self._cache) > CACHED_RETRIEVERS:
                 self._cache.popitem(last=False)
         return None if retriever is None else retriever.model_copy(update={"k": k})
-
-
-def _is_in(dataset_id: int, document_id: int, scope: CollectionScope, selected: Selected) -> bool:
-    return dataset_id in scope.dataset_ids and (selected is None or document_id in selected)
 
 
 class ModelEmbeddings(Embeddings):

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import threading
 import weakref
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import chromadb
 import numpy as np
@@ -30,6 +30,15 @@ if TYPE_CHECKING:
 CHUNKS_PER_CALL = 1_000
 CHANGES_PER_READ = 10_000
 _CONFIGURATION: CreateCollectionConfiguration = {"hnsw": {"space": "cosine", "ef_search": 400}}
+
+
+@dataclass(frozen=True, slots=True)
+class Selected:
+    """What filters select: documents, or passages."""
+
+    key: Literal["document_id", "id"]
+    """Under which the metadata in Chroma have the ids."""
+    ids: frozenset[Any]
 
 
 @dataclass(slots=True)
@@ -131,12 +140,12 @@ def metadata_of(chunk: IndexedChunk) -> dict[str, Any]:
     return {"id": chunk.id, **owner, "dataset_id": chunk.dataset_id, "document_id": chunk.document_id}
 
 
-def where(scope: CollectionScope, document_ids: Collection[int] | None) -> Mapping[str, Any]:
-    """Return Chroma's filter for a user's datasets, or for shared ones; with ``document_ids`` for these documents."""
+def where(scope: CollectionScope, selected: Selected | None) -> Mapping[str, Any]:
+    """Return Chroma's filter for a user's datasets, or for shared ones, and for what of them is ``selected``."""
     clauses: list[Mapping[str, Any]] = [] if scope.user_id is None else [{"user_id": scope.user_id}]
     clauses.append({"dataset_id": {"$in": sorted(scope.dataset_ids)}})
-    if document_ids is not None:
-        clauses.append({"document_id": {"$in": sorted(document_ids)}})
+    if selected is not None:
+        clauses.append({selected.key: {"$in": sorted(selected.ids)}})
     return clauses[0] if len(clauses) == 1 else {"$and": clauses}
 
 

@@ -100,8 +100,13 @@ def _han_pieces(run: str, keep_all: bool) -> Iterator[Piece]:
         yield Piece(run[start : start + 2], start, start + 2)
 
 
+def without_particle(word: str) -> str:
+    """Return a word of Hangul without the particle at its end; any other word as it is."""
+    return _PARTICLE.sub("", word)
+
+
 def _hangul_pieces(word: str) -> Iterator[Piece]:
-    stem = _PARTICLE.sub("", word)
+    stem = without_particle(word)
     if len(stem) == 2:  # perhaps one syllable and a particle
         yield Piece(stem[0], 0, 1)
     for start in range(max(1, len(stem) - 1)):

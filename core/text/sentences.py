@@ -7,7 +7,8 @@ import re
 _CLOSING = "」』）】〕〉》”’\"')\\]"
 _END = re.compile(
     rf"[。！？｡．][{_CLOSING}]*\s*"  # no space follows in Japanese and Chinese
-    rf"|(?<!\b[A-Z])(?<!\b(?:Dr|Mr|Ms|vs|al|No|cf))(?<!\b(?:Mrs|Fig|e\.g|i\.e))[.!?…][{_CLOSING}]*(?:\s+|$)"
+    r"|(?<!(?<!°)\b[A-Z])(?<!\bp)(?<!\b(?:Dr|Mr|Ms|vs|al|No|cf|pp))(?<!\b(?:Mrs|Fig|e\.g|i\.e))[.!?…]"
+    rf"(?!(?<=\b[ap]\.m\.)\s(?:[a-z\d]|[A-Z]{{2,4}}\b)|(?<=\d\.)\s\d{{1,2}}\.(?!\d))[{_CLOSING}]*(?:\s+|$)"
     r"|\n\s*\n"
     r"|\n(?=[ \t]*(?:[-*+•・|#]|\d+[.)])\s?)"  # before a list item, a table row, a heading
 )
@@ -16,21 +17,21 @@ SHORT_CHARS = 12
 """Shortest sentence; a shorter piece (a number in a list, an interjection) is joined to the next."""
 
 
-def sentences(text: str) -> list[str]:
-    """Split a text into sentences; joined they are the text."""
-    return _split(text, _END)
+def sentences(text: str, *, least: int = SHORT_CHARS) -> list[str]:
+    """Split a text into sentences of ``least`` characters or more; joined they are the text."""
+    return _split(text, _END, least)
 
 
 def code_blocks(text: str) -> list[str]:
     """Split a program at blank lines; joined the parts are the text."""
-    return _split(text, _BLOCK)
+    return _split(text, _BLOCK, SHORT_CHARS)
 
 
-def _split(text: str, end: re.Pattern[str]) -> list[str]:
+def _split(text: str, end: re.Pattern[str], least: int) -> list[str]:
     found: list[str] = []
     start = 0
     for match in end.finditer(text):
-        if len(text[start : match.end()].strip()) >= SHORT_CHARS:
+        if len(text[start : match.end()].strip()) >= least:
             found.append(text[start : match.end()])
             start = match.end()
     if rest := text[start:]:

@@ -74,7 +74,7 @@ class FarDense(FarPart):
             )
             return answer
         except IndexUnavailableError as error:
-            return DenseAnswer(dict.fromkeys(where, error), set(), 0.0)
+            return DenseAnswer(dict.fromkeys(where, error), 0.0)
 
 
 class FarIndexer(FarPart):

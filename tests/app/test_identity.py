@@ -22,11 +22,12 @@ from braid.core.types import PART
 from tests.fakes import HashEmbeddings
 from tests.modes import mostly_long
 from tests.web import bearer, make_app, site_of
-from tests.worlds import WAIT_S
+from tests.worlds import ByHand, catch_up
 
 SEQUENCES, AT_ONCE = 2_000, 40
-"""So many sequences, each on a dataset of its own, after which the indexes are waited for."""
-STEPS = 14
+"""So many sequences, each on a dataset of its own."""
+STEPS, FOLLOWED, LOOKED_AT = 14, 5, 8
+"""Steps of a sequence; after so many the indexes follow, and of so many sequences one is read, in the end all."""
 NAMES = ("a.txt", "notes/b", "c#part=x", "名前")
 SOURCES = ("manual.pdf", "site/page.html")
 TAGS = ("red", "blue")
@@ -57,7 +58,7 @@ class Surfaces:
 
 @pytest.fixture
 def surfaces(tmp_path: Path) -> Iterator[Surfaces]:
-    with Braid(tmp_path, embedding_model=HashEmbeddings()) as braid:
+    with ByHand(tmp_path, embedding_model=HashEmbeddings()) as braid:
         app = make_app(braid, Settings(api_rate_limit="1000000/second"))
         account = site_of(app).accounts.all()[0]
         meter = Meter(Usage(braid.ledger), account.id)
@@ -71,16 +72,16 @@ class Sequence:
 
     on: Surfaces
     dataset: int
+    seed: int
     dice: random.Random
     named: dict[str, tuple[str, str]] = field(default_factory=dict)
     parts: dict[str, set[str]] = field(default_factory=dict)
     log: list[str] = field(default_factory=list)
 
-    def run(self) -> None:
+    def step(self) -> None:
         steps: list[Callable[[], str]] = [self.put, self.put, self.add_parts, self.add_parts, self.replace_parts]
         steps += [self.delete_name, self.delete_source, self.delete_tag, self.delete_part]
-        for _ in range(STEPS):
-            self.log.append(self.dice.choice(steps)())
+        self.log.append(self.dice.choice(steps)())
 
     def text(self) -> str:
         return f"common {self.dice.choice(WORDS)} {self.dice.choice(WORDS)}"
@@ -196,6 +197,10 @@ class Sequence:
         named = {(name, text) for name, (text, _) in self.named.items()}
         return named | {(source, text) for source, texts in self.parts.items() for text in texts}
 
+    def require_equal(self) -> None:
+        for surface, found in self.found():
+            assert found == self.expected(), (surface, self.seed, "\n".join(self.log))
+
     def found(self) -> Iterator[tuple[str, set[tuple[str, str]]]]:
         braid, dataset = self.on.braid, self.dataset
         stored = [
@@ -258,9 +263,11 @@ def test_sequences_of_additions_and_deletions_are_those_of_a_dictionary(surfaces
     sequences = []
     for seed in range(start, start + AT_ONCE):
         dataset = surfaces.braid.ledger.add_dataset(surfaces.user, f"sequence {seed}").id
-        sequences.append(Sequence(surfaces, dataset, random.Random(seed)))
-        sequences[-1].run()
-    assert surfaces.braid.indexer.wait(WAIT_S)
-    for seed, each in enumerate(sequences, start):
-        for surface, found in each.found():
-            assert found == each.expected(), (surface, seed, "\n".join(each.log))
+        sequences.append(Sequence(surfaces, dataset, seed, random.Random(seed)))
+    for step in range(1, STEPS + 1):
+        for each in sequences:
+            each.step()
+        if step % FOLLOWED == 0 or step == STEPS:
+            catch_up(surfaces.braid)
+            for each in sequences[step % LOOKED_AT :: LOOKED_AT] if step < STEPS else sequences:
+                each.require_equal()

@@ -1,11 +1,14 @@
-"""Random worlds: whoever loses a group, or a dataset that its owner shared, sees its text on no surface, and again when
-they get it back.
+"""Random worlds: whoever loses a group, a dataset or a document sees its text on no surface, also where a tab was open
+or an answer was being written meanwhile; and again when they get it back.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import Any
 
 import httpx
 import pytest
@@ -14,69 +17,83 @@ from flask.testing import FlaskClient
 
 from braid.config.settings import Settings
 from braid.core.braid import Braid
-from braid.core.datasets.shares import Share
+from braid.core.chat import conversation
+from tests.app.web.test_withheld_streams import QUESTION, Streams, sent
+from tests.model_server import ModelServer, model_server
 from tests.web import add_user, bearer, make_app, post_form, serving, sign_in, site_of, text_of
-from tests.worlds import WAIT_S, document
+from tests.worlds import WAIT_S, catch_up, document
 
 GROUPS = ("red", "green", "blue")
-SHARED = ("north", "south", "east", "west")
-LENT = ("attic", "cellar")
-"""Of another user, who shares them and takes them back."""
-VAULTS = (*SHARED, *LENT)
-QUESTION = "What is the code of the vault?"
-WORLDS = 4
+VAULTS = ("north", "south", "east", "west", "middle", "upper")
+LOSSES = ("", "document", "dataset", "")
+"""What is deleted in each world, beside the groups that change."""
+BEGIN = "This is what the papers of the house say:"
+"""What the model writes before anything that it has read."""
 
 
 class Town:
-    """A user with groups that change, shared datasets of groups that change, and what was stored before."""
+    """A user with groups that change, shared datasets of groups that change or that are deleted, and what of it the
+    user may read: noted as it happens, and never read back from what is tested.
+    """
 
     def __init__(self, braid: Braid, app: Flask, chance: random.Random) -> None:
-        self.app, self.registry, self.ledger, self._chance = app, braid.registry, braid.ledger, chance
-        self.keeper = add_user(app, "kim")
+        self.app, self._braid, self._chance = app, braid, chance
         self.user = add_user(app, "ann", groups=GROUPS)
+        self.key = bearer(app, self.user, "read", "write")
         self.datasets: dict[str, int] = {}
+        """Those that are there."""
         self.open: dict[str, bool] = dict.fromkeys(VAULTS, True)
-        self.shares, owner = braid.shares, add_user(app, "ben", groups=GROUPS)
-        for vault in LENT:
-            self.datasets[vault] = braid.ledger.add_dataset(owner.id, f"vault {vault}").id
-            self.lend(vault, "user")
-        for vault in SHARED:
-            shared = braid.registry.add(f"vault {vault}", "shared_vaults", allowed_groups=GROUPS).id
-            self.datasets[vault] = shared
+        self.empty: set[str] = set()
+        """Vaults whose document is deleted: what was quoted from it before is part of the answers."""
+        self.chunks: list[str] = []
+        self._losses = list(LOSSES)
+        chance.shuffle(self._losses)
+        for vault in VAULTS:
+            self.datasets[vault] = braid.registry.add(f"vault {vault}", "shared_vaults", allowed_groups=GROUPS).id
         braid.mirror_registry()
         for vault, shared in self.datasets.items():
             text = f"The code of the vault {vault} is {code(vault)}."
-            braid.ledger.put_document(shared, document(f"{code(vault)}.md", text, title=f"Vault {code(vault)}"))
-        assert braid.indexer.wait(WAIT_S)
+            put = braid.ledger.put_document(shared, document(f"{code(vault)}.md", text, title=f"Vault {code(vault)}"))
+            self.chunks += [each.chunk_id for each in braid.ledger.document_passages(put.document_id, [shared])]
+        catch_up(braid)
 
-    def lend(self, vault: str, how: str, group: str = "") -> None:
-        """Share one of the other user's with the user, or with a group, which has a member."""
-        site_of(self.app).accounts.set_groups(self.keeper.id, GROUPS)
-        share = Share("user", "ann") if how == "user" else Share("group", group, may_write=True)
-        self.shares.put(self.ledger.dataset(self.datasets[vault]), share, by="ben")
+    def give_back(self) -> None:
+        """Let the user read all that is there."""
+        site_of(self.app).accounts.set_groups(self.user.id, set(GROUPS))
+        for vault, shared in self.datasets.items():
+            self._braid.registry.update(shared, allowed_groups=GROUPS, enabled=True)
+            self.open[vault] = True
 
     def change(self) -> None:
-        """Give the user other groups, and the datasets other groups and states."""
+        """Give the user other groups, the datasets other groups and states, and delete a dataset or a document."""
         mine = set(self._chance.sample(GROUPS, self._chance.randrange(len(GROUPS))))
         site_of(self.app).accounts.set_groups(self.user.id, mine)
-        for vault in LENT:
-            dataset = self.ledger.dataset(self.datasets[vault])
-            for share in self.shares.of(dataset.id):
-                self.shares.remove(dataset, share.kind, share.name, by="ben")
-            how = self._chance.choice(("", "user", "group"))
-            group = self._chance.choice(GROUPS)
-            if how:
-                self.lend(vault, how, group)
-            self.open[vault] = how == "user" or (how == "group" and group in mine)
-        for vault in SHARED:
-            shared, groups = self.datasets[vault], self._chance.sample(GROUPS, self._chance.randint(1, 2))
+        for vault, shared in self.datasets.items():
+            groups = self._chance.sample(GROUPS, self._chance.randint(1, 2))
             enabled = self._chance.random() < 0.8
-            self.registry.update(shared, allowed_groups=groups, enabled=enabled)
+            self._braid.registry.update(shared, allowed_groups=groups, enabled=enabled)
             self.open[vault] = enabled and bool(mine & set(groups))
+        loss, vault = self._losses.pop(), self._chance.choice(sorted(self.datasets.keys() - self.empty))
+        if loss == "document":
+            self._braid.ledger.remove_document(self.datasets[vault], f"{code(vault)}.md")
+            self.empty.add(vault)
+        elif loss == "dataset":
+            self._braid.remove_dataset(self.datasets.pop(vault))
+            self.open[vault] = False
 
 
 def code(vault: str) -> str:
     return f"{vault}-4711"
+
+
+CODES = re.compile("|".join(map(code, VAULTS)))
+PASSAGE = re.compile(r'mark="(\[p-[0-9a-f]{4}:\d+\])"[^>]*>\n(.*?)\n</passage', re.DOTALL)
+
+
+def repeat(messages: Sequence[tuple[str, str]]) -> str:
+    """What the model writes: behind a line that is nobody's, each code that it has read, in a line with its mark."""
+    read = [(code, mark) for mark, text in PASSAGE.findall(messages[-1][1]) for code in CODES.findall(text)]
+    return "\n\n".join([BEGIN, *(f"It is {code} {mark}." for code, mark in read)])
 
 
 class Surfaces:
@@ -84,94 +101,148 @@ class Surfaces:
 
     def __init__(self, town: Town, client: FlaskClient, agent: httpx.Client) -> None:
         self._town, self._client, self._agent = town, client, agent
-        self._key = bearer(town.app, town.user, "read", "write")
         asked = post_form(client, "/chat/messages", text=QUESTION, d="all")
         self._page = asked.headers["location"].partition("#")[0]
-        self._api = f"/api/v1/conversations/{self._page.rpartition('/')[2]}"
         self._conversation = int(self._page.rpartition("/")[2])
         self._stored = self._post("/api/v1/conversations", title="").json()["id"]
-        self._link = self._link_of_another()
 
-    def _link_of_another(self) -> str:
-        """The link of a conversation whose owner could read everything."""
-        other, here = sign_in(self._town.app, "ben"), site_of(self._town.app)
-        asked = post_form(other, "/chat/messages", text=QUESTION, d="all")
-        number = int(asked.headers["location"].partition("#")[0].rpartition("/")[2])
-        return here.conversations.links.share(here.shares.user_named("ben"), number)
-
-    def read(self) -> dict[str, str]:
-        """The text of each surface."""
-        here, user, own = site_of(self._town.app), self._town.user.id, f"/api/v1/conversations/{self._stored}"
-        pages = {
-            "page": self._page,
-            "how": f"{self._page}/messages/2/how",
-            "list": "/chat/conversations?find=vault+4711",
-            "markdown": f"{self._page}/export.md",
-            "json": f"{self._page}/export.json",
-            "search": f"/search?q={QUESTION}&d=all",
-            "link": f"/chat/shared/{self._link}",
-        }
-        api = {
-            "api": self._api,
-            "api, stored": own,
-            "api, markdown": f"{self._api}/export?format=md",
-            "api, json": f"{self._api}/export?format=json",
-            "api, link": f"/api/v1/shared-conversations/{self._link}",
-        }
+    def stored(self) -> dict[str, str]:
+        """The text of each surface that gives out what was answered before."""
+        here, user = site_of(self._town.app), self._town.user.id
         asked = {"message": QUESTION, "dataset_ids": "all"}
-        chat = {"model": "braid:all", "messages": [{"role": "user", "content": QUESTION}]}
+        turn = f"/api/v1/conversations/{self._stored}/messages"
         found = {
+            "list": text_of(self._client.get("/chat/conversations?find=vault+4711").text),
+            "palette, conversations": self._client.get("/palette.json?q=4711").text,
+            "api, replayed": self._post("/api/v1/chat", key="one", **asked).text,
+            "api, replayed turn": self._post(turn, key="two", **asked).text,
+        }
+        for each in here.conversations.all(user):
+            page, api = f"/chat/{each.id}", f"/api/v1/conversations/{each.id}"
+            answers = here.conversations.path(user, each.id)[1::2]
+            parts = (
+                "",
+                "/export.md",
+                "/export.json",
+                *(f"/messages/{id_}/{part}" for id_ in answers for part in PARTS),
+            )
+            found |= {f"{page}{part}": text_of(self._client.get(f"{page}{part}").text) for part in parts}
+            for path in (api, f"{api}/export?format=md", f"{api}/export?format=json"):
+                found[path] = self._agent.get(path, headers=self._town.key).text
+            found[f"{page}, next prompt"] = repr(here.conversations.history(user, each.id))
+        return found
+
+    def found(self) -> dict[str, str]:
+        """The text of each surface that gives out what is found now."""
+        chat = {"model": "braid:all", "messages": [{"role": "user", "content": QUESTION}]}
+        ask = f"q={QUESTION}&d=all"
+        pages = {
+            "search": f"/search?{ask}",
+            "comparison": f"/search/compare?{ask}",
+            "documents by name": "/search/documents.json?name=4711",
+            "why not": "/search/why-not?name=4711",
+        }
+        posts = {
             "api, search": self._post("/api/v1/search", query=QUESTION, dataset_ids="all"),
-            "api, replayed": self._post("/api/v1/chat", key="one", **asked),
-            "api, replayed turn": self._post(f"{own}/messages", key="two", **asked),
+            "api, chat": self._post("/api/v1/chat", message=QUESTION, dataset_ids="all"),
             "v1": self._post("/v1/chat/completions", **chat),
+            "v1, responses": self._post("/v1/responses", model="braid:all", input=QUESTION),
             "dify": self._post("/dify/retrieval", knowledge_id="all", query=QUESTION, retrieval_setting={"top_k": 50}),
             "mcp": self._mcp(),
         }
+        passages = (self._client.get(f"/documents/passage/{chunk}").text for chunk in self._town.chunks)
         return {
             **{name: text_of(self._client.get(path).text) for name, path in pages.items()},
-            **{name: self._agent.get(path, headers=self._key).text for name, path in api.items()},
-            **{name: response.text for name, response in found.items()},
-            "the next prompt": repr(here.conversations.history(user, self._conversation)),
+            **{name: response.text for name, response in posts.items()},
+            "passages": text_of(" ".join(passages)),
         }
 
     def _post(self, path: str, key: str = "", **body: object) -> httpx.Response:
-        headers = {**self._key, **({"Idempotency-Key": key} if key else {})}
+        headers = {**self._town.key, **({"Idempotency-Key": key} if key else {})}
         return self._agent.post(path, json=body, headers=headers)
 
     def _mcp(self) -> httpx.Response:
         call = {"name": "search", "arguments": {"query": QUESTION}}
         message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}
         accepted = {"Accept": "application/json, text/event-stream"}
-        return self._agent.post("/mcp/connector", json=message, headers={**self._key, **accepted})
+        return self._agent.post("/mcp/connector", json=message, headers={**self._town.key, **accepted})
 
 
-@pytest.fixture
-def town(braid: Braid) -> Town:
-    app = make_app(braid, Settings(api_rate_limit="100000/second"))
-    return Town(braid, app, random.Random(4))
+PARTS = ("how", "next")
+QUOTING = {"v1", "v1, responses"}
+"""Without a model these have some of what is found, not all."""
 
 
-def shown(surfaces: Mapping[str, str], vault: str) -> set[str]:
+def with_code(surfaces: Mapping[str, str], vault: str) -> set[str]:
     """The surfaces that have the code of this vault, of the text, of the title or of the source."""
     return {name for name, text in surfaces.items() if code(vault) in text}
 
 
-def test_what_somebody_may_no_longer_read_is_on_no_surface(town: Town) -> None:
+def check(town: Town, surfaces: Surfaces) -> None:
+    """Nothing gives out what the user may not read, and what the user may read is found."""
+    stored, found = surfaces.stored(), surfaces.found()
+    for vault, is_open in town.open.items():
+        before, now = with_code(stored, vault), with_code(found, vault)
+        if is_open and vault not in town.empty:
+            assert before, vault
+            assert found.keys() - now <= QUOTING, vault
+        else:
+            assert not now, vault
+            assert is_open or not before, vault
+
+
+@contextmanager
+def opened(braid: Braid, settings: Settings) -> Iterator[tuple[Town, Surfaces, httpx.Client]]:
+    """A town that is served, and a tab that is open in it."""
+    town = Town(braid, make_app(braid, settings), random.Random(4))
     with serving(town.app) as url, httpx.Client(base_url=url, timeout=WAIT_S) as agent:
-        surfaces = Surfaces(town, sign_in(town.app, "ann"), agent)
-        before = surfaces.read()
-        everywhere = set().union(*(shown(before, vault) for vault in VAULTS))
-        assert everywhere == before.keys(), "each surface can show something"
-        seen = {True: 0, False: 0}
-        for _ in range(WORLDS):
+        yield town, Surfaces(town, sign_in(town.app, "ann"), agent), agent
+
+
+def test_what_somebody_may_no_longer_read_is_on_no_surface(braid: Braid) -> None:
+    with opened(braid, Settings(api_rate_limit="100000/second")) as (town, surfaces, _):
+        everything = {**surfaces.stored(), **surfaces.found()}
+        assert {vault for vault in VAULTS if with_code(everything, vault)} == set(VAULTS)
+        states = []
+        for _ in LOSSES:
             town.change()
-            now = surfaces.read()
-            for vault, is_open in town.open.items():
-                where = shown(now, vault)
-                seen[is_open] += 1
-                assert is_open or not where, (vault, where)
-                if is_open:
-                    assert where, vault
-        assert seen[True] > 2
-        assert seen[False] > 2
+            states += town.open.values()
+            check(town, surfaces)
+        assert min(states.count(True), states.count(False)) > 2
+        town.give_back()
+        check(town, surfaces)
+
+
+@pytest.fixture
+def model(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModelServer]:
+    monkeypatch.setattr(conversation, "LOOK_EVERY_S", 0.0)
+    with model_server(repeat) as server:
+        yield server
+        server.go_on.set()
+
+
+def test_an_answer_that_is_being_written_has_nothing_of_what_is_lost_meanwhile(
+    braid: Braid, model: ModelServer
+) -> None:
+    roles: dict[str, Any] = {
+        f"summary_model{part}": value
+        for part, value in (("", "openai:search-model"), ("_base_url", model.url), ("_api_key", "secret-key"))
+    }
+    with opened(braid, Settings(**roles, api_rate_limit="100000/second")) as (town, surfaces, agent):
+        for _ in LOSSES:
+            town.give_back()
+            asked = dict(town.datasets)
+            model.pause_after, begun = 1, ExitStack()
+            with begun:
+                streams = Streams(agent, begun, town.key, list(asked.values()), "papers")
+                town.change()
+                model.go_on.set()
+                rests = {name: sent(parts) for name, parts in streams.parts.items()}
+            model.pause_after = 0
+            model.go_on.clear()
+            lost = [vault for vault in asked if not town.open[vault]]
+            assert lost
+            for name, rest in rests.items():
+                assert not CODES.search(rest), name
+                assert "may no longer read" in rest, name
+            check(town, surfaces)

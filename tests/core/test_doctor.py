@@ -17,7 +17,7 @@ from click.testing import CliRunner, Result
 from sqlalchemy import delete, update
 
 from braid.app.cli.root import cli
-from braid.core.braid import Braid, IndexOptions
+from braid.core.braid import Braid
 from braid.core.doctor import Finding, examine, repair
 from braid.core.indexes.base import IndexName, LegIndex
 from braid.core.indexes.bm25 import Bm25Index
@@ -26,6 +26,8 @@ from braid.core.types import ChunkInput, DocumentInput, Leg, Mode
 from tests.core.indexes.shelves import late_reports
 from tests.fakes import HashEmbeddings
 from tests.worlds import WAIT_S, add_notes, catch_up, document, indexed, remove_dense
+
+pytestmark = pytest.mark.usefixtures("with_copy")
 
 TEXTS = ("The cat sat on the mat", "Dogs bark at night", "Birds sing in the morning")
 INDEXES: tuple[IndexName, ...] = get_args(IndexName)
@@ -284,18 +286,3 @@ def test_work_that_waits_is_no_damage(
         assert found.exit_code == quiet.exit_code == 4
         assert {finding["problem"] for finding in json.loads(found.stdout)["left"]} >= {"not_embedded"}
         assert quiet.output == ""
-
-
-def test_vectors_that_are_searched_in_chroma_are_compared_there(tmp_path: Path, embeddings: HashEmbeddings) -> None:
-    """They are not missing because they are not in memory."""
-    options = IndexOptions(dense_search="chroma", leg_timeout_s=60)
-    with Braid(tmp_path, embedding_model=embeddings, index_options=options) as braid:
-        braid.ledger.put_document(add_notes(braid.ledger), document("a", *TEXTS))
-        catch_up(braid, *INDEXES)
-        assert examine(braid) == []
-        gone = indexed(braid)[0].id
-        braid.chroma.apply("user_1", [], [gone])
-        findings = examine(braid)
-        assert {(f.problem, f.leg) for f in findings} == {("missing", "dense")}
-        assert repair(braid, findings, timeout_s=WAIT_S)
-        assert examine(braid) == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import random
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -198,6 +199,18 @@ def test_options_are_the_fields_of_a_query(braid: Braid) -> None:
     assert retriever(braid, *ALL, min_score=9.9).invoke("cat") == []
 
 
+def test_what_is_changed_in_a_deep_copy_is_changed_there_alone(braid: Braid) -> None:
+    asked = retriever(braid, *ALL, k=3)
+    expected = ids(asked.invoke("cat moon"))
+    changed = copy.deepcopy(asked)
+    assert ids(changed.invoke("cat moon")) == expected
+    changed.retrievers.append(changed.retrievers[0])
+    changed.weights.append(1.0)
+    changed.retrievers[1].k = 1
+    assert ids(asked.invoke("cat moon")) == expected
+    assert asked.made_with == asked.fused() != changed.fused()
+
+
 def test_an_empty_query_is_refused(braid: Braid) -> None:
     for mode in get_args(Mode):
         with pytest.raises(InvalidInputError, match="the query is empty"):
@@ -296,6 +309,9 @@ def test_options_in_the_config_are_refused(braid: Braid, name: str) -> None:
             asked.invoke("cat", {name: 1})
         with pytest.raises(InvalidInputError, match="is in the config"):
             asyncio.run(asked.ainvoke("cat", {name: 1}))
+        for config in ({"config": {name: 1}}, {name: 1}):
+            with pytest.raises(InvalidInputError, match="is in the config"):
+                asked.with_config(**config)  # type: ignore[arg-type]
     assert retriever(braid, NOTES).invoke("cat", {"thread_id": "1", "configurable": {"mode": "x"}})
 
 

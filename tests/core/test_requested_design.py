@@ -34,6 +34,8 @@ from braid.core.types import Engine
 from tests.fakes import HashEmbeddings
 from tests.worlds import WAIT_S
 
+pytestmark = pytest.mark.usefixtures("with_copy")
+
 Get = Callable[..., Any]
 TEXTS = {
     "own": ("the pump of the hall runs", "the hose is five metres long", "tea is served at four"),

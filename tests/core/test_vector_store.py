@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -134,6 +136,15 @@ def test_an_outage_is_no_empty_list(store: BraidVectorStore, library: Braid) -> 
         (lambda store: store.add_texts(["a"], namespace="b"), "there is no option 'namespace'"),
         (lambda store: store.add_texts(["fine", ""]), "the text is empty"),
         (lambda store: store.add_texts(["fine"], ids=["nul\0"]), "leave out NUL"),
+        (lambda store: store.add_texts("fine"), "texts has 'fine'; give a list of texts"),
+        (lambda store: store.add_texts(["fine", 1]), "texts has 1; give a list of texts"),
+        (lambda store: store.add_documents(Document("fine")), "give a list of LangChain documents"),
+        (lambda store: store.add_documents(["fine"]), "documents has 'fine'; give a list of LangChain documents"),
+        (lambda store: store.add_documents([Document("fine")], ids=[5]), "ids has 5; give a list of texts that are"),
+        (lambda store: store.add_documents([Document("fine")], ids=[""]), "ids has ''; give a list of texts that are"),
+        (lambda store: store.add_documents([Document("fine")], ids="a"), "ids has 'a'; give a list of texts"),
+        (lambda store: store.add_documents([Document("fine")], batch_size=0), "batch_size is 0; give a whole number"),
+        (lambda store: store.add_documents([Document("fine")], batch_size="9"), "batch_size is '9'"),
         (lambda store: BraidVectorStore.from_texts(["a"]), "a dataset has its data directory's embedding model"),
     ],
 )
@@ -141,6 +152,68 @@ def test_what_cannot_be_done_is_refused_as_a_whole(store: BraidVectorStore, call
     with pytest.raises(InvalidInputError, match=words):
         call(store)
     assert store.similarity_search("fine") == []
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda store, _: store.max_marginal_relevance_search("cat", k=0), "k is 0"),
+        (lambda store, _: store.max_marginal_relevance_search("cat", lambda_mult=2), "lambda_mult is 2"),
+        (lambda store, _: store.max_marginal_relevance_search("cat", lambda_mult="x"), "lambda_mult is 'x'"),
+        (lambda store, _: store.max_marginal_relevance_search(""), "the query is empty"),
+        (
+            lambda store, _: store.similarity_search("cat", filters={"kind": "cat"}),
+            "filters cannot be given .* as filter",
+        ),
+        (lambda store, _: store.similarity_search("cat", mode="keyword"), "mode cannot be given"),
+        (lambda store, _: store.similarity_search("cat", group_by="passage"), "group_by cannot be given"),
+        (
+            lambda store, _: store.similarity_search_by_vector("cat"),
+            "the vector is empty, zero, or has what is no number",
+        ),
+        (
+            lambda store, near: store.similarity_search_by_vector(near, reranker="local:x"),
+            "reranker 'local:x' needs a text",
+        ),
+    ],
+)
+def test_what_a_search_cannot_do_is_refused_in_words(store: BraidVectorStore, call: Any, words: str) -> None:
+    store.add_documents(CATS)
+    with pytest.raises(InvalidInputError, match=words):
+        call(store, store.embeddings.embed_query("cat"))
+
+
+def test_engine_langchain_takes_no_vector(library: Braid) -> None:
+    scope = library.manager.check(user_id=1)
+    with pytest.raises(InvalidInputError, match="engine 'langchain' needs a text"):
+        library.manager.search_near(scope, [0.1] * 64, engine="langchain")
+
+
+def test_what_other_stores_have_is_missed_with_the_way_here(store: BraidVectorStore) -> None:
+    for name, remedy in (("get", "get_by_ids"), ("update_document", "add_documents"), ("add_images", "texts alone")):
+        assert not hasattr(store, name)
+        with pytest.raises(AttributeError, match=f"has no '{name}'; .*{remedy}"):
+            getattr(store, name)
+    with pytest.raises(AttributeError, match=r"has no 'nonsense'$"):
+        store.nonsense  # type: ignore[attr-defined]  # noqa: B018
+
+
+def test_documents_come_in_the_order_of_their_ids_without_those_that_are_not_there(store: BraidVectorStore) -> None:
+    store.add_documents(CATS)
+    assert ids(store.get_by_ids(["dog", "no such", "cat", "dog"])) == ["dog", "cat"]
+    assert ids(store.get_by_ids("cat")) == ["cat"]  # type: ignore[arg-type]
+    assert store.delete(["no such"])
+    assert store.delete([])
+    assert ids(store.get_by_ids(["cat", "dog", "bird"])) == ["cat", "dog", "bird"]
+
+
+def test_a_store_is_copied_with_what_holds_it_and_not_pickled(store: BraidVectorStore) -> None:
+    store.add_documents(CATS)
+    for other in (copy.copy(store.as_retriever()), copy.deepcopy(store.as_retriever(search_kwargs={"k": 1}))):
+        assert ids(other.invoke("the cat sleeps"))[0] == "cat"
+    for each in (store, store.as_retriever()):
+        with pytest.raises(TypeError, match="make it with vector_store where it is used"):
+            pickle.dumps(each)
 
 
 def test_it_is_made_of_a_dataset_that_may_be_read(library: Braid) -> None:

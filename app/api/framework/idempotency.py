@@ -13,7 +13,7 @@ from braid.app.api.framework.requests import InvalidRequestError
 from braid.app.auth.identity import identity
 from braid.app.site import site
 from braid.core.accounts.idempotency import IdempotencyKeys, KeptAnswer, KeyReusedError
-from braid.core.chat.turns.fates import hidden_of
+from braid.core.chat.turns.fates import lost_of
 
 HEADER = "Idempotency-Key"
 KEY_PATTERN = r"^[!-~]{1,200}$"
@@ -56,6 +56,8 @@ def _fingerprint() -> str:
     It is stored for a day and must not allow guessing passwords, so it is keyed with the site's secret.
     """
     named = f"{HEADER} {request.method} {request.full_path} {request.mimetype}"
+    if (limit := identity().dataset_ids) is not None:  # an answer is for tokens that read the same
+        named += f" {sorted(limit)}"
     found = hmac.new(site().secret, named.encode(), "sha256")
     if request.mimetype != "multipart/form-data":
         found.update(request.get_data())
@@ -78,7 +80,7 @@ def _to_body(response: Response) -> str:
 def _replay(kept: KeptAnswer) -> Response:
     stored = json.loads(kept.body)
     datasets, braid = {int(found) for found in _DATASET.findall(stored["text"])}, site().braid
-    if datasets and hidden_of(braid.ledger, braid.registry, identity().account.id, datasets):
+    if datasets and lost_of(braid.ledger, braid.registry, identity().account.id, datasets):
         raise KeyReusedError(
             "the answer to the first request has what you may no longer read; make a new Idempotency-Key"
         )

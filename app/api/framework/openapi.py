@@ -15,7 +15,7 @@ from braid.app.api.framework.idempotency import HEADER
 from braid.app.api.framework.idempotency import KEY_PATTERN as IDEMPOTENCY_PATTERN
 from braid.app.api.framework.operations import Operation, Resource
 from braid.app.api.framework.problems import Problem
-from braid.app.api.framework.requests import KEY_HEADERS, KEY_PATTERN
+from braid.app.api.framework.requests import KEY_HEADERS, KEY_PATTERN, MAX_BODY_BYTES
 from braid.app.auth.access import SAFE
 from braid.core.types import MAX_ID
 
@@ -49,6 +49,8 @@ class Interface:
     media_type: str = JSON
     statuses: Mapping[int, int] = field(default_factory=dict)
     """The statuses that it has instead of the usual ones, such as 400 for 422."""
+    max_body_bytes: int = MAX_BODY_BYTES
+    """Of a request, with the pictures and files in it that are left out."""
 
 
 OWN = Interface("Braid", TEXT, Problem, PROBLEM)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from flask import request
 from pydantic import BaseModel, BeforeValidator, ConfigDict, TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
-from werkzeug.exceptions import BadRequest, UnsupportedMediaType
+from werkzeug.exceptions import BadRequest, RequestEntityTooLarge, UnsupportedMediaType
 
 from braid.core.errors import NotFoundError
 from braid.core.json_form import without_half_pairs
@@ -36,6 +37,10 @@ ELSEWHERE: Mapping[str, str] = {
 }
 """Names that other interfaces take in the body, and what to do instead."""
 KEY_PATTERN = r"^[!-~]{0,500}$"
+MAX_BODY_BYTES = 2 * 2**20
+"""Longest JSON that is parsed."""
+_FILE_WITHIN = re.compile(rb'(;base64,|"(?:file_)?data"\s*+:\s*+")[A-Za-z0-9+/=_\\-]++')
+_TYPE = re.compile(r"str|int|float|bool|\w+\[.*\]")
 MAX_ERRORS = 20
 """Largest number of errors reported for one request."""
 TOO_MANY_ERRORS = 1_000
@@ -77,17 +82,31 @@ class InvalidRequestError(Exception):
 def read_body(model: TypeAdapter[Any]) -> Any:
     """Read the request's JSON as the model; types are strict, and half of a surrogate pair is U+FFFD.
 
-    Raises UnsupportedMediaType, BadRequest or InvalidRequestError, which are answered with 415, 400 and 422.
+    Raises UnsupportedMediaType, RequestEntityTooLarge, BadRequest or InvalidRequestError, which are answered with 415,
+    413, 400 and 422.
     """
     if not request.is_json:
         raise UnsupportedMediaType("send JSON, with Content-Type: application/json")
     try:
-        return model.validate_json(without_half_pairs(request.get_data()), strict=True)
+        return model.validate_json(without_half_pairs(_json_text()), strict=True)
     except ValidationError as error:
         # 400 if the body is not JSON, 422 if the JSON does not fit
         if error.error_count() == 1 and _errors(error)[0]["type"] == "json_invalid":
             raise BadRequest(f"the body is not JSON: {_errors(error)[0]['msg']}") from None
         raise _invalid(error) from None
+
+
+def _json_text() -> bytes:
+    """Return the request's JSON, a long one without the pictures and files in it. Raises RequestEntityTooLarge."""
+    text = request.get_data()
+    if len(text) > MAX_BODY_BYTES:
+        text = _FILE_WITHIN.sub(rb"\1", text)
+    if len(text) > MAX_BODY_BYTES:
+        raise RequestEntityTooLarge(
+            f"the JSON has {len(text):,} bytes without pictures and files; at most {MAX_BODY_BYTES:,} are read, so "
+            "send less at a time"
+        )
+    return text
 
 
 def require_whole(field: str, text: str) -> None:
@@ -143,7 +162,8 @@ def _explain(error: ErrorDetails) -> str:
 
 
 def _field(place: tuple[int | str, ...]) -> str:
-    """Return the field's path, as in ``filters.file_types.0``, without the tags of alternatives, which begin with
-    ``=``.
+    """Return the field's path, as in ``filters.file_types.0``, without what tells alternatives apart: tags that begin
+    with ``=``, and Python's types.
     """
-    return ".".join(str(part) for part in place if not str(part).startswith("="))
+    names = [str(part) for part in place if not str(part).startswith("=")]
+    return ".".join(name for at, name in enumerate(names) if not at or not _TYPE.fullmatch(name))

@@ -105,7 +105,7 @@ def end_sessions_of_user(user_id: int) -> None:
 @resource.delete("/users/<int:user_id>/tokens")
 @rule("admin")
 def revoke_tokens_of_user(user_id: int) -> None:
-    """Revoke all API tokens of a user."""
+    """Revoke all API tokens of a user, and disconnect all apps that the user has connected."""
     account = site().accounts.get(user_id)
     site().tokens.revoke_all(account.id)
     _record("token.revoked", account.name, "all")

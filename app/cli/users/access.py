@@ -31,7 +31,7 @@ def list_sessions(name: str, as_json: bool) -> None:
 
 @user.command("sign-out")
 @click.argument("name", metavar="NAME|ID")
-@click.option("--tokens", is_flag=True, help="Revoke their API tokens, too.")
+@click.option("--tokens", is_flag=True, help="Revoke their API tokens and disconnect their apps, too.")
 def sign_out(name: str, tokens: bool) -> None:
     """Sign the user NAME out of all browsers, as when a telephone is lost."""
     from braid.core.accounts.credentials import ApiTokens, WebSessions

@@ -44,7 +44,7 @@ def mine() -> str:
 def change_password() -> tuple[str, int] | Response:
     """Change the password, which signs all other browsers out and, if ticked, revokes the tokens."""
     me = identity().account
-    if not _knows_password(request.form.get("old", "")):
+    if not knows_password(request.form.get("old", "")):
         return _account_page(problem=_("The current password is wrong.")), 400
     try:
         password, ticked = request.form.get("password", ""), "tokens" in request.form
@@ -90,10 +90,10 @@ def add_token() -> tuple[str, int]:
     scopes = [scope for scope in request.form.getlist("scope") if scope in TOKEN_SCOPES]
     if set(scopes) - set(_scopes_offered()):
         abort(403, _("Only administrators can create a token with admin permission."))
-    if not _is_fresh():
+    if not is_fresh():
         if not site().standalone:
             return _account_page(problem=_("Sign in again to create a token.")), 403
-        if not _knows_password(request.form.get("again", "")):
+        if not knows_password(request.form.get("again", "")):
             return _account_page(problem=_("Enter your password to create a token.")), 400
     try:
         token, key = site().tokens.add(me.id, request.form.get("name", ""), scopes, days=_days())
@@ -124,7 +124,7 @@ def flash_revoked(number: int) -> None:
         flash(ngettext("%(num)s API token revoked.", "%(num)s API tokens revoked.", number))
 
 
-def _knows_password(password: str) -> bool:
+def knows_password(password: str) -> bool:
     """Whether it is the password of the one who is signed in; few attempts per minute."""
     me = identity().account
     throttle(PASSWORD_CHECKS, "password", str(me.id))
@@ -136,7 +136,7 @@ def _scopes_offered() -> tuple[Permission, ...]:
     return TOKEN_SCOPES if identity().is_admin and site().standalone else TOKEN_SCOPES[:2]
 
 
-def _is_fresh() -> bool:
+def is_fresh() -> bool:
     """Whether the user has lately shown who they are; in a host app the host says so."""
     if not site().standalone or identity().by_proxy:
         return identity().fresh
@@ -164,18 +164,21 @@ def _account_page(*, problem: str = "", key: str = "") -> str:
         me=me,
         sessions=site().sessions.of_user(me.account.id),
         tokens=site().tokens.of_user(me.account.id),
+        apps=site().connected_apps.of_user(me.account.id),
         scopes=_scopes_offered(),
         token_days=[days for days in TOKEN_DAYS_OFFERED if site().standalone or days <= HOST_TOKEN_DAYS],
         default_days=TOKEN_DAYS,
         never=NEVER,
-        fresh=_is_fresh(),
-        sign_in_again=_sign_in_again(),
+        fresh=is_fresh(),
+        sign_in_again=sign_in_again(url_for("braid.account.mine")),
         least=MIN_PASSWORD_CHARS,
         problem=problem,
         key=key,
     )
 
 
-def _sign_in_again() -> str:
-    host = site().host
-    return host.sign_in_url(url_for("braid.account.mine")) if host else ""
+def sign_in_again(page: str) -> str:
+    """Return where the user signs in again to come back to a page: at the host, or at the provider; "" for nowhere."""
+    if (host := site().host) is not None:
+        return host.sign_in_url(page)
+    return url_for("braid.provider.begin", next=page) if site().provider is not None else ""

@@ -25,6 +25,8 @@ KEPT = "provider"
 """Key of what the browser's cookie keeps of the sign-ins that were begun, by their state."""
 MOST_KEPT = 4
 """Sign-ins that a browser may have begun at a time, in several tabs."""
+MOST_KEPT_CHARS = 2_500
+"""Of the addresses that they lead back to, which an app makes as long as it likes; a cookie has 4,096 bytes."""
 
 
 @at_provider.get("/login/provider")
@@ -37,8 +39,11 @@ def begin() -> Response:
         started = _provider().start(_back(), state=state, nonce=nonce, verifier=verifier)
     except ProviderError as error:
         return _problem(str(error), 502)
+    page = page_wanted()
     begun = dict(list(session.get(KEPT, {}).items())[1 - MOST_KEPT :])
-    session[KEPT] = {**begun, state: {**started.kept, "next": page_wanted()}}
+    while begun and len(page) + sum(len(each["next"]) for each in begun.values()) > MOST_KEPT_CHARS:
+        del begun[next(iter(begun))]
+    session[KEPT] = {**begun, state: {**started.kept, "next": page}}
     return redirect(started.url)
 
 

@@ -225,6 +225,16 @@ def revoke_users_token(user_id: int, token_id: int) -> Response:
     return done(_("Token revoked."), "user", user_id=user_id)
 
 
+@admin.post(f"{ONE}/apps/<int:grant_id>/disconnect")
+@rule("admin")
+def disconnect_users_app(user_id: int, grant_id: int) -> Response:
+    """End the access of an app that the user has connected."""
+    account = _account(user_id)
+    ended = site().connected_apps.disconnect(user_id, grant_id)
+    audit("app.disconnected", account.name, f"{ended.app[:60]!r}, by an administrator")
+    return done(_("%(name)s is disconnected.", name=ended.app), "user", user_id=user_id)
+
+
 @admin.post(f"{ONE}/remove")
 @rule("admin")
 def remove_user(user_id: int) -> tuple[str, int] | Response:
@@ -292,6 +302,7 @@ def _user_page(user_id: int, *, problem: str = "", invitation: str = "") -> str:
         invitation_days=INVITATION_DAYS,
         datasets=site().braid.ledger.datasets(user_id),
         tokens=site().tokens.of_user(user_id),
+        apps=site().connected_apps.of_user(user_id),
         readable=[
             dataset_name(e.name) for e in site().braid.registry.entries() if _may_read(account, e.allowed_groups)
         ],

@@ -47,17 +47,24 @@ class Checked:
     uncited: int = 0
     """Sentences of a model that say something and cite nothing."""
     cites: bool = True
-    """Whether any sentence cites something."""
+    """Whether anything is cited."""
     spans: tuple[Span, ...] = ()
     """Sentences to be marked, as characters of the text."""
 
 
-def checked_of(answer: StoredMessage, href: HrefOf, *, by_model: bool) -> Checked:
-    """Return what the stored check of an answer says; without a model every sentence is a quote.
+def checked_of(
+    support: Sequence[Mapping[str, Any]],
+    marks: Sequence[int],
+    href: HrefOf = lambda number, place: "",
+    *,
+    by_model: bool = True,
+) -> Checked:
+    """Return what the check of an answer says, of which ``support`` is the JSON; without a model every sentence is a
+    quote.
 
-    ``href`` returns the address of a sentence of a cited passage, empty for none.
+    ``marks`` are where its citations begin. ``href`` returns the address of a sentence of a cited passage, empty for
+    none.
     """
-    support: Sequence[Mapping[str, Any]] = answer.settings.get("support") or ()
     remarks = list(dict.fromkeys(_remarks(support, href)))
     uncited = [each for each in support if each["verdict"] == "uncited"] if by_model else []
     marked = [each for each in support if each["verdict"] == "differs"] + uncited
@@ -66,7 +73,7 @@ def checked_of(answer: StoredMessage, href: HrefOf, *, by_model: bool) -> Checke
         tuple(remarks[:MAX_REMARKS]),
         len(remarks[MAX_REMARKS:]),
         len(uncited),
-        any(each["cited"] for each in support),
+        bool(marks) or any(each["cited"] for each in support),
         tuple(spans),
     )
 

@@ -16,7 +16,7 @@ from braid.app.user.preferences import VALID, preferences_of
 from braid.config.settings import Settings
 from braid.core.accounts.accounts import Account
 from braid.core.errors import InvalidInputError
-from braid.core.types import Fusion, Mode, used_options
+from braid.core.options import Fusion, Mode, site_options, used_options
 
 LAST_CHOICE = "chat"
 """Name of the preference that a new conversation starts with."""
@@ -61,10 +61,7 @@ class ChatChoices:
             "fusion": fusion,
             "alpha": self.alpha if fusion == "weighted" else None,
         }
-        of_site = {
-            name: getattr(settings, name) for name in ("dense_weight", "leg_depth", "reranker", "reranker_depth")
-        }
-        return used_options(given, of_site)
+        return used_options(given, site_options(settings))
 
     def to_json(self) -> dict[str, Any]:
         """Return the choices as JSON, for the preference `LAST_CHOICE`."""

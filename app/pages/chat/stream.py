@@ -2,8 +2,8 @@
 
 ``turn`` (addresses to follow and to stop it, and the side bar) → ``stage``, ``query``, ``search``, ``lookup`` (progress
 in words) →
-``text`` (what is new of the answer's HTML, see `AnswerSoFar`) → ``answer`` (the stored exchange, as HTML), or ``error``
-(problem details).
+``text`` (what is new of the answer's HTML, see `AnswerSoFar`) and ``checked`` (what is said of its sentences below it,
+as HTML, whenever it changes) → ``answer`` (the stored exchange, as HTML), or ``error`` (problem details).
 An event's ``id`` numbers the change of the turn that it shows: who comes back with it is told what came after it. A
 comment keeps the connection open. Closing the connection does not end the turn.
 """
@@ -12,14 +12,16 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
-from flask import Response
+from flask import Response, render_template
 from flask_babel import gettext as _
 from flask_babel import ngettext
 
 from braid.app.auth.identity import identity
 from braid.app.mounted import url_for
+from braid.app.pages.chat.checked import checked_of
 from braid.app.site import site
 from braid.app.web.errors import on_braid_error, on_unexpected
 from braid.app.web.event_stream import event, when_gone
@@ -27,6 +29,7 @@ from braid.app.web.turn_progress import RENDER_EVERY_S, AnswerSoFar, stage_text
 from braid.app.words.dataset_names import dataset_name
 from braid.app.words.lookup_texts import lookup_text
 from braid.core.chat.lookups.lookup import Lookup
+from braid.core.chat.marks import shown
 from braid.core.chat.turns.bell import Pause
 from braid.core.chat.turns.rows import MAX_TURN_S, StoredTurn
 from braid.core.chat.turns.running import Progress, RunningTurn
@@ -76,7 +79,7 @@ def addresses(turn: StoredTurn) -> Values:
 
 
 def _progress(running: RunningTurn, after: int, gone: list[bool]) -> Iterator[str | Pause]:
-    answer, user_id, conversations = AnswerSoFar(), identity().account.id, site().conversations
+    answer, user_id, conversations = _Shown(), identity().account.id, site().conversations
     for made in running.follow(after, RENDER_EVERY_S):
         if gone:
             return
@@ -94,7 +97,7 @@ def _progress(running: RunningTurn, after: int, gone: list[bool]) -> Iterator[st
 def _progress_elsewhere(turn: StoredTurn, gone: list[bool]) -> Iterator[str | Pause]:
     """Yield the text of a turn as its process stores it, every 2 seconds; nothing for a turn that has ended."""
     user_id, here = identity().account.id, site()
-    shown, sent, until = "", AnswerSoFar(), time.monotonic() + MAX_TURN_S
+    shown, sent, until = "", _Shown(), time.monotonic() + MAX_TURN_S
     while not gone and time.monotonic() < until:
         here.turn_store.interrupt_abandoned()
         answer = here.conversations.messages(user_id, turn.conversation_id, ids=[turn.answer_id])[0]
@@ -102,15 +105,32 @@ def _progress_elsewhere(turn: StoredTurn, gone: list[bool]) -> Iterator[str | Pa
             return
         if answer.text != shown:
             shown = answer.text
-            yield sent.event(answer.marked_text)
+            yield "".join(sent.parts(answer.marked_text, answer.settings.get("support") or ()))
         yield Pause(LOOK_S)
 
 
-def _parts(made: Progress, answer: AnswerSoFar) -> Iterator[str]:
+class _Shown:
+    """What a page has of an answer: its text, and what is said of its sentences."""
+
+    def __init__(self) -> None:
+        self._text, self._remarks = AnswerSoFar(), ""
+
+    def parts(self, text: str, support: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+        """Yield the events that show this marked text, and what the check of its sentences found, as JSON."""
+        checked = checked_of(support, shown(text)[1])
+        yield self._text.event(text, checked.spans)
+        remarks = render_template("braid/_checked.html", exchange={"checked": checked}, running=True).strip()
+        if remarks != self._remarks:
+            self._remarks = remarks
+            yield event("checked", {"html": remarks})
+
+
+def _parts(made: Progress, answer: _Shown) -> Iterator[str]:
     for step in made.steps:
         yield from (f"id: {made.number}\n{part}" for part in _describe(step))
     if made.text is not None:
-        yield f"id: {made.number}\n{answer.event(made.text)}"
+        for part in answer.parts(made.text, to_json(made.support)):
+            yield f"id: {made.number}\n{part}"
 
 
 def _describe(step: Event) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -37,6 +38,7 @@ KEPT_HTML = 500
 EXCERPT_CHARS = 400
 LEAD_CHARS = 60
 """Characters of an excerpt, and those before the sentence that is marked in it."""
+_BEGINS = re.compile(r"[。！？\n]|[.!?] ")
 LEG_FIELDS = ("leg", "rank", "score", "share", "query")
 
 Thumbs = Mapping[tuple[str, str], Kind]
@@ -67,6 +69,10 @@ class Source:
     """What of the passage is quoted, in an answer without a model."""
     edition: str = ""
     """What is said of the version that the passage is of."""
+    printed: tuple[str, str] = ("", "")
+    """The number that is printed on the page, where it is another than the page's in the file, and how many pages that
+    has.
+    """
     asked: bool = False
     """Whether the user has asked for access to it."""
 
@@ -140,6 +146,8 @@ class Exchange:
     featured: Source | None = None
     """The first source, if its quote is the answer."""
     unsearched: tuple[Dataset, ...] = ()
+    meant: str = ""
+    """What was searched, with words of the documents in place of those that none has; empty where there is none."""
     """The datasets with documents that were not searched, where nothing was found."""
     checked: Checked = field(default_factory=Checked)
 
@@ -243,12 +251,14 @@ def _exchange(question: StoredMessage, answer: StoredMessage | None, shelf: Shel
     asked = str(answer.settings.get("question") or question.text)
     query = str(answer.settings.get("query") or asked)
     sentences, quotes, editions = sentences_of(answer), _quotes(answer.settings), _editions(answer.settings)
+    printed = {one["citation"]: (one["printed"], one["total"]) for one in answer.settings.get("printed_pages", ())}
     first = {number: next((each for each in places if any(each)), NO_SENTENCE) for number, places in sentences.items()}
     sources = tuple(
         replace(
             _source(citation, asked, query, shelf, first.get(citation.number, NO_SENTENCE)),
             quote=quotes.get(citation.number),
             edition=editions.get(citation.number, ""),
+            printed=printed.get(citation.number, ("", "")),
         )
         for citation in answer.citations
     )
@@ -263,8 +273,8 @@ def _exchange(question: StoredMessage, answer: StoredMessage | None, shelf: Shel
         return _href(cited[number], asked, shelf, place) if number in cited else ""
 
     by_model = answer.settings.get("generator") not in ("extractive", "none", None)
-    checked = checked_of(answer, href_of, by_model=by_model)
     text, marks = answer.text, answer.settings.get("marks")
+    checked = checked_of(answer.settings.get("support") or (), marks or (), href_of, by_model=by_model)
     if answer.settings.get("also") and not answer.settings.get("featured"):  # the sources say below what is related
         text, marks = text.partition("\n")[0], ()
     featured = sources[0] if sources and answer.settings.get("featured") else None
@@ -278,6 +288,7 @@ def _exchange(question: StoredMessage, answer: StoredMessage | None, shelf: Shel
         degraded=_missing_parts(answer.settings.get("degraded", ()), shelf.datasets.values()),
         language=display_language(answer.text),
         unsearched=_unsearched(question, answer, shelf),
+        meant=_search_of(answer).get("did_you_mean", ""),
     )
 
 
@@ -363,8 +374,14 @@ def _excerpt(citation: StoredCitation, sentence: tuple[int, int]) -> tuple[str, 
     before, said, behind = whole.partition(said) if said.strip() else (whole, "", "")
     if not said:
         return _cut(whole, EXCERPT_CHARS), "", ""
-    lead = before if len(before) <= LEAD_CHARS else "…" + before[-LEAD_CHARS:]
+    lead = before if len(before) <= LEAD_CHARS else "…" + _end_of(before[-LEAD_CHARS:])
     return lead, said, _cut(behind, max(0, EXCERPT_CHARS - len(lead) - len(said)))
+
+
+def _end_of(text: str) -> str:
+    """Return the end of a text from a sentence or a line on, or at least from a word."""
+    begin = _BEGINS.search(text)
+    return text[begin.end() :] if begin else text.partition(" ")[2] or text
 
 
 def _cut(text: str, chars: int) -> str:

@@ -81,7 +81,12 @@ def dataset_list() -> DatasetList:
     wanted, page = request.args.get("order", ""), min(max(0, request.args.get("page", 0, type=int)), MAX_PAGE)
     order = next((known for known in ORDERS if known == wanted), ORDERS[0])
     braid = site().braid
-    about = overviews(braid.ledger.database, visible_datasets().readable().all, index_names=braid.index_names)
+    about = overviews(
+        braid.ledger.database,
+        visible_datasets().readable().all,
+        index_names=braid.index_names,
+        fingerprint_of=braid.fingerprint_of,
+    )
     readable = visible_datasets().readable()  # read afterwards, so that the counts of idle datasets are final
     personal, shared = (_found(datasets, about, name, order) for datasets in readable)
     folds = len(readable.all) >= MANY and not name

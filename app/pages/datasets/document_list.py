@@ -99,7 +99,10 @@ def document_list(dataset: Dataset) -> DocumentList:
     """
     here = site()
     names = here.braid.index_names
-    about = overviews(here.braid.ledger.database, [dataset], index_names=names)[dataset.id]
+    fingerprint_of = here.braid.fingerprint_of
+    about = overviews(here.braid.ledger.database, [dataset], index_names=names, fingerprint_of=fingerprint_of)[
+        dataset.id
+    ]
     name, wanted = request.args.get("name", "")[:200], request.args.get("state", "")
     state = next((known for known in FILTERS if known == wanted), None)
     page = min(max(0, request.args.get("page", 0, type=int)), MAX_PAGE)
@@ -108,6 +111,7 @@ def document_list(dataset: Dataset) -> DocumentList:
         here.braid.ledger.database,
         dataset,
         index_names=names,
+        fingerprint_of=fingerprint_of,
         name=name,
         state=state,
         order=order,

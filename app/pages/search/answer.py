@@ -103,6 +103,9 @@ class Answer:
     """The datasets with documents that were not searched, where nothing was found."""
     everywhere: str
     """The address of the same search in all datasets."""
+    meant: str
+    """The query with words of the documents in place of those that none has; empty where there is none."""
+    meant_href: str
     total_ms: int
     timings: tuple[tuple[str, int], ...]
 
@@ -135,6 +138,8 @@ def build_answer(
         searched_chunks=sum(dataset.chunks for dataset in searched),
         unsearched=() if result.hits else tuple(d for d in datasets if d.documents and d not in searched),
         everywhere=_everywhere(form),
+        meant=result.did_you_mean if "q" in way_back else "",
+        meant_href=url_for("braid.search.index", **{**way_back, "q": result.did_you_mean}),
         total_ms=round(result.timings_ms.get("total", 0.0)),
         timings=_timings(result.timings_ms),
     )

@@ -6,12 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from flask import Blueprint, request
+from flask_babel import gettext
 
 from braid.app.auth.identity import identity
 from braid.app.mounted import url_for
 from braid.app.pages.search.conditions import COMPARISONS
 from braid.app.pages.search.filters import KINDS, PARTS
-from braid.app.pages.search.form import SearchForm, keys_of, read_form
+from braid.app.pages.search.form import NUMBERS, SearchForm, keys_of, read_form
 from braid.app.pages.status import IndexStatus, index_status
 from braid.app.site import Site, site
 from braid.app.user.dataset_picker import make_picker
@@ -21,7 +22,8 @@ from braid.app.user.models import choose_models, model_shelf
 from braid.app.user.preferences import preferences_of
 from braid.app.user.strategy_menu import strategy_choices
 from braid.app.words.languages import language_names
-from braid.core.types import MAX_K, MAX_QUERY_CHARS, Dataset, Mode, SearchResult
+from braid.core.options import ABOUT, MAX_K, MAX_QUERY_CHARS, Mode
+from braid.core.types import Dataset, SearchResult
 
 search = Blueprint("search", __name__)
 
@@ -63,6 +65,7 @@ def template_values(form: SearchForm, readable: Readable) -> dict[str, Any]:
         "registry_problem": here.braid.registry.problem(),
         "max_query_chars": MAX_QUERY_CHARS,
         "max_k": MAX_K,
+        "numbers": {name: gettext(ABOUT[name].label) for name in NUMBERS},
         "ways": list(_ways(form)),
         "choices_key": choices_key(form),
     }

@@ -16,6 +16,7 @@ from werkzeug.datastructures import MultiDict
 from braid.core.errors import InvalidInputError
 from braid.core.json_form import to_json
 from braid.core.metadata.values import Kind, read_date
+from braid.core.metadata.where import FACTS
 from braid.core.metadata.written import read_value
 
 COMPARISONS: Mapping[str, str] = {
@@ -86,7 +87,8 @@ def read_conditions(args: MultiDict[str, str], keys: Keys) -> tuple[Condition, .
             raise InvalidInputError(message, field="metadata")
         if not value.strip() and comparison in _OPERATORS:
             raise InvalidInputError(f"{key[:40]!r} has no value to compare with; enter one", field="metadata")
-        found.append(Condition(key, comparison, value.strip(), keys.get(key, ())))
+        kinds = keys.get(key) or ((FACTS[key],) if key in FACTS else ())
+        found.append(Condition(key, comparison, value.strip(), kinds))
     return tuple(found)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, cast, get_args
 
@@ -17,11 +17,13 @@ from braid.app.user.preferences import Preferences
 from braid.config.settings import Settings
 from braid.core.datasets.metadata_keys import metadata_keys
 from braid.core.errors import InvalidInputError
-from braid.core.types import Fusion, GroupBy, Mode, used_options
+from braid.core.options import ABOUT, DEFAULTS, Fusion, GroupBy, Mode, site_options, used_options
 
 MAX_CARRIED_CHARS = 500
 """Longest query repeated in the links of its result; a longer one would bloat the page."""
 
+NUMBERS = tuple(name for name, told in ABOUT.items() if told.label)
+"""Options that are number fields of the page."""
 Carried = dict[str, str | list[str]]
 
 
@@ -43,6 +45,8 @@ class SearchForm:
     filters: ChosenFilters
     rerank: bool
     group_by: GroupBy
+    numbers: Mapping[str, float]
+    """Options that are number fields of the page, `NUMBERS`, by name."""
     customized: bool
     """Whether an option differs from the user's default, so that the page shows the options."""
 
@@ -85,9 +89,9 @@ class SearchForm:
             "reranker": settings.reranker if self.rerank else "",
             "filters": self.filters.filters(),
             "group_by": self.group_by,
+            **self.numbers,
         }
-        of_site = {name: getattr(settings, name) for name in ("dense_weight", "leg_depth", "reranker_depth")}
-        return {"strategy": self.strategy, **used_options(given, of_site)}
+        return {"strategy": self.strategy, **used_options(given, site_options(settings))}
 
     def query_arguments(self) -> Carried:
         """Return the query arguments that lead back to this search."""
@@ -102,6 +106,7 @@ class SearchForm:
             carried["rerank"] = "no"
         if self.group_by != "passage":
             carried["group"] = self.group_by
+        carried |= {name: f"{value:g}" for name, value in self.numbers.items() if value != getattr(DEFAULTS, name)}
         if self.dataset_ids is not None:
             carried["d"] = [ALL] if self.everything else [str(dataset_id) for dataset_id in self.dataset_ids]
         return carried
@@ -129,6 +134,8 @@ def read_form(
         chosen = tuple(dict.fromkeys((*every, *chosen)))  # one that cannot be read is named in the answer
     rerank = args.get("rerank") != "no"
     group_by = cast(GroupBy, _choice(args, "group", get_args(GroupBy), "passage"))
+    usual = {name: getattr(DEFAULTS, name) for name in NUMBERS}
+    numbers = {name: number(name, args.get(name) or str(default)) for name, default in usual.items()}
     return SearchForm(
         text=args.get("q", "").strip(),
         mode=cast(Mode, _choice(args, "mode", get_args(Mode), mode or preferred.mode)),
@@ -142,7 +149,8 @@ def read_form(
         filters=read_filters(args, lambda: keys_of(readable.by_id)),
         rerank=rerank,
         group_by=group_by,
-        customized=(fusion, k, rerank, group_by) != (preferred.fusion, preferred.k, True, "passage"),
+        numbers=numbers,
+        customized=(fusion, k, rerank, group_by, numbers) != (preferred.fusion, preferred.k, True, "passage", usual),
     )
 
 

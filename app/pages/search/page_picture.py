@@ -28,6 +28,7 @@ from braid.core.ingest.parse_pool import PagePicture, ParserUnavailableError
 from braid.core.ingest.scans.reading import PageReading
 from braid.core.ledger.outages import log_failure
 from braid.core.metadata.gaps import SCANNED_PAGES
+from braid.core.metadata.printed_pages import printed_page
 from braid.core.originals.placing import Box, boxes_of_lines, find_passage, lines_of
 from braid.core.types import Document, Passage
 
@@ -65,6 +66,7 @@ def page(chunk_id: str, number: int) -> str:
         at=lambda number, zoom: carried(number=number, zoom=zoom if zoom != ZOOMS[0] else None),
         gaps=gaps(document.metadata),
         number=number,
+        printed=printed_page(document.metadata, number),
         drawn=drawn,
         reading=reading,
         is_cited=is_cited,
@@ -127,7 +129,7 @@ def _reading(document: Document, number: int) -> PageReading | None:
 
 
 def _with_reading(drawn: PagePicture, reading: PageReading | None) -> PagePicture:
-    """Return the page with the text that was read, in place of its own."""
+    """Return the page with the text that was read, in place of its own, or after it where that was read, too."""
     if reading is None:
         return drawn
     text, boxes = reading.characters()
@@ -136,6 +138,8 @@ def _with_reading(drawn: PagePicture, reading: PageReading | None) -> PagePictur
         (round(left * across), round(top * down), round(right * across), round(bottom * down))
         for left, top, right, bottom in boxes
     ]
+    if reading.is_part:
+        return replace(drawn, text=f"{drawn.text}\n{text}", boxes=[*drawn.boxes, (0, 0, 0, 0), *scaled])
     return replace(drawn, text=text, boxes=scaled)
 
 

@@ -37,6 +37,8 @@ COVERED = 0.97
 """Share of the question's terms in one passage from which nothing is missing."""
 HEADING_WEIGHT = 0.5
 """Weight of a term that only the title or a heading has, where sentences are compared."""
+FEW_PASSAGES, MOST_SHARE = 10, 0.05
+"""A name leads on from one passage to another if no more passages, or no larger share of them, have it."""
 LEAST_OF_BEST = 0.5
 """Least part of the best sentence's weight for another one to lead on."""
 LEAST_MISSING = 0.25
@@ -125,6 +127,7 @@ class Further:
         self._weights = {terms: _mean(self._known, terms) for terms in self._words.values()}
         """The terms of each word, as far as a passage has them, with their mean idf."""
         self._passages_with = term_weights.passages_with
+        self._passages = term_weights.passages
         self._wanted = Wanted.of(question)
 
     def search(
@@ -201,12 +204,13 @@ class Further:
         found: list[Wish] = []
         known = [self._names(sentence, passage) for _, sentence, passage, _ in leading[:LEADING]]
         passages = self._passages_with({term for names in known for name in names for term in name.terms})
+        most = max(FEW_PASSAGES, MOST_SHARE * self._passages()) if passages else 0.0
         for (_, sentence, passage, terms), possible in zip(leading, known, strict=False):
-            rare = [name for name in possible if name.rarity(passages)]
+            rare = [name for name in possible if 0 < name.rarity(passages) <= most]
             names = sorted(rare, key=lambda name: name.rarity(passages))[:MOST_NAMES]
             names = [name for name in names if all(name.terms not in wish.names for wish in found)]
             words = {word: of_word for word, of_word in self._words.items() if not of_word <= terms}
-            sought = frozenset[str]().union(*words.values()) & self._known.keys() - terms
+            sought = frozenset[str]().union(*map(_whole, words.values())) & self._known.keys() - terms
             query = " ".join((*(name.text for name in names), *words))
             if names and sought and len(query) <= MAX_QUERY_CHARS:
                 own = tuple(name.terms for name in names)
@@ -246,11 +250,18 @@ class Further:
         total = sum(self._weights.values())
         return there / total if total else 0.0
 
-    def _is_about(self, passage: Passage, names: Sequence[frozenset[str]]) -> bool:
-        """Return whether a name is in the title or heading of a passage, or where its text begins."""
-        above = f"{passage.title} {passage.heading_path} {passage.text[:ABOUT_CHARS]}"
-        terms = frozenset(self._analyzer.tokens(above))
-        return any(name <= terms for name in names)
+    def _is_about(self, passage: Passage, wish: Wish) -> bool:
+        """Return whether a name is in the title or heading of a passage, or where its text begins, and a sentence
+        tells of it what is looked for.
+        """
+        above = frozenset(self._analyzer.tokens(f"{passage.title} {passage.heading_path}"))
+        begin = above.union(self._analyzer.tokens(passage.text[:ABOUT_CHARS]))
+        if not any(name <= begin for name in wish.names):
+            return False
+        told = [above.union(self._analyzer.tokens(each)) for each in sentences(passage.text[:READ_CHARS])]
+        return any(
+            name <= terms and not wish.words.isdisjoint(terms) for terms in told[:READ_SENTENCES] for name in wish.names
+        )
 
     def _names(self, sentence: str, passage: Passage) -> list[Name]:
         """Return the possible names of a sentence that neither the question has nor what is above its passage."""
@@ -281,8 +292,7 @@ class Further:
             others = [
                 hit
                 for hit in others
-                if self._is_about(hit.passage, wish.names)
-                and self._share(before | self._terms_of(hit.passage)) >= least
+                if self._is_about(hit.passage, wish) and self._share(before | self._terms_of(hit.passage)) >= least
             ]
             if others:
                 sentence = Part((wish.leads_from,), frozenset(self._analyzer.tokens(wish.sentence)), wish.sentence)
@@ -321,6 +331,11 @@ def _chunk_ids(hits: Sequence[Hit]) -> tuple[str, ...]:
 
 def _ids(hit: Hit) -> list[str]:
     return [hit.passage.chunk_id, *(place.chunk_id for place in hit.also_in), *hit.covers]
+
+
+def _whole(terms: frozenset[str]) -> frozenset[str]:
+    """Return the terms of a word; of one with digits, such as 3rd-and-9, the whole alone, as 9 is something else."""
+    return frozenset({max(terms, key=len)}) if any(map(str.isdigit, "".join(terms))) else terms
 
 
 def _mean(weights: Mapping[str, float], terms: Collection[str]) -> float:

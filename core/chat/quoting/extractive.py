@@ -87,6 +87,7 @@ def extract(
     comparable = any(same_script(" ".join(asked.weights), citation.text) for citation in citations)
     if match == "absent" and comparable:
         return Extract("", False)
+    citations = [each for each in citations if each.passage.chunk_kind != "contents"]
     asked = _without_versions(asked, citations)
     reader = Reader(asked, analyzer)
     every = reader.candidates(citations)

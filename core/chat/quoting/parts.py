@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from braid.core.chat.quoting.tables import is_row, is_rule
+from braid.core.text.contents import contents_lines, has_leader
 from braid.core.text.scripts import HAN, KANA
 from braid.core.text.sentences import sentences
 
@@ -15,14 +16,13 @@ Kind = Literal["sentence", "item", "heading", "furniture"]
 LIST_MARK = re.compile(r"^[ \t]*(\d{1,3}[.)]|[-*+•・])\s+")
 LONGEST_HEADING = 90
 _TITLE = re.compile(r"^#{1,6}\s+")
-_CONTENTS = re.compile(r"(?:\.[ .]{3,}|…{2,}|·{4,}|・{4,}|_{4,}|(?:\. ){3,})\s*[\divxlc]*\s*$", re.IGNORECASE)
-"""The end of a line of a table of contents: dots, and the number of a page."""
 _ENDS = re.compile(r"[.!?…。！？｡．:：;；][」』）】〕〉》”’\"')\]*_]*$")
 _CJK = f"[{KANA}{HAN}、。「」『』（）！？：；・，．]"
 _BETWEEN = re.compile(rf"(?:(?<={_CJK})|(?<=\d))\s*\n\s*(?={_CJK})")
 _ENDED_WITHIN = re.compile(r"[。！？｡．]|[.!?]\s")
 _BEGINS_WITHIN = re.compile(r"^[a-zà-öø-ÿ,;:)\]、。，．）」』！？ー]")
 _PARAGRAPH = re.compile(r"\n[ \t\u3000]*\n")
+_TAG = re.compile(r"</?[a-zA-Z][^<>]{0,200}>")
 _NUMBERED = re.compile(r"^(?:\d+(?:\.\d+)+\.?|[A-Z]\.\d+(?:\.\d+)*\.?|第[\d一二三四五六七八九十]+[章節条])\s*\S")
 
 
@@ -64,7 +64,9 @@ def parts_of(text: str, headings: Sequence[str] = ()) -> list[Part]:
     ``headings`` are its title and the headings above it, which may be repeated in it.
     """
     known = frozenset(_bare(heading) for heading in headings)
-    blocks = [block for paragraph in _PARAGRAPH.split(text) for block in _blocks(paragraph, known)]
+    lines = text.split("\n")
+    contents = frozenset(line for found in contents_lines(lines) for line in lines[found.start : found.stop])
+    blocks = [block for paragraph in _PARAGRAPH.split(text) for block in _blocks(paragraph, known, contents)]
     found: list[Part] = []
     for number, (kind, mark, lines) in enumerate(blocks):
         joined = " ".join(_BETWEEN.sub("", "\n".join(lines)).split())
@@ -79,20 +81,16 @@ def parts_of(text: str, headings: Sequence[str] = ()) -> list[Part]:
     return found
 
 
-def is_contents(line: str) -> bool:
-    """Return whether a line belongs to a table of contents.
-
-    >>> is_contents("2. Changing the shaft seal ........ 7")
-    True
-    """
-    return _CONTENTS.search(line) is not None
+def _is_furniture(line: str) -> bool:
+    """Return whether a line ends in dots, as in a table of contents, or is mostly tags of a page's source."""
+    return has_leader(line) or 2 * sum(len(tag[0]) for tag in _TAG.finditer(line)) > len(line.strip())
 
 
 def _bare(text: str) -> str:
     return re.sub(r"[\W_]+", "", text).casefold()
 
 
-def _blocks(paragraph: str, known: frozenset[str]) -> Iterator[tuple[Kind, str, list[str]]]:
+def _blocks(paragraph: str, known: frozenset[str], contents: frozenset[str]) -> Iterator[tuple[Kind, str, list[str]]]:
     """Yield what the lines of a paragraph belong to: kind, mark of a list, lines."""
     kind: Kind = "sentence"
     mark, lines = "", list[str]()
@@ -101,7 +99,7 @@ def _blocks(paragraph: str, known: frozenset[str]) -> Iterator[tuple[Kind, str, 
         found = LIST_MARK.match(line)
         fence = line.lstrip().startswith(("```", "~~~"))
         is_code ^= fence
-        if fence or is_code or is_row(line) or is_rule(line) or is_contents(line):
+        if fence or is_code or is_row(line) or is_rule(line) or line in contents or _is_furniture(line):
             new: tuple[Kind, str, str] | None = ("furniture", "", line)
         elif _TITLE.match(line) or _bare(line) in known:
             new = ("heading", "", _TITLE.sub("", line))

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from braid.core.chat.support.facts import Fact, same
+from braid.core.chat.support.facts import Fact, Number, same
 from braid.core.chat.support.reading import Sentence, Word
 
+LITERAL = 0.7
+"""Share of aligned words from which a sentence is nearly the passage's wording."""
+MOST_REPLACED = 0.5
+"""Most words of a nearly literal sentence that have another in their place, for each that is the same."""
 MAX_WORDS = 120
 """Most words of a sentence that are aligned; the work grows with the product of both numbers."""
 
@@ -19,7 +23,7 @@ class Gap:
     said: tuple[Word, ...]
     there: tuple[Word, ...]
     is_flanked: bool
-    """Whether equal words stand before and behind, or the sentences begin or end there."""
+    """Whether equal words stand before and behind, or the sentences begin or end there; two before the end suffice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +33,14 @@ class Alignment:
     gaps: tuple[Gap, ...]
     share: float
     """Part of the sentence's words outside of gaps that have two sides which the other has, 0.0–1.0."""
+    common: int = 0
+    """Words that both have."""
+
+    @property
+    def is_literal(self) -> bool:
+        """Whether nearly all words stand there in this order, whatever stands in place of the others."""
+        replaced = sum(len(gap.said) for gap in self.gaps if gap.there)
+        return self.share >= LITERAL and replaced <= MOST_REPLACED * self.common
 
 
 def align_sentences(said: Sentence, there: Sentence) -> Alignment:
@@ -39,19 +51,24 @@ def align_sentences(said: Sentence, there: Sentence) -> Alignment:
     keys = _keys(said, there)
     pairs = list(_common(keys[0], keys[1]))
     gaps = tuple(_gaps(mine, others, pairs))
-    replaced = sum(len(gap.said) for gap in gaps if gap.there)
-    rest = len(mine) - replaced
-    return Alignment(gaps, len(pairs) / rest if rest else 0.0)
+    rest = len(mine) - sum(len(gap.said) for gap in gaps if gap.there)
+    return Alignment(gaps, len(pairs) / rest if rest else 0.0, len(pairs))
 
 
 def _keys(said: Sentence, there: Sentence) -> tuple[list[str], list[str]]:
     """Return the words as keys; facts have the same key where they are the same."""
-    others = [_place_of(fact, there.facts) for fact in there.facts]
-    mine = [_place_of(fact, there.facts) for fact in said.facts]
+    known = [_bare(fact) for fact in there.facts]
+    others = [_place_of(fact, known) for fact in known]
+    mine = [_place_of(_bare(fact), known) for fact in said.facts]
     return (
         [f"#{mine[word.fact]}" if word.fact >= 0 else word.key for word in said.words],
         [f"#{others[word.fact]}" if word.fact >= 0 else word.key for word in there.words],
     )
+
+
+def _bare(fact: Fact) -> Fact:
+    """Return a number as one that bounds nothing: of *at least 18* and *at least 21* neither is the other."""
+    return replace(fact, bound=0) if isinstance(fact, Number) else fact
 
 
 def _place_of(fact: Fact, facts: Sequence[Fact]) -> int:
@@ -90,10 +107,14 @@ def _common(mine: Sequence[str], others: Sequence[str]) -> Iterator[tuple[int, i
 
 
 def _gaps(mine: Sequence[Word], others: Sequence[Word], pairs: Sequence[tuple[int, int]]) -> Iterator[Gap]:
-    before, other_before = 0, 0
+    before, other_before, run = 0, 0, 0
     for one, other in [*pairs, (len(mine), len(others))]:
         if one > before:
             left = before > 0 or other_before == 0
-            right = one < len(mine) or other == len(others)
-            yield Gap(tuple(mine[before:one]), tuple(others[other_before:other]), left and right)
+            right = one < len(mine) or other == len(others) or run > 1
+            there = others[other_before:other]
+            if one == len(mine) and right:  # it ends here, and the other goes on
+                there = there[: one - before]
+            yield Gap(tuple(mine[before:one]), tuple(there), left and right)
+        run = run + 1 if (one, other) == (before, other_before) else 1
         before, other_before = one + 1, other + 1

@@ -1,19 +1,20 @@
-"""Compares a sentence with what supports it: facts that are others there, denials, opposites, quotations."""
+"""Compares a sentence with what supports it: facts that are others there, and quotations; its words see `words`."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import cache
 from itertools import pairwise
 
-from braid.core.chat.support.alignment import Alignment, align_sentences
-from braid.core.chat.support.denial import denied, is_softened
+from braid.core.chat.support.alignment import LITERAL, Alignment, align_sentences
+from braid.core.chat.support.calculations import Calculations
 from braid.core.chat.support.evidence import Evidence, Window
-from braid.core.chat.support.facts import Fact, Moment, Number, comparable, is_calculated, same
+from braid.core.chat.support.facts import Fact, Moment, Number, comparable, same
 from braid.core.chat.support.findings import Finding, Kind
-from braid.core.chat.support.opposites import are_opposites
 from braid.core.chat.support.reading import Sentence
+from braid.core.chat.support.words import SMALL_WORDS, denial, opposite, other_name, pair_of
 
 # Chosen by `python -m benchmarks.checks` on its first half.
 LEAST_COVERAGE = 0.5
@@ -22,11 +23,6 @@ LEAST_COMMON = 0.34
 """Least share of common words around two facts."""
 LEAST_COMMON_OF_ONE = 0.2
 """The same where the window has a single fact of the kind."""
-LITERAL = 0.7
-"""Share of aligned words from which a sentence is nearly the passage's wording."""
-DENIED = 0.75
-DENIED_BACK = 0.5
-"""Shares of a clause's terms that are in the other, and back, from which one with a denial contradicts one without."""
 _NEAR = 3
 Around = tuple[frozenset[str], frozenset[str]]
 """The words before and after a fact."""
@@ -35,20 +31,23 @@ _LEFT_OUT = re.compile(r"…+|\.{3,}|\[…\]|\(…\)")
 _BEFORE = re.compile(r"\b(?:before|after|since|until|by|from)\s(?:the\s)?$", re.IGNORECASE)
 _AFTER = re.compile(r"\s?(?:以前|以後|以降|より前|より後|まで|から|前|後|頃|이전|이후|까지|부터|전|후|경)")
 _ENDS = " .,;:!?。、，．"
+_UNLESS = re.compile(r"\bunless\b|않으면|않은 경우|않을 경우|ない場合|なければ|ないとき|ないと", re.IGNORECASE)
 
 
-def compare(said: Sentence, numbers: Sequence[int], window: Window, evidence: Evidence) -> list[Finding]:
+def compare(said: Sentence, window: Window, evidence: Evidence) -> list[Finding]:
     """Return what a sentence says otherwise than the passages that it cites, or what they do not say."""
     there = window.sentences
     alike = [each for each in there if each.language == said.language]
-    findings = list(_quotations(said, numbers, evidence))
+    findings = list(_quotations(said, evidence))
     alignment = align_sentences(said, alike[0]) if alike and not said.is_long else Alignment((), 0.0)
-    facts = list(_facts(said, numbers, window, alike, alignment, evidence))
+    facts = list(_facts(said, window, alike, alignment, evidence))
     findings += facts
     if not alike or said.is_long or any(each.differs for each in facts):
         return findings
-    literal = _replaced(said, alike[0], alignment) if window.coverage >= LEAST_COVERAGE else None
-    return findings + [each for each in (literal or _denial(said, alike, evidence),) if each]
+    is_near = alignment.is_literal or window.coverage >= LEAST_COVERAGE
+    found = opposite(said, alike[0], alignment) if is_near else None
+    found = found or denial(said, alike[0], alignment, evidence) or other_name(said, alike[0], alignment, evidence)
+    return findings + ([found] if found else [])
 
 
 # ---------------------------------------------------------------- facts
@@ -56,7 +55,6 @@ def compare(said: Sentence, numbers: Sequence[int], window: Window, evidence: Ev
 
 def _facts(
     said: Sentence,
-    numbers: Sequence[int],
     window: Window,
     alike: Sequence[Sentence],
     alignment: Alignment,
@@ -64,27 +62,32 @@ def _facts(
 ) -> Iterator[Finding]:
     unsaid = cache(lambda: _unsaid(said, alike))  # for all facts alike, and often for none
     around = _words_around(said)
+    calculated = Calculations([each for one in window.sentences for each in one.facts])
     for place, fact in enumerate(said.facts):
-        found = evidence.is_found(fact, numbers)
+        found = evidence.is_found(fact)
         exact = _in_place(said, place, alike, alignment)
         literal = window.coverage >= LITERAL and alignment.share >= LITERAL
         is_moved = found and exact is not None and any(same(each, exact) for each in said.facts)
-        if exact and literal and (not is_moved or _is_exchanged(said, fact, exact, alike[0], alignment)):
+        is_other = exact is not None and (comparable(fact, exact) or not calculated.has(fact))
+        if exact and is_other and literal and (not is_moved or _is_exchanged(said, fact, exact, alike[0], alignment)):
             yield _differs(said, fact, alike[0], exact)
             continue
         if turned := _turned(said, fact, alike, alignment):
-            yield _pair("opposite", said, turned[0].bounded, alike[0], turned[1].bounded)
+            yield pair_of("opposite", said, turned[0].bounded, alike[0], turned[1].bounded)
             continue
         if found or (isinstance(fact, Number) and fact.is_small):
             continue
-        if is_calculated(fact, [each for one in window.sentences for each in one.facts]):
-            continue
         in_gap = _in_gap(said, place, alike, alignment)
+        if in_gap and literal and alignment.is_literal and _have_as_many(said, place, alignment):
+            yield _differs(said, fact, alike[0], in_gap)
+            continue
+        if calculated.has(fact):
+            continue
         if in_gap and window.coverage >= LEAST_COVERAGE and alignment.share >= LEAST_COVERAGE:
             yield _differs(said, fact, alike[0], in_gap)
         elif other := _counterpart(said, fact, around[place], window, unsaid, evidence):
             yield _differs(said, fact, *other)
-        elif evidence.has_facts(numbers) and not _is_mere(fact):
+        elif evidence.has_facts and not _is_mere(fact):
             yield Finding(_kind(fact), *said.origin(fact.start, fact.end), said.text[fact.start : fact.end])
 
 
@@ -122,14 +125,29 @@ def _turned(
     said: Sentence, fact: Fact, alike: Sequence[Sentence], alignment: Alignment
 ) -> tuple[Number, Number] | None:
     """Return a number and the same as the opposite bound, where all else is equal: *at least 18*, *at most 18*."""
-    if not isinstance(fact, Number) or not fact.bound or alignment.share < LITERAL:
+    if not isinstance(fact, Number) or not fact.bound or not alike:
         return None
     one = alike[0]
-    there = [each for each in one.facts if isinstance(each, Number) and each.bases() == fact.bases()]
-    if len(there) != 1 or there[0].bound != -fact.bound or len(said.negations) % 2 != len(one.negations) % 2:
+    there = [each for each in one.facts if isinstance(each, Number) and same(replace(fact, bound=0), each)]
+    if (
+        len(there) != 1
+        or there[0].bound != -fact.bound
+        or len(_UNLESS.findall(said.text)) != len(_UNLESS.findall(one.text))
+    ):
         return None
-    replaced = [word for gap in alignment.gaps if gap.there for word in gap.said]
-    return (fact, there[0]) if all(fact.bounded[0] <= word.start < fact.bounded[1] for word in replaced) else None
+    if _begun_outside(said, fact.bounded) % 2 != _begun_outside(one, there[0].bounded) % 2:
+        return None
+    first, last = fact.bounded
+    outside = {word for word in said.words if not first <= word.start < last and word.key not in SMALL_WORDS}
+    missing = {word for gap in alignment.gaps for word in gap.said} & outside
+    replaced = {word for gap in alignment.gaps if gap.there for word in gap.said} & outside
+    is_alike = bool(outside) and len(missing) <= (1 - LITERAL) * len(outside) and not replaced
+    return (fact, there[0]) if is_alike else None
+
+
+def _begun_outside(sentence: Sentence, span: tuple[int, int]) -> int:
+    """Return the number of denials that begin outside of some characters."""
+    return sum(not span[0] <= first < span[1] for first, _ in sentence.negations)
 
 
 def _are_numbers(fact: Fact, other: Fact) -> bool:
@@ -150,6 +168,12 @@ def _in_gap(said: Sentence, place: int, alike: Sequence[Sentence], alignment: Al
             fitting = [other for other in fitting if comparable(fact, other) or _only_unit(fact, other)]
             return fitting[mine.index(place)] if len(fitting) == len(mine) else None
     return None
+
+
+def _have_as_many(said: Sentence, place: int, alignment: Alignment) -> bool:
+    """Return whether there are as many facts in the place of those around one."""
+    gap = next(gap for gap in alignment.gaps if any(word.fact == place for word in gap.said))
+    return sum(word.fact >= 0 for word in gap.said) == sum(word.fact >= 0 for word in gap.there)
 
 
 def _unsaid(said: Sentence, alike: Sequence[Sentence]) -> list[tuple[Sentence, Fact, Around]]:
@@ -175,13 +199,17 @@ def _counterpart(
     scored = [
         (_common(around, words, evidence), one, other)
         for one, other, words in unsaid()
-        if comparable(fact, other) or _only_unit(fact, other)
+        if (comparable(fact, other) or _only_unit(fact, other)) and _is_few(other) <= _is_few(fact)
     ]
     best = max(scored, key=lambda each: each[0], default=None)
     if best is None:
         return None
     least = LEAST_COMMON_OF_ONE if len(scored) == 1 and _has_kind(fact) else LEAST_COMMON
     return best[1:] if best[0] >= least else None
+
+
+def _is_few(fact: Fact) -> bool:
+    return isinstance(fact, Number) and fact.is_few
 
 
 def _is_bound(said: Sentence, fact: Fact) -> bool:
@@ -198,7 +226,7 @@ def _only_unit(fact: Fact, other: Fact) -> bool:
     return (
         isinstance(fact, Number)
         and isinstance(other, Number)
-        and fact.dimension != other.dimension
+        and (fact.dimension, fact.per) != (other.dimension, other.per)
         and bool(fact.dimension and other.dimension)
         and bool(set(fact.values) & set(other.values))
     )
@@ -233,73 +261,22 @@ def _common(mine: Around, others: Around, evidence: Evidence) -> float:
 
 def _differs(said: Sentence, fact: Fact, one: Sentence, there: Fact) -> Finding:
     kind: Kind = "unit" if _only_unit(fact, there) else _kind(fact)
-    return _pair(kind, said, (fact.start, fact.end), one, (there.start, there.end))
+    return pair_of(kind, said, (fact.start, fact.end), one, (there.start, there.end))
 
 
 def _kind(fact: Fact) -> Kind:
     return "number" if isinstance(fact, Number) else "date"
 
 
-def _pair(kind: Kind, said: Sentence, mine: tuple[int, int], one: Sentence, other: tuple[int, int]) -> Finding:
-    return Finding(
-        kind, *said.origin(*mine), said.text[slice(*mine)], one.passage, *one.origin(*other), one.text[slice(*other)]
-    )
-
-
-# ---------------------------------------------------------------- words
-
-
-def _replaced(said: Sentence, one: Sentence, alignment: Alignment) -> Finding | None:
-    """Return an opposite that stands in the place of a word, if the sentences are alike otherwise."""
-    if alignment.share < LITERAL or bool(len(said.negations) % 2) != bool(len(one.negations) % 2):
-        return None
-    for gap in alignment.gaps:
-        if not gap.there or len(gap.said) > 3 or len(gap.there) > 3:
-            continue
-        for mine in gap.said:
-            for other in gap.there:
-                if are_opposites(mine.key, other.key, said.language):
-                    return _pair("opposite", said, (mine.start, mine.end), one, (other.start, other.end))
-    return None
-
-
-def _denial(said: Sentence, alike: Sequence[Sentence], evidence: Evidence) -> Finding | None:
-    """Return a denial that one of two like sentences has and the other has not, of a word that both have."""
-    one = alike[0]
-    odd = len(said.negations) % 2 != len(one.negations) % 2
-    if one.is_long or not odd or is_softened(said.text, one.text, said.language) or _is_bounded_otherwise(said, one):
-        return None
-    forth, back = evidence.coverage(said.terms, one.terms), evidence.coverage(one.terms, said.terms)
-    if forth < DENIED or back < DENIED_BACK:
-        return None
-    denies, other = (said, one) if len(said.negations) > len(one.negations) else (one, said)
-    for span in denies.negations:
-        if found := denied(denies, span, other):
-            mine, there = (found[0], found[1]) if denies is said else (found[1], found[0])
-            return _pair("negation", said, mine, one, there)
-    return None
-
-
-def _is_bounded_otherwise(said: Sentence, one: Sentence) -> bool:
-    """Return whether a number bounds in another way: *not below six hours* is *from six hours on*."""
-    return any(
-        fact.bound != other.bound and set(fact.bases()) & set(other.bases())
-        for fact in said.facts
-        for other in one.facts
-        if isinstance(fact, Number) and isinstance(other, Number)
-    )
-
-
 # ---------------------------------------------------------------- quotations
 
 
-def _quotations(said: Sentence, numbers: Sequence[int], evidence: Evidence) -> Iterator[Finding]:
+def _quotations(said: Sentence, evidence: Evidence) -> Iterator[Finding]:
     """Yield the texts in quotation marks that do not stand in the passages, of those in their language."""
-    languages = {each.language for number in numbers for each in evidence.sentences.get(number, ())}
-    if said.language not in languages or not evidence.has_texts(numbers):
+    if not evidence.has_texts or all(each.language != said.language for each in evidence.sentences):
         return
     for found in _QUOTED.finditer(said.text):
         within = next(group for group in found.groups() if group)
         parts = [part for part in _LEFT_OUT.split(within) if part.strip(_ENDS)]
-        if not all(evidence.stands(part.strip(_ENDS), numbers) for part in parts):
+        if not all(evidence.stands(part.strip(_ENDS)) for part in parts):
             yield Finding("quotation", *said.origin(*found.span()), found[0])

@@ -16,6 +16,8 @@ from braid.core.text.sentences import sentences
 MAX_CHARS = 40_000
 """Characters of a passage that are read; a passage of Braid's own is far shorter."""
 MAX_SENTENCES = 400
+LEAST_CHARS = 4
+"""Shortest sentence of a passage."""
 WINDOW = 3
 """Most sentences that together support one."""
 LEAST_GAIN = 0.1
@@ -38,53 +40,67 @@ class Window:
     """Share of the sentence's terms that they have, weighed by rarity, 0.0–1.0."""
 
 
-class Evidence:
-    """Passages by number, read once; `window` looks in some of them."""
+@dataclass(frozen=True)
+class ReadPassage:
+    """A passage as sentences."""
 
-    def __init__(
-        self, passages: Mapping[int, str], analyzer: Analyzer, contexts: Mapping[int, str] | None = None
-    ) -> None:
-        self.sentences: dict[int, list[Sentence]] = {
-            number: list(_read(text[:MAX_CHARS], number, analyzer)) for number, text in passages.items()
-        }
-        context = {
-            number: read_sentence(text, 0, analyzer, passage=number)
-            for number, text in (contexts or {}).items()
-            if text
-        }
-        self.context = context
-        """Titles and headings: what is said there need not be said again."""
-        self.texts = {number: _plain(text[:MAX_CHARS]) for number, text in passages.items()}
-        self._frequency = Counter(term for each in self.sentences.values() for one in each for term in one.terms)
-        self._count = sum(map(len, self.sentences.values()))
-        self._facts = sum(len(one.facts) for each in self.sentences.values() for one in each)
+    number: int
+    sentences: tuple[Sentence, ...]
+    context: Sentence | None
+    """Its title and headings: what is said there need not be said again."""
+    text: str
+    """Its text as quotations are looked for in it."""
+    is_whole: bool
+    """Whether the text is whole, so that what is not in it is nowhere."""
+
+    @property
+    def facts(self) -> list[Fact]:
+        """Its facts, those of its title and headings included."""
+        return [fact for each in (*self.sentences, *filter(None, (self.context,))) for fact in each.facts]
 
     def looks(self, said: Sentence) -> int:
-        """Return the work that a sentence makes: looks at each sentence of the passages, for it and for its facts."""
-        return self._count + len(said.facts) * self._facts
+        """Return the work that a sentence makes: looks at each sentence of the passage, for it and for its facts."""
+        return len(self.sentences) + len(said.facts) * sum(len(one.facts) for one in self.sentences)
+
+
+def read_passage(number: int, text: str, analyzer: Analyzer, *, context: str = "") -> ReadPassage:
+    """Read a passage of this number, with its title and headings."""
+    return ReadPassage(
+        number,
+        tuple(_read(text[:MAX_CHARS], number, analyzer)),
+        read_sentence(context, 0, analyzer, passage=number) if context else None,
+        _plain(text[:MAX_CHARS]),
+        len(text) < MAX_CHARS,
+    )
+
+
+class Evidence:
+    """The passages that a sentence cites. What is rare is rare among their sentences."""
+
+    def __init__(self, passages: Sequence[ReadPassage]) -> None:
+        self.sentences = [one for each in passages for one in each.sentences]
+        self.numbers = tuple(each.number for each in passages)
+        self._passages = passages
+        self._facts = [fact for each in passages for fact in each.facts]
+        self._frequency = Counter(term for one in self.sentences for term in one.terms)
 
     def weight(self, term: str) -> float:
         """Return the weight of a term: rarer ones tell more."""
-        return math.log(1.0 + (self._count + 1.0) / (1.0 + self._frequency[term]))
-
-    def facts(self, numbers: Iterable[int]) -> list[Fact]:
-        """Return the facts of some passages, their titles and headings included."""
-        facts = [fact for number in numbers for each in self.sentences.get(number, ()) for fact in each.facts]
-        return facts + [fact for number in numbers if number in self.context for fact in self.context[number].facts]
+        return math.log(1.0 + (len(self.sentences) + 1.0) / (1.0 + self._frequency[term]))
 
     def coverage(self, terms: frozenset[str], known: frozenset[str]) -> float:
         """Return the share of the terms' weight that is known; 1.0 of none."""
         total = sum(map(self.weight, terms))
         return sum(map(self.weight, terms & known)) / total if total else 1.0
 
-    def window(self, said: Sentence, numbers: Sequence[int]) -> Window:
+    def window(self, said: Sentence) -> Window:
         """Return the sentences of the passages that support the sentence, if any does."""
         weights = {term: self.weight(term) for term in said.terms}
         total = sum(weights.values())
         mean = total / len(weights) if weights else 1.0
         found: list[Sentence] = []
         left, missing = dict(weights), frozenset(range(len(said.facts)))
-        candidates = [each for number in numbers for each in self.sentences.get(number, ())]
+        candidates = list(self.sentences)
         had = [_had(said.facts, each) for each in candidates]
         whole = total + FACT_WEIGHT * mean * len(missing)
         while candidates and len(found) < WINDOW:
@@ -102,24 +118,25 @@ class Evidence:
         covered = 1.0 - sum(left.values()) / total if total else 0.0
         return Window(tuple(found), covered)
 
-    def has_texts(self, numbers: Iterable[int]) -> bool:
-        """Return whether the texts of the passages are whole, so that what is not in them is nowhere."""
-        return all(len(self.texts.get(number, "")) < MAX_CHARS for number in numbers)
+    @property
+    def has_texts(self) -> bool:
+        """Whether the texts of the passages are whole, so that what is not in them is nowhere."""
+        return all(each.is_whole for each in self._passages)
 
-    def has_facts(self, numbers: Sequence[int]) -> bool:
-        """Return whether all facts of the passages were read, so that what is not among them is nowhere."""
-        read = [self.sentences.get(number, []) for number in numbers]
-        whole = all(len(each) < MAX_SENTENCES and all(one.is_whole for one in each) for each in read)
-        return whole and self.has_texts(numbers)
+    @property
+    def has_facts(self) -> bool:
+        """Whether all facts of the passages were read, so that what is not among them is nowhere."""
+        read = all(len(each.sentences) < MAX_SENTENCES for each in self._passages)
+        return read and self.has_texts and all(one.is_whole for one in self.sentences)
 
-    def stands(self, quoted: str, numbers: Iterable[int]) -> bool:
+    def stands(self, quoted: str) -> bool:
         """Return whether a text is in one of the passages, whatever its case and white space."""
         wanted = _plain(quoted)
-        return any(wanted in self.texts.get(number, "") for number in numbers)
+        return any(wanted in each.text for each in self._passages)
 
-    def is_found(self, fact: Fact, numbers: Iterable[int]) -> bool:
-        """Return whether some passages have a fact."""
-        return is_found(fact, self.facts(numbers))
+    def is_found(self, fact: Fact) -> bool:
+        """Return whether some passage has a fact."""
+        return is_found(fact, self._facts)
 
 
 def _had(facts: Sequence[Fact], each: Sentence) -> frozenset[int]:
@@ -134,7 +151,7 @@ def _score(each: Sentence, left: Mapping[str, float], of_facts: float) -> float:
 
 def _read(text: str, number: int, analyzer: Analyzer) -> Iterable[Sentence]:
     at = 0
-    for part in sentences(text)[:MAX_SENTENCES]:
+    for part in sentences(text, least=LEAST_CHARS)[:MAX_SENTENCES]:
         yield read_sentence(part, at, analyzer, passage=number)
         at += len(part)
 

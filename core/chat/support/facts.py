@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 TOLERANCE = 1e-6
-CONVERTED = 0.03
+CONVERTED = 0.04
 """Relative difference of the same amount in two units: 6 miles, 10 km."""
+CONVERTED_DEGREES = 0.004
+"""The same of temperatures, which are far from zero in their base unit."""
 DAYS_OF_MONTHS = 0.04
 """Relative difference of the same time in months and in days."""
 FEW = 10
+LEAST_ROUNDED = 3.0
+"""Least value that a number with more decimals is rounded to: 4 of 4.4."""
 ROUNDED_FROM = 1_000.0
 """Values from which 12,300 may be said of 12,345."""
 
@@ -36,11 +40,13 @@ class Number:
     """1 for *at least*, -1 for *at most*."""
     bounded: tuple[int, int] = (0, 0)
     """Its characters with those words."""
+    per: float = 0.0
+    """The seconds in which it is reached: 3,600 per hour; 0 where none are said."""
 
     @property
     def is_small(self) -> bool:
-        """Whether it is a bare 0, 1 or 2, which stand anywhere, and count only in the place of another number."""
-        return not self.dimension and self.values[0] in (0.0, 1.0, 2.0)
+        """Whether it is a bare 0 or 2, or a 1, which stand anywhere, and count only in the place of another number."""
+        return self.values[0] == 1.0 or (self.dimension in ("", "ordinal") and self.values[0] in (0.0, 2.0))
 
     @property
     def is_few(self) -> bool:
@@ -88,15 +94,15 @@ def comparable(said: Fact, there: Fact) -> bool:
     """Return whether both could be said in the same place, so that one is there instead of the other."""
     match said, there:
         case Number(), Number():
-            return _kind(said) == _kind(there) and not any(
-                _is_rounded(b, a, there) for a in said.bases() for b in there.bases()
-            )
+            pairs = [(a, b) for a in said.bases() for b in there.bases()]
+            is_within = bool(there.bound and not said.bound) and any(_keeps(there.bound, b, a) for a, b in pairs)
+            return _are_of_a_kind(said, there) and not is_within and not any(_is_rounded(b, a, there) for a, b in pairs)
         case Moment(), Moment():
             return all(_clash(reading, other) for reading in said.readings for other in there.readings)
         case Number(), Moment():
-            return not said.dimension and there.parts == {"y"}
+            return _may_be_year(said) and there.parts == {"y"}
         case Moment(), Number():
-            return not there.dimension and said.parts == {"y"}
+            return _may_be_year(there) and said.parts == {"y"}
     return False
 
 
@@ -115,46 +121,63 @@ def is_found(said: Fact, there: Iterable[Fact]) -> bool:
     )
 
 
-def is_calculated(said: Fact, there: Sequence[Fact]) -> bool:
-    """Return whether a fact is a sum or a difference of two there, of the first few, or a year so many years away."""
-    if isinstance(said, Moment):
-        years = [value for each in there if isinstance(each, Moment) for value in _years(each)]
-        spans = [value for each in there if isinstance(each, Number) for value in each.values if value < 200]
-        return any(year in _years(said) for start in years for span in spans for year in (start + span, start - span))
-    ends = [year for each in there if isinstance(each, Moment) for year in _years(each)][:20]
-    if said.dimension == "time" and any(abs(a - b) in said.values for a in ends for b in ends if a != b):
-        return True
-    values = [base for each in there[:20] for base in _bases(each)][:30]
-    mine = said.bases()
-    sums = {round(a + b, 6) for n, a in enumerate(values) for b in values[n + 1 :]}
-    differences = {round(abs(a - b), 6) for n, a in enumerate(values) for b in values[n + 1 :]}
-    shares = {round(100 * a / b, 0) for a in values for b in values if b and a < b}
-    if said.about and any(_round_to(sum(values), _digits(base)) == base for base in mine if base):
-        return True
-    return any(round(base, 6) in sums | differences for base in mine) or (
-        said.dimension == "share" and any(round(base, 0) in shares for base in mine)
-    )
+def _may_be_year(number: Number) -> bool:
+    return not number.dimension and any(1_000 <= value < 10_000 for value in number.values)
 
 
 def _kind(number: Number) -> str:
     return "" if number.dimension in ("", "count") else number.dimension
 
 
+def _are_of_a_kind(one: Number, other: Number) -> bool:
+    pairs = (one.dimension, other.dimension), (other.dimension, one.dimension)
+    counted = {"count", "ordinal", "label", "page"}
+    return _kind(one) == _kind(other) or any(pair in _OTHER_WORDS and not counted & set(pair) for pair in pairs)
+
+
 def _same_number(said: Number, there: Number) -> bool:
     if said.dimension and there.dimension and _kind(said) != _kind(there):
-        counted = {said.dimension, there.dimension} == {"count", "ordinal"}
-        return counted and bool(set(said.values) & set(there.values))
-    if said.bound and not there.bound and any(_keeps(said.bound, a, b) for a in said.values for b in there.values):
-        return True
+        return _is_other_word(said, there) or _is_other_word(there, said)
+    if said.per and there.per and said.per != there.per:
+        return any(_near(a / said.per, b / there.per, CONVERTED) for a in said.bases() for b in there.bases())
     convertible = bool(_kind(said)) and _kind(said) == _kind(there)
     mine, others = (said.bases(), there.bases()) if convertible else (said.values, there.values)
+    if said.bound and not there.bound and any(_keeps(said.bound, a, b) for a in mine for b in others):
+        return True
     if any(_near(a, b, TOLERANCE) for a in mine for b in others):
         return True
     if convertible and said.factor != there.factor:
-        tolerance = DAYS_OF_MONTHS if said.dimension == "time" else CONVERTED
+        tolerance = _TOLERANCES.get(said.dimension, CONVERTED)
         if any(_near(a, b, tolerance) or _is_whole_of(a, b, said) for a in mine for b in others):
             return True
     return any(_is_rounded(a, b, said) for a in mine for b in others)
+
+
+_TOLERANCES = {"time": DAYS_OF_MONTHS, "temperature": CONVERTED_DEGREES}
+_OTHER_WORDS: Mapping[tuple[str, str], float] = {
+    ("degree", "temperature"): 0.0,
+    ("pound", "GBP"): 1.0,
+    ("pound", "mass"): 0.45359,
+    ("points", "share"): 1.0,
+    ("kilo", "length"): 1_000.0,
+    ("kilo", "mass"): 1.0,
+    ("age", "time"): 31_557_600.0,
+    ("count", "ordinal"): 1.0,
+    ("label", "ordinal"): 1.0,
+    ("label", "page"): 1.0,
+    ("count", "page"): 1.0,
+}
+"""Dimensions that are written in one word: factors to the base unit of the second; 0 where their values are equal."""
+
+
+def _is_other_word(one: Number, other: Number) -> bool:
+    """Return whether a number of a unit with several meanings is one of another unit: 30 pounds, £30."""
+    factor = _OTHER_WORDS.get((one.dimension, other.dimension))
+    if factor is None:
+        return False
+    others = other.bases() if factor else other.values
+    tolerance = CONVERTED if factor not in (0.0, 1.0) else TOLERANCE
+    return any(_near(a * (factor or 1.0), b, tolerance) for a in one.values for b in others)
 
 
 def _keeps(bound: int, said: float, there: float) -> bool:
@@ -166,28 +189,30 @@ def _keeps(bound: int, said: float, there: float) -> bool:
 def _is_whole_of(said: float, there: float, number: Number) -> bool:
     """Return whether a converted amount is rounded to the whole units that are said: three km of two miles."""
     there = (there - number.offset) / (number.factor or 1.0)
-    return abs(there) < 1e9 and round(there) == round((said - number.offset) / (number.factor or 1.0))
+    said = (said - number.offset) / (number.factor or 1.0)
+    return abs(there) < 1e9 and _near(said, round(said), TOLERANCE) and round(there) == round(said)
 
 
 def _is_rounded(said: float, there: float, number: Number) -> bool:
     """Return whether a number is another with fewer digits: 12.3 of 12.34, 12,000 of 12,345."""
     scale = number.factor or 1.0
     said, there = (said - number.offset) / scale, (there - number.offset) / scale
-    if number.about and said == int(said) and abs(said) < 1e15 and _round_to(there, _digits(said)) == said:
+    if number.about and said == int(said) and abs(said) < 1e15 and round_to(there, digits_of(said)) == said:
         return True
-    if there != int(there) and abs(said) >= 10 and round(there, number.places) == said:
+    if there != int(there) and abs(said) >= LEAST_ROUNDED and round(there, number.places) == said:
         return True
     if abs(said) >= ROUNDED_FROM and said == int(said) and abs(said) < 1e15:
-        return 2 <= _digits(said) < _digits(there) and _round_to(there, _digits(said)) == said
+        return 2 <= digits_of(said) < digits_of(there) and round_to(there, digits_of(said)) == said
     return False
 
 
-def _digits(value: float) -> int:
+def digits_of(value: float) -> int:
     """Return the number of significant digits of a whole number."""
     return len(str(abs(int(value))).strip("0")) if abs(value) < 1e15 else 15
 
 
-def _round_to(value: float, digits: int) -> float:
+def round_to(value: float, digits: int) -> float:
+    """Return a value with so many significant digits."""
     size = len(str(abs(int(value)))) if abs(value) < 1e15 else 15
     return float(round(value, digits - size))
 
@@ -205,7 +230,7 @@ def _near(one: float, other: float, tolerance: float) -> bool:
 def _is_part(number: Number, moment: Moment) -> bool:
     """Return whether a bare number is a part of a moment: 10日 of 4月10日, 2025 of a year; the 1980s have 1984."""
     if number.dimension == "decade":
-        return any(value in [10 * (year // 10) for year in _years(moment)] for value in number.values)
+        return any(value in [10 * (year // 10) for year in years_of(moment)] for value in number.values)
     names = ("d",) if number.dimension == "time" else ("y", "m", "d", "H", "M")
     if number.dimension not in ("", "time"):
         return False
@@ -216,9 +241,6 @@ def _without(reading: frozenset[tuple[str, int]], *names: str) -> frozenset[tupl
     return frozenset(item for item in reading if item[0] not in names)
 
 
-def _years(moment: Moment) -> list[int]:
+def years_of(moment: Moment) -> list[int]:
+    """Return the years that a moment may be of."""
     return [value for reading in moment.readings for name, value in reading if name == "y"]
-
-
-def _bases(fact: Fact) -> tuple[float, ...]:
-    return fact.bases() if isinstance(fact, Number) else tuple(map(float, _years(fact)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-Kind = Literal["number", "unit", "date", "negation", "opposite", "quotation", "source"]
+Kind = Literal["number", "unit", "date", "negation", "opposite", "name", "quotation", "source"]
 Verdict = Literal["stands", "open", "not_found", "differs", "elsewhere", "uncited"]
 
 

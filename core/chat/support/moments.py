@@ -96,6 +96,13 @@ def _clock(found: re.Match[str]) -> Iterator[Parts]:
         yield frozenset({("H", each % 24), ("M", minute)})
 
 
+def _part_of_year(found: re.Match[str]) -> Iterator[Parts]:
+    for name, written in found.groupdict().items():
+        if written:
+            number = _PARTS.get(written.lower()) or _number(written)
+            yield frozenset({(name, number or 0)})
+
+
 def _weekday(found: re.Match[str]) -> Iterator[Parts]:
     yield frozenset({("w", _WEEKDAYS[found["w"].lower()])})
 
@@ -104,8 +111,32 @@ def _lone_year(found: re.Match[str]) -> Iterator[Parts]:
     yield frozenset({("y", int(found[0]))})
 
 
+_PARTS = {
+    **{
+        word: number
+        for number, words in enumerate(("first 1st", "second 2nd", "third 3rd", "fourth 4th"), start=1)
+        for word in words.split()
+    },
+    **dict.fromkeys(("上", "상"), 1),
+    **dict.fromkeys(("下", "하"), 2),
+}
+_PART_WORDS = r"(?:first|second|third|fourth|1st|2nd|3rd|4th)"
 _NO_NUMBER_BEFORE = r"(?<![\d.,])(?<!\d[-/])"
 _FORMS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Iterator[Parts]]], ...] = (
+    (
+        re.compile(
+            rf"\bQ(?P<q>[1-4])\b|\b(?P<q1>{_PART_WORDS})[\s-]quarter\b(?!-?final)|第?\s?(?P<q2>[1-4一二三四])\s?四半期"
+            r"|(?:제\s?)?(?P<q3>[1-4])\s?(?:사)?분기",
+            re.I,
+        ),
+        lambda found: (frozenset((("q", value),)) for each in _part_of_year(found) for _, value in each),
+    ),
+    (
+        re.compile(
+            r"\b(?P<h>first|second)[\s-]half(?=\sof\s(?:\d{4}|the year))|(?P<h1>[上下])半?期|(?P<h2>[상하])반기", re.I
+        ),
+        lambda found: (frozenset((("h", value),)) for each in _part_of_year(found) for _, value in each),
+    ),
     (
         re.compile(
             rf"{_YEAR}(?:\s?(?P<m>{_N})\s?[月월](?:\s?(?P<d>{_N})\s?[日일](?!間|間|간))?)?(?!代|대(?![회학표])|間|간)"
@@ -162,7 +193,7 @@ _FORMS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Iterator[Parts]]]
     (re.compile(r"(?P<w>[月火水木金土日])曜|(?P<w2>[월화수목금토일])요일"), lambda found: _weekday_either(found)),
     (
         re.compile(
-            r"(?<![\d.,:/$€£¥₩%A-Za-z_-])(?:1[0-9]|20)\d\d(?!\d|[.,:/]\d|[A-Za-z_]|\s?[年년](?:代|대)|\s?[千万億兆천만억조])"
+            r"(?<![\d.,:/$€£¥₩%A-Za-z_-])(?:1[0-9]|20)\d\d(?!\d|[.,:/]\d|[A-Za-z_]|\s?[年년](?:代|대)|\s?[十百千万億兆십백천만억조])"
             rf"(?!{_UNIT})"
         ),
         _lone_year,

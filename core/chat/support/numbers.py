@@ -6,8 +6,19 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from braid.core.chat.support.bounds import bound, is_about
 from braid.core.chat.support.facts import Number
-from braid.core.chat.support.numerals import KANJI, NATIVE, ORDINALS, WORDS, cjk_number
+from braid.core.chat.support.fractions import fractions
+from braid.core.chat.support.numerals import (
+    KANJI,
+    NATIVE,
+    ORDINALS,
+    SINO,
+    WORDS,
+    cjk_number,
+    sino_number,
+    words_number,
+)
 from braid.core.chat.support.unit_names import BY_NAME, IN_ANY_CASE, OTHER_NAMES, UNIT, Unit
 from braid.core.chat.tables.amounts import Amount, value_of
 
@@ -16,7 +27,7 @@ _ORDINAL: Unit = ("ordinal", 1.0, 0.0)
 _LABEL: Unit = ("label", 1.0, 0.0)
 MAX_DIGITS = 18
 _SCALES = {"thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12, "mn": 1e6, "bn": 1e9}
-_PREFIX = r"(?P<prefix>(?:US)?\$|[€£¥₩]|(?:EUR|USD|GBP|JPY|KRW)\s)\s?"
+_PREFIX = r"(?P<prefix>(?:US)?\$|[€£¥₩]|(?:EUR|USD|GBP|JPY|KRW|CHF|CNY)\s)\s?"
 _DIGITS = (
     r"\d{1,3}(?:\.\d{3})+,\d{1,2}(?!\d)|\d{1,3}(?:[,'’]\d{3})+(?:\.\d+)?|\d{1,3}(?:\.\d{3}){2,}"
     r"|\d{1,3}(?: \d{3})+(?![\d.,]\d)|\d+(?:[.,]\d+)?"
@@ -25,6 +36,44 @@ _LARGE = r"(?:\d[\d,.]{0,20}\s?[千百十천백십]?\s?[万億兆만억조]\s?){
 _THOUSANDS_ONLY = re.compile(r"\d{1,3}(?:,\d{3})+")
 _THOUSANDS = r"\d[\d,.]{0,12}[천千](?=\s?[원円명人개])"
 _SCALE = r"(?:[\s-](?P<scale>thousand|million|billion|trillion|mn|bn)\b)?"
+_SIGN = re.compile(
+    r"(?:(?:(?<![\w.)%°'\"\]:])(?<!\d\s)|(?<=[\u3040-\u30ff\u4e00-\u9fff가-힣]))[-−]|マイナス|氷点下|零下|영하|마이너스|\bminus)\s?\Z",
+    re.I,
+)
+_SIGNED = frozenset(
+    ("temperature", "degree", "share", "level", "voltage", "EUR", "USD", "GBP", "JPY", "KRW", "CHF", "CNY")
+)
+"""Dimensions in which a dash before a number is its sign."""
+_SECONDS: dict[str, float] = {
+    name: seconds
+    for seconds, names in (
+        (1.0, "second seconds sec s 秒 초"),
+        (60.0, "minute minutes min 分 분"),
+        (3_600.0, "hour hours hr h 時間 시간"),
+        (86_400.0, "day days d night nights 日 泊 일 박"),
+        (604_800.0, "week weeks wk 週 주"),
+        (2_629_800.0, "month months か月 月 개월 월"),
+        (31_557_600.0, "year years yr annum 年 년"),
+    )
+    for name in names.split()
+}
+_PER_AFTER = re.compile(
+    rf"\s?(?:/\s?|\b(?:per|an?|each|every)\s)(?P<latin>{'|'.join(n for n in _SECONDS if n.isascii())})(?![A-Za-z])"
+    rf"|\s?/\s?(?P<other>{'|'.join(n for n in _SECONDS if not n.isascii())})",
+    re.IGNORECASE,
+)
+_PER_BEFORE = tuple(
+    (seconds, re.compile(rf"(?:(?<![가-힣\d])(?:{words}))\s?$"))
+    for seconds, words in (
+        (1.0, "秒速|毎秒|초속|초당|매초"),
+        (60.0, "分速|毎分|분속|분당|매분"),
+        (3_600.0, "時速|毎時|時給|시속|시간당|매시간?|시급"),
+        (86_400.0, "日額|日給|毎日|1日に?|하루에?|일당|매일"),
+        (604_800.0, "毎週|週|매주|주당|주"),
+        (2_629_800.0, "月額|毎月|月給|月|월|매월|매달|월급"),
+        (31_557_600.0, "年額|毎年|年|年俸|연|매년|연간"),
+    )
+)
 _SHORT_SCALE = re.compile(r"(?:k|m|mn|bn?)\b", re.I)
 _SHORT_SCALES = {"k": 1e3, "m": 1e6, "mn": 1e6, "b": 1e9, "bn": 1e9}
 _RANGE_TO = r"\s?(?:[-–—~〜～]|to|から|부터|에서)\s?\d[\d,.]{0,20}"
@@ -37,33 +86,44 @@ _BEFORE_LATIN = re.compile(r"[A-Za-z_]|-[A-Za-z]|/\d|\.\d")
 _ORDINAL_BEFORE = re.compile(r"(?:第|제)\s?$")
 _ORDINAL_TAIL = re.compile(r"st|nd|rd|th|番目|번째")
 _LABEL_BEFORE = re.compile(
-    r"(?:\b(?:fig(?:ure)?|table|section|chapter|step|page|pages|p|no|version|v|appendix|room|line|art(?:icle)?)\.?|図|表|그림|표|절)\s?$",
+    r"(?:\b(?:fig(?:ure)?|table|section|chapter|step|page|pages|pp|p|no|version|v|appendix|room|line|art(?:icle)?)\.?|図|表|그림|표|절)\s?$",
     re.I,
-)
-_ABOUT_BEFORE = re.compile(
-    r"(?:\b(?:about|around|roughly|approximately|nearly|almost|some)\s|約|およそ|ほぼ|약\s?|대략\s?|거의\s?)$", re.I
-)
-_ABOUT_AFTER = re.compile(r"\s?(?:ほど|程度|くらい|ぐらい|余り?|前後|정도|여|가량|남짓)")
-_BOUND_BEFORE = (
-    (1, re.compile(r"\b(?:over|at least|more than|no (?:less|fewer) than|exceeding|above|minimum of)\s$", re.I)),
-    (-1, re.compile(r"\b(?:under|at most|less than|fewer than|no more than|up to|below|maximum of|within)\s$", re.I)),
-)
-_BOUND_AFTER = (
-    (
-        1,
-        re.compile(
-            r"[가-힣\u4e00-\u9fff]{0,2}?\s?(?:以上|超|を超え|を上回|を過ぎ|余り?|이상|초과|[을를이가]? ?(?:넘|지나)"
-            r"|여\s?[명개]|or more)"
-        ),
-    ),
-    (-1, re.compile(r"[가-힣\u4e00-\u9fff]{0,2}?\s?(?:以下|未満|以内|を下回|이하|미만|이내|까지|or (?:less|fewer))")),
 )
 _BETWEEN = re.compile(r",?\s?(?:and\s|と|、)?")
 _HALF = re.compile(r"半|\s반(?![가-힣])|\sand a half\b")
 _DECADE = re.compile(r"1\d\d0s|20\d0s")
-_WORD = "|".join(sorted({**WORDS, **ORDINALS}, key=len, reverse=True))
-_ONES = "one|two|three|four|five|six|seven|eight|nine"
-_WORDS = re.compile(rf"\b(?P<word>{_WORD})\b(?:-(?P<one>{_ONES})\b)?{_SCALE}{UNIT}?", re.IGNORECASE)
+_ORDINAL_WORDS = re.compile(
+    rf"(?<!\bone )(?<!\bat )(?<!\bper )(?<!\bevery )\b(?P<word>{'|'.join(ORDINALS)})\b(?!-|\sof all)", re.IGNORECASE
+)
+_WORDS = re.compile(rf"\b(?P<words>{WORDS})\b(?!-fold){UNIT}?", re.IGNORECASE)
+_SINO_UNITS = {
+    name: BY_NAME[name]
+    for name in (
+        *(
+            "원",
+            "명",
+            "개월",
+            "개",
+            "년",
+            "일",
+            "시간",
+            "층",
+            "세",
+            "살",
+            "퍼센트",
+            "미터",
+            "킬로미터",
+            "킬로그램",
+            "회",
+            "번",
+        ),
+        *("주", "장", "권", "대", "곳", "가구", "점", "석"),
+    )
+}
+_SINO = re.compile(
+    rf"(?<![가-힣])(?P<number>[{SINO}]*[십백천만][{SINO}]*|[{SINO[:10]}](?=\s?층))\s?"
+    rf"(?P<other>{'|'.join(sorted(_SINO_UNITS, key=len, reverse=True))})(?![가-힣]{{3}})"
+)
 _KANJI_NUMBER = re.compile(rf"(?P<ordinal>第)?(?P<number>[{KANJI}]{{1,8}})(?P<other>{OTHER_NAMES}|番目)?")
 _NATIVE = re.compile(
     rf"(?<![가-힣])(?P<word>{'|'.join(sorted(NATIVE, key=len, reverse=True))})\s?"
@@ -73,7 +133,10 @@ _NATIVE = re.compile(
 
 def numbers(text: str) -> list[Number]:
     """Return the numbers of a normalized text whose dates are blanked out, in order. A *1* counts only with a unit."""
-    found = [number for match in _NUMBER.finditer(text) if (number := _of_digits(text, match))]
+    found = list(fractions(text))
+    for each in found:
+        text = f"{text[: each.start]}{chr(0) * (each.end - each.start)}{text[each.end :]}"
+    found += [number for match in _NUMBER.finditer(text) if (number := _of_digits(text, match))]
     if any(sign in text for sign in KANJI):
         found += [number for match in _KANJI_NUMBER.finditer(text) if (number := _of_kanji(match))]
     found += _of_words(text)
@@ -122,25 +185,43 @@ def _of_digits(text: str, match: re.Match[str]) -> Number | None:
     unit = _unit_of(match) or _unit_of_range(text, end)
     if _ORDINAL_TAIL.fullmatch(match["tail"] or "") or _ORDINAL_BEFORE.search(before):
         unit = _ORDINAL
-    if _LABEL_BEFORE.search(before):
+    if unit is None and _LABEL_BEFORE.search(before):
         unit = _LABEL
     if _DECADE.fullmatch(text, start, end):
         unit = BY_NAME["年代"]
     dimension, factor, offset = unit or _BARE
-    about = bool(_ABOUT_BEFORE.search(before) or _ABOUT_AFTER.match(text, end))
-    bound = _bound(before, text, start, end)
-    return Number(start, end, values, dimension, factor, offset, _places(digits), about, *bound)
+    sign = _SIGN.search(text, max(0, start - 6), start)
+    if sign and (dimension in _SIGNED or not sign[0].startswith(("-", "−"))):
+        values, start = tuple(-value for value in values), sign.start()
+        before = text[max(0, start - 20) : start]
+        dimension = "temperature" if dimension == "degree" and sign[0][0] in "氷零영" else dimension
+        offset = BY_NAME["°C"][2] if dimension == "temperature" and not offset else offset
+    per, end = _per(before, text, end)
+    if per and dimension in ("length", "kilo"):
+        dimension, factor, per = "speed", (1_000.0 if dimension == "kilo" else factor) / per, 0.0
+    is_rounded = is_about(before, text, end)
+    return Number(
+        start,
+        end,
+        values,
+        dimension,
+        factor,
+        offset,
+        _places(digits),
+        is_rounded,
+        *bound(before, text, start, end),
+        per,
+    )
 
 
-def _bound(before: str, text: str, start: int, end: int) -> tuple[int, tuple[int, int]]:
-    """Return 1 for *at least*, -1 for *at most*, else 0, and the characters of the number with those words."""
-    for sign, words in _BOUND_BEFORE:
-        if found := words.search(before):
-            return sign, (start - len(before) + found.start(), end)
-    for sign, words in _BOUND_AFTER:
-        if found := words.match(text, end):
-            return sign, (start, found.end())
-    return 0, (start, end)
+def _per(before: str, text: str, end: int) -> tuple[float, int]:
+    """Return the seconds in which an amount is reached, 0.0 where none are said, and the end of those words."""
+    if behind := _PER_AFTER.match(text, end):
+        return _SECONDS[(behind["latin"] or behind["other"]).lower()], behind.end()
+    for seconds, words in _PER_BEFORE:
+        if words.search(before):
+            return seconds, end
+    return 0.0, end
 
 
 def _values(digits: str) -> tuple[float, ...]:
@@ -193,17 +274,24 @@ def _of_kanji(match: re.Match[str]) -> Number | None:
 
 
 def _of_words(text: str) -> Iterator[Number]:
+    for match in _ORDINAL_WORDS.finditer(text):
+        yield _number(match, ORDINALS[match["word"].lower()], _ORDINAL)
     for match in _WORDS.finditer(text):
-        word = match["word"].lower()
-        if word in ORDINALS:
-            if word != "second" and match.end() == match.end("word"):
-                yield _number(match, ORDINALS[word], _ORDINAL)
-            continue
-        value = WORDS[word] + WORDS.get((match["one"] or "").lower(), 1 if match["one"] else 0)
-        unit = _unit_of(match)
-        if value >= 2 or unit:
-            scaled = value * _SCALES.get((match["scale"] or "").lower(), 1.0)
-            yield _number(match, scaled, unit or _BARE)
+        value, unit = words_number(match["words"]), _unit_of(match)
+        if value >= 2 or (unit and unit[0] != "count"):
+            yield _bounded(text, match, value, unit or _BARE)
     for match in _NATIVE.finditer(text):
-        unit = _ORDINAL if match["other"] == "번째" else BY_NAME[match["other"]]
-        yield _number(match, NATIVE[match["word"]], unit)
+        if match["word"] != "첫" or match["other"] == "번째":
+            yield _bounded(
+                text, match, NATIVE[match["word"]], _ORDINAL if match["other"] == "번째" else BY_NAME[match["other"]]
+            )
+    for match in _SINO.finditer(text):
+        yield _bounded(text, match, sino_number(match["number"]), _SINO_UNITS[match["other"]])
+
+
+def _bounded(text: str, match: re.Match[str], value: float, unit: Unit) -> Number:
+    number = _number(match, value, unit)
+    before = text[max(0, number.start - 20) : number.start]
+    sign, bounded = bound(before, text, number.start, number.end)
+    per, end = _per(before, text, number.end)
+    return replace(number, about=is_about(before, text, number.end), bound=sign, bounded=bounded, per=per, end=end)

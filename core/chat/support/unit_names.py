@@ -12,16 +12,20 @@ Unit = tuple[str, float, float]
 """Dimension, factor and offset to the dimension's base unit."""
 _COUNTERS = (
     "人 名 個 件 回 台 本 枚 社 校 冊 つ 点 箇所 か所 カ所 ヶ所 種類 種 棟 頭 匹 隻 両 軒 店舗 店 曲 票 部 部屋 室 席 "
-    "명 개 건 회 대 권 장 부 실 석 번 곳 가지 마리 척 채 곡 표 살 개국 개교 종 분의 명의 사람"
+    "명 개 건 회 대 권 장 부 실 석 번 곳 가지 마리 척 채 곡 표 살 개국 개교 종 분의 명의 사람 점 가구"
 )
 _OTHER_UNITS: Mapping[str, tuple[str, float, str]] = {
     # name: dimension, factor, spellings
     "week": ("time", 604_800.0, "week weeks 週間 週 주간 주"),
-    "month": ("time", 2_629_800.0, "month months か月 ヶ月 カ月 ヵ月 ケ月 箇月 개월 달"),
+    "month": (
+        "time",
+        2_629_800.0,
+        "month months か月 ヶ月 カ月 ヵ月 ケ月 箇月 か月間 ヶ月間 カ月間 ヵ月間 箇月間 개월 개월간 달",
+    ),
     "year": ("time", 31_557_600.0, "year years yr yrs 年間 年 년간 년"),
     "day": ("time", 86_400.0, "日 日間 泊 일 일간 business-days working-days 営業日 영업일"),
     "hour": ("time", 3_600.0, "時間 시간"),
-    "age": ("age", 1.0, "歳 才 세 years-old year-old year-olds years-olds"),
+    "age": ("age", 1.0, "歳 才 세 살 years-old year-old year-olds years-olds"),
     "century": ("century", 1.0, "century centuries 世紀 세기"),
     "decade": ("decade", 1.0, "年代 년대"),
     "EUR": ("EUR", 1.0, "€ eur euro euros ユーロ 유로"),
@@ -29,19 +33,23 @@ _OTHER_UNITS: Mapping[str, tuple[str, float, str]] = {
     "GBP": ("GBP", 1.0, "£ gbp pounds-sterling ポンド 파운드"),
     "JPY": ("JPY", 1.0, "¥ jpy yen 円 엔"),
     "KRW": ("KRW", 1.0, "₩ krw won 원 ウォン"),
+    "CHF": ("CHF", 1.0, "chf francs swiss-francs スイスフラン 스위스프랑"),
+    "CNY": ("CNY", 1.0, "cny rmb yuan renminbi 人民元 위안"),
     "cent": ("cent", 1.0, "cents"),
     "byte": ("bytes", 1.0, "byte bytes バイト 바이트"),
-    "kB": ("bytes", 1e3, "kb KB kib kilobytes"),
-    "MB": ("bytes", 1e6, "mb MB mib megabytes メガバイト 메가바이트"),
-    "GB": ("bytes", 1e9, "gb GB gib gigabytes ギガバイト 기가바이트"),
-    "TB": ("bytes", 1e12, "tb TB tib terabytes テラバイト 테라바이트"),
+    "kB": ("bytes", 1e3, "kb KB kib kilobyte kilobytes"),
+    "MB": ("bytes", 1e6, "mb MB mib megabyte megabytes メガバイト 메가바이트"),
+    "GB": ("bytes", 1e9, "gb GB gib gigabyte gigabytes ギガバイト 기가바이트"),
+    "TB": ("bytes", 1e12, "tb TB tib terabyte terabytes テラバイト 테라바이트"),
     "bit": ("bits", 1.0, "bit bits ビット 비트"),
     "gallon": ("volume", 3.785e-3, "gallon gallons gal ガロン 갤런"),
     "mile": ("length", 1_609.344, "mile miles マイル 마일"),
     "foot": ("length", 0.3048, "foot feet ft フィート 피트"),
     "inch": ("length", 0.0254, "inch inches インチ 인치"),
     "yard": ("length", 0.9144, "yard yards ヤード 야드"),
-    "pound": ("mass", 0.45359, "lb lbs pounds"),
+    "lb": ("mass", 0.45359, "lb lbs"),
+    "pound": ("pound", 1.0, "pounds"),
+    "kilo": ("kilo", 1.0, "kilos キロ 킬로"),
     "tonne": ("mass", 1e3, "tonne tonnes t トン 톤"),
     "km2": ("area", 1e6, "km2 square-kilometers square-kilometres 平方キロメートル 제곱킬로미터"),
     "m2": ("area", 1.0, "m2 square-meters square-metres 平方メートル 제곱미터"),
@@ -62,7 +70,8 @@ _OTHER_UNITS: Mapping[str, tuple[str, float, str]] = {
     "km/h": ("speed", 1 / 3.6, "km/h kmh kph"),
     "mph": ("speed", 0.44704, "mph"),
     "m/s": ("speed", 1.0, "m/s"),
-    "°": ("angle", 1.0, "° degree degrees 度 도"),
+    "°": ("degree", 1.0, "° degree degrees 度 도"),
+    "page": ("page", 1.0, "ページ 頁 쪽 페이지"),
     "times": ("ratio", 1.0, "times 倍 배 fold -fold"),
     "割": ("share", 10.0, "割 할"),
     "point": ("points", 1.0, "percentage-points ポイント 포인트"),
@@ -87,7 +96,11 @@ IN_ANY_CASE = {name.lower(): unit for name, unit in BY_NAME.items() if len(name)
 """Units by their spellings of three letters or more in lower case, for texts in capitals."""
 _LATIN = sorted((name for name in BY_NAME if name[0].isascii()), key=len, reverse=True)
 _LONG = "|".join(re.escape(name).replace(r"\ ", r"[\s-]") for name in _LATIN if name.lower() in IN_ANY_CASE)
+_TIME = r"(?:h|hr|min|s|sec|d|day|week|month|year|hour|minute|second)(?![A-Za-z])"
 _SHORT = "|".join(map(re.escape, _LATIN))
 OTHER_NAMES = "|".join(re.escape(name) for name in sorted(BY_NAME, key=len, reverse=True) if not name[0].isascii())
-UNIT = rf"(?:(?:\s{{0,2}}|-)(?P<latin>(?i:{_LONG})|{_SHORT})(?![A-Za-z0-9/])|\s{{0,2}}(?P<other>{OTHER_NAMES}))"
+UNIT = (
+    rf"(?:(?:\s{{0,2}}|-)(?P<latin>(?i:{_LONG})|{_SHORT})(?![A-Za-z0-9]|/(?!{_TIME}))"
+    rf"|\s{{0,2}}(?P<other>{OTHER_NAMES}))"
+)
 """An expression for a unit behind a number: groups ``latin`` and ``other``."""

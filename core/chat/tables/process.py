@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import logging
-import os
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from pathlib import Path
+from contextlib import contextmanager
 from typing import Any
 
-from braid.core.ingest.frames import receive, send
+from braid.core.processes.child import Child, start
 
 TIMEOUT_S = 8.0
 """Seconds for reading the tables and answering, and again for a model's statement."""
 WAIT_S = 3.0
 MAX_PROCESSES = 2
-_ROOT = Path(__file__).absolute().parents[4]
-_CODE = "import sys; sys.path.insert(0, sys.argv[1]); from braid.core.chat.tables.worker import main; main()"
+_VARIABLES = frozenset({"SYSTEMROOT", "LD_LIBRARY_PATH"})
 _FREE = threading.BoundedSemaphore(MAX_PROCESSES)
 
 logger = logging.getLogger(__name__)
@@ -27,11 +22,8 @@ logger = logging.getLogger(__name__)
 Json = dict[str, Any]
 
 
-class TableProcess:
+class TableProcess(Child):
     """One question to the tables of some documents. An answer is None where the process failed or took too long."""
-
-    def __init__(self, process: subprocess.Popen[bytes]) -> None:
-        self._process = process
 
     def open(self, question: str, documents: Sequence[Mapping[str, Any]]) -> Json | None:
         """Read the tables and try the grammar: ``answer``, or None there and the tables' ``schema``."""
@@ -42,19 +34,12 @@ class TableProcess:
         return self._ask({"sql": sql, "where": where})
 
     def _ask(self, request: Json) -> Json | None:
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        late = threading.Timer(TIMEOUT_S, self._process.kill)
-        late.start()
         try:
-            send(self._process.stdin, request)
-            answer = receive(self._process.stdout)
-        except (OSError, ValueError):  # it died, or the request is too long
+            answer: Json | None = self.ask(request, TIMEOUT_S)
+        except ValueError:  # the request is too long
             answer = None
-        finally:
-            late.cancel()
         if answer is None:
-            logger.warning("event=tables_died returncode=%s", self._process.poll())
+            logger.warning("event=tables_died returncode=%s", self.returncode)
         return answer
 
 
@@ -68,32 +53,19 @@ def table_process() -> Iterator[TableProcess | None]:
     try:
         process = _start()
         try:
-            yield TableProcess(process) if process else None
+            yield process
         finally:
             if process is not None:
-                _end(process)
+                process.end()
     finally:
         _FREE.release()
 
 
-def _start() -> subprocess.Popen[bytes] | None:
+def _start() -> TableProcess | None:
     try:
-        return subprocess.Popen(
-            [sys.executable, "-I", "-S", "-c", _CODE, str(_ROOT)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            env={name: os.environ[name] for name in ("SYSTEMROOT", "LD_LIBRARY_PATH") if name in os.environ},
+        return TableProcess(
+            start("braid.core.chat.tables.worker", variables=_VARIABLES, flags=("-I", "-S"), quiet=True)
         )
     except OSError as error:  # no memory, no more processes or files: the question is answered as any other
         logger.warning('event=tables_not_started reason="%s"', error.strerror or error)
         return None
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    process.kill()
-    process.wait()
-    for stream in (process.stdin, process.stdout):
-        if stream is not None:
-            with suppress(OSError):  # flushing a request that nobody reads any more
-                stream.close()

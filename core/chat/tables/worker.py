@@ -8,17 +8,17 @@ from typing import Any
 
 from braid.core.chat.tables.database import QueryError
 from braid.core.chat.tables.work import LookupOnly, TableWork
-from braid.core.ingest.frames import receive, send
+from braid.core.processes.frames import receive, send
+from braid.core.processes.limits import limit
 
 MEMORY_BYTES = 1024 * 2**20
 CPU_SECONDS = 10
-_PR_SET_NO_NEW_PRIVS = 38
 
 
 def main() -> None:
     """Answer one question: by the grammar, else with the tables' form, and then a statement."""
     answers = os.fdopen(os.dup(1), "wb")
-    _limit()
+    limit(nice=5, memory_bytes=MEMORY_BYTES, cpu_s=CPU_SECONDS, may_write=False)
     work: TableWork | None = None
     while request := receive(sys.stdin.buffer):
         try:
@@ -38,20 +38,3 @@ def main() -> None:
         except MemoryError:
             answer = {"refused": "the tables take too much memory"}
         send(answers, answer)
-
-
-def _limit() -> None:
-    """Limit memory, time and files, where the system can."""
-    if sys.platform == "win32":
-        return
-    import resource
-
-    os.nice(5)
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS))
-    if sys.platform == "linux":
-        import ctypes
-
-        resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
-        ctypes.CDLL(None).prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)

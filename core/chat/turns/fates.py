@@ -28,7 +28,7 @@ Fate = Literal["current", "changed", "deleted", "withheld"]
 MOST_IDS = 500
 """Ids in one statement."""
 _TELLS = (
-    *("calculation", "featured", "also", "editions", "lookups", "support", "search"),
+    *("calculation", "featured", "also", "editions", "printed_pages", "lookups", "support", "search"),
     *("query", "question", "notes", "degraded"),
 )
 """Settings of an answer that may repeat what its passages say."""
@@ -81,23 +81,10 @@ def readable_of(
     return frozenset(readable)
 
 
-def hidden_of(ledger: Ledger, registry: Registry, user_id: int | None, dataset_ids: Collection[int]) -> frozenset[int]:
-    """Return those of the datasets that the user may not read, without deleted ones that were the user's."""
-    hidden = set(dataset_ids) - readable_of(ledger, registry, user_id, dataset_ids)
-    return frozenset(hidden) - (_own_deleted(ledger, user_id, hidden) if user_id is not None else frozenset())
-
-
 def lost_of(ledger: Ledger, registry: Registry, user_id: int | None, dataset_ids: Collection[int]) -> frozenset[int]:
-    """Return those of the datasets that others may still read, but not this user, and those that others have deleted.
-    One that was the user's, or shared by administrators, and is deleted is nobody's.
-    """
-    lost: set[int] = set()
-    for part in batches(sorted(set(dataset_ids) - readable_of(ledger, registry, user_id, dataset_ids)), MOST_IDS):
-        of_others = DatasetRow.user_id.is_not(None) & DatasetRow.user_id.is_distinct_from(user_id)
-        there = select(DatasetRow.id).where(DatasetRow.id.in_(part), DatasetRow.removed_at.is_(None) | of_others)
-        with ledger.database.read() as connection:
-            lost |= set(connection.execute(there).scalars())
-    return frozenset(lost)
+    """Return those of the datasets that the user may no longer read, but for personal ones that the user deleted."""
+    lost = frozenset(dataset_ids) - readable_of(ledger, registry, user_id, dataset_ids)
+    return lost - _own_deleted(ledger, user_id, lost)
 
 
 def require_readable(ledger: Ledger, registry: Registry, user_id: int | None, dataset_ids: Collection[int]) -> None:
@@ -134,8 +121,8 @@ def withheld_settings(settings: Mapping[str, Any], marks: tuple[int, ...]) -> di
     return {**{name: value for name, value in settings.items() if name not in _TELLS}, "marks": list(marks)}
 
 
-def _own_deleted(ledger: Ledger, user_id: int, dataset_ids: Collection[int]) -> frozenset[int]:
-    if not dataset_ids:
+def _own_deleted(ledger: Ledger, user_id: int | None, dataset_ids: Collection[int]) -> frozenset[int]:
+    if not dataset_ids or user_id is None:
         return frozenset()
     own = DatasetRow.user_id == user_id, DatasetRow.removed_at.is_not(None)
     with ledger.database.read() as connection:

@@ -13,7 +13,7 @@ from braid.core.chat.columns import citation_columns, request_settings, result_s
 from braid.core.chat.marks import marked
 from braid.core.chat.turns.branches import Branches, Node
 from braid.core.chat.turns.find import fold
-from braid.core.chat.turns.writers import KEY, lives
+from braid.core.chat.turns.writer_names import KEY, lives
 from braid.core.chat.types import ChatRequest, ChatResult, with_text
 from braid.core.errors import InvalidInputError, NotFoundError
 from braid.core.ledger.database import storable

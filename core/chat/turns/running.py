@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from braid.core.chat.marks import marked
+from braid.core.chat.support.findings import Support
 from braid.core.chat.turn_recorder import TurnRecorder
 from braid.core.chat.turns.bell import Bell, Pause
 from braid.core.chat.turns.rows import MAX_TURN_S, State, StoredTurn
 from braid.core.chat.turns.turn_store import TurnStore
-from braid.core.chat.types import AnswerText, AnswerWithdrawn, ChatRequest, ChatResult, Event
+from braid.core.chat.types import AnswerText, AnswerWithdrawn, ChatRequest, ChatResult, Event, SentenceChecked
 from braid.core.errors import BraidError, TooManyError
 from braid.core.forks import tell_of_forks
 from braid.core.ledger.outages import is_outage, log_failure, log_outage, outage_of
@@ -53,7 +54,9 @@ class Progress:
     number: int
     steps: tuple[Event, ...]
     text: str | None
-    """The whole answer so far, as a marked text; None if it has not changed."""
+    """The whole answer so far, as a marked text; None if neither it nor ``support`` has changed."""
+    support: tuple[Support, ...] = ()
+    """Its sentences that have been checked."""
 
 
 class RunningTurn:
@@ -90,6 +93,7 @@ class RunningTurn:
         self._number = self._text_number = 0
         self._steps: list[tuple[int, Event]] = []
         self._text = ""
+        self._support: tuple[Support, ...] = ()
         self._ending = False
 
     def start(self, forget: Callable[[], None]) -> None:
@@ -182,7 +186,7 @@ class RunningTurn:
 
     def _since(self, seen: int) -> Progress:
         steps = tuple(step for number, step in self._steps if number > seen)
-        return Progress(self._number, steps, self._text if self._text_number > seen else None)
+        return Progress(self._number, steps, self._text if self._text_number > seen else None, self._support)
 
     # ------------------------------------------------------------ in the turn's own thread
 
@@ -204,8 +208,8 @@ class RunningTurn:
                 return False
             self._recorder.feed(event)
             self._number += 1
-            if isinstance(event, (AnswerText, AnswerWithdrawn)):
-                self._text = self._text + marked(event.text, event.marks) if isinstance(event, AnswerText) else ""
+            if isinstance(event, (AnswerText, SentenceChecked, AnswerWithdrawn)):
+                self._write(event)
                 self._text_number = self._number
             elif not isinstance(event, ChatResult):
                 self._steps.append((self._number, event))
@@ -213,6 +217,14 @@ class RunningTurn:
         if self.overdue:
             self.end("interrupted")
         return not self._ending
+
+    def _write(self, event: AnswerText | SentenceChecked | AnswerWithdrawn) -> None:
+        if isinstance(event, AnswerText):
+            self._text += marked(event.text, event.marks)
+        elif isinstance(event, SentenceChecked):
+            self._support += (event.support,)
+        else:
+            self._text, self._support = "", ()
 
     def _save_now_and_then(self) -> None:
         if time.monotonic() - self._saved < self._pauses.save_s:

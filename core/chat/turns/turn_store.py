@@ -22,7 +22,7 @@ from braid.core.chat.turns.rows import (
     touch,
     write_answer,
 )
-from braid.core.chat.turns.writers import KEY, writer_in
+from braid.core.chat.turns.writer_names import KEY, writer_in
 from braid.core.chat.types import ChatRequest, ChatResult
 from braid.core.errors import InvalidInputError, NotFoundError
 from braid.core.ledger.ledger import Ledger
@@ -99,8 +99,8 @@ class TurnStore:
             connection.execute(update(MessageRow).where(answer).values(**values))
 
     def end(self, user_id: int, conversation_id: int, answer_id: int, state: State) -> bool:
-        """End an answer that is said to be written: no turn runs, or one of another process, which notices it within
-        seconds of its next word. Does nothing to any other answer; returns whether it was one.
+        """Mark a running answer as ended; a process that still writes the answer stops within seconds. Return False,
+        and change nothing, for an answer that was not running.
         """
         with self._database.write() as connection:
             require_conversation(connection, user_id, conversation_id)

@@ -1,23 +1,22 @@
-"""The copy of the passages in Chroma: for other programs, and for collections that are too large for memory.
+"""The copy of the passages in Chroma, for other programs.
 
-Nothing waits for it. A copy whose writing was interrupted, or that cannot be read, is dropped and written again.
+No search asks it, and nothing waits for it. A copy whose writing was interrupted, or that cannot be read, is dropped
+and written again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 
-from braid.core.errors import IndexUnavailableError
+from braid.core.errors import IndexUnavailableError, StoreUnreachableError
 from braid.core.files.claim import Claim
-from braid.core.indexes.chroma.errors import StoreUnreachableError
 from braid.core.indexes.chroma.process import ChromaProcess
 from braid.core.indexes.chroma.store import abandon, check_url
 from braid.core.ledger.change_log import IndexedChunk, StateName
-from braid.core.types import Leg, ScoredChunk
-from braid.core.vector import Vector
+from braid.core.types import Leg
 
 
 class ChromaCopy:
@@ -39,16 +38,6 @@ class ChromaCopy:
         self.texts = texts
         self._process = ChromaProcess(path, url, claim=claim)
         self.crash_safe = bool(url)
-
-    def search(
-        self, collection: str, vector: Vector, k: int, *, where: Mapping[str, object] | None, timeout_s: float
-    ) -> list[ScoredChunk]:
-        """Return the ``k`` chunks nearest to ``vector`` (dim,) float32, by cosine similarity, ties by id.
-
-        ``where`` is a Chroma filter, or None.
-        """
-        found = self._process.call("search", collection, vector, k, where, timeout_s=timeout_s)
-        return sorted((ScoredChunk(*hit) for hit in found), key=lambda hit: (-hit.score, hit.chunk_id))
 
     def apply(self, collection: str, upserts: Sequence[IndexedChunk], deletes: Sequence[str]) -> None:
         """Add or replace chunks and delete ids; an id in both is added, a chunk without a vector left out."""

@@ -6,11 +6,7 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from braid.core.errors import IndexUnavailableError
-
-
-class StoreUnreachableError(IndexUnavailableError):
-    """The Chroma server or process does not answer; its data may well be sound."""
+from braid.core.errors import IndexUnavailableError, StoreUnreachableError
 
 
 class WriteFailedError(IndexUnavailableError):

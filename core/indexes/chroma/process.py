@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
-import subprocess
-import sys
-import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import CancelledError, ThreadPoolExecutor
@@ -16,27 +11,17 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from braid.core.errors import IndexUnavailableError
+from braid.core.errors import IndexUnavailableError, StoreUnreachableError
 from braid.core.files.claim import Claim
-from braid.core.forks import let_go, tell_of_forks
-from braid.core.indexes.chroma.errors import StoreUnreachableError, WriteFailedError
-from braid.core.indexes.chroma.worker import receive, send
+from braid.core.forks import tell_of_forks
+from braid.core.indexes.chroma.errors import WriteFailedError
+from braid.core.processes.child import VARIABLES, Child, start
 
 CALL_TIMEOUT_S = 120.0
 MOST_WRITTEN = 256
 """Collections that a process writes to before another takes its place: Chroma keeps each of them in memory, 3 MB."""
-_ROOT = Path(__file__).absolute().parents[4]
-_CODE = (
-    "import signal, sys; [signal.signal(each, signal.SIG_IGN) for each in (signal.SIGINT, signal.SIGTERM)]; "
-    "sys.path.insert(0, sys.argv[1]); from braid.core.indexes.chroma.worker import main; main(*sys.argv[2:5])"
-)
-_VARIABLES = frozenset(
-    {
-        *("PATH", "HOME", "USERPROFILE", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "TEMP", "TMP", "SYSTEMROOT"),
-        *("LD_LIBRARY_PATH", "PYTHONHOME", "PYTHONPATH", "PYTHONUTF8", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE"),
-    }
-)
-"""The variables that the process gets. The server's settings and the keys of its models are not among them."""
+ALSO = frozenset({"HOME", "USERPROFILE", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE"})
+"""Variables that the process gets beside those of any other."""
 
 
 class ChromaProcess:
@@ -55,10 +40,10 @@ class ChromaProcess:
         idle_s: float = 30.0,
         longest_s: float = CALL_TIMEOUT_S,
     ) -> None:
-        self._arguments = [str(_ROOT), str(path), url, json.dumps(asdict(claim)) if claim else ""]
+        self._arguments = [str(path), url, json.dumps(asdict(claim)) if claim else ""]
         self._idle_s = idle_s
         self._longest_s = longest_s
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: Child | None = None
         self._touched: set[str] = set()
         self._last_call = 0.0
         self._closed = False
@@ -71,7 +56,7 @@ class ChromaProcess:
     def after_fork(self, *, in_child: bool) -> None:
         """Leave the process to the parent: in the child nobody calls it."""
         if in_child and self._process is not None:
-            let_go(self._process.stdin, self._process.stdout)
+            self._process.let_go()
 
     def call(self, method: str, collection: str, *arguments: object, timeout_s: float | None = None) -> Any:
         """Return what the store's method returns for the collection and the arguments.
@@ -142,48 +127,26 @@ class ChromaProcess:
         process = self._process or self._begin()
         if self._closed:  # while it began, so that `close` did not see it
             process.kill()
-        assert process.stdin is not None
-        assert process.stdout is not None
-        late = threading.Timer(self._longest_s, process.kill)
-        late.daemon = True
-        late.start()
-        try:
-            send(process.stdin, call)
-            return receive(process.stdout)
-        except (OSError, EOFError):
-            self._end()
-            if not late.is_alive():
-                raise StoreUnreachableError(f"the Chroma store gave no answer within {self._longest_s:g} s") from None
-            if self._closed:
-                raise StoreUnreachableError("the Chroma store is closed") from None
-            raise IndexUnavailableError("the Chroma store ended unexpectedly; it is opened again") from None
-        finally:
-            late.cancel()
+        answer = process.ask(call, self._longest_s)
+        if answer is not None:
+            return answer["answer"]
+        self._end()
+        if process.timed_out:
+            raise StoreUnreachableError(f"the Chroma store gave no answer within {self._longest_s:g} s")
+        if self._closed:
+            raise StoreUnreachableError("the Chroma store is closed")
+        raise IndexUnavailableError("the Chroma store ended unexpectedly; it is opened again")
 
-    def _begin(self) -> subprocess.Popen[bytes]:
+    def _begin(self) -> Child:
         try:
-            self._process = subprocess.Popen(
-                [sys.executable, "-c", _CODE, *self._arguments],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                env={name: value for name, value in os.environ.items() if name.upper() in _VARIABLES},
-                process_group=0,  # no session of its own: Linux compares priorities within one
-            )
+            process = start("braid.core.indexes.chroma.worker", *self._arguments, variables=VARIABLES | ALSO)
         except OSError as error:
             raise StoreUnreachableError(f"the process of the Chroma store cannot be started: {error}") from error
+        self._process = Child(process, trusted=True)
         return self._process
 
     def _end(self) -> None:
         process, self._process = self._process, None
         self._touched.clear()
-        if process is None:
-            return
-        for stream in (process.stdin, process.stdout):
-            if stream is not None:
-                with contextlib.suppress(OSError):
-                    stream.close()
-        try:
-            process.wait(2.0)  # its input has ended, so that it ends by itself
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+        if process is not None:
+            process.end(patience_s=2.0)  # its input ends, so that it ends by itself

@@ -19,10 +19,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from braid.core.batches import batches
-from braid.core.errors import IndexUnavailableError, InvalidInputError, NotFoundError, OtherSiteError
+from braid.core.errors import (
+    IndexUnavailableError,
+    InvalidInputError,
+    NotFoundError,
+    OtherSiteError,
+    StoreUnreachableError,
+)
 from braid.core.files.claim import Claim
-from braid.core.indexes.chroma.errors import StoreUnreachableError, translate_errors
-from braid.core.indexes.chroma.filters import NOTHING, simplify, to_where
+from braid.core.indexes.chroma.errors import translate_errors
 
 if TYPE_CHECKING:
     import chromadb
@@ -90,25 +95,6 @@ class ChromaStore:
     def is_gone(self) -> bool:
         """Return whether the files were deleted or replaced."""
         return _identity(self._file) != self._opened
-
-    def search(
-        self, collection: str, vector: NDArray[np.float32], k: int, where: Mapping[str, object] | None
-    ) -> list[tuple[str, float]]:
-        """Return ids and cosine similarities of the ``k`` chunks nearest to ``vector`` (dim,), within a Chroma filter.
-
-        Empty when the collection is empty or does not exist.
-        """
-        restriction = simplify(where)
-        handle = self._get(collection)
-        if handle is None or restriction is NOTHING:
-            return []
-        chroma_where = None if restriction is None else to_where(restriction)
-        with translate_errors(subject(collection)):
-            found = handle.query(
-                query_embeddings=vector[None, :], n_results=k, where=chroma_where, include=["distances"]
-            )
-        distances = found["distances"] or [[]]
-        return [(chunk_id, 1.0 - distance) for chunk_id, distance in zip(found["ids"][0], distances[0], strict=True)]
 
     def apply(
         self,

@@ -9,42 +9,20 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import pickle
-import struct
 import sys
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
-from braid.core.errors import BraidError, IndexUnavailableError
-
-LENGTH = struct.Struct("<Q")
-
-
-def send(stream: IO[bytes], message: object) -> None:
-    """Write a message. Both ends are Braid's own, so pickle is safe here."""
-    data = pickle.dumps(message, protocol=pickle.HIGHEST_PROTOCOL)
-    stream.write(LENGTH.pack(len(data)) + data)
-    stream.flush()
-
-
-def receive(stream: IO[bytes]) -> Any:
-    """Read a message. Raises EOFError at the end of the stream, also within a message."""
-    head = stream.read(LENGTH.size)
-    if len(head) < LENGTH.size:
-        raise EOFError
-    (length,) = LENGTH.unpack(head)
-    data = stream.read(length)
-    if len(data) < length:
-        raise EOFError
-    return pickle.loads(data)
+from braid.core.errors import BraidError, IndexUnavailableError, StoreUnreachableError
+from braid.core.processes.frames import receive, send
+from braid.core.processes.limits import limit
 
 
 def main(path: str, url: str, claim: str) -> None:
     """Answer calls ``(method, arguments)`` to the store from stdin on stdout: with a value, or Braid's error."""
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what Chroma prints must not get between the answers
-    if hasattr(os, "nice"):
-        os.nice(10)
+    limit(nice=10)
     from filelock import FileLock
 
     Path(path).mkdir(parents=True, exist_ok=True)
@@ -54,15 +32,15 @@ def main(path: str, url: str, claim: str) -> None:
 
 def _answer_calls(path: Path, url: str, claim: str, answers: IO[bytes]) -> None:
     from braid.core.files.claim import Claim
-    from braid.core.indexes.chroma.errors import StoreUnreachableError, WriteFailedError
+    from braid.core.indexes.chroma.errors import WriteFailedError
     from braid.core.indexes.chroma.store import ChromaStore
 
     store: ChromaStore | None = None
     while True:
-        try:
-            method, arguments = receive(sys.stdin.buffer)
-        except EOFError:
+        call = receive(sys.stdin.buffer, trusted=True)
+        if call is None:
             os._exit(0)  # the server has ended; nothing is left to be closed
+        method, arguments = call
         answer: object
         try:
             store = store or ChromaStore(path, url, Claim(**json.loads(claim)) if claim else None)
@@ -78,4 +56,4 @@ def _answer_calls(path: Path, url: str, claim: str, answers: IO[bytes]) -> None:
         except Exception as error:  # the edge of the process: whatever it is, the caller is told
             answer = IndexUnavailableError(f"the Chroma store failed: {type(error).__name__}", inner=str(error))
         with contextlib.suppress(BrokenPipeError):  # the server has ended meanwhile
-            send(answers, answer)
+            send(answers, {"answer": answer}, trusted=True)

@@ -72,13 +72,13 @@ class ClaimedLog(ChangeLog):
             execute(connection, prepared.HEARD, leg=leg, collection=collection, wanted=wanted)
 
     def want(self, leg: str, collection: str, wanted: str) -> None:
-        """Ask whoever follows the index to ``inspect`` or to ``rebuild`` it."""
+        """Ask the index's follower, in whichever process, to ``inspect`` or to ``rebuild`` it."""
         with self._database.write() as connection:
             execute(connection, prepared.WANT, leg=leg, collection=collection, wanted=wanted)
             tell(connection, "changes")
 
     def log_again(self, collection: str, chunk_ids: Sequence[str]) -> None:
-        """Have whoever follows the collection index these chunks as they are then."""
+        """Log these chunks again, so that the collection's follower indexes their newest state."""
         with self._database.write() as connection:
             lock_datasets(connection, and_(*in_collection(collection)))
             log_chunks(connection, collection, chunk_ids)

@@ -96,7 +96,7 @@ class FleetIndexer(Indexer):
         *,
         on_progress: Callable[[int, int], None] = lambda done, total: None,
     ) -> bool:
-        """Wait until these legs have applied all that is in the log now, whoever does it. False after ``timeout_s``."""
+        """Wait until the fleet has applied all that is in the log now to these legs. False after ``timeout_s``."""
         self._database.notify("changes")
         return super().wait(timeout_s, legs, on_progress=on_progress)
 
@@ -139,14 +139,14 @@ class FleetIndexer(Indexer):
         return self._shared.of(cast(Leg, index), collection, head)
 
     def suspect(self, index: IndexName, collection: str) -> None:
-        """Have whoever follows an index check it after a failed search."""
+        """Have the index's follower, in whichever process, check the index after a failed search."""
         key, now = (cast(Leg, index), collection), time.monotonic()
         if now >= self._asked.get(key, 0.0):
             self._asked[key] = now + ASK_AGAIN_S
             self._want(index, collection, "inspect")
 
     def rebuild(self, index: IndexName, collection: str) -> None:
-        """Have whoever follows one index build it again from the ledger, without embedding again.
+        """Have the index's follower build the index again from the ledger, without embedding again.
 
         Raises EmbeddingError when the collection's model cannot be made.
         """

@@ -120,7 +120,7 @@ class MilvusVectorIndex(MilvusIndex):
                 left_s = max(0.1, deadline - time.monotonic())
                 samples.append(self._sample(store, part, vector.size, left_s) @ vector)
         sample = np.concatenate(samples) if samples else np.empty(0)
-        return DenseAnswer(answers, set(), float(np.std(sample)) if len(sample) > 1 else 0.0)
+        return DenseAnswer(answers, float(np.std(sample)) if len(sample) > 1 else 0.0)
 
     def _nearest(
         self, store: Store, where: Where, vector: Vector, k: int, deadline: float

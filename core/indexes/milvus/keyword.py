@@ -108,6 +108,10 @@ class MilvusKeywordIndex(MilvusIndex):
             self._require_some(collection, partial(self._changes.chunk_count, collection))
         return [hit.chunk_id for hit in hits], max(len(hits), store.count(expression) if len(hits) == n else 0)
 
+    def beginning_like(self, collection: str, beginning: str, n: int, *, dataset_ids: Collection[int]) -> list[str]:
+        """Return nothing: Milvus has no list of its words that could be searched for near ones."""
+        return []
+
     def statistics(
         self, collection: str, terms: Collection[str], *, dataset_ids: Collection[int] | None = None
     ) -> Bm25Statistics:

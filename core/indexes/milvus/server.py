@@ -18,10 +18,9 @@ from hashlib import blake2b
 from typing import Any, NamedTuple
 
 from braid.core.batches import batches
-from braid.core.errors import IndexUnavailableError, OtherSiteError
+from braid.core.errors import IndexUnavailableError, OtherSiteError, StoreUnreachableError
 from braid.core.extras import require
 from braid.core.files.claim import Claim
-from braid.core.indexes.chroma.errors import StoreUnreachableError
 from braid.core.indexes.milvus.options import MilvusOptions
 from braid.core.spans import NOTHING, span
 

@@ -12,7 +12,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from braid.core.errors import InvalidInputError
 from braid.core.metadata.values import clean_metadata, kept_metadata
-from braid.core.types import ChunkKind, DocumentInput
+from braid.core.types import DocumentInput, PassageKind
 from braid.core.vector import Vector
 
 VERSION = 1
@@ -74,7 +74,7 @@ class ExportedChunk(_Strict):
     page_end: Count | None = None
     line: Count | None = None
     line_end: Count | None = None
-    chunk_kind: ChunkKind | Literal[""] = ""
+    chunk_kind: PassageKind = ""
     confidence: Annotated[float, Field(ge=0, le=1)] | None = None
 
 

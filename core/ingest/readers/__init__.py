@@ -23,6 +23,7 @@ from braid.core.ingest.readers.document import (
     SourceFile,
     one_line,
 )
+from braid.core.ingest.readers.encoding import decode
 from braid.core.ingest.readers.paged.scanned import with_scans
 from braid.core.ingest.readers.sniff import Sniffed, sniff
 from braid.core.ingest.scans.reading import PageReading
@@ -52,8 +53,26 @@ READABLE = (
 )
 _BY_SUFFIX = {suffix: form for form in FORMATS for suffix in form.suffixes}
 _BY_KIND = {form.kind: form for form in FORMATS if form.kind != "text"}
+_BEGINNING = 4_096
+_WRITTEN_AS = (
+    (".mht", re.compile(r"\A(?:MIME-Version|From|Date|Content-Type): ", re.IGNORECASE)),
+    (".xml", re.compile(r"\A<\?xml\b")),
+    (".html", re.compile(r"<(?:!doctype html|html|head|body|table|meta)\b", re.IGNORECASE)),
+)
+"""How texts begin that have the suffix of an old Office file."""
 _PLAIN_NAMES = frozenset({"readme", "license", "licence", "copying", "notice", "authors", "changelog", "makefile"})
-_UNWANTED = re.compile("[\\x00-\\x08\\x0b\\x0e-\\x1f\\x7f\\ud800-\\udfff\\ufeff\\ufffe\\uffff]")
+_UNWANTED = re.compile("[\\x00-\\x08\\x0b\\x0e-\\x1f\\x7f\\ud800-\\udfff\\uf020-\\uf0fe\\uf53a\\ufeff\\ufffe\\uffff]")
+_SYMBOLS = {chr(0xF000 + code): chr(code) for code in range(0x20, 0x7F) if not chr(code).isalpha()} | dict(
+    zip(
+        "\uf0b7\uf0a7\uf076\uf0d8\uf0fc\uf06e\uf0a8\uf0e0\uf0ae\uf0b0\uf0b1\uf0b4\uf0d7\uf0b8\uf0a3\uf0b3\uf0b9\uf0a5\uf0bc",
+        "•▪❖➢✓■□→→°±×·÷≤≥≠∞…",
+        strict=True,
+    )
+)
+"""Characters for private use as Word, and the fonts Symbol and Wingdings, use them, most often for bullets; and as
+Hangul writes the name of its own.
+"""
+_SYMBOLS["\uf53a"] = "\u1112\u119e\u11ab"
 
 
 def read_document(
@@ -70,9 +89,11 @@ def read_document(
     """
     file = SourceFile(filename, content, max_bytes)
     if not content:
-        raise file.unreadable("is empty: it has 0 bytes; check that it was saved")
+        raise file.unreadable("is empty: it has 0 bytes; check that it was saved", code="empty")
     if len(content) > max_bytes:
-        raise file.unreadable(f"has {len(content):,} bytes; at most {max_bytes:,} are read, so split it")
+        raise file.unreadable(
+            f"has {len(content):,} bytes; at most {max_bytes:,} are read, so split it", code="too_large"
+        )
     form = _format_of(file)
     parsed = _read(form, replace(file, file_type=form.file_type))
     if parsed.scanned:
@@ -105,7 +126,7 @@ def _read(form: Format, file: SourceFile) -> ParsedDocument:
 
 def _unreadable_here(form: Format, file: SourceFile, error: ModuleNotFoundError) -> UnreadableDocumentError:
     missing = MissingExtraError(f"reading {form.label}", "readers", str(error.name))
-    return file.unreadable(f"cannot be read here: {missing}")
+    return file.unreadable(f"cannot be read here: {missing}", code="not_here")
 
 
 def _format_of(file: SourceFile) -> Format:
@@ -116,17 +137,38 @@ def _format_of(file: SourceFile) -> Format:
         form = _BY_SUFFIX[".txt"]
     if form is not None and form.kind == sniffed.kind:
         return form
+    if form is not None and form.reader == "office.converted" and (written := _written_as(file, form, sniffed)):
+        return written
     if sniffed.advice:
-        raise file.unreadable(f"is {sniffed.label}; {sniffed.advice}")
+        raise file.unreadable(f"is {sniffed.label}; {sniffed.advice}", code=sniffed.refused)
     if (real := _BY_KIND.get(sniffed.kind)) is not None:
         named = f", not {form.label}" if form else ""
-        raise file.unreadable(f"is {real.label}{named}; rename it to {file.stem}{real.suffixes[0]}")
+        raise file.unreadable(
+            f"is {real.label}{named}; rename it to {file.stem}{real.suffixes[0]}", code="other_format"
+        )
     if form is not None:
-        raise file.unreadable(_wrong_content(form, sniffed))
+        raise file.unreadable(_wrong_content(form, sniffed), code="other_format")
     if sniffed.kind == "text":
         kind = f"the type {file.suffix} that" if file.suffix else "no file extension, so its type"
-        raise file.unreadable(f"has {kind} is not known; save it as one of {READABLE}")
-    raise file.unreadable(f"is {sniffed.label}, which cannot be read; save its text as one of {READABLE}")
+        raise file.unreadable(f"has {kind} is not known; save it as one of {READABLE}", code="other_format")
+    raise file.unreadable(
+        f"is {sniffed.label}, which cannot be read; save its text as one of {READABLE}", code="other_format"
+    )
+
+
+def _written_as(file: SourceFile, form: Format, sniffed: Sniffed) -> Format | None:
+    """Return the format of a text that has the suffix of an old Office file, as programs write that have no Office;
+    None where it is none.
+    """
+    if sniffed.kind == "rtf":
+        return _BY_KIND["rtf"]
+    if sniffed.kind != "text":
+        return None
+    beginning = decode(file.content[:_BEGINNING]).lstrip()
+    for suffix, pattern in _WRITTEN_AS:
+        if pattern.search(beginning):
+            return _BY_SUFFIX[suffix]
+    return _BY_SUFFIX[{"xls": ".csv", "doc": ".txt"}.get(form.file_type, ".txt")]
 
 
 def _wrong_content(form: Format, sniffed: Sniffed) -> str:
@@ -139,7 +181,7 @@ def _clean_document(file: SourceFile, parsed: ParsedDocument, *, may_be_empty: b
     """Remove the characters that no database, index or page takes, and empty sections."""
     sections = tuple(section for section in map(_clean_section, parsed.sections) if section.text.strip())
     if not sections and not may_be_empty:
-        raise file.unreadable("has no text in it; check that it is the right file")
+        raise file.unreadable("has no text in it; check that it is the right file", code="no_text")
     title = one_line(clean_text(parsed.title))[:MAX_TITLE_CHARS] or file.stem
     metadata = {
         key: one_line(clean_text(value)) if isinstance(value, str) else value
@@ -158,5 +200,14 @@ def _clean_section(section: Section) -> Section:
 
 
 def clean_text(text: str) -> str:
-    """Remove control characters; replace half a surrogate pair by the replacement character."""
-    return _UNWANTED.sub(lambda match: "\ufffd" if "\ud800" <= match[0] <= "\udfff" else "", text)
+    """Remove control characters; replace half a surrogate pair by the replacement character, and symbols that Word has
+    among the characters for private use by those that everybody has.
+    """
+    return _UNWANTED.sub(_wanted, text)
+
+
+def _wanted(match: re.Match[str]) -> str:
+    character = match[0]
+    if "\ud800" <= character <= "\udfff":
+        return "\ufffd"
+    return _SYMBOLS.get(character, character) if "\ue000" <= character <= "\uf8ff" else ""

@@ -64,7 +64,9 @@ def open_archive(
         raise _bomb(file, f"it unpacks to more than {limit:,} bytes")
     for entry in entries:
         if entry.flag_bits & ENCRYPTED:
-            raise file.unreadable("is encrypted with a password; remove the password and add it again")
+            raise file.unreadable(
+                "is encrypted with a password; remove the password and add it again", code="encrypted"
+            )
         if entry.file_size > max(SMALL_ENTRY_BYTES, MAX_RATIO * entry.compress_size):
             raise _bomb(file, f"a part of it unpacks to more than {MAX_RATIO} times its size")
     unpacked = 0
@@ -89,4 +91,4 @@ def _blocks(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> Iterator[bytes]
 
 
 def _bomb(file: SourceFile, why: str) -> UnreadableDocumentError:
-    return file.unreadable(f"is not unpacked because {why}; split it into smaller files")
+    return file.unreadable(f"is not unpacked because {why}; split it into smaller files", code="too_large")

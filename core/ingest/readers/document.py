@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Literal
 
-from braid.core.errors import UnreadableDocumentError
-from braid.core.types import ChunkKind
+from braid.core.errors import UnreadableCode, UnreadableDocumentError
+from braid.core.types import PassageKind
 
 Kind = Literal["prose", "code", "record"]
 HEADING_SEPARATOR = " > "
@@ -37,8 +37,8 @@ class Section:
     """
     header: str = ""
     """The header row of a record's table, repeated at the top of every chunk."""
-    chunk_kind: ChunkKind | Literal[""] = ""
-    """The part of a program that the section is."""
+    chunk_kind: PassageKind = ""
+    """The part of a program that the section is, or ``contents``: a table of contents."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +80,9 @@ class SourceFile:
         """The extension in lower case, with its dot; empty when there is none."""
         return PurePosixPath(self.name).suffix.lower()
 
-    def unreadable(self, reason: str) -> UnreadableDocumentError:
+    def unreadable(self, reason: str, *, code: UnreadableCode = "damaged") -> UnreadableDocumentError:
         """Return the error to raise; ``reason`` goes on after the name: ``is empty; …``."""
-        return UnreadableDocumentError(f"{self.name} {reason}")
+        return UnreadableDocumentError(f"{self.name} {reason}", code=code)
 
 
 _UNTITLED = re.compile(

@@ -85,6 +85,8 @@ _WIDER = {
     **{"iso8859-1": "cp1252", "iso8859-9": "cp1254", "tis-620": "cp874", "ascii": ""},
 }
 """Encodings that are written under another one's name, as browsers read them."""
+_LABELS = {"windows-949": "cp949", "x-windows-949": "cp949", "ms949": "cp949", "sjis-win": "cp932", "ms932": "cp932"}
+"""Names of encodings that programs write and Python does not know; others have ``x-`` before the usual one."""
 _ISO_2022_JP_NAMES = ("iso2022_jp", "iso2022_jp_1", "iso2022_jp_2", "iso2022_jp_3", "iso2022_jp_2004", "iso2022_jp_ext")
 _MIN_FAMILIAR = 0.3
 _NO_CHARACTER = ("Cc", "Cn", "Co", "Cs")
@@ -137,8 +139,9 @@ def _decode(content: bytes, declared: str) -> str:
 
 def _decode_declared(content: bytes, declared: str) -> str | None:
     """Decode as the document says, or as everybody takes what it says; None where that does not fit the bytes."""
+    label = declared.strip().lower()
     try:
-        name = codecs.lookup(declared).name
+        name = codecs.lookup(_LABELS.get(label, label).removeprefix("x-")).name
     except (LookupError, ValueError):
         return None
     wider = _WIDER.get(name, name)
@@ -146,7 +149,7 @@ def _decode_declared(content: bytes, declared: str) -> str | None:
         return None
     if (text := _decode_strictly(content, wider)) is not None:
         return text
-    if (text := _decode_strictly(content, name)) is not None:
+    if name != "iso8859-1" and (text := _decode_strictly(content, name)) is not None:  # it takes any byte
         return text
     try:
         text = content.decode(wider, "replace")

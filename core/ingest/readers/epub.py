@@ -65,7 +65,7 @@ def _refuse_protected(file: SourceFile, archive: zipfile.ZipFile, chapters: list
         return
     encrypted = {unquote(item.get("URI") or "") for item in part(file, archive, _ENCRYPTION).iter("{*}CipherReference")}
     if encrypted.intersection(chapters):
-        raise file.unreadable("is encrypted (copy protection); add a copy without protection")
+        raise file.unreadable("is encrypted (copy protection); add a copy without protection", code="encrypted")
 
 
 def _first(package: etree._Element, name: str) -> str:

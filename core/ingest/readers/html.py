@@ -1,4 +1,4 @@
-"""Web pages: a section per heading, without scripts, styles and navigation."""
+"""Web pages: a section per heading, without scripts, styles and menus."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from braid.core.ingest.readers.document import (
     one_line,
 )
 from braid.core.ingest.readers.encoding import decode
+from braid.core.ingest.readers.html_menus import menus_of
 from braid.core.ingest.readers.html_tags import MAX_ATTRIBUTES, has_too_many_attributes
 from braid.core.ingest.readers.merged import Cell, laid_out
 from braid.core.ingest.readers.parts.numerals import numeral
@@ -56,6 +57,10 @@ def read(file: SourceFile) -> ParsedDocument:
     outline = Outline()
     add_html(root, outline)
     sections = outline.sections()
+    if not sections:  # a page that is nothing but a menu
+        outline = Outline()
+        add_html(root, outline, with_menus=True)
+        sections = outline.sections()
     title = first_title(root.findtext(".//title"), outline.first_heading)
     return ParsedDocument(title, file.file_type, sections, _metadata(root))
 
@@ -75,14 +80,15 @@ def parse_html(file: SourceFile, text: str) -> etree._Element | None:
     return root
 
 
-def add_html(root: etree._Element, outline: Outline) -> None:
+def add_html(root: etree._Element, outline: Outline, *, with_menus: bool = False) -> None:
     """Add the headings and paragraphs of a page to an outline."""
     paragraphs = _Paragraphs(outline)
+    menus = frozenset[etree._Element]() if with_menus else menus_of(root)
     walker = etree.iterwalk(root, events=("start", "end", "comment", "pi"))
     skipped: etree._Element | None = None
     for event, element in walker:
         if event == "start":
-            if _is_hidden(element) or element.tag in _FIELDS:
+            if element in menus or _is_hidden(element) or element.tag in _FIELDS:
                 paragraphs.text(_entered(element))
                 skipped = element
                 walker.skip_subtree()
@@ -244,7 +250,10 @@ class _Paragraphs:
 
     def _end_table(self) -> None:
         """Add the rows so far."""
-        if self._rows:
+        if all(len(row) <= 1 for row in self._rows):  # a frame around a text
+            for text in filter(None, (self._caption, *(cell.text for row in self._rows for cell in row))):
+                self._outline.add(text)
+        elif self._rows:
             add_table(self._outline, laid_out(self._rows), self._caption, tight=True)
         self._rows, self._caption = [], ""
 

@@ -16,6 +16,7 @@ _SMALL_CHARS = 800
 _MAX_HEADING_DEPTH = 4
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+"?|(//[^\n]*|/\*(?:.*?\*/|.*\Z))|(,)(?=\s*+[}\]])', re.DOTALL)
 """A string, a comment, or a comma before the end of a list or object."""
+_SPACE = re.compile(r"\s*")
 _SEEN = re.compile(r"[^\n]")
 
 
@@ -30,7 +31,7 @@ def read(file: SourceFile) -> ParsedDocument:
         root = _parse(text)
     except json.JSONDecodeError as error:
         if error.msg == "Extra data" and "\n" in text.strip():
-            return ParsedDocument(file.stem, "json", tuple(_lines(file, text)))
+            return ParsedDocument(file.stem, "json", tuple(_values(text)) or tuple(_lines(file, text)))
         if (plain := _without_comments(text)) == text:
             raise _invalid(file, error, error.lineno) from error
         try:
@@ -64,9 +65,29 @@ def _lines(file: SourceFile, text: str) -> Iterator[Section]:
         yield Section("\n".join(_leaves(value, "")), line=number, line_end=number, kind="record")
 
 
+def _values(text: str) -> list[Section]:
+    """Return a record per value of JSON values that follow each other, on any lines; none if one is no JSON."""
+    decoder = json.JSONDecoder(parse_int=str, parse_float=str)
+    sections: list[Section] = []
+    at, line = _SPACE.match(text).end(), 1  # type: ignore[union-attr]  # matches always
+    line += text.count("\n", 0, at)
+    while at < len(text):
+        try:
+            value, end = decoder.raw_decode(text, at)
+        except json.JSONDecodeError:
+            return []
+        last = line + text.count("\n", at, end)
+        sections.append(Section("\n".join(_leaves(value, "")), line=line, line_end=last, kind="record"))
+        following = _SPACE.match(text, end).end()  # type: ignore[union-attr]
+        line, at = last + text.count("\n", end, following), following
+    return sections
+
+
 def _invalid(file: SourceFile, error: json.JSONDecodeError, line: int) -> Exception:
+    is_cut_off = error.pos >= len(error.doc.rstrip())
     return file.unreadable(
-        f"is not valid JSON: {error.msg} at line {line}, column {error.colno}; correct it and add it again"
+        f"is not valid JSON: {error.msg} at line {line}, column {error.colno}; correct it and add it again",
+        code="cut_off" if is_cut_off else "damaged",
     )
 
 

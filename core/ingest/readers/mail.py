@@ -40,6 +40,8 @@ _MULTIPART = re.compile(rb"^content-type:\s*multipart/", re.IGNORECASE | re.MULT
 _WORD = re.compile(r"=\?([^?\s]{1,40})\?([bBqQ])\?([^?\s]*)\?=")
 _WORDS = re.compile(r"=\?([^?\s]{1,40})\?[bBqQ]\?[^?\s]*\?=(?:\s+=\?\1\?[bBqQ]\?[^?\s]*\?=)*+", re.IGNORECASE)
 """Words of one encoding that follow each other: a character may be parted between two."""
+_RAW = re.compile("[\udc80-\udcff]")
+"""Bytes of a header that are not ASCII, as the standard library has them: programs write them in any encoding."""
 _SHOWN = ("From", "To", "Cc", "Date")
 _EXPECTED = ("From", "To", "Subject", "Date", "Received", "Message-ID", "MIME-Version", "Return-Path")
 
@@ -50,7 +52,10 @@ class _ShortHeaders(EmailPolicy):
     def header_fetch_parse(self, name: str, value: str) -> Any:
         if hasattr(value, "name"):
             return super().header_fetch_parse(name, value)
-        return super().header_fetch_parse(name, _WORDS.sub(_decoded_word, value[:_MAX_HEADER_CHARS]))
+        value = value[:_MAX_HEADER_CHARS]
+        if _RAW.search(value):
+            value = " ".join(decode(value.encode("utf-8", "surrogateescape")).split())
+        return super().header_fetch_parse(name, _WORDS.sub(_decoded_word, value))
 
 
 def _decoded_word(found: re.Match[str]) -> str:
@@ -76,14 +81,18 @@ def read(file: SourceFile) -> ParsedDocument:
     if b"\0" in file.content[:100]:  # in UTF-16, as an editor has saved it
         file = replace(file, content=decode(file.content).encode("utf-8", "replace"))
     if len(_MULTIPART.findall(file.content)) > _MAX_MULTIPARTS:
-        raise file.unreadable(f"has more than {_MAX_MULTIPARTS:,} nested parts; save the mails in it one by one")
+        raise file.unreadable(
+            f"has more than {_MAX_MULTIPARTS:,} nested parts; save the mails in it one by one", code="too_large"
+        )
     if _has_too_many_parts(file.content):
-        raise file.unreadable(f"has more than {_MAX_PARTS:,} parts; save the mails in it one by one")
+        raise file.unreadable(f"has more than {_MAX_PARTS:,} parts; save the mails in it one by one", code="too_large")
     message = cast(EmailMessage, email.message_from_bytes(file.content, _class=EmailMessage, policy=_POLICY))
     if file.file_type == "mht":
         return _web_archive(file, message)
     if not any(name in message for name in _EXPECTED):
-        raise file.unreadable("is not a mail: it has no From, Subject or Date line; save it as .txt")
+        raise file.unreadable(
+            "is not a mail: it has no From, Subject or Date line; save it as .txt", code="other_format"
+        )
     attachments: list[str] = []
     problems: list[str] = []
     sections = tuple(_sections(file, message, "", attachments, problems))

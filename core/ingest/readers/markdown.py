@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -21,6 +22,7 @@ from braid.core.ingest.readers.table_rows import (
 ERRORS: tuple[type[Exception], ...] = ()
 
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?)^(?:---|\.\.\.)[ \t]*$\n?", re.DOTALL | re.MULTILINE)
+_TOML_FRONT_MATTER = re.compile(r"\A\+\+\+[ \t]*\n(.*?)^\+\+\+[ \t]*$\n?", re.DOTALL | re.MULTILINE)
 _FIELD = re.compile(r"([A-Za-z_][\w -]*):(?:[ \t]+(.*)|[ \t]*)")
 _MAX_TITLE_SOURCE = 1_000
 _ANCHOR = re.compile(r"(?<!\s)\s*+\{#[^}]{0,200}\}")
@@ -39,8 +41,8 @@ def read(file: SourceFile) -> ParsedDocument:
     lines = text.split("\n")
     metadata: dict[str, str] = {}
     first = 0
-    if match := _FRONT_MATTER.match(text):
-        metadata = _front_matter(match[1])
+    if match := _FRONT_MATTER.match(text) or _TOML_FRONT_MATTER.match(text):
+        metadata = _front_matter(match[1]) if text.startswith("-") else _toml_front_matter(match[1])
         first = text.count("\n", 0, match.end())
     headings = list(_headings(lines, first))
     title = metadata.pop("title", "") or next((title for _, _, _, title in headings), "") or file.stem
@@ -58,6 +60,20 @@ def _front_matter(block: str) -> dict[str, str]:
         elif key and (item := line.strip()).startswith("- "):
             fields[key] = ", ".join(filter(None, (fields[key], _scalar(item[2:]))))
     return {key: value for key, value in fields.items() if value}
+
+
+def _toml_front_matter(block: str) -> dict[str, str]:
+    """Return the top-level fields, as of front matter in YAML; none of what is no TOML."""
+    try:
+        values = tomllib.loads(block)
+    except tomllib.TOMLDecodeError:
+        return {}
+    lists = {key: value if isinstance(value, list) else [value] for key, value in values.items()}
+    return {
+        key.lower(): ", ".join(map(str, each))
+        for key, each in lists.items()
+        if not any(isinstance(one, dict | list) for one in each)
+    }
 
 
 def _scalar(value: str) -> str:

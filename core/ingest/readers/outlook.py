@@ -85,7 +85,9 @@ def read(file: SourceFile) -> ParsedDocument:
     with olefile.OleFileIO(file.content) as ole:
         names = frozenset(tuple(name) for name in ole.listdir(streams=True, storages=False))
         if len(names) > MAX_STREAMS:
-            raise file.unreadable(f"has more than {MAX_STREAMS:,} parts; save the mails in it one by one")
+            raise file.unreadable(
+                f"has more than {MAX_STREAMS:,} parts; save the mails in it one by one", code="too_large"
+            )
         message = _Message(ole, names)
         attachments: list[str] = []
         problems: list[str] = []
@@ -146,7 +148,8 @@ def _unpacked(file: SourceFile, packed: bytes) -> bytes:
     size, raw_size, kind = struct.unpack_from("<LL4s", packed)
     if raw_size > MAX_BODY_BYTES:
         raise file.unreadable(
-            f"is not unpacked because it unpacks to more than {MAX_BODY_BYTES:,} bytes; split it into smaller files"
+            f"is not unpacked because it unpacks to more than {MAX_BODY_BYTES:,} bytes; split it into smaller files",
+            code="too_large",
         )
     if kind == b"MELA":
         return packed[16 : 16 + raw_size]

@@ -8,6 +8,7 @@ import zipfile
 import zlib
 from dataclasses import dataclass
 
+from braid.core.errors import UnreadableCode
 from braid.core.ingest.readers.encoding import is_binary
 from braid.core.ingest.readers.zip_directory import ENCRYPTED, MAX_ENTRIES, TooManyEntriesError, require_few_entries
 
@@ -27,17 +28,22 @@ class Sniffed:
     """Name for people, with its article: ``a PDF document``."""
     advice: str = ""
     """What to do with the file, where that is not to rename it."""
+    refused: UnreadableCode = "other_format"
+    """Why a file of this kind is not read, where there is advice."""
 
 
 _TEXT = Sniffed("text", "plain text")
 _BINARY = Sniffed("binary", "binary data")
 _PDF = Sniffed("pdf", "a PDF document")
-_DAMAGED_ZIP = Sniffed("damaged", "a zip archive that is damaged or cut off", "copy or download it again")
+_DAMAGED_ZIP = Sniffed("damaged", "a zip archive that is damaged or cut off", "copy or download it again", "cut_off")
+_IWORK = Sniffed("iwork", "a Pages, Numbers or Keynote document", "save it as .docx, .xlsx or .pptx")
+_IWORK_MEMBERS = ("Index/Document.iwa", "Index.zip", "index.apxl", "index.xml.gz", "QuickLook/Preview.pdf")
 _OTHER_ZIP = Sniffed("zip", "a zip archive")
 _ENCRYPTED_OFFICE = Sniffed(
     "encrypted",
     "an Office document encrypted with a password",
     "remove the password in the program that made it, and add it again",
+    "encrypted",
 )
 _OLD_OFFICE = (
     ("EncryptedPackage", _ENCRYPTED_OFFICE),
@@ -130,7 +136,7 @@ def _zip_kind(content: bytes) -> Sniffed:
             names = archive.namelist()
             declared = _declared_type(archive, names)
     except TooManyEntriesError as error:
-        return Sniffed("damaged", f"a zip archive, and {error}", "split it into smaller files")
+        return Sniffed("damaged", f"a zip archive, and {error}", "split it into smaller files", "too_large")
     except (zipfile.BadZipFile, zlib.error, NotImplementedError, ValueError, OSError, EOFError):
         return _DAMAGED_ZIP
     if declared in _OPEN_DOCUMENTS:
@@ -138,7 +144,7 @@ def _zip_kind(content: bytes) -> Sniffed:
     for member, kind in _ZIP_MEMBERS:
         if any(name.startswith(member) for name in names):
             return kind
-    return _OTHER_ZIP
+    return _IWORK if any(name.endswith(_IWORK_MEMBERS) for name in names) else _OTHER_ZIP
 
 
 def _declared_type(archive: zipfile.ZipFile, names: list[str]) -> bytes:

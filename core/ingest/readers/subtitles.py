@@ -36,7 +36,9 @@ def read(file: SourceFile) -> ParsedDocument:
     """Return a section per minute at most. Notes, styles and markup are left out; who speaks stays."""
     lines = decode(file.content).split("\n")
     if not any(map(_TIMING.match, lines)):
-        raise file.unreadable("has no subtitles in it: no line has two times with --> between them; save it as .txt")
+        raise file.unreadable(
+            "has no subtitles in it: no line has two times with --> between them; save it as .txt", code="other_format"
+        )
     return ParsedDocument(file.stem, file.file_type, tuple(_sections(_cues(lines))))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections import Counter
 from collections.abc import Iterator
 from itertools import islice
@@ -15,6 +16,8 @@ from braid.core.ingest.readers.table_rows import Row, records, row_of
 ERRORS = (csv.Error,)
 
 _DELIMITERS = ",;\t|"
+_STATED = re.compile(r"sep=([^\w\s\"]|\t)[ \t]*\n", re.IGNORECASE)
+"""The first line of a table that tells Excel what parts its cells."""
 _SAMPLE_CHARS = 20_000
 _SAMPLE_ROWS = 30
 csv.field_size_limit(1 << 30)  # the library's own limit, 128 KB, is less than one article in a cell
@@ -22,17 +25,21 @@ csv.field_size_limit(1 << 30)  # the library's own limit, 128 KB, is less than o
 
 def read(file: SourceFile) -> ParsedDocument:
     """Return a record per row, the header row repeated."""
-    text = decode(file.content)
-    delimiter = "\t" if file.file_type == "tsv" else _delimiter(text[:_SAMPLE_CHARS])
-    sections = tuple(records(_rows(text, delimiter)))
+    text, line = decode(file.content), 0
+    if match := _STATED.match(text):
+        delimiter, text, line = match[1], text[match.end() :], 1
+    else:
+        delimiter = "\t" if file.file_type == "tsv" else _delimiter(text[:_SAMPLE_CHARS])
+    sections = tuple(records(_rows(text, delimiter, line)))
     return ParsedDocument(file.stem, file.file_type, sections)
 
 
-def _rows(text: str, delimiter: str) -> Iterator[Row]:
+def _rows(text: str, delimiter: str, before: int) -> Iterator[Row]:
+    """Yield the rows of a table with ``before`` lines of its file above it."""
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
-    line_end = 0
+    line_end = before
     for cells in reader:
-        line, line_end = line_end + 1, reader.line_num
+        line, line_end = line_end + 1, before + reader.line_num
         yield row_of(cells, line, line_end)
 
 

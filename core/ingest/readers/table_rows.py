@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import chain, groupby, islice, zip_longest
 from operator import itemgetter
 
+from braid.core.ingest.readers import side_by_side
 from braid.core.ingest.readers.document import Outline, Section, join_path, one_line
 from braid.core.ingest.readers.merged import Grid
 
@@ -19,7 +20,7 @@ _MIN_TABLE_ROWS = 2
 """Rows of several cells, its header among them, that a table has before another one can begin."""
 MAX_CAPTION_CHARS = 160
 MIN_LONG_ROWS, MIN_LONG_CHARS = 6, 700
-"""A table of a text with as many rows and characters has passages of its own."""
+"""Minimum size of a table within a text that is split into passages of its own."""
 CAPTION = re.compile(r"(?:Tab(?:le|\.)|Exhibit|表|図表|표)\s*[\dA-Z]", re.IGNORECASE)
 """How a paragraph begins that is the caption of the table below it."""
 MAX_HEADER_CHARS = 300
@@ -59,13 +60,25 @@ def records(rows: Iterable[Row], heading_path: str = "", *, is_form: bool = Fals
 
     The chunks repeat the header row. If it is too long for that, each record has ``column: value`` lines instead. A
     header of two rows becomes one; lines of one cell above it are the table's caption, and so its innermost heading.
-    After an empty row, a row of other names begins a new table. A form has no header.
+    After an empty row, a row of other names begins a new table; tables side by side are read one after the other. A
+    form has no header.
     """
     if is_form:
         yield from (_record(row, bars(row.cells), heading_path) for row in rows if row.filled)
         return
-    for _, table in groupby(_by_table(rows), key=itemgetter(0)):
-        yield from _table((row for _, row in table), heading_path)
+    rows = iter(rows)
+    first = list(islice(rows, side_by_side.MAX_ROWS + 1))
+    is_long = len(first) > side_by_side.MAX_ROWS
+    parts: Iterable[Iterable[Row]] = [chain(first, rows)] if is_long else side_by_side.parted(first, _names_at_top)
+    for part in parts:
+        for _, table in groupby(_by_table(part), key=itemgetter(0)):
+            yield from _table((row for _, row in table), heading_path)
+
+
+def _names_at_top(first: list[Row]) -> tuple[str, ...]:
+    """Return the names of the columns where the first row has them; empty where it has none."""
+    above, columns, below = _parted(first)
+    return columns if below and not above else ()
 
 
 def _by_table(rows: Iterable[Row]) -> Iterator[tuple[int, Row]]:

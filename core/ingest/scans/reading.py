@@ -13,6 +13,10 @@ _CJK = "\u3001-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff01-\uff9f"
 _ENDS_IN_CJK, _BEGINS_IN_CJK = re.compile(f"[{_CJK}]$"), re.compile(f"^[{_CJK}]")
 
 
+IS_PART = "is_part"
+"""Key of a picture's ``info`` that tells `PageReading.is_part`."""
+
+
 class Word(NamedTuple):
     """A word, or in Japanese some characters, with its box in pixels from the upper left corner."""
 
@@ -47,6 +51,8 @@ class PageReading:
     """As Tesseract names them."""
     is_blank: bool = False
     """Whether nothing is to be seen on the page, not even a picture."""
+    is_part: bool = False
+    """Whether only pictures were read on a page that has text of its own: the reading stands beside it."""
 
     @classmethod
     def from_json(cls, read: Mapping[str, Any]) -> PageReading:
@@ -55,7 +61,7 @@ class PageReading:
 
     def to_json(self) -> dict[str, Any]:
         """Return the reading as JSON."""
-        names = ("width", "height", "turn", "skew", "languages", "is_blank")
+        names = ("width", "height", "turn", "skew", "languages", "is_blank", "is_part")
         return {"words": [list(each) for each in self.words], **{name: getattr(self, name) for name in names}}
 
     @property
@@ -76,11 +82,15 @@ class PageReading:
         """How sure the machine is of the page, 0–1, each letter counted alike; 0 without text."""
         return self._confidence(0, sum(len(word.text) for word in self.words))
 
-    def confidence_of(self, passage: str) -> float:
-        """Return how sure the machine is of a passage of the page; of the whole page where it is not found."""
+    def confidence_of(self, passage: str) -> float | None:
+        """Return how sure the machine is of a passage of the page; where it is not found, of the whole page, or None if
+        it can be of the page's own text.
+        """
         wanted, there = "".join(passage.split()), "".join(word.text for word in self.words)
         start = there.find(wanted)
-        return self._confidence(start, start + len(wanted)) if start >= 0 and wanted else self.confidence
+        if start >= 0 and wanted:
+            return self._confidence(start, start + len(wanted))
+        return None if self.is_part else self.confidence
 
     def _confidence(self, start: int, end: int) -> float:
         """Return the mean of the words between these letters, spaces not counted."""

@@ -24,7 +24,7 @@ from braid.core.errors import ReadingInterruptedError, UnreadableDocumentError
 from braid.core.ingest.scans.columns import columns_of
 from braid.core.ingest.scans.direction import reading_scale, runs_downwards, tiers_of
 from braid.core.ingest.scans.program import ORIENTATION, Tesseract
-from braid.core.ingest.scans.reading import PageReading, Word
+from braid.core.ingest.scans.reading import IS_PART, PageReading, Word
 from braid.core.ingest.scans.skew import skew_of
 
 DPI = 300
@@ -74,25 +74,27 @@ def read_picture(
 
     Raises UnreadableDocumentError when that takes longer than ``timeout_s`` seconds, or the program fails.
     """
+    is_part = bool(picture.info.get(IS_PART))
     if _is_blank(picture):
-        return PageReading((), *picture.size, is_blank=True)
+        return PageReading((), *picture.size, is_blank=True, is_part=is_part)
     read = _Reader(tesseract, time.monotonic() + timeout_s)
     turn, script = read.orientation(picture)
+    turn = 0 if is_part else turn  # as the page's own text
     upright = picture.rotate(-turn, expand=True) if turn else picture
     skew = skew_of(upright)
     straight = upright.rotate(skew, Image.Resampling.BICUBIC, fillcolor=255) if skew else upright
     if downwards := _downwards(straight, tesseract, languages, script, read):
-        return replace(downwards, turn=turn, skew=skew)
+        return replace(downwards, turn=turn, skew=skew, is_part=is_part)
     attempts = _attempts(tesseract, languages, script)
-    best = PageReading((), *upright.size, turn=turn, skew=skew)
+    best = PageReading((), *upright.size, turn=turn, skew=skew, is_part=is_part)
     for attempt in attempts:
         words = read.words(straight, attempt)
-        found = PageReading(words, *upright.size, turn=turn, skew=skew, languages=attempt.languages)
+        found = PageReading(words, *upright.size, turn=turn, skew=skew, languages=attempt.languages, is_part=is_part)
         best = max(best, found, key=_worth)
         if _is_sure(best):
             break
     if best.confidence < LEAST_PAGE:
-        return PageReading((), *upright.size, turn=turn)
+        return PageReading((), *upright.size, turn=turn, is_part=is_part)
     return best
 
 

@@ -67,7 +67,7 @@ class OwnerLock:
             new.replace(path)
 
     def note_recovery(self) -> None:
-        """Record that everything a killed owner left has been checked; until then the next owner checks it, too."""
+        """Record that everything a killed owner left has been checked; each owner checks it again until then."""
         self._crash_noted = False
 
     def release(self) -> None:

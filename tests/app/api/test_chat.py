@@ -177,8 +177,9 @@ def test_each_sentence_of_an_answer_says_how_it_agrees_with_what_it_cites(ann: C
 
 def test_a_text_of_another_program_is_checked(ann: Caller) -> None:
     passages = ["The pump is blue.", "Its warranty is 30 days."]
-    body = {"text": "The pump is blue 【1】. Its warranty is 35 days [2]. It never breaks.", "passages": passages}
+    body = {"text": "The pump is blue 【1】. Its warranty is 35 days [2]. It never breaks [9].", "passages": passages}
     found = ann("POST", "/check", body).json
+    assert found["removed_citations"] == 1
     assert found["text"] == "The pump is blue [1]. Its warranty is 35 days [2]. It never breaks."
     assert [each["verdict"] for each in found["sentences"]] == ["stands", "differs", "uncited"]
     [finding] = found["sentences"][1]["findings"]
@@ -193,13 +194,20 @@ def test_a_text_of_another_program_is_checked(ann: Caller) -> None:
         ("a" * 100_001, ["a"], "text", 422),
         ("a [1].", [], "passages", 422),
         ("a [1].", ["a"] * 101, "passages", 422),
+        ("a [1].", "a text", "passages", 422),
+        ("a [1].", ["a", 1], "passages.1", 422),
+        ("a [1].", {"1": "a"}, "passages", 422),
+        (None, ["a"], "text", 422),
         ("a [1].", ["a" * 60_000, "b" * 60_000], "passages", 400),
     ],
 )
-def test_what_is_too_long_to_be_checked_is_refused(
-    ann: Caller, text: str, passages: list[str], field: str, status: int
-) -> None:
+def test_what_cannot_be_checked_is_refused(ann: Caller, text: Any, passages: Any, field: str, status: int) -> None:
     problem(ann("POST", "/check", {"text": text, "passages": passages}), status, field)
+
+
+@pytest.mark.parametrize("other", ["passage", "citations", "k"])
+def test_a_key_that_a_check_does_not_have_is_refused(ann: Caller, other: str) -> None:
+    problem(ann("POST", "/check", {"text": "a [1].", "passages": ["a"], other: ["a"]}), 422, other)
 
 
 @pytest.mark.usefixtures("library")

@@ -17,6 +17,7 @@ from braid.app.auth.csrf import IN_SESSION, masked
 from braid.app.factory import routes_of
 from braid.config.settings import Settings
 from braid.core.accounts.accounts import Account
+from braid.core.accounts.connected_apps import Consent
 from braid.core.braid import Braid
 from braid.core.chat.turn_recorder import TurnRecorder
 from braid.core.chat.types import AnswerText, ChatRequest
@@ -69,7 +70,6 @@ KINDS: dict[str, dict[str, int]] = {
     "group": {"anonymous": 401, "weak token": 403, "other": 404, "left the group": 404},
     "admin": {"anonymous": 401, "weak token": 403, "other": 403, "left the group": 403, "user": 403},
     "gone": dict.fromkeys(CALLERS, 404),
-    "other process": {**dict.fromkeys(CALLERS, 403), "anonymous": 401},
 }
 
 DATASET_PAGES = "/datasets/{dataset}"
@@ -178,13 +178,26 @@ ROUTES: dict[str, str] = {
     "POST /account/sessions/end": "any",
     "POST /account/tokens": "any",
     "POST /account/tokens/{token}/revoke": "own",
+    "GET /account/apps": "any",
+    "POST /account/apps/{grant}/disconnect": "own",
+    "GET /oauth/authorize": "any",
+    "POST /oauth/authorize": "any",
+    # programs that ask for access; they show a code or a token of their own
+    "GET /.well-known/oauth-authorization-server": "open",
+    "GET /.well-known/oauth-authorization-server/elsewhere": "gone",
+    "GET /.well-known/openid-configuration": "open",
+    "GET /.well-known/openid-configuration/elsewhere": "gone",
+    "GET /.well-known/oauth-protected-resource": "open",
+    "GET /.well-known/oauth-protected-resource/mcp": "open",
+    "GET /oauth/keys": "open",
+    "POST /oauth/register": "open",
+    "POST /oauth/token": "open",
+    "POST /oauth/revoke": "open, 401",  # a token is no client (RFC 6749, section 5.2)
     # health
     "GET /healthz": "open",
     "GET /readyz": "open",
     "GET /metrics": "admin",
     "GET /static/braid.css": "open",
-    "POST /owner/search": "other process",
-    "POST /owner/explain": "other process",
     # administration
     "GET /admin/": "admin",
     "GET /admin/audit": "admin",
@@ -240,6 +253,7 @@ ROUTES: dict[str, str] = {
     "POST /admin/users/{victim}/password": "admin",
     "POST /admin/users/{victim}/remove": "admin",
     "POST /admin/users/{victim}/tokens/{victims_token}/revoke": "admin",
+    "POST /admin/users/{victim}/apps/{victims_grant}/disconnect": "admin",
     # the API
     "GET /api/v1/docs": "open",
     "GET /api/v1/openapi.json": "open",
@@ -332,6 +346,11 @@ ROUTES: dict[str, str] = {
     "POST /v1/chat/completions": "any",
     "POST /v1/embeddings": "any",
     "POST /v1/responses": "any",
+    "GET /v1/": "open, 404",
+    "POST /v1/": "open, 404",
+    "PUT /v1/": "open, 404",
+    "PATCH /v1/": "open, 404",
+    "DELETE /v1/": "open, 404",
     "GET /v1/files": "open, 404",
     "POST /v1/files": "open, 404",
     "PUT /v1/files": "open, 404",
@@ -418,6 +437,8 @@ class World:
         if "session" in wanted:
             here.sessions.open(ana)
             things["session"] = here.sessions.of_user(ana)[0].id
+        if "grant" in wanted:
+            things["grant"] = self._grant(ana)
         if "shared" in wanted:
             entry = self.braid.registry.add(f"Lab {number}", "shared_lab_db", allowed_groups=["lab"])
             things["shared"] = entry.id
@@ -427,7 +448,18 @@ class World:
             things["victim"] = here.accounts.add(f"victim {number}").id
         if "victims_token" in wanted:
             things["victims_token"] = here.tokens.add(things["victim"], "t", ["read"])[0].id
+        if "victims_grant" in wanted:
+            things["victims_grant"] = self._grant(things["victim"])
         return things
+
+    def _grant(self, user_id: int) -> int:
+        apps = site_of(self.app).connected_apps
+        app, _secret = apps.register("Claude", ["https://app.example.org/"], "none")
+        wish = Consent(user_id, app.id, app.redirect_uris[0], "http://localhost", "challenge", ["read"], [1])
+        grant = apps.grant_of_code(code := apps.consent(wish))
+        assert grant is not None
+        apps.redeem(grant, code, ["read"])
+        return grant.id
 
     def _folder(self, number: int) -> int:
         """The administrator's; she is no administrator."""
@@ -471,7 +503,7 @@ def statuses(world: World, row: str) -> dict[str, int]:
                 "/api/v1/check",
                 "/search/fields",
             )
-            reads = reads or address.startswith(("/owner/", "/v1/", "/dify/")) or address.endswith("/documents/get")
+            reads = reads or address.startswith(("/v1/", "/dify/")) or address.endswith("/documents/get")
             headers = bearer(world.app, here.accounts.get(world.people["user"].id), "write" if reads else "read")
         client = world.browser(caller)
         sent = BODIES.get(row, {})

@@ -16,7 +16,8 @@ from braid.core.braid import Braid
 from braid.core.data_directory import DataDirectory
 from braid.core.workers.link import Link
 from tests.app.cli.processes import NOBODY, CommandLine
-from tests.worlds import WAIT_S, write
+from tests.fakes import HashEmbeddings
+from tests.worlds import WAIT_S, add_notes, document, write
 
 # ---------------------------------------------------------------- wrong use
 
@@ -83,9 +84,14 @@ def test_a_data_directory_that_cannot_be_made_is_one_line(run: CommandLine) -> N
     assert "exists" in result.stderr
 
 
-def test_an_app_that_should_search_and_does_not_answer_is_named(owned: CommandLine) -> None:
-    result = owned("search", "x", status=2)
-    assert f"the app at {NOBODY} does not answer" in result.stderr
+def test_a_process_that_has_the_indexes_and_does_not_answer_is_named(
+    owned: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with DataDirectory(owned.data_dir, embedding_model=HashEmbeddings()) as directory:
+        directory.ledger.put_document(add_notes(directory.ledger), document("a.md", "the tray"))
+    monkeypatch.setitem(Link.call.__kwdefaults__, "patience_s", 0.1)
+    result = owned("search", "tray", status=1)
+    assert "no process has the indexes of" in result.stderr
 
 
 def test_the_doctor_says_that_the_process_with_the_indexes_does_not_answer(

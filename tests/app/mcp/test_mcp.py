@@ -72,6 +72,13 @@ def served(braid: Braid) -> Iterator[Served]:
         yield found
 
 
+@pytest.fixture(scope="module")
+def untouched(shelf: Braid) -> Iterator[Served]:
+    """One for all tests that neither write nor count."""
+    with serving_notes(make_app(shelf), shelf) as found:
+        yield found
+
+
 @contextmanager
 def serving_notes(app: Flask, braid: Braid) -> Iterator[Served]:
     admin = site_of(app).accounts.all()[0]
@@ -191,13 +198,13 @@ def test_the_dimension_and_the_cut(served: Served) -> None:
         ("get_documents_by_prefix", {"prefix": "", "top_k": -1}, "ValidationError"),
     ],
 )
-def test_wrong_input_is_named(served: Served, tool: str, arguments: dict[str, Any], error_type: str) -> None:
+def test_wrong_input_is_named(untouched: Served, tool: str, arguments: dict[str, Any], error_type: str) -> None:
     async def talk(client: Client) -> None:
         answer = await call(client, tool, **arguments)
         assert (answer["status"], answer["error_type"]) == ("error", error_type)
         assert answer["message"]
 
-    run(served.client(), talk)
+    run(untouched.client(), talk)
 
 
 def test_documents_are_listed_and_deleted_by_ids_source_or_filter(served: Served) -> None:
@@ -219,7 +226,7 @@ def test_documents_are_listed_and_deleted_by_ids_source_or_filter(served: Served
     run(served.client(), talk)
 
 
-def test_the_tools_say_what_they_take(served: Served) -> None:
+def test_the_tools_say_what_they_take(untouched: Served) -> None:
     async def talk(client: Client) -> None:
         schemas = {tool.name: tool.input_schema for tool in (await client.list_tools()).tools}
         assert {schema["additionalProperties"] for schema in schemas.values()} == {False}
@@ -228,7 +235,7 @@ def test_the_tools_say_what_they_take(served: Served) -> None:
         assert {"basic", "hyde"} <= set(properties["strategy"]["enum"])
         assert set(properties["group_by"]["enum"]) == {"passage", "document"}
 
-    run(served.client(), talk)
+    run(untouched.client(), talk)
 
 
 def test_half_of_a_surrogate_pair_in_a_message(served: Served) -> None:
@@ -308,9 +315,9 @@ def test_any_other_exception_is_answered_with_the_name_of_its_class(
     ],
 )
 async def test_arguments_of_a_wrong_type_are_a_validation_error_too(
-    served: Served, tool: str, arguments: dict[str, Any], told: str
+    untouched: Served, tool: str, arguments: dict[str, Any], told: str
 ) -> None:
-    async with served.client("read") as client:
+    async with untouched.client("read") as client:
         answer = await client.call_tool(tool, arguments)  # the client checks it against the output schema
         assert answer.structured_content == json.loads(answer.content[0].text)
         assert (answer.structured_content["status"], answer.structured_content["error_type"]) == (
@@ -356,13 +363,13 @@ def test_an_unknown_file_type_is_kept_as_the_documents_label(served: Served) -> 
     run(served.client(), talk)
 
 
-def test_a_reading_token_has_no_writing_tools(served: Served) -> None:
+def test_a_reading_token_has_no_writing_tools(untouched: Served) -> None:
     async def talk(client: Client) -> None:
         assert {tool.name for tool in (await client.list_tools()).tools} == READING
         assert (await client.call_tool("put_document", {"text": "x", "filepath": "y.md"})).is_error
 
-    run(served.client("read"), talk)
-    assert served.braid.ledger.documents(1) == []
+    run(untouched.client("read"), talk)
+    assert untouched.braid.ledger.documents(1) == []
 
 
 def test_shared_datasets_are_written_with_the_scope_admin_alone(served: Served) -> None:
@@ -446,7 +453,7 @@ def test_parts_of_programs_are_told_and_filtered(served: Served) -> None:
     run(served.client("read", "write"), talk)
 
 
-def test_parameters_of_the_strategy_are_arguments_and_described(served: Served) -> None:
+def test_parameters_of_the_strategy_are_arguments_and_described(untouched: Served) -> None:
     async def talk(client: Client) -> None:
         wrong = await call(client, "search", query="x", strategy="hyde", parameters={"feedback_passages": 0})
         assert wrong["error_type"] == "ValidationError"
@@ -456,7 +463,7 @@ def test_parameters_of_the_strategy_are_arguments_and_described(served: Served) 
         [search] = [tool for tool in (await client.list_tools()).tools if tool.name == "search"]
         assert "multi_query" in search.input_schema["properties"]["parameters"]["description"]
 
-    run(served.client("read"), talk)
+    run(untouched.client("read"), talk)
 
 
 def test_another_users_documents_are_not_there(served: Served) -> None:

@@ -15,6 +15,7 @@ import openai
 import pytest
 from flask import Flask
 
+from braid.app.api.framework.requests import MAX_BODY_BYTES
 from braid.app.factory import register_braid
 from braid.app.host import HostUser
 from braid.app.openai_api.completions import Chunks, Head, Sent
@@ -175,7 +176,11 @@ def test_instructions_go_with_a_prompt_that_is_given_as_a_text(town: Town, eve: 
 
 def test_tools_that_may_be_called_are_not_and_that_is_noted(ann: openai.OpenAI) -> None:
     tools: Any = [{"type": "function", "function": {"name": "clock", "parameters": {"type": "object"}}}]
-    for more in ({}, {"tool_choice": "auto"}, {"tool_choice": "none"}):
+    choices: Any = (
+        *("auto", "none", {"type": "auto"}, {"type": "allowed_tools", "mode": "auto", "tools": []}),
+        {"type": "allowed_tools", "allowed_tools": {"mode": "auto", "tools": tools}},
+    )
+    for more in ({}, *({"tool_choice": each} for each in choices)):
         found = ann.chat.completions.create(model="braid:1", messages=ask("Which error?"), tools=tools, **more)
         assert found.citations  # type: ignore[attr-defined]
         assert any("tools are given" in note for note in found.braid["notes"])  # type: ignore[attr-defined]
@@ -197,36 +202,32 @@ def test_a_picture_or_a_tool_earlier_in_the_conversation_is_left_out(town: Town,
     assert "has instructed:\nBe brief." in prompts[-1]["system"]
 
 
-TASK = (
-    "### Task:\nGenerate a concise title.\n### Output:\nJSON format: {{ {form} }}\n### Chat History:\n"
-    "<chat_history>\nUSER: Where is the tray?\nASSISTANT: In hall 4 [^1].\n</chat_history>"
-)
-
-
-@pytest.mark.parametrize("stream", [False, True])
-def test_a_title_is_written_without_a_search(town: Town, eve: openai.OpenAI, stream: bool) -> None:
-    asked = ask(TASK.format(form='"title": "your title"'))
-    found = eve.chat.completions.create(model="braid:2", messages=asked, stream=stream)
-    text = (
-        "".join(chunk.choices[0].delta.content or "" for chunk in found) if stream else found.choices[0].message.content  # type: ignore[union-attr]
+def test_a_photo_of_megabytes_earlier_in_the_conversation_is_left_out(town: Town, eve: openai.OpenAI) -> None:
+    photo = "data:image/jpeg;base64," + "/9j+" * (MAX_BODY_BYTES // 4)
+    shapes: Any = (
+        {"type": "image_url", "image_url": {"url": photo}},
+        {"type": "input_audio", "input_audio": {"data": photo.partition(",")[2], "format": "wav"}},
     )
-    (call,) = town.model.calls
-    assert "<passage-" not in dict(call.messages)["user"]
-    assert text.startswith("The tray is empty [1]"), "what the model says, to the letter"
+    for part in shapes:
+        messages: Any = [
+            {"role": "user", "content": [{"type": "text", "text": "Which printer is this?"}, part]},
+            {"role": "assistant", "content": [{"type": "refusal", "refusal": "I cannot see it."}]},
+            *ask("Which error does it show?"),
+        ]
+        town.model.calls.clear()
+        eve.chat.completions.create(model="braid:2", messages=messages)
+        prompt = dict(town.model.calls[0].messages)["user"]
+        assert "Which printer is this? [" in prompt
+        assert "left out]" in prompt
+        assert "I cannot see it." in prompt
+        with pytest.raises(openai.BadRequestError, match="put pictures and files into a dataset"):
+            eve.chat.completions.create(model="braid:2", messages=messages[:1])
 
 
-@pytest.mark.parametrize(
-    ("form", "expected"),
-    [
-        ('"title": "x"', {"title": "Where is the tray?"}),
-        ('"tags": []', {"tags": []}),
-        ('"follow_ups": []', {"follow_ups": []}),
-    ],
-)
-def test_without_a_model_a_task_gets_what_can_be_said(ann: openai.OpenAI, form: str, expected: dict[str, Any]) -> None:
-    found = ann.chat.completions.create(model="braid:1", messages=ask(TASK.format(form=form)))
-    assert json.loads(found.choices[0].message.content or "") == expected
-    assert found.citations == []  # type: ignore[attr-defined]
+def test_parts_of_a_message_may_be_plain_texts(town: Town, eve: openai.OpenAI) -> None:
+    messages: Any = [{"role": "user", "content": ["Which error", {"type": "text", "text": "does the printer show?"}]}]
+    assert eve.chat.completions.create(model="braid:2", messages=messages).citations  # type: ignore[attr-defined]
+    assert "Which error\ndoes the printer show?" in dict(town.model.calls[-1].messages)["user"]
 
 
 @pytest.mark.parametrize("stream", [False, True])

@@ -9,7 +9,7 @@ import pytest
 
 from braid.config.settings import Settings
 from tests.app.openai_api.town import Town, ask
-from tests.web import site_of
+from tests.web import bearer, site_of
 
 
 def test_a_wrong_key_is_refused(town: Town) -> None:
@@ -65,7 +65,7 @@ def test_other_errors_have_the_form_too(town: Town, ann: openai.OpenAI) -> None:
     with pytest.raises(openai.APIStatusError) as refused:
         ann.post("/models", body={}, cast_to=object)
     assert refused.value.status_code == 405
-    with pytest.raises(openai.NotFoundError) as unknown:
+    with pytest.raises(openai.NotFoundError, match="there is no POST /completions here") as unknown:
         ann.completions.create(model="braid", prompt="printer?")
     assert unknown.value.type == "invalid_request_error"
     here = site_of(town.app)
@@ -79,3 +79,30 @@ def test_other_errors_have_the_form_too(town: Town, ann: openai.OpenAI) -> None:
         here.settings = kept
     assert late.value.code == "rate_limit_exceeded"
     assert int(late.value.response.headers["Retry-After"]) > 0
+
+
+@pytest.mark.parametrize("path", ["/v1", "/v1/", "/v1/v1/models", "/v1/%F0%9F%98%80", "/v1/a/" + "b" * 5_000])
+@pytest.mark.parametrize("method", ["GET", "POST", "DELETE"])
+def test_an_unknown_address_is_told_what_there_is(town: Town, path: str, method: str) -> None:
+    refused = town.app.test_client().open(path, method=method, headers=bearer(town.app, town.people["ann"]))
+    assert refused.status_code == 404
+    assert refused.json is not None
+    message = refused.json["error"]["message"]
+    assert "GET /models, GET /models/<model>, POST /chat/completions" in message
+    assert len(message) < 500
+
+
+def test_a_body_that_is_too_long_without_its_pictures_is_refused(ann: openai.OpenAI) -> None:
+    messages: Any = [*ask("a long text " * 200_000), {"role": "assistant", "content": "Hm"}, *ask("printer?")]
+    with pytest.raises(openai.APIStatusError, match="at most 2,097,152 are read") as refused:
+        ann.chat.completions.create(model="braid:1", messages=messages)
+    assert (refused.value.status_code, refused.value.code) == (413, "request_too_large")
+
+
+@pytest.mark.parametrize("content", [7, [7], {"text": "printer?"}])
+def test_a_content_that_is_no_text_is_named(ann: openai.OpenAI, content: object) -> None:
+    messages: Any = [{"role": "user", "content": content}]
+    with pytest.raises(openai.BadRequestError) as refused:
+        ann.chat.completions.create(model="braid:1", messages=messages)
+    assert str(refused.value.param).startswith("messages.0.content")
+    assert "[" not in str(refused.value.param), "a type of Python's is no name of a field"

@@ -157,11 +157,11 @@ def test_no_dataset_means_all_personal_ones_by_name(client: FlaskClient, library
         ({"d": ["one"]}, "dataset_ids"),
     ],
 )
-def test_bad_input_is_named_and_leaves_nothing(client: FlaskClient, fields: dict[str, Any], field: str) -> None:
-    response = ask(client, **fields)
+def test_bad_input_is_named_and_leaves_nothing(common_client: FlaskClient, fields: dict[str, Any], field: str) -> None:
+    response = ask(common_client, **fields)
     assert response.status_code == 400
     assert response.get_json()["field"] == field
-    assert "Your conversations will appear here" in client.get("/chat/conversations").get_data(as_text=True)
+    assert "Your conversations will appear here" in common_client.get("/chat/conversations").get_data(as_text=True)
 
 
 def test_a_question_needs_its_token_against_forgery(client: FlaskClient) -> None:
@@ -292,6 +292,24 @@ def test_a_stopped_answer_is_stored_as_far_as_it_came(
     assert answer.citations
     assert len(answer.text.split()) < 200
     assert "You stopped this answer." in model_client.get("/chat/1").get_data(as_text=True)
+
+
+def test_a_sentence_that_differs_is_marked_while_the_next_ones_are_written(
+    model_client: FlaskClient, model: ModelServer
+) -> None:
+    model.reply = lambda _: "Rankings are not fused by rank, which needs no tuning [1]. " + "And so on. " * 200
+    model.delay_s = 0.05
+    streamed = Stream(model_client)
+    streamed.until("event: checked")
+    assert "event: answer" not in streamed.text
+    html = next(values["html"] for kind, values in parsed(streamed.text) if kind == "checked")
+    assert html.startswith('<ul class="checked"')
+    differs = "<em>not fused</em>, there <em>fused</em>"
+    assert differs in html
+    shown = [values["html"] for kind, values in parsed(streamed.text) if kind == "text"]
+    assert any('<mark class="differs">' in part for part in shown)
+    assert streamed.stop(sign_in(model_client.application))
+    assert differs in streamed.events()[-1][1]["html"]
 
 
 @pytest.mark.one_app

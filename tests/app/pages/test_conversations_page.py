@@ -19,6 +19,14 @@ from tests.app.pages.test_chat_page import QUESTION, STREAM, ask, last, post, st
 from tests.web import add_user, csrf_token, sign_in, site_of
 
 
+@pytest.fixture(scope="module")
+def asked_client(common_client: FlaskClient) -> FlaskClient:
+    """A browser with a conversation; eve has none."""
+    add_user(common_client.application, "eve")
+    ask(common_client)
+    return common_client
+
+
 def test_conversations_are_listed_found_renamed_and_deleted(client: FlaskClient) -> None:
     ask(client, "Trains to Kyoto")
     ask(client, "予約の方法")
@@ -111,10 +119,9 @@ def test_a_thumb_on_the_answer_works_without_scripts(client: FlaskClient) -> Non
     ("kind", "message_id", "status"),
     [("maybe", 2, 400), ("click", 2, 400), ("", 2, 400), ("up", 1, 404), ("up", 9, 404), ("up", 2**70, 404)],
 )
-def test_a_bad_thumb_is_refused(client: FlaskClient, kind: str, message_id: int, status: int) -> None:
+def test_a_bad_thumb_is_refused(asked_client: FlaskClient, kind: str, message_id: int, status: int) -> None:
     """Message 1 is the question."""
-    ask(client)
-    assert say_of_answer(client, kind, message_id) == status
+    assert say_of_answer(asked_client, kind, message_id) == status
 
 
 def test_administrators_see_how_answers_were_found(client: FlaskClient) -> None:
@@ -127,9 +134,8 @@ def test_administrators_see_how_answers_were_found(client: FlaskClient) -> None:
 
 
 @pytest.mark.parametrize(("kind", "number", "status"), [("maybe", 1, 400), ("up", 99, 400)])
-def test_bad_feedback_is_refused(client: FlaskClient, kind: str, number: int, status: int) -> None:
-    ask(client)
-    assert say(client, kind, number) == status
+def test_bad_feedback_is_refused(asked_client: FlaskClient, kind: str, number: int, status: int) -> None:
+    assert say(asked_client, kind, number) == status
 
 
 def test_a_deleted_passage_is_shown_as_deleted(client: FlaskClient, library: Braid) -> None:
@@ -162,14 +168,12 @@ def test_a_deleted_passage_is_shown_as_deleted(client: FlaskClient, library: Bra
         ("POST", "/chat/1/pin"),
     ],
 )
-def test_another_users_conversation_does_not_exist(app: Flask, client: FlaskClient, method: str, path: str) -> None:
-    ask(client)
-    add_user(app, "eve")
-    eve = sign_in(app, "eve")
+def test_another_users_conversation_does_not_exist(asked_client: FlaskClient, method: str, path: str) -> None:
+    eve = sign_in(asked_client.application, "eve")
     fields = {"title": "mine", "text": QUESTION, "kind": "up", "number": 1}
     headers = {"X-CSRFToken": csrf_token(eve)}
     assert eve.open(path, method=method, data=fields, headers=headers).status_code == 404
-    assert client.get("/chat/1").status_code == 200
+    assert asked_client.get("/chat/1").status_code == 200
     assert "fused" not in eve.get("/chat/conversations").get_data(as_text=True)
 
 

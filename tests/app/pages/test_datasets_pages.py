@@ -25,6 +25,8 @@ from tests.fakes import HashEmbeddings
 from tests.web import add_user, csrf_token, make_app, post_form, sign_in, site_of
 from tests.worlds import WAIT_S, eventually, html_page, web_site
 
+pytestmark = pytest.mark.usefixtures("with_copy")
+
 JAPANESE_PDF = samples.pdf([["Fees"], [samples.JAPANESE[:40]]])
 
 

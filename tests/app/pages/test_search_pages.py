@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import Any
 
 import pytest
+from flask import Flask
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
@@ -34,8 +35,7 @@ LIBRARY = (
 DAY = datetime(2026, 3, 5, 12).timestamp()
 
 
-@pytest.fixture
-def library(braid: Braid) -> Braid:
+def fill(braid: Braid) -> Braid:
     """The administrator's two datasets and a shared one."""
     user = braid.ledger.add_user("ann")
     braid.ledger.add_dataset(user.id, "Laboratory")
@@ -49,10 +49,31 @@ def library(braid: Braid) -> Braid:
     return braid
 
 
+@pytest.fixture(scope="module")
+def library(shelf: Braid) -> Braid:
+    """What all tests read; one that writes has `own_library`."""
+    return fill(shelf)
+
+
+@pytest.fixture(scope="module")
+def app(library: Braid) -> Flask:
+    return make_app(library)
+
+
 @pytest.fixture
-def client(library: Braid) -> FlaskClient:
+def client(app: Flask) -> FlaskClient:
     """A browser in which ann is signed in."""
-    return sign_in(make_app(library))
+    return sign_in(app)
+
+
+@pytest.fixture
+def own_library(braid: Braid) -> Braid:
+    return fill(braid)
+
+
+@pytest.fixture
+def own_client(own_library: Braid) -> FlaskClient:
+    return sign_in(make_app(own_library))
 
 
 @pytest.fixture
@@ -131,39 +152,39 @@ def test_each_strategy_is_offered_with_what_it_does_and_costs(client: FlaskClien
     assert "no model call, 1 embedding, a second keyword search" in page
 
 
-def test_the_part_of_a_program_is_beside_its_lines(library: Braid, client: FlaskClient) -> None:
+def test_the_part_of_a_program_is_beside_its_lines(own_library: Braid, own_client: FlaskClient) -> None:
     code = ChunkInput("def anneal(alloy): ...", line=3, line_end=3, chunk_kind="function")
-    library.ledger.put_document(NOTES, DocumentInput("trial.py", "trial", "py", (code,)))
-    assert library.indexer.wait(WAIT_S)
-    page = client.get("/search", query_string={"q": "anneal alloy", "d": [NOTES], "mode": "keyword"}).text
+    own_library.ledger.put_document(NOTES, DocumentInput("trial.py", "trial", "py", (code,)))
+    assert own_library.indexer.wait(WAIT_S)
+    page = own_client.get("/search", query_string={"q": "anneal alloy", "d": [NOTES], "mode": "keyword"}).text
     assert re.search(r"<span>line 3</span>\s*<span>function</span>", page)
     assert page.count("<span>function</span>") == 1
     asked = {"q": "alloy", "d": [NOTES], "mode": "keyword", "part": "function"}
-    page = client.get("/search", query_string=asked).text
+    page = own_client.get("/search", query_string=asked).text
     assert titles(page) == ["trial"]
     assert re.search(r'name="part" value="function" checked', page)
     assert "part=function" in page
-    assert client.get("/search", query_string={**asked, "part": "struct"}).status_code == 400
+    assert own_client.get("/search", query_string={**asked, "part": "struct"}).status_code == 400
 
 
-def test_a_comparison_keeps_the_filters_of_its_address(library: Braid, client: FlaskClient) -> None:
+def test_a_comparison_keeps_the_filters_of_its_address(own_library: Braid, own_client: FlaskClient) -> None:
     chunk = (ChunkInput("The alloy of the second trial.", chunk_kind="function"),)
-    library.ledger.put_document(NOTES, DocumentInput("b.py", "Second trial", "py", chunk, metadata={"tenant": "x"}))
-    assert library.indexer.wait(WAIT_S)
+    own_library.ledger.put_document(NOTES, DocumentInput("b.py", "Second trial", "py", chunk, metadata={"tenant": "x"}))
+    assert own_library.indexer.wait(WAIT_S)
     sides = {"a_mode": "keyword", "b_mode": "keyword", "a_d": NOTES, "b_d": NOTES}
     for filters in ({"part": "function"}, {"mkey": "tenant", "mis": "is", "mvalue": "x"}):
-        page = client.get("/search/compare", query_string={"q": "alloy", **sides, **filters}).text
+        page = own_client.get("/search/compare", query_string={"q": "alloy", **sides, **filters}).text
         assert page.count("Second trial</a>") == 2
         assert "Alloy trial" not in page
         assert all(f'<input type="hidden" name="{name}" value="{value}">' in page for name, value in filters.items())
 
 
-def test_one_result_per_document(library: Braid, client: FlaskClient) -> None:
+def test_one_result_per_document(own_library: Braid, own_client: FlaskClient) -> None:
     texts = tuple(ChunkInput(f"The alloy trial number {number} agrees.") for number in range(3))
-    library.ledger.put_document(NOTES, DocumentInput("trials.md", "Trials", "md", texts))
-    assert library.indexer.wait(WAIT_S)
+    own_library.ledger.put_document(NOTES, DocumentInput("trials.md", "Trials", "md", texts))
+    assert own_library.indexer.wait(WAIT_S)
     asked = {"q": "alloy trial number", "d": [NOTES], "mode": "keyword", "group": "document"}
-    page = client.get("/search", query_string=asked).text
+    page = own_client.get("/search", query_string=asked).text
     assert titles(page).count("Trials") == 1
     assert "2 more passages from this document" in page
     assert re.search(r'<h1 id="results-heading">\s*\d documents?\s*</h1>', page)
@@ -171,9 +192,9 @@ def test_one_result_per_document(library: Braid, client: FlaskClient) -> None:
     [others] = re.findall(r'<a href="([^"]+)">2 more passages', page)
     others = html.unescape(others)
     assert ("source=trials.md" in others, "group=" in others) == (True, False)
-    assert titles(client.get(others).text) == ["Trials"] * 3
-    assert client.get("/search", query_string={**asked, "group": "file"}).status_code == 400
-    compared = client.get("/search/compare", query_string=asked).text
+    assert titles(own_client.get(others).text) == ["Trials"] * 3
+    assert own_client.get("/search", query_string={**asked, "group": "file"}).status_code == 400
+    compared = own_client.get("/search/compare", query_string=asked).text
     assert '<input type="hidden" name="group" value="document">' in compared
 
 
@@ -201,8 +222,8 @@ def test_a_reranker_can_be_switched_off_where_there_is_one(library: Braid, clien
     assert "rerank=no" in page
 
 
-def test_the_users_preferences_are_the_forms_defaults(library: Braid) -> None:
-    app = make_app(library)
+def test_the_users_preferences_are_the_forms_defaults(own_library: Braid) -> None:
+    app = make_app(own_library)
     preferred = {"mode": "keyword", "k": 3, "alpha": 0.4, "strategy": "hyde", "dataset_ids": [OTHER]}
     site_of(app).accounts.set_preferences(1, preferred)
     client = sign_in(app)
@@ -215,9 +236,9 @@ def test_the_users_preferences_are_the_forms_defaults(library: Braid) -> None:
     assert 'value="semantic" checked' in client.get("/search?mode=semantic").text
 
 
-def test_searches_are_counted(client: FlaskClient) -> None:
-    client.get("/search?q=argon&d=1")
-    here = site_of(client.application)
+def test_searches_are_counted(own_client: FlaskClient) -> None:
+    own_client.get("/search?q=argon&d=1")
+    here = site_of(own_client.application)
     assert here.usage.by_user() == [(1, "search", 1)]
     assert 'braid_searches_total{mode="hybrid",strategy="basic"} 1.0' in here.metrics.text().decode()
 
@@ -374,9 +395,9 @@ def test_the_explanation_is_in_the_pages_language(client: FlaskClient, language:
     assert expected is None or expected in page
 
 
-def test_equal_text_is_explained(client: FlaskClient, put: Put) -> None:
+def test_equal_text_is_explained(own_client: FlaskClient, put: Put) -> None:
     put(OTHER, "copy.md", LIBRARY[0][4], title="Copied trial")
-    texts = {why(client, name) for name in ("lab/alloy", "copy.md")}
+    texts = {why(own_client, name) for name in ("lab/alloy", "copy.md")}
     assert any("Another document contains the same text." in text for text in texts)
     assert any("It is in the results, at rank 1." in text for text in texts)
 
@@ -389,9 +410,9 @@ def test_several_documents_are_offered(client: FlaskClient) -> None:
     assert "It is in the result" in client.get(hrefs[0].replace("&amp;", "&")).text
 
 
-def test_an_unreadable_document_is_explained(client: FlaskClient, library: Braid) -> None:
-    library.ledger.put_failed(NOTES, "broken.pdf", title="", file_type="pdf", error="broken.pdf is damaged")
-    page = why(client, "broken")
+def test_an_unreadable_document_is_explained(own_client: FlaskClient, own_library: Braid) -> None:
+    own_library.ledger.put_failed(NOTES, "broken.pdf", title="", file_type="pdf", error="broken.pdf is damaged")
+    page = why(own_client, "broken")
     assert "It could not be read" in page
     assert "broken.pdf is damaged" in page
 
@@ -407,14 +428,16 @@ def test_unknown_names_and_empty_forms_are_answered(client: FlaskClient) -> None
     assert "Enter what you searched for." in client.get("/search/why-not?name=alloy").text
 
 
-def test_documents_of_others_are_neither_offered_nor_explained(client: FlaskClient, library: Braid, put: Put) -> None:
-    other = add_user(client.application, "bob")
-    put(library.ledger.add_dataset(other.id, "Diary").id, "lab/secret.md", "The secret alloy.")
-    assert "secret" not in client.get("/search/documents.json?name=lab").text
-    assert "No document in your datasets" in why(client, "secret")
-    (document,) = documents_named(library.ledger.database, {3}, "secret")
-    assert client.get(f"/search/why-not?q=alloy&document={document.id}").status_code == 404
-    assert library.ledger.document_with_id(document.id, {NOTES}) is None
+def test_documents_of_others_are_neither_offered_nor_explained(
+    own_client: FlaskClient, own_library: Braid, put: Put
+) -> None:
+    other = add_user(own_client.application, "bob")
+    put(own_library.ledger.add_dataset(other.id, "Diary").id, "lab/secret.md", "The secret alloy.")
+    assert "secret" not in own_client.get("/search/documents.json?name=lab").text
+    assert "No document in your datasets" in why(own_client, "secret")
+    (document,) = documents_named(own_library.ledger.database, {3}, "secret")
+    assert own_client.get(f"/search/why-not?q=alloy&document={document.id}").status_code == 404
+    assert own_library.ledger.document_with_id(document.id, {NOTES}) is None
 
 
 @pytest.mark.parametrize(
@@ -490,3 +513,11 @@ def test_the_comparison_asks_for_a_query_first(client: FlaskClient) -> None:
     page = client.get("/search/compare").text
     assert "See what another search method changes" in page
     assert client.get("/search/compare?q=x&a_mode=wrong").status_code == 400
+
+
+def test_a_near_word_is_offered_and_searched_when_it_is_chosen(client: FlaskClient) -> None:
+    page = client.get("/search?q=anealed+aloy+argonn&d=1&mode=keyword&k=3")
+    (link,) = re.findall(r'<p class="meant">Did you mean: <a href="([^"]*)">annealed aloy argon</a>', page.text)
+    followed = client.get(html.unescape(link))
+    assert "450" in text_of(followed.text)
+    assert 'value="annealed aloy argon"' in followed.text

@@ -89,10 +89,13 @@ def vault(braid: Braid, monkeypatch: pytest.MonkeyPatch) -> Iterator[Vault]:
 class Streams:
     """Answers that are being written, each on a surface that streams, after their first words."""
 
-    def __init__(self, vault: Vault, agent: httpx.Client, opened: ExitStack) -> None:
-        chosen, chat = [vault.vault, vault.notices], f"braid:{vault.vault},{vault.notices}"
+    def __init__(
+        self, agent: httpx.Client, opened: ExitStack, key: dict[str, str], chosen: Sequence[int], begin: str
+    ) -> None:
+        """Ask these datasets; each answer has its first words once ``begin`` was sent."""
+        chat = f"braid:{','.join(map(str, chosen))}"
         asked = [{"role": "user", "content": QUESTION}]
-        stored = agent.post("/api/v1/conversations", json={"title": ""}, headers=vault.key).json()["id"]
+        stored = agent.post("/api/v1/conversations", json={"title": ""}, headers=key).json()["id"]
         question = {"message": QUESTION, "dataset_ids": chosen}
         posts: dict[str, tuple[str, dict[str, Any]]] = {
             "api": ("/api/v1/chat", question),
@@ -102,7 +105,7 @@ class Streams:
         }
         self.parts: dict[str, Iterator[str]] = {}
         for name, (path, body) in posts.items():
-            headers = {**vault.key, **EVENTS}
+            headers = {**key, **EVENTS}
             self.parts[name] = opened.enter_context(agent.stream("POST", path, json=body, headers=headers)).iter_text()
         self._browser = opened.enter_context(httpx.Client(base_url=agent.base_url, timeout=WAIT_S))
         self._send("/login", name="ann", password=PASSWORD)
@@ -110,7 +113,7 @@ class Streams:
         self.parts["page"] = opened.enter_context(
             self._browser.stream("POST", "/chat/messages", data=form, headers=EVENTS)
         ).iter_text()
-        begun = {name: sent(parts, CODE) for name, parts in self.parts.items()}
+        begun = {name: sent(parts, begin) for name, parts in self.parts.items()}
         (self._events,) = re.findall(r'"follow": "([^"]+)"', begun["page"])
 
     def follow(self) -> str:
@@ -139,7 +142,7 @@ def sent(parts: Iterator[str], until: str = "") -> str:
 
 def test_no_stream_goes_on_and_no_surface_has_what_was_written(vault: Vault) -> None:
     with serving(vault.app) as url, httpx.Client(base_url=url, timeout=WAIT_S) as agent, ExitStack() as opened:
-        streams = Streams(vault, agent, opened)
+        streams = Streams(agent, opened, vault.key, [vault.vault, vault.notices], CODE)
         vault.lose()
         late = streams.follow()
         assert CODE not in late, "the model is silent, and somebody looks at what it wrote before"

@@ -35,7 +35,8 @@ FILES = {
     "NOTES": b"plain words",
     "letter.eml": b"no header here",
     "other.zip": samples.zipped({"a.gz": b"\x1f\x8b"}),
-    "nested.zip": samples.zipped({"a.zip": samples.zipped({"a.txt": b"x"})}),
+    "nested.zip": samples.zipped({"a.zip": samples.zipped({"a.zip": samples.zipped({"a.zip": b"x"})})}),
+    "plan.pages": samples.zipped({"Index/Document.iwa": b"x"}),
     "large.txt": b"x" * 3000,
 }
 

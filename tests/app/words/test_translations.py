@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from babel.messages.catalog import Catalog
-from babel.messages.extract import extract_from_dir
+from babel.messages.extract import extract_from_dir, extract_from_file
 from babel.messages.frontend import parse_mapping_cfg
 from babel.messages.mofile import read_mo
 from babel.messages.pofile import read_po
@@ -33,8 +33,11 @@ def source_texts() -> set[Text]:
     method_map, options = [], {}
     with (ROOT / "babel.cfg").open() as file:
         method_map, options = parse_mapping_cfg(file)
-    found = extract_from_dir(APP, method_map, options, keywords=KEYWORDS)
-    return {(context, _strings(message)) for _, _, message, _, context in found}
+    found = [
+        *(each[2:] for each in extract_from_dir(APP, method_map, options, keywords=KEYWORDS)),
+        *(each[1:] for each in extract_from_file("python", ROOT / "core" / "options.py", keywords=KEYWORDS)),
+    ]
+    return {(context, _strings(message)) for message, _, context in found}
 
 
 def catalog_of(language: str) -> Catalog:

@@ -22,6 +22,7 @@ from braid.core.chat.types import (
     AnswerWithdrawn,
     ChatRequest,
     ChatResult,
+    SentenceChecked,
 )
 from braid.core.errors import ModelError
 from braid.core.models.chat import ChatModels, chat_models
@@ -128,6 +129,32 @@ def test_a_summary_model_that_fails_leaves_an_extractive_answer(braid: Braid, us
     assert [part.leg for part in result.degraded] == ["model"]
     withdrawn = next(i for i, event in enumerate(events) if isinstance(event, AnswerWithdrawn))
     assert "".join(e.text for e in events[withdrawn:] if isinstance(e, AnswerText)) == result.text
+
+
+def test_sentences_are_checked_while_the_next_ones_are_written(braid: Braid, user_id: int) -> None:
+    pieces = ["It fell in 1455 [1]", ". It ", "was an empire [1]. The end."]
+    conversation = Conversation(braid, models=models(summary=ScriptedModel("fake:summary", pieces)))
+    request = ChatRequest(user_id, "When did the empire fall?")
+    recorder, events = TurnRecorder(request), list(conversation.stream(request))
+    for event in events[:-1]:
+        recorder.feed(event)
+    checked = [event.support for event in events if isinstance(event, SentenceChecked)]
+    assert [each.verdict for each in checked][:1] == ["differs"]
+    first = next(n for n, event in enumerate(events) if isinstance(event, SentenceChecked))
+    assert any(isinstance(event, AnswerText) for event in events[first:]), "not only at the end"
+    assert isinstance(events[-1], ChatResult)
+    assert events[-1].support[: len(checked)] == recorder.result().support == tuple(checked)
+
+
+def test_what_was_said_of_a_withdrawn_answer_is_forgotten(braid: Braid, user_id: int) -> None:
+    pieces = ["It fell in 1455 [1]. It was an ", "empire for long ", ModelError("gone")]
+    conversation = Conversation(braid, models=models(summary=ScriptedModel("fake:summary", pieces)))
+    request = ChatRequest(user_id, "When did the empire fall?")
+    recorder, events = TurnRecorder(request), list(conversation.stream(request))
+    assert any(isinstance(event, SentenceChecked) for event in events)
+    for event in events[:-1]:
+        recorder.feed(event)
+    assert recorder.result().support == ()
 
 
 def test_a_thought_is_neither_shown_nor_kept(braid: Braid, user_id: int) -> None:

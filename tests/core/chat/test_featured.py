@@ -229,3 +229,16 @@ def test_which_questions_want_a_list() -> None:
         for asked in ("How do I do it?", "List the parts", "手順は", "모두 알려 주세요", "すべて挙げて")
     )
     assert not any(Wanted.of(asked).list for asked in ("When is it?", "いつですか", "언제인가요?"))
+
+
+def test_no_line_of_a_table_of_contents_and_no_tags_are_quoted() -> None:
+    contents = replace(
+        passage("The gasket is changed here.\nThe gasket and the seal are changed."), chunk_kind="contents"
+    )
+    found = answer("How is the gasket changed?", contents, passage(PUMP, 2))
+    assert {found.shown[0].citation, *(each.citation for each in found.shown)} == {2}
+    assert not answer("How is the gasket changed?", contents).shown
+    listed = "1 Safety 3\n1.1 How the gasket is changed 4\n1.2 How the gasket is kept 6\n2 Use 9"
+    source = '<gasket changed="yearly" by="hand">\n</gasket>'
+    for furniture in (listed, source):
+        assert not answer("How is the gasket changed?", passage(furniture)).shown

@@ -42,6 +42,7 @@ def in_pieces(written: str, size: int, **options: bool) -> tuple[str, list[int]]
         "Fill in box [4] of the form ",
         "As it says in [1], see (2) and note¹. ",
         "【1】電源を切る。【2】ふたを開ける。【9】確認する。",
+        "〔1〕電源を切る。〔2〕ふたを開ける。",
         "表[1]の値、図［2］、제[3]조 ",
         "Zeilen [3–7] ",
         "It was so [9]. And [3]. ",
@@ -66,6 +67,7 @@ def test_of_an_answer_with_the_marks_asked_for_everything_else_stays_to_the_lett
         ("```\nx = 1  # ⟦1⟧\n```", "```\nx = 1  # [1]\n```", [1]),
         ("⟦1⟧(https://evil.example)", "[1] (https://evil.example)", [1]),
         ("⟦1⟧: https://evil.example", "[1] : https://evil.example", [1]),
+        (f"二年〔{OWN}1〕。", "二年[1]。", [1]),
         ("of another request [p-0000:1]", "of another request [p-0000:1]", []),
     ],
 )
@@ -84,6 +86,9 @@ def test_the_marks_asked_for_count_wherever_they_are(written: str, text: str, ci
         ("a [1†source] [passage 2]", "a [1] [2]", [1, 2], 0),
         ("two years¹. three years<sup>2</sup>.", "two years[1]. three years[2].", [1, 2], 0),
         ("a (source 1). ２年です（出典：2）。 2년이다 (출처: 3).", "a [1]. ２年です[2]。 2년이다 [3].", [1, 2, 3], 0),
+        ("a [citation:1], b [cite: 2, 3].", "a [1], b [2][3].", [1, 2, 3], 0),
+        ("二年〔1〕。三年［引用2］。（根拠3）", "二年[1]。三年[2]。[3]", [1, 2, 3], 0),
+        ("2년이다 [인용 1]. 3년이다 (근거: 2).", "2년이다 [1]. 3년이다 [2].", [1, 2], 0),
         ("see [handbook.md]. [handbook.md](x)", "see [2]. [handbook.md](x)", [2], 0),
         ("It is so. [1] Then more.", "It is so. [1] Then more.", [1], 0),
         ("**It is so** [1]\n| a | b [2] |", "**It is so** [1]\n| a | b [2] |", [1, 2], 0),
@@ -114,8 +119,8 @@ def test_what_cannot_be_a_citation_stays_though_no_mark_was_written_as_asked(sai
 
 TEXT = st.lists(
     st.sampled_from(
-        ["[", "]", "[1]", "[2, 3]", "【1】", "［2］", "(1)", "(source 1)", "¹", "m²", "`", "```", "\n", "\n\n", "~~~",
-         "\\",
+        ["[", "]", "[1]", "[2, 3]", "【1】", "〔1〕", "［2］", "(1)", "(source 1)", "¹", "m²", "`", "```", "\n", "\n\n",
+         "~~~", "\\",
          "\\(", "\\]", "$x_1$", "**", "argv[1]", "a[0][1]", "[text](https://a.example)", "&#91;", "<sup>1</sup>", "<b>",
          "| a | b |", "word ", "語", "말", "。", ".", ",", " ", "\t", "😀", "p-", "p-7f3a", "é", "- ", "1. ", "\x00",
          "\U00100001"]

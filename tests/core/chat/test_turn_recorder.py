@@ -11,8 +11,9 @@ from braid.core.braid import Braid
 from braid.core.chat.conversation import Conversation
 from braid.core.chat.export import as_markdown
 from braid.core.chat.store import ConversationStore
+from braid.core.chat.support.findings import Support
 from braid.core.chat.turn_recorder import TurnRecorder
-from braid.core.chat.types import AnswerText, ChatRequest, ChatResult, Event, Searched, event_json
+from braid.core.chat.types import AnswerText, ChatRequest, ChatResult, Event, Searched, SentenceChecked, event_json
 from braid.core.errors import NotFoundError
 from braid.core.models.chat import ChatModels, chat_models
 from braid.core.types import ChunkInput, DocumentInput
@@ -151,3 +152,11 @@ def test_the_settings_of_the_last_question(braid: Braid, user_id: int) -> None:
     stranger = braid.ledger.add_user("bob").id
     with pytest.raises(NotFoundError):
         store.last_settings(stranger, stored.id)
+
+
+def test_what_was_checked_behind_the_end_of_a_text_that_was_cut_is_left_out() -> None:
+    recorder = TurnRecorder(ChatRequest(1, "When did it fall?"))
+    checked = [Support(0, 12, "open"), Support(13, 30, "open")]
+    for event in (AnswerText("It was cold. It was", marks=()), *map(SentenceChecked, checked)):
+        recorder.feed(event)
+    assert recorder.result().support == (checked[0],)

@@ -99,6 +99,36 @@ def test_rule(
     assert list(world.resolve(user, asked).unresolved_dataset_ids) == listed
 
 
+@pytest.mark.parametrize(
+    ("user", "asked", "within", "allowed", "unresolved"),
+    [
+        pytest.param("ann", None, ["ann 2", "guide"], {"ann 2", "guide"}, [], id="no ids: all that is allowed"),
+        pytest.param("ann", "all", ["ann 2", "guide"], {"ann 2", "guide"}, [], id="all of it"),
+        pytest.param("ann", ["ann 1", "ann 2"], ["ann 2"], {"ann 2"}, ["ann 1"], id="a part of what is asked"),
+        pytest.param("ann", ["guide"], ["ann 2"], set(), ["guide"], id="a shared one that is not allowed"),
+        pytest.param("ann", None, ["bob 1", "off"], set(), [], id="it never gives more than the user has"),
+        pytest.param("bob", ["staff"], ["staff"], set(), ["staff"], id="nor what only others may read"),
+        pytest.param("ann", None, [], set(), [], id="nothing is allowed"),
+        pytest.param("ann", "all", [], set(), [], id="nothing of all"),
+    ],
+)
+def test_a_limit_only_takes_away(
+    world: World, user: str, asked: list[str] | str | None, within: list[str], allowed: set[str], unresolved: list[str]
+) -> None:
+    ids = [world.ids[name] for name in asked] if isinstance(asked, list) else asked
+    scope = resolve_scope(
+        world.ledger,
+        world.registry,
+        user_id=world.ids[user],
+        dataset_ids=ids,  # type: ignore[arg-type]
+        within=frozenset(world.ids[name] for name in within),
+    )
+    assert scope.dataset_ids == {world.ids[name] for name in allowed}
+    assert scope.unresolved_dataset_ids == tuple(world.ids[name] for name in unresolved)
+    for part in scope.collections:
+        assert part.readable_ids is None or part.readable_ids <= {world.ids[name] for name in within}
+
+
 def test_an_unknown_user_reads_only_what_everyone_may(world: World) -> None:
     scope = resolve_scope(
         world.ledger, world.registry, user_id=4711, dataset_ids=[world.ids[n] for n in ("ann 1", "guide", "staff")]

@@ -12,6 +12,11 @@ from tests.fakes import HashEmbeddings
 from tests.worlds import WAIT_S
 
 
+@pytest.fixture(scope="module", autouse=True)
+def copied(with_copy: None) -> None:
+    """The copy in Chroma is one of the indexes."""
+
+
 @pytest.fixture
 def shelf(tmp_path: Path) -> Iterator[Shelf]:
     opened = open_shelf(tmp_path, HashEmbeddings())

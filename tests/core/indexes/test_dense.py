@@ -415,26 +415,3 @@ def test_a_search_says_that_vectors_are_being_loaded(
         go_on.set()
     assert eventually(lambda: not braid.search("cat", user_id=1, mode="semantic").degraded)
     assert braid.search("cat", user_id=1, mode="semantic").hits
-
-
-@pytest.mark.parametrize("dense_search", ["exact", "chroma"])
-def test_what_is_found_does_not_depend_on_where_it_is_searched(
-    open_braid: Callable[..., Braid], dense_search: str
-) -> None:
-    texts = [f"number {n} of many words {n % 7}" for n in range(40)]
-    braid = open_braid(dense_search=dense_search, leg_timeout_s=60)
-    first = add_notes(braid.ledger)
-    second = braid.ledger.add_dataset(1, "more").id
-    braid.ledger.put_document(first, document("a", *texts[:20]))
-    braid.ledger.put_document(second, document("b", *texts[20:], file_type="txt"))
-    catch_up(braid, "bm25", "dense", "chroma")
-
-    for options in ({}, {"dataset_ids": [second]}):
-        result = braid.search(texts[30], user_id=1, mode="semantic", k=5, **options)
-        assert (result.hits[0].passage.text, result.degraded) == (texts[30], ())
-        assert result.hits[0].score == pytest.approx(1.0, abs=1e-4)
-    assert braid.search(texts[3], user_id=1, mode="semantic", dataset_ids=[second], k=40).hits
-    assert not {
-        hit.passage.dataset_id
-        for hit in braid.search(texts[3], user_id=1, mode="semantic", dataset_ids=[second], k=40).hits
-    } - {second}

@@ -7,17 +7,15 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
+import numpy as np
 import pytest
 
-from braid.core.errors import BraidError, IndexUnavailableError, InvalidInputError
+from braid.core.errors import IndexUnavailableError, InvalidInputError
 from braid.core.indexes.answering_models import AnsweringModels
-from braid.core.indexes.dense import DenseIndex
 from braid.core.indexes.vector_block import EVERYTHING, Selection
 from braid.core.ledger.change_log import ChangeLog, VectorBatch
-from braid.core.vector import Vector
-from tests.core.indexes.vector_shelf import DIM, LARGE, MODEL, OTHER, VECTORS, Shelf, found, unit
+from tests.core.indexes.vector_shelf import LARGE, MODEL, OTHER, VECTORS, Shelf, found, unit
 from tests.fakes import HashEmbeddings
 from tests.worlds import WAIT_S, eventually
 
@@ -55,63 +53,83 @@ def test_what_is_asked_for_and_does_not_exist_makes_none_give_way(shelf: Shelf) 
     assert "user_1" in index.collections()
 
 
-def test_in_exact_mode_a_collection_is_searched_in_memory_whatever_its_size(shelf: Shelf) -> None:
-    vectors = unit(1200, LARGE)
-    ids, index = shelf.put(shelf.dataset(), "a", vectors), shelf.open(memory_mb=1, mode="exact")
+def test_a_collection_that_is_too_large_is_searched_in_files(shelf: Shelf) -> None:
+    first, second, vectors = shelf.dataset(), shelf.dataset(), unit(2400, LARGE)
+    ids = [*shelf.put(first, "a", vectors[:1200]), *shelf.put(second, "b", vectors[1200:])]
+    index = shelf.open(memory_mb=1)
 
-    assert found(index, vectors[700]) == [ids[700]]
-    assert index.size_bytes > 2**20
-    assert not _asks_chroma(index)
+    for number in (0, 700, 1200, 2399):
+        (hit,) = index.search("user_1", vectors[number], 1)
+        assert (hit.chunk_id, hit.score) == (ids[number], pytest.approx(1.0, abs=1e-6))
+    cosines = vectors @ vectors[5]
+    assert found(index, vectors[5], 20) == [ids[n] for n in np.argsort(-cosines)[:20]]
+    assert set(found(index, vectors[5], 20, selection=Selection({second}))) <= set(ids[1200:])
+    document_ids = {chunk.document_id for chunk in shelf.indexed(ids[1200:1201])}
+    assert set(found(index, vectors[5], 20, selection=Selection(None, document_ids))) <= set(ids[1200:])
+    assert found(index, vectors[5], selection=Selection({99})) == []
+    assert sorted(index.ids("user_1")) == sorted(ids)
+    assert index.size_bytes <= 2**20 // 16
+    assert list(shelf.folder.iterdir()) == [], "the files have no names"
 
 
-def test_a_collection_that_is_too_large_is_searched_in_chroma_until_it_fits_again(shelf: Shelf) -> None:
-    dataset, vectors = shelf.dataset(), unit(1200, LARGE)
-    kept, index = shelf.put(dataset, "kept", vectors[:600]), shelf.open(memory_mb=1)
-    assert found(index, vectors[3]) == [kept[3]]
-    more = shelf.put(dataset, "more", vectors[600:])
-    shelf.copy.apply("user_1", shelf.indexed([*kept, *more]), [])
+def test_a_collection_grows_into_files_and_its_changes_are_found(shelf: Shelf) -> None:
+    dataset, vectors = shelf.dataset(), unit(3000, LARGE)
+    ids = shelf.put(dataset, "kept", vectors[:600])
+    index = shelf.open(memory_mb=1)
+    assert found(index, vectors[3]) == [ids[3]]
+    assert index.size_bytes > 2**19
+    for start in range(600, 3000, 100):
+        new = shelf.put(dataset, f"{start}", vectors[start : start + 100])
+        shelf.apply(index, new)
+        ids += new
+        assert found(index, vectors[start + 50]) == [ids[start + 50]]
+        assert index.size_bytes <= 2**20
+    assert index.size_bytes <= 2**20 // 16
+    assert index.count("user_1") == 3000
+
+    shelf.embed(ids[:1], vectors[2999:])
+    shelf.apply(index, ids[:1])
+    assert found(index, vectors[2999], 2) == sorted([ids[0], ids[2999]])
+    for start in range(600, 3000, 100):
+        shelf.ledger.remove_document(dataset, f"{start}")
+    shelf.apply(index, ids)
+    assert sorted(index.ids("user_1")) == sorted(ids[:600])
+    assert found(index, vectors[3]) == [ids[3]]
+    assert found(index, vectors[2999]) == [ids[0]]
+
+
+def test_what_is_in_files_is_what_is_in_memory(shelf: Shelf) -> None:
+    """The spread, too, which is of the first rows by id, wherever they are."""
+    dataset, vectors = shelf.dataset(), unit(9000, 256)
+    shelf.put(dataset, "a", vectors)
+    small, large = (
+        shelf.open(memory_mb=mb).search_all({"user_1": EVERYTHING}, vectors[8], 50, timeout_s=WAIT_S) for mb in (1, 100)
+    )
+    assert small.hits == large.hits
+    assert small.spread == pytest.approx(large.spread, abs=1e-3)
+
+
+def test_a_folder_that_cannot_be_written_is_named(shelf: Shelf) -> None:
+    dataset, vectors = shelf.dataset(), unit(1500, LARGE)
+    ids = shelf.put(dataset, "a", vectors[:600])
+    shelf.folder.write_text("no folder")
+    index = shelf.open(memory_mb=1)
+    assert found(index, vectors[3]) == [ids[3]]
+    more = shelf.put(dataset, "b", vectors[600:])
     shelf.apply(index, more)
-
-    assert _asks_chroma(index)
-    assert index.size_bytes == 0
-    for query, expected in ((vectors[3], kept[3]), (vectors[900], more[300])):
-        hits = _patient(index, query)
-        assert (hits[0].chunk_id, hits[0].score) == (expected, pytest.approx(1.0, abs=1e-4))
-    assert sorted(index.ids("user_1")) == sorted([*kept, *more])
-    assert index.count("user_1") == 1200
-    document_ids = {chunk.document_id for chunk in shelf.indexed(more[:1])}
-    assert {hit.chunk_id for hit in _patient(index, vectors[3], Selection({dataset}, document_ids))} <= set(more)
-    assert _patient(index, vectors[3], Selection({99})) == []
-
-    shelf.ledger.remove_document(dataset, "more")
-    shelf.apply(index, more)
-
-    assert found(index, vectors[3]) == [kept[3]]
-    assert not _asks_chroma(index)
-    assert sorted(index.ids("user_1")) == sorted(kept)
+    with pytest.raises(IndexUnavailableError, match="vectors that need more than dense_memory_mb need files: "):
+        found(index, vectors[3])
+    shelf.folder.unlink()
+    assert found(index, vectors[900]) == [more[300]]
 
 
-def _asks_chroma(index: DenseIndex, collection: str = "user_1", dimension: int = LARGE) -> bool:
-    answer = index.search_all({collection: EVERYTHING}, unit(1, dimension)[0], 5, timeout_s=60)
-    return collection in answer.from_chroma
-
-
-def _patient(index: DenseIndex, query: Vector, selection: Selection = EVERYTHING) -> list[Any]:
-    """Search with the time that a process needs to begin."""
-    answer = index.search_all({"user_1": selection}, query, 5, timeout_s=60).hits["user_1"]
-    assert not isinstance(answer, BraidError), answer
-    return answer
-
-
-def test_with_chroma_as_the_place_of_search_nothing_is_loaded(shelf: Shelf) -> None:
-    ids, index = shelf.put(shelf.dataset(), "a", VECTORS[:20]), shelf.open(mode="chroma")
-    assert _patient(index, VECTORS[3]) == []
-    shelf.copy.apply("user_1", shelf.indexed(ids), [])
-
-    assert _patient(index, VECTORS[3])[0].chunk_id == ids[3]
-    assert _asks_chroma(index, dimension=DIM)
-    assert _asks_chroma(index, "user_9", dimension=DIM)
-    assert (index.collections(), index.size_bytes) == ([], 0)
+def test_files_that_a_killed_process_has_left_are_deleted(shelf: Shelf) -> None:
+    shelf.folder.mkdir()
+    (shelf.folder / "tmp123").write_bytes(b"half of a file")
+    vectors = unit(1500, LARGE)
+    ids, index = shelf.put(shelf.dataset(), "a", vectors), shelf.open(memory_mb=1)
+    assert found(index, vectors[3]) == [ids[3]]
+    assert list(shelf.folder.iterdir()) == []
 
 
 class SlowLog(ChangeLog):

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from braid.core.indexes.answering_models import AnsweringModels
-from braid.core.indexes.chroma.copy import ChromaCopy
 from braid.core.indexes.dense import DenseIndex
 from braid.core.ledger.change_log import ChangeLog, IndexedChunk
 from braid.core.ledger.ledger import Ledger
@@ -41,7 +40,7 @@ class Shelf:
     def __init__(self, folder: Path) -> None:
         self.ledger = Ledger(f"sqlite:///{folder / 'ledger.db'}")
         self.changes = ChangeLog(self.ledger.database)
-        self.copy = ChromaCopy(folder / "dense")
+        self.folder = folder / "vectors"
         self.model = MODEL
         known = {model.fingerprint: model for model in (MODEL, OTHER)}
         self.models = AnsweringModels(lambda _: self.model, known.__getitem__)
@@ -50,7 +49,7 @@ class Shelf:
 
     def open(self, changes: ChangeLog | None = None, **options: Any) -> DenseIndex:
         """Open the index, as a process does that has just begun."""
-        self._opened.append(DenseIndex(changes or self.changes, self.models, self.copy, **options))
+        self._opened.append(DenseIndex(changes or self.changes, self.models, folder=self.folder, **options))
         return self._opened[-1]
 
     def dataset(self, user: str = "ann") -> int:
@@ -83,7 +82,6 @@ class Shelf:
     def close(self) -> None:
         for index in self._opened:
             index.close()
-        self.copy.close()
         self.ledger.close()
 
 

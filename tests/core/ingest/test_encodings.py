@@ -45,7 +45,19 @@ def test_what_is_declared_comes_first() -> None:
     assert decode(text.encode("euc_jp"), "euc-jp") == text
     assert decode("部署①㈱髙".encode("cp932"), "Shift_JIS") == "部署①㈱髙"
     assert decode("뷁 한글".encode("cp949"), "ks_c_5601-1987") == "뷁 한글"
+    assert decode(text.encode("euc_jp"), "x-euc-jp") == text
+    assert decode("髙橋".encode("cp932"), "x-sjis") == decode("髙橋".encode("cp932"), "sjis-win") == "髙橋"
+    assert decode("뷁".encode("cp949"), "windows-949") == "뷁"
     assert decode("“quoted” – 5 €".encode("cp1252"), "iso-8859-1") == "“quoted” – 5 €"
+
+
+@pytest.mark.parametrize(
+    ("subject", "encoding"),
+    [("設備点検の資料を送ります", "cp932"), ("설비 점검 자료를 보냅니다", "cp949"), ("Prüfung über Öl", "cp1252")],
+)
+def test_a_subject_that_is_not_encoded_is_read(subject: str, encoding: str) -> None:
+    content = b"From: a@example.org\nSubject: " + subject.encode(encoding) + b"\n\nx"
+    assert read_document("m.eml", content, max_bytes=10**6).title == subject
 
 
 def test_a_declared_encoding_counts_although_a_byte_is_broken() -> None:

@@ -58,22 +58,51 @@ def test_odp_has_slides_with_their_notes() -> None:
     ]
 
 
-def test_hwpx_has_headings_tables_and_notes_without_headers_and_hidden_comments() -> None:
+def test_hwpx_has_headings_tables_notes_and_comments_without_headers() -> None:
     parsed = read("guide.hwpx", more_samples.hwpx_guide())
     assert (parsed.title, parsed.metadata["author"]) == ("대출 안내", "김도서")
     found = texts(parsed)
     assert found["대출 안내"] == f"{samples.KOREAN}\n\n첫 줄\n둘째 줄\n\n자료 | 권수\n도서 | 10권"
     assert found["Footnotes"] == "각주입니다."
-    assert len(found) == 2
+    assert found["Comments"] == "숨은 설명"
+    assert len(found) == 3
 
 
-def test_hwp_has_headings_tables_and_notes_without_headers_and_hidden_comments() -> None:
+def test_hwp_has_headings_tables_notes_and_comments_without_headers() -> None:
     found = texts(read("guide.hwp", more_samples.hwp_guide()))
     assert found == {
         "대출 안내": f"{samples.KOREAN}\n\n자료 | 권수\n도서 | 10권\n\n끝입니다.",
         "Footnotes": "각주입니다.",
+        "Comments": "숨은 설명",
     }
     assert texts(read("guide.hwp", more_samples.hwp_guide(flags=0))) == found
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "text"),
+    [
+        ("a.xls", "<html><body><table><tr><td>Rope</td><td>12</td></tr></table></body></html>", "Rope | 12"),
+        ("a.xls", "Item\tPrice\nRope\t12\n", "Rope | 12"),
+        ("a.doc", '<html xmlns:w="urn:schemas-microsoft-com:office:word"><p>Coil the rope dry.</p></html>', ""),
+        ("a.doc", "{\\rtf1\\ansi Coil the rope dry.\\par}", ""),
+        ("a.doc", "MIME-Version: 1.0\nContent-Type: text/html\n\n<p>Coil the rope dry.</p>", ""),
+        ("a.doc", "Coil the rope dry.", ""),
+    ],
+)
+def test_a_text_that_is_named_as_an_old_office_file_is_read_as_what_it_is(name: str, content: str, text: str) -> None:
+    assert [each.text for each in read(name, content).sections] == [text or "Coil the rope dry."]
+
+
+@pytest.mark.parametrize(
+    ("charset", "page", "encoding", "text"),
+    [(78, 10001, "cp932", samples.JAPANESE), (79, 10003, "cp949", samples.KOREAN)],
+)
+def test_rich_text_of_a_mac_is_read(charset: int, page: int, encoding: str, text: str) -> None:
+    escaped = "".join(f"\\'{byte:02x}" for byte in text.encode(encoding))
+    by_font = f"{{\\rtf1\\mac{{\\fonttbl{{\\f0\\fcharset{charset} Osaka;}}}}\\f0 {escaped}\\par}}"
+    by_page = f"{{\\rtf1\\mac\\ansicpg{page} {escaped}\\par}}"
+    for content in (by_font, by_page):
+        assert [each.text for each in read("a.rtf", content).sections] == [text]
 
 
 RTF = (
@@ -204,7 +233,6 @@ WRONG: list[tuple[str, bytes, str]] = [
     ("a.ods", more_samples.ods_staff(WIDE), "has a sheet of more than 2,000,000 cells"),
     ("a.odt", ODS, "is an OpenDocument spreadsheet, not an OpenDocument text; rename it to a.ods"),
     ("a.docx", HWPX, "is a Hangul document (HWPX), not a Word document; rename it to a.hwpx"),
-    ("a.doc", RTF, "is a rich text (RTF) document"),
     ("a.rtf", b"{\\rtf1 " + b"{" * 200_000, "is nested too deeply"),
     ("a.rtf", b"{\\rtf1 {\\pict\\bin999999999 x}", "has no text"),
     ("a.msg", samples.ole("__substg1.0_"), "is damaged, or is not an Outlook message"),

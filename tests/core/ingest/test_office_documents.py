@@ -269,6 +269,78 @@ def test_an_empty_row_within_a_table_begins_no_other() -> None:
     assert {each.header for each in read("a.csv", text).sections} == {"Name | Room | Phone"}
 
 
+def test_tables_side_by_side_are_read_one_after_the_other() -> None:
+    text = "Pump,Bar,,Fan,Rpm\nP1,4,,F1,900\nP2,6,,F2,950\n,,,F3,975\n"
+    assert [(each.header, each.text) for each in read("a.csv", text).sections] == [
+        ("Pump | Bar", "P1 | 4"),
+        ("Pump | Bar", "P2 | 6"),
+        ("Fan | Rpm", "F1 | 900"),
+        ("Fan | Rpm", "F2 | 950"),
+        ("Fan | Rpm", "F3 | 975"),
+    ]
+
+
+def test_tables_side_by_side_between_empty_rows_have_their_own_headers_and_lines() -> None:
+    text = (
+        "Month,Tours,Guests\nMay,4,90\n\nPump,Bar,,Pump,Hour\nP1,4,,P7,9\nP2,6,,P8,8\n\nMonth,Tours,Guests\nJune,5,99\n"
+    )
+    found = [(each.header, each.text, each.line) for each in read("a.csv", text).sections]
+    assert found == [
+        ("Month | Tours | Guests", "May | 4 | 90", 2),
+        ("Pump | Bar", "P1 | 4", 5),
+        ("Pump | Bar", "P2 | 6", 6),
+        ("Pump | Hour", "P7 | 9", 5),
+        ("Pump | Hour", "P8 | 8", 6),
+        ("Month | Tours | Guests", "June | 5 | 99", 9),
+    ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Name,Room,,Phone,Mail\nKim,2,,11,k@x\nLee,3,,12,l@x\n",
+        "1.1,Voltage,,kV,132\n1.2,Current,,A,40\n1.3,Phases,,,3\n",
+        "Item,,Price\nRope,,12\n,,13\n",
+    ],
+)
+def test_a_table_with_an_empty_column_is_one(text: str) -> None:
+    width = {each.text.count("|") for each in read("a.csv", text).sections}
+    assert min(width) >= 2
+
+
+def test_hidden_rows_and_columns_of_a_sheet_are_read_and_counted() -> None:
+    book = openpyxl.load_workbook(io.BytesIO(sheet(("Item", "Cost", "Price"), ("Rope", 7, 12), ("Axe", 9, 20), (), ())))
+    page = book["Plan"]
+    page.column_dimensions["B"].hidden = page.row_dimensions[3].hidden = page.row_dimensions[5].hidden = True
+    page.column_dimensions.group("E", "XFD", hidden=True)
+    parsed = read("a.xlsx", saved(book))
+    assert [each.text for each in parsed.sections] == ["Rope | 7 | 12", "Axe | 9 | 20"]
+    assert (parsed.metadata["hidden_rows"], parsed.metadata["hidden_columns"]) == ("1 of Plan", "1 of Plan")
+    shown = read("a.xlsx", sheet(("Item", "Price"), ("Rope", 12)))
+    assert not {"hidden_rows", "hidden_columns"} & set(shown.metadata)
+
+
+def test_hidden_rows_and_columns_of_an_open_document_are_read_and_counted() -> None:
+    def row(*texts: str, more: str = "") -> str:
+        cells = "".join(f"<table:table-cell><text:p>{text}</text:p></table:table-cell>" for text in texts)
+        return f"<table:table-row{more}>{cells}</table:table-row>"
+
+    column = "<table:table-column{}/>"
+    content = (
+        '<table:table table:name="Plan">'
+        + column.format("")
+        + column.format(' table:visibility="collapse"')
+        + column.format(' table:visibility="collapse" table:number-columns-repeated="16000"')
+        + row("Item", "Cost")
+        + row("Rope", "7", more=' table:visibility="filter"')
+        + row("Axe", "9")
+        + '<table:table-row table:visibility="collapse"><table:table-cell/></table:table-row></table:table>'
+    )
+    parsed = read("a.ods", more_samples.open_document("spreadsheet", content))
+    assert [each.text for each in parsed.sections] == ["Rope | 7", "Axe | 9"]
+    assert (parsed.metadata["hidden_rows"], parsed.metadata["hidden_columns"]) == ("1 of Plan", "1 of Plan")
+
+
 FORMATS = {
     "0.00%": (0.0425, "4.25%"),
     "0%": (0.5, "50%"),
@@ -599,6 +671,45 @@ def test_equations_and_words_under_others_of_hangul_are_in_place() -> None:
     assert "주의" in lines
     assert "☒ 동의 ☐ 거절" in lines
     assert "봄 축제" in lines
+
+
+def test_struck_out_text_and_comments_of_hangul_are_read_as_such() -> None:
+    header = (
+        '<hh:head xmlns:hh="http://www.hancom.co.kr/hwpml/2011/head">'
+        '<hh:charPr id="0"><hh:strikeout shape="NONE"/></hh:charPr>'
+        '<hh:charPr id="7"><hh:strikeout shape="SOLID"/></hh:charPr></hh:head>'
+    )
+    memo = (
+        '<hp:ctrl><hp:fieldBegin type="MEMO"><hp:subList><hp:p><hp:run><hp:t>확인할 것</hp:t></hp:run></hp:p>'
+        "</hp:subList></hp:fieldBegin></hp:ctrl>"
+    )
+    section = (
+        '<hp:p><hp:run charPrIDRef="0"><hp:t>면회 시간은 </hp:t></hp:run>'
+        '<hp:run charPrIDRef="7"><hp:t>8시</hp:t></hp:run>'
+        f'<hp:run charPrIDRef="7"><hp:t>부터</hp:t></hp:run><hp:run charPrIDRef="0">{memo}<hp:t> 9시부터이다.</hp:t>'
+        "</hp:run></hp:p>"
+        '<hp:p><hp:run charPrIDRef="7"><hp:t>모두 지운 글</hp:t></hp:run></hp:p>'
+    )
+    parsed = read("a.hwpx", more_samples.hwpx_guide(section, **{"Contents/header.xml": header.encode()}))
+    assert any("면회 시간은 ~~8시부터~~ 9시부터이다.\n\n~~모두 지운 글~~" in each.text for each in parsed.sections)
+    assert [each.text for each in parsed.sections if each.heading_path.endswith("Comments")] == [
+        "숨은 설명\n\n확인할 것"
+    ]
+
+
+@pytest.mark.parametrize("flags", [1 << 18, 2 << 2])
+def test_struck_out_text_and_memos_of_an_older_hangul_document_are_read_as_such(flags: int) -> None:
+    letters = [more_samples.hwp_letters(0), more_samples.hwp_letters(flags)]
+    section = (
+        more_samples.hwp_paragraph("면회 시간은 8시 9시부터이다.", shapes=((0, 0), (7, 1), (9, 0)))
+        + more_samples.hwp_paragraph("모두 지운 글", shapes=((0, 1),))
+        + more_samples.hwp_paragraph("끝입니다.", memo="확인할 것")
+    )
+    parsed = read("a.hwp", more_samples.hwp_guide(section=section, letters=letters))
+    assert [(each.heading_path, each.text) for each in parsed.sections] == [
+        ("", "면회 시간은 ~~8시~~ 9시부터이다.\n\n~~모두 지운 글~~\n\n끝입니다."),
+        ("Comments", "확인할 것"),
+    ]
 
 
 def test_a_hangul_document_is_known_without_its_summary() -> None:

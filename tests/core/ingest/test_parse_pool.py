@@ -17,7 +17,6 @@ import pytest
 
 from braid.core.data_directory import DataDirectory
 from braid.core.errors import UnreadableDocumentError
-from braid.core.ingest import frames
 from braid.core.ingest.exports.dataset_export import export_dataset
 from braid.core.ingest.incoming import Incoming
 from braid.core.ingest.parse import parse_here
@@ -25,6 +24,7 @@ from braid.core.ingest.parse_pool import ParsePool, ParserUnavailableError, Pars
 from braid.core.ingest.parse_process import ParseProcess
 from braid.core.ingest.plan import IngestOptions
 from braid.core.ingest.readers.office import converted
+from braid.core.processes import frames
 from braid.core.types import ChunkInput, DocumentInput
 from tests import samples
 from tests.fakes import HashEmbeddings
@@ -238,7 +238,7 @@ def test_an_answer_that_is_too_long_is_named_and_the_next_file_is_read(
     """The process runs with a lower limit, set before it begins."""
     (tmp_path / "sitecustomize.py").write_text(
         f"import sys\nsys.path.insert(0, {str(Path(frames.__file__).absolute().parents[3])!r})\n"
-        "import braid.core.ingest.frames as frames\nframes.MAX_FRAME_BYTES = 20_000\n"
+        "import braid.core.processes.frames as frames\nframes.MAX_FRAME_BYTES = 20_000\n"
     )
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     low = ParsePool(timeout_s=WAIT_S)

@@ -54,6 +54,12 @@ def test_a_markdown_section_begins_at_each_heading_outside_code() -> None:
     assert parsed.sections[4].text.strip() == "## E"  # a heading with nothing under it can still be found
 
 
+def test_front_matter_may_be_toml() -> None:
+    parsed = read("a.md", '+++\ntitle = "Rules"\ntags = ["a", "b"]\n[more]\nx = 1\n+++\n\nCoil the rope dry.\n')
+    assert (parsed.title, parsed.metadata) == ("Rules", {"tags": "a, b"})
+    assert [(each.text.strip(), each.line) for each in parsed.sections] == [("Coil the rope dry.", 7)]
+
+
 def test_the_title_of_markdown_without_front_matter_is_its_first_heading() -> None:
     assert read("a.md", "text\n\n# First\n").title == "First"
 
@@ -586,3 +592,29 @@ def test_deep_html_that_a_browser_shows_is_read() -> None:
 def test_text_that_begins_like_a_signature_is_text() -> None:
     for text in ("BZh is how bzip2 files begin", "ID3 tags", "GIF89a explained", "%PDF is a marker", "PK is a name"):
         assert read("a.txt", text).sections[0].text == text
+
+
+def test_symbols_for_private_use_become_those_that_everybody_has() -> None:
+    text = "\uf0b7 first\n\uf0a7 second\n1 \uf02b 2 \uf03d 3\n\uf53a글\n\ue001 stays"
+    assert read("a.txt", text).sections[0].text == "• first\n▪ second\n1 + 2 = 3\n\u1112\u119e\u11ab글\n\ue001 stays"
+
+
+def test_json_values_that_follow_each_other_are_records_with_their_lines() -> None:
+    text = '{\n  "name": "rope",\n  "count": 3\n}\n\n{\n  "name": "axe"\n} {"name": "saw"}\n'
+    found = [(each.text, each.line, each.line_end) for each in read("a.json", text).sections]
+    assert found == [("name: rope\ncount: 3", 1, 4), ("name: axe", 6, 8), ("name: saw", 8, 8)]
+
+
+def test_what_was_cut_off_is_told_from_what_is_damaged() -> None:
+    codes = {"a.json": '[{"name": "rope"},', "b.json": '{"name": rope}', "a.xml": "<a><b>rope</b>", "b.xml": "rope"}
+    found = {}
+    for name, text in codes.items():
+        with pytest.raises(UnreadableDocumentError) as caught:
+            read(name, text)
+        found[name] = caught.value.code
+    assert found == {"a.json": "cut_off", "b.json": "damaged", "a.xml": "cut_off", "b.xml": "damaged"}
+
+
+def test_xml_whose_elements_do_not_match_is_read_as_far_as_it_can_be_made_out() -> None:
+    text = "<page><p>The harbour opens at six.</div><p>Fish & chips</p></page>"
+    assert "The harbour opens at six." in "\n".join(each.text for each in read("a.xml", text).sections)

@@ -157,3 +157,50 @@ def test_korean_words_that_a_line_broke_are_whole_again(width: int) -> None:
     found = text_of(drawn((*before, *page), font="HYSMyeongJo-Medium"))
     words = text.split()
     assert sum(word in found.split("말했다")[-1].split() for word in words) >= 0.9 * len(words)
+
+
+def test_the_printed_number_of_a_page_is_known_and_a_head_of_one_section_is_left_out() -> None:
+    def page(number: int) -> Cells:
+        head = f"{number} Section {number // 2}" if number % 2 else f"Chapter 1 {number}"
+        return ((60.0, 800.0, head), *side_by_side())
+
+    cover: Cells = ((60.0, 400.0, "The book of pumps"),)
+    parsed = read(drawn(cover, cover, *(page(number) for number in range(1, 8))))
+    assert parsed.metadata["printed_pages"] == "3=1"
+    assert not any("Chapter" in section.text or "Section" in section.text for section in parsed.sections)
+
+
+def test_a_running_head_that_repeats_a_heading_is_left_out_and_a_title_of_its_own_stays() -> None:
+    def page(number: int, head: str, *below: str) -> Cells:
+        lines = tuple((60.0, 740.0 - 15 * at, text) for at, text in enumerate(below))
+        return ((60.0, 800.0, head), *lines, *side_by_side(), (290.0, 40.0, str(number)))
+
+    topics = ("Pumps of the north", "Valves and taps", "Belts of the mill", "Gears and wheels")
+    repeated = drawn(*(page(at, topic.upper(), f"{topic} stand in the hall.") for at, topic in enumerate(topics, 1)))
+    assert not any(topic.upper() in text_of(repeated) for topic in topics)
+    assert all(topic in text_of(drawn(*(page(at, topic) for at, topic in enumerate(topics, 1)))) for topic in topics)
+
+
+def test_a_blank_page_with_a_running_head_has_no_text() -> None:
+    full = ((60.0, 800.0, "Journal of Search"), *side_by_side())
+    parsed = read(drawn(full, full, full, ((60.0, 800.0, "Journal of Search"),)))
+    assert [section.page for section in parsed.sections] == [1, 2, 3]
+    assert "pages_without_text" not in parsed.metadata
+
+
+def test_an_item_of_a_list_goes_on_below_its_first_line() -> None:
+    first, rest = "Open a bug against the package, and say that you intend to take over main-", "tainership of it."
+    for mark in ((60.0, 700.0, f"1. {first}"),), ((60.0, 700.0, "1."), (80.0, 700.0, first)):
+        text = text_of(drawn((*mark, (80.0, 686.0, rest), (60.0, 672.0, "2. Wait three weeks for what others say."))))
+        assert "take over maintainership of it.\n" in text
+        assert text.split("\n")[-1] == "2. Wait three weeks for what others say."
+
+
+def test_what_follows_the_raised_number_of_a_footnote_goes_on() -> None:
+    page = (
+        (60.0, 700.0, "Its title begins with ITS"),
+        (215.0, 704.0, "3"),
+        (222.0, 700.0, ". You may ask others, too."),
+    )
+    assert "ITS" in (text := text_of(drawn(page)))
+    assert not any(line.startswith(".") for line in text.split("\n"))

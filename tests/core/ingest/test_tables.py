@@ -48,6 +48,11 @@ def records(parsed: ParsedDocument) -> list[tuple[str, str, str]]:
     return [(each.heading_path, each.header, each.text) for each in parsed.sections]
 
 
+def test_the_first_line_of_a_table_may_tell_what_parts_its_cells() -> None:
+    parsed = read("a.csv", "sep=;\r\nPlace;Price\r\nSète;3,50\r\n")
+    assert [(each.header, each.text, each.line) for each in parsed.sections] == [("Place | Price", "Sète | 3,50", 3)]
+
+
 def test_merged_cells_of_a_workbook_are_filled_and_its_title_is_the_caption() -> None:
     content = sheet(
         ("Budget 2026", None, None, None, None),

@@ -11,7 +11,7 @@ import pytest
 
 from braid.core.errors import UnreadableDocumentError
 from braid.core.ingest.readers import ParsedDocument, read_document
-from braid.core.ingest.readers.compound.zip_folder import MAX_FILES
+from braid.core.ingest.readers.compound.zip_folder import MAX_FILES, MAX_PARTS
 from tests import more_samples, samples
 
 MAX_BYTES = 5_000_000
@@ -210,6 +210,44 @@ def test_names_of_files_in_other_encodings_are_read() -> None:
     assert [each.heading_path for each in read("a.zip", named).sections] == ["かぎの_1.txt"]
 
 
+def nested(files: dict[str, bytes] | bytes, *, count: int = 1) -> bytes:
+    inner = files if isinstance(files, bytes) else samples.zipped(files)
+    return samples.zipped({f"part-{number}.zip": inner for number in range(count)})
+
+
+def test_an_export_in_parts_is_read_and_its_pages_have_no_numbers_of_the_program() -> None:
+    page = {"Team 0123456789abcdef0123456789abcdef/Keys 0123456789abcdef0123456789abcdea.md": b"The key is red."}
+    assert places(read("export.zip", nested(page))) == [("part-0.zip > Team > Keys.md", "The key is red.")]
+
+
+@pytest.mark.parametrize("suffix", ["pages", "numbers", "key"])
+def test_a_document_of_apple_is_told_as_such(suffix: str) -> None:
+    with pytest.raises(UnreadableDocumentError, match=r"save it as \.docx, \.xlsx or \.pptx"):
+        read(f"plan.{suffix}", samples.zipped({"Index/Document.iwa": b"x", "preview.jpg": b"x"}))
+
+
+def test_a_workbook_in_xml_has_a_record_per_row() -> None:
+    def row(*cells: str) -> str:
+        return f"<Row>{''.join(cells)}</Row>"
+
+    def cell(text: str, more: str = "") -> str:
+        return f'<Cell {more}><Data ss:Type="String">{text}</Data></Cell>'
+
+    content = (
+        '<?xml version="1.0"?><?mso-application progid="Excel.Sheet"?>'
+        '<Workbook xmlns="urn:schemas-microsoft-com:office:spreadsheet" '
+        'xmlns:ss="urn:schemas-microsoft-com:office:spreadsheet"><Worksheet ss:Name="Stock"><Table>'
+        + row(cell("Item"), cell("Shelf"), cell("Count"))
+        + row(cell("Rope"), cell("12", 'ss:Index="3"'))
+        + "</Table></Worksheet></Workbook>"
+    )
+    for name in ("a.xml", "a.xls"):
+        parsed = read(name, content.encode())
+        assert [(each.heading_path, each.header, each.text) for each in parsed.sections] == [
+            ("Stock", "Item | Shelf | Count", "Rope |  | 12")
+        ]
+
+
 def test_archives_within_archives_and_mails_are_read_once() -> None:
     inner = samples.zipped({"a.txt": b"deep"})
     parsed = read("a.zip", samples.zipped({"inner.zip": inner, "b.txt": b"flat"}))
@@ -229,7 +267,9 @@ def test_hostile_archives_are_refused() -> None:
         "password": (samples.with_zip_password(samples.zipped({"a.txt": b"x"})), "is encrypted with a password"),
         "nothing": (samples.zipped({"a.gif": samples.GIF}), "holds no file that can be read"),
         "empty": (samples.zipped({}), "has no text in it"),
-        "nested": (samples.zipped({"a.zip": samples.zipped({"a.txt": b"x"})}), "holds no file that can be read"),
+        "nested": (nested(nested(nested({"a.txt": b"x"}))), "holds no file that can be read"),
+        "parts": (nested({}, count=MAX_PARTS + 1), "holds no file that can be read"),
+        "Plan": (samples.zipped({"Index/Document.iwa": b"x"}), "is a Pages, Numbers or Keynote document; save it as"),
     }
     for name, (content, reason) in refused.items():
         with pytest.raises(UnreadableDocumentError) as caught:

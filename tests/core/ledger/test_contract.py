@@ -451,6 +451,31 @@ SELECTED: tuple[tuple[Mapping[str, Any], set[str]], ...] = (
     ({"user_id": {"$gt": 1}}, set()),
     ({"collection": "user_1"}, ALL),
     ({"collection": {"$ne": "user_1"}}, set()),
+    ({"document_id": {"$lte": 2}}, {"number", "text"}),
+)
+PAGED = (
+    ChunkInput("cover"),
+    ChunkInput("first", "Pumps", 1, 2, line=1, line_end=9),
+    ChunkInput("second", "Pumps > Seals", 2, 2, line=10, line_end=12, confidence=0.5),
+    ChunkInput("code", "start", chunk_kind="function"),
+)
+SELECTED_PASSAGES: tuple[tuple[dict[str, Any], str], ...] = (
+    ({"page": 2}, "second own"),
+    ({"page": {"$gte": 1}}, "first second own"),
+    ({"page": {"$in": [1, 7]}}, "first"),
+    ({"page": {"$lte": 2}, "page_end": {"$gte": 2}}, "first second"),
+    ({"page": {"$exists": False}}, "cover code"),
+    ({"page": {"$ne": 2}}, "cover first code"),
+    ({"page": "2"}, ""),
+    ({"heading_path": {"$contains": "Pumps"}}, "first second"),
+    ({"heading_path": {"$exists": False}}, "cover own"),
+    ({"line_end": {"$gt": 9}, "confidence": {"$lt": 0.9}}, "second"),
+    ({"chunk_kind": "function"}, "code"),
+    ({"chunk_kind": {"$exists": True}}, "code"),
+    ({"position": 0}, "cover own"),
+    ({"$or": [{"page": 1}, {"chunk_kind": "function"}], "source": "paged"}, "first code"),
+    ({"page": 2, "chunk_kinds": ["function"]}, ""),
+    ({"source_prefix": "own", "page": 1}, ""),
 )
 
 
@@ -458,6 +483,36 @@ def test_a_filter_of_metadata_selects(ledger: Ledger) -> None:
     put_stored(ledger)
     for where, sources in SELECTED:
         assert selected(ledger, where) == sources, where
+
+
+def test_a_filter_of_what_a_passage_shows_selects_passages(ledger: Ledger, dataset: int) -> None:
+    ledger.put_document(dataset, DocumentInput("paged", "T", "pdf", PAGED))
+    ledger.put_document(dataset, DocumentInput("own", "T", "md", (ChunkInput("own", page=1),), metadata={"page": 2}))
+    every = {p.chunk_id: p for number in (1, 2) for p in ledger.document_passages(number, [dataset])}
+    by_text = {passage.text: chunk_id for chunk_id, passage in every.items()}
+    cases = (*SELECTED_PASSAGES, ({"id": by_text["first"]}, "first"), ({"chunk_id": {"$ne": by_text["own"]}}, None))
+    for where, texts in cases:
+        expected = by_text.keys() - {"own"} if texts is None else set(texts.split())
+        filters = Filters.of(where)
+        assert filters.of_passages
+        found = ledger.matching_passages([dataset], filters)
+        assert {every[chunk_id].text for chunk_id in found} == expected, where
+        assert (
+            found == ledger.visible(list(every), [dataset], filters) == set(ledger.passages(every, [dataset], filters))
+        )
+        ids, chunks = ledger.matching_documents([dataset], filters)
+        assert (sorted(ids.tolist()), chunks) == (sorted({every[each].document_id for each in found}), len(found)), (
+            where
+        )
+        assert ledger.matching_passages([dataset + 1], filters) == frozenset()
+
+
+def test_whole_documents_are_not_selected_by_what_their_passages_show(ledger: Ledger, dataset: int) -> None:
+    ledger.put_document(dataset, DocumentInput("paged", "T", "pdf", PAGED))
+    ledger.put_document(dataset, DocumentInput("own", "T", "md", (ChunkInput("own"),), metadata={"page": 2}))
+    for where, documents in (({"page": 2}, [2]), ({"page": {"$ne": 2}}, [1]), ({"chunk_kinds": ["function"]}, [1])):
+        ids, _ = ledger.matching_documents([dataset], Filters.of(where), whole_documents=True)
+        assert ids.tolist() == documents, where
 
 
 def test_every_follower_ends_with_the_ledger(ledger: Ledger) -> None:

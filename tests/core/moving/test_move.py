@@ -30,8 +30,8 @@ from braid.core.ledger.member import Member
 from braid.core.ledger.owners.owner import OwnerLock
 from braid.core.ledger.tables import OF_PROCESSES
 from braid.core.moving import tables
+from braid.core.moving.destinations import Destination, MoveError, destination_of
 from braid.core.moving.move import Moved, move
-from braid.core.moving.places import Destination, MoveError, destination_of
 from braid.core.originals.store import Originals
 from tests.fakes import HashEmbeddings
 from tests.worlds import document

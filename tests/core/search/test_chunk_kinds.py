@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from pathlib import Path
+from typing import Any, get_args
 
 import pytest
 
@@ -13,7 +14,7 @@ from braid.core.ingest.exports.dataset_import import import_dataset
 from braid.core.ingest.exports.export_file import read_export
 from braid.core.ingest.ingest import ingest_bytes
 from braid.core.search import filter_plan
-from braid.core.types import Filters, SearchResult
+from braid.core.types import ChunkInput, DocumentInput, Engine, Filters, Mode, SearchResult
 from tests.fakes import HashEmbeddings
 from tests.worlds import ByHand, World, catch_up, fill
 
@@ -61,14 +62,14 @@ def test_results_say_which_part_of_a_program_a_passage_is(world: World) -> None:
     assert parts["pump.md", ""] == ""
 
 
-@pytest.mark.parametrize("mode", ["hybrid", "semantic", "keyword"])
-def test_a_filter_of_kinds_holds_in_every_mode(world: World, mode: Any) -> None:
-    assert kinds_of(search(world, "the pump", "method", mode=mode)) == {"method"}
-    assert kinds_of(search(world, "the pump", "class", "method", mode=mode)) == {"class", "method"}
-    both = world.braid.search(
-        "the pump", user_id=1, mode=mode, filters=Filters(frozenset({"md"}), chunk_kinds=frozenset({"class"}))
-    )
-    assert both.hits == ()
+@pytest.mark.parametrize("engine", get_args(Engine))
+@pytest.mark.parametrize("mode", get_args(Mode))
+def test_a_filter_of_kinds_holds_in_every_mode(world: World, mode: Any, engine: Any) -> None:
+    asked = {"mode": mode, "engine": engine}
+    assert kinds_of(search(world, "the pump", "method", **asked)) == {"method"}
+    assert kinds_of(search(world, "the pump", "class", "method", **asked)) == {"class", "method"}
+    filters = Filters(frozenset({"md"}), chunk_kinds=frozenset({"class"}))
+    assert world.braid.search("the pump", user_id=1, filters=filters, **asked).hits == ()
 
 
 def test_a_rare_kind_is_found_below_many_others(world: World) -> None:
@@ -117,5 +118,17 @@ def test_a_kind_that_there_is_not_is_refused(world: World) -> None:
         search(world, "pump", "struct")
     with pytest.raises(InvalidInputError, match="give a set of names"):
         Filters(chunk_kinds="class")  # type: ignore[arg-type]
-    with pytest.raises(InvalidInputError, match="engine 'langchain' does not filter by chunk_kinds"):
-        search(world, "pump", "class", engine="langchain")
+
+
+@pytest.mark.parametrize("mode", ["hybrid", "keyword", "semantic"])
+def test_a_table_of_contents_comes_behind_all_other_passages(tmp_path: Path, mode: str) -> None:
+    contents = ChunkInput("1 Valves of the boiler ..... 3\n2 Valves of the pump ..... 4", chunk_kind="contents")
+    texts = ("The boiler has two valves, which are opened by hand.", "A pump has one.", "Nobody opens the boiler.")
+    with ByHand(tmp_path, embedding_model=HashEmbeddings()) as braid:
+        manuals = fill(braid, {"manuals": {"b.md": ("Nothing is known of it.",)}}, {})["manuals"]
+        braid.ledger.put_document(manuals, DocumentInput("a.pdf", "A", "pdf", (contents, *map(ChunkInput, texts))))
+        catch_up(braid)
+        found = braid.search("valves of the boiler", user_id=1, mode=mode, k=3).hits
+        assert "contents" not in [hit.passage.chunk_kind for hit in found[:-1]]
+        [only] = braid.search("valves of the pump", user_id=1, mode=mode, k=1).hits
+        assert only.passage.chunk_kind == ""

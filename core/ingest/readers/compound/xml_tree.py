@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from lxml import etree
 
-from braid.core.ingest.readers.document import Outline, ParsedDocument, SourceFile, first_title, one_line
+from braid.core.ingest.readers.document import Outline, ParsedDocument, Section, SourceFile, first_title, one_line
 from braid.core.ingest.readers.encoding import decode
 from braid.core.ingest.readers.html import add_html, parse_html
 from braid.core.ingest.readers.html import read as read_html
@@ -20,7 +20,7 @@ from braid.core.ingest.readers.html_tags import MAX_ATTRIBUTES, has_too_many_att
 from braid.core.ingest.readers.merged import Cell, laid_out
 from braid.core.ingest.readers.office.open_document import read as read_open_document
 from braid.core.ingest.readers.parts.xml import attribute, local, parse_xml
-from braid.core.ingest.readers.table_rows import add_table
+from braid.core.ingest.readers.table_rows import add_table, records, row_of
 
 ERRORS = (etree.LxmlError, SyntaxError)
 
@@ -33,6 +33,13 @@ _PROSE = frozenset(
     | {"seg", "note", "claim-text", "text", "td", "th", "entry", "shortdesc", "cmd", "body", "description", *_TITLES}
 )
 _SKIPPED = frozenset({"script", "style", "binary-data", "binData", "graphic", "Signature"})
+_CUT_OFF = (
+    etree.ErrorTypes.ERR_TAG_NOT_FINISHED,
+    etree.ErrorTypes.ERR_CDATA_NOT_FINISHED,
+    etree.ErrorTypes.ERR_COMMENT_NOT_FINISHED,
+    etree.ErrorTypes.ERR_GT_REQUIRED,
+    etree.ErrorTypes.ERR_LT_REQUIRED,
+)
 _ENTRIES = frozenset({"item", "entry"})
 _TEXTS = ("encoded", "content", "description", "summary")
 _FACTS = {"pubDate": "Date", "published": "Date", "updated": "Date", "date": "Date", "author": "Author"} | {
@@ -40,6 +47,8 @@ _FACTS = {"pubDate": "Date", "published": "Date", "updated": "Date", "date": "Da
     "category": "Category",
 }
 MAX_LEVEL = 6
+MAX_CELLS = 1_000
+"""Of a row of a workbook in XML."""
 
 
 def read(file: SourceFile) -> ParsedDocument:
@@ -48,7 +57,7 @@ def read(file: SourceFile) -> ParsedDocument:
     text = _plain(decode(file.content, match[1].decode("ascii") if match else ""))
     if has_too_many_attributes(text):
         raise file.unreadable(f"has an element with more than {MAX_ATTRIBUTES:,} attributes; save it in a simpler form")
-    root = parse_xml(file, text.encode("utf-8", "replace"))
+    root = _root(file, text.encode("utf-8", "replace"))
     kind = local(root)
     if kind in ("html", "xhtml"):
         return read_html(file)
@@ -57,11 +66,30 @@ def read(file: SourceFile) -> ParsedDocument:
     if kind in ("rss", "RDF", "feed") and any(local(each) in _ENTRIES for each in root.iter(etree.Element)):
         return _feed(file, root)
     outline = Outline()
+    if kind == "Workbook" and any(local(each) == "Worksheet" for each in root):
+        return ParsedDocument(file.stem, file.file_type, tuple(_sheets(root)))
     _add(root, outline, 1)
     title = next((each for each in root.iter(etree.Element) if local(each) in _TITLES), None)
     return ParsedDocument(
         first_title(_all_text(title) if title is not None else ""), file.file_type, outline.sections()
     )
+
+
+def _root(file: SourceFile, content: bytes) -> etree._Element:
+    """Return the root of a document; where its elements do not match, as in some feeds, as far as it can be made out.
+
+    Raises UnreadableDocumentError for one that was cut off, and lxml's errors for what is no XML.
+    """
+    try:
+        return parse_xml(file, content)
+    except etree.XMLSyntaxError as error:
+        if getattr(error, "code", None) in _CUT_OFF:  # which its stub lacks
+            reason = "is damaged, or is not an XML document; copy or export it again"
+            raise file.unreadable(reason, code="cut_off") from error
+        root = parse_xml(file, content, recover=True)
+        if root is None or not len(root):
+            raise
+        return root
 
 
 def _plain(text: str) -> str:
@@ -146,6 +174,29 @@ def _without_names(body: etree._Element) -> etree._Element:
         each.tag = local(each).lower()
     body.tag = "div"
     return body
+
+
+# ------------------------------------------------------------ workbooks
+
+
+def _sheets(root: etree._Element) -> Iterator[Section]:
+    """Yield a record per row of a workbook as Excel 2002 and 2003 write it in XML."""
+    for sheet in (each for each in _children(root) if local(each) == "Worksheet"):
+        rows = (row_of(_cells(row)) for row in sheet.iter(etree.Element) if local(row) == "Row")
+        yield from records(rows, attribute(sheet, "Name"))
+
+
+def _cells(row: etree._Element) -> list[str]:
+    """Return the texts of a row; a cell may say in which column it is, or how many more it covers."""
+    cells: list[str] = []
+    for cell in (each for each in _children(row) if local(each) == "Cell"):
+        if len(cells) >= MAX_CELLS:
+            break
+        cells += [""] * (min(_span(cell, "Index"), MAX_CELLS) - 1 - len(cells))
+        cells.append(" ".join(_all_text(each) for each in _children(cell) if local(each) == "Data"))
+        if attribute(cell, "MergeAcross"):
+            cells += [""] * _span(cell, "MergeAcross")
+    return cells[:MAX_CELLS]
 
 
 # ------------------------------------------------------------ other documents

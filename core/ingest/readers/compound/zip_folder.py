@@ -17,30 +17,46 @@ ERRORS = PACKAGE_ERRORS
 
 MAX_FILES = 500
 _UTF8_NAME = 0x800
+MAX_PARTS = 20
+"""Archives that one may hold that holds nothing else, as exports in parts do."""
+_ID = re.compile(r" [0-9a-f]{32}(?=[./_]|$)")
+"""What Notion puts after the names of pages."""
 _UNWANTED = re.compile(r"(?:^|/)(?:__MACOSX/|\.[^/]|Thumbs\.db$|desktop\.ini$)", re.IGNORECASE)
-_is_within_archive: ContextVar[bool] = ContextVar("is_within_archive", default=False)
+_FILES_ONLY = 2
+_level: ContextVar[int] = ContextVar("level_of_archives", default=0)
+"""In how many archives this one is; `_FILES_ONLY` where none may be."""
 
 
 def read(file: SourceFile) -> ParsedDocument:
     """Return the sections of all files under their paths; those that cannot be read are named in the metadata.
 
-    An archive within an archive is not unpacked, so that none can hold itself.
+    An archive within an archive is not unpacked, so that none can hold itself, but for those in one that holds nothing
+    else.
     """
-    if _is_within_archive.get():
-        raise file.unreadable("is a zip archive within another one; unpack it and add the files in it")
-    token = _is_within_archive.set(True)
+    level = _level.get()
+    if level >= _FILES_ONLY:
+        raise file.unreadable(
+            "is a zip archive within another one; unpack it and add the files in it", code="other_format"
+        )
+    token = _level.set(_FILES_ONLY)
     try:
         with open_archive(file) as archive:
             entries = [entry for entry in archive.infolist() if not entry.is_dir()]
             named = [(name, entry) for entry in entries if not _UNWANTED.search(name := _name(entry))]
+            if len(named) <= MAX_PARTS and all(name.lower().endswith(".zip") for name, _ in named):
+                _level.set(level + 1)
             if (count := len(named)) > MAX_FILES:
-                raise file.unreadable(f"holds {count:,} files; at most {MAX_FILES:,} are read, so split it")
+                raise file.unreadable(
+                    f"holds {count:,} files; at most {MAX_FILES:,} are read, so split it", code="too_large"
+                )
             problems: list[str] = []
             sections = tuple(_sections(file, archive, named, problems))
     finally:
-        _is_within_archive.reset(token)
+        _level.reset(token)
     if problems and not sections:
-        raise file.unreadable("holds no file that can be read; unpack it and add one of them to see why")
+        raise file.unreadable(
+            "holds no file that can be read; unpack it and add one of them to see why", code="other_format"
+        )
     metadata = {"attachments": ", ".join(name for name, _ in named), ATTACHMENTS_UNREAD: "; ".join(problems)}
     return ParsedDocument(file.stem, "zip", sections, metadata)
 
@@ -59,4 +75,4 @@ def _name(entry: zipfile.ZipInfo) -> str:
     if not entry.flag_bits & _UTF8_NAME:
         name = decode(name.encode("cp437", "replace"))  # as `zipfile` has decoded it; others name files in their own
     parts = (one_line(part) for part in name.replace("\\", "/").split("/"))
-    return "/".join(part for part in parts if part not in ("", ".", ".."))
+    return _ID.sub("", "/".join(part for part in parts if part not in ("", ".", "..")))

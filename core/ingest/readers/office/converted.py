@@ -64,7 +64,8 @@ def read(file: SourceFile) -> ParsedDocument:
     if program is None:
         raise file.unreadable(
             f"needs LibreOffice to be read, which is not installed: apt-get install libreoffice-{part}-nogui; "
-            f"or save it as .{suffix}"
+            f"or save it as .{suffix}",
+            code="not_here",
         )
     _sweep()
     with tempfile.TemporaryDirectory(prefix=_PREFIX, ignore_cleanup_errors=True) as folder:
@@ -120,7 +121,7 @@ def _convert(file: SourceFile, program: str, folder: Path, suffix: str) -> Path 
             if _run(command, folder, max(0.0, deadline - time.monotonic())) not in _RESTARTS:
                 break
     except subprocess.TimeoutExpired as error:
-        raise file.unreadable(f"took more than {TIMEOUT_S:g} seconds to read; split it") from error
+        raise file.unreadable(f"took more than {TIMEOUT_S:g} seconds to read; split it", code="too_large") from error
     written = folder / "out" / f"document.{suffix}"
     return written if written.is_file() and not written.is_symlink() else None
 

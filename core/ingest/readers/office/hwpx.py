@@ -1,15 +1,25 @@
-"""HWPX, the open format of Hangul (한컴오피스): a section per heading, with tables and notes."""
+"""HWPX, the open format of Hangul (한컴오피스): a section per heading, with tables, notes and comments."""
 
 from __future__ import annotations
 
 import re
 import zipfile
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from lxml import etree
 
 from braid.core.ingest.readers.archive import PACKAGE_ERRORS, open_archive
-from braid.core.ingest.readers.document import Outline, ParsedDocument, Section, SourceFile, first_title, one_line
+from braid.core.ingest.readers.document import (
+    STRIKE,
+    Outline,
+    ParsedDocument,
+    Section,
+    SourceFile,
+    first_title,
+    mark_struck,
+    one_line,
+)
 from braid.core.ingest.readers.merged import Cell, laid_out
 from braid.core.ingest.readers.office.numbering import Counter, Level, labelled
 from braid.core.ingest.readers.office.package import refuse_encrypted
@@ -23,14 +33,16 @@ _SECTION = re.compile(r"Contents/section(\d+)\.xml")
 _OUTLINE = re.compile(r"(?:개요|outline|heading|제목)\s*([1-9])", re.IGNORECASE)
 _COUNT = re.compile("[1-9][0-9]{0,3}")
 _BREAKS = {"lineBreak": "\n", "tab": "\t", "nbSpace": " ", "fwSpace": " ", "hyphen": "-"}
-_NOTES = ("footNote", "endNote")
+_NOTES, _COMMENT = ("footNote", "endNote"), "hiddenComment"
+_NOT_STRUCK = ("", "NONE", "3D")
+"""Shapes of a line through letters that are none."""
 _TEXTS = frozenset({"t", "mainText", "script", "text"})
 """Elements with text: also what furigana are over (덧말), an equation as it was typed, and the text of a field."""
 _SHOWN = {"compose": "composeText", "textart": "text", "btn": "caption", "comboBox": "selectedValue"}
 """Attributes with text: of letters over each other, of word art, and of fields of forms."""
 _BOXES = ("checkBtn", "radioBtn")
 _EQUATION_SPACES = str.maketrans("`~", "  ")
-_SKIPPED = frozenset({"header", "footer", "hiddenComment", "secPr", "shapeComment", "subText", *_NOTES})
+_SKIPPED = frozenset({"header", "footer", _COMMENT, "secPr", "shapeComment", "subText", *_NOTES})
 _APART = frozenset({"tbl", "drawText"})
 """What is not in a paragraph, but after it: tables and text boxes."""
 _HEAD_PLACE = re.compile(r"\^([1-9])")
@@ -38,7 +50,7 @@ _BLOCKS = frozenset({"p", "tbl"})
 
 
 def read(file: SourceFile) -> ParsedDocument:
-    """Return a section per paragraph of an outline style; headers, footers and hidden comments are left out."""
+    """Return a section per paragraph of an outline style, then notes and comments; headers and footers are left out."""
     with open_archive(file) as archive:
         refuse_encrypted(file, archive)
         numbered = ((int(match[1]), name) for name in archive.namelist() if (match := _SECTION.fullmatch(name)))
@@ -47,14 +59,15 @@ def read(file: SourceFile) -> ParsedDocument:
         heads = _Heads(part(file, archive, _HEADER) if _HEADER in archive.namelist() else None)
         metadata = _metadata(file, archive)
     outline = Outline()
-    notes: list[str] = []
+    apart = _Apart([], [])
     for root in roots:
         heads.outline = next((attribute(each, "outlineShapeIDRef") for each in root.iter("{*}secPr")), heads.outline)
-        _add(root, outline, levels, heads, notes)
-    if notes:
-        outline.heading(1, "Footnotes")
-        for note in notes:
-            outline.add(note)
+        _add(root, outline, levels, heads, apart)
+    for heading, texts in (("Footnotes", apart.notes), ("Comments", apart.comments)):
+        if texts:
+            outline.heading(1, heading)
+        for text in texts:
+            outline.add(text)
     sections = outline.sections()
     if not sections:
         sections = _margins(roots)
@@ -96,8 +109,15 @@ def _margins(roots: list[etree._Element]) -> tuple[Section, ...]:
     return outline.sections()
 
 
+class _Apart(NamedTuple):
+    """What stands after the text."""
+
+    notes: list[str]
+    comments: list[str]
+
+
 class _Heads:
-    """The numbers that Hangul shows before paragraphs, by the properties of paragraphs."""
+    """The numbers that Hangul shows before paragraphs, by the properties of paragraphs; and what is struck out."""
 
     def __init__(self, header: etree._Element | None) -> None:
         self.outline = ""
@@ -105,8 +125,15 @@ class _Heads:
         self._counters: dict[str, Counter] = {}
         self._places: dict[str, tuple[str, str, int]] = {}
         """Id of a paragraph's properties → kind and number of its list, and its level from 0."""
+        self.struck: frozenset[str] = frozenset()
+        """Ids of the properties of letters that are struck out."""
         if header is None:
             return
+        self.struck = frozenset(
+            attribute(each, "id")
+            for each in header.iter("{*}charPr")
+            if any(attribute(line, "shape") not in _NOT_STRUCK for line in each.iter("{*}strikeout"))
+        )
         for each in header.iter("{*}numbering"):
             levels = {_count(attribute(head, "level"), 1) - 1: _head(head) for head in each.iter("{*}paraHead")}
             self._counters[attribute(each, "id")] = Counter(levels)
@@ -133,23 +160,24 @@ def _count(text: str, default: int) -> int:
     return int(text) if _COUNT.fullmatch(text) else default
 
 
-def _add(parent: etree._Element, outline: Outline, levels: dict[str, int], heads: _Heads, notes: list[str]) -> None:
+def _add(parent: etree._Element, outline: Outline, levels: dict[str, int], heads: _Heads, apart: _Apart) -> None:
     for block in _blocks(parent):
         if local(block) == "tbl":
             _add_table(block, outline)
             continue
-        notes += (_note(note) for name in _NOTES for note in block.iter(f"{{*}}{name}"))
-        text = labelled(heads.label(block), _text(block))
+        apart.notes.extend(_note(note) for name in _NOTES for note in block.iter(f"{{*}}{name}"))
+        apart.comments.extend(filter(None, map(_note, _comments(block))))
+        text = labelled(heads.label(block), _text(block, heads.struck))
         if text and (level := levels.get(block.get("styleIDRef") or "")):
             outline.heading(level, text)
         else:
             outline.add(text)
-        for apart in _find(block, *_APART):
-            if local(apart) == "tbl":
-                _add_table(apart, outline)
+        for box in _find(block, *_APART):
+            if local(box) == "tbl":
+                _add_table(box, outline)
             else:
-                for lines in apart.iterchildren(tag=etree.Element):
-                    _add(lines, outline, levels, heads, [])
+                for lines in box.iterchildren(tag=etree.Element):
+                    _add(lines, outline, levels, heads, _Apart([], []))
 
 
 def _blocks(parent: etree._Element) -> Iterator[etree._Element]:
@@ -165,24 +193,38 @@ def _find(parent: etree._Element, *names: str) -> Iterator[etree._Element]:
             yield from _find(child, *names)
 
 
+def _comments(block: etree._Element) -> Iterator[etree._Element]:
+    yield from (each for each in block.iter("{*}hiddenComment", "{*}fieldBegin") if _is_comment(each))
+
+
+def _is_comment(element: etree._Element) -> bool:
+    return local(element) == _COMMENT or (local(element) == "fieldBegin" and attribute(element, "type") == "MEMO")
+
+
 def _note(note: etree._Element) -> str:
     return "\n".join(_text(paragraph) for paragraph in _find(note, "p"))
 
 
-def _text(paragraph: etree._Element) -> str:
-    """Return the text of a paragraph; not that of tables, text boxes and notes in it."""
+def _text(paragraph: etree._Element, struck: frozenset[str] = frozenset()) -> str:
+    """Return the text of a paragraph; not that of tables, text boxes, notes and comments in it. ``struck`` are the ids
+    of letters that are struck out.
+    """
     parts: list[str] = []
     walker = etree.iterwalk(paragraph, events=("start", "end"))
     skipped = _SKIPPED | _APART
     deleted = False
     for event, element in walker:
         name = local(element)
+        if name == "run" and struck and element.get("charPrIDRef") in struck:
+            parts.append(STRIKE)
         if event == "end":
             if element is not paragraph:
                 inside = any(local(ancestor) == "t" for ancestor in element.iterancestors())
                 parts.append((element.tail or "") if inside and not deleted else "")
                 parts.append("\n" if name == "p" else "")
-        elif element is not paragraph and (name in skipped or (name == "script" and not _is_equation(element))):
+        elif element is not paragraph and (
+            name in skipped or (name == "script" and not _is_equation(element)) or _is_comment(element)
+        ):
             walker.skip_subtree()
         else:
             deleted = name == "deleteBegin" or (deleted and name != "deleteEnd")
@@ -190,7 +232,7 @@ def _text(paragraph: etree._Element) -> str:
             parts.append(_shown(element) if not deleted else "")
             text = (element.text or "") if name in _TEXTS and not deleted else ""
             parts.append(" ".join(text.translate(_EQUATION_SPACES).split()) if name == "script" else text)
-    return "".join(parts).strip()
+    return mark_struck("".join(parts)).strip()
 
 
 def _shown(element: etree._Element) -> str:

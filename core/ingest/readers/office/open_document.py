@@ -22,6 +22,7 @@ from braid.core.ingest.readers.document import (
     mark_struck,
     one_line,
 )
+from braid.core.ingest.readers.hidden_cells import HiddenCounts
 from braid.core.ingest.readers.merged import Cell, laid_out
 from braid.core.ingest.readers.office.numbering import labelled
 from braid.core.ingest.readers.office.open_styles import Styles
@@ -49,6 +50,7 @@ _OBJECT = re.compile(r"[^/]{1,200}/content\.xml")
 _KINDS = {"text": "odt", "spreadsheet": "ods", "presentation": "odp"}
 _BREAKS = {"line-break": "\n", "tab": "\t"}
 _MAX_SPACES = 100
+_HIDDEN = ("collapse", "filter")
 
 
 def read(file: SourceFile) -> ParsedDocument:
@@ -64,7 +66,7 @@ def read(file: SourceFile) -> ParsedDocument:
         charts = list(roots[0].iterfind(".//{*}object/{*}document"))
     content = next((body for root in roots if (body := root.find("{*}body")) is not None and len(body)), None)
     if content is None:
-        raise file.unreadable("has no text in it; check that it is the right file")
+        raise file.unreadable("has no text in it; check that it is the right file", code="no_text")
     kind, body = _KINDS.get(local(content[0]), file.file_type), content[0]
     metadata = _metadata(roots)
     title = metadata.pop("title", "")
@@ -273,9 +275,11 @@ def _workbook(
     hidden = [sheet for sheet in sheets if attribute(sheet, "style-name") in styles.hidden]
     unknown: list[int] = []
     sections: list[Section] = []
+    counts = HiddenCounts()
     for sheet in (sheet for sheet in sheets if sheet not in hidden):
         name = attribute(sheet, "name")
         sections += records(_sheet_rows(file, sheet, unknown), name)
+        counts.add(name, *_hidden_cells(sheet))
         outline = Outline(name)
         for shapes in sheet.iterchildren("{*}shapes"):
             _add(shapes, outline, styles, [], [])
@@ -284,10 +288,36 @@ def _workbook(
                 outline.add(f"Comment: {text}", tight=True)
         sections += outline.sections()
     about = metadata | {"sheets": ", ".join(attribute(sheet, "name") for sheet in sheets)}
-    about["hidden_sheets"] = ", ".join(attribute(sheet, "name") for sheet in hidden)
+    about |= {"hidden_sheets": ", ".join(attribute(sheet, "name") for sheet in hidden), **counts.metadata()}
     if unknown:
         about[FORMULAS_WITHOUT_VALUE] = str(len(unknown))
     return ParsedDocument(first_title(title), file.file_type, tuple(sections), about)
+
+
+def _hidden_cells(sheet: etree._Element) -> tuple[int, int]:
+    """Return how many rows and columns are hidden, by hand, a filter or a closed group, and have something in them."""
+    hidden = (row for row in _rows_of(sheet) if attribute(row, "visibility") in _HIDDEN)
+    rows = sum(any(map(_value, _cells_of(row))) for row in hidden)
+    columns: set[int] = set()
+    place = 0
+    for column in sheet.iter("{*}table-column"):
+        end = min(place + _number(column, "number-columns-repeated", 1), MAX_COLUMNS)
+        if attribute(column, "visibility") in _HIDDEN:
+            columns.update(range(place, end))
+        place = end
+    return rows, len(columns & _filled_columns(sheet)) if columns else 0
+
+
+def _filled_columns(sheet: etree._Element) -> set[int]:
+    filled: set[int] = set()
+    for row in _rows_of(sheet):
+        place = 0
+        for cell in _cells_of(row):
+            count = _number(cell, "number-columns-repeated", 1)
+            if _value(cell):
+                filled.update(range(place, place + min(count, MAX_REPEATED)))
+            place += count
+    return filled
 
 
 def _sheet_rows(file: SourceFile, sheet: etree._Element, unknown: list[int]) -> Iterator[Row]:
@@ -301,12 +331,12 @@ def _sheet_rows(file: SourceFile, sheet: etree._Element, unknown: list[int]) -> 
             repeated = _number(cell, "number-columns-repeated", 1)
             cells += [text] * min(repeated, MAX_REPEATED)
             if len(cells) > MAX_COLUMNS + MAX_REPEATED:
-                raise file.unreadable(f"has a sheet of more than {MAX_CELLS:,} cells; split it")
+                raise file.unreadable(f"has a sheet of more than {MAX_CELLS:,} cells; split it", code="too_large")
         row = row_of(cells)
         for _ in range(min(_number(element, "number-rows-repeated", 1), MAX_REPEATED) if row.filled else 1):
             read_cells += len(row.cells)
             if read_cells > MAX_CELLS:
-                raise file.unreadable(f"has a sheet of more than {MAX_CELLS:,} cells; split it")
+                raise file.unreadable(f"has a sheet of more than {MAX_CELLS:,} cells; split it", code="too_large")
             yield row
 
 

@@ -132,4 +132,4 @@ def refuse_encrypted(file: SourceFile, archive: zipfile.ZipFile) -> None:
     if _MANIFEST not in archive.namelist():
         return
     if next(part(file, archive, _MANIFEST).iter("{*}encryption-data"), None) is not None:
-        raise file.unreadable("is encrypted with a password; remove the password and add it again")
+        raise file.unreadable("is encrypted with a password; remove the password and add it again", code="encrypted")

@@ -51,7 +51,11 @@ _CHARACTERS = {
 _BODY_LEVEL = 9
 _SYMBOLS = {b"~": " ", b"_": "-", b"-": "", b"\n": "\n", b"\r": "\n"}
 _CHARSETS = {128: "cp932", 129: "cp949", 130: "johab", 134: "gbk", 136: "big5", 161: "cp1253", 162: "cp1254"} | {
+    77: "mac_roman", 78: "cp932", 79: "cp949", 80: "gbk", 81: "big5", 88: "mac_latin2", 89: "mac_cyrillic",
     177: "cp1255", 178: "cp1256", 186: "cp1257", 204: "cp1251", 222: "cp874", 238: "cp1250"
+}  # fmt: skip
+_MAC_PAGES = {10000: "mac_roman", 10001: "cp932", 10002: "big5", 10003: "cp949", 10006: "mac_greek"} | {
+    10007: "mac_cyrillic", 10008: "gbk", 10029: "mac_latin2", 10081: "mac_turkish"
 }  # fmt: skip
 
 
@@ -189,7 +193,7 @@ class _Text:
     def _set_font(self, word: str, number: int) -> None:
         self._flush()
         if word == "ansicpg":
-            self._encoding = _known(f"cp{number}")
+            self._encoding = _MAC_PAGES.get(number) or _known(f"cp{number}")
         elif word == "fcharset":
             self._fonts[self._font] = _CHARSETS.get(number, "")
         elif word == "plain":

@@ -29,6 +29,7 @@ from braid.core.ingest.readers.document import (
     one_line,
     struck,
 )
+from braid.core.ingest.readers.hidden_cells import HiddenCounts
 from braid.core.ingest.readers.merged import Grid, Span, merged
 from braid.core.ingest.readers.office.drawing import chart_lines, paragraphs
 from braid.core.ingest.readers.office.number_format import Shown, number_format
@@ -50,6 +51,7 @@ _MERGED = re.compile(rb'<(?:\w{1,20}:)?mergeCell ref="([A-Z]{1,3})(\d{1,7}):([A-
 _CHART_SHEET = re.compile(r"xl/chartsheets/[^/]{1,100}\.xml")
 MAX_ROW = 1_048_576
 """Of a sheet, as Excel has them."""
+_TRUE = ("1", "true")
 _COMMENTS = ("comments", "threadedComment")
 _THREADED = "[Threaded comment]"
 """How a comment begins that Excel writes for older programs, beside the real one."""
@@ -58,7 +60,8 @@ _THREADED = "[Threaded comment]"
 def read(file: SourceFile) -> ParsedDocument:
     """Return a record per row. A formula is read as the value that Excel stored; nothing is calculated.
 
-    Numbers are as Excel shows them where that says more than digits. Hidden sheets are left out, and named.
+    Numbers are as Excel shows them where that says more than digits. Hidden sheets are left out, and named; hidden rows
+    and columns, which a filter or a closed group hides, are read, and counted.
     """
     content = open_xml(file)
     workbook = openpyxl.load_workbook(
@@ -69,6 +72,7 @@ def read(file: SourceFile) -> ParsedDocument:
     hidden = [sheet.title for sheet in workbook.worksheets if sheet.sheet_state != "visible"]
     formats = _Formats(workbook)
     seen: set[str] = set()
+    counts = HiddenCounts()
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         for sheet in workbook.worksheets:
             if not isinstance(sheet, ReadOnlyWorksheet) or sheet.title in hidden:
@@ -77,7 +81,7 @@ def read(file: SourceFile) -> ParsedDocument:
             source = archive.read(path) if path in archive.NameToInfo else b""
             unknown += len(_FORMULA_WITHOUT_VALUE.findall(source))
             spans = list(_merged(source))
-            rows = _rows(file, sheet, formats)
+            rows = _rows(file, sheet, formats, counts)
             grid = merged(rows, spans) if spans else Grid([])
             sections.extend(records(map(row_of, grid.rows if spans else rows), sheet.title, is_form=grid.is_form))
             sections.extend(_drawn(file, archive, path, sheet.title, seen))
@@ -85,7 +89,7 @@ def read(file: SourceFile) -> ParsedDocument:
             sections.extend(_drawn(file, archive, path, "", seen))
     properties = workbook.properties
     metadata = {"author": properties.creator or "", "sheets": ", ".join(workbook.sheetnames)}
-    metadata["hidden_sheets"] = ", ".join(hidden)
+    metadata |= {"hidden_sheets": ", ".join(hidden), **counts.metadata()}
     if unknown:
         metadata[FORMULAS_WITHOUT_VALUE] = str(unknown)
     return ParsedDocument(first_title(properties.title), "xlsx", tuple(sections), metadata)
@@ -103,11 +107,12 @@ def _merged(sheet: bytes) -> Iterator[Span]:
         yield Span(row, column, int(last_row) - row, column_index_from_string(last_column) - column)
 
 
-def _rows(file: SourceFile, sheet: ReadOnlyWorksheet, formats: _Formats) -> Iterator[list[str]]:
+def _rows(file: SourceFile, sheet: ReadOnlyWorksheet, formats: _Formats, counts: HiddenCounts) -> Iterator[list[str]]:
     """Yield the rows; openpyxl's own `iter_rows` makes an object of each cell, which takes a sixth longer."""
-    cells_read = last = 0
+    cells_read = last = widest = hidden = 0
     with sheet._get_source() as source:  # type: ignore[attr-defined]  # not in the stub
-        for number, cells in formats.parser(sheet, source).parse():
+        parser = formats.parser(sheet, source)
+        for number, cells in parser.parse():
             if number > MAX_ROW:
                 raise ValueError(f"row {number} of a sheet")
             yield from ([] for _ in range(last + 1, number))
@@ -115,12 +120,18 @@ def _rows(file: SourceFile, sheet: ReadOnlyWorksheet, formats: _Formats) -> Iter
             width = cells[-1]["column"] if cells else 0
             cells_read += width
             if cells_read > MAX_CELLS:
-                raise file.unreadable(f"has a sheet of more than {MAX_CELLS:,} cells; split it")
+                raise file.unreadable(f"has a sheet of more than {MAX_CELLS:,} cells; split it", code="too_large")
             row = [""] * width
             for cell in cells:
                 if (value := cell["value"]) is not None and 0 < cell["column"] <= width:
                     row[cell["column"] - 1] = formats.text(value, cell["style_id"])
+            if any(row):
+                hidden += parser.row_dimensions.pop(str(number), {}).get("hidden") in _TRUE
+                widest = max(widest, width)
             yield row
+    columns = [each for each in parser.column_dimensions.values() if each.get("hidden") in _TRUE]
+    of_columns = sum(max(0, min(int(each["max"]), widest) - int(each["min"]) + 1) for each in columns)
+    counts.add(sheet.title, hidden, of_columns)
 
 
 class _Formats:

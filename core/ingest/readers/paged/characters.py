@@ -12,10 +12,14 @@ import pypdfium2  # type: ignore[import-untyped]
 from numpy.typing import NDArray
 from pypdfium2 import raw
 
+from braid.core.ingest.readers.paged.right_to_left import gaps_between, is_right_to_left, with_ligatures
+
 GAP = 0.7
 """Least space between two parts of a line that may be of two columns, or cells, in heights of the line."""
 HYPHENS = "\x02\ufffe"
 """How PDFium marks a hyphen at the end of a line; it leaves the line break out."""
+SECOND_HALF = "\ufeff"
+"""Stands where PDFium counts a second character of a letter beyond U+FFFF; it is no part of a text."""
 _LINE = re.compile(f"[^\\r\\n{HYPHENS}]+[{HYPHENS}]?")
 
 Corners = NDArray[np.float64]
@@ -53,9 +57,19 @@ def page_text(found: pypdfium2.PdfTextPage) -> str:
     count = found.count_chars()
     text = str(found.get_text_range()) if count else ""
     if len(text) == count:
-        return text
-    codes = (raw.FPDFText_GetUnicode(found, index) for index in range(count))
-    return "".join(chr(code) if code < 0x110000 and not 0xD800 <= code < 0xE000 else "\ufffd" for code in codes)
+        return with_ligatures(found, text)
+    codes = [raw.FPDFText_GetUnicode(found, index) for index in range(count)]
+    pairs = zip(codes, [*codes[1:], 0], [0, *codes[:-1]], strict=True)
+    return with_ligatures(found, "".join(_letter(code, following, before) for code, following, before in pairs))
+
+
+def _letter(code: int, following: int, before: int) -> str:
+    """Return a character by the code that PDFium has for it; of two that are one, the first is it."""
+    if 0xD800 <= code < 0xDC00 <= following < 0xE000:
+        return chr(0x10000 + (code - 0xD800) * 0x400 + following - 0xDC00)
+    if 0xDC00 <= code < 0xE000 and 0xD800 <= before < 0xDC00:
+        return SECOND_HALF
+    return chr(code) if code < 0x110000 and not 0xD800 <= code < 0xE000 else "\ufffd"
 
 
 def pieces_of(page: pypdfium2.PdfPage, found: pypdfium2.PdfTextPage, text: str) -> list[Piece]:
@@ -63,8 +77,7 @@ def pieces_of(page: pypdfium2.PdfPage, found: pypdfium2.PdfTextPage, text: str) 
     turn = Turn(page)
     pieces = []
     for number, match in enumerate(_LINE.finditer(text)):
-        start, end = match.span()
-        for first, last in _parts(found, start, end, turn):
+        for first, last in _parts(found, match, turn):
             box = _box(found, text, first, last, turn)
             if box is not None and turn.is_within(box):
                 pieces.append(Piece(first, last, *box, number))
@@ -103,8 +116,9 @@ def _on_screen(page: pypdfium2.PdfPage, size: tuple[int, int], x: float, y: floa
     return np.array([across.value, down.value], dtype=np.float64)
 
 
-def _parts(found: pypdfium2.PdfTextPage, start: int, end: int, turn: Turn) -> Iterator[tuple[int, int]]:
+def _parts(found: pypdfium2.PdfTextPage, line: re.Match[str], turn: Turn) -> Iterator[tuple[int, int]]:
     """Yield the parts of a line between wide gaps. Only a line drawn in parts is looked at by its characters."""
+    start, end = line.span()
     shown = turn.shown(np.array(_rectangles(found, start, end)).reshape(-1, 4))
     if len(shown) < 2 or not _gaps(shown).any():
         yield start, end
@@ -113,16 +127,19 @@ def _parts(found: pypdfium2.PdfTextPage, start: int, end: int, turn: Turn) -> It
     visible = np.flatnonzero((boxes[:, 2] > boxes[:, 0]) & (boxes[:, 3] > boxes[:, 1]))
     inked = visible[[not chr(raw.FPDFText_GetUnicode(found, start + int(at))).isspace() for at in visible]]
     first = start
-    for at in np.flatnonzero(_gaps(boxes[inked])):
+    gaps = _gaps(boxes[inked], is_right_to_left(line[0]))
+    for at in np.flatnonzero(gaps):
         following = start + int(inked[at + 1])
         yield first, following
         first = following
     yield first, end
 
 
-def _gaps(boxes: Corners) -> NDArray[np.bool_]:
+def _gaps(boxes: Corners, from_the_right: bool = False) -> NDArray[np.bool_]:
     """Return for each box but the last whether the next one is far to its right, or to its left."""
     height = max(float(np.median(boxes[:, 3] - boxes[:, 1])), 1.0) if len(boxes) else 1.0
+    if from_the_right and len(boxes):
+        return gaps_between(boxes, GAP * height)
     after = boxes[1:, 0] - boxes[:-1, 2]
     gaps: NDArray[np.bool_] = (after > GAP * height) | (after < -3 * height)
     return gaps

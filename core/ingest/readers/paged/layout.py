@@ -193,7 +193,9 @@ def _rows(pieces: Sequence[Piece]) -> list[Row]:
 
 
 def _margin(rows: list[Row], is_near_edge: Callable[[Row], bool]) -> list[Row]:
-    """Return the first rows, if they are near the page's edge and stand off from the rest."""
+    """Return the first rows, if they are near the page's edge and stand off from the rest, if there is any."""
+    if len(rows) <= MAX_MARGIN_ROWS and rows and is_near_edge(rows[-1]):
+        return rows
     for count in range(min(MAX_MARGIN_ROWS, len(rows) - 1), 0, -1):
         last, following = rows[count - 1][0], rows[count][0]
         space = max(following.top - last.bottom, last.top - following.bottom)

@@ -30,6 +30,9 @@ _FREQUENCY = {
 """Letters of the languages of Europe, in percent, marks above and below them left out."""
 _BITS = {letter: -math.log2(share / sum(_FREQUENCY.values())) for letter, share in _FREQUENCY.items()}
 _HANGUL = re.compile("[\uac00-\ud7a3]")
+LEAST_UNASSIGNED = 0.02
+"""Share of the letters of distant alphabets that are no characters, from which none of them is meant."""
+_DISTANT = re.compile("[\u0530-\u10ff]")
 _HAN = re.compile("[\u3400-\u9fff]")
 
 
@@ -74,7 +77,17 @@ def _is_strange(text: str) -> bool:
     latin = [_BITS[letter] for letter in unicodedata.normalize("NFD", text).lower() if letter in _BITS]
     if len(latin) >= LEAST_LETTERS and sum(latin) > MOST_BITS * len(latin):
         return True
+    if _are_unassigned(text):
+        return True
     return _are_rare(_HANGUL.findall(text), ("euc_kr",)) or _are_rare(_HAN.findall(text), ("cp932", "gb2312", "big5"))
+
+
+def _are_unassigned(text: str) -> bool:
+    """Return whether some characters of distant alphabets are none at all, as where a font numbers its letters."""
+    distant = _DISTANT.findall(text)
+    if len(distant) < LEAST_SYLLABLES:
+        return False
+    return sum(unicodedata.category(each) == "Cn" for each in distant) > LEAST_UNASSIGNED * len(distant)
 
 
 def _are_rare(characters: list[str], sets: tuple[str, ...]) -> bool:

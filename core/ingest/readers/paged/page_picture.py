@@ -17,7 +17,7 @@ from braid.core.errors import UnreadableDocumentError
 from braid.core.ingest.readers.paged.annotations import open_forms, with_annotations
 from braid.core.ingest.readers.paged.characters import Piece, character_boxes, page_text
 from braid.core.ingest.readers.paged.legible import legible
-from braid.core.ingest.readers.paged.pdf import MAX_OBJECTS
+from braid.core.ingest.readers.paged.pdf import MAX_OBJECTS, is_picture_of_text
 from braid.core.ingest.readers.paged.picture import (
     FINEST_SIDE,
     LONGEST_SIDE,
@@ -28,7 +28,9 @@ from braid.core.ingest.readers.paged.picture import (
     shown,
 )
 from braid.core.ingest.readers.paged.ruled import page_layout
+from braid.core.ingest.readers.paged.text_pictures import text_pictures, without_surroundings
 from braid.core.ingest.readers.sniff import sniff
+from braid.core.ingest.scans.reading import IS_PART
 
 PER_POINT = 10
 """Units of a box per point, 1/72 inch."""
@@ -69,7 +71,8 @@ def draw_page(content: bytes, number: int, turn: int = 0) -> dict[str, Any]:
 
 
 def page_for_reading(content: bytes, number: int) -> Image.Image:
-    """Return a page of a PDF or image file in grey, at about 300 dots per inch, for a machine that reads it.
+    """Return a page of a PDF or image file in grey, at about 300 dots per inch, for a machine that reads it; of a page
+    that has text of its own only its pictures of text, and `IS_PART` in the picture's ``info``.
 
     Raises UnreadableDocumentError.
     """
@@ -77,7 +80,21 @@ def page_for_reading(content: bytes, number: int) -> Image.Image:
         return for_reading(content, number)
     with _opened_page(content, number) as (_, page):
         dpi = min(_resolution(page), FINEST_SIDE / max(*page.get_size(), 1.0) * POINTS_PER_INCH)
-        return readable(_picture(page, dpi / POINTS_PER_INCH).convert("L"), dpi)
+        picture = _picture(page, dpi / POINTS_PER_INCH).convert("L")
+        boxes = text_pictures(page) if _has_own_text(page) else []
+        if boxes:
+            picture = without_surroundings(picture, boxes, dpi / POINTS_PER_INCH)
+        for_machine = readable(picture, dpi)
+        for_machine.info[IS_PART] = bool(boxes)
+        return for_machine
+
+
+def _has_own_text(page: pypdfium2.PdfPage) -> bool:
+    """Return whether a page has a text that is read as the file has it."""
+    with closing(page.get_textpage()) as found:
+        said = legible(page_text(found)[:MAX_CHARACTERS])
+        text = with_annotations(page, said.text)
+        return said.is_whole and not is_picture_of_text(page, text.text, page_layout(page, found, text))
 
 
 def _resolution(page: pypdfium2.PdfPage) -> float:
@@ -134,7 +151,10 @@ def _opened_page(content: bytes, number: int) -> Iterator[tuple[pypdfium2.PdfDoc
 
 
 def _picture(page: pypdfium2.PdfPage, scale: float) -> Image.Image:
-    bitmap = page.render(scale=scale, rev_byteorder=True)
+    try:
+        bitmap = page.render(scale=scale, rev_byteorder=True)
+    except ValueError as error:  # its box is none
+        raise UnreadableDocumentError("the page draws more than can be shown") from error
     with closing(bitmap):
         picture: Image.Image = bitmap.to_pil().convert("RGB")
         return picture

@@ -16,6 +16,8 @@ from statistics import median
 from braid.core.ingest.readers.document import CJK
 from braid.core.ingest.readers.paged.characters import Piece
 from braid.core.ingest.readers.paged.layout import Block, Layout, Row, Table
+from braid.core.ingest.readers.paged.right_to_left import spaced
+from braid.core.text.contents import has_leader
 
 Grid = list[list[str]]
 Part = str | Grid
@@ -31,6 +33,11 @@ _MARK, _SHY = re.compile("[\x02\ufffe]"), re.compile("\u00ad")
 _ITEM = re.compile(
     r"[-*+•·‣▪◦○●■□▶※]\s|\(?(?:\d{1,3}|[a-zA-Z]|[가-하ア-ン])[.)）]\s|[①-⑳]|第[\d一二三四五六七八九十百]+[条章節]|제\d+[조장]"
 )
+_MARK_ALONE = re.compile(r"[-*+•·‣▪◦○●■□▶※–]|\(?(?:\d{1,3}|[a-zA-Z]|[가-하ア-ン])[.)）]|[①-⑳]")
+_HANGING = 3.0
+"""How far below an item's mark, to the right, its other lines may begin, in their heights."""
+_GOES_ON = re.compile(r"[.,;:!?)\]](?= )|[、。，．」』）](?=[^\s])")
+"""What no line begins with."""
 _SENTENCE_END = re.compile(r"[.!?。！？:：][\"'”’」』)）\]]*$")
 _KOREAN_SENTENCE = re.compile("[가-힣][.!?]")
 _LONG = 0.8
@@ -156,7 +163,7 @@ def _cell(text: str, pieces: Sequence[Piece], words: Words) -> str:
 
 
 def _plain(text: str) -> str:
-    return _SHY.sub("", _MARK.sub("-", text)).strip()
+    return spaced(_SHY.sub("", _MARK.sub("-", text)).strip())
 
 
 def _paragraphs(text: str, blocks: Sequence[Block], words: Words) -> str:
@@ -239,14 +246,18 @@ def _block_text(text: str, block: Block, words: Words) -> Iterator[str]:
     for before, after in pairwise(rows):
         following = _row_text(text, after)
         step, usual = after[0].top - before[0].top, steps.usual(before, after)
+        if _GOES_ON.match(following):  # behind the raised number of a footnote
+            paragraph += following
+            continue
         if (
             0 < step <= _APART * usual
             and (_fills(before, after, text, block) or _word_before_hyphen(paragraph))
-            and not _begins(block, before, after, following)
+            and not _begins(text, block, before, after)
         ):
             paragraph = join_lines(paragraph, following, words)
             continue
-        yield paragraph + ("\n" if 0 < step <= _APART * usual and not _is_indented(block, before, after) else "\n\n")
+        is_near = 0 < step <= _APART * usual and not _is_indented(text, block, before, after)
+        yield paragraph + ("\n" if is_near else "\n\n")
         paragraph = following
     yield paragraph
 
@@ -273,21 +284,32 @@ class _Steps:
         return sizes[0] if abs(sizes[0] - sizes[1]) <= 1 else 0
 
 
-def _begins(block: Block, before: Row, after: Row, following: str) -> bool:
+def _begins(text: str, block: Block, before: Row, after: Row) -> bool:
     """Return whether a row begins a paragraph, or is a row of a table, or of another size."""
-    heights = before[0].height, after[0].height
+    heights = before[-1].height, after[0].height
     return (
-        len(before) > 1
+        (len(before) > 1 and not _is_behind_mark(text, before))
         or len(after) > 1
         or min(before[0].line, after[0].line) < 0  # what was written on the page afterwards
-        or _is_indented(block, before, after)
+        or _is_indented(text, block, before, after)
         or max(heights) > _TALLER * min(heights)
-        or _ITEM.match(following) is not None
+        or _ITEM.match(_row_text(text, after)) is not None
+        or has_leader(_row_text(text, before))
     )
 
 
-def _is_indented(block: Block, before: Row, after: Row) -> bool:
-    return after[0].left - before[0].left > 0.7 * after[0].height and after[0].left - block.left < 5 * after[0].height
+def _is_behind_mark(text: str, row: Row) -> bool:
+    """Return whether a row is the mark of a list's item and, as a piece for itself, the item's first line."""
+    return len(row) == 2 and _MARK_ALONE.fullmatch(text[row[0].start : row[0].end].strip()) is not None
+
+
+def _is_indented(text: str, block: Block, before: Row, after: Row) -> bool:
+    """Return whether a row begins further to the right than the one before, but for those below an item's first."""
+    left = before[-1].left if _is_behind_mark(text, before) else before[0].left
+    hangs = len(before) == 1 and _ITEM.match(_row_text(text, before)) is not None
+    if hangs and after[0].left - left < _HANGING * after[0].height:
+        return False
+    return after[0].left - left > 0.7 * after[0].height and after[0].left - block.left < 5 * after[0].height
 
 
 def _fills(before: Row, after: Row, text: str, block: Block) -> bool:

@@ -29,9 +29,11 @@ from braid.core.ingest.readers.paged.layout import MARGIN, Layout
 from braid.core.ingest.readers.paged.legible import legible
 from braid.core.ingest.readers.paged.paragraphs import Part, Words, page_parts
 from braid.core.ingest.readers.paged.ruled import page_layout
-from braid.core.ingest.readers.paged.running_heads import is_page_number, running_rows, text_of
+from braid.core.ingest.readers.paged.running_heads import Running, is_page_number, running_of, text_of
+from braid.core.ingest.readers.paged.text_pictures import text_pictures, thumbnail
 from braid.core.ingest.readers.table_rows import CAPTION, add_table
 from braid.core.metadata.gaps import ATTACHMENTS_UNREAD, GARBLED_PAGES, PAGES_WITHOUT_TEXT
+from braid.core.metadata.printed_pages import PRINTED_PAGES, PageNumber, printed_pages
 
 ERRORS = (pypdfium2.PdfiumError,)
 
@@ -52,6 +54,8 @@ _SIDE = 0.1
 """Share of the page's width, on the left and on the right, where stamps are."""
 _LEAST_PICTURE = 0.01
 """Share of the page that a picture has; what is smaller is an ornament."""
+_RULE = 4.0
+"""Points; what is no wider, or no higher, is a line."""
 _THUMBNAIL, _LEAST_CONTRAST = 200, 64
 """Pixels of the longest side, and levels of grey, of 255, by which what is drawn on a page stands out from it."""
 _COUNT = re.compile(rb"/Count\s+(\d{1,7})\b")
@@ -70,11 +74,14 @@ class _Read(NamedTuple):
     scanned: tuple[int, ...]
     garbled: tuple[int, ...]
     embedded: list[str]
+    labels: list[PageNumber | None]
+    """The numbers that the file says are printed."""
 
 
 class _PageRead(NamedTuple):
     page: Page
     is_picture: bool
+    """Whether a machine is to read it, or a picture on it."""
     is_whole: bool
 
 
@@ -82,7 +89,8 @@ def read(file: SourceFile) -> ParsedDocument:
     """Return a section per page that has text; pages whose text is in a picture alone are listed in the metadata."""
     with _PDFIUM:
         found = _extract(file)
-    parts, heads = _parts(found.pages)
+    running = running_of(found.pages)
+    parts, heads = _parts(found.pages, running)
     sections = [section for number, each in enumerate(parts, start=1) for section in _sections(each, number)]
     without = [number for number in found.scanned if not parts[number - 1]]
     metadata = {
@@ -90,6 +98,7 @@ def read(file: SourceFile) -> ParsedDocument:
         PAGES_WITHOUT_TEXT: ", ".join(map(str, without)),
         GARBLED_PAGES: ", ".join(map(str, found.garbled)),
         ATTACHMENTS_UNREAD: ", ".join(found.embedded),
+        PRINTED_PAGES: printed_pages(running.numbers) or printed_pages(found.labels),
     }
     return ParsedDocument(first_title(found.information.get("Title")), "pdf", tuple(sections), metadata, found.scanned)
 
@@ -101,7 +110,9 @@ def _extract(file: SourceFile) -> _Read:
         document = pypdfium2.PdfDocument(file.content)
     except pypdfium2.PdfiumError as error:
         if error.err_code == raw.FPDF_ERR_PASSWORD:
-            raise file.unreadable("is encrypted with a password; save it without one and add it again") from error
+            raise file.unreadable(
+                "is encrypted with a password; save it without one and add it again", code="encrypted"
+            ) from error
         if not is_whole:
             raise _cut_off(file) from error
         raise
@@ -109,7 +120,7 @@ def _extract(file: SourceFile) -> _Read:
         open_forms(document)
         count = len(document)
         if count > MAX_PAGES:
-            raise file.unreadable(f"has {count:,} pages; at most {MAX_PAGES:,} are read, so split it")
+            raise file.unreadable(f"has {count:,} pages; at most {MAX_PAGES:,} are read, so split it", code="too_large")
         if not is_whole and (count < _stated_pages(file.content) or not count):
             raise _cut_off(file)
         try:
@@ -119,11 +130,14 @@ def _extract(file: SourceFile) -> _Read:
         scanned = tuple(number for number, each in enumerate(pages, start=1) if each.is_picture or not each.is_whole)
         garbled = tuple(number for number, each in enumerate(pages, start=1) if not each.is_whole)
         information, embedded = document.get_metadata_dict(), _embedded(document)
-    return _Read(information, [each.page for each in pages], scanned, garbled, embedded)
+        labels = [PageNumber.read(document.get_page_label(number)) for number in range(count)]
+    return _Read(information, [each.page for each in pages], scanned, garbled, embedded, labels)
 
 
 def _cut_off(file: SourceFile) -> UnreadableDocumentError:
-    return file.unreadable("is a PDF document that was cut off: its end is missing; copy or download it again")
+    return file.unreadable(
+        "is a PDF document that was cut off: its end is missing; copy or download it again", code="cut_off"
+    )
 
 
 def _stated_pages(content: bytes) -> int:
@@ -142,17 +156,20 @@ def _pages(file: SourceFile, document: pypdfium2.PdfDocument) -> Iterator[_PageR
             objects += raw.FPDFPage_CountObjects(page)
             if objects > MAX_OBJECTS + len(file.content):
                 raise file.unreadable(
-                    "draws more on its pages than its size allows; print it to a new PDF, or split it"
+                    "draws more on its pages than its size allows; print it to a new PDF, or split it",
+                    code="too_large",
                 )
             with closing(page.get_textpage()) as found:
                 said = legible(page_text(found))
                 text = with_annotations(page, said.text)
                 layout = page_layout(page, found, text)
-            is_picture = _is_picture(page, text.text, layout)
+            is_picture = is_picture_of_text(page, text.text, layout)
+            if not is_picture and said.is_whole:
+                is_picture = bool(text_pictures(page))
             yield _PageRead((text.text, layout if said.is_any else Layout((), (), ())), is_picture, said.is_whole)
 
 
-def _is_picture(page: pypdfium2.PdfPage, text: str, layout: Layout) -> bool:
+def is_picture_of_text(page: pypdfium2.PdfPage, text: str, layout: Layout) -> bool:
     """Return whether the page's text is to be read by a machine: it has none but shows something, or only a stamp on
     an image over half of the page.
     """
@@ -187,13 +204,16 @@ def _image_share(page: pypdfium2.PdfPage) -> float:
 
 
 def _shows_something(page: pypdfium2.PdfPage) -> bool:
-    """Return whether a page without text is not blank: it has an image, or what it draws is to be seen."""
+    """Return whether a page without text is not blank: it has an image, or draws what is to be seen, but for rules."""
     if not raw.FPDFPage_CountObjects(page):
         return False
     if _image_share(page) > _LEAST_PICTURE:
         return True
-    with closing(page.render(scale=_THUMBNAIL / max(*page.get_size(), 1.0), grayscale=True)) as drawn:
-        return int(np.ptp(drawn.to_numpy())) > _LEAST_CONTRAST
+    boxes = [each.get_bounds() for each in page.get_objects(max_depth=3)]
+    if all(min(right - left, top - bottom) <= _RULE for left, bottom, right, top in boxes):
+        return False
+    pixels = thumbnail(page, _THUMBNAIL)
+    return pixels is not None and int(np.ptp(pixels)) > _LEAST_CONTRAST
 
 
 def _embedded(document: pypdfium2.PdfDocument) -> list[str]:
@@ -203,12 +223,11 @@ def _embedded(document: pypdfium2.PdfDocument) -> list[str]:
     return [name for name in names if name] + ([f"and {count - MAX_EMBEDDED} more"] if count > MAX_EMBEDDED else [])
 
 
-def _parts(pages: list[Page]) -> tuple[list[list[Part]], list[str]]:
+def _parts(pages: list[Page], running: Running) -> tuple[list[list[Part]], list[str]]:
     """Return the paragraphs and tables of each page, and the running heads, which it is without."""
     words = Words(pages)
-    running = running_rows(pages)
-    parts = [page_parts(*page, rows, words) for page, rows in zip(pages, running, strict=True)]
-    heads = (text_of(text, row) for (text, _), rows in zip(pages, running, strict=True) for row in rows)
+    parts = [page_parts(*page, rows, words) for page, rows in zip(pages, running.rows, strict=True)]
+    heads = (text_of(text, row) for (text, _), rows in zip(pages, running.rows, strict=True) for row in rows)
     return parts, [head for head in dict.fromkeys(heads) if not is_page_number(head)]
 
 

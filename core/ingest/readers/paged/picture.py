@@ -146,13 +146,17 @@ def _count(file: SourceFile, picture: Image.Image) -> int:
         except EOFError:
             picture.seek(0)
             return number
-    raise file.unreadable(f"has more than {MAX_PAGES:,} pages; at most {MAX_PAGES:,} are read, so split it")
+    raise file.unreadable(
+        f"has more than {MAX_PAGES:,} pages; at most {MAX_PAGES:,} are read, so split it", code="too_large"
+    )
 
 
 def _require_size(file: SourceFile, picture: Image.Image) -> None:
     pixels = picture.width * picture.height
     if pixels > MAX_PIXELS:
-        raise file.unreadable(f"has {pixels:,} pixels; at most {MAX_PIXELS:,} are read, so make it smaller")
+        raise file.unreadable(
+            f"has {pixels:,} pixels; at most {MAX_PIXELS:,} are read, so make it smaller", code="too_large"
+        )
 
 
 def _on_white(picture: Image.Image) -> Image.Image:

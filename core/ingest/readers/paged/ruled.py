@@ -32,6 +32,7 @@ from braid.core.ingest.readers.paged.characters import (
     pieces_of,
 )
 from braid.core.ingest.readers.paged.layout import Block, Layout, Table, layout_of, upright_layout
+from braid.core.ingest.readers.paged.right_to_left import is_right_to_left, mirrored, mirrored_table
 
 MAX_OBJECTS, MAX_SEGMENTS = 20_000, 5_000
 """Of a page on which tables are looked for."""
@@ -92,6 +93,9 @@ def _layout(
         if upright:
             level += [piece for piece in pieces if piece.start >= text.count]
             return upright_layout(level, upright, page.get_size(), tables)
+    if is_right_to_left(text.text):
+        width = page.get_width()
+        pieces, tables = mirrored(pieces, width), [mirrored_table(table, width) for table in tables]
     return layout_of(pieces, page.get_height(), tables)
 
 

@@ -3,37 +3,127 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
+from typing import NamedTuple
 
 from braid.core.ingest.readers.document import one_line
 from braid.core.ingest.readers.paged.layout import Layout, Row
+from braid.core.metadata.printed_pages import PageNumber
 
 MIN_PAGES = 3
 """A line that is repeated on so many pages is a running head; a number that counts the pages is one on two."""
+MAX_WORDS = 30
+SEEN_LETTERS, LEAST_LETTERS = 16, 8
 _NEAR = 6.0
 """Points that its place may differ by."""
 _DIGITS = re.compile(r"\d+")
+_ROMAN = re.compile(r"(?<!\S)[ivxlc]{1,9}$")
 _PAGE_NUMBER = re.compile(
     r"(?:page|seite|p\.)?[\s\-–—|·.]*(?:#|[ivxlc]+)(?:\s*(?:/|of|von|의|-)\s*#)?[\s\-–—|·.]*(?:ページ|頁|쪽|페이지)?",
     re.IGNORECASE,
 )
 
 
-def running_rows(pages: Sequence[tuple[str, Layout]]) -> list[set[Row]]:
-    """Return the rows of each page that are running heads or page numbers. A page is its characters and its layout."""
-    places: dict[tuple[str, bool], list[tuple[int, float, Row]]] = defaultdict(list)
-    for number, (text, layout) in enumerate(pages):
-        for rows, is_head in ((layout.head, True), (layout.foot, False)):
-            for row in rows:
-                places[_pattern(text, row), is_head].append((number, row[0].top, row))
+class Running(NamedTuple):
+    """What stands in the margins of pages, for each page."""
+
+    rows: list[set[Row]]
+    """Running heads and page numbers."""
+    numbers: list[PageNumber | None]
+    """The printed numbers, as far as they count up from page to page."""
+
+
+class _Place(NamedTuple):
+    """A row in a margin of a page, with a number in it that may be the page's."""
+
+    page: int
+    is_head: bool
+    top: float
+    row: Row
+    number: PageNumber | None = None
+
+
+def running_of(pages: Sequence[tuple[str, Layout]]) -> Running:
+    """Return the rows of each page that are running heads or page numbers. A page is its characters and its layout.
+
+    Pages with a text between their margins tell which rows these are; a page may have nothing else.
+    """
+    full = frozenset(number for number, (_, layout) in enumerate(pages) if layout.body)
     found: list[set[Row]] = [set() for _ in pages]
-    for (pattern, _), seen in places.items():
+    places = list(_places(pages))
+    alike: dict[tuple[str, bool], list[_Place]] = defaultdict(list)
+    for place in places:
+        alike[_pattern(pages[place.page][0], place.row), place.is_head].append(place)
+    for (pattern, _), seen in alike.items():
         least = 2 if _PAGE_NUMBER.fullmatch(pattern) else MIN_PAGES
-        for number, top, row in seen:
-            if len({other for other, place, _ in seen if abs(place - top) <= _NEAR}) >= least:
-                found[number].add(row)
+        for place in _near_others(seen, full, least):
+            found[place.page].add(place.row)
+    numbers: list[PageNumber | None] = [None] * len(pages)
+    counting: dict[tuple[str, int, bool], list[_Place]] = defaultdict(list)
+    for place in (numbered for each in places for numbered in _numbered(pages[each.page][0], each)):
+        if place.number is not None:
+            counting[place.number.style, place.number.value - place.page, place.is_head].append(place)
+    for seen in sorted(counting.values(), key=len):  # what most pages say comes last
+        for place in _near_others(seen, full, MIN_PAGES):
+            numbers[place.page] = place.number
+            found[place.page].add(place.row)
+    for page, rows in enumerate(_repeating(pages, places, full)):
+        found[page] |= rows
+    return Running(found, numbers)
+
+
+def _repeating(pages: Sequence[tuple[str, Layout]], places: Sequence[_Place], full: Collection[int]) -> list[set[Row]]:
+    """Return the rows of each page that stand where others have a running head and repeat a heading of the text."""
+    body = {
+        letters[:length]
+        for text, layout in pages
+        for block in layout.body
+        for row in block.rows
+        for letters in [_letters(text[row[0].start : row[0].end])]
+        for length in range(LEAST_LETTERS, len(letters) + 1)
+    }
+    found: list[set[Row]] = [set() for _ in pages]
+    heads = [place for place in places if place.is_head]
+    for place in _near_others(heads, full, max(MIN_PAGES, len(full) // 2)):
+        text = pages[place.page][0]
+        said = [_letters(text[piece.start : piece.end]) for piece in place.row]
+        if (
+            place.page in full
+            and all(len(each) < LEAST_LETTERS or each in body for each in said)
+            and any(len(each) >= LEAST_LETTERS for each in said)
+        ):
+            found[place.page].add(place.row)
     return found
+
+
+def _letters(text: str) -> str:
+    """Return the first letters and digits of a text, by which a heading is known where it is repeated."""
+    return "".join(filter(str.isalnum, text[: 4 * SEEN_LETTERS].casefold()))[:SEEN_LETTERS]
+
+
+def _places(pages: Sequence[tuple[str, Layout]]) -> Iterator[_Place]:
+    for page, (_, layout) in enumerate(pages):
+        for rows, is_head in ((layout.head, True), (layout.foot, False)):
+            yield from (_Place(page, is_head, row[0].top, row) for row in rows)
+
+
+def _numbered(text: str, place: _Place) -> Iterator[_Place]:
+    """Yield the place with each number that may be the page's: at the ends of the row, and before a total."""
+    words = text_of(text, place.row).split()[:MAX_WORDS]
+    ends = {0, len(words) - 1, *(at - 1 for at, word in enumerate(words) if at and word in ("/", "of"))}
+    for at in ends:
+        if words and (number := PageNumber.read(words[at].strip("-–—|·.()"))):
+            yield place._replace(number=number)
+
+
+def _near_others(seen: Sequence[_Place], full: Collection[int], least: int) -> Iterator[_Place]:
+    """Yield the places at which so many of the ``full`` pages have such a row."""
+    tops = sorted(place.top for place in seen if place.page in full)
+    for place in seen:
+        if bisect_right(tops, place.top + _NEAR) - bisect_left(tops, place.top - _NEAR) >= least:
+            yield place
 
 
 def is_page_number(text: str) -> bool:
@@ -47,5 +137,7 @@ def text_of(text: str, row: Row) -> str:
 
 
 def _pattern(text: str, row: Row) -> str:
-    """Return the text of a row that is alike on several pages: numbers count pages, chapters or days."""
-    return _DIGITS.sub("#", text_of(text, row).casefold())
+    """Return the text of a row that is alike on several pages: numbers count pages, chapters or days; at the end they
+    may be Roman.
+    """
+    return _DIGITS.sub("#", _ROMAN.sub("#", text_of(text, row).casefold()))

@@ -21,7 +21,8 @@ def with_scans(file: SourceFile, parsed: ParsedDocument, scans: Mapping[int, Pag
         raise _unread(file, parsed)
     read = {page: scans[page] for page in parsed.scanned if scans and page in scans}
     found = {page: reading for page, reading in read.items() if reading.words}
-    sections = [section for section in parsed.sections if section.page not in found]
+    replaced = {page for page, reading in found.items() if not reading.is_part}
+    sections = [section for section in parsed.sections if section.page not in replaced]
     sections += [Section(join_cjk_lines(reading.text), page=page) for page, reading in found.items()]
     sections.sort(key=lambda section: section.page or 0)
     letters = sum(len(reading.text) for reading in found.values())
@@ -57,4 +58,4 @@ def _unread(file: SourceFile, parsed: ParsedDocument) -> ScannedDocumentError:
     told = f"{file.name} {what}; run OCR on it first"
     if find_tesseract() is None:
         told += f", or have Braid read it: {install_command()}"
-    return ScannedDocumentError(told, pages=len(parsed.scanned))
+    return ScannedDocumentError(told, pages=len(parsed.scanned), code="garbled" if is_garbled else "scanned")

@@ -43,8 +43,10 @@ def checked_xml(content: bytes) -> bytes:
     return content
 
 
-def parse_xml(file: SourceFile, content: bytes) -> etree._Element:
+def parse_xml(file: SourceFile, content: bytes, *, recover: bool = False) -> etree._Element:
     """Return the root of an XML document. Entities stay as they are, no DTD is loaded, and nothing is fetched.
+
+    With ``recover`` what is no XML is passed over; None where nothing is left.
 
     Raises UnreadableDocumentError for what `checked_xml` refuses, lxml's errors for what is damaged.
     """
@@ -52,7 +54,7 @@ def parse_xml(file: SourceFile, content: bytes) -> etree._Element:
         content = checked_xml(content)
     except UnsafeXMLError as error:
         raise file.unreadable(str(error)) from error
-    parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False)
+    parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False, recover=recover)
     return etree.fromstring(content, parser)
 
 

@@ -167,3 +167,30 @@ def test_a_turn_that_is_stopped_searches_no_further(braid: Braid, office: dict[s
     conversation._graph.invoke({"turn": turn})
     assert turn.found.lookups == ()
     assert turn.found.search == replace(turn.first)
+
+
+def test_a_name_that_many_passages_have_leads_nowhere(braid: Braid, put: Put) -> None:
+    dataset = braid.ledger.add_dataset(braid.ledger.add_user("ann").id, "towns").id
+    for number in range(14):
+        put(dataset, f"{number}.md", f"Town {number} of Norvia has a mill on its river.", wait=False)
+    put(dataset, "strike.md", "The harbour strike of Norvia went on from May to July.", wait=False)
+    put(dataset, "moss.md", "Norvia warms up, and in spring moss covers the rocks.", wait=False)
+    assert braid.indexer.wait(120)
+    result = ask(braid, "Which months does the harbour strike cover?", dataset)
+    assert result.featured is not None
+    assert "from May to July" in result.featured.text
+
+
+def test_a_part_of_a_code_is_no_word_that_was_missing(braid: Braid, put: Put) -> None:
+    dataset = braid.ledger.add_dataset(braid.ledger.add_user("ann").id, "games").id
+    texts = {
+        "down.md": "The Herons soon faced 3rd-and-9. Then Ortez lost the ball, which Wade took.",
+        "team.md": "The Herons have a line with Allen, who took part in 9 games and fumbled in none.",
+        "more.md": "The Herons play in Norvia.",
+    }
+    for name, text in texts.items():
+        put(dataset, name, text, wait=False)
+    assert braid.indexer.wait(120)
+    result = ask(braid, "Who fumbled the ball on 3rd-and-9?", dataset)
+    assert result.featured is not None
+    assert "Ortez" in result.featured.text

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from braid.core.chat.marks import mark
 from braid.core.chat.support.check import Checker, check
 from braid.core.chat.support.findings import Support
+from braid.core.errors import InvalidInputError
 from braid.core.text.analyzer import Analyzer
 
 
@@ -55,6 +58,68 @@ def said(text: str, *passages: str) -> list[Support]:
         ("The pump is switched on first [1].", "The pump is switched off first.", "opposite", "on", "off"),
         ("Prices rose after the strike [1].", "Prices rose before the strike.", "opposite", "after", "before"),
         ("料金は10人以下で割引される[1]。", "料金は10人以上で割引される。", "opposite", "10人以下", "10人以上"),
+        ("Store it at -4 °C [1].", "Store it at 4 °C.", "number", "-4 °C", "4 °C"),
+        ("It delivers 12 L/h at 3 bar [1].", "It delivers 12 L/min at 3 bar.", "unit", "12 L/h", "12 L/min"),
+        (
+            "Half of the members must agree [1].",
+            "Two thirds of the members must agree.",
+            "number",
+            "Half",
+            "Two thirds",
+        ),
+        ("조합원의 절반이 동의했다[1].", "조합원의 3분의 2가 동의했다.", "number", "절반", "3분의 2"),
+        ("Delivery takes 2 to 5 days [1].", "Delivery takes 3 to 5 days.", "number", "2", "3"),
+        ("휴가는 이십 일이다[1].", "휴가는 십오 일이다.", "number", "이십 일", "십오 일"),
+        ("It is on the second floor [1].", "It is on the third floor.", "number", "second", "third"),
+        (
+            "The third quarter was the best [1].",
+            "The second quarter was the best.",
+            "date",
+            "third quarter",
+            "second quarter",
+        ),
+        (
+            "The load must exceed 200 kg [1].",
+            "The load must not exceed 200 kg.",
+            "opposite",
+            "exceed 200 kg",
+            "not exceed 200 kg",
+        ),
+        (
+            "The fee is no longer refundable [1].",
+            "The fee is refundable.",
+            "negation",
+            "no longer refundable",
+            "refundable",
+        ),
+        ("The fee is non-refundable [1].", "The fee is refundable.", "opposite", "non-refundable", "refundable"),
+        (
+            "Dogs are allowed if the hall is rented [1].",
+            "Dogs are allowed unless the hall is rented.",
+            "opposite",
+            "if",
+            "unless",
+        ),
+        ("All of the parts contain lead [1].", "None of the parts contains lead.", "opposite", "All", "None"),
+        ("Prices fell by 5% in May [1].", "Prices rose by 5% in May.", "opposite", "fell", "rose"),
+        ("매출은 작년보다 크게 줄었다[1].", "매출은 작년보다 크게 증가했다.", "opposite", "줄었다", "증가했다"),
+        ("撮影は許可されている[1]。", "撮影は禁止されている。", "opposite", "許可", "禁止"),
+        ("許可を得て入室した者がいる[1]。", "許可を得ずに入室した者がいる。", "negation", "得て", "得ずに"),
+        ("서면이 필요하다[1].", "서면이 필요 없다.", "negation", "필요하다", "필요 없다"),
+        ("The call starts at 15:00 CET [1].", "The call starts at 15:00 UTC.", "opposite", "CET", "UTC"),
+        ("The rent is £900 per week [1].", "The rent is £900 per month.", "unit", "£900 per week", "£900 per month"),
+        ("Ms Suzuki approves the requests [1].", "Ms Tanaka approves the requests.", "name", "Suzuki", "Tanaka"),
+        ("鈴木さんが出張申請を承認する[1]。", "田中さんが出張申請を承認する。", "name", "鈴木", "田中"),
+        ("출장 신청은 박민수 과장이 승인한다[1].", "출장 신청은 김정호 과장이 승인한다.", "name", "박민수", "김정호"),
+        ("Error E-204 means that it is dry [1].", "Error E-104 means that it is dry.", "name", "E-204", "E-104"),
+        ("The office is in Hamburg [1].", "The office is in Berlin.", "name", "Hamburg", "Berlin"),
+        (
+            "The battery lasts 12 hours [1].",
+            "The battery lasts 10 hours, and the charger 2 years.",
+            "number",
+            "12 hours",
+            "10 hours",
+        ),
     ],
 )
 def test_what_differs_is_named_with_both_wordings(
@@ -92,6 +157,26 @@ def test_what_differs_is_named_with_both_wordings(
         ("18歳未満は利用できない[1]。", "18歳以上の人だけが利用できる。"),
         ("Sales grew from 5 to 10 million [1].", "Sales were 5 million in 2020 and 10 million in 2022."),
         ("They are sold in Japan, not in Korea [1].", "They are sold in Japan and not in Korea."),
+        ("The fee is 1,200 pounds a month [1].", "The monthly fee is £1,200."),
+        ("Around 60 people came from abroad [1].", "About half of the 120 people came from abroad."),
+        ("It dropped by 7 degrees [1].", "It fell from 25 °C to 18 °C."),
+        ("The population grew by 25% [1].", "The population grew from 1.2 million to 1.5 million."),
+        ("100 of the patients did not recover [1].", "Of 400 patients, 300 recovered."),
+        (
+            "The south gate is open until eight [1].",
+            "The north gate is always open, the south gate is open until eight.",
+        ),
+        ("Non-members may not borrow books [1].", "Only members may borrow books."),
+        ("会員は本を借りることができる[1]。", "会員以外の方は本を借りることができません。"),
+        ("30일이 지나면 이자가 붙는다[1].", "30일 이내에 내지 않으면 이자가 붙는다."),
+        ("흡연이 허용되지 않는다[1].", "흡연이 금지된다."),
+        ("The load may be at most 200 kg [1].", "The load must not exceed 200 kg."),
+        ("하중은 200kg 이하여야 한다[1].", "하중은 200kg을 초과할 수 없다."),
+        ("See p. 12 for the diagram [1].", "The diagram is on page 12."),
+        ("The shop is open from 9 a.m. to 5:30 p.m. [1].", "The shop is open from 9:00 to 17:30."),
+        ("Mr Petersen leads the team [1].", "Mr Pedersen leads the team."),
+        ("The E104 means that it is dry [1].", "The E-104 means that it is dry."),
+        ("The embassy is run by Germany [1].", "The embassy is run by Berlin."),
     ],
 )
 def test_what_says_the_same_is_left_alone(sentence: str, passage: str) -> None:
@@ -212,6 +297,17 @@ def test_marks_of_emphasis_and_code_do_not_hide_a_number() -> None:
 def test_a_sentence_without_end_is_left_open() -> None:
     [one] = said("The pump is not sold for 35 EUR, " * 40 + "[1].", "The pump is sold for 30 EUR, " * 40)
     assert one.verdict in ("open", "not_found")
+
+
+def test_citations_of_what_was_not_given_are_counted() -> None:
+    checked = check("The pump is blue [7]. It is sold [1].", ["The pump is blue."])
+    assert (checked.text, checked.removed_citations) == ("The pump is blue. It is sold [1].", 1)
+
+
+@pytest.mark.parametrize("passages", ["The pump is blue.", [b"The pump"], [None], [["The pump"]], [1]])
+def test_passages_are_a_list_of_texts(passages: Any) -> None:
+    with pytest.raises(InvalidInputError, match="give each passage as one text"):
+        check("The pump is blue [1].", passages)
 
 
 @pytest.mark.parametrize(

@@ -89,7 +89,7 @@ def test_a_process_that_does_not_answer_is_killed(monkeypatch: pytest.MonkeyPatc
 
 
 def test_without_a_process_there_is_no_calculation(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("braid.core.chat.tables.process.sys.executable", "/nowhere/python")
+    monkeypatch.setattr("braid.core.processes.child.sys.executable", "/nowhere/python")
     with table_process() as process:
         assert process is None
 

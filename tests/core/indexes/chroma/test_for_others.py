@@ -65,9 +65,14 @@ def test_texts_come_and_go_as_they_are_wanted(tmp_path: Path) -> None:
         store._client.close()  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize("needs", [{"dense_search": "chroma"}, {"chroma_url": "http://localhost:1"}])
-def test_a_search_in_the_copy_needs_one(needs: Any) -> None:
+def test_a_server_for_the_copy_needs_one() -> None:
     with pytest.raises(InvalidInputError, match=r"chroma_copy is 'none', but .* needs the copy"):
-        IndexOptions(chroma_copy="none", **needs)
+        IndexOptions(chroma_copy="none", chroma_url="http://localhost:1")
     with pytest.raises(InvalidInputError, match="chroma_copy is 'all'; choose one of texts, vectors, none"):
         IndexOptions(chroma_copy="all")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("place", ["auto", "exact", "chroma"])
+def test_a_place_of_search_is_refused_with_what_is_true_instead(place: Any) -> None:
+    with pytest.raises(InvalidInputError, match=f"dense_search is '{place}'; this option is gone, .*: remove it"):
+        IndexOptions(dense_search=place)

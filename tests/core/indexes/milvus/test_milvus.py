@@ -21,12 +21,11 @@ from braid.core import spans
 from braid.core.braid import Braid, IndexOptions
 from braid.core.datasets.listing import DocumentState, find_documents, overviews
 from braid.core.doctor import examine, repair
-from braid.core.errors import InvalidInputError
+from braid.core.errors import InvalidInputError, StoreUnreachableError
 from braid.core.evaluation.beir import read_sets
 from braid.core.evaluation.evaluation import measure
 from braid.core.evaluation.judged_store import stored_sets
 from braid.core.extras import MissingExtraError
-from braid.core.indexes.chroma.errors import StoreUnreachableError
 from braid.core.indexes.document_progress import document_progress
 from braid.core.indexes.milvus import keyword
 from braid.core.indexes.milvus.options import MilvusOptions

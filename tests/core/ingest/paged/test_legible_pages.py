@@ -168,14 +168,19 @@ def white(canvas: Canvas) -> None:
     canvas.rect(0, 0, 595, 842, stroke=0, fill=1)
 
 
+def rules(canvas: Canvas) -> None:
+    for y in (60, 800):
+        canvas.line(60, y, 535, y)
+
+
 def drawing(canvas: Canvas) -> None:
     canvas.circle(300, 400, 120, fill=1)
 
 
 def test_blank_pages_are_no_gap_and_drawings_are() -> None:
-    parsed = read(drawn(text, nothing, white, drawing))
-    assert parsed.scanned == (4,)
-    assert parsed.metadata["pages_without_text"] == "4"
+    parsed = read(drawn(text, nothing, white, rules, drawing))
+    assert parsed.scanned == (5,)
+    assert parsed.metadata["pages_without_text"] == "5"
 
 
 def stamp(canvas: Canvas) -> None:

@@ -1,0 +1,105 @@
+"""Compares the words of a sentence with those of another: opposites, denials and names in the place of others."""
+
+from __future__ import annotations
+
+from braid.core.chat.support.alignment import LITERAL, Alignment
+from braid.core.chat.support.denial import denied, is_softened
+from braid.core.chat.support.evidence import Evidence
+from braid.core.chat.support.facts import Number, same
+from braid.core.chat.support.findings import Finding, Kind
+from braid.core.chat.support.names import are_other_names
+from braid.core.chat.support.opposites import are_opposites
+from braid.core.chat.support.reading import Sentence, Word
+from braid.core.text.stopwords import STOP_WORDS
+
+# Chosen by `python -m benchmarks.checks` on its first half.
+NAMED = 0.8
+"""Share of aligned words from which a name can be in place of another."""
+DENIED = 0.75
+DENIED_BACK = 0.5
+"""Shares of a clause's terms that are in the other, and back, from which one with a denial contradicts one without."""
+SMALL_WORDS = STOP_WORDS["en"] | {"may", "must", "can", "could", "should", "shall", "will", "would"}
+"""English words that sentences of one content need not have in common."""
+
+
+def opposite(said: Sentence, one: Sentence, alignment: Alignment) -> Finding | None:
+    """Return an opposite that stands in the place of a word, if the sentences are alike otherwise."""
+    if alignment.share < LITERAL:
+        return None
+    written, there = ({word.key for word in each.words} for each in (said, one))
+    moved = [word for gap in alignment.gaps if gap.there for word in gap.said if word.key in there - SMALL_WORDS]
+    if any(word.fact < 0 for word in moved):  # the tunnel is shorter than the bridge, which is longer than the tunnel
+        return None
+    for gap in alignment.gaps:
+        if not gap.there or len(gap.said) > 3 or len(gap.there) > 3:
+            continue
+        for mine in gap.said:
+            for other in gap.there:
+                if mine.key in there or other.key in written:  # both say both
+                    continue
+                if are_opposites(mine.key, other.key, said.language) and _deny_alike(said, mine, one, other):
+                    return pair_of("opposite", said, (mine.start, mine.end), one, (other.start, other.end))
+    return None
+
+
+def _deny_alike(said: Sentence, mine: Word, one: Sentence, other: Word) -> bool:
+    """Return whether both sentences deny the same, apart from two words."""
+    return _denials(said, mine.start, mine.end) % 2 == _denials(one, other.start, other.end) % 2
+
+
+def _denials(sentence: Sentence, start: int, end: int) -> int:
+    """Return the number of denials that are not within some characters."""
+    return sum(not start <= first < last <= end for first, last in sentence.negations)
+
+
+def other_name(said: Sentence, one: Sentence, alignment: Alignment, evidence: Evidence) -> Finding | None:
+    """Return a name in the place of another of its kind, where nothing else is replaced, and no passage has it."""
+    replaced = [gap for gap in alignment.gaps if gap.said and gap.there]
+    if alignment.share < NAMED or len(replaced) != 1 or not alignment.is_literal:
+        return None
+    gap = replaced[0]
+    if len(gap.said) != 1 or len(gap.there) != 1 or not gap.is_flanked:
+        return None
+    mine, other = gap.said[0], gap.there[0]
+    written, there = said.text[mine.start : mine.end], one.text[other.start : other.end]
+    if not are_other_names(written, there, said.text[: mine.start], said.text[mine.end :]):
+        return None
+    if evidence.stands(written) or there in said.text:
+        return None
+    return pair_of("name", said, (mine.start, mine.end), one, (other.start, other.end))
+
+
+def denial(said: Sentence, one: Sentence, alignment: Alignment, evidence: Evidence) -> Finding | None:
+    """Return a denial that one of two like sentences has and the other has not, of a word that both have."""
+    odd = len(said.negations) % 2 != len(one.negations) % 2
+    numbers = [fact for fact in said.facts if isinstance(fact, Number) and not fact.is_small]
+    if not all(any(same(fact, there) for there in one.facts) for fact in numbers):
+        return None  # of the others something else may hold
+    if one.is_long or not odd or is_softened(said.text, one.text, said.language) or _is_bounded_otherwise(said, one):
+        return None
+    forth, back = evidence.coverage(said.terms, one.terms), evidence.coverage(one.terms, said.terms)
+    if not alignment.is_literal and (forth < DENIED or back < DENIED_BACK):
+        return None
+    denies, other = (said, one) if len(said.negations) > len(one.negations) else (one, said)
+    for span in denies.negations:
+        if found := denied(denies, span, other):
+            mine, there = (found[0], found[1]) if denies is said else (found[1], found[0])
+            return pair_of("negation", said, mine, one, there)
+    return None
+
+
+def _is_bounded_otherwise(said: Sentence, one: Sentence) -> bool:
+    """Return whether a number bounds in another way: *not below six hours* is *from six hours on*."""
+    return any(
+        fact.bound != other.bound and set(fact.bases()) & set(other.bases())
+        for fact in said.facts
+        for other in one.facts
+        if isinstance(fact, Number) and isinstance(other, Number)
+    )
+
+
+def pair_of(kind: Kind, said: Sentence, mine: tuple[int, int], one: Sentence, other: tuple[int, int]) -> Finding:
+    """Return the finding that some characters of a sentence are others in one of a passage."""
+    return Finding(
+        kind, *said.origin(*mine), said.text[slice(*mine)], one.passage, *one.origin(*other), one.text[slice(*other)]
+    )

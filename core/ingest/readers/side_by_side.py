@@ -1,0 +1,86 @@
+"""Tables side by side on one sheet: parted at the empty columns between them, and read one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from braid.core.ingest.readers.table_rows import Row
+
+MAX_ROWS = 5_000
+"""Rows of a sheet in which tables side by side are looked for."""
+HEAD_ROWS = 4
+"""Rows at the beginning of a table in which its columns are named."""
+_LEAST_ROWS = _LEAST_COLUMNS = 2
+
+Extent = tuple[int, int]
+NamesOf = Callable[[list["Row"]], Sequence[str]]
+
+
+def parted(rows: Sequence[Row], names_of: NamesOf) -> Iterator[list[Row]]:
+    """Yield the rows of each table: of all that stand side by side on the sheet, or else in a part of it between two
+    empty rows; all other rows as they are.
+
+    Tables stand side by side where an empty column is between them, each begins with the names of its columns, which
+    ``names_of`` finds in its first rows, and they begin or end in different rows, or have columns of one name. A table
+    with an empty column within is one.
+    """
+    if tables := _tables(rows, names_of):
+        yield from tables
+        return
+    whole: list[Row] = []
+    for is_filled, group in groupby(rows, key=lambda row: row.filled > 0):
+        part = list(group)
+        if is_filled and (tables := _tables(part, names_of)):
+            yield whole
+            yield from tables
+            whole = []
+        else:
+            whole += part
+    yield whole
+
+
+def _tables(rows: Sequence[Row], names_of: NamesOf) -> list[list[Row]]:
+    """Return the rows of each of several tables side by side, from left to right; none where there are no two."""
+    width = max((len(row.cells) for row in rows), default=0)
+    used = [False] * width
+    for row in rows:
+        for column, cell in enumerate(row.cells):
+            used[column] = used[column] or bool(cell)
+    if all(used):
+        return []
+    spans = [
+        (columns[0], columns[-1] + 1)
+        for is_used, group in groupby(range(width), key=lambda column: used[column])
+        if is_used and (columns := list(group))
+    ]
+    if len(spans) < 2 or any(end - first < _LEAST_COLUMNS for first, end in spans):
+        return []
+    tables = [[_part(row, span) for row in rows] for span in spans]
+    names = [_names(table, names_of) for table in tables]
+    if not all(names):
+        return []
+    is_repeated = len(set().union(*names)) < sum(map(len, names))
+    return tables if is_repeated or len({_extent(table) for table in tables}) > 1 else []
+
+
+def _part(row: Row, span: Extent) -> Row:
+    cells = list(row.cells[span[0] : span[1]])
+    while cells and not cells[-1]:
+        cells.pop()
+    return replace(row, cells=tuple(cells))
+
+
+def _names(table: Sequence[Row], names_of: NamesOf) -> set[str]:
+    """Return the names of a table's columns; none where it does not begin with a row of them."""
+    wide = [row for row in table if row.filled >= _LEAST_COLUMNS]
+    names = names_of(wide[:HEAD_ROWS]) if len(wide) >= _LEAST_ROWS else ()
+    return set(names) if all(names) else set()
+
+
+def _extent(table: Sequence[Row]) -> Extent:
+    filled = [number for number, row in enumerate(table) if row.filled]
+    return filled[0], filled[-1]

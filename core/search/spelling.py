@@ -1,0 +1,136 @@
+"""Spelling: words of a query that no passage has, and words of passages that may have been meant."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from concurrent.futures import TimeoutError as FutureTimeoutError
+from dataclasses import dataclass
+from functools import partial
+
+from rapidfuzz import process
+from rapidfuzz.distance import OSA
+
+from braid.core.errors import IndexUnavailableError
+from braid.core.search.calls import Calls, Deadline
+from braid.core.search.context import SearchContext
+from braid.core.text.analyzer import Analyzer, without_particle
+from braid.core.text.scripts import HAN, HANGUL, HIRAGANA, LATIN, script_of
+from braid.core.text.stemming import fold
+from braid.core.types import Scope
+
+MAX_WORDS = 4
+"""Unknown words of a query that are looked at; a text of more is no query with a slip in it."""
+MAX_PASSAGES = 40
+"""Passages of a collection that are read for words that begin alike."""
+MAX_WORD_CHARS = 40
+LEAST_SIGNS = 5
+"""Shortest word that is compared, in letters, kana or jamo: shorter ones are near to too many."""
+SIGNS_PER_SLIP = 4
+"""A word may differ by one sign from this length on, by two from twice this length on."""
+BEGINNING = 0.55
+"""Share of a word that its stem is not shorter than."""
+
+# Han and hiragana have no spaces between words, so that only runs of katakana are words of Japanese.
+_KATAKANA = "\u30a1-\u30fa\u30fc-\u30fe"
+_WORD = re.compile(rf"[{HANGUL}]+|[{_KATAKANA}]+|(?:(?![{HIRAGANA}{_KATAKANA}{HAN}{HANGUL}])[^\W\d_])+")
+_RUN = re.compile(r"[\w.@/\\:+#-]+")
+_NAME = re.compile(r"\d|[_@/\\#]|[a-z][A-Z]|\w[.:+]\w")
+"""What codes, addresses and files have, and words have not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spelling:
+    """Looks for other spellings in what one scope may read."""
+
+    context: SearchContext
+    scope: Scope
+
+    def suggest(self, text: str, unknown: Collection[str], texts: Iterable[str]) -> str:
+        """Return the text with near words in place of those that no passage has; empty where there is nothing to say.
+
+        ``unknown`` are tokens that no passage of the scope has, ``texts`` those of the passages that were found. Only
+        words of passages that the scope may read are suggested, and none for codes, addresses and numbers.
+        """
+        words = list(unknown_words(text, unknown, self.context.analyzer))
+        if not 0 < len(words) <= MAX_WORDS:
+            return ""
+        near = self._texts_with_words_like([word[0] for word in words])
+        known = Counter(word for each in (*texts, *near) for word in _words_of(each))
+        pieces: list[str] = []
+        end = 0
+        for word in words:
+            if best := _nearest(word[0], known):
+                pieces += [text[end : word.start()], best]
+                end = word.end()
+        return "".join((*pieces, text[end:])) if end else ""
+
+    def _texts_with_words_like(self, words: Sequence[str]) -> Iterator[str]:
+        """Yield texts of passages with a word whose beginning is at most one letter away from that of one of these."""
+        latin = [fold(word.lower()) for word in words if script_of(word[0]) == LATIN]
+        beginnings = [word[: max(3, round(BEGINNING * len(word)))] for word in latin]
+        deadline = Deadline(self.context.leg_timeout_s)
+        calls = {
+            (each.collection, beginning): partial(
+                self.context.bm25.beginning_like, each.collection, beginning, MAX_PASSAGES, dataset_ids=each.dataset_ids
+            )
+            for each in self.scope.collections
+            for beginning in beginnings
+        }
+        for job in Calls(self.context.executors["bm25"], calls).start().hasten(deadline).futures.values():
+            try:
+                ids = deadline.result(job)
+            except (IndexUnavailableError, FutureTimeoutError):  # the search itself has said so
+                continue
+            yield from (passage.text for passage in self.context.ledger.passages(ids, self.scope.dataset_ids).values())
+
+
+def unknown_words(text: str, unknown: Collection[str], analyzer: Analyzer) -> Iterator[re.Match[str]]:
+    """Yield the words of a query of whose tokens no passage has one; of Hangul and kana, those with an unknown pair."""
+    names = [run.span() for run in _RUN.finditer(text) if _NAME.search(run[0])]
+    for word in _WORD.finditer(text):
+        if any(start <= word.start() < end for start, end in names):
+            continue
+        tokens = analyzer.tokens(word[0])
+        if script_of(word[0][0]) in ("HANGUL", "KATAKANA"):
+            is_unknown = any(token in unknown for token in tokens if len(token) > 1)
+        else:
+            is_unknown = bool(tokens) and all(token in unknown for token in tokens)
+        if is_unknown and LEAST_SIGNS <= len(_signs(word[0])) <= MAX_WORD_CHARS * 3:
+            yield word
+
+
+def _words_of(text: str) -> Iterator[str]:
+    for word in _WORD.findall(text):
+        if len(word) <= MAX_WORD_CHARS:
+            yield word if script_of(word[0]) != LATIN else word.lower()
+
+
+def _nearest(word: str, known: Counter[str]) -> str:
+    """Return the known word that the fewest slips lead to, the most frequent of these; empty where none is near."""
+    stem = without_particle(word)
+    signs = _signs(stem)
+    counts: Counter[str] = Counter()
+    written: dict[str, str] = {}
+    for each, count in known.items():
+        if script_of(each[0]) == script_of(word[0]):
+            bare = without_particle(each)
+            counts[_signs(bare)] += count
+            written.setdefault(_signs(bare), bare)
+    if signs in written:  # a passage has it after all
+        return ""
+    slips = min(2, len(signs) // SIGNS_PER_SLIP)
+    found = process.extract(signs, list(written), scorer=OSA.distance, score_cutoff=slips, limit=20)
+    best = min(found, key=lambda each: (each[1], -counts[each[0]], each[0]), default=None)
+    return "" if best is None else _cased(written[best[0]], stem) + word[len(stem) :]
+
+
+def _signs(word: str) -> str:
+    """Return the word as it is compared: letters in lower case with their marks apart, Hangul as jamo."""
+    return unicodedata.normalize("NFKD", word.lower())
+
+
+def _cased(word: str, like: str) -> str:
+    return word.upper() if like.isupper() else word.capitalize() if like[0].isupper() else word

@@ -1,0 +1,44 @@
+"""Where a sentence ends: not within an abbreviation, a date or a time of day."""
+
+from __future__ import annotations
+
+import pytest
+
+from braid.core.text.sentences import sentences
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The wiring diagram is on p. 12 of the handbook.",
+        "The diagrams are on pp. 12 and 13 of the handbook.",
+        "The shop is open from 9 a.m. to 5 p.m. on Mondays.",
+        "Support is available until 6 p.m. CET on all days.",
+        "이 규정은 2025. 4. 1.부터 시행한다.",
+        "강좌는 2025. 6. 3.부터 6. 14.까지 열린다.",
+    ],
+)
+def test_a_sentence_goes_on_behind_a_point_that_does_not_end_it(text: str) -> None:
+    assert sentences(text) == [text]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Store the samples at 4 °C. ", "Call us when it is warmer."),
+        ("The shop closes at 5 p.m. ", "The bar is open all night."),
+        ("There were twelve in 2025. ", "4 of them were children."),
+        ("We met the plan of J. Smith. ", "It was a good one."),
+    ],
+)
+def test_a_sentence_ends_where_another_begins(one: str, other: str) -> None:
+    assert sentences(one + other) == [one, other]
+
+
+def test_shorter_sentences_are_asked_for_by_their_length() -> None:
+    assert sentences("이 방에는 문이 있다. 저 방에는 없다.") == ["이 방에는 문이 있다. ", "저 방에는 없다."]
+    assert sentences("来客は裏から。会議室は二階にあります。") == ["来客は裏から。会議室は二階にあります。"]
+    assert sentences("来客は裏から。会議室は二階にあります。", least=4) == [
+        "来客は裏から。",
+        "会議室は二階にあります。",
+    ]
