@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 from axe_playwright_python.base import AXE_SCRIPT
@@ -68,14 +68,17 @@ def conversation(site: Site) -> int:
 
 
 @pytest.fixture(scope="module")
-def token(site: Site, conversation: int) -> str:
-    """The token of the conversation's link; its owner's dataset is shared with a group, and asked for."""
+def token(site: Site, conversation: int) -> Iterator[str]:
+    """The token of the conversation's link; meanwhile its owner's dataset is shared with a group, and asked for."""
     here = site_of(site.app)
-    admin = here.accounts.all()[0]
-    here.accounts.add("Reader", groups=["readers"])
-    here.shares.put(site.braid.ledger.dataset(1), Share("group", "readers", may_write=True), by=admin.name)
-    here.shares.ask(here.accounts.add("Asker").id, 1)
-    return here.conversations.links.share(admin.id, conversation)
+    admin, dataset = here.accounts.all()[0], site.braid.ledger.dataset(1)
+    people = [here.accounts.add("Reader", groups=["readers"]), here.accounts.add("Asker")]
+    here.shares.put(dataset, Share("group", "readers", may_write=True), by=admin.name)
+    here.shares.ask(people[1].id, dataset.id)
+    yield here.conversations.links.share(admin.id, conversation)
+    here.shares.remove(dataset, "group", "readers", by=admin.name)
+    for each in people:
+        here.accounts.remove(each.id)
 
 
 def violations(page: Page, *, without: str = "") -> list[str]:

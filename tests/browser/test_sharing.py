@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 from playwright.sync_api import Page, expect
 
 from braid.core.datasets.shares import Share
 from tests.browser.conftest import Site, overflow
-from tests.web import site_of
+from tests.web import PASSWORD, site_of
 
 pytestmark = pytest.mark.browser
 
 
 @pytest.fixture(scope="module")
-def dataset(site: Site) -> int:
+def dataset(site: Site) -> Iterator[int]:
     """A dataset of the administrator; Robin has an account."""
     here = site_of(site.app)
-    here.accounts.add("Robin Hood", "correct horse", groups=["foresters"])
-    return site.braid.ledger.add_dataset(here.accounts.all()[0].id, "Maps").id
+    robin = here.accounts.add("Robin Hood", PASSWORD, groups=["foresters"])
+    added = site.braid.ledger.add_dataset(here.accounts.all()[0].id, "Maps").id
+    yield added
+    site.braid.remove_dataset(added)
+    here.accounts.remove(robin.id)
 
 
 def test_a_dataset_is_shared_and_taken_back_by_keyboard_on_a_phone(

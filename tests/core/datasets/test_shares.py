@@ -20,7 +20,7 @@ from tests.databases import all_on_both_databases
 
 pytest_generate_tests = all_on_both_databases
 PEOPLE, GROUPS = ("ann", "ben", "eve", "kim"), ("red", "green", "blue")
-STEPS = 120
+STEPS = 80
 
 
 @dataclass
