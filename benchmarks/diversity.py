@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import statistics
-import time
 from collections.abc import Sequence
 from itertools import combinations
 
@@ -23,7 +22,7 @@ K = 10
 
 
 def main() -> None:
-    """Print nDCG@10, the mean cosine and the time of a search, per value."""
+    """Print nDCG@10 per set, and the mean cosine of two passages, per value."""
     args = arguments("Variety of the results.", add=_options)
     sets = [limited(judged, args.queries) for judged in judged_sets()]
     rows = []
@@ -34,10 +33,9 @@ def main() -> None:
         for value in VALUES:
             note(f"diversity {value}")
             report = measure(stored, each=True, options={"fusion": "auto", "diversity": value}, timed_embeddings=1)
-            alike, took_ms = _alike(stored, sets, value)
             figures = [report.sets[judged.name][MEASURE] for judged in sets]
-            rows.append([value, *figures, statistics.fmean(figures), alike, took_ms])
-    columns = ["diversity", *(judged.name for judged in sets), "mean", "alike", "p50 ms"]
+            rows.append([value, *figures, statistics.fmean(figures), _alike(stored, sets, value)])
+    columns = ["diversity", *(judged.name for judged in sets), "mean", "alike"]
     show({"columns": columns, "rows": rows}, [("nDCG@10 by diversity", columns, rows)], as_json=args.json)
 
 
@@ -45,21 +43,18 @@ def _options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--queries", type=int, default=50, help="at most so many a set, 0 for all (default 50)")
 
 
-def _alike(stored: StoredSets, sets: Sequence[JudgedSet], diversity: float) -> tuple[float, float]:
-    """Return the mean cosine of two of the ten passages over all queries, and the median time of a search in ms."""
+def _alike(stored: StoredSets, sets: Sequence[JudgedSet], diversity: float) -> float:
+    """Return the mean cosine of two of the ten passages over all queries."""
     cosines: list[float] = []
-    times: list[float] = []
     braid = stored.braid
     for judged in sets:
         ids = stored.datasets[judged.name]
         for text in judged.queries.values():
-            began = time.perf_counter()
             found = braid.search(text, user_id=None, dataset_ids=ids, k=K, fusion="auto", diversity=diversity)
-            times.append(1000 * (time.perf_counter() - began))
             chunk_ids = [hit.passage.chunk_id for hit in found.hits]
             vectors = braid.ledger.embeddings(stored.model.fingerprint, chunk_ids)
             cosines.extend(float(one @ other) for one, other in combinations(vectors.values(), 2))
-    return statistics.fmean(cosines), statistics.median(times)
+    return statistics.fmean(cosines)
 
 
 if __name__ == "__main__":

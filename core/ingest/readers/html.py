@@ -19,8 +19,8 @@ from braid.core.ingest.readers.document import (
 )
 from braid.core.ingest.readers.encoding import decode
 from braid.core.ingest.readers.html_menus import menus_of
-from braid.core.ingest.readers.html_tags import MAX_ATTRIBUTES, has_too_many_attributes
 from braid.core.ingest.readers.merged import Cell, laid_out
+from braid.core.ingest.readers.parts.html_tags import MAX_ATTRIBUTES, has_too_many_attributes
 from braid.core.ingest.readers.parts.numerals import numeral
 from braid.core.ingest.readers.table_rows import add_table
 

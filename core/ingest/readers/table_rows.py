@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from itertools import chain, groupby, islice, zip_longest
 from operator import itemgetter
 
-from braid.core.ingest.readers import side_by_side
 from braid.core.ingest.readers.document import Outline, Section, join_path, one_line
 from braid.core.ingest.readers.merged import Grid
+from braid.core.ingest.readers.rows import MAX_PARTED_ROWS, Row, parted, row_of
 
 _HEADER_WITHIN = 10
 _HEAD_ROWS = 4
@@ -26,28 +25,6 @@ CAPTION = re.compile(r"(?:Tab(?:le|\.)|Exhibit|表|図表|표)\s*[\dA-Z]", re.IG
 MAX_HEADER_CHARS = 300
 _NUMBER = re.compile(r"[-+(]?[\d.,:/%\s-]+\)?(?:[eE][-+]?\d+)?%?|true|false|null|none|nan", re.IGNORECASE)
 _YEAR = re.compile(r"(?:FY ?)?(?:19|20)\d\d(?:年度?|년도?)?")
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """A row of a table with its lines in the file, if the file has lines."""
-
-    cells: tuple[str, ...]
-    line: int | None = None
-    line_end: int | None = None
-
-    @property
-    def filled(self) -> int:
-        """Number of cells that are not empty."""
-        return sum(map(bool, self.cells))
-
-
-def row_of(cells: Iterable[str], line: int | None = None, line_end: int | None = None) -> Row:
-    """Return a row with its cells on one line each, without the empty ones at its end."""
-    texts = [one_line(cell) if cell else "" for cell in cells]
-    while texts and not texts[-1]:
-        texts.pop()
-    return Row(tuple(texts), line, line_end)
 
 
 def bars(cells: Iterable[str]) -> str:
@@ -67,9 +44,9 @@ def records(rows: Iterable[Row], heading_path: str = "", *, is_form: bool = Fals
         yield from (_record(row, bars(row.cells), heading_path) for row in rows if row.filled)
         return
     rows = iter(rows)
-    first = list(islice(rows, side_by_side.MAX_ROWS + 1))
-    is_long = len(first) > side_by_side.MAX_ROWS
-    parts: Iterable[Iterable[Row]] = [chain(first, rows)] if is_long else side_by_side.parted(first, _names_at_top)
+    first = list(islice(rows, MAX_PARTED_ROWS + 1))
+    is_long = len(first) > MAX_PARTED_ROWS
+    parts: Iterable[Iterable[Row]] = [chain(first, rows)] if is_long else parted(first, _names_at_top)
     for part in parts:
         for _, table in groupby(_by_table(part), key=itemgetter(0)):
             yield from _table((row for _, row in table), heading_path)

@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy.exc import OperationalError
 
 from braid.core.chat.store import ConversationStore
-from braid.core.chat.turns import running, writers
+from braid.core.chat.turns import running, writer_names
 from braid.core.chat.turns.running import Pauses, RunningTurns, TooManyError
 from braid.core.chat.turns.turn_store import TurnStore
 from braid.core.chat.types import AnswerText, ChatRequest, ChatResult, Draft, Event, StageStarted
@@ -88,7 +88,7 @@ def test_continue_keeps_the_partial_answer_until_it_has_more(talk: Talk, save_s:
 def test_an_interrupted_answer_is_found_by_its_words(talk: Talk, monkeypatch: pytest.MonkeyPatch) -> None:
     ids = talk.turns.begin(talk.id, talk.request)
     talk.turns.save(ids, said("Okapis live here"), "running")
-    monkeypatch.setattr(writers, "_named", {})  # another process now
+    monkeypatch.setattr(writer_names, "_named", {})  # another process now
     talk.turns.interrupt_abandoned()
     assert talk.last() == ("Okapis live here", "interrupted")
     assert [found.conversation.id for found in talk.conversations.find(talk.user, "okapis", limit=5)] == [talk.id]
@@ -99,12 +99,12 @@ def test_threads_that_name_their_process_at_once_give_it_one_name(monkeypatch: p
 
     def another_thread_was_first(count: int) -> str:
         monkeypatch.setattr(secrets, "token_hex", lambda count: "first")
-        names.append(writers.this_writer())
+        names.append(writer_names.this_writer())
         return "second"
 
-    monkeypatch.setattr(writers, "_named", {})
+    monkeypatch.setattr(writer_names, "_named", {})
     monkeypatch.setattr(secrets, "token_hex", another_thread_was_first)
-    names += [writers.this_writer(), writers.this_writer()]
+    names += [writer_names.this_writer(), writer_names.this_writer()]
     assert len(set(names)) == 1, "an answer whose process has another name is interrupted"
 
 

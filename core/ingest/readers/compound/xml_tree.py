@@ -16,11 +16,12 @@ from braid.core.ingest.readers.document import Outline, ParsedDocument, Section,
 from braid.core.ingest.readers.encoding import decode
 from braid.core.ingest.readers.html import add_html, parse_html
 from braid.core.ingest.readers.html import read as read_html
-from braid.core.ingest.readers.html_tags import MAX_ATTRIBUTES, has_too_many_attributes
 from braid.core.ingest.readers.merged import Cell, laid_out
 from braid.core.ingest.readers.office.open_document import read as read_open_document
+from braid.core.ingest.readers.parts.html_tags import MAX_ATTRIBUTES, has_too_many_attributes
 from braid.core.ingest.readers.parts.xml import attribute, local, parse_xml
-from braid.core.ingest.readers.table_rows import add_table, records, row_of
+from braid.core.ingest.readers.rows import row_of
+from braid.core.ingest.readers.table_rows import add_table, records
 
 ERRORS = (etree.LxmlError, SyntaxError)
 

@@ -35,7 +35,8 @@ from braid.core.ingest.readers.office.drawing import chart_lines, paragraphs
 from braid.core.ingest.readers.office.number_format import Shown, number_format
 from braid.core.ingest.readers.office.package import open_xml, related
 from braid.core.ingest.readers.parts.xml import local, part
-from braid.core.ingest.readers.table_rows import add_table, records, row_of
+from braid.core.ingest.readers.rows import row_of
+from braid.core.ingest.readers.table_rows import add_table, records
 from braid.core.metadata.gaps import FORMULAS_WITHOUT_VALUE
 
 ERRORS = (*PACKAGE_ERRORS, InvalidFileException)

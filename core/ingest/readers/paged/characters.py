@@ -12,7 +12,7 @@ import pypdfium2  # type: ignore[import-untyped]
 from numpy.typing import NDArray
 from pypdfium2 import raw
 
-from braid.core.ingest.readers.paged.right_to_left import gaps_between, is_right_to_left, with_ligatures
+from braid.core.ingest.readers.paged.right_to_left import Corners, gaps_between, is_right_to_left, with_ligatures
 
 GAP = 0.7
 """Least space between two parts of a line that may be of two columns, or cells, in heights of the line."""
@@ -21,10 +21,6 @@ HYPHENS = "\x02\ufffe"
 SECOND_HALF = "\ufeff"
 """Stands where PDFium counts a second character of a letter beyond U+FFFF; it is no part of a text."""
 _LINE = re.compile(f"[^\\r\\n{HYPHENS}]+[{HYPHENS}]?")
-
-Corners = NDArray[np.float64]
-"""(n, 4): left, top, right, bottom in points from the upper left corner of the page as it is shown."""
-
 
 Box = tuple[float, float, float, float]
 

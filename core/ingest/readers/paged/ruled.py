@@ -24,7 +24,6 @@ from braid.core.ingest.readers.paged import vertical
 from braid.core.ingest.readers.paged.annotations import PageText, placed
 from braid.core.ingest.readers.paged.characters import (
     Box,
-    Corners,
     Piece,
     Turn,
     character_boxes,
@@ -32,7 +31,7 @@ from braid.core.ingest.readers.paged.characters import (
     pieces_of,
 )
 from braid.core.ingest.readers.paged.layout import Block, Layout, Table, layout_of, upright_layout
-from braid.core.ingest.readers.paged.right_to_left import is_right_to_left, mirrored, mirrored_table
+from braid.core.ingest.readers.paged.right_to_left import Corners, is_right_to_left
 
 MAX_OBJECTS, MAX_SEGMENTS = 20_000, 5_000
 """Of a page on which tables are looked for."""
@@ -95,7 +94,7 @@ def _layout(
             return upright_layout(level, upright, page.get_size(), tables)
     if is_right_to_left(text.text):
         width = page.get_width()
-        pieces, tables = mirrored(pieces, width), [mirrored_table(table, width) for table in tables]
+        pieces, tables = _mirrored(pieces, width), [_mirrored_table(table, width) for table in tables]
     return layout_of(pieces, page.get_height(), tables)
 
 
@@ -345,3 +344,19 @@ def _parts(piece: Piece, grid: _Grid, characters: _Characters) -> Iterator[tuple
         (left, top), (right, bottom) = boxes[places, :2].min(axis=0), boxes[places, 2:].max(axis=0)
         box = (float(left), float(top), float(right), float(bottom))
         yield int(cell), Piece(piece.start + places[0], piece.start + places[-1] + 1, *box, piece.line)
+
+
+def _mirrored(pieces: Sequence[Piece], width: float) -> list[Piece]:
+    """Return the pieces of a page of ``width`` points as they are in its mirror image."""
+    return [piece._replace(left=width - piece.right, right=width - piece.left) for piece in pieces]
+
+
+def _mirrored_table(table: Table, width: float) -> Table:
+    """Return a table of a page of ``width`` points as it is in the page's mirror image."""
+    return replace(
+        table,
+        grid=tuple(row[::-1] for row in table.grid),
+        cells={number: tuple(_mirrored(pieces, width)) for number, pieces in table.cells.items()},
+        left=width - table.right,
+        right=width - table.left,
+    )

@@ -12,7 +12,8 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from braid.core.ingest.readers.document import CJK
-from braid.core.ingest.readers.paged.characters import Box, Corners, Piece
+from braid.core.ingest.readers.paged.characters import Box, Piece
+from braid.core.ingest.readers.paged.right_to_left import Corners
 
 _UPRIGHT = re.compile(f"[{CJK}\uac00-\ud7a3]")
 LEAST_LETTERS = 8

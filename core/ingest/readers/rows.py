@@ -1,23 +1,45 @@
-"""Tables side by side on one sheet: parted at the empty columns between them, and read one after the other."""
+"""Rows of tables; of tables side by side on one sheet, those of each, which are read one after the other."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from braid.core.ingest.readers.table_rows import Row
+from braid.core.ingest.readers.document import one_line
 
-MAX_ROWS = 5_000
+MAX_PARTED_ROWS = 5_000
 """Rows of a sheet in which tables side by side are looked for."""
 HEAD_ROWS = 4
 """Rows at the beginning of a table in which its columns are named."""
 _LEAST_ROWS = _LEAST_COLUMNS = 2
 
 Extent = tuple[int, int]
-NamesOf = Callable[[list["Row"]], Sequence[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row of a table with its lines in the file, if the file has lines."""
+
+    cells: tuple[str, ...]
+    line: int | None = None
+    line_end: int | None = None
+
+    @property
+    def filled(self) -> int:
+        """Number of cells that are not empty."""
+        return sum(map(bool, self.cells))
+
+
+def row_of(cells: Iterable[str], line: int | None = None, line_end: int | None = None) -> Row:
+    """Return a row with its cells on one line each, without the empty ones at its end."""
+    texts = [one_line(cell) if cell else "" for cell in cells]
+    while texts and not texts[-1]:
+        texts.pop()
+    return Row(tuple(texts), line, line_end)
+
+
+NamesOf = Callable[[list[Row]], Sequence[str]]
 
 
 def parted(rows: Sequence[Row], names_of: NamesOf) -> Iterator[list[Row]]:
