@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NoReturn, Self
 
 from langchain_core.callbacks import CallbackManagerForRetrieverRun
 from langchain_core.documents import Document
@@ -25,3 +25,12 @@ class HybridChromaRetriever(BaseRetriever):
     ) -> list[Document]:
         found = self.hybrid.search(query, **{**self.options, **options})
         return [Document(hit["document"], metadata=dict(hit["metadata"]), id=hit["id"]) for hit in found]
+
+    def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Self:
+        return self.model_copy(update={"options": dict(self.options)})
+
+    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+        raise TypeError(
+            f"a {type(self).__name__} cannot be pickled: it holds an open collection of this process; make it with"
+            " as_retriever where it is used"
+        )

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import logging
+import pickle
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -256,6 +258,9 @@ def test_it_is_a_langchain_retriever_too(store: Chroma, retriever: HybridRetriev
     assert asyncio.run(asked.ainvoke("valve XK-4711 is closed by hand")) == found
     ensemble = EnsembleRetriever(retrievers=[asked, store.as_retriever()], weights=[0.5, 0.5])
     assert ensemble.invoke("valve XK-4711 is closed by hand")[0].page_content == TEXTS["valve"]
+    assert copy.deepcopy(asked).invoke("valve XK-4711 is closed by hand") == found
+    with pytest.raises(TypeError, match="make it with as_retriever where it is used"):
+        pickle.dumps(asked)
     with pytest.raises(ValidationError, match="there is no option 'k'; the options are top_k, where"):
         retriever.as_retriever(k=2)  # type: ignore[call-arg]
     retriever.close()
