@@ -20,7 +20,8 @@ _AFTER = 4
 """English words behind a denial among which is the one that it denies."""
 LONGEST_STEM = 5
 LONGEST_ENDING = 4
-"""Letters that forms of an English word have in common, and those that they may end with."""
+SHORT_ENDING = 3
+"""Letters that forms of an English word have in common, and those that they may end with, also of a shorter word."""
 _SOFT = {
     "en": re.compile(
         r"\b(?:declin|fail|refus|deny|denie|forbid|forbad|prohibit|ban|lack|except|only|unless|until"
@@ -64,9 +65,10 @@ def _is_said_too(word: Word, sentence: Sentence) -> bool:
 
     Of the other languages only words of one sign are looked for: longer ones are named again as a matter of course.
     """
-    others = (each for each in sentence.words if each.key == word.key and each != word)
-    is_short = sentence.language == "en" or len(word.key) == 1
-    return is_short and any(not _is_denied(each, sentence) for each in others)
+    if sentence.language != "en" and len(word.key) > 1:
+        return False
+    others = (each for each in sentence.words if each != word and _are_forms(each.key, word.key))
+    return any(not _is_denied(each, sentence) for each in others)
 
 
 def _english(sentence: Sentence, negation: Span, other: Sentence) -> Iterator[tuple[Word, Word]]:
@@ -79,7 +81,9 @@ def _english(sentence: Sentence, negation: Span, other: Sentence) -> Iterator[tu
 def _are_forms(one: str, other: str) -> bool:
     """Return whether two words begin alike, but for a short ending: contain, contains; not shares, shareholders."""
     same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
-    return same >= min(LONGEST_STEM, len(one), len(other)) and max(len(one), len(other)) - same <= LONGEST_ENDING
+    shorter, longer = sorted((len(one), len(other)))
+    ending = LONGEST_ENDING if same >= LONGEST_STEM else SHORT_ENDING
+    return 0 < min(LONGEST_STEM, shorter) <= same and longer - same <= ending
 
 
 def _japanese(sentence: Sentence, negation: Span, other: Sentence) -> Iterator[tuple[Word, Word]]:

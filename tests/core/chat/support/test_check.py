@@ -167,6 +167,10 @@ def test_what_differs_is_named_with_both_wordings(
             "The north gate is always open, the south gate is open until eight.",
         ),
         ("Non-members may not borrow books [1].", "Only members may borrow books."),
+        (
+            "These changes come with fewer receptors [1].",
+            "These changes come with fewer receptors, and no change of genes.",
+        ),
         ("会員は本を借りることができる[1]。", "会員以外の方は本を借りることができません。"),
         ("30일이 지나면 이자가 붙는다[1].", "30일 이내에 내지 않으면 이자가 붙는다."),
         ("흡연이 허용되지 않는다[1].", "흡연이 금지된다."),
