@@ -30,6 +30,7 @@ def open_page(chromium: Browser, site: Site) -> Iterator[Callable[..., Page]]:
         yield open_with
 
 
+@pytest.mark.timeout(LONG)
 def test_a_text_is_one_wherever_it_goes_and_where_it_is_copied(
     open_page: Callable[..., Page], site: Site, shelf: Braid, is_long: bool
 ) -> None:

@@ -35,6 +35,7 @@ def many(number: int) -> settings:
     )
 
 
+@pytest.mark.timeout(LONG)
 def test_a_text_is_one_wherever_it_goes(desk: Desk, is_long: bool) -> None:
     @many((LONG if is_long else SHORT) // AT_ONCE)
     @example([("\ud83d\ude00 and half \ud83d", 1), ("a\r\n```\r\nx[1]\r\n```\r\nb\x00c", 1)])
@@ -47,6 +48,7 @@ def test_a_text_is_one_wherever_it_goes(desk: Desk, is_long: bool) -> None:
     assert desk.read_letter_by_letter > SHORT / 2
 
 
+@pytest.mark.timeout(LONG)
 def test_no_text_takes_more_than_its_length(is_long: bool) -> None:
     """Each is repeated to some thousand characters."""
 
