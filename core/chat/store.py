@@ -337,9 +337,9 @@ class ConversationStore:
             wanted = branches.path() if ids is None else [id_ for id_ in sorted(ids) if id_ in branches]
             rows, cited = _read_messages(connection, conversation_id, wanted)
         reader = user_id if reader_id is None else reader_id
-        # what its owner deletes was readable once; to another reader it never was
-        unread = partial(lost_of, self._ledger, self._registry, reader)
-        lost = lost_answers(self._ledger.database, branches, rows, unread)
+        lost = lost_answers(
+            self._ledger.database, branches, rows, partial(lost_of, self._ledger, self._registry, reader)
+        )
         return self._stored(reader, branches, rows, cited, lost)
 
     def other_variants(self, user_id: int, conversation_id: int) -> list[StoredMessage]:
