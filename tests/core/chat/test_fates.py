@@ -141,6 +141,17 @@ def test_what_a_model_wrote_after_it_had_read_what_is_withheld_is_withheld_too(
     assert repr(talk.surfaces()["json"]).count("240,000") > 9
 
 
+def test_what_a_model_wrote_stays_withheld_when_the_dataset_that_it_had_read_is_deleted(
+    ledger: Ledger, registry: Registry
+) -> None:
+    talk = Talk(ledger, registry)
+    later(talk, generator="openai:m", query_generator="openai:m")
+    registry.remove(talk.entry.id)
+    ledger.remove_dataset(talk.entry.id)
+    for name, text in talk.surfaces().items():
+        assert "240,000" not in text, name
+
+
 def test_an_answer_that_no_model_had_a_part_in_stays_when_an_earlier_one_is_withheld(
     ledger: Ledger, registry: Registry
 ) -> None:
