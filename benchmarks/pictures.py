@@ -259,7 +259,7 @@ def _cited(world: World) -> Page:
             files.append(Path(folder) / Path(name).name.removesuffix(".gz"))
             files[-1].write_bytes(gzip.decompress(content) if name.endswith(".gz") else content)
         page.locator("#files").set_input_files(files)
-        page.locator(".documents tr[id^=document]").nth(len(REAL) - 1).wait_for(timeout=120_000)
+        page.locator(".documents .state", has_text="Done").nth(len(REAL) - 1).wait_for(timeout=120_000)
     assert world.braid.indexer.wait(600)
     dataset = re.findall(r"/datasets/(\d+)", page.url)[0]
     page.goto(f"{world.url}chat?d={dataset}")
