@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from braid.core.ingest.readers.table_rows import Row
 
 MAX_ROWS = 5_000
 """Rows of a sheet in which tables side by side are looked for."""
@@ -16,8 +12,23 @@ HEAD_ROWS = 4
 """Rows at the beginning of a table in which its columns are named."""
 _LEAST_ROWS = _LEAST_COLUMNS = 2
 
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row of a table with its lines in the file, if the file has lines."""
+
+    cells: tuple[str, ...]
+    line: int | None = None
+    line_end: int | None = None
+
+    @property
+    def filled(self) -> int:
+        """Number of cells that are not empty."""
+        return sum(map(bool, self.cells))
+
+
 Extent = tuple[int, int]
-NamesOf = Callable[[list["Row"]], Sequence[str]]
+NamesOf = Callable[[list[Row]], Sequence[str]]
 
 
 def parted(rows: Sequence[Row], names_of: NamesOf) -> Iterator[list[Row]]:

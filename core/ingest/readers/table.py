@@ -11,7 +11,8 @@ from itertools import islice
 
 from braid.core.ingest.readers.document import ParsedDocument, SourceFile
 from braid.core.ingest.readers.encoding import decode
-from braid.core.ingest.readers.table_rows import Row, records, row_of
+from braid.core.ingest.readers.side_by_side import Row
+from braid.core.ingest.readers.table_rows import records, row_of
 
 ERRORS = (csv.Error,)
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from itertools import chain, groupby, islice, zip_longest
 from operator import itemgetter
 
 from braid.core.ingest.readers import side_by_side
 from braid.core.ingest.readers.document import Outline, Section, join_path, one_line
 from braid.core.ingest.readers.merged import Grid
+from braid.core.ingest.readers.side_by_side import Row
 
 _HEADER_WITHIN = 10
 _HEAD_ROWS = 4
@@ -26,20 +26,6 @@ CAPTION = re.compile(r"(?:Tab(?:le|\.)|Exhibit|表|図表|표)\s*[\dA-Z]", re.IG
 MAX_HEADER_CHARS = 300
 _NUMBER = re.compile(r"[-+(]?[\d.,:/%\s-]+\)?(?:[eE][-+]?\d+)?%?|true|false|null|none|nan", re.IGNORECASE)
 _YEAR = re.compile(r"(?:FY ?)?(?:19|20)\d\d(?:年度?|년도?)?")
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """A row of a table with its lines in the file, if the file has lines."""
-
-    cells: tuple[str, ...]
-    line: int | None = None
-    line_end: int | None = None
-
-    @property
-    def filled(self) -> int:
-        """Number of cells that are not empty."""
-        return sum(map(bool, self.cells))
 
 
 def row_of(cells: Iterable[str], line: int | None = None, line_end: int | None = None) -> Row:

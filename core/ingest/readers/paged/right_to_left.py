@@ -8,17 +8,10 @@ to right, as on any other page.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pypdfium2  # type: ignore[import-untyped]
 from numpy.typing import NDArray
-
-if TYPE_CHECKING:
-    from braid.core.ingest.readers.paged.characters import Corners, Piece
-    from braid.core.ingest.readers.paged.layout import Table
 
 _LETTERS = "\u05d0-\u05ea\u0620-\u064a\u066e-\u06d3\u06fa-\u06ff\u0750-\u077f\ufb1d-\ufdff\ufe70-\ufefc"
 _LETTER = re.compile(f"[{_LETTERS}]")
@@ -51,7 +44,7 @@ def with_ligatures(found: pypdfium2.PdfTextPage, text: str) -> str:
     return "".join(letters)
 
 
-def gaps_between(boxes: Corners, least: float) -> NDArray[np.bool_]:
+def gaps_between(boxes: NDArray[np.float64], least: float) -> NDArray[np.bool_]:
     """Return for each box of a line but the last whether a gap of at least ``least`` is between it and the next one.
 
     A word of Latin letters, or a number, has its characters from left to right within the line: characters that touch
@@ -65,26 +58,10 @@ def gaps_between(boxes: Corners, least: float) -> NDArray[np.bool_]:
     return apart
 
 
-def _space(first: Corners, second: Corners) -> NDArray[np.float64]:
+def _space(first: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the white between two boxes beside each other, in either direction; below 0 where they overlap."""
     space: NDArray[np.float64] = np.maximum(second[:, 0] - first[:, 2], first[:, 0] - second[:, 2])
     return space
-
-
-def mirrored(pieces: Sequence[Piece], width: float) -> list[Piece]:
-    """Return the pieces of a page of ``width`` points as they are in its mirror image."""
-    return [piece._replace(left=width - piece.right, right=width - piece.left) for piece in pieces]
-
-
-def mirrored_table(table: Table, width: float) -> Table:
-    """Return a table of a page of ``width`` points as it is in the page's mirror image."""
-    return replace(
-        table,
-        grid=tuple(row[::-1] for row in table.grid),
-        cells={number: tuple(mirrored(pieces, width)) for number, pieces in table.cells.items()},
-        left=width - table.right,
-        right=width - table.left,
-    )
 
 
 def spaced(text: str) -> str:

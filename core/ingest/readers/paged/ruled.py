@@ -31,8 +31,16 @@ from braid.core.ingest.readers.paged.characters import (
     loose_boxes,
     pieces_of,
 )
-from braid.core.ingest.readers.paged.layout import Block, Layout, Table, layout_of, upright_layout
-from braid.core.ingest.readers.paged.right_to_left import is_right_to_left, mirrored, mirrored_table
+from braid.core.ingest.readers.paged.layout import (
+    Block,
+    Layout,
+    Table,
+    layout_of,
+    mirrored,
+    mirrored_table,
+    upright_layout,
+)
+from braid.core.ingest.readers.paged.right_to_left import is_right_to_left
 
 MAX_OBJECTS, MAX_SEGMENTS = 20_000, 5_000
 """Of a page on which tables are looked for."""
