@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-<<<<<<< HEAD:core/ingest/readers/rows.py
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
 from braid.core.ingest.readers.document import one_line
-=======
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from itertools import groupby
->>>>>>> documents:core/ingest/readers/side_by_side.py
 
 MAX_PARTED_ROWS = 5_000
 """Rows of a sheet in which tables side by side are looked for."""
@@ -20,23 +14,7 @@ HEAD_ROWS = 4
 """Rows at the beginning of a table in which its columns are named."""
 _LEAST_ROWS = _LEAST_COLUMNS = 2
 
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """A row of a table with its lines in the file, if the file has lines."""
-
-    cells: tuple[str, ...]
-    line: int | None = None
-    line_end: int | None = None
-
-    @property
-    def filled(self) -> int:
-        """Number of cells that are not empty."""
-        return sum(map(bool, self.cells))
-
-
 Extent = tuple[int, int]
-<<<<<<< HEAD:core/ingest/readers/rows.py
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +39,6 @@ def row_of(cells: Iterable[str], line: int | None = None, line_end: int | None =
     return Row(tuple(texts), line, line_end)
 
 
-=======
->>>>>>> documents:core/ingest/readers/side_by_side.py
 NamesOf = Callable[[list[Row]], Sequence[str]]
 
 

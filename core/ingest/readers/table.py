@@ -11,13 +11,8 @@ from itertools import islice
 
 from braid.core.ingest.readers.document import ParsedDocument, SourceFile
 from braid.core.ingest.readers.encoding import decode
-<<<<<<< HEAD
 from braid.core.ingest.readers.rows import Row, row_of
 from braid.core.ingest.readers.table_rows import records
-=======
-from braid.core.ingest.readers.side_by_side import Row
-from braid.core.ingest.readers.table_rows import records, row_of
->>>>>>> documents
 
 ERRORS = (csv.Error,)
 

@@ -9,11 +9,7 @@ from operator import itemgetter
 
 from braid.core.ingest.readers.document import Outline, Section, join_path, one_line
 from braid.core.ingest.readers.merged import Grid
-<<<<<<< HEAD
 from braid.core.ingest.readers.rows import MAX_PARTED_ROWS, Row, parted, row_of
-=======
-from braid.core.ingest.readers.side_by_side import Row
->>>>>>> documents
 
 _HEADER_WITHIN = 10
 _HEAD_ROWS = 4
@@ -31,17 +27,6 @@ _NUMBER = re.compile(r"[-+(]?[\d.,:/%\s-]+\)?(?:[eE][-+]?\d+)?%?|true|false|null
 _YEAR = re.compile(r"(?:FY ?)?(?:19|20)\d\d(?:年度?|년도?)?")
 
 
-<<<<<<< HEAD
-=======
-def row_of(cells: Iterable[str], line: int | None = None, line_end: int | None = None) -> Row:
-    """Return a row with its cells on one line each, without the empty ones at its end."""
-    texts = [one_line(cell) if cell else "" for cell in cells]
-    while texts and not texts[-1]:
-        texts.pop()
-    return Row(tuple(texts), line, line_end)
-
-
->>>>>>> documents
 def bars(cells: Iterable[str]) -> str:
     """Return a row as a line, its cells between bars; a bar within a cell has a backslash before it."""
     return " | ".join(cell.replace("|", "\\|") for cell in cells)

@@ -28,13 +28,8 @@ from braid.core.ingest.readers.office.numbering import labelled
 from braid.core.ingest.readers.office.open_styles import Styles
 from braid.core.ingest.readers.office.package import refuse_encrypted
 from braid.core.ingest.readers.parts.xml import attribute, local, parse_xml, part
-<<<<<<< HEAD
 from braid.core.ingest.readers.rows import Row, row_of
 from braid.core.ingest.readers.table_rows import add_table, records
-=======
-from braid.core.ingest.readers.side_by_side import Row
-from braid.core.ingest.readers.table_rows import add_table, records, row_of
->>>>>>> documents
 from braid.core.metadata.gaps import FORMULAS_WITHOUT_VALUE
 
 ERRORS = PACKAGE_ERRORS

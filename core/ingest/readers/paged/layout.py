@@ -8,7 +8,7 @@ it from those below. A table has gaps as well, but its cells do not fill their c
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import groupby, pairwise
 from statistics import median
 
@@ -202,22 +202,6 @@ def _margin(rows: list[Row], is_near_edge: Callable[[Row], bool]) -> list[Row]:
         if is_near_edge(rows[count - 1]) and space >= _STANDS_OFF * max(last.height, following.height):
             return rows[:count]
     return []
-
-
-def mirrored(pieces: Sequence[Piece], width: float) -> list[Piece]:
-    """Return the pieces of a page of ``width`` points as they are in its mirror image."""
-    return [piece._replace(left=width - piece.right, right=width - piece.left) for piece in pieces]
-
-
-def mirrored_table(table: Table, width: float) -> Table:
-    """Return a table of a page of ``width`` points as it is in the page's mirror image."""
-    return replace(
-        table,
-        grid=tuple(row[::-1] for row in table.grid),
-        cells={number: tuple(mirrored(pieces, width)) for number, pieces in table.cells.items()},
-        left=width - table.right,
-        right=width - table.left,
-    )
 
 
 # ------------------------------------------------------------ columns

@@ -13,12 +13,9 @@ import numpy as np
 import pypdfium2  # type: ignore[import-untyped]
 from numpy.typing import NDArray
 
-<<<<<<< HEAD
 Corners = NDArray[np.float64]
 """(n, 4): left, top, right, bottom in points from the upper left corner of the page as it is shown."""
 
-=======
->>>>>>> documents
 _LETTERS = "\u05d0-\u05ea\u0620-\u064a\u066e-\u06d3\u06fa-\u06ff\u0750-\u077f\ufb1d-\ufdff\ufe70-\ufefc"
 _LETTER = re.compile(f"[{_LETTERS}]")
 _OTHER_LETTER = re.compile(f"[^\\W\\d_{_LETTERS}]")
@@ -50,7 +47,7 @@ def with_ligatures(found: pypdfium2.PdfTextPage, text: str) -> str:
     return "".join(letters)
 
 
-def gaps_between(boxes: NDArray[np.float64], least: float) -> NDArray[np.bool_]:
+def gaps_between(boxes: Corners, least: float) -> NDArray[np.bool_]:
     """Return for each box of a line but the last whether a gap of at least ``least`` is between it and the next one.
 
     A word of Latin letters, or a number, has its characters from left to right within the line: characters that touch
@@ -64,7 +61,7 @@ def gaps_between(boxes: NDArray[np.float64], least: float) -> NDArray[np.bool_]:
     return apart
 
 
-def _space(first: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.float64]:
+def _space(first: Corners, second: Corners) -> NDArray[np.float64]:
     """Return the white between two boxes beside each other, in either direction; below 0 where they overlap."""
     space: NDArray[np.float64] = np.maximum(second[:, 0] - first[:, 2], first[:, 0] - second[:, 2])
     return space

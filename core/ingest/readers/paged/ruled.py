@@ -30,21 +30,8 @@ from braid.core.ingest.readers.paged.characters import (
     loose_boxes,
     pieces_of,
 )
-<<<<<<< HEAD
 from braid.core.ingest.readers.paged.layout import Block, Layout, Table, layout_of, upright_layout
 from braid.core.ingest.readers.paged.right_to_left import Corners, is_right_to_left
-=======
-from braid.core.ingest.readers.paged.layout import (
-    Block,
-    Layout,
-    Table,
-    layout_of,
-    mirrored,
-    mirrored_table,
-    upright_layout,
-)
-from braid.core.ingest.readers.paged.right_to_left import is_right_to_left
->>>>>>> documents
 
 MAX_OBJECTS, MAX_SEGMENTS = 20_000, 5_000
 """Of a page on which tables are looked for."""
