@@ -207,30 +207,28 @@ def _find_unlisted(braid: Braid) -> Iterable[Finding]:
 
 
 def _counters(braid: Braid) -> Iterable[Finding]:
-    for dataset_id, collection, counted, documents, chunks in _find_miscounted(braid):
-        detail = f"dataset {dataset_id} is noted with {counted}, but has {documents} documents and {chunks} passages"
-        yield Finding("counter", collection, detail, "count again")
-
-
-def _find_miscounted(braid: Braid) -> list[tuple[int, str, str, int, int]]:
-    documents, chunks = _rows_by_dataset(braid, DocumentRow), _rows_by_dataset(braid, ChunkRow)
-    return [
-        (
-            d.id,
-            d.collection,
-            f"{d.documents} documents and {d.chunks} passages",
-            documents.get(d.id, 0),
-            chunks.get(d.id, 0),
-        )
-        for d in braid.ledger.all_datasets()
-        if (d.documents, d.chunks) != (documents.get(d.id, 0), chunks.get(d.id, 0))
-    ]
-
-
-def _rows_by_dataset(braid: Braid, table: type[DocumentRow] | type[ChunkRow]) -> dict[int, int]:
-    statement = select(table.dataset_id, func.count()).group_by(table.dataset_id)
+    """Yield datasets whose counts are wrong; all is counted in one statement, since documents may come meanwhile."""
+    documents, chunks = (
+        select(table.dataset_id, func.count().label("rows")).group_by(table.dataset_id).subquery()
+        for table in (DocumentRow, ChunkRow)
+    )
+    counted = func.coalesce(documents.c.rows, 0), func.coalesce(chunks.c.rows, 0)
+    statement = (
+        select(DatasetRow.id, DatasetRow.collection, DatasetRow.documents, DatasetRow.chunks, *counted)
+        .outerjoin(documents, documents.c.dataset_id == DatasetRow.id)
+        .outerjoin(chunks, chunks.c.dataset_id == DatasetRow.id)
+        .where(DatasetRow.removed_at.is_(None))
+        .where((DatasetRow.documents != counted[0]) | (DatasetRow.chunks != counted[1]))
+        .order_by(DatasetRow.id)
+    )
     with braid.ledger.database.read() as connection:
-        return {row[0]: row[1] for row in connection.execute(statement)}
+        found = connection.execute(statement).all()
+    for dataset_id, collection, noted, noted_chunks, has, has_chunks in found:
+        detail = (
+            f"dataset {dataset_id} is noted with {noted} documents and {noted_chunks} passages, but has {has} "
+            f"documents and {has_chunks} passages"
+        )
+        yield Finding("counter", collection, detail, "count again")
 
 
 def _recount(braid: Braid) -> None:

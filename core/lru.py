@@ -1,14 +1,15 @@
-"""A cache of limited size, from which the least recently used entry goes first."""
+"""What is kept: values in a cache of limited size, the least recently used going first, and computed attributes."""
 
 from __future__ import annotations
 
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
-from typing import Generic, TypeVar
+from typing import Any, Generic, Self, TypeVar, overload
 
 Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
+T = TypeVar("T")
 
 
 class LeastRecentlyUsed(Generic[Key, Value]):
@@ -41,3 +42,30 @@ class LeastRecentlyUsed(Generic[Key, Value]):
         with self._lock:
             kept = self.get(key)
             return self.put(key, make()) if kept is None else kept
+
+
+class lazy(Generic[T]):  # used as a decorator
+    """Compute an attribute when it is first read; two threads that read it at once may both compute it.
+
+    `functools.cached_property` of Python 3.11 has one lock for all objects of a class, and holds it while one computes.
+    A thread that the garbage collector then has wait for another one, which needs the same lock, would wait for ever.
+    """
+
+    def __init__(self, compute: Callable[[Any], T]) -> None:
+        self._compute = compute
+        self.__doc__ = compute.__doc__
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    @overload
+    def __get__(self, instance: None, owner: type) -> Self: ...
+    @overload
+    def __get__(self, instance: object, owner: type) -> T: ...
+    def __get__(self, instance: object | None, owner: type) -> Self | T:
+        """Return the value, which the object then has itself."""
+        if instance is None:
+            return self
+        value = self._compute(instance)
+        instance.__dict__[self._name] = value
+        return value

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from datetime import date
@@ -177,7 +177,7 @@ class Conversation:
         return ChatTurn(request, scope)
 
     def _events(self, turn: ChatTurn) -> Iterator[Event]:
-        events: Iterator[Event] = self._graph.stream(GraphState(turn), stream_mode="custom")
+        events: Generator[Event] = self._graph.stream(GraphState(turn), stream_mode="custom")
         try:
             # Not `yield from`: closing would wait for the model before the model could see that it is to stop.
             for event in events:
@@ -186,6 +186,8 @@ class Conversation:
                 yield event
         finally:
             turn.stopped.set()
+            # It waits for the model. Left to the garbage collector, some thread would, whatever lock it holds.
+            threading.Thread(target=events.close, name="braid-turn-end", daemon=True).start()
 
     def _require_readable(self, turn: ChatTurn) -> None:
         """Raise NotFoundError if the user has lost, since the turn began, a dataset that the answer is written from."""

@@ -14,7 +14,9 @@ from braid.core.ingest.readers.document import HEADING_SEPARATOR
 from braid.core.types import ChunkInput
 
 STUB_CHARS = 80
-"""A passage of fewer characters that has no whole sentence is a stub. Wide characters, such as kana, count twice."""
+"""A passage of fewer characters that has no whole sentence and no table is a stub. Wide characters, such as kana, count
+twice.
+"""
 _SENTENCE_END = re.compile(r"[.!?。！？｡．][」』）】〕〉》”’\"')\]]*(?:\s|$)|(?<=[다요죠음함])\s*$", re.MULTILINE)
 
 
@@ -58,7 +60,7 @@ def _joined_forward(
 
 def _is_stub(chunk: ChunkInput) -> bool:
     text = chunk.text.strip()
-    if len(text) >= STUB_CHARS or chunk.chunk_kind:
+    if len(text) >= STUB_CHARS or chunk.chunk_kind or " | " in text:
         return False
     wide = sum(unicodedata.east_asian_width(letter) in "WF" for letter in text)
     return len(text) + wide < STUB_CHARS and _SENTENCE_END.search(text) is None

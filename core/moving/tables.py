@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
@@ -54,28 +55,31 @@ def copy_table(
         last = [literal(value, key.type) for key, value in zip(keys, copied.after, strict=True)]
         statement = statement.where(tuple_(*keys) > tuple_(*last))
     rows = copied.rows
-    for part in _parts(reading, statement):
-        rows += len(part)
-        after = [getattr(part[-1], key.name) for key in keys]
-        with target.execution_options(braid_write=True).begin() as writing:
-            _insert(writing, table, part)
-            note_copied(writing, table.name, Copied(rows, tuple(after)))
-        on_rows(rows)
+    with closing(_parts(reading, statement)) as parts:
+        for part in parts:
+            rows += len(part)
+            after = [getattr(part[-1], key.name) for key in keys]
+            with target.execution_options(braid_write=True).begin() as writing:
+                _insert(writing, table, part)
+                note_copied(writing, table.name, Copied(rows, tuple(after)))
+            on_rows(rows)
 
 
 def digest_of(connection: Connection, table: Table) -> Digest:
     """Read a table whole, and return what tells it from another one with other rows."""
     rows, total = 0, 0
-    for part in _parts(connection, select(table)):
-        rows += len(part)
-        total += sum(_hash(row) for row in part)
+    with closing(_parts(connection, select(table))) as parts:
+        for part in parts:
+            rows += len(part)
+            total += sum(_hash(row) for row in part)
     return Digest(rows, f"{total % 256**HASH_BYTES:0{2 * HASH_BYTES}x}")
 
 
-def _parts(connection: Connection, statement: Any) -> Iterator[Sequence[Row[Any]]]:
+def _parts(connection: Connection, statement: Any) -> Generator[Sequence[Row[Any]]]:
     """Yield the rows in batches; no more than one is in memory."""
     options = {"stream_results": True, "yield_per": ROWS_PER_COMMIT}
-    return connection.execute(statement, execution_options=options).partitions()
+    with connection.execute(statement, execution_options=options) as found:
+        yield from found.partitions()
 
 
 def _insert(writing: Connection, table: Table, rows: Sequence[Row[Any]]) -> None:

@@ -95,7 +95,7 @@ UNREADABLE = {
     "program.docx": lambda: b"MZ" + bytes(2000),
     "empty.txt": lambda: b"",
     "old.doc": lambda: samples.OLE_HEADER,
-    "archive.zip": lambda: samples.zipped({"a.zip": samples.zipped({"a.txt": b"text"})}),
+    "archive.zip": lambda: samples.zipped({"a.zip": samples.zipped({"b.zip": samples.zipped({"a.txt": b"text"})})}),
     "half.pdf": lambda: samples.pdf([["Half a page"]])[:200],
     "table.xlsx": lambda: b"PK\x03\x04" + bytes(100),
 }

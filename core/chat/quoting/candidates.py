@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 from braid.core.admission import give_way
 from braid.core.chat.citations import Citation
@@ -12,6 +11,7 @@ from braid.core.chat.quoting.parts import Part, begins_within, parts_of
 from braid.core.chat.quoting.tables import Row, split_tables
 from braid.core.chat.quoting.wanted import Wanted, is_question
 from braid.core.chat.texts import Language
+from braid.core.lru import lazy
 from braid.core.text.analyzer import Analyzer
 
 NO_TERMS: frozenset[str] = frozenset()
@@ -25,7 +25,7 @@ class Asked:
     weights: Mapping[str, float]
     language: Language
 
-    @cached_property
+    @lazy
     def wanted(self) -> Wanted:
         """What it wants to hear."""
         return Wanted.of(self.text)

@@ -39,7 +39,7 @@ _VALIDITY = re.compile(
 )
 _YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
 _AMOUNT = (
-    r"[$€£¥￥₩]\s?\d|\d[\d,.]*\s?(?:EUR|USD|GBP|JPY|KRW|CHF|euros?|dollars?|pounds?|yen|won|cents?)\b"
+    r"[$€£¥￥₩]\s?\d|(?<![\d,.])\d[\d,.]*+\s?(?:EUR|USD|GBP|JPY|KRW|CHF|euros?|dollars?|pounds?|yen|won|cents?)\b"
     r"|[\d万億千百]\s?(?:円|ドル|ユーロ|ウォン)|[\d만억천백]\s?(?:원|달러|유로|엔)"
     r"|\b(?:free of charge|for free)\b|無料|무료"
 )

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import cached_property
 from itertools import combinations
 
 from braid.core.chat.support.facts import Fact, Moment, Number, digits_of, round_to, years_of
+from braid.core.lru import lazy
 
 MAX_FACTS = 20
 MAX_VALUES = 30
@@ -40,13 +40,13 @@ class Calculations:
             round(value, _PLACES) in self._sums for value in said.values
         )
 
-    @cached_property
+    @lazy
     def _amounts(self) -> list[float]:
         """The values without the zero point of their unit, which differences do not have, and years."""
         found = [value * each.factor for each in self._numbers for value in each.values]
         return [*found, *map(float, self._years)][:MAX_VALUES]
 
-    @cached_property
+    @lazy
     def _results(self) -> frozenset[float]:
         pairs = list(combinations(self._amounts, 2))
         parts = [each.values[0] * each.factor / 100 for each in self._numbers if each.dimension == "share"]
@@ -54,18 +54,18 @@ class Calculations:
         found = [*(a + b for a, b in pairs), *(abs(a - b) for a, b in pairs), *products]
         return frozenset(round(each, _PLACES) for each in found)
 
-    @cached_property
+    @lazy
     def _sums(self) -> frozenset[float]:
         """Sums whatever the units: 25 days and five more."""
         values = [value for each in self._numbers for value in each.values][:MAX_VALUES]
         return frozenset(round(a + b, _PLACES) for a, b in combinations(values, 2))
 
-    @cached_property
+    @lazy
     def _shares(self) -> frozenset[int]:
         """Percents of an amount that another, or the difference of both, is."""
         return frozenset(percent for a, b in combinations(self._amounts, 2) for percent in _percents(a, b))
 
-    @cached_property
+    @lazy
     def _later_years(self) -> frozenset[float]:
         spans = [value for each in self._numbers for value in each.values if value < LONGEST_SPAN]
         return frozenset(year + sign * span for year in self._years for span in spans for sign in (1, -1))

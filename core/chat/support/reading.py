@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 
 from braid.core.chat.support.facts import Fact
 from braid.core.chat.support.moments import moments
 from braid.core.chat.support.negation import negations
 from braid.core.chat.support.numbers import numbers
+from braid.core.lru import lazy
 from braid.core.text.analyzer import Analyzer
 from braid.core.text.normalization import align
 from braid.core.text.scripts import HAN, HANGUL, KANA
@@ -73,12 +73,12 @@ class Sentence:
         """Whether it is too long to be compared word by word."""
         return len(self.text) > MAX_CHARS
 
-    @cached_property
+    @lazy
     def words(self) -> list[Word]:
         """Its words and facts in order."""
         return words_of(self.text, self.facts)
 
-    @cached_property
+    @lazy
     def negations(self) -> list[tuple[int, int]]:
         """Where it denies something."""
         return negations(self.text, self.language)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple
+
+from braid.core.lru import lazy
 
 _CJK = "\u3001-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff01-\uff9f"
 _ENDS_IN_CJK, _BEGINS_IN_CJK = re.compile(f"[{_CJK}]$"), re.compile(f"^[{_CJK}]")
@@ -102,7 +103,7 @@ class PageReading:
             begin += len(word.text)
         return round(sure / letters / 100, 3) if letters else 0.0
 
-    @cached_property
+    @lazy
     def _spelled(self) -> tuple[str, list[int]]:
         """The text, and where each word begins in it."""
         starts, text = [0] if self.words else [], self.words[0].text if self.words else ""

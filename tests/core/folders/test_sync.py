@@ -255,7 +255,7 @@ def test_a_stopped_pass_is_finished_by_the_next(sync: FolderSync) -> None:
 
 
 def titled(numbers: random.Random, title: str) -> str:
-    parts = [f"## Part {n}\n\n{' '.join(numbers.choices(WORDS, k=12))} {numbers.random()}" for n in range(3)]
+    parts = [f"## Part {n}\n\n{' '.join(numbers.choices(WORDS, k=12))} {numbers.random()}." for n in range(3)]
     return f"# {title}\n\n" + "\n\n".join(parts)
 
 
