@@ -127,6 +127,7 @@ class LookupShown(Shown):
     new: int = Field(description="Those of them that were added to the search's")
     ms: float
     problem: str = Field(description="Why it gave nothing, where it failed or was not done")
+    about: str = Field(description="What it looked for, for people, where the query is a heap of words; else empty")
 
 
 class BillShown(Shown):

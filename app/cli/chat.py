@@ -78,7 +78,7 @@ def _show(event: Event) -> None:
         collections = ", ".join(event.result.collections) or "no collection"
         complain(f"{len(event.result.hits)} passages from {collections}")
     elif isinstance(event, Lookup):
-        complain(f"{event.tool} {event.asked!r}: {event.problem or f'{event.new} new passages'}")
+        complain(f"{event.tool} {event.about or event.asked!r}: {event.problem or f'{event.new} new passages'}")
 
 
 def _show_sources(result: ChatResult, conversation: int) -> None:

@@ -18,7 +18,7 @@ def lookup_text(lookup: Mapping[str, Any]) -> str:
 
     Raises KeyError for a tool without words.
     """
-    asked, new = str(lookup["asked"])[:MOST_CHARS], int(lookup["new"])
+    asked, new = str(lookup.get("about") or lookup["asked"])[:MOST_CHARS], int(lookup["new"])
     if lookup["why"] == "document" and not lookup["problem"]:
         return str(
             ngettext(

@@ -110,7 +110,7 @@ def _printed_pages(citations: Sequence[Citation]) -> list[dict[str, Any]]:
 
 
 def _stored_lookup(lookup: dict[str, Any]) -> dict[str, Any]:
-    texts = {name: storable(lookup[name][:MAX_STORED_QUERY_CHARS]) for name in ("asked", "problem")}
+    texts = {name: storable(lookup[name][:MAX_STORED_QUERY_CHARS]) for name in ("asked", "problem", "about")}
     return {**lookup, **texts}
 
 

@@ -81,6 +81,8 @@ class Wish:
     """Chunk id of the passage with the names."""
     sentence: str = ""
     """The sentence of that passage that has the names."""
+    about: str = ""
+    """What is looked for, for people; empty where the query says it."""
 
     def is_met(self, terms: Collection[str]) -> bool:
         """Return whether a passage with these terms is about what is named, or has what no passage had."""
@@ -153,7 +155,7 @@ class Further:
             merged = merge(found.search, more, useful)
             new = len(merged.hits) - len(found.search.hits)
             ms = (monotonic() - started) * 1000
-            lookup = Lookup("search", wish.query, wish.why, len(more.hits), new, ms)
+            lookup = Lookup("search", wish.query, wish.why, len(more.hits), new, ms, about=wish.about)
             tell(lookup)
             found = Found(merged, (*found.lookups, lookup))
             answered.append((wish, useful))
@@ -194,7 +196,7 @@ class Further:
             if _CODE.fullmatch(word) and terms <= self._known.keys() and not terms <= there
         }
         missing = frozenset[str]().union(*codes.values()) - there
-        return [Wish(" ".join(codes), "words", (), missing)] if codes else []
+        return [Wish(" ".join(codes), "words", (), missing, about=", ".join(codes))] if codes else []
 
     def _by_names(self, hits: Sequence[Hit]) -> list[Wish]:
         """Return searches for names in the sentences that have most of the question."""
@@ -214,7 +216,8 @@ class Further:
             query = " ".join((*(name.text for name in names), *words))
             if names and sought and len(query) <= MAX_QUERY_CHARS:
                 own = tuple(name.terms for name in names)
-                found.append(Wish(query, "name", own, sought, passage.chunk_id, sentence))
+                about = ", ".join(name.text for name in names)
+                found.append(Wish(query, "name", own, sought, passage.chunk_id, sentence, about))
         return found
 
     def _by_words(self, hits: Sequence[Hit]) -> list[Wish]:
@@ -226,7 +229,7 @@ class Further:
         missing = frozenset[str]().union(*words.values()) - there
         if not words or self._share(there) > 1 - LEAST_MISSING:
             return []
-        return [Wish(" ".join(words), "words", (), missing)]
+        return [Wish(" ".join(words), "words", (), missing, about=", ".join(words))]
 
     def _read(self, hits: Sequence[Hit]) -> list[tuple[float, str, Passage, frozenset[str]]]:
         """Return the sentences of the first passages: their weight, text, passage, and terms with those above them."""

@@ -33,6 +33,8 @@ class Lookup:
     ms: float = 0.0
     problem: str = ""
     """Why it gave nothing, where it failed or was not done."""
+    about: str = ""
+    """What it looked for, for people, where the query is a heap of words: the names, or the words that were missing."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,11 +8,13 @@ from typing import Any
 
 import pytest
 
+from braid.app.words.lookup_texts import lookup_text
 from braid.core.braid import Braid
 from braid.core.chat.conversation import Conversation
 from braid.core.chat.lookups.further import MOST_SEARCHES
 from braid.core.chat.lookups.lookup import Lookup
 from braid.core.chat.types import ChatRequest, ChatResult, Searched
+from braid.core.json_form import to_json
 from braid.core.search.pipeline import Search
 from braid.core.types import Filters
 
@@ -194,3 +196,12 @@ def test_a_part_of_a_code_is_no_word_that_was_missing(braid: Braid, put: Put) ->
     result = ask(braid, "Who fumbled the ball on 3rd-and-9?", dataset)
     assert result.featured is not None
     assert "Ortez" in result.featured.text
+
+
+def test_a_page_names_what_is_looked_for_and_not_all_words_of_the_query(braid: Braid, office: dict[str, int]) -> None:
+    [lookup] = ask(braid, QUESTIONS["en"], office["en"]).lookups
+    assert lookup.about == NAMES["en"][-1]
+    assert lookup.asked.startswith(f"{lookup.about} ")
+    said = lookup_text(to_json(lookup))
+    assert lookup.about in said
+    assert lookup.asked not in said
