@@ -7,6 +7,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from concurrent.futures import TimeoutError as FutureTimeoutError
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 
@@ -23,15 +24,15 @@ from braid.core.types import Scope
 
 MAX_WORDS = 4
 """Unknown words of a query that are looked at; a text of more is no query with a slip in it."""
-MAX_PASSAGES = 40
-"""Passages of a collection that are read for words that begin alike."""
+MAX_PASSAGES = 60
+"""Passages that are read for words that begin alike, of all words and collections together."""
 MAX_WORD_CHARS = 40
 LEAST_SIGNS = 5
 """Shortest word that is compared, in letters, kana or jamo: shorter ones are near to too many."""
 SIGNS_PER_SLIP = 4
 """A word may differ by one sign from this length on, by two from twice this length on."""
-BEGINNING = 0.55
-"""Share of a word that its stem is not shorter than."""
+BEGINNING, LEAST_BEGINNING = 0.55, 4
+"""Share of a word that its stem is not shorter than; and letters, of which fewer begin half of an index's words."""
 
 # Han and hiragana have no spaces between words, so that only runs of katakana are words of Japanese.
 _KATAKANA = "\u30a1-\u30fa\u30fc-\u30fe"
@@ -57,8 +58,9 @@ class Spelling:
         words = list(unknown_words(text, unknown, self.context.analyzer))
         if not 0 < len(words) <= MAX_WORDS:
             return ""
-        near = self._texts_with_words_like([word[0] for word in words])
-        known = Counter(word for each in (*texts, *near) for word in _words_of(each))
+        known = Counter(word for each in texts for word in _words_of(each))
+        if unread := [word[0] for word in words if not _nearest(word[0], known)]:
+            known.update(word for each in self._texts_with_words_like(unread) for word in _words_of(each))
         pieces: list[str] = []
         end = 0
         for word in words:
@@ -67,24 +69,26 @@ class Spelling:
                 end = word.end()
         return "".join((*pieces, text[end:])) if end else ""
 
-    def _texts_with_words_like(self, words: Sequence[str]) -> Iterator[str]:
-        """Yield texts of passages with a word whose beginning is at most one letter away from that of one of these."""
+    def _texts_with_words_like(self, words: Sequence[str]) -> list[str]:
+        """Return texts of passages with a word whose beginning is at most one letter away from that of one of these."""
         latin = [fold(word.lower()) for word in words if script_of(word[0]) == LATIN]
-        beginnings = [word[: max(3, round(BEGINNING * len(word)))] for word in latin]
-        deadline = Deadline(self.context.leg_timeout_s)
+        beginnings = [word[: max(LEAST_BEGINNING, round(BEGINNING * len(word)))] for word in latin]
+        asked = [(each, beginning) for each in self.scope.collections for beginning in beginnings]
+        share = max(1, MAX_PASSAGES // max(1, len(asked)))
         calls = {
             (each.collection, beginning): partial(
-                self.context.bm25.beginning_like, each.collection, beginning, MAX_PASSAGES, dataset_ids=each.dataset_ids
+                self.context.bm25.beginning_like, each.collection, beginning, share, dataset_ids=each.dataset_ids
             )
-            for each in self.scope.collections
-            for beginning in beginnings
+            for each, beginning in asked[:MAX_PASSAGES]
         }
+        if not calls:
+            return []
+        deadline, ids = Deadline(self.context.leg_timeout_s), list[str]()
         for job in Calls(self.context.executors["bm25"], calls).start().hasten(deadline).futures.values():
-            try:
-                ids = deadline.result(job)
-            except (IndexUnavailableError, FutureTimeoutError):  # the search itself has said so
-                continue
-            yield from (passage.text for passage in self.context.ledger.passages(ids, self.scope.dataset_ids).values())
+            with suppress(IndexUnavailableError, FutureTimeoutError):  # the search itself has said so
+                ids += deadline.result(job)
+        found = self.context.ledger.passages(list(dict.fromkeys(ids)), self.scope.dataset_ids)
+        return [passage.text for passage in found.values()]
 
 
 def unknown_words(text: str, unknown: Collection[str], analyzer: Analyzer) -> Iterator[re.Match[str]]:
