@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
-from sqlalchemy import ColumnElement, and_, case, exists, false, func, or_, select, true
+from sqlalchemy import ColumnElement, and_, case, exists, false, func, literal, or_, select
 from sqlalchemy.orm import InstrumentedAttribute
 
 from braid.core.ledger.change_log import StateNames
@@ -187,6 +187,16 @@ def _waiting(
 
     A document whose passages have vectors is in the index by meaning, though one before it may not be.
     """
+    own = select(DatasetRow.collection).where(DatasetRow.id == DocumentRow.dataset_id)
+    of_document = own.correlate(DocumentRow).scalar_subquery()
+
+    def by_collection(values: dict[str, Any]) -> ColumnElement[Any]:
+        """Return the value of the document's collection, by a list and not a chain of conditions: there may be many."""
+        distinct = set(values.values())
+        return literal(distinct.pop()) if len(distinct) == 1 else case(values, value=of_document)
+
+    if not collections:
+        return false()
     with database.read() as connection:
         rows = connection.execute(
             select(IndexStateRow.collection, IndexStateRow.leg, IndexStateRow.applied_seq)
@@ -194,25 +204,20 @@ def _waiting(
             .where(IndexStateRow.state != "rebuilding")
         ).all()
         applied = {(row.collection, row.leg): row.applied_seq for row in rows}
-        of_collection = {
-            name: (
-                DocumentRow.dataset_id.in_(select(DatasetRow.id).where(DatasetRow.collection == name)),
-                DocumentRow.changed_seq > applied.get((name, index_names["bm25"]), -1),
-                DocumentRow.changed_seq > applied.get((name, index_names["dense"]), -1),
-            )
-            for name in sorted(collections)
+        behind = {
+            leg: DocumentRow.changed_seq > by_collection({each: applied.get((each, name), -1) for each in collections})
+            for leg, name in index_names.items()
         }
-        behind = or_(false(), *(here & by_meaning for here, _, by_meaning in of_collection.values()))
-        looked_at = select(func.sum(DocumentRow.chunks)).where(DocumentRow.state == "ready", behind)
+        within = DocumentRow.dataset_id.in_(select(DatasetRow.id).where(DatasetRow.collection.in_(collections)))
+        looked_at = select(func.sum(DocumentRow.chunks)).where(DocumentRow.state == "ready", within, behind["dense"])
         exact = (connection.execute(looked_at).scalar() or 0) <= MAX_LOOKED_AT
-    waits = (
-        and_(here, or_(by_keyword, by_meaning & (_lacks_vectors(fingerprint_of(name)) if exact else true())))
-        for name, (here, by_keyword, by_meaning) in of_collection.items()
-    )
-    return and_(DocumentRow.state == "ready", or_(false(), *waits))
+    by_meaning = behind["dense"]
+    if exact:
+        by_meaning &= _lacks_vectors(by_collection({each: fingerprint_of(each) for each in collections}))
+    return and_(DocumentRow.state == "ready", within, or_(behind["bm25"], by_meaning))
 
 
-def _lacks_vectors(model: str) -> ColumnElement[bool]:
+def _lacks_vectors(model: ColumnElement[Any]) -> ColumnElement[bool]:
     """Return the condition that a passage of the document has no vector of the model."""
     embedded = exists().where(EmbeddingRow.chunk_id == ChunkRow.id, EmbeddingRow.model == model)
     return (DocumentRow.chunks == 0) | exists().where(ChunkRow.document_id == DocumentRow.id, ~embedded)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -58,3 +59,12 @@ def test_a_document_whose_passages_have_vectors_is_ready_before_a_larger_one(
         braid.catch_up("dense")
         assert (waiting(), in_state("done")) == (0, ["a letter", "a long report"])
         assert done() == ["a long report", "a letter"]
+
+
+def test_a_thousand_collections_are_looked_over_at_once(tmp_path: Path) -> None:
+    with ByHand(tmp_path, embedding_model=HashEmbeddings()) as braid:
+        one = braid.ledger.dataset(fill(braid, {"notes": {"a letter": ["Dear Ann"]}}, {})["notes"])
+        braid.catch_up("bm25")  # so that its state is another than that of those which were never indexed
+        many = [replace(one, collection=f"elsewhere_{number}") for number in range(1_500)]
+        found = overviews(braid.ledger.database, [one, *many], index_names=braid.index_names)
+        assert found[one.id].waiting == 1
