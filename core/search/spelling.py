@@ -86,7 +86,8 @@ class Spelling:
         deadline, ids = Deadline(self.context.leg_timeout_s), list[str]()
         for job in Calls(self.context.executors["bm25"], calls).start().hasten(deadline).futures.values():
             with suppress(IndexUnavailableError, FutureTimeoutError):  # the search itself has said so
-                ids += deadline.result(job)
+                of_job: list[str] = deadline.result(job)
+                ids += of_job
         found = self.context.ledger.passages(list(dict.fromkeys(ids)), self.scope.dataset_ids)
         return [passage.text for passage in found.values()]
 
