@@ -28,9 +28,9 @@ from braid.core.ledger.ledger import Ledger
 from braid.core.ledger.tables import Base
 from braid.core.models.failures import MODEL_CALLS
 from tests import modes
-from tests.chroma_workers import forked_workers
 from tests.compiled import compiled_once
 from tests.fakes import HashEmbeddings
+from tests.forked_children import forked_children
 from tests.worlds import WAIT_S, document
 
 hypothesis_settings.register_profile("any load", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -86,9 +86,11 @@ def apps_are_compiled_once() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def chroma_is_loaded_once() -> Iterator[None]:
-    """The processes that have Chroma open are copies of one that has loaded it; where there are none, they are not."""
-    with forked_workers() if sys.platform == "linux" else contextlib.nullcontext():
+def chroma_and_readers_are_loaded_once() -> Iterator[None]:
+    """Processes that have Chroma open or read files are forked from one that has loaded what they need, where
+    processes are forked at all.
+    """
+    with forked_children() if sys.platform == "linux" else contextlib.nullcontext():
         yield
 
 
