@@ -11,6 +11,7 @@ import json
 import re
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from html.parser import HTMLParser
 from typing import Any
@@ -238,8 +239,8 @@ Copy = Callable[[str], list[str]]
 class Desk:
     """An app, its stored conversations, and one passage that answers cite."""
 
-    def __init__(self, braid: Braid, copy: Copy | None = None) -> None:
-        self._braid, self._copy = braid, copy
+    def __init__(self, braid: Braid) -> None:
+        self._braid = braid
         self.app: Flask = make_app(braid)
         here = site_of(self.app)
         self.client: FlaskClient = sign_in(self.app)
@@ -259,16 +260,23 @@ class Desk:
         """Each text is the same wherever it goes, as an answer, in pieces of some characters, and as a passage."""
         written = [f"So {MARK}.\n\n{said} {MARK}" for said, _ in texts]  # an answer with one such mark has no others
         results = [self.answer(text, said, size) for text, (said, size) in zip(written, texts, strict=True)]
-        page = self.check_stored(results)
-        answers = seen_in(page.partition("<template")[0], of="prose")
-        copied = self._copy(page) if self._copy else []
-        assert len(answers) == len(texts)
-        for at, (text, shown) in enumerate(zip(written, answers, strict=True)):
+        for text, shown in zip(written, answers_on(self.check_stored(results)), strict=True):
             if shows_every_letter(text):
                 self.read_letter_by_letter += 1
                 assert solid(shown) == solid(plain(meant(text)))
-            if copied and not NUMBERED.search(text):
-                assert solid(copied[at]) == solid(shown)
+
+    def check_copied(self, texts: Sequence[tuple[str, int]], copy: Copy) -> None:
+        """What is copied of each answer on its page is what a reader sees there."""
+        written = [f"So {MARK}.\n\n{said} {MARK}" for said, _ in texts]
+        results = [
+            answered(Speaker(said=text, size=size), self._cited)[0]
+            for text, (_, size) in zip(written, texts, strict=True)
+        ]
+        with self.stored(results) as conversation:
+            page = self.client.get(f"/chat/{conversation}").text
+        for text, shown, copied in zip(written, answers_on(page), copy(page), strict=True):
+            if not NUMBERED.search(text):
+                assert solid(copied) == solid(shown)
 
     def answer(self, written: str, said: str, size: int) -> ChatResult:
         """The answer of a model that writes this, read beside a passage that says the same, with both as citations."""
@@ -292,17 +300,25 @@ class Desk:
         beside = Citation(2, passage, passage.text)
         return replace(result, support=support, citations=(*result.citations, beside))
 
-    def check_stored(self, results: Sequence[ChatResult]) -> str:
-        """As they are stored, exported, and given out by the API; returns the page on which they are read again."""
-        conversation = self.store.create(self.user.id)
+    @contextmanager
+    def stored(self, results: Sequence[ChatResult]) -> Iterator[int]:
+        """A conversation with these answers, deleted in the end."""
+        conversation = self.store.create(self.user.id).id
         try:
             for result in results:
-                self.store.add(conversation.id, ChatRequest(self.user.id, "Which row?"), result)
-            messages = self.store.messages(self.user.id, conversation.id)[1::2]
-            page = f"/chat/{conversation.id}"
+                self.store.add(conversation, ChatRequest(self.user.id, "Which row?"), result)
+            yield conversation
+        finally:
+            self.store.delete(self.user.id, conversation)
+
+    def check_stored(self, results: Sequence[ChatResult]) -> str:
+        """As they are stored, exported, and given out by the API; returns the page on which they are read again."""
+        with self.stored(results) as conversation:
+            messages = self.store.messages(self.user.id, conversation)[1::2]
+            page = f"/chat/{conversation}"
             as_markdown = self.client.get(f"{page}/export.md").text.split("\n## Answer (")[1:]
             as_json = json.loads(self.client.get(f"{page}/export.json").text)
-            by_api = self.client.get(f"/api/v1/conversations/{conversation.id}", headers=self._key).json
+            by_api = self.client.get(f"/api/v1/conversations/{conversation}", headers=self._key).json
             assert by_api is not None
             for at, result in enumerate(results):
                 assert messages[at].text == result.text
@@ -312,8 +328,6 @@ class Desk:
                     assert given["text"] == result.text
                     assert [each["text"] for each in given["citations"]] == [each.text for each in result.citations]
             return self.client.get(page).text
-        finally:
-            self.store.delete(self.user.id, conversation.id)
 
     def check_growing(self, result: ChatResult, pieces: Sequence[AnswerText]) -> None:
         """As the page shows it while it is written."""
@@ -345,6 +359,11 @@ class Desk:
         events = [json.loads(line[6:]) for line in newer.split("\n") if line.startswith("data: {")]
         assert "".join(each["delta"] for each in events if each["type"] == "response.output_text.delta") == streamed
         assert events[-1]["response"]["output"][0]["content"][0]["text"] == streamed
+
+
+def answers_on(page: str) -> list[str]:
+    """What a reader sees of each answer of a conversation's page."""
+    return seen_in(page.partition("<template")[0], of="prose")
 
 
 def check_markdown(exported: str, result: ChatResult) -> None:
