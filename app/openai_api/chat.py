@@ -88,7 +88,7 @@ def answered(body: CompletionGiven, form: type[Chunks]) -> Answered | Response:
         if not task:
             here.metrics.count_search(result.search, result.degraded)
 
-    head = Head(body.model, request.answer_language, body.notes)
+    head = Head(body.model, request.answer_language, (*body.notes, *asked.notes))
     events = (
         task_events(task, talk.writer, here.settings.answer_prompt_tokens) if task else required(talk.stream(request))
     )
