@@ -71,8 +71,9 @@ class WordNumbering:
         self._lists: dict[str, tuple[str, dict[int, int]]] = {}
         """Number of a list → its definition, and the levels at which it starts again with their numbers."""
         self._begun: set[str] = set()
-        self._styles = _numbered_styles(styles)
+        self._styles: Mapping[str, tuple[str, int]] = {}
         if numbering is not None:
+            self._styles = _numbered_styles(styles)
             self._read(numbering)
 
     def label(self, paragraph: etree._Element) -> str:
