@@ -12,6 +12,9 @@ from braid.core.ingest.readers.parts.xml import attribute, local
 _LEVELS = ("list-level-style-number", "list-level-style-bullet", "list-level-style-image", "outline-level-style")
 
 
+_STRIKING = ("}text-line-through-style", "}text-line-through-type")
+
+
 class Styles:
     """The styles of a document, and how far its lists have counted."""
 
@@ -32,17 +35,18 @@ class Styles:
 
     def _take(self, style: etree._Element) -> None:
         name = attribute(style, "name")
-        if local(style) == "outline-style":
+        kind = local(style)
+        if kind == "outline-style":
             self._headings = Counter(_levels(style))
-        elif local(style) == "list-style":
+        elif kind == "list-style":
             self._lists[name] = style
-        for each in style.iterchildren("{*}text-properties", "{*}table-properties"):
-            lines = attribute(each, "text-line-through-style"), attribute(each, "text-line-through-type")
-            if any(line not in ("", "none") for line in lines):
+        for each in style.iterchildren("{*}text-properties"):
+            if any(str(key).endswith(_STRIKING) and value not in ("", "none") for key, value in each.items()):
                 self.struck.add(name)
-            if local(each) == "table-properties" and attribute(each, "display") == "false":
+        for each in style.iterchildren("{*}table-properties"):
+            if attribute(each, "display") == "false":
                 self.hidden.add(name)
-        if any(str(key).endswith("}list-style-name") and not value for key, value in style.attrib.items()):
+        if any(str(key).endswith("}list-style-name") and not value for key, value in style.items()):
             self._unnumbered.add(name)
 
     def label(self, block: etree._Element) -> str | None:
@@ -50,12 +54,12 @@ class Styles:
 
         None for a paragraph that is not in a list.
         """
-        item = next((each for each in block.iterancestors() if local(each) in ("list-item", "list-header")), None)
+        item = next(block.iterancestors("{*}list-item", "{*}list-header"), None)
         if item is None:
             return self._heading_label(block) if local(block) == "h" else None
         if local(item) == "list-header" or next(iter(item.iterchildren(tag=etree.Element)), None) is not block:
             return ""
-        lists = [each for each in item.iterancestors() if local(each) == "list"]
+        lists = list(item.iterancestors("{*}list"))
         name = next(filter(None, (attribute(each, "style-name") for each in lists)), "")
         if name not in self._lists or not lists:
             return "-"
@@ -79,11 +83,11 @@ class Styles:
 def _levels(style: etree._Element) -> dict[int, Level]:
     found: dict[int, Level] = {}
     for each in style.iterchildren(tag=etree.Element):
-        level = attribute(each, "level")
-        if local(each) not in _LEVELS or not level.isdecimal() or not 0 < int(level) <= MAX_LEVELS:
+        kind, level = local(each), attribute(each, "level")
+        if kind not in _LEVELS or not level.isdecimal() or not 0 < int(level) <= MAX_LEVELS:
             continue
         at = int(level) - 1
-        form = "none" if "bullet" in local(each) or "image" in local(each) else attribute(each, "num-format") or "none"
+        form = "none" if "bullet" in kind or "image" in kind else attribute(each, "num-format") or "none"
         shown = attribute(each, "display-levels")
         count = min(max(1, int(shown)), at + 1) if shown.isdecimal() and len(shown) < 3 else 1
         places = ".".join(f"%{place + 1}" for place in range(at + 1 - count, at + 1))
