@@ -318,7 +318,7 @@ def test_a_wrong_place_is_refused_in_words(source: Sources, tmp_path: Path) -> N
 
 
 def test_a_ledger_of_another_version_is_not_moved(source: Sources, tmp_path: Path) -> None:
-    for revision, words in (("9999", "which a newer Braid wrote"), ("0014", "python -m app db migrate")):
+    for revision, words in (("9999", "which a newer Braid wrote"), ("0008", "python -m app db migrate")):
         with opened(tmp_path / revision) as made, made.ledger.database.write() as connection:
             connection.execute(text(f"UPDATE alembic_version SET version_num = '{revision}'"))
         other = Sources(tmp_path / revision, tmp_path / "shared_dbs.json")
