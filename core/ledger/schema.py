@@ -25,7 +25,7 @@ MIGRATIONS = Path(__file__).parent / "migrations"
 UNRELEASED = {"0008": "24fc887", "0023": "2358e43c"}
 """Migrations, each with the last commit that upgrades what no release had before it."""
 UNFINISHED = "moving"
-"""In place of the revision while `braid.core.moving` fills the tables: nobody else is to open them."""
+"""In place of the revision while `braid.core.backup.move` fills the tables: nobody else is to open them."""
 MIGRATION_LOCK = 0x42524149  # any constant that other users of the same PostgreSQL server do not take
 
 Upgrading = Callable[[Engine, str], AbstractContextManager[None]]
