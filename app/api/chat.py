@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Literal
 
 from flask import Response
@@ -16,12 +17,12 @@ from braid.app.api.request_models import conversation
 from braid.app.api.schemas import DegradedShown, Shown
 from braid.app.api.search import DEPRECATED_AT, CitationShown, SearchAnswer, show_search
 from braid.app.api.search_options import SearchOptions
-from braid.app.api.streams import stream_response, wants_stream
+from braid.app.api.streams import OWN, wants_stream
 from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
-from braid.app.site import site
 from braid.app.user.datasets import readable_datasets
-from braid.app.web.live_turns import result_of
+from braid.app.web.live_turns import result_of, run_turn, stream_of
+from braid.core.chat.turns.rows import StoredTurn
 from braid.core.chat.types import ChatRequest, ChatResult, Event, Turn, result_json
 from braid.core.types import ALL, MAX_QUERY_CHARS, Dataset
 
@@ -30,7 +31,7 @@ MAX_TURN_CHARS = 100_000
 
 resource = Resource("chat", "Answers from the passages of your datasets, with citations.")
 
-Keep = Callable[[ChatRequest, ChatResult], object]
+Begin = Callable[[ChatRequest], StoredTurn]
 
 
 class TurnGiven(Given):
@@ -192,15 +193,15 @@ def chat(body: ChatBody) -> Answered | Response:
     connection stops the model.
     """
     history = tuple(Turn(turn.role, turn.text) for turn in body.history)
-    return answer_question(body, history, lambda asked, result: None)
+    return answer_question(body, history)
 
 
 def answer_question(
-    body: Question, history: tuple[Turn, ...], keep: Keep, *, files: Dataset | None = None
+    body: Question, history: tuple[Turn, ...], begin: Begin | None = None, *, files: Dataset | None = None
 ) -> Answered | Response:
-    """Answer as JSON or as a stream, whichever the caller wants; calls ``keep(request, result)`` with the result.
+    """Answer as JSON or as a stream, whichever the caller wants.
 
-    ``files`` are those of the conversation, which are always searched, too.
+    ``begin`` stores the request, in a conversation; ``files`` are those of it, which are always searched, too.
     """
     body.require_embedding_model(identity().account.id)
     options = body.options("hybrid")
@@ -208,22 +209,14 @@ def answer_question(
     if files is not None:
         asked = replace(asked, dataset_ids=(*_chosen_ids(asked), files.id), everything=asked.dataset_ids == ALL)
     talk = conversation(body, options)
-    here = site()
-    here.usage.count(identity().account.id, "chat")
-
-    def done(result: ChatResult) -> None:
-        here.metrics.count_search(result.search, result.degraded)
-        keep(asked, result)
-
     headers = {"Deprecation": DEPRECATED_AT} if body.llm_model is not None else {}
     events = _noting(talk.stream(asked), body.notes("hybrid"))
+    turn = run_turn(asked, events, partial(begin, asked) if begin else None)
     if wants_stream():
-        response = stream_response(asked, events, done)
+        response = stream_of(turn, OWN)
         response.headers.extend(headers)
         return response
-    result = result_of(events)
-    done(result)
-    return Answered(show_answer(result), headers)
+    return Answered(show_answer(result_of(turn)), headers)
 
 
 def _noting(events: Iterator[Event], notes: Sequence[str]) -> Iterator[Event]:
