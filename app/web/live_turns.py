@@ -119,8 +119,8 @@ def _lines(turn: RunningTurn[Happened], form: StreamForm[Happened]) -> Iterator[
                 continue
             lines = [form.event(happened) for happened in news.events]
             if form.so_far is not None and (text := turn.so_far[0]) != shown:
-                shown = text
-                lines.insert(0, form.so_far(text))
+                shown, has_result = text, bool(news.events) and isinstance(news.events[-1], ChatResult)
+                lines.insert(len(lines) - has_result, form.so_far(text))
             yield "".join(lines)
     except Exception as error:  # the edge: the status has been sent, so the stream reports the error
         yield form.error(error)
