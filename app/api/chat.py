@@ -24,6 +24,7 @@ from braid.app.user.datasets import readable_datasets
 from braid.app.web.live_turns import result_of, run_turn, stream_of
 from braid.core.chat.turns.rows import StoredTurn
 from braid.core.chat.types import ChatRequest, ChatResult, Event, Turn, result_json
+from braid.core.options import Datasets
 from braid.core.types import ALL, MAX_QUERY_CHARS, Dataset
 
 MAX_TURNS = 200
@@ -58,7 +59,7 @@ class Question(SearchOptions):
             user_id=identity().account.id,
             text=self.message,
             history=history,
-            dataset_ids=self.dataset_ids or None,
+            dataset_ids=self.dataset_ids,
             within=identity().dataset_ids,
             strategy=self.strategy,
             options=options,
@@ -207,7 +208,9 @@ def answer_question(
     options = body.options("hybrid")
     asked = body.request(options, history)
     if files is not None:
-        asked = replace(asked, dataset_ids=(*_chosen_ids(asked), files.id), everything=asked.dataset_ids == ALL)
+        chosen = Datasets.everything() if asked.dataset_ids == ALL else Datasets.of(asked.dataset_ids or ())
+        ids = readable_datasets(identity().account).ids_of(chosen)
+        asked = replace(asked, dataset_ids=(*ids, files.id), everything=chosen.is_everything)
     talk = conversation(body, options)
     headers = {"Deprecation": DEPRECATED_AT} if body.llm_model is not None else {}
     events = _noting(talk.stream(asked), body.notes("hybrid"))
@@ -222,14 +225,6 @@ def answer_question(
 def _noting(events: Iterator[Event], notes: Sequence[str]) -> Iterator[Event]:
     for each in events:
         yield replace(each, notes=(*each.notes, *notes)) if isinstance(each, ChatResult) else each
-
-
-def _chosen_ids(asked: ChatRequest) -> Sequence[int]:
-    """Return the ids of the chosen datasets, which ``all`` and none leave open."""
-    readable = readable_datasets(identity().account)
-    if asked.dataset_ids == ALL:
-        return [each.id for each in readable.all]
-    return asked.dataset_ids or [each.id for each in readable.personal]
 
 
 def show_answer(result: ChatResult) -> ChatAnswer:

@@ -65,7 +65,7 @@ def answered(body: CompletionGiven, form: type[Chunks]) -> Answered | Response:
         limits = body.limits
         asked = read_messages(body.messages)
         task = asked.task
-        choice = choice_of(body.model)
+        choice = choice_of(body.model).given
         searched = body.braid.model_copy(update={"dataset_ids": choice})
         searched.require_embedding_model(identity().account.id)
         wanted = with_instructions(searched, asked.instructions)

@@ -201,15 +201,12 @@ def _chat_request(choices: ChatChoices, history: tuple[Turn, ...], files: tuple[
         raise InvalidInputError("the question is empty; type one", field="text")
     user = identity().account
     readable = readable_datasets(user)
-    everything = choices.dataset_ids is None
-    searched = tuple(dataset.id for dataset in readable.all) if everything else choices.dataset_ids
-    personal = tuple(dataset.id for dataset in readable.personal)
     return ChatRequest(
         user.id,
         text,
         history=history,
-        dataset_ids=(*(searched or personal), *files) or None,
-        everything=everything,
+        dataset_ids=(*readable.ids_of(choices.datasets), *files),
+        everything=choices.datasets.is_everything,
         aside=_aside(),
         strategy=choices.strategy,
         options=choices.options(site().settings),

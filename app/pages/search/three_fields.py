@@ -62,9 +62,9 @@ def fields_answer() -> str | Response:
     asked = ChatRequest(
         account.id,
         fields=ThreeFields(**three_fields()),
-        dataset_ids=form.dataset_ids or None,
+        dataset_ids=form.datasets.given,
         strategy=form.strategy,
-        options={name: value for name, value in form.options(site().settings).items() if name != "strategy"},
+        options=form.options(site().settings),
         language=current_language(),  # type: ignore[arg-type]
     )
     conversation = model_shelf().conversation(choose_models(account))
