@@ -36,6 +36,7 @@ from tests.worlds import WAIT_S, document
 
 hypothesis_settings.register_profile("any load", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 hypothesis_settings.load_profile("any load")
+FSYNC = os.fsync
 MAKE_ENGINE = database._make_engine
 priority.BACKGROUND_NICE = 0
 """Indexers are waited for in tests: beside busy neighbours they would have a tenth of a processor."""
@@ -140,10 +141,16 @@ def with_copy() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def nothing_waits_for_the_disk() -> Iterator[None]:
-    """No test cuts the power, which alone would show what had not reached the disk; see `make_engine` below, too."""
+    """What has not reached the disk is lost with the power alone: see `waits_for_the_disk`, and `make_engine` below."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", lambda file: None)
         yield
+
+
+@pytest.fixture
+def waits_for_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For a test that breaks one."""
+    monkeypatch.setattr(os, "fsync", FSYNC)
 
 
 @pytest.fixture(scope="session", autouse=True)
