@@ -309,6 +309,12 @@ class Settings:
         BeforeValidator(_as_tuple),
         "Collections that Milvus keeps apart, so that their words decide nothing in searches of others",
     ] = ()
+    workers: Annotated[
+        int,
+        Field(ge=1, le=64),
+        "Processes that serve the port together; where there are several, limits and failed sign-ins are counted in "
+        "the ledger",
+    ] = 1
     work: Annotated[bool, "Index and run jobs; false, in a fleet alone, for a process that only serves"] = True
     leg_timeout_s: Annotated[Seconds, "Time limit per leg in seconds; after it the other leg answers alone"] = 5.0
     k: Annotated[int, Field(ge=1, le=MAX_K), "Hits per search unless the request says otherwise"] = 5
