@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from numbers import Integral, Real
 from typing import Any, Literal, Self, TypedDict, get_args, get_origin, get_type_hints
@@ -27,7 +27,45 @@ OnDegraded = Literal["warn", "raise", "ignore"]
 All = Literal["all"]
 DatasetIds = Sequence[int] | All | None
 """Datasets to search: these; ``all`` that the user may read when it is searched, personal and shared; or None, all
-personal ones."""
+personal ones. `Datasets` is the same as one value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Datasets:
+    """Which datasets are meant: those with these ids, everything that the user may read, or all personal ones.
+
+    >>> Datasets.of([7, -1]).given, Datasets.everything().given, Datasets.of([]) == Datasets.personal()
+    ((7, -1), 'all', True)
+    """
+
+    ids: tuple[int, ...] = ()
+    """Without any, and without ``is_everything``, all personal datasets are meant."""
+    is_everything: bool = False
+
+    @classmethod
+    def personal(cls) -> Datasets:
+        """Return all personal datasets of the user."""
+        return cls()
+
+    @classmethod
+    def everything(cls) -> Datasets:
+        """Return everything that the user may read when it is searched."""
+        return cls(is_everything=True)
+
+    @classmethod
+    def of(cls, ids: Iterable[int]) -> Datasets:
+        """Return the datasets with these ids; without one, the personal datasets."""
+        return cls(tuple(ids))
+
+    @property
+    def given(self) -> DatasetIds:
+        """The same as a search is given it."""
+        return ALL if self.is_everything else self.ids
+
+    def has(self, dataset_id: int) -> bool:
+        """Return whether this dataset was chosen, by its id or with all."""
+        return self.is_everything or dataset_id in self.ids
+
 
 LEGS_OF_MODE: Mapping[Mode, tuple[Leg, ...]] = {
     "semantic": ("dense",),

@@ -14,7 +14,6 @@ from braid.core.chat.types import (
     AnswerWithdrawn,
     ChatRequest,
     ChatResult,
-    Event,
     QueryWritten,
     Searched,
     SentenceChecked,
@@ -46,8 +45,8 @@ class TurnRecorder:
         self._support: list[Support] = []
         self._result: ChatResult | None = None
 
-    def feed(self, event: Event) -> None:
-        """Record the next event."""
+    def feed(self, event: object) -> None:
+        """Record the next event. Anything else is left out."""
         match event:
             case StageStarted(generator=generator):
                 self._begun = replace(self._begun, generator=generator or self._begun.generator)
@@ -78,6 +77,16 @@ class TurnRecorder:
         """The datasets whose passages the search returned."""
         return frozenset(hit.passage.dataset_id for hit in self._search.hits) if self._search else frozenset()
 
+    @property
+    def written(self) -> str:
+        """The text so far, a marked text."""
+        return "".join(self._text)
+
+    @property
+    def support(self) -> tuple[Support, ...]:
+        """The sentences of the text so far that have been checked."""
+        return tuple(self._support)
+
     def result(self) -> ChatResult:
         """Return the turn's own result, or, before it has come, one that is ``stopped``.
 
@@ -88,7 +97,7 @@ class TurnRecorder:
         search = self._search or SearchResult(
             Query(self._query.query[:MAX_QUERY_CHARS]), self._request.strategy, "none", (), (), ()
         )
-        written = "".join(self._text).strip()
+        written = self.written.strip()
         text, marks = shown(written)
         citations = self._citations(written, search)
         return ChatResult(

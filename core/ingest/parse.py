@@ -6,7 +6,7 @@ A server parses nothing here that others sent: see `braid.core.ingest.parse_pool
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
 from braid.core.errors import (
@@ -17,15 +17,16 @@ from braid.core.errors import (
     UnreadableDocumentError,
 )
 from braid.core.ingest.chunking import chunk_sections
+from braid.core.ingest.contents import with_contents_apart
+from braid.core.ingest.headings import with_headings
 from braid.core.ingest.incoming import Incoming
 from braid.core.ingest.plan import IngestOptions
 from braid.core.ingest.readers import read_document
-from braid.core.ingest.readers.document import ParsedDocument, Section
+from braid.core.ingest.readers.document import ParsedDocument
 from braid.core.ingest.scans.program import PAGE_S, Tesseract, find_tesseract
 from braid.core.ingest.scans.reading import PageReading
 from braid.core.metadata.gaps import PAGES_TO_READ, SCANNED_PAGES
 from braid.core.metadata.versions import SEEN_CHARS, recognized
-from braid.core.text.contents import contents_lines
 from braid.core.types import ChunkInput, DocumentInput
 
 logger = logging.getLogger(__name__)
@@ -36,7 +37,7 @@ def parse_here(incoming: Incoming, options: IngestOptions) -> DocumentInput:
     incoming = incoming.read(options.max_file_bytes)
     content, scans = incoming.content or b"", incoming.scans
     parsed = read_document(incoming.filename, content, max_bytes=options.max_file_bytes, scans=scans)
-    parsed = with_contents_apart(parsed)
+    parsed = with_headings(with_contents_apart(parsed))
     chunks = chunk_sections(parsed, chunk_chars=options.chunk_chars, overlap_chars=options.chunk_overlap_chars)
     if scans:
         chunks = tuple(_with_confidence(chunk, scans) for chunk in chunks)
@@ -123,33 +124,3 @@ def _with_confidence(chunk: ChunkInput, scans: Mapping[int, PageReading]) -> Chu
     """Return the chunk with how sure the machine is that read it; as it is where the page has its own text."""
     reading = scans.get(chunk.page or 0)
     return replace(chunk, confidence=reading.confidence_of(chunk.text)) if reading and reading.words else chunk
-
-
-def with_contents_apart(parsed: ParsedDocument) -> ParsedDocument:
-    """Return the document with each table of contents as a section of the kind ``contents``."""
-    return replace(parsed, sections=tuple(part for section in parsed.sections for part in _parts(section)))
-
-
-def _parts(section: Section) -> Iterator[Section]:
-    found: list[range] = []
-    if section.kind == "prose" and not section.chunk_kind:
-        lines = section.text.split("\n")
-        found = contents_lines(lines)
-    if not found:
-        yield section
-        return
-    start = 0
-    for each in found:
-        yield from _part(section, lines, range(start, each.start))
-        yield from _part(section, lines, each, is_contents=True)
-        start = each.stop
-    yield from _part(section, lines, range(start, len(lines)))
-
-
-def _part(section: Section, lines: list[str], which: range, *, is_contents: bool = False) -> Iterator[Section]:
-    """Yield these lines of a section, unless they are empty."""
-    text = "\n".join(lines[which.start : which.stop])
-    if text.strip():
-        line = None if section.line is None else section.line + which.start
-        kept = replace(section, text=text, line=line)
-        yield replace(kept, kind="code", chunk_kind="contents") if is_contents else kept  # cut at lines

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 VERSION_TABLE = "alembic_version"
 MIGRATIONS = Path(__file__).parent / "migrations"
-UNRELEASED = {"0008": "24fc887", "0023": "2358e43c"}
+UNRELEASED = {"0008": "24fc887", "0019": "2358e43c"}
 """Migrations, each with the last commit that upgrades what no release had before it."""
 UNFINISHED = "moving"
 """In place of the revision while `braid.core.backup.move` fills the tables: nobody else is to open them."""

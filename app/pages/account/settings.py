@@ -24,6 +24,7 @@ from braid.app.user.strategy_menu import strategy_choices
 from braid.app.words.languages import LANGUAGE_COOKIE
 from braid.core.errors import InvalidInputError
 from braid.core.models.chat import ROLES
+from braid.core.options import Datasets
 from braid.core.search.strategies import strategies
 from braid.core.types import MAX_K, Dataset, Fusion, Mode
 
@@ -150,7 +151,7 @@ def _typed_values() -> dict[str, Any]:
     typed: dict[str, Any] = {name: request.form[name] for name in _TYPED if name in request.form}
     ticked = [int(given) for given in request.form.getlist("d") if DATASET_ID.fullmatch(given)]
     chosen = request.form.get("datasets")
-    return typed if chosen is None else typed | {"dataset_ids": ticked if chosen == "these" else None}
+    return typed if chosen is None else typed | {"datasets": Datasets(tuple(ticked), chosen != "these")}
 
 
 def _choice(form: Mapping[str, str], name: str, choices: tuple[str, ...]) -> str:
@@ -188,7 +189,7 @@ def _datasets() -> list[int] | None:
     if request.form.get("datasets", "all") == "all":
         return None
     readable = readable_datasets(identity().account).by_id
-    chosen = [dataset_id for dataset_id in _typed_values().get("dataset_ids") or () if dataset_id in readable]
+    chosen = [dataset_id for dataset_id in _typed_values()["datasets"].ids if dataset_id in readable]
     if not chosen:
         raise InvalidInputError(_("Select at least one dataset, or choose all."), field="datasets")
     return chosen

@@ -30,6 +30,7 @@ from braid.app.user.starters import starters
 from braid.app.user.strategy_menu import strategy_choices
 from braid.app.words.languages import language_names
 from braid.core.chat.store import StoredConversation, StoredMessage
+from braid.core.options import Datasets
 from braid.core.types import MAX_K, MAX_QUERY_CHARS
 
 __all__ = ["chat", "chat_ask", "chat_files", "chat_manage", "chat_next", "chat_shared", "chat_shelf"]
@@ -106,7 +107,7 @@ def _choices(messages: Sequence[StoredMessage], readable: Readable) -> ChatChoic
     first = first_choices(identity().account)
     wanted = tuple(id_ for id_ in request.args.getlist("d", type=int) if id_ in {each.id for each in readable.all})
     if wanted and not messages:
-        return replace(first, dataset_ids=wanted)
+        return replace(first, datasets=Datasets.of(wanted))
     asked = [message for message in messages if message.role == "user"]
     return choices_of_turn(asked[-1].settings, first) if asked else first
 
@@ -114,7 +115,7 @@ def _choices(messages: Sequence[StoredMessage], readable: Readable) -> ChatChoic
 def _make_picker(readable: Readable, choices: ChatChoices) -> Picker:
     progress = progress_with(site().braid, readable.all)
     names, recent = language_names(readable.all), recent_datasets(identity().account)
-    return make_picker(readable, choices.dataset_ids, names, progress=progress, recent=recent)
+    return make_picker(readable, choices.datasets, names, progress=progress, recent=recent)
 
 
 def _where_to_add(readable: Readable) -> str:

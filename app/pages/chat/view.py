@@ -23,6 +23,7 @@ from braid.app.web.waiting import waiting
 from braid.app.words.dataset_names import dataset_name
 from braid.app.words.gaps import gaps_of_notes
 from braid.app.words.lookup_texts import bill_text, lookup_text
+from braid.core.chat.columns import asked_datasets
 from braid.core.chat.feedback import Kind
 from braid.core.chat.store import StoredCitation, StoredMessage
 from braid.core.chat.turns.rows import State
@@ -316,15 +317,15 @@ def _quotes(settings: Mapping[str, Any]) -> dict[int, Quote]:
 def _unsearched(question: StoredMessage, answer: StoredMessage, shelf: Shelf) -> tuple[Dataset, ...]:
     if answer.settings.get("found", True) or answer.settings.get("stopped"):
         return ()
-    searched = question.settings.get("dataset_ids")
-    if searched is None and question.settings.get("everything"):
+    searched = asked_datasets(question.settings)
+    if searched.is_everything:
         return ()
     return tuple(
         dataset
         for dataset in shelf.datasets.values()
         if dataset.documents
         and not dataset.conversation_id
-        and (dataset.of_others if searched is None else dataset.id not in searched)
+        and (dataset.id not in searched.ids if searched.ids else dataset.of_others)
     )
 
 
@@ -407,10 +408,9 @@ def build_how(question: StoredMessage, answer: StoredMessage, shelf: Shelf) -> H
     settings, search = answer.settings, _search_of(answer)
     asked = str(settings.get("question") or question.text)
     cited = {citation.chunk_id: citation.number for citation in answer.citations}
-    chosen = question.settings.get("dataset_ids")
-    if chosen is None and question.settings.get("everything"):
-        chosen = [dataset.id for dataset in shelf.datasets.values() if not dataset.conversation_id]
-    searched = [shelf.dataset_name(dataset_id) for dataset_id in chosen or ()]
+    asked_in = asked_datasets(question.settings)
+    everything = [dataset.id for dataset in shelf.datasets.values() if not dataset.conversation_id]
+    searched = [shelf.dataset_name(each) for each in (everything if asked_in.is_everything else asked_in.ids)]
     timings = search.get("timings_ms", {})
     further = {each["asked"] for each in settings.get("lookups", ())}
     return HowFound(

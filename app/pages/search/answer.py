@@ -15,12 +15,12 @@ from braid.app.pages.search.marking import Segment, snippet, wanted_tokens
 from braid.app.pages.search.readable import is_prose, readable
 from braid.app.pages.search.reasons import Reason, Reasoning
 from braid.app.site import site
-from braid.app.user.dataset_picker import ALL
 from braid.app.web.waiting import waiting
 from braid.app.words.dataset_names import dataset_name
 from braid.app.words.reasons import folded
 from braid.core.chat.quoting.match import SCALES, CosineScale, is_weak
 from braid.core.errors import EmbeddingError
+from braid.core.options import ALL, Datasets
 from braid.core.text.analyzer import Analyzer
 from braid.core.text.scripts import display_language
 from braid.core.types import Dataset, Degraded, Hit, Occurrence, Part, Passage, SearchResult
@@ -162,7 +162,7 @@ def _with_count(dataset: Dataset, searched: Sequence[Dataset], result: SearchRes
 
 
 def _was_searched(dataset: Dataset, form: SearchForm) -> bool:
-    return dataset.id in form.dataset_ids if form.dataset_ids else not dataset.of_others
+    return not dataset.of_others if form.datasets == Datasets.personal() else form.datasets.has(dataset.id)
 
 
 def _show_hit(

@@ -37,10 +37,14 @@ def form_of_request(mode: Mode | None = None) -> SearchForm:
 def search_with(form: SearchForm) -> SearchResult:
     """Search as the user who sends this request, and count the search."""
     account, here = identity().account, site()
-    options = form.options(here.settings)
     models = model_shelf().search_models(choose_models(account))
     result = here.braid.manager.search(
-        form.text, user_id=account.id, dataset_ids=form.dataset_ids or None, models=models, **options
+        form.text,
+        user_id=account.id,
+        dataset_ids=form.datasets.given,
+        strategy=form.strategy,
+        models=models,
+        **form.options(here.settings),
     )
     here.usage.count(account.id, "search")
     here.metrics.count_search(result)
@@ -55,7 +59,7 @@ def template_values(form: SearchForm, readable: Readable) -> dict[str, Any]:
         "form": form,
         "personal": personal,
         "shared": shared,
-        "picker": make_picker(readable, form.ticked_ids, language_names(readable.all)),
+        "picker": make_picker(readable, form.datasets, language_names(readable.all)),
         "strategies": strategy_choices(with_model=choose_models(account).search is not None),
         "metadata_keys": _metadata_keys(form, readable),
         "comparisons": COMPARISONS.items(),
@@ -74,7 +78,7 @@ def template_values(form: SearchForm, readable: Readable) -> dict[str, Any]:
 def _metadata_keys(form: SearchForm, readable: Readable) -> list[tuple[bool, list[str]]]:
     """Return the keys of metadata to choose from: those of the selected datasets, and those of the others alone."""
     every = [dataset.id for dataset in readable.all]
-    selected = keys_of(each for each in every if form.ticks(each))
+    selected = keys_of(each for each in every if form.datasets.has(each))
     others = keys_of(every).keys() - selected.keys()
     chosen = {condition.key for condition in form.filters.conditions} - others
     groups = [(True, sorted(chosen | selected.keys())), (False, sorted(others))]
@@ -87,7 +91,8 @@ def choices_key(form: SearchForm) -> str:
     The key names the user and their preferences, so choices are forgotten when the preferences change.
     """
     mine = preferences_of(identity().account)
-    return f"{identity().account.id}:{mine.mode}:{mine.fusion}:{mine.alpha}:{mine.k}:{mine.strategy}:{mine.dataset_ids}"
+    parts = (mine.mode, mine.fusion, mine.alpha, mine.k, mine.strategy, mine.datasets.given)
+    return ":".join(map(str, (identity().account.id, *parts)))
 
 
 def status_of(here: Site, datasets: Sequence[Dataset]) -> IndexStatus:

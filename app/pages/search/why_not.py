@@ -121,14 +121,14 @@ def _pairs(form: SearchForm) -> Iterator[tuple[str, str]]:
 def _why(form: SearchForm, document: Document) -> Why:
     account, here = identity().account, site()
     models = model_shelf().search_models(choose_models(account))
-    options = {**form.options(here.settings), "models": models}
+    options = {**form.options(here.settings), "strategy": form.strategy, "models": models}
     manager = here.braid.manager
     passage = best_passage(manager.search, here.braid.ledger, document, form.text, user_id=account.id, **options)
     explanation = manager.explain(
         form.text,
         chunk_id=passage.chunk_id,
         user_id=account.id,
-        dataset_ids=form.dataset_ids or None,
+        dataset_ids=form.datasets.given,
         **options,
     )
     wanted = wanted_tokens(here.braid.analyzer, form.text)

@@ -1,6 +1,6 @@
-"""All that came after version 0.1.
+"""What came after version 0.1 at first.
 
-Its number is that of the last of the fifteen steps that led here.
+Its number is that of the last of the eleven steps that led here.
 """
 
 import hashlib
@@ -13,14 +13,13 @@ from alembic import op
 from braid.core.metadata.values import index_rows
 from braid.core.text.normalization import normalize
 
-revision = "0023"
+revision = "0019"
 down_revision = "0008"
 branch_labels = None
 depends_on = None
 
 ROWS = 500
 """Rows that are read at a time: those of a large ledger do not fit into memory."""
-NEVER_REUSE_IDS = {"sqlite_autoincrement": True}
 ORDERED_TEXT = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
 CHUNKS = sa.table(
     "chunks", sa.column("id", sa.Text()), sa.column("text", sa.Text()), sa.column("text_hash", sa.BigInteger())
@@ -48,24 +47,13 @@ def upgrade() -> None:
     _files_and_scans()
     _text_hashes()
     _processes()
-    _shares()
-    _users()
-    _connected_apps()
+    _add("users", "waiting", sa.Boolean(), sa.false())
 
 
 def _conversations() -> None:
     _add("conversations", "pinned", sa.Boolean(), sa.false())
-    _add("conversations", "archived", sa.Boolean(), sa.false())
-    _add("conversations", "label", sa.Text(), "")
     op.drop_index("ix_conversations_user_id_updated_at", "conversations")
     op.create_index(None, "conversations", ["user_id", "pinned", "updated_at"])
-    op.create_table(
-        "conversation_links",
-        _part_of("conversations.id", "conversation_id", primary_key=True),
-        _column("token", sa.Text(), unique=True),
-        _column("message_id", sa.Integer()),
-        _column("created_at", sa.Double()),
-    )
 
 
 def _messages() -> None:
@@ -202,68 +190,6 @@ def _processes() -> None:
         _column("text", sa.Text()),
         _column("version", sa.Integer()),
     )
-
-
-def _shares() -> None:
-    """Datasets that their owners share, and requests for access."""
-    op.create_table(
-        "shares",
-        _column("id", sa.Integer(), primary_key=True),
-        sa.Column("dataset_id", sa.Integer(), sa.ForeignKey("datasets.id"), nullable=False, index=True),
-        _part_of("users.id", "user_id", nullable=True, index=True),
-        sa.Column("group_name", sa.Text(), nullable=True, index=True),
-        _column("may_write", sa.Boolean()),
-        _column("created_at", sa.Double()),
-        **NEVER_REUSE_IDS,
-    )
-    op.create_table(
-        "access_requests",
-        sa.Column("dataset_id", sa.Integer(), sa.ForeignKey("datasets.id"), primary_key=True),
-        _part_of("users.id", "user_id", primary_key=True, index=True),
-        _column("declined", sa.Boolean(), server_default=sa.false()),
-        _column("created_at", sa.Double()),
-    )
-
-
-def _users() -> None:
-    """Users who wait for approval, and who users are to a provider that signs them in."""
-    _add("users", "waiting", sa.Boolean(), sa.false())
-    op.create_table(
-        "user_identities",
-        _column("subject", sa.Text(), primary_key=True),
-        _part_of("users.id", "user_id", index=True),
-    )
-
-
-def _connected_apps() -> None:
-    """Apps that users connect by OAuth; tokens that are limited to some datasets."""
-    op.create_table(
-        "oauth_clients",
-        _column("id", sa.Text(), primary_key=True),
-        _column("name", sa.Text()),
-        _column("redirect_uris", sa.JSON()),
-        _column("auth_method", sa.Text()),
-        _column("secret_hash", sa.Text()),
-        _column("created_at", sa.Double()),
-    )
-    client = sa.ForeignKey("oauth_clients.id", ondelete="CASCADE")
-    op.create_table(
-        "oauth_grants",
-        _column("id", sa.Integer(), primary_key=True),
-        _part_of("users.id", "user_id", index=True),
-        sa.Column("client_id", sa.Text(), client, nullable=False, index=True),
-        *(_column(name, sa.Text()) for name in ("redirect_uri", "resource", "challenge")),
-        *(_column(name, sa.JSON()) for name in ("scopes", "dataset_ids")),
-        _column("created_at", sa.Double()),
-        sa.Column("used_at", sa.Double(), nullable=True),
-        _column("expires_at", sa.Double()),
-        _column("code_hash", sa.Text(), unique=True),
-        sa.Column("family_hash", sa.Text(), nullable=True, unique=True),
-        sa.Column("refresh_hash", sa.Text(), nullable=True),
-        **NEVER_REUSE_IDS,
-    )
-    op.add_column("api_tokens", sa.Column("grant_id", sa.Integer(), nullable=True, index=True))
-    op.add_column("api_tokens", sa.Column("dataset_ids", sa.JSON(), nullable=True))
 
 
 def _batches(table: sa.TableClause, *columns: sa.ColumnElement[Any]) -> Iterator[list[Any]]:
