@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields, replace
 from numbers import Integral, Real
 from typing import Any, Literal, Self, TypedDict, get_args, get_origin, get_type_hints
 
-from braid.core import plugins
+from braid.core import extras
 from braid.core.errors import InvalidInputError
 from braid.core.json_form import to_json
 from braid.core.metadata import parse_where
@@ -469,7 +469,7 @@ def _require_reranker(name: str) -> None:
 
 def is_reranker(provider: str) -> bool:
     """Return whether the name of a reranker may begin so: one of `RERANKERS`, or of an installed package."""
-    return provider in RERANKERS or provider in plugins.installed(plugins.RERANKERS)
+    return provider in RERANKERS or provider in extras.installed(extras.RERANKERS)
 
 
 def _require_weight(name: str, weight: float) -> None:

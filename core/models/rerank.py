@@ -10,14 +10,13 @@ from dataclasses import replace
 from importlib.metadata import EntryPoint
 from typing import Any, Protocol
 
-from braid.core import plugins
+from braid.core import extras
 from braid.core.errors import InvalidInputError, ModelError
 from braid.core.forks import tell_of_forks
 from braid.core.models.failures import MODEL_CALLS
 from braid.core.models.onnx_model import OnnxModel
 from braid.core.models.reasons import loggable, safe_reason
 from braid.core.models.rerank_http import HttpReranker, checked_scores
-from braid.core.plugins import installed
 from braid.core.types import RERANKER_FORMS, RERANKERS, Hit, Query, indexed_text
 
 LOCAL_PACKAGE = "sentence-transformers"
@@ -114,7 +113,7 @@ def reranker_named(name: str, *, base_url: str = "", api_key: str = "", timeout_
     if not name:
         return None
     provider, _, model = name.partition(":")
-    point = installed(plugins.RERANKERS).get(provider) if provider not in RERANKERS else None
+    point = extras.installed(extras.RERANKERS).get(provider) if provider not in RERANKERS else None
     if (provider not in RERANKERS and point is None) or not model:
         raise InvalidInputError(f"reranker is {name!r}; write one of {RERANKER_FORMS}", field="reranker")
     if point is not None:

@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import Any
 
 from braid.core.errors import InvalidInputError
-from braid.core.plugins import installed, loaded
+from braid.core.extras import installed, loaded
 from braid.core.search.strategies.base import Expansion, Parameter, QueryVariant, Strategy, StrategyInfo, Tools
 from braid.core.search.strategies.basic import Basic
 from braid.core.search.strategies.compression import Compression

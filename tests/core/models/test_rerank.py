@@ -19,10 +19,10 @@ import pytest
 from braid.config.settings import Settings, load_settings
 from braid.core.braid import Braid
 from braid.core.errors import InvalidInputError, ModelError
+from braid.core.extras import installed
 from braid.core.models import rerank_http
 from braid.core.models.rerank import OnnxReranker, Rerankers, reranker_named
 from braid.core.models.rerank_http import HttpReranker
-from braid.core.plugins import installed
 from braid.core.types import Query, SearchResult
 from tests.fakes import HashEmbeddings
 from tests.rerank_server import RerankServer, rerank_server
