@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, fields, replace
 from numbers import Integral, Real
 from typing import Any, Literal, Self, TypedDict, get_args, get_origin, get_type_hints
 
+from braid.core import extras
 from braid.core.errors import InvalidInputError
 from braid.core.json_form import to_json
 from braid.core.metadata import parse_where
@@ -79,7 +80,7 @@ MAX_K = 1_000
 RERANKERS = ("cohere", "jina", "voyage", "tei", "onnx", "local")
 RERANKER_FORMS = ", ".join(f"{provider}:{'FOLDER' if provider == 'onnx' else 'MODEL'}" for provider in RERANKERS)
 HOSTED_RERANKERS = ("cohere", "jina", "voyage")
-"""Those whose makers have a server of their own, so that a user's own key has an address to go to."""
+"""Rerankers whose makers run a server: a user's own key is sent there."""
 MIN_RERANKED, MAX_RERANKED = 20, 1_000
 MIN_FETCHED = 50
 MAX_DEPTH = 1_000
@@ -241,7 +242,7 @@ class SearchOptions:
     (``feedback``), or whichever there is.
     """
     reranker: str = ""
-    """``provider:MODEL``, one of `RERANKERS`; empty means none."""
+    """``provider:MODEL``, one of `RERANKERS` or of an installed package; empty means none."""
     group_by: GroupBy = field(
         default="passage",
         metadata=about(
@@ -461,9 +462,14 @@ def _require_text(text: object) -> None:
 
 def _require_reranker(name: str) -> None:
     provider, _, model = name.partition(":") if isinstance(name, str) else ("", "", "")
-    if name != "" and (provider not in RERANKERS or not model.strip()):
+    if name != "" and not (model.strip() and is_reranker(provider)):
         message = f"reranker is {name!r}; write one of {RERANKER_FORMS}, or nothing for none"
         raise InvalidInputError(message, field="reranker")
+
+
+def is_reranker(provider: str) -> bool:
+    """Return whether the name of a reranker may begin so: one of `RERANKERS`, or of an installed package."""
+    return provider in RERANKERS or provider in extras.installed(extras.RERANKERS)
 
 
 def _require_weight(name: str, weight: float) -> None:

@@ -23,13 +23,13 @@ from typing import IO
 import pytest
 
 from braid.core.indexes.chroma import process as chroma_process
-from braid.core.ingest import parse_process
+from braid.core.ingest import parse_pool
 from braid.core.processes.child import VARIABLES, allowed, start
 
 ROOT = Path(__file__).parent.parent
 STARTED_BY = {
     "braid.core.indexes.chroma.worker": chroma_process,
-    "braid.core.ingest.parse_worker": parse_process,
+    "braid.core.ingest.parse_worker": parse_pool,
 }
 """What is forked, by the module that starts it."""
 MOST_BYTES = 1 << 16

@@ -40,8 +40,8 @@ from braid.core.chat.texts import say
 from braid.core.chat.types import AnswerText, AnswerWithdrawn, ChatRequest, ChatResult, Event, result_json
 from braid.core.ledger.database import storable
 from braid.core.models.chat import ChatModel, ModelSettings
+from braid.core.models.pieces import whole
 from braid.core.models.prompts import Prompts
-from braid.core.models.whole_text import whole
 from braid.core.text.analyzer import Analyzer
 from braid.core.types import Hit, Passage, Query, SearchResult
 from tests.core.chat.test_featured import answer

@@ -34,10 +34,10 @@ from braid.core.chat.tables.periods import period_in
 from braid.core.ingest.headings import with_headings
 from braid.core.ingest.readers import ParsedDocument, Section
 from braid.core.metadata.versions import recognized
+from braid.core.models.pieces import WholeText, whole
 from braid.core.models.reasoning import without_reasoning
 from braid.core.models.replies import parse_queries
 from braid.core.models.untrusted_text import as_data
-from braid.core.models.whole_text import WholeText, whole
 from braid.core.text.analyzer import Analyzer
 from braid.core.text.sentences import sentences
 from braid.core.text.token_budget import both_ends, fitting

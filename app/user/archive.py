@@ -109,8 +109,7 @@ def _rows(directory: DataDirectory, table: Table, wanted: ColumnElement[bool]) -
     columns = [each for each in table.columns if not each.name.endswith("hash") and each.name != "secret"]
     statement, offset = select(*columns).where(wanted).order_by(*table.primary_key.columns).limit(ROWS_PER_READ), 0
     while True:
-        with directory.ledger.database.read() as connection:
-            rows = connection.execute(statement.offset(offset)).all()
+        rows = directory.ledger.database.fetch(statement.offset(offset))
         yield from (dict(row._mapping) for row in rows)
         offset += len(rows)
         if len(rows) < ROWS_PER_READ:

@@ -24,7 +24,7 @@ from braid.core.backup.snapshot import snapshot_of
 from braid.core.errors import LedgerDamagedError
 from braid.core.files.bucket import FETCHED, open_bucket
 from braid.core.ledger.database import file_of, make_engine
-from braid.core.ledger.durable import sync_folder
+from braid.core.ledger.durable import name_new, owner_only, sync_folder
 from braid.core.ledger.live_copy import lacks_newest, take_back
 from braid.core.ledger.outages import outage_of, words_of
 from braid.core.ledger.schema import current_revision, require_known
@@ -43,7 +43,7 @@ LEFT_S = 86_400.0
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """What is backed up. ``texts`` are further small files, by the names of `braid.core.backup.manifest`."""
+    """The places of what is backed up. ``texts`` are further small files, named as in `braid.core.backup.manifest`."""
 
     data_dir: Path
     shared_dbs: Path
@@ -241,14 +241,7 @@ def _write(sources: Sources, engine: Engine, files: HeldFiles, partial: Path, on
 def _publish(partial: Path, target: Path) -> None:
     """Give the file its name, unless a file has taken it meanwhile."""
     try:
-        os.link(partial, target)
+        name_new(partial, target)
     except FileExistsError:
         raise BackupError(f"{target} exists already; name another file, a backup is never overwritten") from None
-    except OSError:  # a file system without hard links
-        partial.rename(target)
     sync_folder(target.parent)
-
-
-def owner_only(path: str, flags: int) -> int:
-    """Open a file, as an ``opener`` of `open`, that only this system user can read."""
-    return os.open(path, flags, 0o600)

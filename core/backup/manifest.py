@@ -43,7 +43,7 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What a backup has: its files, and the number of rows of each table of the ledger."""
+    """The contents of a backup: its files, and the number of rows of each table of the ledger."""
 
     made_at: float
     """Seconds since the epoch, of the state that the backup has."""

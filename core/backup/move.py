@@ -39,7 +39,7 @@ LOCK_PATIENCE = "30s"
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """What was moved, and is the same in both places."""
+    """The outcome of a move: what was copied, and found equal in both places."""
 
     to: str
     """The database, without its password."""

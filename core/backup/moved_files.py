@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from braid.core.backup.archive import BLOCK_BYTES
-from braid.core.backup.make import Sources, owner_only
+from braid.core.backup.make import Sources
 from braid.core.backup.manifest import ORIGINALS, SECRET_KEY, SHARED_DBS, UPLOADS, BackupError
-from braid.core.ledger.durable import sync_folder
+from braid.core.ledger.durable import owner_only, sync_folder
 
 _UPLOAD = re.compile(r"[0-9a-f]{32}")
 _ORIGINAL = re.compile(r"[0-9a-f]{64}")

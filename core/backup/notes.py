@@ -1,4 +1,4 @@
-"""What a destination notes of the move that fills it: from where, and how far each table is."""
+"""Notes in the database that a move fills: where its rows come from, and how far each table is."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from braid.core.ledger.schema import (
 from braid.core.ledger.tables import OF_PROCESSES, DocumentRow, ProcessRow, UserRow
 
 NOTES = Table("moving", MetaData(), Column("name", Text, primary_key=True), Column("value", Text, nullable=False))
-"""Gone when the move has ended."""
+"""The table of these notes, which the end of the move deletes."""
 
 
 class Copied(NamedTuple):
@@ -36,7 +36,7 @@ class Copied(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """Which move it is; another one may not go on with it."""
+    """The identity of a move: only the same move may continue what is in the destination."""
 
     source: str
     files: str

@@ -14,12 +14,12 @@ from sqlalchemy import create_engine, inspect, make_url
 from sqlalchemy.exc import SQLAlchemyError
 
 from braid.core.backup.archive import ArchiveReader, Progress, open_backup
-from braid.core.backup.make import ROOM, owner_only
+from braid.core.backup.make import ROOM
 from braid.core.backup.manifest import LEDGER, ORIGINALS, SETTINGS, BackupError, Manifest
 from braid.core.backup.snapshot import copy_rows
 from braid.core.backup.verify import check_ledger, require_complete
 from braid.core.ledger.database import make_engine
-from braid.core.ledger.durable import sync_folder
+from braid.core.ledger.durable import owner_only, sync_folder
 from braid.core.ledger.outages import words_of
 from braid.core.ledger.owners.site import as_copy, write_note
 from braid.core.ledger.schema import create_tables, require_known
@@ -175,7 +175,7 @@ def _fill(ledger: Path, url: str, revision: str, committing: ExitStack, on_progr
         create_tables(connection, revision)
         with source.connect() as reading:
             copy_rows(reading, connection, on_progress)
-    except SQLAlchemyError as error:
+    except (SQLAlchemyError, ValueError) as error:  # the latter of a text in it that is not JSON
         raise BackupError(f"the database cannot be filled: {words_of(error)}") from error
     finally:
         source.dispose()

@@ -36,7 +36,7 @@ class Snapshot:
 
     reading: Connection
     revision: str
-    """That of its tables."""
+    """The revision of its tables."""
     originals: Sequence[str]
     """Hashes of the files of documents."""
 

@@ -14,6 +14,7 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from braid.core.errors import NotOwnerError
+from braid.core.ledger.durable import replace_whole
 
 NOTE = "owner.json"
 
@@ -61,11 +62,7 @@ class OwnerLock:
         """Record the note; nobody reads half of it, and only the user of this process reads it at all."""
         with self._noting:
             self._note = note
-            path, new = self._data_dir / NOTE, self._data_dir / f"{NOTE}.new"
-            new.unlink(missing_ok=True)
-            with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
-                json.dump(asdict(note), file)
-            new.replace(path)
+            replace_whole(self._data_dir / NOTE, json.dumps(asdict(note)).encode())
 
     def note_recovery(self) -> None:
         """Record that everything a killed owner left has been checked; each owner checks it again until then."""

@@ -20,8 +20,7 @@ from braid.core.errors import UnreadableDocumentError
 from braid.core.ingest.exports.dataset_export import export_dataset
 from braid.core.ingest.incoming import Incoming
 from braid.core.ingest.parse import parse_here
-from braid.core.ingest.parse_pool import ParsePool, ParserUnavailableError, ParseStoppedError
-from braid.core.ingest.parse_process import ParseProcess
+from braid.core.ingest.parse_pool import ParsePool, ParseProcess, ParserUnavailableError, ParseStoppedError
 from braid.core.ingest.plan import IngestOptions
 from braid.core.ingest.readers.office import converted
 from braid.core.processes import frames
