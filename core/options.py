@@ -79,7 +79,7 @@ MAX_K = 1_000
 RERANKERS = ("cohere", "jina", "voyage", "tei", "onnx", "local")
 RERANKER_FORMS = ", ".join(f"{provider}:{'FOLDER' if provider == 'onnx' else 'MODEL'}" for provider in RERANKERS)
 HOSTED_RERANKERS = ("cohere", "jina", "voyage")
-"""Those whose makers have a server of their own, so that a user's own key has an address to go to."""
+"""Providers with a server of their own, which a user's own key can be sent to."""
 MIN_RERANKED, MAX_RERANKED = 20, 1_000
 MIN_FETCHED = 50
 MAX_DEPTH = 1_000

@@ -14,8 +14,7 @@ from mcp.server.mcpserver.exceptions import ToolError
 from braid.app.mcp.answers import DocumentShown, LinksShown
 from braid.app.mcp.errors import Result
 from braid.app.mcp.parameters import READS, Tool
-from braid.app.mcp.server import ToolsOf
-from braid.app.mcp.strict import StrictServer
+from braid.app.mcp.server import StrictServer, ToolsOf
 from braid.app.mcp.tools import Tools
 
 INSTRUCTIONS = (

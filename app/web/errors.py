@@ -19,7 +19,7 @@ from braid.app.auth.access import wants_json
 from braid.app.auth.authenticate import identify
 from braid.app.mounted import url_for
 from braid.app.site import site
-from braid.app.words.reasons import told
+from braid.app.words.reasons import translated
 from braid.core.errors import (
     BraidError,
     EmbeddingError,
@@ -195,7 +195,7 @@ def problem(
         "title": title,
         "status": status,
         "detail": detail,
-        "message": told(detail),
+        "message": translated(detail),
         "field": field,
         "request_id": _request_id(),
         **(more or {}),

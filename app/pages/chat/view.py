@@ -20,9 +20,9 @@ from braid.app.pages.search.reasons import Reason, Reasoning
 from braid.app.user.strategy_menu import NAMES
 from braid.app.web.markdown import Href, Span, checked_html
 from braid.app.web.waiting import waiting
-from braid.app.words.dataset_names import dataset_name
 from braid.app.words.gaps import gaps_of_notes
 from braid.app.words.lookup_texts import bill_text, lookup_text
+from braid.app.words.values import dataset_name
 from braid.core.chat.columns import asked_datasets
 from braid.core.chat.feedback import Kind
 from braid.core.chat.store import StoredCitation, StoredMessage

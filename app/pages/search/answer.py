@@ -16,8 +16,8 @@ from braid.app.pages.search.readable import is_prose, readable
 from braid.app.pages.search.reasons import Reason, Reasoning
 from braid.app.site import site
 from braid.app.web.waiting import waiting
-from braid.app.words.dataset_names import dataset_name
 from braid.app.words.reasons import folded
+from braid.app.words.values import dataset_name
 from braid.core.chat.quoting.match import SCALES, CosineScale, is_weak
 from braid.core.errors import EmbeddingError
 from braid.core.options import ALL, Datasets
@@ -110,18 +110,12 @@ class Answer:
     timings: tuple[tuple[str, int], ...]
 
 
-def build_answer(
-    result: SearchResult,
-    form: SearchForm,
-    datasets: Sequence[Dataset],
-    analyzer: Analyzer,
-    *,
-    carried: Carried | None = None,
-) -> Answer:
-    """Return the page's view of a result; ``datasets`` are those that the user can read.
+def build_answer(result: SearchResult, form: SearchForm, *, carried: Carried | None = None) -> Answer:
+    """Return the page's view of a result.
 
     ``carried`` are the query arguments that lead back to the search; None means those of the form.
     """
+    datasets, analyzer = form.readable.all, site().braid.analyzer
     way_back = form.query_arguments() if carried is None else carried
     names = {dataset.id: dataset_name(dataset.name) for dataset in datasets}
     searched = [dataset for dataset in datasets if _was_searched(dataset, form)]
