@@ -60,7 +60,6 @@ def open_braid(settings: Settings, *, must_own: bool = False, migrate: bool = Fa
             languages=settings.languages,
             leg_timeout_s=settings.leg_timeout_s,
             max_open_collections=settings.max_open_collections,
-            dense_memory_mb=settings.dense_memory_mb,
             chroma_copy=settings.chroma_copy,
             chroma_url=settings.chroma_url,
             milvus=milvus_of(settings),

@@ -41,8 +41,11 @@ DEFAULT_CONFIG = "braid.toml"
 DEFAULT_PROMPTS = "prompts.toml"
 _SWITCHES = {"true": True, "1": True, "yes": True, "on": True, "false": False, "0": False, "no": False, "off": False}
 
-_GONE = {"dense_search": "vectors are always searched exactly, in memory or beyond dense_memory_mb in files"}
-"""Settings of the last version, with what is true instead."""
+_GONE = {
+    "dense_search": "vectors are always searched exactly",
+    "dense_memory_mb": "vectors are in files, of which the system keeps in memory what it has room for",
+}
+"""Settings of the last versions, with what is true instead."""
 
 _URL_PASSWORD = re.compile(r"(://[^:/@]*:).*@")
 _QUERY_PASSWORD = re.compile(r"([?&][^=&]*(?:password|secret|token|key)[^=&]*=)[^&]*", re.IGNORECASE)
@@ -282,12 +285,6 @@ class Settings:
         "Whether passages are embedded again when `embedding_model` changes: `auto`, or `no`, which refuses to start "
         "then and says how many there are",
     ] = "auto"
-    dense_memory_mb: Annotated[
-        int,
-        Field(ge=1, le=1_000_000),
-        "Memory for vectors in MB; a million of the default model take 430. A collection that needs more has them in "
-        "files below `data_dir`",
-    ] = 1024
     chroma_copy: Annotated[
         Literal["texts", "vectors", "none"],
         "What is copied to Chroma: passages with their `texts`, for other programs, in seven times the space, "

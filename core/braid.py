@@ -46,10 +46,11 @@ if TYPE_CHECKING:  # the engines take more than a second to load: they are impor
     from braid.core.workers.fleet import Fleet
     from braid.core.workers.roles import Roles
 
-NO_DENSE_SEARCH = (
-    "this option is gone, since vectors are always searched exactly, in memory or beyond dense_memory_mb in files: "
-    "remove it"
-)
+GONE = {
+    "dense_search": "vectors are always searched exactly",
+    "dense_memory_mb": "vectors are in files, of which the system keeps in memory what it has room for",
+}
+"""Options that are no more, and why."""
 SITE_S = 3.0
 """Time that a service has, at the start, to say which site it is of."""
 
@@ -71,10 +72,6 @@ class IndexOptions:
     """Seconds that one leg may take before the others answer without it."""
     max_open_collections: int = 128
     """Collections whose keyword index is open at a time."""
-    dense_memory_mb: int = 1024
-    """Memory for vectors, which take 0.43 kB each with the default model; those not searched for longest go first. A
-    collection that needs more has its vectors in files, of which the system keeps in memory what it has room for.
-    """
     chroma_copy: Literal["texts", "vectors", "none"] = "texts"
     """What Chroma's copy has: passages with their ``texts``, for other programs, ``vectors`` alone, or ``none``, where
     nothing is copied.
@@ -82,17 +79,22 @@ class IndexOptions:
     chroma_url: str = ""
     """Address of a Chroma server for the copy of the vectors; empty means embedded in the data directory."""
     milvus: MilvusOptions | None = None
-    """A Milvus server that has both legs' indexes, instead of tantivy, vectors in memory and Chroma."""
+    """A Milvus server that has both legs' indexes, instead of tantivy, files with vectors and Chroma."""
     follow: Sequence[Leg] = ("bm25", "dense")
     """Legs that are kept equal to the ledger. Do not search a leg that is left out; without ``dense`` nothing is
     embedded.
     """
     dense_search: InitVar[None] = None
     """Not an option any more: giving it is an error, which says so."""
+    dense_memory_mb: InitVar[None] = None
+    """Not an option any more, like ``dense_search``."""
 
-    def __post_init__(self, dense_search: object) -> None:
-        if dense_search is not None:
-            raise InvalidInputError(f"dense_search is {dense_search!r}; {NO_DENSE_SEARCH}", field="dense_search")
+    def __post_init__(self, dense_search: object, dense_memory_mb: object) -> None:
+        for name, value in (("dense_search", dense_search), ("dense_memory_mb", dense_memory_mb)):
+            if value is not None:
+                raise InvalidInputError(
+                    f"{name} is {value!r}; this option is gone, since {GONE[name]}: remove it", field=name
+                )
         for name in ("languages", "follow"):
             value = getattr(self, name)
             if isinstance(value, str):
@@ -227,6 +229,7 @@ class Braid(DataDirectory):
     def open_indexes(self, closing: ExitStack, *, crashed: bool) -> Indexes:
         """Open the indexes in this process, which owns them."""
         from braid.core.indexes.answering_models import AnsweringModels, WantedModels
+        from braid.core.indexes.dense import DenseIndex
         from braid.core.indexes.fleet.indexer import FleetIndexer
         from braid.core.indexes.indexer import Indexer
         from braid.core.indexes.opened import Indexes
@@ -244,7 +247,7 @@ class Braid(DataDirectory):
 
             (bm25, dense), chroma = open_milvus(options.milvus, changes, models, self.analyzer, self.claim), None
         else:
-            bm25, dense, chroma = self._open_local(changes, models)
+            bm25, dense, chroma = self._open_local(changes, models, crashed=crashed)
         for index in (bm25, chroma, dense):
             if index is not None:
                 closing.callback(index.close)
@@ -262,7 +265,8 @@ class Braid(DataDirectory):
         else:
             version = bm25.version
             indexer = Indexer(self.ledger, bm25, dense, chroma, keyword_version=version, crashed=crashed, **common)
-        return Indexes(bm25, dense, chroma, indexer, models.answering)
+        answering = dense.answering_model if isinstance(dense, DenseIndex) else models.answering
+        return Indexes(bm25, dense, chroma, indexer, answering)
 
     def _own_ledger(self, closing: ExitStack) -> None:
         """Let no other data directory follow a ledger in PostgreSQL, nor this one that of a fleet."""
@@ -277,7 +281,7 @@ class Braid(DataDirectory):
         closing.callback(ownership.release)
 
     def _open_local(
-        self, changes: ChangeLog, models: AnsweringModels
+        self, changes: ChangeLog, models: AnsweringModels, *, crashed: bool
     ) -> tuple[KeywordIndex, VectorIndex, ChromaCopy | None]:
         from braid.core.indexes.bm25 import Bm25Index
         from braid.core.indexes.chroma.copy import ChromaCopy
@@ -300,8 +304,9 @@ class Braid(DataDirectory):
             changes,
             models,
             folder=folder / "vectors",
-            memory_mb=options.dense_memory_mb,
+            max_open=options.max_open_collections,
             processor=self._threads.places.hold_if_free,
+            crashed=crashed,
         )
         return bm25, dense, chroma
 

@@ -164,8 +164,8 @@ def _compare(name: IndexName, index: LegIndex, progress: LegProgress, expected: 
         yield Finding("behind", collection, why, "rebuild the index", leg, _is_at_work(progress))
         return
     try:
-        present = set(index.ids(collection))
         broken = index.check(collection)
+        present = expected if broken else set(index.ids(collection))
     except IndexUnavailableError as error:
         present, broken = expected, str(error)
     if broken:

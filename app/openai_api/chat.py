@@ -80,7 +80,7 @@ def answered(body: CompletionGiven, form: type[Chunks]) -> Answered | Response:
             options=options,
         )
     talk = conversation(wanted, options)
-    head = Head(body.model, request.answer_language, body.notes)
+    head = Head(body.model, request.answer_language, (*body.notes, *asked.notes))
     events = (
         task_events(task, talk.writer, site().settings.answer_prompt_tokens) if task else required(talk.stream(request))
     )

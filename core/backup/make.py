@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from filelock import FileLock, Timeout
 from sqlalchemy import Engine, make_url
@@ -196,11 +195,10 @@ def _require_room(engine: Engine, files: HeldFiles, folder: Path) -> None:
     url = engine.url
     if url.get_backend_name() == "sqlite":
         ledger = sum(path.stat().st_size for path in _ledger_files(Path(str(url.database))))
-        needed = 2 * ledger
     else:
         with engine.connect() as connection:
-            needed = int(connection.exec_driver_sql("SELECT pg_database_size(current_database())").scalar_one())
-    needed += files.size_bytes()
+            ledger = int(connection.exec_driver_sql("SELECT pg_database_size(current_database())").scalar_one())
+    needed = 2 * ledger + files.size_bytes()
     free = shutil.disk_usage(folder).free
     needed += max(LEAST_ROOM, min(ROOM, needed // 4))
     if free < needed:
@@ -219,8 +217,7 @@ def _write(sources: Sources, engine: Engine, files: HeldFiles, partial: Path, on
         hold = files.hold if sources.with_files else lambda *_names: files.hold((), ())
         with snapshot_of(engine, hold) as snapshot:
             files.hold_originals(snapshot.originals if sources.with_files else ())
-            described: dict[str, Any] = snapshot.write(archive, partial.parent, on_progress)
-            revision = snapshot.revision
+            rows, revision = snapshot.write(archive, partial.parent, on_progress), snapshot.revision
         originals = files.write(archive, on_progress)
         for name, text in sources.texts.items():
             archive.add_bytes(name, text.encode())
@@ -228,11 +225,12 @@ def _write(sources: Sources, engine: Engine, files: HeldFiles, partial: Path, on
             made_at=files.held_at,
             braid=version(),
             revision=revision,
+            database=engine.dialect.name,
             with_keys=sources.with_keys,
             files=archive.members,
+            rows=rows,
             missing=tuple(files.missing),
             originals=originals,
-            **described,
         )
         archive.finish(manifest)
         file.flush()

@@ -41,12 +41,13 @@ class AnsweringModels:
     def keep(self, collection: str, fingerprint: str) -> bool:
         """Let the model with this fingerprint answer, whatever model is wanted. False when it cannot be loaded."""
         try:
-            self._answering[collection] = self._model(collection, fingerprint)
+            self._answering[collection] = self.named(collection, fingerprint)
         except BraidError:
             self._answering.pop(collection, None)
         return collection in self._answering
 
-    def _model(self, collection: str, fingerprint: str) -> EmbeddingModel:
+    def named(self, collection: str, fingerprint: str) -> EmbeddingModel:
+        """Return the model with this fingerprint, which the collection has or had. Raises InvalidInputError."""
         with suppress(BraidError):
             wanted = self.wanted(collection)
             if wanted.fingerprint == fingerprint:

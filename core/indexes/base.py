@@ -112,10 +112,6 @@ class KeywordIndex(LegIndex, Protocol):
 class VectorIndex(LegIndex, Protocol):
     """The dense leg's index; `braid.core.indexes.dense.DenseIndex` describes its methods."""
 
-    @property
-    def size_bytes(self) -> int:
-        """Memory that the vectors take in this process."""
-
     def search(
         self,
         collection: str,

@@ -1,14 +1,16 @@
-"""The dense leg: exact search by cosine similarity over the ledger's vectors, of which memory has a compact copy.
+"""The dense leg: exact search by cosine similarity, over files with a byte per component of each vector.
 
-A collection's copy is loaded from the ledger with its first search, brought up to date by the change log, and forgotten
-when others need its memory. The best candidates of a scan are scored again with the ledger's vectors, so that the
-result is exact. The copy of a collection that does not fit into memory is in files, which are scanned in the same way.
+The files of a collection are written from the ledger's vectors by the process that indexes, and mapped by each that
+searches. The best candidates of a scan are scored again with the ledger's vectors, so that the result is exact.
 """
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,9 +18,11 @@ import numpy as np
 from braid.core.errors import BraidError, EmbeddingError, IndexUnavailableError, InvalidInputError
 from braid.core.indexes.answering_models import AnsweringModels
 from braid.core.indexes.answers import DenseAnswer, Where
-from braid.core.indexes.vector_block import EVERYTHING, SAMPLE, Found, Selection
-from braid.core.indexes.vector_memory import Loaded, Processor, VectorMemory, always
+from braid.core.indexes.scan import Processor, Scanner, always
+from braid.core.indexes.vector_block import EVERYTHING, ID_BYTES, SAMPLE, Found, Selection, VectorBlock, merged
+from braid.core.indexes.vector_files import FileNote, Loaded, VectorFiles
 from braid.core.ledger.change_log import ChangeLog, IndexedChunk, StateName
+from braid.core.models.embeddings import EmbeddingModel
 from braid.core.types import Leg, ScoredChunk
 from braid.core.vector import Vector
 
@@ -26,15 +30,21 @@ MIN_CANDIDATES = 100
 """Candidates that are scored again; on seven sets of real vectors all of the exact best ten are among 100."""
 SCORE_DECIMALS = 8
 TIMEOUT_S = 5.0
-INSPECTION_S = 60.0
+LOOK_S = 0.02
+"""Time between two looks for the files of a collection that are being written."""
+MERGE_RATIO = 4
+"""A block is merged into the one before it when that is not this many times larger, so that there are few blocks."""
+MOST_ROWS = 2**18
+"""Rows of a block that is made of others, which bounds the memory that merging takes: 113 MB with the default model."""
+_CHANGED = "the embedding model of {} has just changed"
 
 
 class DenseIndex:
-    """Searches the vectors that the ledger has under the model that answers for a collection.
+    """Searches the files in ``folder``, which have the vectors of the model that answers for each collection.
 
-    At most ``memory_mb`` of them are in memory. Those of a collection that needs more are in files in ``folder``, which
-    nothing else may use. A second thread helps a search to scan while it gets a ``processor``.
-    Searches come from any thread, `apply` and `drop` from one.
+    Searches come from any thread of any process. `mend`, `apply` and `drop` come from one thread of the process that
+    indexes; ``crashed`` says that the last one was killed. A second thread helps a search to scan while it gets a
+    ``processor``. The files of at most ``max_open`` collections are mapped.
     """
 
     name: StateName = "dense"
@@ -48,12 +58,20 @@ class DenseIndex:
         models: AnsweringModels,
         *,
         folder: Path,
-        memory_mb: int = 1024,
+        max_open: int = 128,
         processor: Processor = always,
+        crashed: bool = False,
     ) -> None:
         self._changes = changes
-        self._version = models.answering_version
-        self._memory = VectorMemory(changes, models, folder=folder, memory_mb=memory_mb, processor=processor)
+        self._models = models
+        self._files = VectorFiles(folder, max_open=max_open)
+        self._scanner = Scanner(processor)
+        self._crashed = crashed
+        self._mended: dict[str, str] = {}
+        """The model of each collection whose files were found sound and complete, or that has no vectors."""
+        self._filed: set[str] = set()
+        """Collections whose files were there."""
+        self._closed = False
 
     # ------------------------------------------------------------ searching
 
@@ -95,30 +113,22 @@ class DenseIndex:
 
         ``model`` is the fingerprint of the vector's model: a collection for which another one answers by now is an
         error. With ``pooled`` only hits that are among the best ``k`` of all collections are returned. Without
-        ``spread`` it is not measured. A collection that is not in memory after ``timeout_s`` is an error, and goes on
-        being loaded.
+        ``spread`` it is not measured. A collection whose files are not written after ``timeout_s`` is an error.
         """
         if k < 1:
             raise InvalidInputError(f"k is {k}; it must be at least 1", field="k")
         answers: dict[str, list[ScoredChunk] | BraidError] = {}
-        candidates: dict[str, Found] = {}
         versions: dict[str, str] = {}
         to_scan: dict[str, tuple[Loaded, Selection]] = {}
-        loaded: Loaded | None
         depth, deadline = max(MIN_CANDIDATES, 2 * k), time.monotonic() + timeout_s
-        sample = SAMPLE if spread else 0
-        forgotten = self._memory.forgotten
         for collection, selection in where.items():
             try:
-                loaded = self._memory.load(collection, deadline, model)
+                loaded = self._load(collection, deadline, model)
                 _require_dimension(collection, loaded, vector)
                 to_scan[collection], versions[collection] = (loaded, selection), loaded.version
             except (IndexUnavailableError, EmbeddingError) as error:
                 answers[collection] = error
-            if self._memory.forgotten != forgotten:  # not all fit into memory: let go of what was loaded
-                candidates |= self._memory.nearest(to_scan, vector, depth, sample=sample)
-                to_scan, loaded, forgotten = {}, None, self._memory.forgotten
-        candidates |= self._memory.nearest(to_scan, vector, depth, sample=sample)
+        candidates = self._scanner.nearest(to_scan, vector, depth, sample=SAMPLE if spread else 0)
         answers.update(self._rescored(_best(candidates, depth) if pooled else candidates, versions, vector, k))
         return DenseAnswer(answers, _spread(candidates) if spread else 0.0)
 
@@ -151,62 +161,170 @@ class DenseIndex:
         scores = np.round(matrix.astype(np.float64) @ vector.astype(np.float64), SCORE_DECIMALS)
         return dict(zip(found, scores.tolist(), strict=True))
 
+    def _load(self, collection: str, deadline: float, model: str = "") -> Loaded:
+        """Return the collection's vectors. Raises IndexUnavailableError when their files are not there by the deadline,
+        cannot be used, or are not of the ``model``.
+        """
+        while not self._closed:
+            loaded = self._files.load(collection)
+            if loaded is not None and model and loaded.version != model:
+                raise IndexUnavailableError(_CHANGED.format(collection))
+            if loaded is not None:
+                return loaded
+            version = self._models.answering_version(collection)
+            if self._changes.dimension(collection, version) is None:
+                return Loaded(version)
+            if time.monotonic() >= deadline:
+                raise IndexUnavailableError(f"the vectors of {collection} are being written into files")
+            time.sleep(LOOK_S)
+        raise IndexUnavailableError("the dense index is closed")
+
+    def answering_model(self, collection: str) -> EmbeddingModel:
+        """Return the model of the vectors that the collection's files have; before they are written, of those that they
+        will have. Raises EmbeddingError.
+        """
+        with suppress(IndexUnavailableError):
+            if loaded := self._files.load(collection):
+                with suppress(InvalidInputError):
+                    return self._models.named(collection, loaded.version)
+        return self._models.answering(collection)
+
     # ------------------------------------------------------------ following the ledger
 
+    def mend(self, collection: str, *, head: int, is_complete: bool, doubt: bool, stopping: threading.Event) -> None:
+        """Write the collection's files again where they are missing, damaged, or of a model that answers no more.
+
+        Files that nobody has looked at yet are counted once the log has been applied up to ``head``, as ``is_complete``
+        says; with ``doubt``, and after a kill, their checksums are compared. Raises IndexUnavailableError.
+        """
+        version, seen = self._models.answering_version(collection), self._mended.get(collection)
+        try:
+            loaded = self._files.load(collection)
+            if loaded is not None:
+                sound = loaded.version == version
+                self._filed.add(collection)
+            else:
+                sound = collection not in self._filed and (seen is not None or self.dimension(collection) is None)
+            if sound and (doubt or (seen is None and self._crashed)):
+                sound = not self._files.damage(collection)
+        except IndexUnavailableError:
+            loaded, sound = None, False
+        if sound and seen == version and not doubt:
+            return
+        if sound and is_complete:
+            sound = (loaded.living if loaded else 0) == self._changes.embedded_count(collection, version)
+            if not sound and self._changes.heads([collection]).get(collection, 0) != head:
+                return  # something was written meanwhile: compared at the next look
+        if not sound:
+            self._build(collection, version, stopping)
+        if is_complete or not sound:
+            self._mended[collection] = version
+
     def apply(self, collection: str, upserts: Sequence[IndexedChunk], deletes: Sequence[str]) -> None:
-        """Add or replace chunks and delete ids in memory, if the collection is there; an id in both is added.
+        """Add or replace chunks and delete ids; an id in both is added.
 
         The vectors are of the collection's wanted model and in the ledger already. Raises EmbeddingError for vectors
-        of different dimensions.
+        of different dimensions, and IndexUnavailableError.
         """
-        self._memory.apply(collection, upserts, deletes)
+        chunks = list({chunk.id: chunk for chunk in upserts if chunk.vector is not None}.values())
+        loaded, version = self._files.load(collection), self._models.answering_version(collection)
+        # While vectors of another model are made, those of the last one answer.
+        is_wanted = (loaded.version if loaded else version) == self._models.wanted_version(collection)
+        new = [_block(chunks)] if chunks and is_wanted else []
+        if loaded is None or (new and loaded.blocks and new[0].dimension != loaded.blocks[0].dimension):
+            if chunks:  # nothing is there yet, or all were embedded again: the ledger has none of the old ones
+                self._build(collection, version, threading.Event())
+            return
+        gone = np.array([*deletes, *(chunk.id for chunk in chunks if is_wanted)], dtype=f"S{ID_BYTES}")
+        kept = [block.without(gone) for block in loaded.blocks] if len(gone) else loaded.blocks
+        blocks = _compacted([*(block for block in kept if block is not None), *new])
+        if blocks != loaded.blocks:
+            self._files.write(collection, replace(loaded, blocks=blocks))
+
+    def _build(self, collection: str, version: str, stopping: threading.Event) -> None:
+        """Write the collection's files from the ledger, a block at a time."""
+        files: dict[str, FileNote] = {}
+        blocks, loose = list[VectorBlock](), list[VectorBlock]()
+        for batch in self._changes.vectors_of(collection, version):
+            if stopping.is_set():
+                raise IndexUnavailableError(f"the vectors of {collection} are written at the next start")
+            ids = np.array(batch.chunk_ids, dtype=f"S{ID_BYTES}")
+            loose.append(VectorBlock.make(ids, batch.dataset_ids, batch.document_ids, batch.vectors))
+            if sum(map(len, loose)) >= MOST_ROWS:
+                blocks, loose = [*blocks, self._files.stage(collection, merged(loose), files)], []
+        blocks += [merged(loose)] if loose else []
+        if blocks or self._files.signature(collection):
+            self._files.write(collection, Loaded(version, tuple(blocks), files=files))
+            self._filed.add(collection)
 
     def drop(self, collection: str) -> None:
-        """Forget the collection; the next search loads it again."""
-        self._memory.drop(collection)
+        """Delete the collection's files; `mend` writes them again."""
+        self._mended.pop(collection, None)
+        self._filed.discard(collection)
+        self._files.drop(collection)
 
     def reset(self) -> bool:
-        """Do nothing and return False: the ledger has the vectors."""
+        """Do nothing and return False: the collections are independent."""
         return False
 
     # ------------------------------------------------------------ inspecting
 
     def dimension(self, collection: str) -> int | None:
         """Return the dimension of the collection's vectors; None when it has none."""
-        return self._changes.dimension(collection, self._version(collection))
+        return self._changes.dimension(collection, self._models.answering_version(collection))
 
     def count(self, collection: str) -> int:
         """Count the chunks that a search can find; 0 when the collection does not exist."""
-        return sum(1 for _ in self.ids(collection))
+        return self._load(collection, 0.0).living
 
     def ids(self, collection: str) -> Iterator[str]:
-        """Yield every chunk id that a search can find; loads the collection."""
-        for block in self._memory.load(collection, time.monotonic() + INSPECTION_S).blocks:
+        """Yield every chunk id that a search can find."""
+        for block in self._load(collection, 0.0).blocks:
             yield from block.living_ids().astype(str).tolist()
 
     def check(self, collection: str) -> str:
-        """Return an empty sentence: what is in memory is forgotten and loaded again when it is in doubt."""
-        return ""
+        """Compare the files with their checksums, and return what is wrong in one sentence; empty when all is right."""
+        if self._files.signature(collection) is None and self.dimension(collection) is not None:
+            return f"the vectors of {collection} are in no files"
+        return self._files.damage(collection)
 
     def is_gone(self, collection: str) -> bool:
-        """Return False: the vectors are in the ledger."""
+        """Return False: `mend` looks."""
         return False
 
     def collections(self) -> list[str]:
-        """Return the names of the collections that are in memory, sorted."""
-        return self._memory.collections()
-
-    @property
-    def size_bytes(self) -> int:
-        """Memory that the vectors take."""
-        return self._memory.size_bytes
+        """Return the names of the collections that have files, sorted."""
+        return self._files.collections()
 
     def rest(self) -> None:
-        """Keep what is loaded: a large collection takes seconds to load again, and ``memory_mb`` bounds them all."""
+        """Do nothing: files that nobody reads take no memory."""
 
     def close(self) -> None:
-        """Give back the memory."""
-        self._memory.close()
+        """Give back what is mapped."""
+        self._closed = True
+        self._scanner.close()
+        self._files.close()
+
+
+def _block(chunks: Sequence[IndexedChunk]) -> VectorBlock:
+    vectors = [chunk.vector for chunk in chunks if chunk.vector is not None]
+    dimensions = {vector.size for vector in vectors}
+    if len(dimensions) > 1:
+        raise EmbeddingError(f"vectors of {sorted(dimensions)} dimensions do not go together")
+    return VectorBlock.make(
+        np.array([chunk.id for chunk in chunks], dtype=f"S{ID_BYTES}"),
+        np.array([chunk.dataset_id for chunk in chunks], dtype=np.int64),
+        np.array([chunk.document_id for chunk in chunks], dtype=np.int64),
+        np.stack(vectors),
+    )
+
+
+def _compacted(blocks: Sequence[VectorBlock]) -> tuple[VectorBlock, ...]:
+    """Merge small blocks, so that their number grows with the logarithm of the rows, and slowly beyond `MOST_ROWS`."""
+    kept = list(blocks)
+    while len(kept) > 1 and len(kept[-2]) < min(MERGE_RATIO * len(kept[-1]), MOST_ROWS - len(kept[-1])):
+        kept[-2:] = [merged(kept[-2:])]
+    return tuple(kept)
 
 
 def _spread(candidates: Mapping[str, Found]) -> float:

@@ -27,7 +27,8 @@ class IndexFollower:
 
     `work` is called by one thread only; `progress`, `all_progress`, `suspect` and `rebuild` may be called by any.
     ``heads`` returns how far each collection may be followed, the whole log unless given. ``keep(collection, version)``
-    says whether what was made under that version still answers while another version is made.
+    says whether what was made under that version still answers while another version is made. ``mend`` sees at each
+    look to what the index has beside what the ledger knows, see `braid.core.indexes.dense.DenseIndex.mend`.
     """
 
     def __init__(
@@ -39,6 +40,7 @@ class IndexFollower:
         crashed: bool,
         heads: Callable[[], dict[str, int]] | None = None,
         keep: Callable[[str, str], bool] = lambda collection, version: False,
+        mend: Callable[..., object] = lambda *of, **what: None,
     ) -> None:
         self.index = index
         self.name = index.name
@@ -46,12 +48,14 @@ class IndexFollower:
         self._changes = changes
         self._heads = heads or changes.heads
         self._keep = keep
+        self._mend = mend
         self._source = source
         self._inspection = Inspection(index, source, changes, crashed=crashed)
         self._board = ProgressBoard(index.leg, source.left_out)
         self._retries = Retries()
         self._rebuilds: dict[str, Rebuild] = {}
         self._trusted: dict[str, IndexState] = {}
+        self._stopping = threading.Event()
         self._store_is_broken = False
         self._suspects: set[str] = set()
         self._uncounted: set[str] = set()
@@ -137,7 +141,7 @@ class IndexFollower:
 
     def work(self, stopping: threading.Event) -> bool:
         """Do one batch of work for every collection that has any; return False when nothing is left to do now."""
-        heads, states = self._heads(), self._changes.states(self.name)
+        heads, states, self._stopping = self._heads(), self._changes.states(self.name), stopping
         self.is_idle, busy = True, False
         # Collections that are not ready come first: no search uses their indexes until they are inspected or rebuilt.
         for collection in sorted(heads, key=lambda name: (self._board.state(name) == "ready", name)):
@@ -151,6 +155,7 @@ class IndexFollower:
 
     def _attempt(self, collection: str, state: IndexState | None, head: int) -> bool:
         try:
+            self._look_after(collection, state, head)
             if self._is_settled(collection, state, head):
                 return False
             self.is_idle = False
@@ -159,6 +164,11 @@ class IndexFollower:
             self.is_idle = False
             self._fail(collection, error)
             return False
+
+    def _look_after(self, collection: str, state: IndexState | None, head: int) -> None:
+        is_complete = state is not None and state.state == "ready" and state.applied_seq >= head
+        doubt = collection in self._suspects
+        self._mend(collection, head=head, is_complete=is_complete, doubt=doubt, stopping=self._stopping)
 
     def _is_settled(self, collection: str, state: IndexState | None, head: int) -> bool:
         """Return whether the index is ready, is at ``head`` and no further, and is not suspected of damage."""
@@ -277,6 +287,8 @@ class IndexFollower:
         rebuild = Rebuild(collection, self.index, self._source, head=head, pending=pending)
         logger.info("rebuilding the %s index of %s", self.name, collection)
         before = self._trusted.get(collection)
+        if not self.index.stored and (collection in self._wanted_rebuilds or (before and before.applied_seq > head)):
+            self.index.drop(collection)
         is_needed = before is not None and (before.version == rebuild.version or pending > 0)
         if before is not None and is_needed and self._keep(collection, before.version):  # it answers until the end
             state = replace(before, state="rebuilding")
@@ -295,7 +307,7 @@ class IndexFollower:
 
         A rebuild whose step raises, or whose version is not the wanted one any more, is given up for another.
         """
-        if not rebuild.begun:
+        if not rebuild.begun and self.index.stored:
             self._drop(collection)
         started = time.monotonic()
         if covered := rebuild.step():
@@ -305,6 +317,7 @@ class IndexFollower:
             self._report_rebuild(collection, rebuild.pending)
             return
         self._source.complete(collection, rebuild.version)
+        self._look_after(collection, None, rebuild.head)  # who waits for the end finds by the new model
         state = IndexState(rebuild.version, rebuild.head, "ready")
         self._trusted[collection] = state
         self._changes.set_state(self.name, collection, state)

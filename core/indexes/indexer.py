@@ -11,6 +11,7 @@ from typing import Any, get_args
 from braid.core.indexes.answering_models import AnsweringModels
 from braid.core.indexes.base import IndexName, KeywordIndex, LegIndex, VectorIndex
 from braid.core.indexes.chroma.copy import ChromaCopy
+from braid.core.indexes.dense import DenseIndex
 from braid.core.indexes.embedder import ChunkEmbedder, give_back_memory
 from braid.core.indexes.follower import IndexFollower
 from braid.core.indexes.leg_progress import RESTS, Counting, LegProgress
@@ -67,7 +68,7 @@ class Indexer:
         dense_source = (StoredDenseSource if dense.stored else DenseSource)(self._changes, embedder, models)
         self.followers: dict[IndexName, IndexFollower] = {
             "bm25": self._make_follower(bm25, bm25_source, crashed=crashed),
-            "dense": self._make_follower(dense, dense_source, crashed=crashed, keep=models.keep),
+            "dense": self._make_follower(dense, dense_source, crashed=crashed, keep=models.keep, **_mending(dense)),
         }
         if copy is not None:
             source = CopySource(self._changes, models, texts=copy.texts)
@@ -261,6 +262,10 @@ class Indexer:
                 if 0 < seq < applied:
                     self._changes.prune(collection, applied)
         give_back_memory()
+
+
+def _mending(dense: VectorIndex) -> dict[str, Any]:
+    return {"mend": dense.mend} if isinstance(dense, DenseIndex) else {}
 
 
 def _poll_s(index: IndexName, took_s: float = 0.0) -> float:

@@ -1,4 +1,4 @@
-"""Blocks of vectors, one byte per component, in memory or in a file: scanned as a whole, or where a selection is.
+"""Blocks of vectors, one byte per component: scanned as a whole, or where a selection is.
 
 The scan is approximate, since a component is rounded to one of 255 values; its best rows are scored again with the
 exact vectors by `braid.core.indexes.dense`. On 100,000 vectors of 384 dimensions a scan takes 1.7 ms on one core, and
@@ -8,10 +8,8 @@ exact vectors by `braid.core.indexes.dense`. On 100,000 vectors of 384 dimension
 from __future__ import annotations
 
 import math
-import tempfile
 import threading
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -34,7 +32,9 @@ READ_AHEAD = 1.5
 MOST_TABLE = 16
 """Bytes of a table of wanted numbers for each number that is looked up."""
 BYTES_PER_ROW = ID_BYTES + 8 + 8
-"""Memory of a row beside its components, which take a byte each."""
+"""Bytes of a row beside its components, which take a byte each."""
+ALIGNED = 64
+"""Bytes of which the place of the ids in a file is a multiple."""
 _MIDDLE = 128
 _LARGEST = 127
 
@@ -80,7 +80,7 @@ class Found(NamedTuple):
         return cls(ids[best], scores[best], sample_ids[lowest], sample_scores[lowest])
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class VectorBlock:
     """Vectors with their chunks' ids, which are sorted; never changed, only replaced."""
 
@@ -92,8 +92,10 @@ class VectorBlock:
     index: Any  # a faiss.IndexScalarQuantizer; faiss has no types
     alive: NDArray[np.bool_] | None = None
     """Rows that were not deleted; None where none was."""
-    in_file: bool = False
-    """Whether the rows are in files, of which the system keeps in memory what it has room for."""
+    file: str = ""
+    """Name of the file with the rows, which the system keeps in memory where it has room; empty before `write`."""
+    gone: str = ""
+    """Name of the file that says which rows were deleted."""
 
     @classmethod
     def make(
@@ -132,11 +134,6 @@ class VectorBlock:
     def dimension(self) -> int:
         """Components of a vector."""
         return int(self.index.d)
-
-    @property
-    def size_bytes(self) -> int:
-        """Memory that the block takes; nothing of a block in a file counts."""
-        return 0 if self.in_file else len(self) * (BYTES_PER_ROW + self.dimension)
 
     @property
     def codes(self) -> NDArray[np.uint8]:
@@ -216,28 +213,35 @@ class VectorBlock:
         left = int(alive.sum())
         if not left:
             return None
-        smaller = replace(self, alive=alive)
+        smaller = replace(self, alive=alive, gone="")
         return smaller if left > len(self) // 2 else merged([smaller])
 
-    def moved_to_file(self, folder: Path) -> VectorBlock:
-        """Return the same block with its rows in files in ``folder``, which are gone when the block is.
-
-        Raises OSError when they cannot be written.
-        """
+    def write(self, path: Path) -> None:
+        """Write the rows to a file for `read`. Raises OSError."""
         faiss = _faiss()
-        with _unnamed_file(folder) as path:
-            try:
-                faiss.write_index(self.index, str(path))
-                index = faiss.read_index(str(path), faiss.IO_FLAG_MMAP_IFC)
-            except RuntimeError as error:  # faiss has no other error, and names its own source code in this one
-                raise OSError(f"vectors cannot be written to {folder}; is the disk full?") from error
-        return replace(
-            self,
-            ids=_in_file(self.ids, folder),
-            dataset_ids=_in_file(self.dataset_ids, folder),
-            document_ids=_in_file(self.document_ids, folder),
-            index=index,
-            in_file=True,
+        try:
+            faiss.write_index(self.index, str(path))
+        except RuntimeError as error:  # faiss has no other error, and names its own source code in this one
+            raise OSError(f"vectors cannot be written to {path.parent}; is the disk full?") from error
+        with path.open("ab") as file:
+            file.write(bytes(-file.tell() % ALIGNED))
+            for column in (self.ids, self.dataset_ids, self.document_ids):
+                file.write(np.ascontiguousarray(column).data)
+
+    @classmethod
+    def read(cls, path: Path, rows: int, scale: float) -> Self:
+        """Map the rows of a file; what is mapped stays when the file is deleted. Raises OSError."""
+        faiss = _faiss()
+        start = path.stat().st_size - rows * BYTES_PER_ROW
+        columns = np.memmap(path, np.uint8, "r", offset=start).view(np.ndarray)
+        ids, dataset_ids, document_ids = np.split(columns, [rows * ID_BYTES, rows * (ID_BYTES + 8)])
+        try:
+            index = faiss.read_index(str(path), faiss.IO_FLAG_MMAP_IFC)
+        except RuntimeError as error:
+            path.stat()  # FileNotFoundError where it was deleted meanwhile
+            raise OSError(f"{path.name} has no vectors") from error
+        return cls(
+            ids.view(f"S{ID_BYTES}"), dataset_ids.view("<i8"), document_ids.view("<i8"), scale, index, file=path.name
         )
 
     def living_ids(self) -> NDArray[np.bytes_]:
@@ -254,25 +258,6 @@ def _faiss() -> Any:  # it has no types
     with _importing, quietly("faiss"):
         import faiss
     return faiss
-
-
-@contextmanager
-def _unnamed_file(folder: Path) -> Iterator[Path]:
-    """Make a file and delete it at the end. What is mapped of the file by then stays; Windows does not delete it."""
-    with tempfile.NamedTemporaryFile(dir=folder, delete=False) as file:
-        path = Path(file.name)
-    try:
-        yield path
-    finally:
-        with suppress(OSError):
-            path.unlink()
-
-
-def _in_file(column: NDArray[Any], folder: Path) -> NDArray[Any]:
-    """Return the same values, mapped from a file."""
-    with _unnamed_file(folder) as path:
-        column.tofile(path)
-        return np.memmap(path, column.dtype, "r", shape=column.shape)
 
 
 def merged(blocks: Sequence[VectorBlock]) -> VectorBlock:

@@ -218,7 +218,7 @@ class ChunkRow(Base):
     position: Mapped[int]
     text: Mapped[str]
     text_hash: Mapped[int] = mapped_column(BigInteger, server_default="0")
-    """See `braid.core.ledger.text_hash`."""
+    """See `braid.core.ledger.document_batch.text_hash`."""
     heading_path: Mapped[str]
     page: Mapped[int | None]
     page_end: Mapped[int | None]

@@ -206,10 +206,13 @@ def test_unknown_settings_are_rejected_wherever_they_stand(tmp_path: Path) -> No
     assert f"search ({toml}) is not a setting" in message(env={})
 
 
-def test_a_setting_of_the_last_version_is_refused_with_what_is_true_instead(tmp_path: Path) -> None:
-    toml = write_toml(tmp_path / "braid.toml", 'dense_search = "chroma"')
-    for told in (message(env={"BRAID_DENSE_SEARCH": "exact"}), message(env={}, toml_path=toml)):
-        assert "is not a setting any more: vectors are always searched exactly, in memory or beyond" in told
+@pytest.mark.parametrize(("name", "value"), [("dense_search", '"chroma"'), ("dense_memory_mb", "2048")])
+def test_a_setting_of_the_last_version_is_refused_with_what_is_true_instead(
+    name: str, value: str, tmp_path: Path
+) -> None:
+    toml = write_toml(tmp_path / "braid.toml", f"{name} = {value}")
+    for told in (message(env={f"BRAID_{name.upper()}": value}), message(env={}, toml_path=toml)):
+        assert "is not a setting any more: vectors are " in told
         assert told.endswith("; remove it")
 
 

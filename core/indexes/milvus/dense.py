@@ -54,7 +54,6 @@ class MilvusVectorIndex(MilvusIndex):
 
     name: StateName = "milvus_dense"
     leg: Leg = "dense"
-    size_bytes = 0
     """Memory that the vectors take in this process."""
 
     def __init__(self, server: MilvusServer, changes: ChangeLog, models: AnsweringModels) -> None:

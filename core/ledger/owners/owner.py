@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -93,6 +95,25 @@ class OwnerLock:
         if note is None:
             return "another process"
         return f"process {note.pid}" + (f" at {note.url}" if note.url else "")
+
+
+@contextmanager
+def alone(data_dir: Path, why: str) -> Iterator[None]:
+    """Keep others from opening the data directory until the block ends.
+
+    Raises NotOwnerError for one that is open; ``why`` is the end of the sentence that begins with who has it open.
+    """
+    lock = OwnerLock(data_dir)
+    try:
+        lock.acquire()
+    except NotOwnerError as error:
+        raise NotOwnerError(
+            f"{error.owner} has the data directory {str(data_dir)!r} open{why}; nothing was changed", owner=error.owner
+        ) from None
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 def read_note(data_dir: Path) -> OwnerNote | None:

@@ -476,7 +476,11 @@ CHANGES: dict[str, tuple[Callable[[dict[str, bytes]], object], str]] = {
     "lacking": (lambda members: members.pop("ledger.db"), r"ledger\.db is missing from it"),
     "fewer rows": (fewer_rows, "the table documents in it has 1 rows, and had 7"),
     "outside": (outside, r"a file that no backup has: '\.\./\.\./outside'"),
-    "newer form": (edit(lambda form: form.update(format=2)), "its format is 2 and this Braid reads 1"),
+    "newer form": (edit(lambda form: form.update(format=3)), "its format is 3 and this Braid reads 2"),
+    "first form": (
+        edit(lambda form: form.update(format=1, database="postgresql")),
+        "its format is 1 and this Braid reads 2; use the Braid that made it",
+    ),
     "no manifest": (lambda members: members.pop("manifest.json"), "is no backup of Braid"),
     "no JSON": (lambda members: members.update({"manifest.json": b"["}), r"its manifest\.json is damaged"),
     "no fields": (lambda members: members.update({"manifest.json": b'{"format": 1}'}), "json is damaged"),

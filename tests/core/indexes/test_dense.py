@@ -1,27 +1,27 @@
-"""The dense index over a real ledger: exact search in memory, and in Chroma what does not fit."""
+"""The dense index over a real ledger: exact search in files that are written from it."""
 
 from __future__ import annotations
 
 import random
+import shutil
 import threading
 from collections.abc import Callable, Collection, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
-from weakref import WeakSet
 
 import numpy as np
 import pytest
 
 from braid.core.braid import Braid, IndexOptions
 from braid.core.errors import BraidError, EmbeddingError, InvalidInputError
-from braid.core.indexes import vector_memory
+from braid.core.indexes import scan
 from braid.core.indexes.dense import MIN_CANDIDATES
-from braid.core.indexes.vector_block import EVERYTHING, Found, Selection, VectorBlock
-from braid.core.indexes.vector_memory import Loaded
+from braid.core.indexes.vector_block import EVERYTHING, Found, Selection
+from braid.core.indexes.vector_files import Loaded
 from braid.core.ledger.change_log import ChangeLog, IndexedChunk, VectorBatch
 from braid.core.vector import Vector
-from tests.core.indexes.vector_shelf import DIM, LARGE, VECTORS, Shelf, found, unit
+from tests.core.indexes.vector_shelf import DIM, VECTORS, Shelf, found, unit
 from tests.fakes import HashEmbeddings
 from tests.worlds import WAIT_S, add_notes, catch_up, document, eventually
 
@@ -49,7 +49,7 @@ def test_the_best_come_first_with_cosine_as_score(shelf: Shelf) -> None:
 
 
 def test_a_vector_that_the_ledger_has_is_found_at_once(shelf: Shelf) -> None:
-    """Nothing is applied, nothing is checked: also after a process was killed."""
+    """Nothing is applied: the files are written from the ledger, also after a process was killed."""
     ids = shelf.put(shelf.dataset(), "a", VECTORS[:300])
     index = shelf.open()
     assert [found(index, VECTORS[n]) for n in range(300)] == [[each] for each in ids]
@@ -83,6 +83,7 @@ def test_more_hits_than_are_usually_scored_again_are_exact_too(shelf: Shelf) -> 
 def test_nothing_is_found_where_nothing_is(shelf: Shelf) -> None:
     dataset, index = shelf.dataset(), shelf.open()
     ids = shelf.put(dataset, "a", VECTORS[:3])
+    shelf.apply(index, ids)
     assert len(found(index, VECTORS[0], 5)) == 3
     shelf.ledger.remove_document(dataset, "a")
     shelf.apply(index, ids)
@@ -168,7 +169,7 @@ def scanned_by(monkeypatch: pytest.MonkeyPatch, *, meet: threading.Barrier | Non
         return nearest(self, *args, **kwargs)
 
     with monkeypatch.context() as patch:
-        patch.setattr(vector_memory, "ROWS_TO_SHARE", 500)
+        patch.setattr(scan, "ROWS_TO_SHARE", 500)
         patch.setattr(Loaded, "nearest", observed)
         yield threads
 
@@ -206,30 +207,6 @@ def test_a_scan_is_not_helped_where_no_processor_is_free(shelf: Shelf, monkeypat
     assert asked.is_set()
 
 
-def test_a_search_of_more_than_fits_into_memory_lets_go_of_what_it_has_scanned(
-    shelf: Shelf, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Each collection fills half of the memory."""
-    names = [f"owner-{n}" for n in range(12)]
-    for n, name in enumerate(names):
-        shelf.put(shelf.dataset(name), name, unit(500, LARGE, seed=n))
-    index, where = shelf.open(memory_mb=1), {f"user_{n + 1}": EVERYTHING for n in range(len(names))}
-    living, most = WeakSet[Any](), 0
-    made = VectorBlock._of_codes
-
-    def observed(*args: Any) -> VectorBlock:
-        nonlocal most
-        block = made(*args)
-        living.add(block.index)
-        most = max(most, len(living))
-        return block
-
-    monkeypatch.setattr(VectorBlock, "_of_codes", observed)
-    answers = index.search_all(where, unit(1, LARGE)[0], 3).hits
-    assert all(not isinstance(hits, BraidError) and len(hits) == 3 for hits in answers.values())
-    assert 1 < most <= 5
-
-
 def test_what_fails_in_the_second_thread_is_raised(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
     for n, name in enumerate("ab"):
         shelf.put(shelf.dataset(name), name, unit(300, seed=n))
@@ -243,7 +220,7 @@ def test_what_fails_in_the_second_thread_is_raised(shelf: Shelf, monkeypatch: py
             raise MemoryError("no room for the scan")
         return nearest(self, *args, **kwargs)
 
-    monkeypatch.setattr(vector_memory, "ROWS_TO_SHARE", 500)
+    monkeypatch.setattr(scan, "ROWS_TO_SHARE", 500)
     monkeypatch.setattr(Loaded, "nearest", broken)
     with pytest.raises(MemoryError, match="no room"):
         index.search_all(where, query, 10)
@@ -281,6 +258,7 @@ def test_what_is_not_a_vector_of_the_collection_is_refused(vector: Vector, shelf
 def test_a_chunk_put_again_replaces_the_first(shelf: Shelf) -> None:
     dataset, index = shelf.dataset(), shelf.open()
     (chunk_id,) = shelf.put(dataset, "a", VECTORS[1:2])
+    shelf.apply(index, [chunk_id])
     assert found(index, VECTORS[1]) == [chunk_id]
     shelf.embed([chunk_id], VECTORS[2:3])
     shelf.apply(index, [chunk_id])
@@ -292,6 +270,7 @@ def test_a_chunk_put_again_replaces_the_first(shelf: Shelf) -> None:
 def test_a_chunk_that_moves_to_another_dataset_is_found_there_alone(shelf: Shelf) -> None:
     first, index = shelf.dataset(), shelf.open()
     (chunk_id,) = shelf.put(first, "a", VECTORS[1:2])
+    shelf.apply(index, [chunk_id])
     assert found(index, VECTORS[1]) == [chunk_id]
     index.apply("user_1", [IndexedChunk(chunk_id, 9, 77, 1, "", VECTORS[1])], [])
 
@@ -313,6 +292,7 @@ def test_applying_twice_changes_nothing(shelf: Shelf) -> None:
 def test_in_one_call_the_last_version_wins_and_an_upsert_wins_over_a_delete(shelf: Shelf) -> None:
     dataset, index = shelf.dataset(), shelf.open()
     one, two = shelf.put(dataset, "a", VECTORS[1:3])
+    shelf.apply(index, [one, two])
     first, second = shelf.indexed([one])[0], shelf.indexed([two])[0]
     found(index, VECTORS[0])
     shelf.embed([one], VECTORS[5:6])
@@ -348,10 +328,12 @@ def test_many_small_changes_are_all_there_in_the_end(shelf: Shelf) -> None:
     for query in unit(10, seed=4):
         exact = numbers[np.argsort(-(VECTORS[numbers] @ query), kind="stable")[:10]]
         assert found(index, query, 10) == [names[int(number)] for number in exact]
-    assert index.size_bytes <= 2 * len(expected) * (48 + DIM)
+    files = list((shelf.folder / "user_1").iterdir())
+    assert sum(file.stat().st_size for file in files) <= 2 * len(expected) * (48 + DIM) + 4096
+    assert len(files) < 16
 
 
-def test_what_was_forgotten_is_loaded_again(shelf: Shelf) -> None:
+def test_what_was_dropped_is_written_again(shelf: Shelf) -> None:
     ids, index = shelf.put(shelf.dataset(), "a", VECTORS[:3]), shelf.open()
     for _ in range(2):
         assert sorted(found(index, VECTORS[0], 9)) == sorted(ids)
@@ -359,7 +341,7 @@ def test_what_was_forgotten_is_loaded_again(shelf: Shelf) -> None:
         index.drop("user_1")
         index.drop("user_1")
         assert index.collections() == []
-        assert index.size_bytes == 0
+        shelf.mend(index)
     assert not index.reset()
 
 
@@ -391,12 +373,13 @@ def open_braid(tmp_path: Path) -> Iterator[Callable[..., Braid]]:
         braid.close()
 
 
-def test_a_search_says_that_vectors_are_being_loaded(
+def test_a_search_says_that_vectors_are_being_written(
     open_braid: Callable[..., Braid], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with open_braid() as braid:
         braid.ledger.put_document(add_notes(braid.ledger), document("a", "The cat sat on the mat"))
         catch_up(braid)
+    shutil.rmtree(braid.data_dir / "indexes" / "vectors")
     go_on, read = threading.Event(), ChangeLog.vectors_of
 
     def read_later(log: ChangeLog, collection: str, model: str) -> Iterator[VectorBatch]:
@@ -410,7 +393,7 @@ def test_a_search_says_that_vectors_are_being_loaded(
         assert [hit.passage.text for hit in result.hits] == ["The cat sat on the mat"]
         (missing,) = result.degraded
         assert (missing.leg, missing.collection) == ("dense", "user_1")
-        assert "are being loaded" in missing.reason
+        assert "are being written" in missing.reason
     finally:
         go_on.set()
     assert eventually(lambda: not braid.search("cat", user_id=1, mode="semantic").degraded)

@@ -270,10 +270,6 @@ def test_a_merge_leaves_out_what_was_deleted() -> None:
     assert_exact(both, vectors, EVERYTHING, set(range(200)) - {5, 150})
 
 
-def test_a_block_says_how_much_memory_it_takes() -> None:
-    assert block_of(unit(1000, 384)).size_bytes == 1000 * (384 + 32 + 8 + 8)
-
-
 def test_threads_that_make_the_first_blocks_of_a_process_wait_for_the_library() -> None:
     done = subprocess.run([sys.executable, "-c", AT_ONCE], cwd=ROOT, capture_output=True, text=True, timeout=WAIT_S)
     assert done.returncode == 0, done.stderr

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
@@ -50,7 +51,18 @@ class Shelf:
     def open(self, changes: ChangeLog | None = None, **options: Any) -> DenseIndex:
         """Open the index, as a process does that has just begun."""
         self._opened.append(DenseIndex(changes or self.changes, self.models, folder=self.folder, **options))
+        self.mend(self._opened[-1])
         return self._opened[-1]
+
+    def reader(self) -> DenseIndex:
+        """Open the index as a process does that writes no files."""
+        self._opened.append(DenseIndex(self.changes, self.models, folder=self.folder))
+        return self._opened[-1]
+
+    def mend(self, index: DenseIndex, *, doubt: bool = False) -> None:
+        """Let the index look after its files, as its follower does at each look."""
+        for collection, head in self.changes.heads().items():
+            index.mend(collection, head=head, is_complete=True, doubt=doubt, stopping=threading.Event())
 
     def dataset(self, user: str = "ann") -> int:
         """Add a dataset to the user's collection: ``user_1`` for the first user."""

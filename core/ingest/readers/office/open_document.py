@@ -141,7 +141,7 @@ def _add(parent: etree._Element, outline: Outline, styles: Styles, notes: list[s
             if attribute(block, "style-name").lower() == "title":
                 title = title or one_line(text)
             outline.add(labelled(label or "", text), tight=label is not None)
-        for box in _boxes(block):
+        for box in _boxes(block) if len(block) else ():
             title = _add(box, outline, styles, notes, []) or title
     return title
 
@@ -173,6 +173,8 @@ def _text(block: etree._Element, styles: Styles | None = None) -> str:
     """Return the text of a paragraph as it is shown. With ``styles``, text boxes in it are left to the caller, and
     struck out text is between ``~~``.
     """
+    if not len(block) and (styles is None or not styles.struck):  # nearly always
+        return (block.text or "").strip()
     parts: list[str] = []
     walker = etree.iterwalk(block, events=("start", "end", "comment", "pi"))
     for event, element in walker:
@@ -221,7 +223,7 @@ def _cell_texts(cell: etree._Element, styles: Styles) -> Iterator[str]:
             continue
         label = styles.label(block)
         yield labelled("" if label in (None, "-") else str(label), _text(block, styles))
-        for box in _boxes(block):
+        for box in _boxes(block) if len(block) else ():
             yield from _cell_texts(box, styles)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 import pptx
 from lxml import etree
@@ -62,9 +63,10 @@ def read(file: SourceFile) -> ParsedDocument:
         if slide._element.get("show") in _OFF:
             hidden.append(str(number))
             continue
-        title = _title(slide)
+        heading = slide.shapes.title
+        title = one_line(heading.text_frame.text) if heading is not None else ""
         of_slide = of_slide or title
-        text = "\n".join(_slide_lines(file, slide, seen)) or title
+        text = "\n".join(_slide_lines(file, slide, heading, seen)) or title
         sections.append(Section(text, title, page=number))
     properties = presentation.core_properties
     title = first_title(properties.title, of_slide)
@@ -72,13 +74,7 @@ def read(file: SourceFile) -> ParsedDocument:
     return ParsedDocument(title, "pptx", tuple(sections), metadata)
 
 
-def _title(slide: Slide) -> str:
-    shape = slide.shapes.title
-    return one_line(shape.text_frame.text) if shape is not None else ""
-
-
-def _slide_lines(file: SourceFile, slide: Slide, seen: set[str]) -> Iterator[str]:
-    title = slide.shapes.title
+def _slide_lines(file: SourceFile, slide: Slide, title: BaseShape | None, seen: set[str]) -> Iterator[str]:
     title_id = title.shape_id if title is not None else None
     yield from _lines(file, seen, [shape for shape in slide.shapes if shape.shape_id != title_id])
     notes = slide.notes_slide.notes_text_frame if slide.has_notes_slide else None
@@ -90,15 +86,21 @@ def _slide_lines(file: SourceFile, slide: Slide, seen: set[str]) -> Iterator[str
 
 
 def _lines(file: SourceFile, seen: set[str], shapes: Sequence[BaseShape]) -> Iterator[str]:
-    boxes = [Box(_length(each.left), _length(each.top), _length(each.width), _length(each.height)) for each in shapes]
-    texts = ["\n".join(_shape_lines(file, seen, shape)) for shape in shapes]
-    shown = [at for at, text in enumerate(texts) if text]
-    for place in in_reading_order([boxes[at] for at in shown]):
-        yield texts[shown[place]]
+    texts = [(shape, text) for shape in shapes if (text := "\n".join(_shape_lines(file, seen, shape)))]
+    if len(texts) < 2:
+        yield from (text for _, text in texts)
+        return
+    for place in in_reading_order([_box(shape) for shape, _ in texts]):
+        yield texts[place][1]
 
 
-def _length(value: int | None) -> int:
-    return int(value or 0)
+def _box(shape: BaseShape) -> Box:
+    """Return where a shape is; a placeholder that does not say so is where that of its layout is."""
+    element: Any = shape._element
+    sides = [element.x, element.y, element.cx, element.cy]
+    if None in sides and (base := getattr(shape, "_base_placeholder", None)) is not None:
+        sides = [inherited if own is None else own for own, inherited in zip(sides, _box(base), strict=True)]
+    return Box(*(int(side or 0) for side in sides))
 
 
 def _shape_lines(file: SourceFile, seen: set[str], shape: BaseShape) -> Iterator[str]:

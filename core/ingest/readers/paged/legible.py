@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
+from collections import Counter
 from typing import NamedTuple
 
 LEAST_UNKNOWN, LEAST_SHARE, MOST_OF_PAGE = 4, 0.08, 0.5
@@ -57,7 +58,7 @@ def legible(text: str) -> Legible:
     False
     """
     unknown = sum(_is_unknown(text, found) for found in _UNSEEN.finditer(text))
-    letters = sum(not letter.isspace() for letter in text)
+    letters = len("".join(text.split())) if unknown >= LEAST_UNKNOWN else 0
     if unknown < LEAST_UNKNOWN or unknown < LEAST_SHARE * letters:
         return Legible(text, is_whole=not _is_strange(text), is_any=True)
     kept = _UNSEEN.sub(lambda found: found[0] if found[0] in _MARKS else " ", text)
@@ -74,9 +75,14 @@ def _is_unknown(text: str, found: re.Match[str]) -> bool:
 
 def _is_strange(text: str) -> bool:
     """Return whether no language has such letters, if there are enough to know."""
-    latin = [_BITS[letter] for letter in unicodedata.normalize("NFD", text).lower() if letter in _BITS]
-    if len(latin) >= LEAST_LETTERS and sum(latin) > MOST_BITS * len(latin):
+    is_ascii = text.isascii()
+    counts = Counter((text if is_ascii else unicodedata.normalize("NFD", text)).lower())
+    latin = sum(counts[letter] for letter in _BITS)
+    bits = sum(counts[letter] * each for letter, each in _BITS.items())
+    if latin >= LEAST_LETTERS and bits > MOST_BITS * latin:
         return True
+    if is_ascii:
+        return False
     if _are_unassigned(text):
         return True
     return _are_rare(_HANGUL.findall(text), ("euc_kr",)) or _are_rare(_HAN.findall(text), ("cp932", "gb2312", "big5"))

@@ -15,7 +15,7 @@ from pypdfium2 import raw
 
 from braid.core.errors import UnreadableDocumentError
 from braid.core.ingest.readers.paged.annotations import open_forms, with_annotations
-from braid.core.ingest.readers.paged.characters import Piece, character_boxes, page_text
+from braid.core.ingest.readers.paged.characters import Piece, Turn, loose_boxes, page_text
 from braid.core.ingest.readers.paged.legible import legible
 from braid.core.ingest.readers.paged.pdf import MAX_OBJECTS, is_picture_of_text
 from braid.core.ingest.readers.paged.picture import (
@@ -165,7 +165,7 @@ def _characters(page: pypdfium2.PdfPage) -> tuple[str, NDArray[np.int64]]:
     with closing(page.get_textpage()) as found:
         text = with_annotations(page, legible(page_text(found)[:MAX_CHARACTERS]).text)
         corners = np.zeros((len(text.text), 4))
-        corners[: text.count] = character_boxes(page, found, text.count)
+        corners[: text.count] = Turn(page).shown(loose_boxes(found, 0, text.count))
         layout = page_layout(page, found, text)
     for value in (*text.values, *text.notes):
         corners[value.start : value.end] = _evenly(value)
