@@ -21,7 +21,7 @@ from braid.app.pages.search.blueprint import form_of_request, search, status_of,
 from braid.app.pages.search.form import Carried, SearchForm
 from braid.app.site import site
 from braid.app.user.models import choose_models, model_shelf
-from braid.app.web.errors import on_braid_error, on_unexpected
+from braid.app.web.errors import answer, failure_of
 from braid.app.web.event_stream import event
 from braid.app.web.live_turns import StreamForm, result_of, run_turn, stream_of
 from braid.app.web.markdown import answer_html
@@ -37,7 +37,6 @@ from braid.core.chat.types import (
     Searched,
     StageStarted,
 )
-from braid.core.errors import BraidError
 from braid.core.types import Mode
 
 DEFAULT_MODE: Mode = "semantic"
@@ -137,6 +136,5 @@ def _describe(form: SearchForm, happened: Event) -> str:
 
 def _problem(error: Exception) -> str:
     """Return an error as the page shows it. Errors are problem details here, since a script asks."""
-    response = (on_braid_error(error) if isinstance(error, BraidError) else on_unexpected(error))[0]
-    problem = response.get_json() if isinstance(response, Response) else {}
+    problem = answer(failure_of(error)).get_json()
     return event("error", {"html": render_template("braid/_fields_problem.html", problem=problem)})
