@@ -116,7 +116,7 @@ def _cite(state: StateCore) -> None:
 
 @dataclass
 class _Marking:
-    """Which class text is marked with at this place."""
+    """The class that text is marked with at the current place."""
 
     classes: Iterator[str]
     now: str = ""

@@ -36,7 +36,7 @@ class NormalizedQuestion:
     """A question that can be understood alone. ``generator`` rewrote it: ``none``, ``feedback`` or a model's name."""
 
     text: str
-    """As it was typed, unless the search model rewrote it."""
+    """The question as it was typed, unless the search model rewrote it."""
     query: str
     """The text to search for."""
     generator: str = "none"

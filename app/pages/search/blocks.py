@@ -36,7 +36,7 @@ class Block:
     rows: tuple[tuple[Cell, ...], ...] = ()
     """The rows of a table, the lines of code; else one row of one cell."""
     level: int = 0
-    """Of a heading, from 1; how deep an item is in other lists, from 0."""
+    """Level of a heading, from 1, or depth of an item within other lists, from 0."""
     marker: str = ""
     """What stands before an item: ``•``, ``3.``"""
     has_header: bool = False
