@@ -35,6 +35,8 @@ class Turn:
 
     role: Literal["user", "assistant"]
     text: str
+    marks: tuple[int, ...] | None = field(default=None, compare=False)
+    """Where in an answer its citations begin, as in `ChatResult`; None if unknown: what looks like one is one."""
 
 
 @dataclass(frozen=True, slots=True)
