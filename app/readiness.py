@@ -70,7 +70,7 @@ class Health:
 
     @property
     def text(self) -> str:
-        """As JSON."""
+        """The report as JSON."""
         words = {"ok": "ready", "impaired": "impaired", "failed": "not ready"}
         states = {name: part.state for name, part in self.parts.items()}
         reasons = {name: part.reason for name, part in self.parts.items() if part.reason}

@@ -36,7 +36,6 @@ from braid.app.web.sub_path import take_off
 from braid.config.settings import Settings
 from braid.core.accounts.secret_key import unused_file
 from braid.core.braid import Braid
-from braid.core.chat import live_turn
 from braid.core.chat.turns import running
 from braid.core.errors import InvalidInputError
 from braid.core.ingest.plan import MEBIBYTE
@@ -50,7 +49,7 @@ processors for that alone, and nobody is answered.
 """
 WORKERS = 100
 """Threads that answer requests. None waits for a client, or for an answer that is being streamed."""
-ASIDE = live_turn.MOST_TURNS + running.MOST_TURNS
+ASIDE = running.MOST_TURNS
 """Further threads, for requests that wait for a whole answer of a chat model: as many as may be written at once."""
 USER_SHARE = 32
 """Requests of one user that are answered at once."""

@@ -38,7 +38,6 @@ from braid.core.background.scan_jobs import ScanRules
 from braid.core.backup.make import Sources
 from braid.core.braid import Braid
 from braid.core.chat.feedback import FeedbackStore
-from braid.core.chat.live_turn import LiveTurns
 from braid.core.chat.store import ConversationStore
 from braid.core.chat.thumbs import AnswerThumbs
 from braid.core.chat.turns.running import RunningTurns
@@ -84,7 +83,6 @@ class Site:
         self.outlines = Outlines(ledger)
         self.turn_store = TurnStore(ledger)
         self.turns = RunningTurns(self.turn_store)
-        self.streams = LiveTurns()
         self.windows = SharedWindows(AttemptWindows(ledger)) if braid.is_member or settings.workers > 1 else Windows()
         self.limiter = MovingWindowRateLimiter(self.windows)
         self.metrics = Metrics(
@@ -118,7 +116,6 @@ class Site:
 
     def end_turns(self) -> None:
         """End every turn that runs, and store what there is of its answer."""
-        self.streams.stop_all()
         self.turns.interrupt_all()
 
     def close(self) -> None:

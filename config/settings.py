@@ -32,8 +32,9 @@ from pydantic_core.core_schema import CoreSchema, no_info_after_validator_functi
 
 from braid.core.errors import InvalidInputError
 from braid.core.ingest.scans.program import LANGUAGES
+from braid.core.options import is_reranker
 from braid.core.text.token_budget import MIN_PROMPT_TOKENS
-from braid.core.types import MAX_DEPTH, MAX_EMBEDDING_BATCH, MAX_K, RERANKERS, Fusion, Generator, Mode
+from braid.core.types import MAX_DEPTH, MAX_EMBEDDING_BATCH, MAX_K, Fusion, Generator, Mode
 
 ENV_PREFIX = "BRAID_"
 CONFIG_VARIABLE = "BRAID_CONFIG"
@@ -61,7 +62,7 @@ class Form:
     pattern: str
     words: str
     secret: Literal["", "url", "all"] = ""
-    """What messages and logs mask: passwords in a URL, or all of the text."""
+    """The part that messages and logs mask: passwords in a URL, or all of the text; empty for none."""
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         return no_info_after_validator_function(self._check, handler(source))
@@ -105,6 +106,18 @@ def _network(text: str) -> str:
 
 
 _NETWORK = AfterValidator(_network)
+
+
+RERANKER_WORDS = (
+    "empty, cohere:MODEL, jina:MODEL, voyage:MODEL or tei:MODEL on a server, onnx:FOLDER, or local:MODEL, a "
+    "cross-encoder by name or folder"
+)
+
+
+def _reranker(name: str) -> str:
+    if name and not is_reranker(name.partition(":")[0]):
+        raise ValueError(RERANKER_WORDS)
+    return name
 
 
 def _as_tuple(value: object) -> object:
@@ -196,12 +209,12 @@ class Settings:
         str,
         Form(r"[^,|]*", "empty or the name of a group"),
         "Group of `sign_in_groups_header` or `oidc_groups_claim` whose members, and nobody else, are administrators; "
-        "empty means that Braid says who is",
+        "empty means that administrators are named in Braid",
     ] = ""
     oidc_issuer: Annotated[
         str,
         Form(r"|https?://\S+", "empty or a URL such as https://auth.example.org/realms/main"),
-        "OpenID Connect provider that signs users in, as it calls itself; empty means none",
+        "Issuer URL of the OpenID Connect provider that signs users in; empty means none",
     ] = ""
     oidc_client_id: Annotated[str, Form(r"\S*", "empty or a name without blanks"), "Braid's name at the provider"] = ""
     oidc_client_secret: Annotated[
@@ -224,7 +237,7 @@ class Settings:
         "Claim with the user's groups; empty means that groups are given in Braid",
     ] = ""
     oidc_take_over: Annotated[
-        bool, "Whether accounts with a password are taken over by whom the provider gives their name"
+        bool, "Whether a user of the provider takes over the account with a password that has the same name"
     ] = False
     oidc_hours: Annotated[
         int, Field(ge=1, le=720), "Hours after which the provider is asked again who a signed-in user is"
@@ -248,7 +261,7 @@ class Settings:
     metrics_tokens: Annotated[
         tuple[Annotated[str, Form(r"\S{24,}", "keys of at least 24 characters", secret="all")], ...],
         BeforeValidator(_as_tuple),
-        "Bearer tokens that open `/metrics` and nothing else; two, while one is replaced by the other",
+        "Bearer tokens that open `/metrics` and nothing else; two while you replace one",
     ] = ()
     sign_up: Annotated[
         Literal["open", "approval", "closed"],
@@ -257,7 +270,7 @@ class Settings:
     max_users: Annotated[
         int,
         Field(ge=0, le=10_000_000),
-        "Accounts after which nobody can sign up, though administrators can add users; 0: any",
+        "Accounts after which nobody can sign up, though administrators can add users; 0: no limit",
     ] = 1000
     folder_roots: Annotated[
         tuple[Annotated[str, Form(r"(/|[A-Za-z]:[\\/]).*", "absolute paths")], ...],
@@ -272,7 +285,7 @@ class Settings:
     ] = 0
     embedding_base_url: Annotated[
         ModelUrl,
-        "Address of the server that an `embedding_model` named `openai:…` is asked at; empty means OpenAI's own",
+        "Address of the server for an `embedding_model` named `openai:…`; empty means OpenAI's own",
     ] = ""
     embedding_api_key: Annotated[
         Key, "Key for that server; empty means `OPENAI_API_KEY`, which is sent to OpenAI's own address only"
@@ -283,11 +296,11 @@ class Settings:
     reembed: Annotated[
         Literal["auto", "no"],
         "Whether passages are embedded again when `embedding_model` changes: `auto`, or `no`, which refuses to start "
-        "then and says how many there are",
+        "then, and says how many passages there are",
     ] = "auto"
     chroma_copy: Annotated[
         Literal["texts", "vectors", "none"],
-        "What is copied to Chroma: passages with their `texts`, for other programs, in seven times the space, "
+        "What is copied to Chroma for other programs: `texts` with their vectors, in seven times the space, "
         "`vectors` alone, or `none`",
     ] = "texts"
     chroma_url: Annotated[
@@ -307,7 +320,7 @@ class Settings:
     milvus_apart: Annotated[
         tuple[Annotated[str, Form(r"\S+", "names of collections, or patterns such as hr_*")], ...],
         BeforeValidator(_as_tuple),
-        "Collections that Milvus keeps apart, so that their words decide nothing in searches of others",
+        "Collections that Milvus keeps apart, so that their words do not count in searches of other collections",
     ] = ()
     workers: Annotated[
         int,
@@ -315,7 +328,9 @@ class Settings:
         "Processes that serve the port together; where there are several, limits and failed sign-ins are counted in "
         "the ledger",
     ] = 1
-    work: Annotated[bool, "Index and run jobs; false, in a fleet alone, for a process that only serves"] = True
+    work: Annotated[
+        bool, "Whether this process indexes and runs jobs; false in a fleet alone, for a process that only serves"
+    ] = True
     leg_timeout_s: Annotated[Seconds, "Time limit per leg in seconds; after it the other leg answers alone"] = 5.0
     k: Annotated[int, Field(ge=1, le=MAX_K), "Hits per search unless the request says otherwise"] = 5
     leg_depth: Annotated[
@@ -329,11 +344,8 @@ class Settings:
     dense_weight: Annotated[Share, "Weight of the dense leg in `rrf` fusion; the keyword leg has the rest"] = 0.5
     reranker: Annotated[
         str,
-        Form(
-            rf"|({'|'.join(RERANKERS)}):\S+",
-            "empty, cohere:MODEL, jina:MODEL, voyage:MODEL or tei:MODEL on a server, onnx:FOLDER, or local:MODEL, a "
-            "cross-encoder by name or folder",
-        ),
+        Form(MODEL_NAME, RERANKER_WORDS),
+        AfterValidator(_reranker),
         "Reranker of the fused hits unless the request says otherwise; empty means none",
     ] = ""
     reranker_depth: Annotated[
@@ -390,11 +402,15 @@ class Settings:
         "its passages lack something; 0 for none",
     ] = 1
     lookup_calls_thorough: Annotated[
-        int, Field(ge=0, le=100), "The same for a *Thorough* turn, and any with another strategy than `basic`"
+        int, Field(ge=0, le=100), "Such calls in a *Thorough* turn, and in any turn with another strategy than `basic`"
     ] = 6
-    lookup_seconds: Annotated[Seconds, "Time limit of these calls and the model's replies together, in seconds"] = 60.0
+    lookup_seconds: Annotated[
+        Seconds, "Time limit of all `lookup_calls` of a turn and the model's replies together, in seconds"
+    ] = 60.0
     lookup_tokens: Annotated[
-        int, Field(ge=1_000, le=10_000_000), "Most tokens of the prompts and replies of these calls together"
+        int,
+        Field(ge=1_000, le=10_000_000),
+        "Most tokens of the prompts and replies of all `lookup_calls` of a turn together",
     ] = 30_000
     llm_model: Annotated[
         str,

@@ -38,7 +38,7 @@ Problem = Literal[
 ]
 
 DIFFERENCES = frozenset({"missing", "extra", "not_embedded"})
-"""What is seen for a moment when somebody writes."""
+"""Kinds of findings that may be seen for a moment while somebody writes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,8 +230,7 @@ def _counters(braid: Braid) -> Iterable[Finding]:
         .where((DatasetRow.documents != counted[0]) | (DatasetRow.chunks != counted[1]))
         .order_by(DatasetRow.id)
     )
-    with braid.ledger.database.read() as connection:
-        found = connection.execute(statement).all()
+    found = braid.ledger.database.fetch(statement)
     for dataset_id, collection, noted, noted_chunks, has, has_chunks in found:
         detail = (
             f"dataset {dataset_id} is noted with {noted} documents and {noted_chunks} passages, but has {has} "

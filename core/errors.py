@@ -104,7 +104,7 @@ class ReaderFaultError(UnreadableDocumentError):
     """A reader failed at a file in a way that it does not foresee; ``fault`` says where, without a word of the file."""
 
     REASON = "cannot be read: its form is not one that is known; save it again, or in another format"
-    """What is said of the file, after its name."""
+    """The end of the message, after the name of the file."""
     code = "fault"
 
     def __init__(self, name: str, *, fault: str) -> None:

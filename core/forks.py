@@ -15,10 +15,7 @@ from typing import IO, Protocol
 
 
 class Forking(Protocol):
-    """What is told of forks."""
-
-    def before_fork(self) -> None:
-        """Get ready, in the parent."""
+    """What is told of forks. A method ``before_fork`` is called in the parent, if there is one, to get ready."""
 
     def after_fork(self, *, in_child: bool) -> None:
         """Go on in the parent, or start over in the child."""
@@ -88,7 +85,10 @@ def _all() -> list[Forking]:
 
 def _before() -> None:
     for this in reversed(_all()):
-        this.before_fork()
+        getattr(this, "before_fork", _nothing)()
+
+
+def _nothing() -> None: ...
 
 
 def _in_parent() -> None:

@@ -236,9 +236,9 @@ class BraidEnsembleRetriever(SearchRetriever, EnsembleRetriever):
     search: SearchFunction = Field(default=_unsearchable, exclude=True, repr=False)
     id_key: str | None = "id"
     made_with: Any = Field(default=None, exclude=True, repr=False)
-    """What is fused, as `make_retriever` has made it."""
+    """The value of `fused` when `make_retriever` made this: as long as it is the same, Braid fuses the legs itself."""
     _engine: Engine = PrivateAttr("braid")
-    """That of its searches."""
+    """The engine of its searches."""
 
     def rank_fusion(
         self, query: str, run_manager: CallbackManagerForRetrieverRun, *, config: RunnableConfig | None = None

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from numbers import Integral, Real
 from typing import Any, Literal, Self, TypedDict, get_args, get_origin, get_type_hints
 
+from braid.core import extras
 from braid.core.errors import InvalidInputError
 from braid.core.json_form import to_json
 from braid.core.metadata import parse_where
@@ -26,7 +27,45 @@ OnDegraded = Literal["warn", "raise", "ignore"]
 All = Literal["all"]
 DatasetIds = Sequence[int] | All | None
 """Datasets to search: these; ``all`` that the user may read when it is searched, personal and shared; or None, all
-personal ones."""
+personal ones. `Datasets` is the same as one value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Datasets:
+    """Which datasets are meant: those with these ids, everything that the user may read, or all personal ones.
+
+    >>> Datasets.of([7, -1]).given, Datasets.everything().given, Datasets.of([]) == Datasets.personal()
+    ((7, -1), 'all', True)
+    """
+
+    ids: tuple[int, ...] = ()
+    """Without any, and without ``is_everything``, all personal datasets are meant."""
+    is_everything: bool = False
+
+    @classmethod
+    def personal(cls) -> Datasets:
+        """Return all personal datasets of the user."""
+        return cls()
+
+    @classmethod
+    def everything(cls) -> Datasets:
+        """Return everything that the user may read when it is searched."""
+        return cls(is_everything=True)
+
+    @classmethod
+    def of(cls, ids: Iterable[int]) -> Datasets:
+        """Return the datasets with these ids; without one, the personal datasets."""
+        return cls(tuple(ids))
+
+    @property
+    def given(self) -> DatasetIds:
+        """The same as a search is given it."""
+        return ALL if self.is_everything else self.ids
+
+    def has(self, dataset_id: int) -> bool:
+        """Return whether this dataset was chosen, by its id or with all."""
+        return self.is_everything or dataset_id in self.ids
+
 
 LEGS_OF_MODE: Mapping[Mode, tuple[Leg, ...]] = {
     "semantic": ("dense",),
@@ -41,7 +80,7 @@ MAX_K = 1_000
 RERANKERS = ("cohere", "jina", "voyage", "tei", "onnx", "local")
 RERANKER_FORMS = ", ".join(f"{provider}:{'FOLDER' if provider == 'onnx' else 'MODEL'}" for provider in RERANKERS)
 HOSTED_RERANKERS = ("cohere", "jina", "voyage")
-"""Those whose makers have a server of their own, so that a user's own key has an address to go to."""
+"""Providers with a server of their own, which a user's own key can be sent to."""
 MIN_RERANKED, MAX_RERANKED = 20, 1_000
 MIN_FETCHED = 50
 MAX_DEPTH = 1_000
@@ -203,7 +242,7 @@ class SearchOptions:
     (``feedback``), or whichever there is.
     """
     reranker: str = ""
-    """``provider:MODEL``, one of `RERANKERS`; empty means none."""
+    """``provider:MODEL``, one of `RERANKERS` or of an installed package; empty means none."""
     group_by: GroupBy = field(
         default="passage",
         metadata=about(
@@ -423,9 +462,14 @@ def _require_text(text: object) -> None:
 
 def _require_reranker(name: str) -> None:
     provider, _, model = name.partition(":") if isinstance(name, str) else ("", "", "")
-    if name != "" and (provider not in RERANKERS or not model.strip()):
+    if name != "" and not (model.strip() and is_reranker(provider)):
         message = f"reranker is {name!r}; write one of {RERANKER_FORMS}, or nothing for none"
         raise InvalidInputError(message, field="reranker")
+
+
+def is_reranker(provider: str) -> bool:
+    """Return whether the name of a reranker may begin so: one of `RERANKERS`, or of an installed package."""
+    return provider in RERANKERS or provider in extras.installed(extras.RERANKERS)
 
 
 def _require_weight(name: str, weight: float) -> None:

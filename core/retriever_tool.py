@@ -29,7 +29,7 @@ PASSAGE = PromptTemplate.from_template("[{source}] {heading_path}\n{page_content
 
 
 class SearchInput(BaseModel):
-    """What a model sends."""
+    """The arguments that a model sends."""
 
     query: str = Field(description=f"a question or words to search for, up to {MAX_QUERY_CHARS} characters")
 

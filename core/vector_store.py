@@ -51,13 +51,13 @@ _ELSEWHERE = {
     "update_document": "add_documents replaces what has the same id",
     "update_documents": "add_documents replaces what has the same id",
 }
-"""What other vector stores have, and this one does otherwise."""
+"""Names that other vector stores have, each with what to use here instead."""
 _FIXED = {
     "filters": "give it as filter",
     "mode": "Braid.vector_store(…, mode=…) has it",
     "group_by": "each result is a document",
 }
-"""What each search of a store has of itself, and what to do instead."""
+"""Options that a search of a store sets itself, each with what to do instead."""
 logger = logging.getLogger(__name__)
 
 

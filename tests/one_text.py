@@ -11,6 +11,7 @@ import json
 import re
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from html.parser import HTMLParser
 from typing import Any
@@ -35,11 +36,12 @@ from braid.core.chat.links import check_links
 from braid.core.chat.marks import CitationFilter, literal, marked
 from braid.core.chat.quoting.extractive import Extract
 from braid.core.chat.support.check import check_answer
-from braid.core.chat.types import AnswerText, ChatRequest, ChatResult, Event, result_json
+from braid.core.chat.texts import say
+from braid.core.chat.types import AnswerText, AnswerWithdrawn, ChatRequest, ChatResult, Event, result_json
 from braid.core.ledger.database import storable
 from braid.core.models.chat import ChatModel, ModelSettings
+from braid.core.models.pieces import whole
 from braid.core.models.prompts import Prompts
-from braid.core.models.whole_text import whole
 from braid.core.text.analyzer import Analyzer
 from braid.core.types import Hit, Passage, Query, SearchResult
 from tests.core.chat.test_featured import answer
@@ -142,6 +144,13 @@ def answered(speaker: Speaker, *found: Passage) -> tuple[ChatResult, list[Event]
     return Answerer(model, 6_000, ANALYZER).answer(task, begun, events.append, threading.Event()), events
 
 
+def written_of(texts: Sequence[tuple[str, int]]) -> list[str]:
+    """Answers with these texts. One with a mark of the passage, first or last, has no other citations."""
+    return [
+        f"So {MARK}.\n\n{said} {MARK}" if size % 2 else f"So it is.\n\n{said} {MARK} {MARK}" for said, size in texts
+    ]
+
+
 def plain(text: str) -> str:
     """The text without what makes links, pictures and HTML text."""
     return re.sub(r"\\+(?=!\[)", "", text.replace("&lt;", "<")).replace("] (", "](").replace("] :", "]:")
@@ -238,8 +247,8 @@ Copy = Callable[[str], list[str]]
 class Desk:
     """An app, its stored conversations, and one passage that answers cite."""
 
-    def __init__(self, braid: Braid, copy: Copy | None = None) -> None:
-        self._braid, self._copy = braid, copy
+    def __init__(self, braid: Braid) -> None:
+        self._braid = braid
         self.app: Flask = make_app(braid)
         here = site_of(self.app)
         self.client: FlaskClient = sign_in(self.app)
@@ -257,18 +266,25 @@ class Desk:
 
     def check(self, texts: Sequence[tuple[str, int]]) -> None:
         """Each text is the same wherever it goes, as an answer, in pieces of some characters, and as a passage."""
-        written = [f"So {MARK}.\n\n{said} {MARK}" for said, _ in texts]  # an answer with one such mark has no others
+        written = written_of(texts)
         results = [self.answer(text, said, size) for text, (said, size) in zip(written, texts, strict=True)]
-        page = self.check_stored(results)
-        answers = seen_in(page.partition("<template")[0], of="prose")
-        copied = self._copy(page) if self._copy else []
-        assert len(answers) == len(texts)
-        for at, (text, shown) in enumerate(zip(written, answers, strict=True)):
+        for text, shown in zip(written, answers_on(self.check_stored(results)), strict=True):
             if shows_every_letter(text):
                 self.read_letter_by_letter += 1
                 assert solid(shown) == solid(plain(meant(text)))
-            if copied and not NUMBERED.search(text):
-                assert solid(copied[at]) == solid(shown)
+
+    def check_copied(self, texts: Sequence[tuple[str, int]], copy: Copy) -> None:
+        """What is copied of each answer on its page is what a reader sees there."""
+        written = written_of(texts)
+        results = [
+            answered(Speaker(said=text, size=size), self._cited)[0]
+            for text, (_, size) in zip(written, texts, strict=True)
+        ]
+        with self.stored(results) as conversation:
+            page = self.client.get(f"/chat/{conversation}").text
+        for text, shown, copied in zip(written, answers_on(page), copy(page), strict=True):
+            if not NUMBERED.search(text):
+                assert solid(copied) == solid(shown)
 
     def answer(self, written: str, said: str, size: int) -> ChatResult:
         """The answer of a model that writes this, read beside a passage that says the same, with both as citations."""
@@ -282,27 +298,36 @@ class Desk:
         assert result.marks is not None
         assert re.fullmatch(re.escape(expected) + r"(?:\n[`~]{3,})?", plain(result.text))
         assert [result.text[at : at + 3] for at in result.marks] == ["[1]", "[1]"]
-        pieces = [event for event in events if isinstance(event, AnswerText)]
+        written_again = max((at for at, event in enumerate(events) if isinstance(event, AnswerWithdrawn)), default=-1)
+        pieces = [event for event in events[written_again + 1 :] if isinstance(event, AnswerText)]
         assert plain("".join(piece.text for piece in pieces)).strip().startswith(expected)
         assert sum(len(piece.marks or ()) for piece in pieces) == 2
         assert result_json(result)["text"] == result.text
-        self.check_growing(result, pieces)
-        self.check_sent(result, pieces)
+        self.check_growing(events)
+        self.check_sent(result, events, pieces)
         support = check_answer(marked(result.text, result.marks), result.citations, ANALYZER)
         beside = Citation(2, passage, passage.text)
         return replace(result, support=support, citations=(*result.citations, beside))
 
-    def check_stored(self, results: Sequence[ChatResult]) -> str:
-        """As they are stored, exported, and given out by the API; returns the page on which they are read again."""
-        conversation = self.store.create(self.user.id)
+    @contextmanager
+    def stored(self, results: Sequence[ChatResult]) -> Iterator[int]:
+        """A conversation with these answers, deleted in the end."""
+        conversation = self.store.create(self.user.id).id
         try:
             for result in results:
-                self.store.add(conversation.id, ChatRequest(self.user.id, "Which row?"), result)
-            messages = self.store.messages(self.user.id, conversation.id)[1::2]
-            page = f"/chat/{conversation.id}"
+                self.store.add(conversation, ChatRequest(self.user.id, "Which row?"), result)
+            yield conversation
+        finally:
+            self.store.delete(self.user.id, conversation)
+
+    def check_stored(self, results: Sequence[ChatResult]) -> str:
+        """As they are stored, exported, and given out by the API; returns the page on which they are read again."""
+        with self.stored(results) as conversation:
+            messages = self.store.messages(self.user.id, conversation)[1::2]
+            page = f"/chat/{conversation}"
             as_markdown = self.client.get(f"{page}/export.md").text.split("\n## Answer (")[1:]
             as_json = json.loads(self.client.get(f"{page}/export.json").text)
-            by_api = self.client.get(f"/api/v1/conversations/{conversation.id}", headers=self._key).json
+            by_api = self.client.get(f"/api/v1/conversations/{conversation}", headers=self._key).json
             assert by_api is not None
             for at, result in enumerate(results):
                 assert messages[at].text == result.text
@@ -312,39 +337,47 @@ class Desk:
                     assert given["text"] == result.text
                     assert [each["text"] for each in given["citations"]] == [each.text for each in result.citations]
             return self.client.get(page).text
-        finally:
-            self.store.delete(self.user.id, conversation.id)
 
-    def check_growing(self, result: ChatResult, pieces: Sequence[AnswerText]) -> None:
+    def check_growing(self, events: Sequence[Event]) -> None:
         """As the page shows it while it is written."""
         growing, shown, text = AnswerSoFar(), "", ""
-        for piece in pieces:
-            text += marked(piece.text, piece.marks)
+        for event in events:
+            if isinstance(event, AnswerText):
+                text += marked(event.text, event.marks)
+            elif isinstance(event, AnswerWithdrawn):
+                text = ""
             (_, data, *_) = growing.event(text).split("\n")
             new = json.loads(data.removeprefix("data: "))
             kept = shown.encode("utf-16-le")[: 2 * new["keep"]].decode("utf-16-le")
             shown = kept + new["html"]
         assert shown == answer_html(text)
 
-    def check_sent(self, result: ChatResult, pieces: Sequence[AnswerText]) -> None:
-        """As clients of OpenAI's interface have it."""
+    def check_sent(self, result: ChatResult, events: Sequence[Event], pieces: Sequence[AnswerText]) -> None:
+        """As clients of OpenAI's interface have it, behind what was withdrawn."""
         with self.app.test_request_context():
             sent = completion(Head("braid", "en"), result).choices[0].message
             chunks, responses = Chunks(Head("braid", "en")), ResponseEvents(Head("braid", "en"))
-            lines = "".join(chunks.event(event) for event in (*pieces, result))
-            newer = "".join(responses.event(event) for event in (*pieces, result))
+            lines = "".join(chunks.event(event) for event in (*events, result))
+            newer = "".join(responses.event(event) for event in (*events, result))
         assert unmarked(sent.content, [each.url_citation.start_index for each in sent.annotations]) == result.text
         assert without_footnotes(sent.content) == sent.content.rpartition("\n\n[^1]: ")[0].strip()
         parts = [json.loads(line[6:]) for line in lines.split("\n\n") if line.startswith("data: {")]
         delta = [part["choices"][0]["delta"] for part in parts]
         streamed = "".join(each.get("content") or "" for each in delta)
         places = [each["url_citation"]["start_index"] for each in delta[-1]["annotations"]]
-        assert unmarked(streamed, places) == "".join(piece.text for piece in pieces)
-        for events in (lines, newer):
-            assert len(events.splitlines()) == events.count("\n"), "an event is one line for every client"
-        events = [json.loads(line[6:]) for line in newer.split("\n") if line.startswith("data: {")]
-        assert "".join(each["delta"] for each in events if each["type"] == "response.output_text.delta") == streamed
-        assert events[-1]["response"]["output"][0]["content"][0]["text"] == streamed
+        notice = f"*{say('withdrawn', 'en')}*\n\n"
+        begins = streamed.rfind(notice) + len(notice) if notice in streamed else 0
+        assert unmarked(streamed[begins:], [at - begins for at in places]) == "".join(piece.text for piece in pieces)
+        for sent_events in (lines, newer):
+            assert len(sent_events.splitlines()) == sent_events.count("\n"), "an event is one line for every client"
+        read = [json.loads(line[6:]) for line in newer.split("\n") if line.startswith("data: {")]
+        assert "".join(each["delta"] for each in read if each["type"] == "response.output_text.delta") == streamed
+        assert read[-1]["response"]["output"][0]["content"][0]["text"] == streamed
+
+
+def answers_on(page: str) -> list[str]:
+    """What a reader sees of each answer of a conversation's page."""
+    return seen_in(page.partition("<template")[0], of="prose")
 
 
 def check_markdown(exported: str, result: ChatResult) -> None:

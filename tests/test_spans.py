@@ -147,7 +147,7 @@ def collector() -> Iterator[tuple[str, list[tuple[str, bytes]]]]:
         def log_message(self, *_: object) -> None: ...
 
     with HTTPServer(("127.0.0.1", 0), Collector) as server:
-        Thread(target=server.serve_forever, daemon=True).start()
+        Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}", sent
         server.shutdown()
 

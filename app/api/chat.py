@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Literal
 
 from flask import Response
@@ -16,13 +17,14 @@ from braid.app.api.request_models import conversation
 from braid.app.api.schemas import DegradedShown, Shown
 from braid.app.api.search import DEPRECATED_AT, CitationShown, SearchAnswer, show_search
 from braid.app.api.search_options import SearchOptions
-from braid.app.api.streams import stream_response, wants_stream
+from braid.app.api.streams import OWN, wants_stream
 from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
-from braid.app.site import site
 from braid.app.user.datasets import readable_datasets
-from braid.app.web.live_turns import result_of
+from braid.app.web.live_turns import result_of, run_turn, stream_of
+from braid.core.chat.turns.rows import StoredTurn
 from braid.core.chat.types import ChatRequest, ChatResult, Event, Turn, result_json
+from braid.core.options import Datasets
 from braid.core.types import ALL, MAX_QUERY_CHARS, Dataset
 
 MAX_TURNS = 200
@@ -30,7 +32,7 @@ MAX_TURN_CHARS = 100_000
 
 resource = Resource("chat", "Answers from the passages of your datasets, with citations.")
 
-Keep = Callable[[ChatRequest, ChatResult], object]
+Begin = Callable[[ChatRequest], StoredTurn]
 
 
 class TurnGiven(Given):
@@ -57,7 +59,7 @@ class Question(SearchOptions):
             user_id=identity().account.id,
             text=self.message,
             history=history,
-            dataset_ids=self.dataset_ids or None,
+            dataset_ids=self.dataset_ids,
             within=identity().dataset_ids,
             strategy=self.strategy,
             options=options,
@@ -192,51 +194,37 @@ def chat(body: ChatBody) -> Answered | Response:
     connection stops the model.
     """
     history = tuple(Turn(turn.role, turn.text) for turn in body.history)
-    return answer_question(body, history, lambda asked, result: None)
+    return answer_question(body, history)
 
 
 def answer_question(
-    body: Question, history: tuple[Turn, ...], keep: Keep, *, files: Dataset | None = None
+    body: Question, history: tuple[Turn, ...], begin: Begin | None = None, *, files: Dataset | None = None
 ) -> Answered | Response:
-    """Answer as JSON or as a stream, whichever the caller wants; calls ``keep(request, result)`` with the result.
+    """Answer as JSON or as a stream, whichever the caller wants.
 
-    ``files`` are those of the conversation, which are always searched, too.
+    ``begin`` stores the request, in a conversation; ``files`` are those of it, which are always searched, too.
     """
     body.require_embedding_model(identity().account.id)
     options = body.options("hybrid")
     asked = body.request(options, history)
     if files is not None:
-        asked = replace(asked, dataset_ids=(*_chosen_ids(asked), files.id), everything=asked.dataset_ids == ALL)
+        chosen = Datasets.everything() if asked.dataset_ids == ALL else Datasets.of(asked.dataset_ids or ())
+        ids = readable_datasets(identity().account).ids_of(chosen)
+        asked = replace(asked, dataset_ids=(*ids, files.id), everything=chosen.is_everything)
     talk = conversation(body, options)
-    here = site()
-    here.usage.count(identity().account.id, "chat")
-
-    def done(result: ChatResult) -> None:
-        here.metrics.count_search(result.search, result.degraded)
-        keep(asked, result)
-
     headers = {"Deprecation": DEPRECATED_AT} if body.llm_model is not None else {}
     events = _noting(talk.stream(asked), body.notes("hybrid"))
+    turn = run_turn(asked, events, partial(begin, asked) if begin else None)
     if wants_stream():
-        response = stream_response(asked, events, done)
+        response = stream_of(turn, OWN)
         response.headers.extend(headers)
         return response
-    result = result_of(events)
-    done(result)
-    return Answered(show_answer(result), headers)
+    return Answered(show_answer(result_of(turn)), headers)
 
 
 def _noting(events: Iterator[Event], notes: Sequence[str]) -> Iterator[Event]:
     for each in events:
         yield replace(each, notes=(*each.notes, *notes)) if isinstance(each, ChatResult) else each
-
-
-def _chosen_ids(asked: ChatRequest) -> Sequence[int]:
-    """Return the ids of the chosen datasets, which ``all`` and none leave open."""
-    readable = readable_datasets(identity().account)
-    if asked.dataset_ids == ALL:
-        return [each.id for each in readable.all]
-    return asked.dataset_ids or [each.id for each in readable.personal]
 
 
 def show_answer(result: ChatResult) -> ChatAnswer:

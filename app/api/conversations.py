@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Literal
 
 from flask import Response, request
@@ -190,15 +191,15 @@ def add_message(conversation_id: int, body: Question) -> Answered | Response:
     """Ask a question in a conversation and store it with the answer.
 
     Works as `POST /chat`, also with `Accept: text/event-stream`, but takes the earlier turns from the conversation. The
-    turn is stored at its end. If the connection is closed early, the model is stopped and the answer so far is stored
-    as `interrupted`; on the pages, where nobody waits for an answer to end, it would go on.
+    question is stored at once, and the answer as it grows. If the connection is closed early, the model is stopped and
+    the answer so far is `interrupted`; on the pages, where nobody waits for an answer to end, it would go on.
     """
     user_id, store = identity().account.id, site().conversations
     if wants_stream() and HEADER in request.headers:
         raise BadRequest(f"{HEADER} and text/event-stream cannot be combined; leave one out")
     history = store.history(user_id, conversation_id)
     files = store.files.dataset(user_id, conversation_id)
-    return answer_question(body, history, lambda asked, result: store.add(conversation_id, asked, result), files=files)
+    return answer_question(body, history, partial(site().turn_store.begin, conversation_id), files=files)
 
 
 @resource.put("/conversations/<int:conversation_id>/messages/<int:message_id>/thumb", status=204)

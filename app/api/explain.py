@@ -43,7 +43,7 @@ def explain(body: ExplainBody) -> ExplanationShown:
         body.query,
         chunk_id=body.chunk_id,
         user_id=identity().account.id,
-        dataset_ids=body.dataset_ids or None,
+        dataset_ids=body.dataset_ids,
         within=identity().dataset_ids,
         strategy=body.strategy,
         models=search_models(body, options),

@@ -181,7 +181,7 @@ def search(body: SearchBody) -> Answered:
         result = here.braid.manager.search(
             body.query,
             user_id=account.id,
-            dataset_ids=body.dataset_ids or None,
+            dataset_ids=body.dataset_ids,
             within=identity().dataset_ids,
             strategy=body.strategy,
             models=search_models(body, options),
@@ -199,7 +199,7 @@ def _compare(body: ThreeFieldSearch) -> SearchAnswer:
     asked = ChatRequest(
         user_id=identity().account.id,
         fields=ThreeFields(body.purpose, body.materials, body.methods, body.instruction),
-        dataset_ids=body.dataset_ids or None,
+        dataset_ids=body.dataset_ids,
         within=identity().dataset_ids,
         strategy=body.strategy,
         options=options,

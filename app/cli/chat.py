@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,7 +14,8 @@ from braid.app.opening import open_braid
 from braid.app.terminal import clean, one_line
 
 if TYPE_CHECKING:
-    from braid.core.chat.types import ChatResult, Event
+    from braid.core.chat.turns.turn_store import TurnStore
+    from braid.core.chat.types import ChatRequest, ChatResult, Event
     from braid.core.types import DatasetIds
 
 
@@ -37,6 +39,7 @@ def chat(
     from braid.config.models import lookup_limits
     from braid.core.chat.conversation import Conversation
     from braid.core.chat.store import ConversationStore
+    from braid.core.chat.turns.turn_store import TurnStore
     from braid.core.chat.types import ChatRequest, ChatResult, event_json
 
     settings = current_settings()
@@ -50,16 +53,30 @@ def chat(
         )
         limits = lookup_limits(settings)
         answerer = Conversation(braid, prompt_tokens=settings.answer_prompt_tokens, lookups=limits)
-        for event in answerer.stream(request):
+        events = answerer.stream(request)
+        conversation = conversation or store.create(user_id).id
+        for event in _stored(TurnStore(braid.ledger), conversation, request, events):
             if not as_json:
                 _show(event)
-            if isinstance(event, ChatResult):
-                conversation = conversation or store.create(user_id).id
-                store.add(conversation, request, event)
-                if as_json:
-                    print_json({"conversation": conversation, **event_json(event)})
-                else:
-                    _show_sources(event, conversation)
+            if isinstance(event, ChatResult) and as_json:
+                print_json({"conversation": conversation, **event_json(event)})
+            elif isinstance(event, ChatResult):
+                _show_sources(event, conversation)
+
+
+def _stored(store: TurnStore, conversation: int, request: ChatRequest, events: Iterator[Event]) -> Iterator[Event]:
+    """Yield the events of a turn, which is stored while it runs; whoever breaks it off ends it."""
+    from braid.core.chat.turns.bell import waited
+    from braid.core.chat.turns.running import RunningTurns
+
+    turn = RunningTurns(store).start(request, events, begin=lambda: store.begin(conversation, request))
+    try:
+        for news in waited(turn.follow()):
+            yield from news.events
+    finally:
+        turn.end("interrupted")
+    if turn.error is not None:
+        raise turn.error
 
 
 def _show(event: Event) -> None:

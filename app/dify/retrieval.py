@@ -76,7 +76,7 @@ def retrieve(body: RetrievalGiven) -> RecordsShown:
     Passages below the threshold are left out. Where something failed and nothing can be returned, the answer is 503.
     """
     account, here, setting = identity().account, site(), body.retrieval_setting or RetrievalSetting.model_validate({})
-    choice = choice_named(account, body.knowledge_id.strip())
+    choice = choice_named(account, body.knowledge_id.strip()).given
     plain = SearchOptions.model_validate({"dataset_ids": choice, "top_k": setting.top_k})
     options = plain.options("hybrid") | {"filters": Filters(metadata=metadata_filter(body.metadata_condition))}
     here.usage.count(account.id, "search")

@@ -1,16 +1,19 @@
-"""Tools and the parameters that several share, as they are described to the model."""
+"""Tools as they are described to the model: the methods of a class, and the parameters that several share."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from functools import wraps
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from inspect import Parameter, getdoc, signature
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar, cast
 
+import anyio.to_thread
 from mcp.server import MCPServer
+from mcp.server.mcpserver import Context
 from mcp_types import ToolAnnotations
 from pydantic import Field
 
+from braid.app.mcp.errors import Result, report_errors
 from braid.app.user.option_fields import TOOL_OPTIONS, type_of_option
 from braid.core.options import ABOUT
 
@@ -35,7 +38,8 @@ DatasetIds = Annotated[
         "may read. None: all of the user's own"
     ),
 ]
-Dataset = Annotated[int, Field(description="The dataset, from list_datasets; shared ones have negative ids")]
+WithText = Annotated[bool, Field(description="Whether results carry the passages' text")]
+DatasetId = Annotated[int, Field(description="The dataset, from list_datasets; shared ones have negative ids")]
 Ids = Annotated[
     list[str] | None,
     Field(
@@ -52,48 +56,75 @@ READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 WRITES = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
 DELETES = ToolAnnotations(read_only_hint=False, destructive_hint=True, idempotent_hint=True, open_world_hint=False)
 
-T = TypeVar("T")
-F = TypeVar("F", bound=Callable[..., Awaitable[Any]])
+M = TypeVar("M", bound=Callable[..., Result])
+Context_ = Context[Any, Any]
 
 
-def tool_of(server: MCPServer[Any], title: str, annotations: ToolAnnotations) -> Callable[[F], F]:
-    """Add a tool to the server. Its docstring is what the model is told, without the indentation of the source."""
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """A method as a tool: its parameters are the method's, and its docstring is what the model is told."""
 
-    def add(tool: F) -> F:
-        server.add_tool(tool, title=title, description=getdoc(tool), annotations=annotations)
-        return tool
+    method: Callable[..., Result]
+    title: str
+    annotations: ToolAnnotations
+    answer: type
+    """The schema of what it returns."""
+    name: str = ""
+    """The method's, if left empty."""
 
-    return add
+    def add_to(self, server: MCPServer[Any], run: Callable[[Context_, Callable[[Any], Result]], Result]) -> None:
+        """Add the tool to a server. ``run`` calls the method with the tools of the user who sent the request.
+
+        It is run in a thread, so that waiting for the database and the indexes does not block the event loop.
+        """
+        method = self.method.__name__
+
+        async def called(ctx: Context_, **given: Any) -> Any:
+            arguments = {("first" if each == "from" else each): value for each, value in given.items()}
+            for each in TOOL_OPTIONS:
+                if arguments.get(each) is None:
+                    arguments.pop(each, None)
+            return await anyio.to_thread.run_sync(run, ctx, lambda tools: getattr(tools, method)(**arguments))
+
+        called.__name__ = self.name or method
+        called.__signature__ = self._signature()  # type: ignore[attr-defined]
+        server.add_tool(called, title=self.title, description=getdoc(self.method), annotations=self.annotations)
+
+    def _signature(self) -> Any:
+        """Return that of the method, with the context in place of ``self`` and `TOOL_OPTIONS` in place of ``**``."""
+        own = signature(self.method, eval_str=True)
+        _, *given = own.parameters.values()
+        taken = [each for each in given if each.kind is not Parameter.VAR_KEYWORD]
+        if len(taken) < len(given):
+            taken += [
+                Parameter(
+                    name,
+                    Parameter.KEYWORD_ONLY,
+                    default=None,
+                    annotation=Annotated[type_of_option(name) | None, Field(description=ABOUT[name].help)],
+                )
+                for name in TOOL_OPTIONS
+            ]
+        context = Parameter("ctx", Parameter.POSITIONAL_OR_KEYWORD, annotation=Context_)
+        return own.replace(parameters=[context, *taken], return_annotation=self.answer)
 
 
-def takes_from(tool: Callable[..., Awaitable[T]]) -> Callable[..., Awaitable[T]]:
-    """Give a tool its parameter ``first`` under the name ``from``, which Python keeps for itself."""
+def tool(
+    title: str, annotations: ToolAnnotations, answer: type, *, outage: str, store: str = "ChromaDBError"
+) -> Callable[[M], M]:
+    """Make a method a tool, which answers errors as `report_errors` does; `tools_of_class` finds it."""
 
-    @wraps(tool)
-    async def called(**given: Any) -> T:
-        return await tool(**{("first" if name == "from" else name): value for name, value in given.items()})
+    def wrap(method: M) -> M:
+        made: Any = report_errors(outage, store=store)(method)
+        made.braid_tool = Tool(made, title, annotations, answer)
+        return cast(M, made)
 
-    return called
+    return wrap
 
 
-def takes_options(tool: Callable[..., Awaitable[T]]) -> Callable[..., Awaitable[T]]:
-    """Give a tool the parameters `TOOL_OPTIONS` beside its own, and call it with those that were given."""
-    own = signature(tool, eval_str=True)
-    more = [
-        Parameter(
-            name,
-            Parameter.KEYWORD_ONLY,
-            default=None,
-            annotation=Annotated[type_of_option(name) | None, Field(description=ABOUT[name].help)],
-        )
-        for name in TOOL_OPTIONS
-    ]
-
-    @wraps(tool)
-    async def called(**given: Any) -> T:
-        left_out = {name for name in TOOL_OPTIONS if given.get(name) is None}
-        return await tool(**{name: value for name, value in given.items() if name not in left_out})
-
-    kept = [each for each in own.parameters.values() if each.kind is not Parameter.VAR_KEYWORD]
-    called.__signature__ = own.replace(parameters=[*kept, *more])  # type: ignore[attr-defined]
-    return called
+def tools_of_class(methods: type) -> Iterator[Tool]:
+    """Yield the tools among the methods of a class, in their order."""
+    for method in vars(methods).values():
+        found = getattr(method, "braid_tool", None)
+        if isinstance(found, Tool):
+            yield found

@@ -8,13 +8,43 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from types import MappingProxyType
-from typing import Any, cast
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
 
 from braid.app.auth.quotas import Quotas
+from braid.app.mcp.answers import (
+    CheckAnswer,
+    DatasetsAnswer,
+    DeleteAnswer,
+    DeletedAnswer,
+    ExactAnswer,
+    ExplainAnswer,
+    FetchAnswer,
+    FoundAnswer,
+    PutAnswer,
+    ReadAnswer,
+    SearchAnswer,
+)
 from braid.app.mcp.documents import DocumentReader, document_link, document_number, shown_id
 from braid.app.mcp.errors import Result, error_answer, report_errors
 from braid.app.mcp.meter import Meter
+from braid.app.mcp.parameters import (
+    DELETES,
+    READS,
+    WRITES,
+    DatasetId,
+    DatasetIds,
+    FileType,
+    First,
+    Ids,
+    Path,
+    Query,
+    Source,
+    Where,
+    WithText,
+    tool,
+)
 from braid.app.opening import FIRST_DATASET
 from braid.app.site import ingest_options
 from braid.app.user.datasets import Readable, UserDatasets
@@ -40,13 +70,15 @@ from braid.core.options import (
     LEGS_OF_MODE,
     MAX_K,
     ChunkKind,
-    DatasetIds,
     Filters,
+    GroupBy,
+    Mode,
     site_options,
     used_options,
 )
 from braid.core.search.exact import ExactMatch
 from braid.core.search.explain import best_passage
+from braid.core.search.strategies import strategies
 from braid.core.types import Dataset, Document, SearchResult
 
 KIND_NAMES: Mapping[Kind, str] = {
@@ -103,42 +135,65 @@ class Tools:
         self._asker: dict[str, Any] = {"user_id": account.id, "within": within}
         self._datasets = UserDatasets(braid, account.id, is_admin=is_admin, within=within)
 
-    @report_errors("HybridRetrieverError")
+    @tool("Search", READS, SearchAnswer, outage="HybridRetrieverError")
     def search(
         self,
-        query: str,
-        *,
-        top_k: int,
-        file_type: str | None,
-        include_documents: bool,
-        max_content_length: int | None,
-        dataset_ids: DatasetIds,
-        mode: str,
-        strategy: str,
-        where: Mapping[str, Any] = MappingProxyType({}),
-        group_by: str = "passage",
-        chunk_kind: str | None = None,
-        parameters: Mapping[str, float] = MappingProxyType({}),
-        options: Mapping[str, Any] = MappingProxyType({}),
+        query: Query,
+        top_k: Annotated[int, Field(description="Number of passages, 1 to 1000")] = 5,
+        file_type: FileType = None,
+        include_documents: WithText = True,
+        max_content_length: Annotated[int | None, Field(description="Cut each text to this many characters")] = None,
+        dataset_ids: DatasetIds = None,
+        mode: Annotated[
+            Mode, Field(description="hybrid (best), semantic (by meaning) or keyword (exact words)")
+        ] = "hybrid",
+        strategy: Annotated[
+            str,
+            Field(
+                description="How the query is put",
+                json_schema_extra=lambda schema: schema.update(enum=list(strategies())),
+            ),
+        ] = "basic",
+        where: Where = None,
+        group_by: Annotated[
+            GroupBy,
+            Field(
+                description="passage, or document: one result per document, its best passage; `more_in_document` "
+                "counts its others, and top_k counts documents"
+            ),
+        ] = "passage",
+        chunk_kind: Annotated[
+            ChunkKind | None,
+            Field(description="Only this part of programs: function, class, method, or module for the rest"),
+        ] = None,
+        parameters: Annotated[
+            dict[str, float] | None,
+            Field(description='Parameters of the strategy: {"variants": 4} of multi_query, {"feedback_passages": 5} …'),
+        ] = None,
+        **options: Any,
     ) -> Result:
-        """Search; the results are passages, or documents, best first. ``options`` are those of `TOOL_OPTIONS`."""
+        """Search the user's documents; results are passages, best first, one per passage or per document.
+
+        Example: search(query="Why was the printer contract ended?", top_k=3). On failure `status` is "error" and
+        `error_type` says why: ValidationError means that an argument is wrong, and `message` says how to fix it.
+        """
         _require_count("top_k", top_k, MAX_K)
         _require_length(max_content_length)
         file_types = frozenset({_label(file_type)}) if file_type else frozenset[str]()
-        kinds = frozenset({cast(ChunkKind, chunk_kind)}) if chunk_kind else frozenset[ChunkKind]()
-        filters = Filters(file_types=file_types, metadata=where, chunk_kinds=kinds)
+        kinds = frozenset({chunk_kind}) if chunk_kind else frozenset[ChunkKind]()
+        own = {
+            "mode": mode,
+            "k": top_k,
+            "filters": Filters(file_types=file_types, metadata=where or {}, chunk_kinds=kinds),
+            "group_by": group_by,
+            "parameters": parameters or {},
+        }
         self.meter.count_use("search")
         result = self._braid.manager.search(
             query,
             dataset_ids=dataset_ids,
             strategy=strategy,
-            **used_options(
-                {
-                    **options,
-                    **{"mode": mode, "k": top_k, "filters": filters, "group_by": group_by, "parameters": parameters},
-                },
-                self._options,
-            ),
+            **used_options({**options, **own}, self._options),
             **self._asker,
         )
         self.meter.count_search(result)
@@ -178,17 +233,31 @@ class Tools:
             return None
         return self._braid.dense.dimension(result.collections[0])
 
-    @report_errors("BraidError", store="BraidError")
+    @tool("Store a document", WRITES, PutAnswer, outage="BraidError", store="BraidError")
     def put_document(
         self,
-        text: str,
-        filepath: str,
-        *,
-        file_type: str | None,
-        dataset_id: int | None,
-        metadata: Mapping[str, Any] = MappingProxyType({}),
+        text: Annotated[str, Field(description="The whole text, up to 5,000,000 characters")],
+        filepath: Annotated[str, Field(description="Path or URL that names it; the same path again replaces it")],
+        file_type: Annotated[
+            str | None,
+            Field(
+                description="How to read it: md, txt, html, csv, json, py …; any other word is kept as the document's "
+                "label, to filter by, and the text is read as plain text. None: as the filepath ends"
+            ),
+        ] = None,
+        dataset_id: Annotated[int | None, Field(description="The user's dataset; None: their first one")] = None,
+        metadata: Annotated[
+            dict[str, Any] | None,
+            Field(
+                description='Facts to filter by later: {"tenant": "x", "year": 2026, "tags": ["a"]}; a date is '
+                '{"$date": "2026-01-31"}'
+            ),
+        ] = None,
     ) -> Result:
-        """Store a text, replacing the document with the same path."""
+        """Store a text so that it can be searched: by keyword within a second, by meaning soon after.
+
+        Example: put_document(text="# Minutes …", filepath="minutes/2026-11-20.md").
+        """
         if not text.strip() or len(text) > MAX_TEXT_CHARS:
             raise InvalidInputError(f"the text must have 1 to {MAX_TEXT_CHARS} characters", field="text")
         if not filepath.strip():
@@ -203,7 +272,7 @@ class Tools:
         quotas.require_room(self._account, dataset, source=filepath, more_bytes=len(content))
         label = _label(file_type)
         incoming = Incoming.from_bytes(content, filepath, filename=_filename(filepath, label))
-        incoming = replace(incoming, metadata=metadata, file_type=label)
+        incoming = replace(incoming, metadata=metadata or {}, file_type=label)
         stored = ingest_document(
             self._braid.ledger,
             dataset.id,
@@ -223,9 +292,15 @@ class Tools:
             "dataset_id": dataset.id,
         }
 
-    @report_errors("BraidError", store="BraidError")
-    def delete_document(self, filepath: str, *, dataset_id: int | None) -> Result:
-        """Delete the document with this path, at once."""
+    @tool("Delete a document", DELETES, DeleteAnswer, outage="BraidError", store="BraidError")
+    def delete_document(
+        self,
+        filepath: Path,
+        dataset_id: Annotated[
+            int | None, Field(description="Only from this dataset; None: all of the user's own")
+        ] = None,
+    ) -> Result:
+        """Delete a document; it cannot be found from then on."""
         filepath = source_name(filepath)
         datasets = [self._writable(dataset_id)] if dataset_id is not None else self._readable.personal
         removed = [dataset.id for dataset in datasets if self._braid.ledger.remove_document(dataset.id, filepath)]
@@ -234,34 +309,35 @@ class Tools:
         self._braid.indexer.wake()
         return {"status": "success", "message": "deleted", "filepath": filepath, "dataset_ids": removed}
 
-    @report_errors("ChromaDBError")
+    @tool("Get documents", READS, FoundAnswer, outage="ChromaDBError")
     def get_documents(
         self,
-        dataset_id: int,
-        *,
-        ids: Sequence[str] | None,
-        source: str | None,
-        where: Mapping[str, Any] | None,
-        include_documents: bool,
-        top_k: int,
+        dataset_id: DatasetId,
+        ids: Ids = None,
+        source: Source = None,
+        where: Where = None,
+        include_documents: WithText = True,
+        top_k: Annotated[int, Field(description="Largest number of passages, 1 to 1000")] = 100,
     ) -> Result:
-        """List passages of the documents that are named by ids, source or filter."""
+        """List the passages of documents by `ids`, by `source` or by `where`: exactly one of the three.
+
+        Example: get_documents(dataset_id=1, where={"tenant": "x"}).
+        """
         limit, dataset = _require_count("top_k", top_k, MAX_LISTED), self._one(dataset_id)
         found = self._named(dataset, ids, source, where)
         results = self._passages_of(found, include_documents, limit)
         message = f"{len(results)} passages of {len(found)} documents"
         return {"status": "success", "message": message, "results": results, "count": len(results)}
 
-    @report_errors("BraidError", store="BraidError")
+    @tool("Delete documents", DELETES, DeletedAnswer, outage="BraidError", store="BraidError")
     def delete_documents(
-        self,
-        dataset_id: int,
-        *,
-        ids: Sequence[str] | None,
-        source: str | None,
-        where: Mapping[str, Any] | None,
+        self, dataset_id: DatasetId, ids: Ids = None, source: Source = None, where: Where = None
     ) -> Result:
-        """Delete the documents that are named by ids, source or filter, at once."""
+        """Delete documents by `ids`, by `source` or by `where`: exactly one of the three.
+
+        They cannot be found from then on. A path among `ids` is deleted with its parts.
+        Example: delete_documents(dataset_id=1, where={"year": {"$lt": 2020}}).
+        """
         dataset = self._writable(dataset_id)
         found = self._named(dataset, ids, source, where, with_parts=True)
         removed = self._braid.ledger.remove_documents(dataset.id, [document.id for document in found])
@@ -295,11 +371,15 @@ class Tools:
                 break
         return results
 
-    @report_errors("ChromaDBError")
+    @tool("List documents by path", READS, FoundAnswer, outage="ChromaDBError")
     def get_documents_by_prefix(
-        self, prefix: str, *, file_type: str | None, include_documents: bool, top_k: int | None
+        self,
+        prefix: Annotated[str, Field(description="Beginning of the path, such as 'notes/2026/'; '' for all")],
+        file_type: FileType = None,
+        include_documents: WithText = True,
+        top_k: Annotated[int | None, Field(description="Largest number of passages, up to 1000")] = None,
     ) -> Result:
-        """List passages of documents whose path begins with the prefix, by dataset and then by path."""
+        """List the passages of all documents whose path begins with a prefix, without searching."""
         limit = MAX_LISTED if top_k is None else _require_count("top_k", top_k, MAX_LISTED)
         wanted = _label(file_type) if file_type else None
         documents = (each for each in self._documents(prefix) if wanted is None or each.file_type == wanted)
@@ -307,9 +387,9 @@ class Tools:
         message = f"{len(results)} passages of documents whose path begins with {prefix!r}"
         return {"status": "success", "message": message, "results": results, "count": len(results)}
 
-    @report_errors("ChromaDBError")
+    @tool("List datasets", READS, DatasetsAnswer, outage="ChromaDBError")
     def list_datasets(self) -> Result:
-        """List the datasets that may be searched."""
+        """List the datasets that the user may search: id, name, kind, counts, and keys of the documents' metadata."""
         datasets = [
             {
                 "id": dataset.id,
@@ -330,10 +410,10 @@ class Tools:
         keys = metadata_keys(self._braid.ledger.database, [dataset.id])
         return {key: " or ".join(KIND_NAMES[kind] for kind in kinds) for key, kinds in keys.items()}
 
-    @report_errors("HybridRetrieverError")
-    def explain(self, query: str, filepath: str, *, where: Mapping[str, Any] = MappingProxyType({})) -> Result:
-        """Explain per dataset why a document's best passage is, or is not, found by a query."""
-        filters, documents = Filters(metadata=where), self._reader.named(filepath)
+    @tool("Explain a rank", READS, ExplainAnswer, outage="HybridRetrieverError")
+    def explain(self, query: Query, filepath: Path, where: Where = None) -> Result:
+        """Say why a document's best passage is, or is not, among the results of a query."""
+        filters, documents = Filters(metadata=where or {}), self._reader.named(filepath)
         filepath = documents[0].source
         explained = [self._explain_document(query, document, filters) for document in documents]
         return {"status": "success", "filepath": filepath, "passages": explained, "count": len(explained)}
@@ -359,11 +439,29 @@ class Tools:
             "rank": explanation.rank,
         }
 
-    @report_errors("HybridRetrieverError")
+    @tool("Find an exact text", READS, ExactAnswer, outage="HybridRetrieverError")
     def find_exact(
-        self, text: str, *, top_k: int, dataset_ids: DatasetIds, filepath: str | None, ignore_case: bool
+        self,
+        text: Annotated[
+            str,
+            Field(description="Text as it is written, up to 500 characters; a line break counts as a space"),
+        ],
+        top_k: Annotated[int, Field(description="Largest number of passages, 1 to 200")] = 20,
+        dataset_ids: Annotated[
+            list[int] | Literal["all"] | None,
+            Field(description="Datasets to look in, from list_datasets. None or 'all': everything the user may read"),
+        ] = None,
+        filepath: Annotated[
+            str | None, Field(description="Only in this document, where parts of words are found, too")
+        ] = None,
+        ignore_case: Annotated[bool, Field(description="Whether capitals and small letters are the same")] = False,
     ) -> Result:
-        """Find the passages that contain a text character for character, in all documents or in one."""
+        """Find passages that contain a text character for character: an error code, a name, a quotation.
+
+        Without `filepath` it finds whole words; a quotation may run over the end of a passage, so give a distinctive
+        part of it. `complete` is false where there may be more, and `missing` says why.
+        Example: find_exact(text="E-4711").
+        """
         _require_count("top_k", top_k, MAX_EXACT)
         self.meter.count_use("search")
         find = partial(self._braid.manager.find_exact, text, ignore_case=ignore_case, **self._asker)
@@ -395,28 +493,57 @@ class Tools:
         entry["metadata"]["line"] = match.line
         return {**entry, "excerpt": excerpt, "occurrences": match.occurrences}
 
-    @report_errors("BraidError")
-    def check(self, text: str, passages: Sequence[str]) -> Result:
-        """Compare each sentence of a text with the passages that it cites."""
+    @tool("Check an answer", READS, CheckAnswer, outage="BraidError")
+    def check(
+        self,
+        text: Annotated[str, Field(description="The answer; it cites the passages as [1], [2] …")],
+        passages: Annotated[
+            list[str], Field(description="Texts of the passages in the order of their numbers, up to 100")
+        ],
+    ) -> Result:
+        """Compare each sentence of an answer with the passages that it cites, before it is sent.
+
+        `verdict` is differs (another number, date, unit or name, a denial: `findings` has both wordings), not_found (a
+        number, date or quotation is in none of them), uncited, stands, or open, which is no proof.
+        Example: check(text="The warranty is 35 days [1].", passages=["The warranty is 30 days."]).
+        """
         with self._braid.places.hold(self._account.id, LONGEST_S):
             checked = to_json(check_given(text, passages, self._braid.analyzer))
         counted = Counter(each["verdict"] for each in checked["sentences"])
         counts = ", ".join(f"{count} {verdict}" for verdict, count in sorted(counted.items())) or "no sentences"
         return {"status": "success", "message": counts, **pick(checked, "text", "sentences", "removed_citations")}
 
-    @report_errors("ChromaDBError")
-    def read_document(self, filepath: str, *, first: int, last: int | None, dataset_id: int | None) -> Result:
-        """Read the passages ``first`` to ``last`` of a document."""
-        return self._reader.part(filepath, first, last, dataset_id)
+    @tool("Read a document", READS, ReadAnswer, outage="ChromaDBError")
+    def read_document(
+        self,
+        filepath: Path,
+        first: First = 1,
+        to: Annotated[
+            int | None, Field(description="Number of the last passage. None: as many as fit in 20,000 characters")
+        ] = None,
+        dataset_id: Annotated[
+            int | None, Field(description="The dataset, where several have such a document. None: the user's own first")
+        ] = None,
+    ) -> Result:
+        """Read a document, or a span of it, in passages of about 1,000 characters.
 
-    @report_errors("ChromaDBError")
-    def fetch(self, document_id: str) -> Result:
-        """Return a document's text by its id, in the form that connectors take."""
-        return {"status": "success", **self._reader.whole(document_id)}
+        Results of search and find_exact have the number of their passage in `metadata.passage`. `total` is the number
+        of passages; where the answer ends earlier, `next` says where to go on.
+        Example: read_document(filepath="minutes/2026-11-20.md", from=3, to=7).
+        """
+        return self._reader.part(filepath, first, to, dataset_id)
+
+    @tool("Fetch a document", READS, FetchAnswer, outage="ChromaDBError")
+    def fetch(self, id: Annotated[str, Field(description="The `id` of a search result")]) -> Result:
+        """Return the whole text of a document with its title and address, up to 200,000 characters.
+
+        The rest of a longer document has the id in `metadata.next_id`.
+        """
+        return {"status": "success", **self._reader.whole(id)}
 
     @report_errors("HybridRetrieverError")
-    def find_documents(self, query: str) -> Result:
-        """Search everything that may be read; the results are documents, in the form that connectors take."""
+    def find_documents(self, query: Query) -> Result:
+        """Search all documents that the user may read; results are documents, best first, with their best passage."""
         self.meter.count_use("search")
         result = self._braid.manager.search(
             query,

@@ -11,7 +11,7 @@ from flask import Response
 from braid.app.api.framework.operations import Resource
 from braid.app.api.framework.requests import KEY_HEADERS
 from braid.app.api.request_models import conversation
-from braid.app.api.streams import EVENT_STREAM, StreamForm, stream_response
+from braid.app.api.streams import EVENT_STREAM
 from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
 from braid.app.openai_api.chat_request import CompletionGiven, read_messages, with_instructions
@@ -20,7 +20,7 @@ from braid.app.openai_api.limits import limited, required
 from braid.app.openai_api.models import choice_of
 from braid.app.openai_api.tasks import task_events
 from braid.app.site import site
-from braid.app.web.live_turns import result_of
+from braid.app.web.live_turns import StreamForm, result_of, run_turn, stream_of
 from braid.core.chat.types import ChatRequest, ChatResult
 from braid.core.errors import InvalidInputError
 from braid.core.types import MAX_QUERY_CHARS
@@ -65,7 +65,7 @@ def answered(body: CompletionGiven, form: type[Chunks]) -> Answered | Response:
         limits = body.limits
         asked = read_messages(body.messages)
         task = asked.task
-        choice = choice_of(body.model)
+        choice = choice_of(body.model).given
         searched = body.braid.model_copy(update={"dataset_ids": choice})
         searched.require_embedding_model(identity().account.id)
         wanted = with_instructions(searched, asked.instructions)
@@ -80,26 +80,15 @@ def answered(body: CompletionGiven, form: type[Chunks]) -> Answered | Response:
             options=options,
         )
     talk = conversation(wanted, options)
-    here = site()
-    if not task:
-        here.usage.count(identity().account.id, "chat")
-
-    def done(result: ChatResult) -> None:
-        if not task:
-            here.metrics.count_search(result.search, result.degraded)
-
-    head = Head(body.model, request.answer_language, body.notes)
+    head = Head(body.model, request.answer_language, (*body.notes, *asked.notes))
     events = (
-        task_events(task, talk.writer, here.settings.answer_prompt_tokens) if task else required(talk.stream(request))
+        task_events(task, talk.writer, site().settings.answer_prompt_tokens) if task else required(talk.stream(request))
     )
-    events = limited(request, events, limits)
+    turn = run_turn(request, limited(request, events, limits), counted="" if task else "chat")
     if body.stream:
         chunks = form(head, with_usage=bool(body.stream_options and body.stream_options.include_usage))
-        written = StreamForm(chunks.event, chunks.error, chunks)
-        return stream_response(request, events, done, written)
-    result = result_of(events)
-    done(result)
-    return Answered(head, result)
+        return stream_of(turn, StreamForm(chunks.event, chunks.error, beginning=chunks))
+    return Answered(head, result_of(turn))
 
 
 @contextmanager

@@ -89,7 +89,7 @@ class CompletionGiven(Lenient):
 
     @property
     def limits(self) -> Limits:
-        """Where the answer ends. Raises InvalidInputError."""
+        """The texts and the number of tokens that end the answer. Raises InvalidInputError."""
         stops = [self.stop] if isinstance(self.stop, str) else self.stop or []
         if len(stops) > MAX_STOPS or any(not 0 < len(stop) <= MAX_STOP_CHARS for stop in stops):
             raise InvalidInputError(
@@ -123,6 +123,8 @@ class Asked:
     question: str
     history: tuple[Turn, ...]
     instructions: str
+    notes: tuple[str, ...] = ()
+    """What was given and has no effect on the answer."""
 
     @property
     def task(self) -> str:
@@ -134,13 +136,14 @@ class Asked:
 
 
 def read_messages(messages: list[MessageGiven]) -> Asked:
-    """Return what the messages ask: the last of the role user, which system messages alone may follow.
+    """Return what the messages ask: the last of the role user, which system messages alone may follow, and answers of
+    the assistant, which are left out: apps that let a stopped answer go on send it, and get a whole one.
 
     Pictures and files of earlier messages are named instead, and tools' messages left out. Raises InvalidInputError
     for messages that are no conversation of texts.
     """
     last = len(messages) - 1
-    while last > 0 and messages[last].role in INSTRUCTIONS:
+    while last > 0 and messages[last].role in (*INSTRUCTIONS, "assistant"):
         last -= 1
     texts = [_text(message, place, is_last=place == last) for place, message in enumerate(messages)]
     if messages[last].role != "user" or not texts[last].strip():
@@ -153,7 +156,13 @@ def read_messages(messages: list[MessageGiven]) -> Asked:
         if message.role in ("user", "assistant") and text.strip()
     ]
     instructions = [text for message, text in zip(messages, texts, strict=True) if message.role in INSTRUCTIONS]
-    return Asked(texts[last], tuple(turns[-MAX_TURNS:]), "\n\n".join(filter(str.strip, instructions)))
+    is_answered = any(message.role == "assistant" for message in messages[last:])
+    return Asked(
+        texts[last],
+        tuple(turns[-MAX_TURNS:]),
+        "\n\n".join(filter(str.strip, instructions)),
+        ("messages end with an answer: the question before it was answered again",) if is_answered else (),
+    )
 
 
 def with_instructions(options: SearchOptions, instructions: str) -> SearchOptions:

@@ -17,7 +17,8 @@ from braid.app.openai_api.errors import ModelNotFoundError
 from braid.app.user.dataset_choices import choice_named, saved_choices
 from braid.app.user.datasets import readable_datasets
 from braid.core.errors import NotFoundError
-from braid.core.types import ALL, All
+from braid.core.options import Datasets
+from braid.core.types import ALL
 
 MODEL = "braid"
 PREFIX = f"{MODEL}:"
@@ -57,12 +58,12 @@ def list_wire_models() -> ModelsShown:
 @rule("user", limited=True)
 def get_wire_model(model: str) -> ModelShown:
     """Get one model, also one that is not listed, such as `braid:-1,3`."""
-    ids, readable = choice_of(model), readable_datasets(identity().account)
-    names = ["everything"] if ids == ALL else [readable.by_id[each].name for each in ids if each in readable.by_id]
+    chosen, readable = choice_of(model), readable_datasets(identity().account).by_id
+    names = ["everything"] if chosen.is_everything else [readable[each].name for each in chosen.ids if each in readable]
     return ModelShown(id=model, name=f"Braid: {', '.join(names)}")
 
 
-def choice_of(model: str) -> list[int] | All:
+def choice_of(model: str) -> Datasets:
     """Return the datasets of a model's id. Raises ModelNotFoundError."""
     if model != MODEL and not model.startswith(PREFIX):
         raise ModelNotFoundError(

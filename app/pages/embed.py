@@ -9,9 +9,10 @@ from braid.app.auth.identity import identity
 from braid.app.pages.chat.blueprint import model_advice
 from braid.app.pages.chat.conversations import page as chat_page
 from braid.app.site import site
-from braid.app.user.dataset_picker import ALL, make_picker
+from braid.app.user.dataset_picker import make_picker
 from braid.app.user.datasets import readable_datasets
 from braid.app.words.languages import language_names
+from braid.core.options import ALL, Datasets
 
 embed = Blueprint("embed", __name__, url_prefix="/embed")
 embed.context_processor(lambda: {"model_advice": model_advice})
@@ -32,8 +33,10 @@ def picker() -> str:
     _require_origins()
     readable = readable_datasets(identity().account)
     given = request.args.getlist("d")
-    chosen = [dataset.id for dataset in readable.all if str(dataset.id) in given]
-    picked = make_picker(readable, None if not given or ALL in given else chosen, language_names(readable.all))
+    chosen = Datasets.of(dataset.id for dataset in readable.all if str(dataset.id) in given)
+    if not given or ALL in given:
+        chosen = Datasets.everything()
+    picked = make_picker(readable, chosen, language_names(readable.all))
     return render_template("braid/embed_picker.html", picker=picked)
 
 

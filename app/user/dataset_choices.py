@@ -11,7 +11,7 @@ from braid.app.user.datasets import readable_datasets
 from braid.app.user.preferences import MAX_DATASETS, preferences_of
 from braid.core.accounts.accounts import Account
 from braid.core.errors import InvalidInputError, NotFoundError
-from braid.core.types import ALL, All
+from braid.core.options import ALL, Datasets
 
 SAVED = "choice:"
 """How the names of the preferences begin that hold saved choices, one each."""
@@ -22,7 +22,7 @@ IDS = re.compile(r"-?\d{1,18}(,-?\d{1,18})*")
 _NAME = re.compile(r"[^\s,:/\\\x00-\x1f\x7f](?:[^,:/\\\x00-\x1f\x7f]*[^\s,:/\\\x00-\x1f\x7f])?")
 
 
-def choice_named(account: Account, name: str) -> list[int] | All:
+def choice_named(account: Account, name: str) -> Datasets:
     """Return the choice with this name: ``all``, ids such as ``-1,3``, or a saved one.
 
     The empty name means the datasets selected in the settings: all of them, unless the user selected some, and for a
@@ -31,18 +31,19 @@ def choice_named(account: Account, name: str) -> list[int] | All:
     """
     readable = readable_datasets(account)
     if IDS.fullmatch(name):
-        return _require_readable(list(dict.fromkeys(map(int, name.split(",")))), readable.by_id)
-    wanted = preferences_of(account).dataset_ids if not name else saved_choices(account).get(name)
-    if name == ALL or (not name and (wanted is None or identity().dataset_ids is not None)):
-        return ALL
+        return Datasets.of(_require_readable(list(dict.fromkeys(map(int, name.split(",")))), readable.by_id))
+    if name == ALL or (not name and identity().dataset_ids is not None):
+        return Datasets.everything()
+    saved = saved_choices(account)
+    wanted = preferences_of(account).datasets if not name else Datasets.of(saved[name]) if name in saved else None
     if wanted is None:
-        known = ", ".join([ALL, *saved_choices(account)])
+        known = ", ".join([ALL, *saved])
         raise NotFoundError(
             f"there is no choice of datasets {name[:MAX_CHOICE_NAME_CHARS]!r}; give ids such as -1,3, or one of {known}"
         )
-    if not readable.by_id.keys() & set(wanted):
+    if not wanted.is_everything and not readable.by_id.keys() & set(wanted.ids):
         raise NotFoundError("none of the datasets of this choice exists any more or is yours to read; choose others")
-    return list(wanted)
+    return wanted
 
 
 def _require_readable(wanted: list[int], readable: Mapping[int, object]) -> list[int]:

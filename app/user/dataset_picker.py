@@ -11,11 +11,10 @@ from flask_babel import gettext as _
 
 from braid.app.user.datasets import Readable
 from braid.core.indexes.leg_progress import LegProgress
+from braid.core.options import ALL, Datasets
 from braid.core.types import Dataset
 
 State = Literal["ready", "indexing", "failed", "empty", ""]
-ALL = "all"
-"""The value of the field ``d`` for all datasets that the user may read."""
 NOT_SHOWN: tuple[State, str] = ("", "")
 MANY = 8
 """From this number on the picker has a filter, and empty datasets are folded away."""
@@ -80,7 +79,7 @@ def is_everything(chosen: Iterable[str], readable: Collection[int], offered: str
     """Return whether the values of the field ``d`` are all datasets: those readable, or those that the form offered.
 
     ``offered`` is the form's field of this name, `Picker.offered`: the form may be older than a dataset. The script
-    of the picker sends `ALL` instead.
+    of the picker sends ``all`` instead.
     """
     given = set(chosen)
     whole = ({str(dataset_id) for dataset_id in readable}, set(filter(None, offered.split(","))))
@@ -89,13 +88,13 @@ def is_everything(chosen: Iterable[str], readable: Collection[int], offered: str
 
 def make_picker(
     readable: Readable,
-    chosen: Sequence[int] | None,
+    chosen: Datasets,
     languages: Mapping[int, str],
     *,
     progress: Iterable[LegProgress] | None = None,
     recent: Sequence[int] = (),
 ) -> Picker:
-    """Return the picker. ``chosen`` None ticks all.
+    """Return the picker, with the chosen datasets ticked.
 
     ``progress`` is of the readable datasets alone, None for a picker without states. ``recent`` are ids of datasets,
     the one used last first.
@@ -106,14 +105,12 @@ def make_picker(
     totals: dict[str, int] = {}
     for dataset in readable.all:
         totals[dataset.collection] = totals.get(dataset.collection, 0) + dataset.chunks
-    ticked = None if chosen is None else frozenset(chosen)
     places = {dataset_id: place for place, dataset_id in enumerate(recent)}
 
     def pick(dataset: Dataset) -> PickedDataset:
         of_parts, total = parts.get(dataset.collection, []), totals[dataset.collection]
         state, text = _state(dataset, of_parts, total) if progress is not None else NOT_SHOWN
-        is_ticked = ticked is None or dataset.id in ticked
-        return PickedDataset(dataset, is_ticked, languages.get(dataset.id, ""), state, text)
+        return PickedDataset(dataset, chosen.has(dataset.id), languages.get(dataset.id, ""), state, text)
 
     def group(datasets: Sequence[Dataset]) -> PickerGroup:
         rows = [pick(dataset) for dataset in datasets]

@@ -16,6 +16,7 @@ from braid.core.data_directory import DataDirectory
 from braid.core.datasets.registry import SharedDataset
 from braid.core.datasets.scope import is_within, may_write, readable_shared
 from braid.core.errors import NotFoundError
+from braid.core.options import Datasets
 from braid.core.types import Dataset
 
 
@@ -37,6 +38,11 @@ class Readable:
     def all(self) -> list[Dataset]:
         """Personal datasets, then those that others share."""
         return [*self.personal, *self.shared]
+
+    def ids_of(self, chosen: Datasets) -> tuple[int, ...]:
+        """Return the ids of the datasets that are meant now."""
+        meant = self.all if chosen.is_everything else self.personal
+        return chosen.ids or tuple(dataset.id for dataset in meant)
 
     @property
     def by_id(self) -> dict[int, Dataset]:

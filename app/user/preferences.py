@@ -1,15 +1,16 @@
-"""Search and chat preferences of a user, with the site's settings as defaults."""
+"""How a question is searched, and a user's preferences of it, with the site's settings as defaults."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, cast, get_args
+from dataclasses import dataclass, replace
+from typing import Any, Literal, cast, get_args
 
 from braid.app.site import site
+from braid.config.settings import Settings
 from braid.core.accounts.accounts import Account
+from braid.core.options import MAX_K, Datasets, Fusion, Mode, site_options, used_options
 from braid.core.search.strategies import strategies
-from braid.core.types import MAX_K, Fusion, Mode
 
 LANGUAGES = {"en": "English", "ja": "日本語", "ko": "한국어"}
 """Languages of the pages: code → the language's own name."""
@@ -18,9 +19,16 @@ DEFAULT_STRATEGY = "basic"
 MAX_DATASETS = 1_000
 
 
+Pace = Literal["fast", "thorough", "expert"]
+"""The chat's one choice of how to search; ``expert`` stands for any other values than those of the two."""
+THOROUGH_STRATEGY = "multi_query"
+THOROUGH_FACTOR = 2
+"""How many times the passages of a fast search a thorough one reads."""
+
+
 @dataclass(frozen=True, slots=True)
-class Preferences:
-    """The defaults of a user's searches and conversations; a request may override each."""
+class Way:
+    """How a question is searched."""
 
     mode: Mode
     fusion: Fusion
@@ -28,14 +36,61 @@ class Preferences:
     """Weight of the dense leg in ``weighted`` fusion."""
     k: int
     strategy: str
+
+    @property
+    def used_fusion(self) -> Fusion:
+        """The fusion; ``rrf`` in modes with one leg, where it has no effect."""
+        return self.fusion if self.mode == "hybrid" else "rrf"
+
+    @property
+    def used_alpha(self) -> float | None:
+        """Alpha if the fusion uses it, else None."""
+        return self.alpha if self.used_fusion == "weighted" else None
+
+    @property
+    def alpha_text(self) -> str:
+        """Alpha with two digits."""
+        return f"{self.alpha:.2f}"
+
+    def options(self, settings: Settings) -> dict[str, Any]:
+        """Return the search options of a request; fusion and alpha are set only if they have an effect."""
+        given = {"mode": self.mode, "k": self.k, "fusion": self.used_fusion, "alpha": self.used_alpha}
+        return used_options(given | self.further_options(settings), site_options(settings))
+
+    def further_options(self, settings: Settings) -> dict[str, Any]:
+        """Return what else a request is searched with."""
+        return {}
+
+
+def ways(settings: Settings) -> Mapping[Pace, Way]:
+    """Return how the two paces search at a site: as its settings say, and in several ways for twice the passages."""
+    fast = Way(settings.mode, settings.fusion, settings.alpha, settings.k, DEFAULT_STRATEGY)
+    more = min(THOROUGH_FACTOR * settings.k, MAX_K)
+    return {"fast": fast, "thorough": replace(fast, strategy=THOROUGH_STRATEGY, k=more)}
+
+
+def pace_of(way: Way, settings: Settings) -> Pace:
+    """Return the pace that searches so; values without an effect are not compared."""
+    return next((pace for pace, known in ways(settings).items() if _effect(known) == _effect(way)), "expert")
+
+
+def _effect(way: Way) -> tuple[object, ...]:
+    fusion = way.fusion if way.mode == "hybrid" else ""
+    return way.strategy, way.mode, way.k, fusion, way.alpha if fusion == "weighted" else None
+
+
+@dataclass(frozen=True, slots=True)
+class Preferences(Way):
+    """The defaults of a user's searches and conversations; a request may override each."""
+
     search_model: str
     """``provider:model``, ``none``, or empty for the site's; see `braid.app.user.models`."""
     summary_model: str
     language: str
     """``en``, ``ja``, ``ko``, or empty for the browser's."""
     theme: str
-    dataset_ids: tuple[int, ...] | None
-    """Datasets that are selected at first, None for all. The user may have lost access to some of them."""
+    datasets: Datasets
+    """Datasets that are selected at first. The user may have lost access to some of them."""
 
 
 def preferences_of(account: Account) -> Preferences:
@@ -51,7 +106,7 @@ def preferences_of(account: Account) -> Preferences:
         summary_model=_valid_value(stored, "summary_model", ""),
         language=_valid_value(stored, "language", ""),
         theme=_valid_value(stored, "theme", THEMES[0]),
-        dataset_ids=_datasets(stored),
+        datasets=stored_datasets(stored, Datasets.everything()),
     )
 
 
@@ -60,9 +115,12 @@ def _valid_value(stored: Mapping[str, Any], name: str, default: Any) -> Any:
     return value if value is not None and VALID[name](value) else default
 
 
-def _datasets(stored: Mapping[str, Any]) -> tuple[int, ...] | None:
+def stored_datasets(stored: Mapping[str, Any], default: Datasets) -> Datasets:
+    """Return the datasets of stored ``dataset_ids``, or everything where ``everything`` says so."""
+    if stored.get("everything") is True:
+        return Datasets.everything()
     ids = _valid_value(stored, "dataset_ids", None)
-    return None if ids is None else tuple(ids)
+    return default if ids is None else Datasets.of(ids)
 
 
 def _is_number(value: object, low: float, high: float) -> bool:

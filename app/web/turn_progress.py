@@ -1,19 +1,15 @@
-"""A turn's progress as server-sent events: the current stage, the answer so far, and heartbeats."""
+"""A turn's progress on a page: its stage in words, and what is new of the answer's HTML."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
 
 from flask_babel import gettext as _
 
-from braid.app.web.event_stream import HEARTBEAT_S, event
+from braid.app.web.event_stream import event
 from braid.app.web.markdown import Span, checked_html
-from braid.core.chat.live_turn import LiveTurn
-from braid.core.chat.marks import marked, shown
-from braid.core.chat.turns.bell import Pause
-from braid.core.chat.types import AnswerText, AnswerWithdrawn, Event, Stage
+from braid.core.chat.marks import shown
+from braid.core.chat.types import Stage
 
 RENDER_EVERY_S = 0.2
 """Shortest time between two renderings of the answer so far."""
@@ -48,52 +44,6 @@ def _common(one: str, other: str) -> int:
         else:
             most = middle - 1
     return least
-
-
-@dataclass
-class _Draft:
-    """The answer so far, a marked text, and whether it has been sent."""
-
-    text: str = ""
-    shown: AnswerSoFar = field(default_factory=AnswerSoFar)
-    sent_at: float = 0.0
-    unsent: bool = False
-
-    def take(self, happened: Event) -> None:
-        """Add the event's text, or forget the text if it is withdrawn."""
-        if isinstance(happened, AnswerText):
-            self.text, self.unsent = self.text + marked(happened.text, happened.marks), True
-        elif isinstance(happened, AnswerWithdrawn):
-            self.text, self.unsent = "", True
-
-    @property
-    def due(self) -> bool:
-        """Whether it is time to send the text again."""
-        return self.unsent and self.due_in_s <= 0
-
-    @property
-    def due_in_s(self) -> float:
-        """Seconds until the text is to be sent again; `HEARTBEAT_S` if it has not changed."""
-        return self.sent_at + RENDER_EVERY_S - time.monotonic() if self.unsent else HEARTBEAT_S
-
-    def render(self) -> str:
-        """Return the event that shows the answer so far."""
-        self.unsent, self.sent_at = False, time.monotonic()
-        return self.shown.event(self.text)
-
-
-def progress(live: LiveTurn[Event], describe: Callable[[Event], Iterator[str]]) -> Iterator[str | Pause]:
-    """Yield the turn's events as text: what ``describe`` makes of each, and the answer so far (``text``).
-
-    Where there is nothing new it yields a pause. Raises what the turn raises.
-    """
-    draft = _Draft()
-    for happened in live.events(HEARTBEAT_S):
-        if isinstance(happened, Pause):
-            yield draft.render() if draft.due else replace(happened, seconds=draft.due_in_s)
-            continue
-        draft.take(happened)
-        yield "".join([draft.render()] if draft.due else []) + "".join(describe(happened))
 
 
 def stage_text(stage: Stage, *, of_fields: bool = False) -> str:

@@ -1,15 +1,17 @@
-"""Lists of accounts, a page at a time, by name and group; names by id; groups with their sizes."""
+"""Lists of accounts, a page at a time, by name and group; names by id; groups: sizes, renaming, deletion."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
 
-from sqlalchemy import ColumnElement, func, or_, select
+from sqlalchemy import ColumnElement, delete, func, insert, or_, select, update
 
-from braid.core.accounts.accounts import COLUMNS, Account, with_groups
+from braid.core.accounts.accounts import ACCOUNTS, COLUMNS, Account, clean_groups, with_groups
+from braid.core.errors import InvalidInputError, NotFoundError
 from braid.core.ledger.database import Database, storable
 from braid.core.ledger.ledger import REMOVED_USER
-from braid.core.ledger.tables import UserGroupRow, UserRow
+from braid.core.ledger.quota import one_at_a_time
+from braid.core.ledger.tables import DatasetRow, ShareRow, UserGroupRow, UserRow
 
 THERE = ~UserRow.name.startswith(REMOVED_USER)
 
@@ -40,14 +42,12 @@ def find_accounts(
 
 def count_accounts(database: Database) -> int:
     """Return the number of accounts."""
-    with database.read() as connection:
-        return connection.execute(select(func.count()).select_from(UserRow).where(THERE)).scalar_one()
+    return database.value(select(func.count()).select_from(UserRow).where(THERE))
 
 
 def count_waiting(database: Database) -> int:
     """Return the number of accounts that wait for approval."""
-    with database.read() as connection:
-        return connection.execute(select(func.count()).select_from(UserRow).where(THERE, UserRow.waiting)).scalar_one()
+    return database.value(select(func.count()).select_from(UserRow).where(THERE, UserRow.waiting))
 
 
 def account_names(database: Database, user_ids: Collection[int]) -> dict[int, str]:
@@ -55,27 +55,76 @@ def account_names(database: Database, user_ids: Collection[int]) -> dict[int, st
     if not user_ids:
         return {}
     statement = select(UserRow.id, UserRow.name).where(THERE, UserRow.id.in_(set(user_ids)))
-    with database.read() as connection:
-        return {row[0]: row[1] for row in connection.execute(statement)}
+    return {row[0]: row[1] for row in database.fetch(statement)}
 
 
 def users_named_like(database: Database, text: str) -> set[int]:
     """Return the ids of the users whose name contains ``text``."""
     statement = select(UserRow.id).where(THERE, UserRow.name.icontains(storable(text), autoescape=True))
-    with database.read() as connection:
-        return set(connection.execute(statement).scalars())
+    return set(database.values(statement))
 
 
 def administrators(database: Database) -> list[str]:
     """Return the names of the administrators who can sign in, the first made first."""
     statement = select(UserRow.name).where(THERE, UserRow.is_admin, ~UserRow.disabled).order_by(UserRow.id)
-    with database.read() as connection:
-        return list(connection.execute(statement).scalars())
+    return list(database.values(statement))
 
 
 def group_sizes(database: Database) -> dict[str, int]:
     """Return the number of members of each group that has any, by its name."""
     name = UserGroupRow.group_name
     statement = select(name, func.count()).group_by(name).order_by(name)
+    return {row[0]: row[1] for row in database.fetch(statement)}
+
+
+def rename_group(database: Database, name: str, new_name: str) -> str:
+    """Give a group another name, and return it as it is stored. Its members and what is shared with it stay.
+
+    Raises NotFoundError for a group without members, and InvalidInputError for a name that another group has.
+    """
+    cleaned = clean_groups([new_name])
+    if not cleaned:
+        raise InvalidInputError("the group's name is empty; type at least one character", field="name")
+    [new] = cleaned
+    if new == name:
+        return new
+    with database.write() as connection:
+        one_at_a_time(connection, ACCOUNTS)
+        if connection.execute(select(UserGroupRow.user_id).where(UserGroupRow.group_name == new).limit(1)).first():
+            raise InvalidInputError(f"there is a group named {new!r} already; choose another name", field="name")
+        members = connection.execute(
+            select(UserGroupRow.user_id).where(UserGroupRow.group_name == storable(name))
+        ).scalars()
+        rows = [{"user_id": user_id, "group_name": new} for user_id in members]
+        if not rows:
+            raise NotFoundError(f"there is no group {name!r} with members")
+        connection.execute(insert(UserGroupRow), rows)
+        connection.execute(delete(UserGroupRow).where(UserGroupRow.group_name == storable(name)))
+        shared = update(ShareRow).where(ShareRow.group_name == storable(name))
+        connection.execute(shared.values(group_name=new))
+    return new
+
+
+def delete_group(database: Database, name: str) -> None:
+    """Take all members out of a group, and take back what is shared with it. Raises NotFoundError without members."""
+    with database.write() as connection:
+        one_at_a_time(connection, ACCOUNTS)
+        connection.execute(delete(ShareRow).where(ShareRow.group_name == storable(name)))
+        if not connection.execute(delete(UserGroupRow).where(UserGroupRow.group_name == storable(name))).rowcount:
+            raise NotFoundError(f"there is no group {name!r} with members")
+
+
+def shared_with_groups(database: Database) -> dict[str, list[tuple[str, str]]]:
+    """Return, per group, name and owner of the personal datasets that are shared with it, by name."""
+    statement = (
+        select(ShareRow.group_name, DatasetRow.name, UserRow.name)
+        .join(DatasetRow, DatasetRow.id == ShareRow.dataset_id)
+        .join(UserRow, UserRow.id == DatasetRow.user_id)
+        .where(ShareRow.group_name.is_not(None))
+        .order_by(DatasetRow.name, DatasetRow.id)
+    )
+    found: dict[str, list[tuple[str, str]]] = {}
     with database.read() as connection:
-        return {row[0]: row[1] for row in connection.execute(statement)}
+        for group, dataset, owner in connection.execute(statement):
+            found.setdefault(str(group), []).append((dataset, owner))
+    return found

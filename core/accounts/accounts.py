@@ -30,7 +30,8 @@ MAX_PASSWORD_CHARS = 200
 """Longest password; hashing a longer one would only cost time."""
 
 ACCOUNTS = "accounts"
-"""What is changed by one transaction at a time: names are told apart, and one administrator stays."""
+"""The name of a lock: accounts are changed by one transaction at a time, so that no two have the same name, and one
+administrator is left."""
 _ALIKE = ("LATIN", "CYRILLIC", "GREEK")
 """Alphabets with letters that look the same; Japanese and Korean names may have Latin letters."""
 _FILLERS = "\u115f\u1160\u3164\uffa0\u2800"
@@ -87,7 +88,7 @@ class NewAccount:
 
 @dataclass(frozen=True, slots=True)
 class AccountChange:
-    """What becomes of an account that there is; what is None stays as it is."""
+    """Changes of an existing account; fields that are None stay as they are."""
 
     user_id: int
     groups: frozenset[str] | None = None

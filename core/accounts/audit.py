@@ -39,7 +39,7 @@ class AuditFilter:
     """An action, or the beginning of several before a dot: ``user`` selects ``user.added`` and ``user.removed``."""
     since: float | None = None
     until: float | None = None
-    """Before this moment."""
+    """Only entries before this moment."""
 
 
 class AuditLog:
@@ -66,8 +66,7 @@ class AuditLog:
         last = 0
         statement = select(*AuditRow.__table__.columns).where(*_conditions(wanted)).order_by(AuditRow.id)
         while True:
-            with self._database.read() as connection:
-                rows = connection.execute(statement.where(AuditRow.id > last).limit(self._entries_per_read)).all()
+            rows = self._database.fetch(statement.where(AuditRow.id > last).limit(self._entries_per_read))
             yield from (AuditEntry(**row._mapping) for row in rows)
             if len(rows) < self._entries_per_read:
                 return
@@ -75,8 +74,7 @@ class AuditLog:
 
     def actions(self) -> list[str]:
         """Return the actions that occur, sorted."""
-        with self._database.read() as connection:
-            return list(connection.execute(select(AuditRow.action).distinct().order_by(AuditRow.action)).scalars())
+        return list(self._database.values(select(AuditRow.action).distinct().order_by(AuditRow.action)))
 
 
 def add_entry(connection: Connection, actor: str, action: str, target: str, detail: str = "") -> None:

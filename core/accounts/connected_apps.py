@@ -21,14 +21,14 @@ from braid.core.errors import BraidError, NotFoundError
 from braid.core.ledger.database import storable
 from braid.core.ledger.ledger import Ledger
 from braid.core.ledger.quota import require_room
-from braid.core.ledger.tables import ApiTokenRow, OAuthClientRow, OAuthGrantRow
+from braid.core.ledger.tables import ApiTokenRow, OAuthClientRow, OAuthGrantRow, columns_of
 
 CODE_S = 300
 """Seconds in which an app redeems its code."""
 ACCESS_S = 3_600
 """Seconds that an access token lives."""
 GRANT_DAYS = 90
-"""Until an app that is not used has to ask again."""
+"""Days without use after which an app has to ask its user again."""
 UNUSED_S = DAY_S
 """Seconds that a registration without any grant is kept."""
 MAX_APPS = 50
@@ -66,7 +66,7 @@ class RegisteredApp:
 
 @dataclass(frozen=True, slots=True)
 class Consent:
-    """What a user lets an app do, and how the app gets it."""
+    """The consent of a user: the permissions of an app, and where it receives its code."""
 
     user_id: int
     app_id: str
@@ -95,14 +95,14 @@ class Grant:
     created_at: float
     used_at: float | None
     expires_at: float
-    """Of the code until it is redeemed, then of the refresh token."""
+    """When the code expires; once the code is redeemed, when the refresh token does."""
     refresh_hash: str | None = field(repr=False)
     """None until the code is redeemed."""
 
 
 @dataclass(frozen=True, slots=True)
 class IssuedTokens:
-    """What an app is given, once."""
+    """The tokens that an app is given once."""
 
     access_token: str
     refresh_token: str
@@ -215,8 +215,7 @@ class ConnectedApps:
         now = time.time()
         live = OAuthGrantRow.user_id == user_id, OAuthGrantRow.family_hash.is_not(None), OAuthGrantRow.expires_at > now
         statement = _GRANTS.where(*live).order_by(OAuthGrantRow.id.desc())
-        with self._database.read() as connection:
-            return [_grant(row) for row in connection.execute(statement)]
+        return [_grant(row) for row in self._database.fetch(statement)]
 
     def disconnect(self, user_id: int, grant_id: int) -> Grant:
         """End a grant with all its tokens, at once, and return what it was. Raises NotFoundError for another user's."""
@@ -277,13 +276,7 @@ class ConnectedApps:
 
 
 _UNUSED = ~exists().where(OAuthGrantRow.client_id == OAuthClientRow.id)
-_APP = (
-    OAuthClientRow.id,
-    OAuthClientRow.name,
-    OAuthClientRow.redirect_uris,
-    OAuthClientRow.auth_method,
-    OAuthClientRow.secret_hash,
-)
+_APP = columns_of(OAuthClientRow, RegisteredApp)
 _GRANTS = select(
     OAuthGrantRow.id,
     OAuthGrantRow.user_id,

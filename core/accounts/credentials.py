@@ -15,7 +15,7 @@ from braid.core.errors import InvalidInputError, NotFoundError
 from braid.core.ledger.database import storable
 from braid.core.ledger.ledger import Ledger
 from braid.core.ledger.quota import require_room
-from braid.core.ledger.tables import ApiTokenRow, OAuthGrantRow, WebSessionRow
+from braid.core.ledger.tables import ApiTokenRow, OAuthGrantRow, WebSessionRow, columns_of
 
 Permission = Literal["read", "write", "admin"]
 TOKEN_PREFIX = "braid_"
@@ -27,7 +27,7 @@ MAX_SESSIONS = 100
 MAX_TOKENS = 100
 MAX_TOKEN_DAYS = 3650
 TOKEN_DAYS = 90
-"""Until a token expires, unless something else is chosen."""
+"""Days until a token expires, unless another time is chosen."""
 DAY_S = 86_400
 
 
@@ -101,8 +101,7 @@ class WebSessions:
     def of_user(self, user_id: int) -> list[WebSession]:
         """Return a user's sessions, the last used first."""
         statement = select(*_SESSION).where(WebSessionRow.user_id == user_id).order_by(WebSessionRow.seen_at.desc())
-        with self._database.read() as connection:
-            return [WebSession(**row._mapping) for row in connection.execute(statement)]
+        return [WebSession(**row._mapping) for row in self._database.fetch(statement)]
 
     def end(self, user_id: int, session_id: int) -> None:
         """End one of the user's sessions; does nothing when there is no such session."""
@@ -165,8 +164,7 @@ class ApiTokens:
     def of_user(self, user_id: int) -> list[ApiToken]:
         """Return the tokens that a user has made, the newest first, expired ones included."""
         statement = select(*_TOKEN).where(*_made_by(user_id)).order_by(ApiTokenRow.id.desc())
-        with self._database.read() as connection:
-            return [_token(row) for row in connection.execute(statement)]
+        return [_token(row) for row in self._database.fetch(statement)]
 
     def revoke(self, user_id: int, token_id: int) -> None:
         """Delete a token. Raises NotFoundError when it is not the user's."""
@@ -187,26 +185,8 @@ def end_programs(connection: Connection, user_id: int) -> int:
     return connection.execute(delete(ApiTokenRow).where(*_made_by(user_id))).rowcount
 
 
-_SESSION = (
-    WebSessionRow.id,
-    WebSessionRow.user_id,
-    WebSessionRow.user_agent,
-    WebSessionRow.created_at,
-    WebSessionRow.seen_at,
-)
-_TOKEN = (
-    ApiTokenRow.id,
-    ApiTokenRow.user_id,
-    ApiTokenRow.name,
-    ApiTokenRow.scopes,
-    ApiTokenRow.created_at,
-    ApiTokenRow.expires_at,
-    ApiTokenRow.used_at,
-    ApiTokenRow.grant_id,
-    ApiTokenRow.dataset_ids,
-)
-
-
+_SESSION = columns_of(WebSessionRow, WebSession)
+_TOKEN = columns_of(ApiTokenRow, ApiToken)
 _COUNTS = or_(ApiTokenRow.grant_id.is_(None), exists().where(OAuthGrantRow.id == ApiTokenRow.grant_id))
 
 

@@ -28,7 +28,7 @@ class Connection:
     has_key: bool = False
     """Whether a key is stored. One that cannot be read, as the data directory has another secret, is empty."""
     models: tuple[str, ...] = ()
-    """What the server listed last."""
+    """Names of the models that the server listed last."""
 
     @property
     def label(self) -> str:

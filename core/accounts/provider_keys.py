@@ -48,8 +48,7 @@ class ProviderKeys:
         """
         columns = select(ProviderKeyRow.provider, ProviderKeyRow.secret)
         statement = columns.where(ProviderKeyRow.user_id == user_id).order_by(ProviderKeyRow.provider)
-        with self._database.read() as connection:
-            rows = connection.execute(statement).all()
+        rows = self._database.fetch(statement)
         return {provider: decrypt(self._secret, _purpose(user_id, provider), encrypted) for provider, encrypted in rows}
 
 

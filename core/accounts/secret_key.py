@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import logging
-import os
 import re
 import secrets
 import shlex
@@ -19,7 +18,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from braid.core.accounts.app_settings import AppSettings
 from braid.core.errors import InvalidInputError
-from braid.core.ledger.durable import sync_folder
+from braid.core.ledger.durable import write_first
 from braid.core.ledger.ledger import Ledger
 from braid.core.ledger.tables import WebSessionRow
 
@@ -43,7 +42,7 @@ def secret_key(data_dir: Path, given: str = "") -> bytes:
         return base64.b64decode(given.removeprefix(BASE64)) if given.startswith(BASE64) else given.encode()
     path = data_dir / FILE
     if not path.exists() or not path.stat().st_size:  # empty: it was lost in a power cut
-        _make(path)
+        write_first(path, secrets.token_bytes(SECRET_BYTES))
     secret = path.read_bytes()
     if len(secret) < SECRET_BYTES:
         raise InvalidInputError(
@@ -93,27 +92,6 @@ def unused_file(data_dir: Path, given: str) -> str:
     )
 
 
-def _make(path: Path) -> None:
-    """Write a new secret, unless another thread or process was first. It outlives a power cut."""
-    partial = path.with_name(f".{path.name}-{secrets.token_hex(8)}")
-    try:
-        with open(partial, "xb", opener=_owner_only) as file:
-            file.write(secrets.token_bytes(SECRET_BYTES))
-            file.flush()
-            os.fsync(file.fileno())
-        if path.exists() and not path.stat().st_size:
-            path.unlink()
-        try:
-            os.link(partial, path)
-        except FileExistsError:
-            pass
-        except OSError:  # a file system without hard links
-            partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
-    sync_folder(path.parent)
-
-
 MAX_KEY_CHARS = 500
 _KEY = re.compile(r"[!-~]+")
 
@@ -144,7 +122,3 @@ def decrypt(secret: bytes, purpose: str, encrypted: str) -> str:
 def _fernet(secret: bytes, purpose: str) -> Fernet:
     derived = HKDF(SHA256(), length=32, salt=None, info=purpose.encode()).derive(secret)
     return Fernet(base64.urlsafe_b64encode(derived))
-
-
-def _owner_only(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)

@@ -22,7 +22,7 @@ Change = Literal["added", "changed", "unchanged"]
 
 @dataclass(frozen=True, slots=True)
 class ImportedUser:
-    """What an import does, or would do, with one line. ``fields`` are those that change."""
+    """The outcome of one line of an import. ``fields`` are the fields that it changes."""
 
     line: int
     name: str

@@ -71,7 +71,7 @@ class AddProgress:
 
 @dataclass(frozen=True, slots=True)
 class AddReport:
-    """What `add_documents` did, in the order of the documents given.
+    """The outcomes of `add_documents`, in the order of the documents given.
 
     >>> report = braid.add(["The tank is emptied weekly.", "", "The tank is emptied weekly."], dataset=1)
     >>> report.added, report.unchanged, [each.reason for each in report.refused]
@@ -171,7 +171,7 @@ def _as_many(documents: Addable | Iterable[Addable]) -> Iterable[object]:
 
 
 class _Adding:
-    """One call, batch by batch."""
+    """One call of `add_documents`, which stores batch by batch."""
 
     def __init__(
         self,

@@ -32,7 +32,7 @@ class LangChainDocument(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class GivenDocument:
-    """What was given, checked. ``metadata`` is in its JSON form."""
+    """A document that was given, checked. ``metadata`` is in its JSON form."""
 
     text: str
     id: str = ""

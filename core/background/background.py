@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 TIDY_EVERY_S = 3600.0
 TIDY = "tidy"
 FOLDERS = "folders"
-"""What one process alone does of several that run jobs."""
+"""Names of work that one process alone does, of several that run jobs."""
 
 logger = logging.getLogger(__name__)
 
@@ -163,9 +163,6 @@ class Background:
         self.supervisor.start()
         self._braid.each_beat(self._take_back)
         self._braid.when_woken("jobs", self._runner.wake)
-
-    def before_fork(self) -> None:
-        """Do nothing: jobs go on in the parent."""
 
     def after_fork(self, *, in_child: bool) -> None:
         """Start over in the child: it has no threads, and does not own the indexes."""

@@ -20,9 +20,9 @@ from braid.core.ingest.exports.dataset_export import export_dataset
 from braid.core.ingest.exports.dataset_import import KeepOriginals, import_dataset
 from braid.core.ingest.exports.export_form import Manifest, ReadExport
 from braid.core.ingest.incoming import Incoming, Parse
+from braid.core.ingest.ingest_document import StoredDocument, ingest_document
 from braid.core.ingest.plan import IngestOptions, source_name
 from braid.core.ingest.spool import Readable, Spool, upload_source
-from braid.core.ingest.store import StoredDocument, keep_unchanged, store, store_failure
 from braid.core.jobs.runner import Handler, Progress
 from braid.core.jobs.store import Job, JobKind, NewJob
 from braid.core.originals.store import Originals
@@ -171,28 +171,29 @@ class DatasetJobs:
         one.
         """
         ledger, dataset_id = self.directory.ledger, self.directory.dataset(job.dataset_id).id
-        stored = keep_unchanged(ledger, dataset_id, incoming, by_job=job.id)
         replaced = dict[str, Any]()
-        if stored is None:
-            try:
-                document = self.parse(incoming, self.options)
-            except UnreadableDocumentError as error:
-                failed = store_failure(ledger, dataset_id, incoming, error, by_job=job.id, most=self.most_documents)
-                self._keep(job, failed, incoming)
-                raise UnreadableDocumentError(failed.reason) from error
-            progress(1, 2)  # raises if the job was cancelled while the file was parsed: nothing is stored
-            replaced = self._replaced(job, dataset_id, incoming)
-            stored = store(ledger, dataset_id, document, by_job=job.id, most=self.most_documents)
+
+        def before_store() -> None:
+            progress(1, 2)  # raises if the job was cancelled while the file was parsed
+            replaced.update(self._replaced(job, dataset_id, incoming))
+
+        stored = ingest_document(
+            ledger,
+            dataset_id,
+            incoming,
+            self.options,
+            parse=self.parse,
+            before_store=before_store,
+            by_job=job.id,
+            most=self.most_documents,
+        )
         self._keep(job, stored, incoming)
+        if stored.state == "failed":
+            raise UnreadableDocumentError(stored.reason)
         if stored.document_id is not None:
             self.queue_scan(job, stored.document_id, incoming)
-        return {
-            "document_id": stored.document_id,
-            "source": stored.source,
-            "state": stored.state,
-            "chunks": stored.chunks,
-            **replaced,
-        }
+        told = {name: getattr(stored, name) for name in ("document_id", "source", "state", "chunks")}
+        return {**told, **replaced}
 
     def _replaced(self, job: Job, dataset_id: int, incoming: Incoming) -> dict[str, Any]:
         """Return when the version was stored that is about to be replaced, and, in the spool, the file it is from."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Literal, get_args
 
-from sqlalchemy import Delete, Select, delete, func, select
+from sqlalchemy import Select, delete, func, select
 
 from braid.core.accounts.audit import DAY_S
 from braid.core.chat.store import ConversationStore
@@ -72,8 +72,7 @@ class Retention:
         return done
 
     def _count(self, kind: Kept) -> int:
-        with self._database.read() as connection:
-            return int(connection.execute(_old(kind, time.time() - self.days.of(kind) * DAY_S, _counted)).scalar_one())
+        return int(self._database.value(_old(kind, time.time() - self.days.of(kind) * DAY_S, _counted)))
 
     def _delete_conversations(self, now: float) -> int:
         before, number = now - self.days.conversations * DAY_S, 0
@@ -81,8 +80,7 @@ class Retention:
         last = 0
         while True:
             old = columns.where(ConversationRow.updated_at < before, ConversationRow.id > last)
-            with self._database.read() as connection:
-                rows = connection.execute(old.limit(CONVERSATIONS_PER_READ)).all()
+            rows = self._database.fetch(old.limit(CONVERSATIONS_PER_READ))
             for row in rows:
                 last = row.id
                 try:
@@ -97,15 +95,12 @@ def _counted(table: type[Base]) -> Select[Any]:
     return select(func.count()).select_from(table)
 
 
-def _old(kind: Kept, before: float, start: Any) -> Delete | Select[Any]:
+def _old(kind: Kept, before: float, start: Any) -> Any:
     """Return the statement on the rows of a kind from before a time."""
-    statement: Any
     if kind == "audit":
-        statement = start(AuditRow).where(AuditRow.at < before)
-    elif kind == "usage":
-        statement = start(UsageRow).where(UsageRow.day < f"{datetime.fromtimestamp(before, UTC):%Y-%m-%d}")
-    elif kind == "expired_tokens":
-        statement = start(ApiTokenRow).where(ApiTokenRow.expires_at < before)
-    else:
-        statement = start(ConversationRow).where(ConversationRow.updated_at < before)
-    return statement  # type: ignore[no-any-return]
+        return start(AuditRow).where(AuditRow.at < before)
+    if kind == "usage":
+        return start(UsageRow).where(UsageRow.day < f"{datetime.fromtimestamp(before, UTC):%Y-%m-%d}")
+    if kind == "expired_tokens":
+        return start(ApiTokenRow).where(ApiTokenRow.expires_at < before)
+    return start(ConversationRow).where(ConversationRow.updated_at < before)

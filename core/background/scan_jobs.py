@@ -72,7 +72,7 @@ class ScanJobs:
 
     @property
     def remedy(self) -> str:
-        """What to do so that scanned pages are read, such as a command; empty when they are read."""
+        """A remedy where scanned pages are not read, such as a command; empty where they are read."""
         if not self.rules.pages_per_minute:
             return OFF
         tesseract = find_tesseract()

@@ -5,14 +5,16 @@ from __future__ import annotations
 import logging
 import secrets
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from sqlalchemy import Connection, select, update
+from sqlalchemy.exc import SQLAlchemyError
 
+from braid.core.errors import BraidError
 from braid.core.ledger.database import clock, execute
 from braid.core.ledger.ledger import Ledger
-from braid.core.ledger.outages import log_failure
+from braid.core.ledger.outages import log_failure, outage_of
 from braid.core.ledger.prepared import ADD_SHARED_WORK
 from braid.core.ledger.tables import SharedWorkRow
 
@@ -60,6 +62,33 @@ class SharedWork:
         self._ended = threading.Event()
         threading.Thread(target=self._live, args=(self._ended,), name=f"braid-{self._name}", daemon=True).start()
         return True
+
+    def start(self, work: Callable[[], Mapping[str, Any]], **changed: Any) -> bool:
+        """Begin, and do the work in a thread of its own; False while it is done, here or elsewhere.
+
+        What it returns is the last change of the state; where it fails, that is why, as ``error``.
+        """
+        if not self.begin(**changed, error=""):
+            return False
+        threading.Thread(target=self._do, args=(work,), name=f"braid-{self._name}-work", daemon=True).start()
+        return True
+
+    def _do(self, work: Callable[[], Mapping[str, Any]]) -> None:
+        changed: Mapping[str, Any]
+        try:
+            changed = work()
+        except BraidError as error:
+            self._database.note(error)
+            changed = {"error": str(error)}
+            logger.error("event=%s_failed reason=%r", self._name, changed["error"])
+        except Exception as error:  # the edge of a thread: the page must not wait for ever
+            log_failure(logger, f"the {self._name}", error)
+            outage, kind = outage_of(error), type(error).__name__
+            changed = {"error": outage.text if outage else f"internal error ({kind}); the log says more"}
+        try:
+            self.end(**changed)
+        except SQLAlchemyError as error:  # it counts as interrupted
+            log_failure(logger, f"the {self._name}", error)
 
     def show(self, **changed: Any) -> None:
         """Change the state of the work that was begun here; nothing if another process has begun it since."""

@@ -30,7 +30,7 @@ _ORIGINAL = re.compile(rf"{ORIGINALS}[0-9a-f]{{64}}")
 
 Write = Callable[[bytes | memoryview], object]
 Progress = Callable[[str, int, int], None]
-"""Called with what is being done, and how many of how many steps of it are done."""
+"""Called with the name of a step, and how much of it is done, of how much."""
 
 
 class ArchiveWriter:

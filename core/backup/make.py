@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from filelock import FileLock, Timeout
 from sqlalchemy import Engine, make_url
@@ -25,7 +24,7 @@ from braid.core.backup.snapshot import snapshot_of
 from braid.core.errors import LedgerDamagedError
 from braid.core.files.bucket import FETCHED, open_bucket
 from braid.core.ledger.database import file_of, make_engine
-from braid.core.ledger.durable import sync_folder
+from braid.core.ledger.durable import name_new, owner_only, sync_folder
 from braid.core.ledger.live_copy import lacks_newest, take_back
 from braid.core.ledger.outages import outage_of, words_of
 from braid.core.ledger.schema import current_revision, require_known
@@ -44,7 +43,7 @@ LEFT_S = 86_400.0
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """What is backed up. ``texts`` are further small files, by the names of `braid.core.backup.manifest`."""
+    """The places of what is backed up. ``texts`` are further small files, named as in `braid.core.backup.manifest`."""
 
     data_dir: Path
     shared_dbs: Path
@@ -196,11 +195,10 @@ def _require_room(engine: Engine, files: HeldFiles, folder: Path) -> None:
     url = engine.url
     if url.get_backend_name() == "sqlite":
         ledger = sum(path.stat().st_size for path in _ledger_files(Path(str(url.database))))
-        needed = 2 * ledger
     else:
         with engine.connect() as connection:
-            needed = int(connection.exec_driver_sql("SELECT pg_database_size(current_database())").scalar_one())
-    needed += files.size_bytes()
+            ledger = int(connection.exec_driver_sql("SELECT pg_database_size(current_database())").scalar_one())
+    needed = 2 * ledger + files.size_bytes()
     free = shutil.disk_usage(folder).free
     needed += max(LEAST_ROOM, min(ROOM, needed // 4))
     if free < needed:
@@ -219,8 +217,7 @@ def _write(sources: Sources, engine: Engine, files: HeldFiles, partial: Path, on
         hold = files.hold if sources.with_files else lambda *_names: files.hold((), ())
         with snapshot_of(engine, hold) as snapshot:
             files.hold_originals(snapshot.originals if sources.with_files else ())
-            described: dict[str, Any] = snapshot.write(archive, partial.parent, on_progress)
-            revision = snapshot.revision
+            rows, revision = snapshot.write(archive, partial.parent, on_progress), snapshot.revision
         originals = files.write(archive, on_progress)
         for name, text in sources.texts.items():
             archive.add_bytes(name, text.encode())
@@ -228,11 +225,12 @@ def _write(sources: Sources, engine: Engine, files: HeldFiles, partial: Path, on
             made_at=files.held_at,
             braid=version(),
             revision=revision,
+            database=engine.dialect.name,
             with_keys=sources.with_keys,
             files=archive.members,
+            rows=rows,
             missing=tuple(files.missing),
             originals=originals,
-            **described,
         )
         archive.finish(manifest)
         file.flush()
@@ -243,14 +241,7 @@ def _write(sources: Sources, engine: Engine, files: HeldFiles, partial: Path, on
 def _publish(partial: Path, target: Path) -> None:
     """Give the file its name, unless a file has taken it meanwhile."""
     try:
-        os.link(partial, target)
+        name_new(partial, target)
     except FileExistsError:
         raise BackupError(f"{target} exists already; name another file, a backup is never overwritten") from None
-    except OSError:  # a file system without hard links
-        partial.rename(target)
     sync_folder(target.parent)
-
-
-def owner_only(path: str, flags: int) -> int:
-    """Open a file, as an ``opener`` of `open`, that only this system user can read."""
-    return os.open(path, flags, 0o600)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from braid.core.errors import BraidError
 
-FORMAT = 1
-"""Number of the format of backups; a higher one is refused."""
+FORMAT = 2
+"""Number of the format of backups; a higher one is refused. In the first, which no release wrote, a ledger of
+PostgreSQL was in another form."""
 MANIFEST = "manifest.json"
 LEDGER = "ledger.db"
 SECRET_KEY = "secret_key"
@@ -19,18 +20,17 @@ SHARED_DBS = "shared_dbs.json"
 SETTINGS = "braid.toml"
 PROMPTS = "prompts.toml"
 UPLOADS = "uploads/"
-TABLES = "tables/"
 ORIGINALS = "originals/"
 """Folder of the files that documents were read from: each is named by its hash, so the manifest only counts them."""
 MAX_MANIFEST_BYTES = 64 * 2**20
 _NAMES = re.compile(
     rf"{re.escape(LEDGER)}|{SECRET_KEY}|{re.escape(SHARED_DBS)}|{re.escape(SETTINGS)}|{re.escape(PROMPTS)}"
-    rf"|{UPLOADS}[0-9a-f]{{32}}|{TABLES}[a-z_]{{1,60}}"
+    rf"|{UPLOADS}[0-9a-f]{{32}}"
 )
 
 
 class BackupError(BraidError):
-    """A backup cannot be made, read or restored; the message says why, and what was left as it was."""
+    """A backup or a move cannot be made, read or restored; the message says why, and what was left as it was."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What a backup has: its files, and the number of rows of each table of the ledger."""
+    """The contents of a backup: its files, and the number of rows of each table of the ledger."""
 
     made_at: float
     """Seconds since the epoch, of the state that the backup has."""
@@ -52,16 +52,12 @@ class Manifest:
     revision: str
     """Revision of the ledger's tables."""
     database: str
-    """``sqlite`` or ``postgresql``."""
+    """``sqlite`` or ``postgresql``: where the ledger was. In the file it is a database of SQLite in any case."""
     with_keys: bool
     """Whether the settings are in it with their keys and passwords."""
     files: Mapping[str, Member]
     rows: Mapping[str, int]
-    """Table → rows, the tables in an order in which they can be filled."""
-    columns: Mapping[str, list[str]] = field(default_factory=dict)
-    """Table → columns in the order of the copied rows; PostgreSQL only."""
-    sequences: Mapping[str, int] = field(default_factory=dict)
-    """Sequence → last id that it gave; PostgreSQL only."""
+    """Table → rows."""
     missing: tuple[str, ...] = ()
     """Uploads that waited to be read, and originals of documents, whose file was not there."""
     originals: int = 0
@@ -87,7 +83,7 @@ def read_manifest(content: bytes) -> Manifest:
     try:
         form: dict[str, Any] = json.loads(content)
         number = form.pop("format")
-        if number != FORMAT:
+        if number != FORMAT and (number, form["database"]) != (1, "sqlite"):
             raise BackupError(f"its format is {number!r} and this Braid reads {FORMAT}; use the Braid that made it")
         manifest = Manifest(
             made_at=float(form["made_at"]),
@@ -99,8 +95,6 @@ def read_manifest(content: bytes) -> Manifest:
                 str(name): Member(int(one["size_bytes"]), str(one["sha256"])) for name, one in form["files"].items()
             },
             rows={str(table): int(count) for table, count in form["rows"].items()},
-            columns={str(table): list(map(str, names)) for table, names in form["columns"].items()},
-            sequences={str(name): int(last) for name, last in form["sequences"].items()},
             missing=tuple(map(str, form["missing"])),
             originals=int(form["originals"]),
         )

@@ -1,12 +1,13 @@
-"""What a data directory remembers of its last backup."""
+"""The record of the last backup, in the data directory."""
 
 from __future__ import annotations
 
 import json
-import os
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
+
+from braid.core.ledger.durable import replace_whole
 
 NOTE = "last_backup.json"
 
@@ -22,11 +23,7 @@ class LastBackup:
 
 def note_backup(data_dir: Path, last: LastBackup) -> None:
     """Record a backup. Nobody reads half of the record."""
-    new = data_dir / f"{NOTE}.new"
-    new.unlink(missing_ok=True)
-    with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
-        json.dump(asdict(last), file)
-    new.replace(data_dir / NOTE)
+    replace_whole(data_dir / NOTE, json.dumps(asdict(last)).encode())
 
 
 def last_backup(data_dir: Path) -> LastBackup | None:

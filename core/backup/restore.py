@@ -10,16 +10,16 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, make_url, text
+from sqlalchemy import create_engine, inspect, make_url
 from sqlalchemy.exc import SQLAlchemyError
 
 from braid.core.backup.archive import ArchiveReader, Progress, open_backup
-from braid.core.backup.make import ROOM, owner_only
-from braid.core.backup.manifest import LEDGER, ORIGINALS, SETTINGS, TABLES, BackupError, Manifest
-from braid.core.backup.snapshot import copied, tables_in_order
-from braid.core.backup.verify import check_ledger, require_complete, require_rows
+from braid.core.backup.make import ROOM
+from braid.core.backup.manifest import LEDGER, ORIGINALS, SETTINGS, BackupError, Manifest
+from braid.core.backup.snapshot import copy_rows
+from braid.core.backup.verify import check_ledger, require_complete
 from braid.core.ledger.database import make_engine
-from braid.core.ledger.durable import sync_folder
+from braid.core.ledger.durable import owner_only, sync_folder
 from braid.core.ledger.outages import words_of
 from braid.core.ledger.owners.site import as_copy, write_note
 from braid.core.ledger.schema import create_tables, require_known
@@ -59,12 +59,12 @@ def restore_backup(
             unpacking.mkdir(mode=0o700)
             _unpack(archive, unpacking, on_progress)
             with ExitStack() as committing:
-                if manifest.database == "sqlite":
-                    check_ledger(unpacking / LEDGER, manifest)
-                    site = _begin_as_copy(unpacking / LEDGER)
-                else:
-                    site = _fill(archive, database_url, committing, on_progress)
-                write_note(unpacking, site)
+                ledger = unpacking / LEDGER
+                check_ledger(ledger, manifest)
+                write_note(unpacking, _begin_as_copy(ledger))
+                if manifest.database != "sqlite":
+                    _fill(ledger, database_url, manifest.revision, committing, on_progress)
+                    ledger.unlink()
                 _rewrite(unpacking / SETTINGS, lambda text: settings(manifest, text))
                 _move(unpacking, data_dir)
         except BaseException:
@@ -112,7 +112,7 @@ def _require_room(archive: ArchiveReader, data_dir: Path) -> None:
 
 def _unpack(archive: ArchiveReader, folder: Path, on_progress: Progress) -> None:
     """Write the files, whose names the manifest has checked, each new and for this system user alone."""
-    names = [name for name in archive.manifest.files if not name.startswith(TABLES)] + archive.originals
+    names = [*archive.manifest.files, *archive.originals]
     for number, name in enumerate(names):
         on_progress("unpacking", number, len(names))
         target = folder / place_of(name)
@@ -162,56 +162,20 @@ def _move(unpacking: Path, data_dir: Path) -> None:
     sync_folder(data_dir)
 
 
-# ---------------------------------------------------------------- PostgreSQL
-
-
-def _fill(archive: ArchiveReader, url: str, committing: ExitStack, on_progress: Progress) -> str:
-    """Fill an empty database in a transaction that ``committing`` commits at its end."""
-    engine = make_engine(url)
-    import psycopg
-
-    committing.callback(engine.dispose)
+def _fill(ledger: Path, url: str, revision: str, committing: ExitStack, on_progress: Progress) -> None:
+    """Copy a ledger into an empty database, in a transaction that ``committing`` commits at its end."""
+    source, target = create_engine(f"sqlite:///{ledger}", hide_parameters=True), make_engine(url)
+    committing.callback(target.dispose)
     try:
-        connection = committing.enter_context(engine.begin())
-        return _fill_tables(archive, connection, on_progress)
-    except (SQLAlchemyError, psycopg.Error) as error:
+        connection = committing.enter_context(target.begin())
+        if there := sorted(inspect(connection).get_table_names()):
+            raise BackupError(
+                f"the database is not empty, it has the table {there[0]!r}; nothing was changed, name a new one"
+            )
+        create_tables(connection, revision)
+        with source.connect() as reading:
+            copy_rows(reading, connection, on_progress)
+    except (SQLAlchemyError, ValueError) as error:  # the latter of a text in it that is not JSON
         raise BackupError(f"the database cannot be filled: {words_of(error)}") from error
-
-
-def _fill_tables(archive: ArchiveReader, connection: Connection, on_progress: Progress) -> str:
-    manifest = archive.manifest
-    there = tables_in_order(connection)
-    if there:
-        raise BackupError(
-            f"the database is not empty, it has the table {there[0]!r}; nothing was changed, name a new one"
-        )
-    create_tables(connection, manifest.revision)
-    tables = tables_in_order(connection)
-    if set(tables) != set(manifest.rows):
-        raise BackupError("its tables are not those of its revision")
-    driver: Any = connection.connection.driver_connection
-    found: dict[str, int] = {}
-    for number, table in enumerate(tables):
-        on_progress("filling the tables", number, len(tables))
-        with driver.cursor() as cursor:
-            with cursor.copy(f"COPY {copied(connection, table, manifest.columns[table])} FROM STDIN") as copy:
-                _send(archive, table, copy.write)
-            found[table] = connection.exec_driver_sql(f'SELECT count(*) FROM "{table}"').scalar_one()
-    require_rows(manifest, found)
-    for table in OF_PROCESSES:
-        if table in tables:
-            connection.exec_driver_sql(f"DELETE FROM {table}")
-    for name, last in manifest.sequences.items():
-        connection.exec_driver_sql("SELECT setval(format('%%I', %s::text)::regclass, %s)", (name, last))
-    on_progress("filling the tables", len(tables), len(tables))
-
-    def run(statement: str, **values: str) -> list[Any]:
-        done = connection.execute(text(statement), values)
-        return list(done) if done.returns_rows else []
-
-    return as_copy(run)
-
-
-def _send(archive: ArchiveReader, table: str, write: Callable[[bytes], object]) -> None:
-    for block in archive.blocks(TABLES + table):
-        write(block)
+    finally:
+        source.dispose()

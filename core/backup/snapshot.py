@@ -1,4 +1,4 @@
-"""One state of the ledger's database, copied while others write: SQLite as a file, PostgreSQL table by table."""
+"""One state of the ledger's database, copied into a file of SQLite while others write, from SQLite and PostgreSQL."""
 
 from __future__ import annotations
 
@@ -7,16 +7,18 @@ import re
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
-from sqlalchemy import Connection, Engine, inspect
+from sqlalchemy import Connection, Engine, create_engine, select
 
 from braid.core.backup.archive import ArchiveWriter, Progress
-from braid.core.backup.manifest import LEDGER, TABLES, BackupError
+from braid.core.backup.manifest import LEDGER, BackupError
+from braid.core.backup.rows import last_ids, parts_of, set_last_ids, tables_in, write_rows
 from braid.core.backup.soundness import require_whole
 from braid.core.ledger.database import take_time
-from braid.core.ledger.schema import VERSION_TABLE, current_revision
+from braid.core.ledger.schema import VERSION_TABLE, create_tables, current_revision, require_known
 
 PAGES_PER_STEP = 2000
 """Pages of 4 KiB that are copied between two looks at the progress."""
@@ -28,18 +30,30 @@ Hold = Callable[[Sequence[str], Sequence[str]], object]
 """Called with the names of spooled files while nobody can write: those that must be there, and those that may be."""
 
 
-class Snapshot(Protocol):
-    """A state of the database. ``revision`` is that of its tables, ``originals`` the hashes of files of documents."""
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A state of the database, which ``reading`` sees."""
 
+    reading: Connection
     revision: str
+    """The revision of its tables."""
     originals: Sequence[str]
+    """Hashes of the files of documents."""
 
-    def write(self, archive: ArchiveWriter, folder: Path, on_progress: Progress) -> dict[str, Any]:
-        """Write the state into the archive; return the manifest's fields that describe it.
-
-        ``folder`` is for temporary files.
-        """
-        ...
+    def write(self, archive: ArchiveWriter, folder: Path, on_progress: Progress) -> dict[str, int]:
+        """Copy the database into a file of the folder, and that into the archive; return table → rows."""
+        copy = folder / LEDGER
+        if self.reading.dialect.name == "sqlite":
+            _copy_file(self.reading, copy, on_progress)
+        else:
+            _copy_rows(self.reading, self.revision, copy, on_progress)
+        with closing(sqlite3.connect(copy)) as target:
+            on_progress("checking the copy", 0, 1)
+            require_whole(target)
+            rows = count_rows(target)
+        archive.add_file(LEDGER, copy, on_progress)
+        copy.unlink()
+        return rows
 
 
 @contextmanager
@@ -60,9 +74,10 @@ def snapshot_of(engine: Engine, hold: Hold) -> Iterator[Snapshot]:
                     f"the database at {_shown(engine)} has no tables of Braid; there is nothing to back up"
                 )
             hold(*_spooled(reading))
+        if engine.dialect.name != "sqlite":  # whose file is copied as it is
+            require_known(revision, f"the database at {_shown(engine)}")
         take_time(reading)  # while the files are linked
-        snapshot = Sqlite if engine.dialect.name == "sqlite" else Postgres
-        yield snapshot(reading, revision, _originals(reading))
+        yield Snapshot(reading, revision, _originals(reading))
 
 
 @contextmanager
@@ -106,34 +121,43 @@ def _originals(connection: Connection) -> list[str]:
     return [row[0] for row in found]
 
 
-class Sqlite:
-    """A state of a SQLite database, copied as a file by SQLite's own backup."""
+def _copy_file(reading: Connection, copy: Path, on_progress: Progress) -> None:
+    """Copy a SQLite database by SQLite's own backup."""
+    source: Any = reading.connection.driver_connection
+    # `reading` is in a transaction, or the copy would begin again with each write of others.
+    with closing(sqlite3.connect(copy, isolation_level=None)) as target:
+        target.execute("PRAGMA synchronous = OFF")  # the archive is what has to outlive a power cut
 
-    def __init__(self, reading: Connection, revision: str, originals: Sequence[str]) -> None:
-        self._reading = reading
-        self.revision = revision
-        self.originals = originals
+        def show(_status: int, remaining: int, total: int) -> None:
+            on_progress("copying the ledger", total - remaining, total)
 
-    def write(self, archive: ArchiveWriter, folder: Path, on_progress: Progress) -> dict[str, Any]:
-        """Copy the database into a file of the folder, and that into the archive."""
-        copy = folder / LEDGER
-        source: Any = self._reading.connection.driver_connection
-        # `reading` is in a transaction, or the copy would begin again with each write of others.
-        with closing(sqlite3.connect(copy, isolation_level=None)) as target:
-            target.execute("PRAGMA synchronous = OFF")  # the archive is what has to outlive a power cut
+        source.backup(target, pages=PAGES_PER_STEP, progress=show)
+        target.execute("PRAGMA user_version = 0")  # it is not in use, and lacks nothing
+        target.execute("PRAGMA journal_mode = DELETE")  # the file alone is the whole database
 
-            def show(_status: int, remaining: int, total: int) -> None:
-                on_progress("copying the ledger", total - remaining, total)
 
-            source.backup(target, pages=PAGES_PER_STEP, progress=show)
-            target.execute("PRAGMA user_version = 0")  # it is not in use, and lacks nothing
-            target.execute("PRAGMA journal_mode = DELETE")  # the file alone is the whole database
-            on_progress("checking the copy", 0, 1)
-            require_whole(target)
-            rows = count_rows(target)
-        archive.add_file(LEDGER, copy, on_progress)
-        copy.unlink()
-        return {"database": "sqlite", "rows": rows}
+def _copy_rows(reading: Connection, revision: str, copy: Path, on_progress: Progress) -> None:
+    """Copy the rows of another database into the same tables of a SQLite database."""
+    engine = create_engine(f"sqlite:///{copy}", hide_parameters=True)
+    try:
+        with engine.connect() as target:
+            target.exec_driver_sql("PRAGMA synchronous = OFF")
+            create_tables(target, revision)
+            copy_rows(reading, target, on_progress)
+            target.commit()
+    finally:
+        engine.dispose()
+
+
+def copy_rows(reading: Connection, writing: Connection, on_progress: Progress) -> None:
+    """Copy all rows, and the last ids, into the empty tables of another database, which have the same revision."""
+    tables = tables_in(writing)
+    for number, table in enumerate(tables):
+        on_progress("copying the tables", number, len(tables))
+        for part in parts_of(reading, select(table)):
+            write_rows(writing, table, part)
+    set_last_ids(writing, last_ids(reading))
+    on_progress("copying the tables", len(tables), len(tables))
 
 
 def count_rows(database: sqlite3.Connection) -> dict[str, int]:
@@ -143,56 +167,6 @@ def count_rows(database: sqlite3.Connection) -> dict[str, int]:
     )
     names = sorted(name for (name,) in found if name != VERSION_TABLE)
     return {name: database.execute(f'SELECT count(*) FROM "{name}"').fetchone()[0] for name in names}
-
-
-class Postgres:
-    """A state of a PostgreSQL database, copied by COPY, which needs no program beside the driver."""
-
-    def __init__(self, reading: Connection, revision: str, originals: Sequence[str]) -> None:
-        self._reading = reading
-        self.revision = revision
-        self.originals = originals
-
-    def write(self, archive: ArchiveWriter, folder: Path, on_progress: Progress) -> dict[str, Any]:
-        """Copy each table into a member of the archive, in the text format of COPY: one line per row."""
-        tables = tables_in_order(self._reading)
-        rows, columns = {}, {}
-        for number, table in enumerate(tables):
-            on_progress("copying the tables", number, len(tables))
-            columns[table] = [column["name"] for column in inspect(self._reading).get_columns(table)]
-            with archive.member(TABLES + table) as write:
-                rows[table] = self._copy(table, columns[table], write)
-        on_progress("copying the tables", len(tables), len(tables))
-        return {"database": "postgresql", "rows": rows, "columns": columns, "sequences": self._sequences()}
-
-    def _copy(self, table: str, columns: Sequence[str], write: Callable[[memoryview], object]) -> int:
-        driver: Any = self._reading.connection.driver_connection
-        count = 0
-        with driver.cursor() as cursor, cursor.copy(f"COPY {copied(self._reading, table, columns)} TO STDOUT") as copy:
-            for block in copy:
-                count += bytes(block).count(b"\n")
-                write(block)
-        return count
-
-    def _sequences(self) -> dict[str, int]:
-        """Return the last id of each sequence: ids are never given again, also those whose rows are gone."""
-        found = self._reading.exec_driver_sql(
-            "SELECT sequencename, last_value FROM pg_sequences"
-            " WHERE schemaname = current_schema() AND last_value IS NOT NULL"
-        )
-        return {row[0]: row[1] for row in found}
-
-
-def tables_in_order(connection: Connection) -> list[str]:
-    """Return the tables, each after those that it refers to."""
-    ordered = inspect(connection).get_sorted_table_and_fkc_names()
-    return [table for table, _ in ordered if table is not None and table != VERSION_TABLE]
-
-
-def copied(connection: Connection, table: str, columns: Sequence[str]) -> str:
-    """Return the table with its columns, quoted, as COPY names them."""
-    quote = connection.dialect.identifier_preparer.quote_identifier
-    return f"{quote(table)} ({', '.join(map(quote, columns))})"
 
 
 def _shown(engine: Engine) -> str:

@@ -13,14 +13,15 @@ from sqlalchemy import Engine
 
 from braid.core.backup.make import Sources, make_backup
 from braid.core.backup.manifest import SETTINGS, SHARED_DBS, BackupError
-from braid.core.errors import InvalidInputError, NotOwnerError
-from braid.core.ledger.owners.owner import OwnerLock
+from braid.core.errors import InvalidInputError
+from braid.core.ledger.owners.owner import alone
 from braid.core.ledger.schema import Upgrading, current_revision, newest_revision
 from braid.core.version import version
 
 FOLDER = "backups"
 """Folder in the data directory of the copies that Braid makes by itself."""
 LOCK = "upgrade.lock"
+WHY_ALONE = " with an earlier version; stop it before the ledger is upgraded"
 PATIENCE_S = 600.0
 """Longest time that a process waits for another one that upgrades the same directory."""
 
@@ -56,7 +57,7 @@ def upgrading(
             if done:  # by another process, meanwhile
                 yield
                 return
-            with _nobody_at_work(data_dir):
+            with alone(data_dir, WHY_ALONE):
                 made = _copy(engine, data_dir, shared_dbs, files=files) if copy else None
                 yield
             logger.warning("event=upgraded from=%s to=%s copy=%s", current, newest_revision(), made or "none")
@@ -76,23 +77,6 @@ def _one_at_a_time(data_dir: Path) -> Iterator[None]:
         lock.acquire(timeout=PATIENCE_S)
     except Timeout:
         raise BackupError("another process is upgrading this data directory; wait for it") from None
-    try:
-        yield
-    finally:
-        lock.release()
-
-
-@contextmanager
-def _nobody_at_work(data_dir: Path) -> Iterator[None]:
-    lock = OwnerLock(data_dir)
-    try:
-        lock.acquire()
-    except NotOwnerError as error:
-        raise NotOwnerError(
-            f"{error.owner} has the data directory {str(data_dir)!r} open with an earlier version; stop it before the "
-            "ledger is upgraded; nothing was changed",
-            owner=error.owner,
-        ) from None
     try:
         yield
     finally:

@@ -46,17 +46,18 @@ def write(
     *,
     begun: str = "",
 ) -> Written:
-    """Show the answer as it comes, without links, and withdraw it if it turns out to have been reasoning.
+    """Show the answer as it comes, without links, and withdraw it if it turns out to have been reasoning, or to have
+    had brackets that are no citations.
 
     ``citations`` makes the filter of a draft, ``begun`` is the text that the pieces continue, with the numbers of the
     prompt. Raises ModelError when the answer is empty, or breaks off.
     """
-    draft, cut, ended = _Draft(citations(), show, begun), False, ""
+    draft, cut, ended = _Draft(citations(), show, withdraw, begun), False, ""
     for piece in answer_pieces(pieces):
         if piece.restart:
             if draft.written:
                 withdraw("the text so far was a thought of the model")
-            draft = _Draft(citations(), show, begun)
+            draft = _Draft(citations(), show, withdraw, begun)
         draft.feed(piece.text[: MAX_ANSWER_CHARS - draft.chars])
         cut = piece.cut
         if draft.says_not_found:
@@ -67,7 +68,7 @@ def write(
     draft.finish()
     if draft.says_not_found:
         return Written("", False, cut=cut)
-    text = draft.whole().strip()
+    text = "".join(draft.written).strip()
     if not text:
         raise ModelError("the model stopped within a thought" if cut else "the model gave an empty answer")
     return Written(text, True, tuple(draft.citations.cited), draft.citations.removed, cut, ended)
@@ -86,7 +87,7 @@ class _Draft:
     It is shown without links, since the passages that it cites are known at its end.
     """
 
-    def __init__(self, citations: CitationFilter, show: Show, begun: str = "") -> None:
+    def __init__(self, citations: CitationFilter, show: Show, withdraw: Callable[[str], None], begun: str = "") -> None:
         self.citations = citations
         self.written: list[str] = []
         self._raw: list[str] = []
@@ -94,7 +95,7 @@ class _Draft:
         self.chars = 0
         """Length of what was fed."""
         self._links = LinkFilter()
-        self._show = show
+        self._show, self._withdraw = show, withdraw
         self._opening: str | None = ""
         self._begun = begun
         self.feed(begun)
@@ -118,7 +119,11 @@ class _Draft:
             if self.says_not_found:
                 return
             self._open()
-        self._write(self.citations.flush().rstrip())
+        rest = self.citations.flush()
+        if self.citations.is_mixed:
+            self._read_again()
+            rest = self.citations.flush()
+        self._write(rest.rstrip())
         self._show_more(self._links.flush())
 
     def _open(self) -> None:
@@ -126,15 +131,20 @@ class _Draft:
             opening, self._opening = self._opening.lstrip(), None
             self._read(opening)
 
-    def whole(self) -> str:
-        """Return the answer, read once more where its later marks show that earlier ones were none."""
-        if self.citations.found_own and self.citations.found_loose:
-            return self.citations.read("".join(self._raw))
-        return "".join(self.written)
-
     def _read(self, piece: str) -> None:
         self._raw.append(piece)
-        self._write(self.citations.feed(piece))
+        text = self.citations.feed(piece)
+        if self.citations.is_mixed:
+            self._read_again()
+        else:
+            self._write(text)
+
+    def _read_again(self) -> None:
+        """Show the text so far as what it is: its marks tell that the brackets before them are no citations."""
+        self._withdraw("the text so far had brackets that are no citations")
+        self.citations, self._links = self.citations.strict(), LinkFilter()
+        self.written.clear()
+        self._write(self.citations.feed("".join(self._raw)))
 
     def _write(self, text: str) -> None:
         if text:

@@ -12,6 +12,7 @@ from braid.core.chat.types import HIT_PLACE, ChatRequest, ChatResult, Draft, Tur
 from braid.core.json_form import pick, to_json
 from braid.core.ledger.database import storable
 from braid.core.metadata.gaps import text_of
+from braid.core.options import Datasets
 from braid.core.types import ALL, Filters
 
 MAX_STORED_QUERY_CHARS = 300
@@ -40,18 +41,24 @@ def stored_request(user_id: int, text: str, settings: Mapping[str, Any], history
     options = dict(settings.get("options", {}))
     if filters := options.get("filters"):
         options["filters"] = Filters(**{**filters, "file_types": frozenset(filters["file_types"])})
-    fields, chosen, everything = settings.get("fields"), settings.get("dataset_ids"), settings.get("everything", False)
+    fields = settings.get("fields")
     return ChatRequest(
         user_id,
         "" if fields else text,
         fields=ThreeFields(**fields) if fields else None,
         history=history,
-        dataset_ids=ALL if everything and chosen is None else chosen,
-        everything=everything,
+        dataset_ids=asked_datasets(settings).given,
+        everything=settings.get("everything", False),
         strategy=settings.get("strategy", "basic"),
         options=options,
         language=settings.get("language"),
     )
+
+
+def asked_datasets(settings: Mapping[str, Any]) -> Datasets:
+    """Return the datasets of a stored question: their ids at that time, where these are stored."""
+    chosen = settings.get("dataset_ids")
+    return Datasets(tuple(chosen or ()), chosen is None and bool(settings.get("everything")))
 
 
 def stored_draft(text: str, settings: Mapping[str, Any], cited: Mapping[int, str], *, is_complete: bool) -> Draft:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
-from braid.core.models.held_text import HeldText
+from braid.core.models.pieces import HeldText
 
 _LINK = r"\](?=\((?P<link>[^\s<>()]++(?:\([^\s<>()]*+\)[^\s<>()]*+)?)\))"
 _AUTOLINK = r"<(?=[a-z][\w+.-]*:|[^\s<>;]*@)(?=(?P<autolink>[^\s<>]++)>)"

@@ -14,7 +14,6 @@ from braid.core.chat.types import (
     AnswerWithdrawn,
     ChatRequest,
     ChatResult,
-    Event,
     QueryWritten,
     Searched,
     SentenceChecked,
@@ -46,8 +45,8 @@ class TurnRecorder:
         self._support: list[Support] = []
         self._result: ChatResult | None = None
 
-    def feed(self, event: Event) -> None:
-        """Record the next event."""
+    def feed(self, event: object) -> None:
+        """Record the next event. Anything else is left out."""
         match event:
             case StageStarted(generator=generator):
                 self._begun = replace(self._begun, generator=generator or self._begun.generator)

@@ -87,8 +87,7 @@ class DatasetLanguages:
         chosen = select(*columns).where(DocumentRow.dataset_id == dataset.id, is_chosen).limit(2 * most).subquery()
         of_chosen = (ChunkRow.document_id == chosen.c.id) & (ChunkRow.position == chosen.c.middle)
         text = select(func.substr(ChunkRow.text, 1, SEEN_CHARS)).join(chosen, of_chosen)
-        with self._ledger.database.read() as connection:
-            return list(connection.execute(text).scalars())
+        return list(self._ledger.database.values(text))
 
 
 def _in_sample(documents: int, most: int) -> ColumnElement[bool]:

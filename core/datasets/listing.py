@@ -73,8 +73,7 @@ def overviews(
         .where(JobRow.state.in_(("queued", "running")), JobRow.dataset_id.in_(ids))
         .group_by(JobRow.dataset_id)
     )
-    with database.read() as connection:
-        running = {row[0]: row[1] for row in connection.execute(jobs)}
+    running = {row[0]: row[1] for row in database.fetch(jobs)}
     waiting = _waiting(database, {dataset.collection for dataset in datasets}, index_names, fingerprint_of)
     documents = (
         select(
@@ -145,8 +144,7 @@ def documents_named(database: Database, dataset_ids: Collection[int], part: str,
         .order_by(begins.desc(), func.length(DocumentRow.source), DocumentRow.source)
         .limit(limit)
     )
-    with database.read() as connection:
-        return [document_of(row) for row in connection.execute(statement)]
+    return [document_of(row) for row in database.fetch(statement)]
 
 
 def _sorted(order: DocumentOrder, backwards: bool) -> list[ColumnElement[object]]:

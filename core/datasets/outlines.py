@@ -105,8 +105,7 @@ class Outlines:
         """
         columns = ChunkRow.id, ChunkRow.document_id, ChunkRow.dataset_id, ChunkRow.position, ChunkRow.heading_path
         mine = ChunkRow.id.in_(chunk_ids) & ChunkRow.dataset_id.in_(dataset_ids)
-        with self._database.read() as connection:
-            passages = {row.id: row for row in connection.execute(select(*columns).where(mine))}
+        passages = {row.id: row for row in self._database.fetch(select(*columns).where(mine))}
         own = {(row.document_id, row.heading_path) for row in passages.values()}
         found: dict[tuple[int, str], Section] = {}
         for row in (passages[chunk_id] for chunk_id in chunk_ids if chunk_id in passages):

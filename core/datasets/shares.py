@@ -137,8 +137,7 @@ class Shares:
         statement = select(name).where(name.icontains(part, autoescape=True))
         statement = statement.where(*_ACTIVE, UserRow.id != (besides or 0)) if kind == "user" else statement
         ordered = statement.group_by(name).order_by(begins.desc(), func.lower(name), name).limit(MOST_FOUND)
-        with self._database.read() as connection:
-            return list(connection.execute(ordered).scalars())
+        return list(self._database.values(ordered))
 
     def user_named(self, name: str) -> int:
         """Return the id of the user with this name who can sign in. Raises InvalidInputError."""
@@ -173,8 +172,7 @@ class Shares:
             .where(DatasetRow.removed_at.is_(None))
             .order_by(AccessRequestRow.created_at, AccessRequestRow.user_id)
         )
-        with self._database.read() as connection:
-            asked = [AccessRequest(*row) for row in connection.execute(statement.limit(MOST_REQUESTS))]
+        asked = [AccessRequest(*row) for row in self._database.fetch(statement.limit(MOST_REQUESTS))]
         return [each for each in asked if not self._may_read(each.user_id, each.dataset_id)]
 
     def _may_read(self, user_id: int, dataset_id: int) -> bool:
@@ -184,8 +182,7 @@ class Shares:
     def asked_by(self, user_id: int) -> frozenset[int]:
         """Return the ids of the datasets for which a user has asked, also of those that were declined."""
         statement = select(AccessRequestRow.dataset_id).where(AccessRequestRow.user_id == user_id)
-        with self._database.read() as connection:
-            return frozenset(connection.execute(statement).scalars())
+        return frozenset(self._database.values(statement))
 
     def decline(self, dataset: Dataset, user: str, *, by: str) -> None:
         """Decline a request, which the user is not told. Raises NotFoundError when there is none."""

@@ -65,16 +65,14 @@ def statistics_of(ledger: Ledger, dataset_id: int) -> DatasetStatistics:
         .group_by(DocumentRow.file_type)
         .order_by(func.count().desc(), DocumentRow.file_type)
     )
-    with ledger.database.read() as connection:
-        rows = connection.execute(statement).all()
+    rows = ledger.database.fetch(statement)
     return DatasetStatistics(tuple(FormatCount(row[0], *(int(value or 0) for value in row[1:])) for row in rows))
 
 
 def months_of(ledger: Ledger, dataset_id: int) -> list[tuple[str, int]]:
     """Count documents as (``2026-03``, documents) in order, in UTC, without those that have no valid date."""
     dates = select(DocumentRow.date).where(DocumentRow.dataset_id == dataset_id, DocumentRow.date.is_not(None))
-    with ledger.database.read() as connection:
-        months = Counter(_month(date) for date in connection.execute(dates).scalars() if date is not None)
+    months = Counter(_month(date) for date in ledger.database.values(dates) if date is not None)
     return sorted((month, count) for month, count in months.items() if month)
 
 

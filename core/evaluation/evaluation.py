@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -186,19 +187,26 @@ def _report(sets: Sequence[JudgedSet], answers: Mapping[str, Mapping[str, _Answe
 
 
 def _scores(judged: JudgedSet, answers: Mapping[str, _Answer]) -> dict[str, dict[str, float]]:
-    """Return query id → measure → value. A query without hits has 0."""
-    qrels = [
-        Qrel(query_id, f"{judged.name}/{document_id}", grade)
-        for query_id, grades in judged.judgements.items()
-        for document_id, grade in grades.items()
-    ]
+    """Return query id → measure → value."""
+    grades = {
+        query_id: {f"{judged.name}/{document_id}": grade for document_id, grade in of_query.items()}
+        for query_id, of_query in judged.judgements.items()
+    }
+    return scores_of({query_id: answer.found for query_id, answer in answers.items()}, grades, MEASURES)
+
+
+def scores_of(
+    found: Mapping[str, Sequence[str]], grades: Mapping[str, Mapping[str, int]], measures: Mapping[str, Measure]
+) -> dict[str, dict[str, float]]:
+    """Return query id → name of the measure → value, of the documents found, best first. A query without hits has 0."""
+    qrels = [Qrel(query_id, document, g) for query_id, of_query in grades.items() for document, g in of_query.items()]
     run = [
         ScoredDoc(query_id, document, -float(rank))
-        for query_id, answer in answers.items()
-        for rank, document in enumerate(answer.found, start=1)
+        for query_id, documents in found.items()
+        for rank, document in enumerate(documents, start=1)
     ]
-    scores = {query_id: dict.fromkeys(MEASURES, 0.0) for query_id in answers}
-    names = {measure: name for name, measure in MEASURES.items()}
+    scores = {query_id: dict.fromkeys(measures, 0.0) for query_id in found}
+    names = {measure: name for name, measure in measures.items()}
     for metric in ir_measures.iter_calc(list(names), qrels, run):
         if metric.query_id in scores:
             scores[metric.query_id][names[metric.measure]] = float(metric.value)
@@ -223,20 +231,29 @@ def plot(report: EvaluationReport, path: Path) -> None:
 
     Raises InvalidInputError when the file cannot be written.
     """
+    rows = {**report.sets, "all": report.all}
+    with drawn(path, width=max(6.0, 1.4 * len(rows)), height=4.0) as axes:
+        width = 0.8 / len(MEASURES)
+        for number, name in enumerate(MEASURES):
+            left = [place + number * width for place in range(len(rows))]
+            axes.bar(left, [figures[name] for figures in rows.values()], width, label=name)
+        axes.set_xticks([place + 0.4 - width / 2 for place in range(len(rows))], list(rows), rotation=20, ha="right")
+        axes.set_ylim(0.0, 1.0)
+        axes.legend(ncols=len(MEASURES), loc="lower center", bbox_to_anchor=(0.5, 1.0))
+
+
+@contextmanager
+def drawn(path: Path, *, width: float, height: float) -> Iterator[Any]:
+    """Yield axes of a figure of this size, in inches, which is written to ``path`` at the end.
+
+    Raises InvalidInputError when the file cannot be written.
+    """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    rows = {**report.sets, "all": report.all}
-    figure = Figure(figsize=(max(6.0, 1.4 * len(rows)), 4.0), layout="constrained")
+    figure = Figure(figsize=(width, height), layout="constrained")
     FigureCanvasAgg(figure)
-    axes = figure.add_subplot()
-    width = 0.8 / len(MEASURES)
-    for number, name in enumerate(MEASURES):
-        left = [place + number * width for place in range(len(rows))]
-        axes.bar(left, [figures[name] for figures in rows.values()], width, label=name)
-    axes.set_xticks([place + 0.4 - width / 2 for place in range(len(rows))], list(rows), rotation=20, ha="right")
-    axes.set_ylim(0.0, 1.0)
-    axes.legend(ncols=len(MEASURES), loc="lower center", bbox_to_anchor=(0.5, 1.0))
+    yield figure.add_subplot()
     try:
         figure.savefig(path)
     except (ValueError, OSError) as error:

@@ -10,14 +10,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import ir_measures
 import numpy as np
-from ir_measures import Qrel, ScoredDoc, nDCG
+from ir_measures import nDCG
 from numpy.typing import NDArray
 
 from braid.core.errors import InvalidInputError
 from braid.core.evaluation.beir import read_sets
 from braid.core.evaluation.bootstrap import Bootstrap, Interval, Scores
+from braid.core.evaluation.evaluation import drawn, scores_of
 from braid.core.evaluation.judged_store import OnProgress, stored_sets
 from braid.core.evaluation.tuning_rankings import DEPTH, Judged, collect
 from braid.core.models.embeddings import EmbeddingModel
@@ -175,16 +175,9 @@ def _contributions(judged: Judged, name: Fusion, leg: Leg, weight: float) -> dic
 
 def ndcg_scores(judged: Sequence[Judged], config: Config) -> Scores:
     """Return nDCG@10 per query, (queries,)."""
-    qrels = [Qrel(str(n), document, g) for n, query in enumerate(judged) for document, g in query.grades.items()]
-    run = [
-        ScoredDoc(str(n), document, -float(rank))
-        for n, query in enumerate(judged)
-        for rank, document in enumerate(fused_documents(query, config)[:10])
-    ]
-    scores = np.zeros(len(judged))
-    for metric in ir_measures.iter_calc([NDCG], qrels, run):
-        scores[int(metric.query_id)] = metric.value
-    return scores
+    found = {str(n): fused_documents(query, config)[:10] for n, query in enumerate(judged)}
+    scores = scores_of(found, {str(n): query.grades for n, query in enumerate(judged)}, {"ndcg@10": NDCG})
+    return np.array([score["ndcg@10"] for score in scores.values()])
 
 
 def compare(judged: Sequence[Judged], *, default: Config, degraded: tuple[str, ...] = ()) -> TuningReport:
@@ -256,30 +249,18 @@ def plot(report: TuningReport, path: Path) -> None:
 
     Raises InvalidInputError when the file cannot be written.
     """
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(7.0, 4.5), layout="constrained")
-    FigureCanvasAgg(figure)
-    axes = figure.add_subplot()
-    for name, label in PLOTTED.items():
-        line = sorted((o for o in report.outcomes if o.config.fusion == name), key=lambda o: o.config.dense_weight)
-        dense_weights = [outcome.config.dense_weight for outcome in line]
-        axes.plot(dense_weights, [outcome.ndcg.mean for outcome in line], marker="o", label=label)
-        axes.fill_between(
-            dense_weights, [outcome.ndcg.low for outcome in line], [outcome.ndcg.high for outcome in line], alpha=0.15
-        )
-    auto = next(outcome for outcome in report.outcomes if outcome.config == AUTO)
-    axes.axhline(auto.ndcg.mean, color="gray", linestyle="--", label="auto")
-    for name, outcome, marker in (("default", report.default, "s"), ("best", report.best, "*")):
-        axes.plot(outcome.config.dense_weight, outcome.ndcg.mean, marker, markersize=12, color="black", label=name)
-    axes.set_xlabel("weight of the dense leg (0: keywords, 1: meaning)")
-    axes.set_ylabel(f"nDCG@10, {report.queries} queries")
-    axes.grid(alpha=0.3)
-    axes.legend()
-    try:
-        figure.savefig(path)
-    except (ValueError, OSError) as error:
-        raise InvalidInputError(
-            f"the plot {path} cannot be written: {error}; name a .png, .svg or .pdf file"
-        ) from error
+    with drawn(path, width=7.0, height=4.5) as axes:
+        for name, label in PLOTTED.items():
+            line = sorted((o for o in report.outcomes if o.config.fusion == name), key=lambda o: o.config.dense_weight)
+            dense_weights = [outcome.config.dense_weight for outcome in line]
+            axes.plot(dense_weights, [outcome.ndcg.mean for outcome in line], marker="o", label=label)
+            low, high = ([getattr(outcome.ndcg, bound) for outcome in line] for bound in ("low", "high"))
+            axes.fill_between(dense_weights, low, high, alpha=0.15)
+        auto = next(outcome for outcome in report.outcomes if outcome.config == AUTO)
+        axes.axhline(auto.ndcg.mean, color="gray", linestyle="--", label="auto")
+        for name, outcome, marker in (("default", report.default, "s"), ("best", report.best, "*")):
+            axes.plot(outcome.config.dense_weight, outcome.ndcg.mean, marker, markersize=12, color="black", label=name)
+        axes.set_xlabel("weight of the dense leg (0: keywords, 1: meaning)")
+        axes.set_ylabel(f"nDCG@10, {report.queries} queries")
+        axes.grid(alpha=0.3)
+        axes.legend()

@@ -38,7 +38,7 @@ TRIES = 2
 COPIES_S = 3600.0
 """Age from which a copy that nobody has asked for is deleted."""
 ROOM_S = 600.0
-"""The same where the copies take more than `ROOM_BYTES`."""
+"""Age from which a copy is deleted while the copies take more than `ROOM_BYTES`."""
 ROOM_BYTES = 2 * 2**30
 PRIVATE = 0o700
 SITE = "site_id"
@@ -89,9 +89,6 @@ class Bucket:
         self._opening = threading.Lock()
         self._opened: Any = None
         self._fetched_bytes = 0  # since copies were last tidied for them
-
-    def before_fork(self) -> None:
-        """Do nothing: a thread that waits for the store goes on in the parent alone."""
 
     def after_fork(self, *, in_child: bool) -> None:
         """In the child, connect again when somebody asks."""

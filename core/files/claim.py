@@ -1,4 +1,4 @@
-"""What a ledger claims: the folder, bucket and servers that are of its site, and no other's."""
+"""The claim of a ledger to a folder, a bucket and servers: they belong to its site, and to no other."""
 
 from __future__ import annotations
 

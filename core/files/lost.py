@@ -7,7 +7,7 @@ import logging
 import os
 import shutil
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -54,6 +54,13 @@ class Rules:
     def takes(self, at: float) -> bool:
         """Return whether a file from this time is taken."""
         return at <= self.before and not any(first < at <= last for first, last in self.spans)
+
+
+def with_times(files: Iterable[Path]) -> Iterator[tuple[Path, float]]:
+    """Yield the files that are there still, each with its time of modification."""
+    for path in files:
+        with suppress(FileNotFoundError):
+            yield path, path.stat().st_mtime
 
 
 class Lost:
@@ -120,6 +127,19 @@ class Lost:
             *(self._kind, len(taken), there),
         )
         return False
+
+    def times(self, files: Iterable[Path]) -> Iterator[tuple[str, float]]:
+        """Yield the names of these files, and of the objects of this kind in the bucket, with their times."""
+        for path, at in with_times(files):
+            yield path.name, at
+        for key, stored in self._bucket.below(f"{self._kind}/") if self._bucket is not None else ():
+            yield key.rpartition("/")[2], stored.at
+
+    def newest_unknown(self, files: Iterable[Path], known: Collection[str], since: float, until: float) -> float | None:
+        """Return the newest time, after ``since`` and up to ``until``, of these files and objects, but for the names
+        that are ``known``.
+        """
+        return max((at for name, at in self.times(files) if name not in known and since < at <= until), default=None)
 
     def _days(self) -> list[Path]:
         return list(self._folder.iterdir()) if self._folder.is_dir() else []

@@ -17,7 +17,7 @@ from braid.core.errors import InvalidInputError, NotFoundError
 from braid.core.folders.rules import FolderRules
 from braid.core.ingest.plan import IngestOptions, source_name
 from braid.core.ingest.walk import find_files
-from braid.core.ledger.tables import DatasetRow, SyncedFolderRow
+from braid.core.ledger.tables import DatasetRow, SyncedFolderRow, columns_of
 
 MAX_FOLDER_CHARS = 1000
 MAX_PREFIX_CHARS = 200
@@ -138,17 +138,8 @@ class SyncedFolders:
             self._settings.set(PROBLEMS, {str(folder_id): problem for folder_id, problem in problems.items()})
 
 
-def _select() -> Select[int, int, str, Any, str, int, float]:
-    """Return the columns of a `SyncedFolder`, under the names of its fields."""
-    return select(
-        SyncedFolderRow.id,
-        SyncedFolderRow.dataset_id,
-        SyncedFolderRow.folder,
-        SyncedFolderRow.ignore,
-        SyncedFolderRow.id_prefix,
-        SyncedFolderRow.user_id,
-        SyncedFolderRow.created_at,
-    )
+def _select() -> Select[*tuple[Any, ...]]:
+    return select(*columns_of(SyncedFolderRow, SyncedFolder))
 
 
 def _folder(row: Row[Any]) -> SyncedFolder:

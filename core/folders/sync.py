@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -36,13 +37,8 @@ class SyncReport:
         return bool(self.put or self.renamed or self.removed or self.failures)
 
 
-@dataclass(frozen=True, slots=True)
-class _Outcome:
-    """The effect of one step on one document."""
-
-    step: Literal["put", "unchanged", "failed", "renamed", "removed"]
-    source: str
-    reason: str = ""
+Outcome = tuple[Literal["put", "unchanged", "failed", "renamed", "removed"], str, str]
+"""The effect of one step: what was done, with which source, and why it failed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,15 +107,18 @@ class FolderSync:
         raises ends the sync.
         """
         plan = self.plan()
-        report = SyncReport(unchanged=plan.unchanged)
+        counts, failures, stopped = Counter(unchanged=plan.unchanged), list[tuple[str, str]](), False
         for done, step in enumerate(plan.steps):
             on_progress(done, len(plan.steps))
-            if should_stop():
-                report = replace(report, stopped=True)
+            if stopped := should_stop():
                 break
-            outcome = self._apply(step)
-            report = _add(report, outcome)
-            on_step(outcome.step, outcome.source)
+            what, source, reason = self._apply(step)
+            counts[what] += 1
+            if what == "failed":
+                failures.append((source, reason))
+            on_step(what, source)
+        counted = {name: counts[name] for name in ("put", "unchanged", "renamed", "removed")}
+        report = SyncReport(**counted, failures=tuple(failures), stopped=stopped)
         if report.changed:
             self.directory.wake()
         return report
@@ -130,7 +129,7 @@ class FolderSync:
 
     # ------------------------------------------------------------ steps
 
-    def _apply(self, step: Step) -> _Outcome:
+    def _apply(self, step: Step) -> Outcome:
         match step:
             case Rename():
                 return self._rename(step)
@@ -139,7 +138,7 @@ class FolderSync:
             case PlannedFile():
                 return self._put(step)
 
-    def _rename(self, rename: Rename) -> _Outcome:
+    def _rename(self, rename: Rename) -> Outcome:
         file = rename.file
         if self._leads_out(file.path):
             return self._put(file)
@@ -149,20 +148,20 @@ class FolderSync:
             self.directory.ledger.rename_document(self.dataset_id, rename.source, document)
         except (OSError, UnreadableDocumentError, NotFoundError, InvalidInputError):  # it has changed since the plan
             return self._put(file)
-        return _Outcome("renamed", file.source)
+        return "renamed", file.source, ""
 
-    def _put(self, file: PlannedFile) -> _Outcome:
+    def _put(self, file: PlannedFile) -> Outcome:
         signature = _failure_signature(file.path)
         file = replace(file, problem=file.problem or self._leads_out(file.path))  # it may have become a link
         stored = ingest_planned(self.directory.ledger, self.dataset_id, file, self.options, parse=self.parse)
         self._failed.pop(file.source, None)
         if stored.state == "failed" and signature is not None:
             self._failed[file.source] = _Failure(signature, stored.reason)
-        return _Outcome(stored.state, stored.source, stored.reason)
+        return stored.state, stored.source, stored.reason
 
-    def _remove(self, removal: Removal) -> _Outcome:
+    def _remove(self, removal: Removal) -> Outcome:
         self.directory.ledger.remove_document(self.dataset_id, removal.source)
-        return _Outcome("removed", removal.source)
+        return "removed", removal.source, ""
 
     # ------------------------------------------------------------ folder and dataset
 
@@ -240,17 +239,3 @@ def _failure_signature(path: str) -> tuple[int, float, float] | None:
     except OSError:
         return None
     return (stat.st_size, stat.st_mtime, stat.st_ctime)
-
-
-def _add(report: SyncReport, outcome: _Outcome) -> SyncReport:
-    match outcome.step:
-        case "put":
-            return replace(report, put=report.put + 1)
-        case "renamed":
-            return replace(report, renamed=report.renamed + 1)
-        case "removed":
-            return replace(report, removed=report.removed + 1)
-        case "failed":
-            return replace(report, failures=(*report.failures, (outcome.source, outcome.reason)))
-        case "unchanged":
-            return replace(report, unchanged=report.unchanged + 1)

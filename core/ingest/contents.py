@@ -24,14 +24,14 @@ def _parts(section: Section) -> Iterator[Section]:
         return
     start = 0
     for each in found:
-        yield from _part(section, lines, range(start, each.start))
-        yield from _part(section, lines, each, is_contents=True)
+        yield from part_of(section, lines, range(start, each.start))
+        yield from part_of(section, lines, each, is_contents=True)
         start = each.stop
-    yield from _part(section, lines, range(start, len(lines)))
+    yield from part_of(section, lines, range(start, len(lines)))
 
 
-def _part(section: Section, lines: list[str], which: range, *, is_contents: bool = False) -> Iterator[Section]:
-    """Yield these lines of a section, unless they are empty."""
+def part_of(section: Section, lines: list[str], which: range, *, is_contents: bool = False) -> Iterator[Section]:
+    """Yield these lines of a section as one of their own, unless they are empty."""
     text = "\n".join(lines[which.start : which.stop])
     if text.strip():
         line = None if section.line is None else section.line + which.start

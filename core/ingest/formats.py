@@ -11,12 +11,12 @@ class Format:
 
     file_type: str
     label: str
-    """With its article: ``a PDF document``."""
+    """The name of the format with its article: ``a PDF document``."""
     suffixes: tuple[str, ...]
     reader: str
     """The module in `readers/` that reads it; loaded, with its library, when the first such file comes."""
     kind: str = "text"
-    """What `braid.core.ingest.readers.sniff` must say of the bytes."""
+    """The answer of `braid.core.ingest.readers.sniff` for bytes of this format."""
 
 
 FORMATS: tuple[Format, ...] = (

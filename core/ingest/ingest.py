@@ -1,7 +1,7 @@
 """Ingest files and bytes in this process: plan, parse, store. A file that cannot be read never stops the others.
 
 `braid.core.ingest.plan` chooses files and names their sources, `braid.core.ingest.parse` makes chunks of one, and
-`braid.core.ingest.store` writes it to the ledger.
+`braid.core.ingest.ingest_document` writes it to the ledger.
 """
 
 from __future__ import annotations
@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 from braid.core.errors import InvalidInputError
 from braid.core.ingest.incoming import Incoming
-from braid.core.ingest.ingest_document import ingest_document, ingest_planned
+from braid.core.ingest.ingest_document import StoredDocument, ingest_document, ingest_planned
 from braid.core.ingest.parse import parse_and_read
 from braid.core.ingest.plan import IngestOptions, plan_files, source_name
-from braid.core.ingest.store import StoredDocument
 from braid.core.ingest.walk import find_files
 
 if TYPE_CHECKING:

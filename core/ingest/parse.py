@@ -18,6 +18,7 @@ from braid.core.errors import (
 )
 from braid.core.ingest.chunking import chunk_sections
 from braid.core.ingest.contents import with_contents_apart
+from braid.core.ingest.headings import with_headings
 from braid.core.ingest.incoming import Incoming
 from braid.core.ingest.plan import IngestOptions
 from braid.core.ingest.readers import read_document
@@ -36,7 +37,7 @@ def parse_here(incoming: Incoming, options: IngestOptions) -> DocumentInput:
     incoming = incoming.read(options.max_file_bytes)
     content, scans = incoming.content or b"", incoming.scans
     parsed = read_document(incoming.filename, content, max_bytes=options.max_file_bytes, scans=scans)
-    parsed = with_contents_apart(parsed)
+    parsed = with_headings(with_contents_apart(parsed))
     chunks = chunk_sections(parsed, chunk_chars=options.chunk_chars, overlap_chars=options.chunk_overlap_chars)
     if scans:
         chunks = tuple(_with_confidence(chunk, scans) for chunk in chunks)

@@ -26,15 +26,14 @@ from braid.core.errors import (
 from braid.core.forks import tell_of_forks
 from braid.core.ingest.exports.export_form import ExportedPart, Manifest, OpenExport
 from braid.core.ingest.incoming import Incoming
-from braid.core.ingest.parse_process import Outcome, ParseProcess
 from braid.core.ingest.plan import IngestOptions
 from braid.core.ingest.scans.program import Tesseract
 from braid.core.ingest.scans.reading import PageReading
-from braid.core.processes.child import IsStopped, never
+from braid.core.processes.child import Child, IsStopped, never, start
 from braid.core.types import ChunkInput, DocumentInput
 
 REQUESTS_PER_PROCESS = 200
-"""After so many files a new process takes over, because libraries leak memory."""
+"""Files after which a process is replaced by a new one, because libraries leak memory."""
 TIMEOUT_S = 60.0
 NOT_STARTED = "the program that reads documents does not start; the server's log says why"
 
@@ -62,6 +61,32 @@ class PagePicture:
     boxes: Sequence[Sequence[int]]
 
 
+START_TIMEOUT_S = 60.0
+
+Outcome = dict[str, Any]
+
+
+class ParseProcess(Child):
+    """Reads one file after another. Raises OSError when it cannot be started."""
+
+    def __init__(self, memory_mb: int) -> None:
+        super().__init__(start("braid.core.ingest.parse_worker", str(memory_mb * 2**20)))
+        self.requests = 0
+        self.is_usable = self.receive(START_TIMEOUT_S) is not None
+        """Whether the last request was answered to the end, so that the next one can be sent."""
+
+    def ask(self, request: object, timeout_s: float, is_stopped: IsStopped = never) -> Outcome | None:
+        """Send a request, a dictionary, and wait for the first frame of the answer; None as by `receive`."""
+        assert isinstance(request, dict)
+        self.is_usable = False
+        self.requests += 1
+        return super().ask({**request, "timeout_s": timeout_s}, timeout_s, is_stopped)
+
+    def go_on(self) -> None:
+        """Tell a process that waits that what it made was taken; one that died is noticed by `receive`."""
+        self.tell({"go_on": True})
+
+
 class ParsePool:
     """Parses files in other processes, one per calling thread. Idle processes are kept for the next file."""
 
@@ -76,9 +101,6 @@ class ParsePool:
         self._of_thread = threading.local()
         weakref.finalize(self, _end, self._idle)  # for a pool that nobody closes
         tell_of_forks(self)
-
-    def before_fork(self) -> None:
-        """Do nothing."""
 
     def after_fork(self, *, in_child: bool) -> None:
         """Begin without a process in the child: those there are the parent's."""

@@ -16,9 +16,9 @@ from typing import IO, TYPE_CHECKING, Protocol, Self
 
 from braid.core.errors import FilesUnavailableError, InvalidInputError, NotFoundError
 from braid.core.files.bucket import Bucket
-from braid.core.files.lost import Lost, Rules
+from braid.core.files.lost import Lost, Rules, with_times
 from braid.core.ingest.plan import source_name
-from braid.core.ledger.durable import sync_folder
+from braid.core.ledger.durable import owner_only, sync_folder
 from braid.core.ledger.outages import log_failure
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ class Spool:
         name = secrets.token_hex(16)
         partial = self._folder / (name + _PARTIAL)
         try:
-            with os.fdopen(os.open(partial, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600), "w+b") as file:
+            with open(partial, "x+b", opener=owner_only) as file:
                 fill(file)
                 file.flush()
                 os.fsync(file.fileno())
@@ -111,7 +111,7 @@ class Spool:
         """The path of a file with this content, which is deleted afterwards; only this system user can read it."""
         path = self._folder / secrets.token_hex(16)
         try:
-            with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            with open(path, "xb", opener=owner_only) as file:
                 file.write(content)
             yield path
         finally:
@@ -170,12 +170,8 @@ class Spool:
     def sweep_folder(self, keep: Collection[str], rules: Rules) -> int:
         """Do the same in the folder alone, whose machine no other process of a fleet sees."""
         self._bring_back(keep)
-        there = list(self._folder.iterdir())
-        gone, taken = [], 0
-        for path in there:
-            with contextlib.suppress(FileNotFoundError):
-                if path.name not in keep and rules.takes(path.stat().st_mtime):
-                    gone.append(path)
+        there, taken = list(self._folder.iterdir()), 0
+        gone = [path for path, at in with_times(there) if path.name not in keep and rules.takes(at)]
         partial = [path for path in gone if path.name.endswith(_PARTIAL)]  # nobody was told that they are there
         for path in partial:
             path.unlink(missing_ok=True)
@@ -188,15 +184,7 @@ class Spool:
 
     def newest_unknown(self, keep: Collection[str], since: float, until: float) -> float | None:
         """Return when the newest file came that is not in ``keep``, of those from after ``since``, up to ``until``."""
-        found = []
-        for path in self._folder.iterdir():
-            with contextlib.suppress(FileNotFoundError):
-                if path.name not in keep:
-                    found.append(path.stat().st_mtime)
-        for key, stored in self._bucket.below(_key("")) if self._bucket is not None else ():
-            if key.removeprefix(_key("")) not in keep:
-                found.append(stored.at)
-        return max((at for at in found if since < at <= until), default=None)
+        return self._lost.newest_unknown(self._folder.iterdir(), keep, since, until)
 
     def _bring_back(self, keep: Collection[str]) -> None:
         """Put back what was taken away while the ledger was another one, or an older one."""

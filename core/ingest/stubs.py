@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from braid.core.ingest.readers.document import HEADING_SEPARATOR
+from braid.core.text.contents import section_number
 from braid.core.types import ChunkInput
 
 STUB_CHARS = 80
@@ -63,7 +64,7 @@ def _is_stub(chunk: ChunkInput) -> bool:
     if len(text) >= STUB_CHARS or chunk.chunk_kind or " | " in text:
         return False
     wide = sum(unicodedata.east_asian_width(letter) in "WF" for letter in text)
-    return len(text) + wide < STUB_CHARS and _SENTENCE_END.search(text) is None
+    return len(text) + wide < STUB_CHARS and _SENTENCE_END.search(section_number(text)[1]) is None
 
 
 def _is_below(chunk: ChunkInput, above: ChunkInput) -> bool:

@@ -36,7 +36,7 @@ class Pauses:
     poll_s: float = 1.0
     """Between two looks for jobs that another process has queued."""
     slow_poll_s: float = 10.0
-    """The same in a process that is woken when one is queued."""
+    """Between two looks in a process that is woken when a job is queued."""
     progress_s: float = 0.5
     """Between two times that the progress of a job is written."""
     record_s: tuple[float, ...] = (0.5, 2.0, 10.0)

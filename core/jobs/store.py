@@ -15,7 +15,7 @@ from braid.core.ledger.database import ROWS_PER_STATEMENT, execute, storable, te
 from braid.core.ledger.ledger import Ledger
 from braid.core.ledger.prepared import WAIT_BRIEFLY
 from braid.core.ledger.quota import require_room
-from braid.core.ledger.tables import DatasetRow, JobRow, ProcessRow
+from braid.core.ledger.tables import DatasetRow, JobRow, ProcessRow, columns_of
 
 JobKind = Literal["upload", "url", "text", "reembed", "import", "export", "sync", "scan"]
 JobState = Literal["queued", "running", "done", "failed", "cancelled"]
@@ -72,7 +72,7 @@ class Job:
 
 
 Same = Callable[[NewJob | Job], Hashable]
-"""What jobs have in common that do the same, besides their kind, dataset and title."""
+"""Returns a value that is equal for jobs of equal work; their kind, dataset and title are compared, too."""
 
 
 class AddJobs(Protocol):
@@ -190,13 +190,11 @@ class JobStore:
     def unread(self, dataset_ids: Collection[int]) -> int:
         """Count the files of these datasets that no search can find yet, because they are still to be parsed."""
         conditions = (JobRow.kind.in_(ADDING), JobRow.state.in_(OPEN), JobRow.dataset_id.in_(dataset_ids))
-        with self._ledger.database.read() as connection:
-            return connection.execute(select(func.count()).select_from(JobRow).where(*conditions)).scalar_one()
+        return self._ledger.database.value(select(func.count()).select_from(JobRow).where(*conditions))
 
     def count_not_done(self, user_id: int) -> int:
         """Count a user's jobs that are queued, running, failed or cancelled: their files are kept in the spool."""
-        with self._ledger.database.read() as connection:
-            return connection.execute(_count_not_done(user_id)).scalar_one()
+        return self._ledger.database.value(_count_not_done(user_id))
 
     def counts(self, user_id: int | None = None, *, dataset_id: int | None = None) -> dict[JobState, int]:
         """Count jobs by state, of one user or of all. Every state is a key."""
@@ -204,8 +202,7 @@ class JobStore:
         if user_id is not None:
             conditions.append(JobRow.user_id == user_id)
         statement = select(JobRow.state, func.count()).where(*conditions).group_by(JobRow.state)
-        with self._ledger.database.read() as connection:
-            counts: dict[str, int] = {row[0]: row[1] for row in connection.execute(statement)}
+        counts: dict[str, int] = {row[0]: row[1] for row in self._ledger.database.fetch(statement)}
         return {state: counts.get(state, 0) for state in get_args(JobState)}
 
     # ------------------------------------------------------------ for administrators
@@ -213,15 +210,13 @@ class JobStore:
     def oldest_waiting(self) -> float | None:
         """Return when the oldest queued job was added, in seconds since the epoch; None when none is queued."""
         statement = select(func.min(JobRow.created_at)).where(JobRow.state == "queued")
-        with self._ledger.database.read() as connection:
-            return connection.execute(statement).scalar_one()
+        return self._ledger.database.value(statement)
 
     def unreadable(self) -> int:
         """Count the failed jobs whose file could not be read, which is their users' concern; not internal errors."""
         is_internal = JobRow.error.startswith(INTERNAL, autoescape=True)
         statement = select(func.count()).where(JobRow.state == "failed", JobRow.kind.in_(ADDING), ~is_internal)
-        with self._ledger.database.read() as connection:
-            return connection.execute(statement).scalar_one()
+        return self._ledger.database.value(statement)
 
     def all(self, *, state: JobState | None = None, limit: int = 50, offset: int = 0) -> list[Job]:
         """Return all users' jobs, newest first."""
@@ -237,8 +232,7 @@ class JobStore:
     def kept_files(self) -> frozenset[str]:
         """Return the names of the spooled files that jobs need: to run, to be retried, or as their result."""
         columns = select(JobRow.state, JobRow.payload, JobRow.result)
-        with self._ledger.database.read() as connection:
-            rows = connection.execute(columns).all()
+        rows = self._ledger.database.fetch(columns)
         names = (row.result.get("file") if row.state == "done" else row.payload.get("file") for row in rows)
         return frozenset(name for name in names if name)
 
@@ -318,8 +312,7 @@ class JobStore:
     # ------------------------------------------------------------ rows
 
     def _read(self, statement: Select[*tuple[Any, ...]]) -> list[Job]:
-        with self._ledger.database.read() as connection:
-            return [_job(row) for row in connection.execute(statement)]
+        return [_job(row) for row in self._ledger.database.fetch(statement)]
 
     def _update(self, job_id: int, condition: ColumnElement[bool], **values: Any) -> bool:
         with self._ledger.database.write() as connection:
@@ -329,28 +322,8 @@ class JobStore:
             return connection.execute(changed).rowcount == 1
 
 
-_COLUMNS = (
-    JobRow.id,
-    JobRow.user_id,
-    JobRow.kind,
-    JobRow.dataset_id,
-    JobRow.title,
-    JobRow.payload,
-    JobRow.state,
-    JobRow.error,
-    JobRow.result,
-    JobRow.done,
-    JobRow.total,
-    JobRow.attempts,
-    JobRow.created_at,
-    JobRow.started_at,
-    JobRow.finished_at,
-)
-
-
 def _select() -> Select[*tuple[Any, ...]]:
-    """Return the columns of a `Job`, under the names of its fields."""
-    return select(*_COLUMNS)
+    return select(*columns_of(JobRow, Job))
 
 
 def _job(row: Row[Any]) -> Job:

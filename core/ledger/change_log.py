@@ -108,8 +108,7 @@ class ChangeLog:
         after = (ChangeRow.collection == collection, ChangeRow.seq > seq)
         changed = select(ChangeRow.chunk_id).where(*after)
         statement = select(func.count()).where(ChunkRow.dataset_id.in_(dataset_ids), ChunkRow.id.in_(changed))
-        with self._database.read() as connection:
-            return int(connection.execute(statement).scalar_one())
+        return int(self._database.value(statement))
 
     def unembedded_changes(self, collection: str, seq: int, model: str, limit: int) -> list[str]:
         """Return ids of chunks that changed after ``seq`` and have no vector under the model, in the order in which

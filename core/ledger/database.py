@@ -6,10 +6,10 @@ import logging
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence, Sized
 from contextlib import closing, contextmanager, nullcontext, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, TypeVarTuple
 
 from sqlalchemy import (
     ColumnElement,
@@ -19,6 +19,8 @@ from sqlalchemy import (
     Engine,
     ExceptionContext,
     PoolProxiedConnection,
+    Row,
+    Select,
     cast,
     create_engine,
     event,
@@ -36,8 +38,8 @@ from braid.core.forks import Use, tell_of_forks
 from braid.core.ledger.live_copy import lacks_newest, mark_in_use, take_back
 from braid.core.ledger.outages import log_outage, name_permission, outage_of, remedy_for, words_of
 from braid.core.ledger.prepared import Value, parameters_for, text_for
-from braid.core.ledger.remembered import Remembered
 from braid.core.ledger.schema import Upgrading, bring_up_to_date, without_copy
+from braid.core.metadata.values import storable as storable
 
 if TYPE_CHECKING:  # numpy takes an eighth of a second to load, which commands that read no vector need not wait for
     import numpy as np
@@ -61,10 +63,10 @@ ROWS_PER_STATEMENT = 1000  # far below SQLite's limit of 32,766 variables
 CHANNEL = "braid"
 """PostgreSQL's channel by which processes of a fleet wake each other, see `braid.core.ledger.listener`."""
 News = Literal["changes", "jobs"]
-"""What is new: something for the indexes, or jobs."""
+"""Kinds of news: changes for the indexes, and jobs."""
 NOTIFY = f"SELECT pg_notify('{CHANNEL}', %(news)s)"
 NEWS = "braid_news"
-"""What `tell` was given in the running transaction of a connection, in its ``info``."""
+"""Key, in the ``info`` of a connection, of the news of the running transaction, see `tell`."""
 NUMBERS_PER_ROW = 16
 """Numbers that take the memory of a remembered row."""
 
@@ -74,7 +76,52 @@ LACKS_NEWEST = (
     "both, or restore a backup made by `python -m app backup`. A copy by SQLite's own .backup is complete"
 )
 
+Column = TypeVar("Column")
+Columns = TypeVarTuple("Columns")
+
 logger = logging.getLogger(__name__)
+
+
+MOST_ANSWERS = 1_000
+MOST_ROWS = 100_000
+"""Rows remembered in all; an answer with more than a tenth of them is not."""
+
+Rows = tuple[tuple[object, ...], ...]
+Answer = TypeVar("Answer", bound=Sized)
+
+
+class Remembered:
+    """Remembers the rows of up to 1,000 reads while ``version`` returns the same number; none while it returns None."""
+
+    def __init__(self, version: Callable[[], int | None]) -> None:
+        self._version = version
+        self._known: int | None = None
+        self._answers: dict[Hashable, Any] = {}
+        self._rows = 0
+        self._lock = threading.Lock()
+
+    def get(self, key: Hashable, read: Callable[[], Answer], *, per_row: int = 1) -> Answer:
+        """Return what ``read`` returned for the key since the last commit, or what it returns now. ``per_row`` elements
+        of the answer take the memory of a row.
+        """
+        version = self._version()  # before the read: a commit in between makes the answer an old one
+        if version is None:
+            return read()
+        with self._lock:
+            if version != self._known or len(self._answers) >= MOST_ANSWERS or self._rows >= MOST_ROWS:
+                self._known, self._answers, self._rows = version, {}, 0
+            answers = self._answers
+        if key in answers:
+            known: Answer = answers[key]
+            return known
+        answer = read()
+        rows = len(answer) // per_row
+        if rows <= MOST_ROWS // 10:
+            with self._lock:
+                if answers is self._answers:
+                    answers[key] = answer
+                    self._rows += rows
+        return answer
 
 
 class Database:
@@ -147,6 +194,21 @@ class Database:
             if news and self.serves_fleet:  # by the same connection: all others may be in use
                 with suppress(SQLAlchemyError, self.engine.dialect.loaded_dbapi.Error):
                     _notify(connection.connection, news)
+
+    def fetch(self, statement: Select[*Columns]) -> Sequence[Row[*Columns]]:
+        """Return the rows of one statement that SQLAlchemy builds."""
+        with self.read() as connection:
+            return connection.execute(statement).all()
+
+    def values(self, statement: Select[Column]) -> Sequence[Column]:
+        """Return the one column of a statement's rows."""
+        with self.read() as connection:
+            return connection.execute(statement).scalars().all()
+
+    def value(self, statement: Select[Column]) -> Column:
+        """Return the one value of a statement that has one, such as a count."""
+        with self.read() as connection:
+            return connection.execute(statement).scalar_one()
 
     def rows(self, statement: str, **parameters: Value) -> list[Any]:
         """Return the rows of one statement of `braid.core.ledger.prepared`, as tuples, of one state of the database.
@@ -450,8 +512,3 @@ def _without_password(url: str) -> str:
         return make_url(url).render_as_string(hide_password=True)
     except ArgumentError:
         return "(not a URL)"
-
-
-def storable(text: str) -> str:
-    """Make the text one that every database can store: no NUL, no lone surrogates."""
-    return text.replace("\x00", "").encode("utf-8", "replace").decode("utf-8")

@@ -24,7 +24,6 @@ from braid.core.ledger.document_writes import (
 )
 from braid.core.ledger.queries import is_part_of, metadata_of
 from braid.core.ledger.tables import DocumentRow
-from braid.core.ledger.text_hash import text_hash
 from braid.core.metadata import clean_metadata
 from braid.core.types import PART, ChunkInput, DocumentInput
 
@@ -261,3 +260,13 @@ def _chunk_rows(dataset_id: int, document_id: int, title: str, document: Documen
             "chunk_kind": chunk.chunk_kind,
             "confidence": chunk.confidence,
         }
+
+
+def text_hash(text: str) -> int:
+    """Return a signed number of 64 bits that texts have in common which differ in white space alone.
+
+    Different texts may have the same by chance, or because somebody made them so: compare the texts, too. Another
+    function than this one needs a migration that fills the column ``text_hash`` again.
+    """
+    digest = hashlib.blake2b(" ".join(text.split()).encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "big", signed=True)

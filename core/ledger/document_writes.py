@@ -49,7 +49,7 @@ class PutResult:
     refreshed: bool = False
     """Its passages are unchanged, and its date or metadata is another one."""
     source: str = ""
-    """What it is stored under."""
+    """The source that the document is stored under."""
 
 
 def require_dataset(connection: Connection, dataset_id: int) -> str:

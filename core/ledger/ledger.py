@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 import unicodedata
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -35,7 +35,6 @@ from braid.core.ledger.document_writes import (
     unread_uploads,
     write_metadata,
 )
-from braid.core.ledger.noticed import Noticed
 from braid.core.ledger.queries import (
     PassageRow,
     document_of,
@@ -78,6 +77,27 @@ class User:
     id: int
     name: str
     groups: frozenset[str] = frozenset()
+
+
+@dataclass
+class Noticed:
+    """Belongs to one open ledger; whoever notices something sets it, and takes it back when it is well again."""
+
+    secret_key_replaced: bool = False
+    """Whether the site began with another secret than it had; until the next start."""
+    clock_jumped: bool = False
+    """Whether the clock is not believed, so that nothing is deleted by age."""
+    missing_originals: int | None = None
+    """Contents that documents were read from and whose file is gone; None before the first count."""
+
+    def ill(self) -> Iterator[str]:
+        """Yield a sentence per thing that is not as it should be, without names."""
+        if self.missing_originals:
+            yield f"the original files of {self.missing_originals:,} documents are missing"
+        if self.secret_key_replaced:
+            yield "the secret of the site was replaced"
+        if self.clock_jumped:
+            yield "the clock has jumped"
 
 
 class Ledger:
@@ -236,8 +256,7 @@ class Ledger:
 
     def shared_ids(self) -> frozenset[int]:
         """Return the ids of all shared datasets that there ever were, removed or not, listed or not."""
-        with self.database.read() as connection:
-            return frozenset(connection.execute(select(DatasetRow.id).where(DatasetRow.id < 0)).scalars())
+        return frozenset(self.database.values(select(DatasetRow.id).where(DatasetRow.id < 0)))
 
     def remove_dataset(self, dataset_id: int) -> None:
         """Delete a dataset with its documents and its name; the indexes follow. Raises NotFoundError."""
@@ -416,8 +435,7 @@ class Ledger:
         elif state is not None:
             statement = statement.where(DocumentRow.state == state)
         statement = statement.order_by(DocumentRow.source).limit(limit).offset(offset)
-        with self.database.read() as connection:
-            return [document_of(row) for row in connection.execute(statement)]
+        return [document_of(row) for row in self.database.fetch(statement)]
 
     def document(self, dataset_id: int, source: str) -> Document | None:
         """Return the document with this source in this dataset; None when there is none."""

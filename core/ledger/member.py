@@ -35,7 +35,7 @@ class Living:
 
     members: int
     working: int
-    """Those of them that index and run jobs."""
+    """Number of the members that index and run jobs."""
     found_dead: int = field(default=0, compare=False)
     """Processes that this one has found dead since it started; each is found by one."""
 

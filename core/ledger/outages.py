@@ -57,19 +57,19 @@ TEXT_OF: Final[dict[Cause, str]] = {
 }
 """What a user is told."""
 LASTING: Final[frozenset[Cause]] = frozenset({"ledger_damaged", "not_permitted"})
-"""What no waiting ends: nobody is told when to try again."""
+"""Causes that do not end by themselves: users are not told to try again later."""
 REMEDY: Final[Mapping[Cause, str]] = {
     "ledger_damaged": "stop Braid and restore the newest whole backup with `python -m app restore`; until then what "
     "can be answered is",
     "not_permitted": "give the data directory with all that is in it to the user that Braid runs as",
 }
-"""What an administrator does about an outage that does not end by itself, for the log and the command line."""
+"""Remedies of outages that do not end by themselves, for the log and the command line."""
 MAX_CAUSES = 20
 """Errors of a chain that are looked at."""
 LOG_EVERY_S = 60.0
 MAX_REASON_CHARS = 300
 LEAST_FREE_BYTES = 1 << 20
-"""With less, SQLite cannot make the files that it needs beside its own."""
+"""Bytes of free disk space below which SQLite cannot make the temporary files that it needs."""
 
 _OF_ERRNO: dict[int, Cause] = {
     errno.ENOSPC: "disk_full",
@@ -116,7 +116,7 @@ _NO_SLOTS = ("too many clients", "connection slots")  # a refused connection has
 
 @dataclass(frozen=True, slots=True)
 class Outage:
-    """What cannot be used now, and the driver's or the system's own words for it."""
+    """Something that cannot be used now, with the words of the driver or the system for the reason."""
 
     cause: Cause
     reason: str

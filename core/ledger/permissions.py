@@ -1,4 +1,4 @@
-"""What of a data directory this system user may use, asked before anything is opened and found to be closed."""
+"""Checks that this system user may use the files of a data directory, before anything is opened."""
 
 from __future__ import annotations
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import fields
 from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Select, and_, func, or_, select
@@ -16,25 +17,12 @@ from braid.core.metadata import parse_where, read_metadata
 from braid.core.metadata.gaps import GAPS
 from braid.core.types import PART, Document, Filters, Passage, PassageKind
 
+_DOCUMENT = tuple(getattr(DocumentRow, "meta" if each.name == "metadata" else each.name) for each in fields(Document))
+
 
 def select_documents() -> Select[*tuple[Any, ...]]:
     """Return a statement with the columns of `braid.core.types.Document`."""
-    statement: Select[*tuple[Any, ...]] = select(
-        DocumentRow.id,
-        DocumentRow.dataset_id,
-        DocumentRow.source,
-        DocumentRow.title,
-        DocumentRow.file_type,
-        DocumentRow.state,
-        DocumentRow.error,
-        DocumentRow.chunks,
-        DocumentRow.size_bytes,
-        DocumentRow.content_hash,
-        DocumentRow.date,
-        DocumentRow.updated_at,
-        DocumentRow.meta,
-    )
-    return statement
+    return select(*_DOCUMENT)
 
 
 def document_of(row: Sequence[Any]) -> Document:
@@ -77,7 +65,7 @@ class PassageRow(NamedTuple):
     chunk_kind: PassageKind = ""
     confidence: float | None = None
     text_hash: int = 0
-    """See `braid.core.ledger.text_hash`."""
+    """See `braid.core.ledger.document_batch.text_hash`."""
 
     def passage(self) -> Passage:
         """Return the row as a passage."""

@@ -22,9 +22,10 @@ if TYPE_CHECKING:
 
 VERSION_TABLE = "alembic_version"
 MIGRATIONS = Path(__file__).parent / "migrations"
-LAST_BEFORE_RELEASE = "24fc887"  # the last code with the migrations that came before the first one of today
+UNRELEASED = {"0008": "24fc887", "0019": "2358e43c"}
+"""Migrations, each with the last commit that upgrades what no release had before it."""
 UNFINISHED = "moving"
-"""In place of the revision while `braid.core.moving` fills the tables: nobody else is to open them."""
+"""In place of the revision while `braid.core.backup.move` fills the tables: nobody else is to open them."""
 MIGRATION_LOCK = 0x42524149  # any constant that other users of the same PostgreSQL server do not take
 
 Upgrading = Callable[[Engine, str], AbstractContextManager[None]]
@@ -99,10 +100,11 @@ def require_known(revision: str, where: str) -> None:
         f"which a newer Braid wrote: this one (braid {version()}) knows {known[0]} to {known[-1]}; install the newer "
         "version again, or restore a backup from before the update"
     )
-    if revision < known[0]:
+    commit = next((commit for first, commit in UNRELEASED.items() if revision < first), None)
+    if commit is not None:
         remedy = (
-            "which no release had; run `python -m app doctor` on it once with the code of commit "
-            f"{LAST_BEFORE_RELEASE}, which upgrades it, or begin with another data directory"
+            "which no release had; run `python -m app serve` on it once with the code of commit "
+            f"{commit}, which upgrades it, or begin with another data directory"
         )
     raise InvalidInputError(f"{where} has the tables of revision {revision}, {remedy}; nothing was changed")
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from sqlalchemy import (
     JSON,
@@ -20,7 +21,10 @@ from sqlalchemy import (
 from sqlalchemy import (
     text as sql_text,
 )
-from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+from sqlalchemy.orm import DeclarativeBase, InstrumentedAttribute, Mapped, mapped_column
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 NAMES = {
     "ix": "ix_%(table_name)s_%(column_0_N_name)s",
@@ -43,6 +47,11 @@ class Base(DeclarativeBase):
         list[int]: JSON,
         list[str]: JSON,
     }
+
+
+def columns_of(row: type[Base], value: type[DataclassInstance]) -> tuple[InstrumentedAttribute[Any], ...]:
+    """Return the columns of a table that have the names of a value's fields, in their order."""
+    return tuple(getattr(row, field.name) for field in fields(value))
 
 
 class UserRow(Base):
@@ -115,7 +124,7 @@ class ShareRow(Base):
     dataset_id: Mapped[int] = mapped_column(ForeignKey("datasets.id"), index=True)
     user_id: Mapped[int | None] = mapped_column(ForeignKey("users.id", ondelete="CASCADE"), index=True)
     group_name: Mapped[str | None] = mapped_column(index=True)
-    """One of the two is set."""
+    """Either ``user_id`` or ``group_name`` is set."""
     may_write: Mapped[bool]
     """May also add and remove documents."""
     created_at: Mapped[float]
@@ -218,7 +227,7 @@ class ChunkRow(Base):
     position: Mapped[int]
     text: Mapped[str]
     text_hash: Mapped[int] = mapped_column(BigInteger, server_default="0")
-    """See `braid.core.ledger.text_hash`."""
+    """See `braid.core.ledger.document_batch.text_hash`."""
     heading_path: Mapped[str]
     page: Mapped[int | None]
     page_end: Mapped[int | None]
@@ -463,18 +472,18 @@ class OAuthGrantRow(Base):
     redirect_uri: Mapped[str]
     resource: Mapped[str]
     challenge: Mapped[str]
-    """Of the code, RFC 7636."""
+    """The challenge of the code, RFC 7636."""
     scopes: Mapped[list[str]]
     dataset_ids: Mapped[list[int]]
     created_at: Mapped[float]
     used_at: Mapped[float | None]
     expires_at: Mapped[float]
-    """Of the code until it is redeemed, then of the newest refresh token."""
+    """When the code expires; once the code is redeemed, when the newest refresh token does."""
     code_hash: Mapped[str] = mapped_column(unique=True)
     family_hash: Mapped[str | None] = mapped_column(unique=True)
-    """Of what all refresh tokens of the grant begin with; None until the code is redeemed."""
+    """Hash of the beginning that all refresh tokens of the grant share; None until the code is redeemed."""
     refresh_hash: Mapped[str | None]
-    """Of the newest refresh token."""
+    """Hash of the newest refresh token."""
 
 
 class AuditRow(Base):
@@ -541,7 +550,7 @@ class SharedWorkRow(Base):
 
     name: Mapped[str] = mapped_column(primary_key=True)
     worker: Mapped[str]
-    """What does it now; empty for nothing."""
+    """The name of the worker that does the work now; empty when nobody does."""
     state: Mapped[dict[str, Any]]
     seen_at: Mapped[float]
     """When the worker was last known to live."""

@@ -1,4 +1,4 @@
-"""What documents carry of their host's facts: typed values, and the filters that select by them.
+"""The facts that a host gives its documents: typed values, and the filters that select by them.
 
 May import: `core.errors`, `core.json_form`.
 Way in: `clean_metadata` for values, `parse_where` for filters.

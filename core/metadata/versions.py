@@ -205,7 +205,7 @@ def _last_heading(passage: Titled) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Edition:
-    """What is said of a cited version beside the others that were found."""
+    """The relation of a cited version to the other versions that were found."""
 
     citation: int
     year: str

@@ -60,7 +60,7 @@ PASSAGE_FACTS: Mapping[str, Kind] = {
     "chunk_kind": "text",
     "confidence": "number",
 }
-"""The same of a passage. A filter with such a key selects passages, any other one whole documents."""
+"""What Braid itself knows of a passage. A filter with such a key selects passages, any other one whole documents."""
 FACTS: Mapping[str, Kind] = {**DOCUMENT_FACTS, **PASSAGE_FACTS}
 _SHOWN_KINDS: Mapping[Kind, str] = {
     "text": 'a text, such as "a"',

@@ -17,13 +17,11 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from braid.core.admission import let_go
 from braid.core.errors import InvalidInputError, ModelBusyError, ModelCutError, ModelError
 from braid.core.extras import MissingExtraError, require
-from braid.core.models.circuit import CircuitBreaker
-from braid.core.models.failures import MODEL_CALLS
-from braid.core.models.finish import FinishMark
+from braid.core.models.failures import MODEL_CALLS, CircuitBreaker
+from braid.core.models.pieces import FinishMark, WholeText, whole
 from braid.core.models.reasoning import without_reasoning
 from braid.core.models.reasons import loggable, safe_reason
 from braid.core.models.tool_calls import NoToolsError, Reply, Tool, refuses_tools, reply_of
-from braid.core.models.whole_text import WholeText, whole
 
 if TYPE_CHECKING:  # imported with the first model that is loaded
     from langchain_core.language_models import BaseChatModel

@@ -11,12 +11,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
+from urllib.parse import urlsplit
 
 from braid.core.errors import EmbeddingError, InvalidInputError
 from braid.core.extras import require
 from braid.core.models.chat import openai_http
 from braid.core.models.failures import MODEL_CALLS
-from braid.core.models.fingerprint import derived_fingerprint
 from braid.core.models.reasons import loggable, safe_reason
 from braid.core.spans import span
 from braid.core.types import MAX_EMBEDDING_BATCH, require_choice
@@ -394,3 +394,37 @@ def _one_by_one(embed: Callable[[str], list[float]], texts: Sequence[str]) -> li
 
 def _without_nul(text: str) -> str:
     return text.replace("\x00", " ")
+
+
+MODEL_FIELDS = ("model", "model_name", "model_id", "repo_id", "deployment")
+SERVER_FIELDS = ("openai_api_base", "base_url", "azure_endpoint", "endpoint_url", "endpoint", "api_base", "api_url")
+DIMENSION_FIELDS = ("dimensions", "output_dimensionality", "dimension")
+
+
+def derived_fingerprint(model: object) -> str:
+    """Return what LangChain's embedding classes say of themselves; empty when the object names no model.
+
+    An address is taken without names, passwords and parameters, so that no key is in a fingerprint.
+
+    >>> from types import SimpleNamespace
+    >>> asked = SimpleNamespace(model="bge-m3", base_url="http://me:secret@gpu:8080/v1?key=x", dimensions=256)
+    >>> derived_fingerprint(asked)
+    'SimpleNamespace:bge-m3@gpu:8080/v1#256'
+    """
+    name = _first(model, MODEL_FIELDS, str)
+    if not name:
+        return ""
+    server = _without_secrets(str(_first(model, SERVER_FIELDS, str) or ""))
+    dimensions = _first(model, DIMENSION_FIELDS, int)
+    parts = f"{type(model).__name__}:{name}", f"@{server}" if server else "", f"#{dimensions}" if dimensions else ""
+    return "".join(parts)
+
+
+def _first(model: object, names: tuple[str, ...], kind: type) -> object:
+    values = (getattr(model, name, None) for name in names)
+    return next((value for value in values if value and isinstance(value, kind)), None)
+
+
+def _without_secrets(address: str) -> str:
+    parts = urlsplit(address if "://" in address else f"//{address}")
+    return f"{parts.netloc.rpartition('@')[2]}{parts.path}".rstrip("/")

@@ -20,7 +20,7 @@ PAIRS = (
 )
 """Questions and passages: each question must be nearest to its own passage."""
 PREFIXES = (("", ""), ("query: ", "passage: "), ("search_query: ", "search_document: "))
-"""Of a query and of a passage: none, those of E5, those of Nomic."""
+"""Prefixes of a query and of a passage: none, those of E5, and those of Nomic."""
 _POOLING_KEYS: dict[str, Pooling] = {
     "pooling_mode_mean_tokens": "mean",
     "pooling_mode_cls_token": "cls",

@@ -23,7 +23,7 @@ _SECRETS = re.compile(
     r"|\bAIza[A-Za-z0-9*_-]{8,}+"
     r"|(?<=[Bb]earer )\S++"
 )
-"""What is secret by its form: keys, accounts and organizations of the providers that give theirs a beginning."""
+"""Secrets that are known by their form: keys, accounts and organizations of providers that give them a prefix."""
 
 
 def safe_reason(error: BaseException, secrets: Iterable[str | None] = (), *, said: str = "") -> str:

@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from dataclasses import replace
+from importlib.metadata import EntryPoint
 from typing import Any, Protocol
 
+from braid.core import extras
 from braid.core.errors import InvalidInputError, ModelError
 from braid.core.forks import tell_of_forks
 from braid.core.models.failures import MODEL_CALLS
@@ -32,24 +34,38 @@ class Reranker(Protocol):
         """Return one score per text, higher is better. Raises ModelError."""
 
 
-class CrossEncoderReranker:
-    """A cross-encoder in this process, by its name or folder; scores are what the model gives, often logits."""
+class LocalReranker:
+    """A reranker that computes in this process; what it raises, and scores that are none, are told as ModelError."""
 
-    def __init__(self, model: str) -> None:
-        self.name = f"local:{model}"
-        self._model = model
-        self._lock = threading.Lock()
-        self._encoder: Any = None
+    def __init__(self, name: str) -> None:
+        self.name = name
 
     def scores(self, query: str, texts: Sequence[str]) -> Sequence[float]:
-        """Score the texts in one batch."""
+        """Score the texts, several at once."""
         try:
-            scores = [float(score) for score in self._get_model().predict([(query, text) for text in texts])]
+            scores = [float(score) for score in self._computed(query, texts)]
         except ModelError:
             raise
         except Exception as error:  # the edge to a model: any of them raises its own family
             raise ModelError(f"the reranker {self.name} failed: {_reason(error)}") from error
         return checked_scores(self.name, scores, len(texts))
+
+    def _computed(self, query: str, texts: Sequence[str]) -> Sequence[float]:
+        raise NotImplementedError
+
+
+class CrossEncoderReranker(LocalReranker):
+    """A cross-encoder in this process, by its name or folder; scores are what the model gives, often logits."""
+
+    def __init__(self, model: str) -> None:
+        super().__init__(f"local:{model}")
+        self._model = model
+        self._lock = threading.Lock()
+        self._encoder: Any = None
+
+    def _computed(self, query: str, texts: Sequence[str]) -> Sequence[float]:
+        scores: Sequence[float] = self._get_model().predict([(query, text) for text in texts])
+        return scores
 
     def _get_model(self) -> Any:  # the package need not be installed
         with self._lock:
@@ -62,22 +78,31 @@ class CrossEncoderReranker:
             return self._encoder
 
 
-class OnnxReranker:
+class OnnxReranker(LocalReranker):
     """A cross-encoder in onnxruntime, from a folder with ``tokenizer.json`` and ``model.onnx``; scores are logits."""
 
     def __init__(self, folder: str) -> None:
-        self.name = f"onnx:{folder}"
+        super().__init__(f"onnx:{folder}")
         self._model = OnnxModel(folder)
 
-    def scores(self, query: str, texts: Sequence[str]) -> Sequence[float]:
-        """Score the texts, several at once on as many processors as there are."""
-        try:
-            scores = self._model.scores(query, texts)
-        except ModelError:
-            raise
-        except Exception as error:  # the edge to a model: onnxruntime's exceptions have no family
-            raise ModelError(f"the reranker {self.name} failed: {_reason(error)}") from error
-        return checked_scores(self.name, scores, len(texts))
+    def _computed(self, query: str, texts: Sequence[str]) -> Sequence[float]:
+        return self._model.scores(query, texts)
+
+
+class InstalledReranker(LocalReranker):
+    """A reranker of another package, made at its first use, by the entry point that its name begins with."""
+
+    def __init__(self, name: str, point: EntryPoint) -> None:
+        super().__init__(name)
+        self._point = point
+        self._made: Any = None
+        self._lock = threading.Lock()
+
+    def _computed(self, query: str, texts: Sequence[str]) -> Sequence[float]:
+        with self._lock:
+            self._made = self._made or self._point.load()(self.name.partition(":")[2])
+        scores: Sequence[float] = self._made.scores(query, texts)
+        return scores
 
 
 def reranker_named(name: str, *, base_url: str = "", api_key: str = "", timeout_s: float = 10.0) -> Reranker | None:
@@ -88,8 +113,11 @@ def reranker_named(name: str, *, base_url: str = "", api_key: str = "", timeout_
     if not name:
         return None
     provider, _, model = name.partition(":")
-    if provider not in RERANKERS or not model:
+    point = extras.installed(extras.RERANKERS).get(provider) if provider not in RERANKERS else None
+    if (provider not in RERANKERS and point is None) or not model:
         raise InvalidInputError(f"reranker is {name!r}; write one of {RERANKER_FORMS}", field="reranker")
+    if point is not None:
+        return InstalledReranker(name, point)
     if provider == "local":
         return CrossEncoderReranker(model)
     if provider == "onnx":
@@ -116,9 +144,6 @@ class Rerankers:
         self._made: dict[str, Reranker | None] = {}
         self._lock = threading.Lock()
         self._executor = ThreadPoolExecutor(THREADS, "braid-rerank")
-
-    def before_fork(self) -> None:
-        """Do nothing: calls go on in the parent."""
 
     def after_fork(self, *, in_child: bool) -> None:
         """Start over in the child: the threads, and what a model has of them, are the parent's."""

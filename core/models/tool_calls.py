@@ -38,7 +38,7 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a model said: text, calls of tools, or both."""
+    """The reply of a model: text, calls of tools, or both."""
 
     text: str
     calls: tuple[ToolCall, ...] = ()

@@ -10,7 +10,7 @@ from typing import NamedTuple
 MIN_CHARACTERS = 12
 """Fewer may be on a page by chance, unless they are the whole passage."""
 MIN_SHARE = 0.9
-"""Of a passage's characters that must be found where they are found in pieces only."""
+"""Share of the characters of a passage that must be found on a page when the passage is found in pieces only."""
 _LEFT_OUT = frozenset("\x02\ufffe\u00ad\ufffd-\u2010\u2011|")
 _PIECE = re.compile(r"[^\n.。!?！？]+[\n.。!?！？]*")
 

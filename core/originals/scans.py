@@ -1,4 +1,4 @@
-"""What machines read on scanned pages, kept in the ledger by document and page, and which pages still wait."""
+"""Text that machines read on scanned pages, kept in the ledger by document and page, and the pages that still wait."""
 
 from __future__ import annotations
 
@@ -41,8 +41,7 @@ class Scans:
     def of(self, document: Document) -> dict[int, PageReading]:
         """Return the readings of all pages of the document that were read, by page."""
         columns = select(ScanRow.page, ScanRow.reading).where(*_of(document)).order_by(ScanRow.page)
-        with self._database.read() as connection:
-            return {row.page: _unpacked(row.reading) for row in connection.execute(columns)}
+        return {row.page: _unpacked(row.reading) for row in self._database.fetch(columns)}
 
     def get(self, document: Document, page: int) -> PageReading | None:
         """Return the reading of one page; None where no machine has read it."""
@@ -64,8 +63,7 @@ class Scans:
         statement = select_documents().where(wait).order_by(DocumentRow.size_bytes, DocumentRow.id)
         if dataset_ids is not None:
             statement = statement.where(DocumentRow.dataset_id.in_(dataset_ids))
-        with self._database.read() as connection:
-            return [document_of(row) for row in connection.execute(statement)]
+        return [document_of(row) for row in self._database.fetch(statement)]
 
     def sweep(self) -> int:
         """Delete the readings of bytes that a document no longer has; return how many."""

@@ -19,7 +19,7 @@ from braid.core.accounts.app_settings import AppSettings
 from braid.core.batches import batches
 from braid.core.data_directory import PRIVATE, DataDirectory
 from braid.core.files.bucket import Stored
-from braid.core.files.lost import Lost, Rules
+from braid.core.files.lost import Lost, Rules, with_times
 from braid.core.folders.store import SyncedFolder, SyncedFolders
 from braid.core.ingest.incoming import Incoming
 from braid.core.ledger.database import take_time
@@ -136,8 +136,7 @@ class Originals:
         statement = select(OriginalRow.document_id).where(
             OriginalRow.document_id.in_([document.id for document in documents]), *_AS_STORED
         )
-        with self._database.read() as connection:
-            kept = set(connection.execute(statement).scalars())
+        kept = set(self._database.values(statement))
         folders = self._synced.all()
         return kept | {each.id for each in documents if each.id not in kept and _in_synced_folder(each, folders)}
 
@@ -168,7 +167,7 @@ class Originals:
         wanted = self._hashes()
         self._bring_back(wanted)
         there = list(self._files())
-        gone = [path for path, at in _with_times(there) if path.name not in wanted and rules.takes(at)]
+        gone = [path for path, at in with_times(there) if path.name not in wanted and rules.takes(at)]
         taken = 0
         for path in gone if self._lost.may_take(gone, len(there), rules) else ():
             with contextlib.suppress(FileNotFoundError):
@@ -179,9 +178,7 @@ class Originals:
     def held(self) -> tuple[int, int]:
         """Return how many files no document has that `sweep` lets be because they are so many, and of how many."""
         wanted, rules = self._hashes(), self.rules()
-        there = {path.name: at for path, at in _with_times(self._files())}
-        for key, stored in self._bucket.below(f"{ORIGINALS}/") if self._bucket is not None else ():
-            there[key.rpartition("/")[2]] = stored.at
+        there = dict(self._lost.times(self._files()))
         gone = sum(name not in wanted and rules.takes(at) for name, at in there.items())
         return (0 if rules.allows(gone, len(there)) else gone), len(there)
 
@@ -193,12 +190,7 @@ class Originals:
 
     def newest_unknown(self, since: float, until: float) -> float | None:
         """Return when the newest file was kept that no document has, of those from after ``since``, up to ``until``."""
-        wanted = self._hashes()
-        found = [at for path, at in _with_times(self._files()) if path.name not in wanted and since < at <= until]
-        for key, stored in self._bucket.below(f"{ORIGINALS}/") if self._bucket is not None else ():
-            if key.rpartition("/")[2] not in wanted and since < stored.at <= until:
-                found.append(stored.at)
-        return max(found, default=None)
+        return self._lost.newest_unknown(self._files(), self._hashes(), since, until)
 
     def missing(self) -> int:
         """Return how many contents of documents have no file any more; lists names, and opens no file."""
@@ -212,8 +204,7 @@ class Originals:
     def damaged(self) -> Iterator[str]:
         """Say which kept files are missing or have another size, a sentence each."""
         columns = select(OriginalRow.content_hash, OriginalRow.size_bytes).where(*_AS_STORED).distinct()
-        with self._database.read() as connection:
-            rows = connection.execute(columns.order_by(OriginalRow.content_hash)).all()
+        rows = self._database.fetch(columns.order_by(OriginalRow.content_hash))
         shard, in_bucket = "", dict[str, Stored]()
         for content_hash, size_bytes in rows:
             if self._bucket is not None and shard != content_hash[:2]:
@@ -302,8 +293,7 @@ class Originals:
 
     def _hashes(self) -> set[str]:
         statement = select(OriginalRow.content_hash).where(*_AS_STORED).distinct()
-        with self._database.read() as connection:
-            return set(connection.execute(statement).scalars())
+        return set(self._database.values(statement))
 
     def _is_wanted(self, content_hash: str) -> bool:
         statement = select(OriginalRow.document_id).where(OriginalRow.content_hash == content_hash, *_AS_STORED)
@@ -317,12 +307,6 @@ class Originals:
             os.replace(lost, path)
             return False
         return True
-
-
-def _with_times(files: Iterable[Path]) -> Iterator[tuple[Path, float]]:
-    for path in files:
-        with contextlib.suppress(FileNotFoundError):
-            yield path, path.stat().st_mtime
 
 
 def _in_synced_folder(document: Document, folders: Iterable[SyncedFolder]) -> Path | None:

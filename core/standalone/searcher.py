@@ -28,7 +28,7 @@ logger = logging.getLogger(__name__)
 
 
 class _NotGiven:
-    """What stands for an argument that may be None."""
+    """The default of an argument for which None is a value."""
 
 
 _NOT_GIVEN = _NotGiven()

@@ -34,7 +34,7 @@ _CONFIGURATION: CreateCollectionConfiguration = {"hnsw": {"space": "cosine", "ef
 
 @dataclass(frozen=True, slots=True)
 class Selected:
-    """What filters select: documents, or passages."""
+    """The documents, or the passages, that filters select."""
 
     key: Literal["document_id", "id"]
     """Under which the metadata in Chroma have the ids."""
@@ -43,7 +43,7 @@ class Selected:
 
 @dataclass(slots=True)
 class _Kept:
-    """What a collection in Chroma has."""
+    """The contents of a collection in Chroma."""
 
     stamp: tuple[object, ...]
     """State of the ledger that it is equal to."""

@@ -38,7 +38,7 @@ class Asked:
 
     @property
     def model(self) -> Any:
-        """What LangChain's classes take for a model: a Runnable from a prompt to a text."""
+        """The chat model for LangChain's classes: a Runnable from a prompt to a text."""
         return RunnableLambda(self._complete)
 
     def _complete(self, prompt: PromptValue) -> str:

@@ -40,6 +40,34 @@ def has_leader(line: str) -> bool:
     return _Mark(line).has_leader
 
 
+def section_number(line: str) -> tuple[tuple[int, ...], str]:
+    """Return the number that a line begins with as headings do, and the text behind it; without one, no number.
+
+    >>> section_number("2.1. Changing the seal"), section_number("Chapter 3"), section_number("Read this.")
+    (((2, 1), 'Changing the seal'), ((3,), ''), ((), 'Read this.'))
+    """
+    line = line.strip().replace("\xa0", " ")
+    found = _NUMBER.match(f"{line[:MOST_LINE_CHARS]} \x00")  # a title may be on the next line
+    return (_section(found), line[found.end() :]) if found else ((), line)
+
+
+def without_page(line: str) -> str:
+    """Return a line of a table of contents without the number of the page, and the dots before it.
+
+    >>> without_page("Changing the shaft seal ........ 7"), without_page("Dates")
+    ('Changing the shaft seal', 'Dates')
+    """
+    line = line.rstrip()
+    last = _LAST.search(line[-MOST_LAST_CHARS:])
+    text = line[: len(line) - len(last[1])] if last and last[1].isdigit() else line
+    return text.rstrip(_LEADERS) if last or has_leader(line) else line
+
+
+def bare(text: str) -> str:
+    """Return the letters and digits of a text, by which a heading is known wherever it is repeated."""
+    return "".join(filter(str.isalnum, text)).casefold()
+
+
 def contents_lines(lines: Sequence[str]) -> list[range]:
     """Return the ranges of lines that are tables of contents, empty lines among them.
 

@@ -182,13 +182,13 @@ HEBREW = (Alphabet("יוהלאתרבשמ", "נכדפחקעטגצזסםןךףץ")
 ARABIC = (Alphabet("اليمنتروبع", "دسفهكقحجشطصخضثغذظزءةىأإآئؤ،؛؟ـ"),)
 THAI = (Alphabet("ารนกเงอมยล", "วดทสตะปบคหแจพชขใไโผซถภศธณษฐญฉฟฝฬฮฏฎฆฌ่้็ัิีึืุูํ์ๆฯๅ๊๋ำ"),)
 _FOREIGN = re.compile(r"[^\x00-\x7f]")
-_PLAIN = re.compile(r"[A-Za-z0-9]")
-_BESIDE_LATIN = re.compile(r"(?<=[A-Za-z])[^\x00-\x7f]|[^\x00-\x7f](?=[A-Za-z])")
+_NOT_PLAIN = bytes(code for code in range(0x80) if not chr(code).isalnum())
+_BESIDE_LATIN = re.compile(r"[^\x00-\x7f](?:(?<=[A-Za-z].)|(?=[A-Za-z]))")
 _WITHOUT_LETTER = re.compile("(?<![ก-ฮัิีึืุู่้])[ัิีึืฺุู็่้๊๋์ํ]|[เแโใไ](?![ก-ฮ])")
 """In Thai, a mark without a letter below or above it, and a vowel without the letter that it is written before."""
-_ADJACENT = re.compile(r"(?<=[^\x00-\x7f])[^\x00-\x7f]")
-_CAPITAL_WITHIN = re.compile(r"(?<=[a-zß-öø-ÿа-џα-ώ])[^\x00-\x7f]")
-_WITHIN = re.compile(r"(?<=[A-Za-z])[^\x00-\x7f](?=[A-Za-z])")
+_ADJACENT = re.compile(r"[^\x00-\x7f](?<=[^\x00-\x7f].)")
+_CAPITAL_WITHIN = re.compile(r"[^\x00-\x7f](?<=[a-zß-öø-ÿа-џα-ώ].)")
+_WITHIN = re.compile(r"[^\x00-\x7f](?<=[A-Za-z].)(?=[A-Za-z])")
 
 
 def east_asian(text: str, language: str) -> Evidence:
@@ -196,7 +196,7 @@ def east_asian(text: str, language: str) -> Evidence:
     bits_of = EAST_ASIAN[language]
     counts = Counter(_FOREIGN.findall(text))
     foreign = sum(count * (_odd(letter) or bits_of(letter)) for letter, count in counts.items())
-    return Evidence(foreign + ASCII_BITS * len(_PLAIN.findall(text)), counts.total(), foreign)
+    return Evidence(foreign + _ascii_bits(text), counts.total(), foreign)
 
 
 def latin(text: str, languages: tuple[str, ...]) -> Evidence:
@@ -212,7 +212,7 @@ def latin(text: str, languages: tuple[str, ...]) -> Evidence:
     foreign += _MISPLACED_BITS * sum(
         (not each.isalpha() and each not in "’·") or each in "ªº" for each in _WITHIN.findall(text)
     )
-    return Evidence(foreign + ASCII_BITS * len(_PLAIN.findall(text)), counts.total(), foreign)
+    return Evidence(foreign + _ascii_bits(text), counts.total(), foreign)
 
 
 def alphabetic(text: str, alphabets: tuple[Alphabet, ...]) -> Evidence:
@@ -225,7 +225,11 @@ def alphabetic(text: str, alphabets: tuple[Alphabet, ...]) -> Evidence:
     foreign += _MISPLACED_BITS * sum(each.isalpha() for each in _BESIDE_LATIN.findall(text))
     foreign += _MISPLACED_BITS * len(_WITHOUT_LETTER.findall(text))
     foreign += _MISPLACED_BITS * sum(map(str.isupper, _CAPITAL_WITHIN.findall(text)))
-    return Evidence(foreign + ASCII_BITS * len(_PLAIN.findall(text)), counts.total(), foreign)
+    return Evidence(foreign + _ascii_bits(text), counts.total(), foreign)
+
+
+def _ascii_bits(text: str) -> float:
+    return ASCII_BITS * len(text.encode("ascii", "ignore").translate(None, _NOT_PLAIN))
 
 
 def _alphabet_bits(letter: str, alphabet: Alphabet) -> float:

@@ -243,7 +243,7 @@ def test_an_answer_that_begins_at_once_comes_whole(kind: str, tmp_path: Path) ->
 
     with socketserver.ThreadingTCPServer(("127.0.0.1", 0), _AtOnce) as behind:
         behind.daemon_threads = True
-        threading.Thread(target=behind.serve_forever, daemon=True).start()
+        threading.Thread(target=behind.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
         with (
             proxy(kind, tmp_path, Site(behind.server_address[1], "")) as port,
             httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=WAIT_S) as client,

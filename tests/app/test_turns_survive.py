@@ -9,8 +9,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
+from braid.core.accounts.credentials import ApiTokens
+from braid.core.data_directory import DataDirectory
 from tests.model_server import ModelServer, model_server
 from tests.modes import mostly_long
 from tests.served import Served
@@ -48,9 +51,42 @@ def ask_until(served: Served, text: str) -> None:
         assert any(text in line for line in answer.iter_lines())
 
 
+def ask_over_the_api_until(served: Served, text: str) -> None:
+    """Ask in a new conversation as a program does, and read the answer until it has the text."""
+    with DataDirectory(served.data_dir) as directory:
+        _, key = ApiTokens(directory.ledger).add(1, "test", ("read", "write"), days=1)
+    headers, api = {"Authorization": f"Bearer {key}"}, f"http://127.0.0.1:{served.port}/api/v1"
+    talk = httpx.post(f"{api}/conversations", json={}, headers=headers, timeout=WAIT_S).json()["id"]
+    path, body = f"{api}/conversations/{talk}/messages", {"message": "Is the tray empty?"}
+    headers |= {"Accept": "text/event-stream"}
+    with httpx.stream("POST", path, json=body, headers=headers, timeout=WAIT_S) as answer:
+        assert answer.status_code == 200, answer.read()
+        assert any(text in line for line in answer.iter_lines())
+        os.killpg(served.process.pid, signal.SIGKILL)
+
+
+def started_again(served: Served) -> None:
+    """Start the server that has been told to end, or was killed."""
+    served.process.wait(WAIT_S)
+    assert served.process.stdout is not None
+    served.process.stdout.close()
+    served.start()
+
+
 def exported(served: Served) -> list[dict[str, Any]]:
     messages: list[dict[str, Any]] = served.client.get("/chat/1/export.json").json()["messages"]
     return messages
+
+
+def test_a_kill_in_the_middle_of_an_answer_over_the_api_loses_neither_the_question_nor_what_was_shown(
+    served: Served, model: ModelServer
+) -> None:
+    model.delay_s = 0.05
+    ask_over_the_api_until(served, "word50")
+    started_again(served)
+    question, answer = exported(served)
+    assert (question["text"], answer["state"]) == ("Is the tray empty?", "interrupted")
+    assert answer["text"].startswith(BEGINNING + "word0 word1 ")
 
 
 @pytest.mark.parametrize("ended", mostly_long([signal.SIGKILL, signal.SIGTERM]))
@@ -60,10 +96,7 @@ def test_an_answer_that_was_lost_in_the_middle_is_interrupted_and_continued(
     model.delay_s = 0.05
     ask_until(served, "word70")  # more than the seconds between two times that it is stored
     os.killpg(served.process.pid, ended)
-    served.process.wait(WAIT_S)
-    assert served.process.stdout is not None
-    served.process.stdout.close()
-    served.start()
+    started_again(served)
     question, answer = exported(served)
     assert question["text"] == "Is the tray empty?"
     assert answer["state"] == "interrupted"

@@ -31,11 +31,11 @@ def open_page(chromium: Browser, site: Site) -> Iterator[Callable[..., Page]]:
 
 
 @pytest.mark.timeout(LONG)
-def test_a_text_is_one_wherever_it_goes_and_where_it_is_copied(
+def test_what_is_copied_of_an_answer_is_what_its_page_shows(
     open_page: Callable[..., Page], site: Site, shelf: Braid, is_long: bool
 ) -> None:
     page = open_page("chat", cookies=[site.cookie()])
-    desk = Desk(shelf, copy=lambda shown: list(page.evaluate(COPIED, shown)))
+    desk = Desk(shelf)
 
     @settings(
         max_examples=(LONG if is_long else SHORT) // AT_ONCE,
@@ -44,6 +44,6 @@ def test_a_text_is_one_wherever_it_goes_and_where_it_is_copied(
     )
     @given(TEXTS)
     def check(texts: list[tuple[str, int]]) -> None:
-        desk.check(texts)
+        desk.check_copied(texts, copy=lambda shown: list(page.evaluate(COPIED, shown)))
 
     check()

@@ -137,7 +137,7 @@ def test_the_health_check_tells_a_server_that_answers_from_one_that_does_not() -
 
     code = json.loads(_of(LAST, "HEALTHCHECK")[0].partition("CMD ")[2])[2]
     with HTTPServer(("127.0.0.1", 0), Answer) as server:
-        Thread(target=server.serve_forever, daemon=True).start()
+        Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
         well = code.replace("8000", str(server.server_port))
         states = [
             subprocess.run([sys.executable, "-S", "-c", each], capture_output=True).returncode

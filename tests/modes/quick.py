@@ -19,7 +19,7 @@ TESTS = Path(__file__).parents[1]
 ROOMS = ("config", "core")
 OPENS = frozenset({"braid", "shelf", "postgres_server", "s3_bucket", "is_long"})
 """Fixtures that start what this lane has not."""
-APART = ("core/indexes/chroma", "core/indexes/milvus", "core/models/e5", "core/moving", "core/workers")
+APART = ("core/indexes/chroma", "core/indexes/milvus", "core/models/e5", "core/workers")
 """Rooms among these that are left out as they are."""
 STARTERS = re.compile(
     r"\b(Braid|Background|CommandLine|CliRunner|ParsePool|Served|open_braid|open_shelf|start_process)\("

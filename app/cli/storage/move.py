@@ -18,8 +18,8 @@ from braid.core.errors import BraidError
 
 if TYPE_CHECKING:
     from braid.config.settings import Settings
-    from braid.core.moving.destinations import Destination
-    from braid.core.moving.move import Moved
+    from braid.core.backup.destinations import Destination
+    from braid.core.backup.move import Moved
 
 NOT_FILLED = 1
 """Exit status when the ledger is moved, and Milvus does not have all of it."""
@@ -36,10 +36,10 @@ def move(context: click.Context, to: str, files: Path | None, milvus: str, as_js
 
     The old place stays as it is. Nothing is embedded: the ledger has the vectors.
     """
+    from braid.core.backup.destinations import destination_of, shown
     from braid.core.backup.make import Sources
+    from braid.core.backup.move import move as move_directory
     from braid.core.ledger.ledger import Ledger
-    from braid.core.moving.destinations import destination_of, shown
-    from braid.core.moving.move import move as move_directory
 
     settings = current_settings()
     source = Sources(settings.data_dir, settings.shared_dbs, settings.database_url)
@@ -77,7 +77,7 @@ def _settings_there(settings: Settings, to: Destination, milvus: str) -> Setting
 
 def _changed(settings: Settings, there: Settings) -> Mapping[str, str]:
     """Return the settings that differ there, without a password."""
-    from braid.core.moving.destinations import shown
+    from braid.core.backup.destinations import shown
 
     names = ("data_dir", "shared_dbs", "database_url", "milvus_url")
     values = {name: str(getattr(there, name)) for name in names if getattr(there, name) != getattr(settings, name)}
@@ -89,20 +89,20 @@ def _require_room_in_milvus(settings: Settings, there: Settings) -> None:
     options = milvus_of(there)
     if options is None or options == milvus_of(settings):
         return
+    from braid.core.backup.manifest import BackupError
     from braid.core.indexes.milvus.server import MilvusServer
-    from braid.core.moving.destinations import MoveError
 
     with closing(MilvusServer(options)) as server:
         stores = [*server.stores("keyword"), *server.stores("dense")]
     if stores:
-        raise MoveError(
+        raise BackupError(
             f"Milvus at {options.where} has indexes of Braid's already, such as {stores[0]}; name another database in "
             "the setting milvus_database, or drop them; nothing was changed"
         )
 
 
 def _report(source: str, moved: Moved, changed: Mapping[str, str]) -> None:
-    from braid.core.moving.destinations import shown
+    from braid.core.backup.destinations import shown
 
     rows = [(name, f"{each.rows:,}", each.hash) for name, each in moved.tables.items()]
     print_table(("table", "rows", "hash, the same in both"), rows, right=["rows"])

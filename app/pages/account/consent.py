@@ -13,12 +13,13 @@ from braid.app.auth.identity import identity
 from braid.app.oauth.redirects import destination, form_targets
 from braid.app.pages.account.mine import is_fresh, knows_password, sign_in_again
 from braid.app.site import site
-from braid.app.user.dataset_picker import ALL, make_picker
+from braid.app.user.dataset_picker import make_picker
 from braid.app.user.datasets import readable_datasets
 from braid.app.web.security_headers import SECURITY_HEADERS
 from braid.app.words.languages import language_names
 from braid.core.datasets.scope import MAX_DATASET_IDS
 from braid.core.errors import InvalidInputError
+from braid.core.options import ALL, Datasets
 
 if TYPE_CHECKING:  # Authlib takes a while to load: it is imported with the first request
     from authlib.oauth2.rfc6749.grants import AuthorizationCodeGrant
@@ -97,7 +98,7 @@ def _page(asked: AuthorizationCodeGrant, problem: str = "", chosen: list[int] | 
         "braid/consent.html",
         app=asked.client.app,
         destination=destination(asked.redirect_uri),
-        picker=make_picker(readable, only if chosen is None else chosen, language_names(readable.all)),
+        picker=make_picker(readable, Datasets.of(only if chosen is None else chosen), language_names(readable.all)),
         asks_to_write="write" in asked.request.scope.split(),
         writes="write" in request.form,
         here=here,

@@ -15,15 +15,15 @@ from flask_babel import gettext as _
 from werkzeug.wrappers import Response
 
 from braid.app.auth.access import rule
+from braid.app.auth.identity import identity
 from braid.app.pages.admin.blueprint import admin, audit, done
 from braid.app.site import site
 from braid.app.user.models import offered_models, site_default
 from braid.app.web.event_stream import event
-from braid.app.web.live_turns import live, live_stream
-from braid.app.words.model_names import model_name
+from braid.app.web.live_turns import StreamForm, error_event, last_of, run_turn, stream_of
+from braid.app.words.values import model_name
 from braid.core.accounts.model_connections import Connection
-from braid.core.chat.live_turn import LiveTurn
-from braid.core.chat.turns.bell import Pause
+from braid.core.chat.types import ChatRequest
 from braid.core.errors import EmbeddingError, InvalidInputError, ModelError
 from braid.core.models.chat import ROLES, ChatModel, ModelSettings, Role, key_variable, package_of
 from braid.core.models.embeddings import embed_queries
@@ -137,11 +137,11 @@ def test_model() -> tuple[str, int] | Response:
     model = site().models.model(found, name)
     if model is None:
         raise InvalidInputError("no model is configured for this role")
-    steps = _test(role, model, _question())
+    question = _question()
+    turn = run_turn(ChatRequest(identity().account.id, question), _test(role, model, question), counted="")
     if request.accept_mimetypes.best == "text/event-stream":
-        return live_stream(steps, _tell)
-    *_before, last = live(steps)
-    return models_page(tested=last), 200
+        return stream_of(turn, StreamForm(_told, error_event))
+    return models_page(tested=last_of(turn)), 200
 
 
 def _test(role: str, model: ModelSettings, question: str) -> Iterator[TestResult]:
@@ -165,10 +165,6 @@ def _test(role: str, model: ModelSettings, question: str) -> Iterator[TestResult
 
 def _question() -> str:
     return f"Say hello {IN_LANGUAGE.get(str(get_locale()), 'in one sentence')}."
-
-
-def _tell(live_test: LiveTurn[TestResult]) -> Iterator[str | Pause]:
-    return (step if isinstance(step, Pause) else _told(step) for step in live_test.events(TEST_S))
 
 
 def _told(result: TestResult) -> str:

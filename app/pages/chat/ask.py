@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -32,13 +31,13 @@ from braid.app.site import site
 from braid.app.user.datasets import readable_datasets
 from braid.app.user.models import choose_models, model_shelf
 from braid.app.web.event_stream import event_stream, step_aside
+from braid.app.web.live_turns import run_turn
 from braid.core.chat.columns import stored_draft, stored_request
 from braid.core.chat.store import StoredMessage
 from braid.core.chat.turns.rows import StoredTurn
+from braid.core.chat.turns.running import Begin
 from braid.core.chat.types import ChatRequest, Turn
 from braid.core.errors import InvalidInputError, NotFoundError
-
-Begin = Callable[[], StoredTurn]
 
 
 @chat.post("/messages")
@@ -118,7 +117,7 @@ def stop(conversation_id: int, message_id: int) -> Response | Redirect:
     """Stop an answer and store the part so far. Does nothing if the answer has ended."""
     user_id, here = identity().account.id, site()
     running = here.turns.find(user_id, message_id)
-    if running is not None and running.ids.conversation_id == conversation_id:
+    if running is not None and running.ids and running.ids.conversation_id == conversation_id:
         running.end("stopped")
         is_stopped = True
     else:
@@ -144,12 +143,9 @@ def _run(asked: ChatRequest, begin: Begin, choices: ChatChoices | None = None) -
     )  # raises InvalidInputError here, before anything is kept
     if choices and not request.form.get("linked"):  # what an address has ticked is for its conversation alone
         keep_choices(user, choices)
-    metrics = here.metrics
-    running = here.turns.start(
-        asked, events, begin=begin, done=lambda result: metrics.count_search(result.search, result.degraded)
-    )
-    here.usage.count(user.id, "chat")
+    running = run_turn(asked, events, begin)
     turn = running.ids
+    assert turn is not None, "it is stored"
     if not wants_json():
         step_aside()
         running.wait()
@@ -205,15 +201,12 @@ def _chat_request(choices: ChatChoices, history: tuple[Turn, ...], files: tuple[
         raise InvalidInputError("the question is empty; type one", field="text")
     user = identity().account
     readable = readable_datasets(user)
-    everything = choices.dataset_ids is None
-    searched = tuple(dataset.id for dataset in readable.all) if everything else choices.dataset_ids
-    personal = tuple(dataset.id for dataset in readable.personal)
     return ChatRequest(
         user.id,
         text,
         history=history,
-        dataset_ids=(*(searched or personal), *files) or None,
-        everything=everything,
+        dataset_ids=(*readable.ids_of(choices.datasets), *files),
+        everything=choices.datasets.is_everything,
         aside=_aside(),
         strategy=choices.strategy,
         options=choices.options(site().settings),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, TypeVar, cast
 
 from werkzeug.datastructures import MultiDict
@@ -11,70 +11,42 @@ from werkzeug.datastructures import MultiDict
 from braid.app.site import site
 from braid.app.user.dataset_picker import is_everything
 from braid.app.user.datasets import Readable
-from braid.app.user.pace import Pace, Way, pace_of, ways
-from braid.app.user.preferences import VALID, preferences_of
-from braid.config.settings import Settings
+from braid.app.user.preferences import VALID, Pace, Way, pace_of, preferences_of, stored_datasets, ways
 from braid.core.accounts.accounts import Account
 from braid.core.errors import InvalidInputError
-from braid.core.options import Fusion, Mode, site_options, used_options
+from braid.core.options import Datasets, Fusion, Mode
 
 LAST_CHOICE = "chat"
 """Name of the preference that a new conversation starts with."""
 RECENT = "recent_datasets"
 """Name of the preference with the datasets that were chosen last."""
 MOST_RECENT = 8
+WAY = tuple(each.name for each in fields(Way))
 
 Number = TypeVar("Number", int, float)
 
 
 @dataclass(frozen=True, slots=True)
-class ChatChoices:
-    """The choices of the form. ``dataset_ids`` None means all readable ones, also those that are to come."""
+class ChatChoices(Way):
+    """The choices of the form."""
 
-    dataset_ids: tuple[int, ...] | None
-    strategy: str
-    mode: Mode
-    fusion: Fusion
-    alpha: float
-    k: int
-
-    def ticks(self, dataset_id: int) -> bool:
-        """Return whether the picker shows this dataset as chosen."""
-        return self.dataset_ids is None or dataset_id in self.dataset_ids
-
-    @property
-    def alpha_text(self) -> str:
-        """Alpha with two digits."""
-        return f"{self.alpha:.2f}"
+    datasets: Datasets
 
     @property
     def pace(self) -> Pace:
         """Fast, thorough, or ``expert`` for other values than those of the two."""
-        return pace_of(Way(self.strategy, self.mode, self.fusion, self.alpha, self.k), site().settings)
-
-    def options(self, settings: Settings) -> dict[str, Any]:
-        """Return the search options of a request; fusion and alpha are set only if they have an effect."""
-        fusion = self.fusion if self.mode == "hybrid" else "rrf"
-        given = {
-            "mode": self.mode,
-            "k": self.k,
-            "fusion": fusion,
-            "alpha": self.alpha if fusion == "weighted" else None,
-        }
-        return used_options(given, site_options(settings))
+        return pace_of(self, site().settings)
 
     def to_json(self) -> dict[str, Any]:
         """Return the choices as JSON, for the preference `LAST_CHOICE`."""
-        everything = self.dataset_ids is None
-        return {**asdict(self), "dataset_ids": list(self.dataset_ids or ()), "everything": everything}
+        kept = {name: getattr(self, name) for name in WAY}
+        return {**kept, "dataset_ids": list(self.datasets.ids), "everything": self.datasets.is_everything}
 
 
 def first_choices(account: Account) -> ChatChoices:
     """Return the choices of a new conversation: the user's last ones, else their preferences."""
     preferred = preferences_of(account)
-    default = ChatChoices(
-        preferred.dataset_ids, preferred.strategy, preferred.mode, preferred.fusion, preferred.alpha, preferred.k
-    )
+    default = ChatChoices(**{name: getattr(preferred, name) for name in WAY}, datasets=preferred.datasets)
     last = account.preferences.get(LAST_CHOICE)
     return _with(default, last) if isinstance(last, Mapping) else default
 
@@ -91,8 +63,9 @@ def read_choices(form: MultiDict[str, str], default: ChatChoices, readable: Read
     """
     given = form.getlist("d")
     everything = is_everything(given, [dataset.id for dataset in readable.all], form.get("offered", ""))
+    ids = () if everything else tuple(_number("dataset_ids", each, int) for each in given)
     chosen = ChatChoices(
-        dataset_ids=None if everything else tuple(_number("dataset_ids", each, int) for each in given),
+        datasets=Datasets(ids, everything),
         strategy=form.get("strategy") or default.strategy,
         mode=cast(Mode, form.get("mode") or default.mode),
         fusion=cast(Fusion, form.get("fusion") or default.fusion),
@@ -111,7 +84,7 @@ def recent_datasets(account: Account) -> list[int]:
 
 def keep_choices(account: Account, choices: ChatChoices) -> None:
     """Remember the choices for the next conversation, and which few datasets were chosen."""
-    chosen = choices.dataset_ids or ()
+    chosen = choices.datasets.ids
     recent = recent_datasets(account)
     if 0 < len(chosen) <= MOST_RECENT:
         recent = list(dict.fromkeys((*chosen, *recent)))[:MOST_RECENT]
@@ -122,12 +95,8 @@ def keep_choices(account: Account, choices: ChatChoices) -> None:
 
 def _with(default: ChatChoices, kept: Mapping[str, Any]) -> ChatChoices:
     """Replace default values with stored ones that are still valid."""
-    valid = {name: kept[name] for name in asdict(default) if kept.get(name) is not None and VALID[name](kept[name])}
-    if "dataset_ids" in valid:
-        valid["dataset_ids"] = tuple(valid["dataset_ids"])
-    if kept.get("everything") is True:
-        valid["dataset_ids"] = None
-    return replace(default, **valid)
+    valid = {name: kept[name] for name in WAY if kept.get(name) is not None and VALID[name](kept[name])}
+    return replace(default, **valid, datasets=stored_datasets(kept, default.datasets))
 
 
 def _number(name: str, given: str, kind: Callable[[str], Number]) -> Number:

@@ -10,12 +10,11 @@ comment keeps the connection open. Closing the connection does not end the turn.
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from flask import Response, render_template
+from flask import render_template
 from flask_babel import gettext as _
 from flask_babel import ngettext
 
@@ -23,18 +22,18 @@ from braid.app.auth.identity import identity
 from braid.app.mounted import url_for
 from braid.app.pages.chat.checked import checked_of
 from braid.app.site import site
-from braid.app.web.errors import on_braid_error, on_unexpected
 from braid.app.web.event_stream import event, when_gone
+from braid.app.web.live_turns import error_event
 from braid.app.web.turn_progress import RENDER_EVERY_S, AnswerSoFar, stage_text
-from braid.app.words.dataset_names import dataset_name
 from braid.app.words.lookup_texts import lookup_text
+from braid.app.words.values import dataset_name
 from braid.core.chat.lookups.lookup import Lookup
 from braid.core.chat.marks import shown
 from braid.core.chat.turns.bell import Pause
 from braid.core.chat.turns.rows import MAX_TURN_S, StoredTurn
-from braid.core.chat.turns.running import Progress, RunningTurn
+from braid.core.chat.turns.running import RunningTurn
 from braid.core.chat.types import Event, QueryWritten, Searched, StageStarted
-from braid.core.errors import BraidError, NotFoundError
+from braid.core.errors import NotFoundError
 from braid.core.json_form import to_json
 from braid.core.types import SearchResult
 
@@ -44,7 +43,7 @@ LOOK_S = 0.5
 
 
 def follow(
-    turn: StoredTurn, running: RunningTurn | None, *, first: Values, last: Callable[[], Values], after: int = 0
+    turn: StoredTurn, running: RunningTurn[Event] | None, *, first: Values, last: Callable[[], Values], after: int = 0
 ) -> Iterator[str | Pause]:
     """Yield the events of a turn as text, from the change ``after`` on; of one that has ended only the last event, and
     of one that runs in another process its text as far as it is stored.
@@ -60,10 +59,8 @@ def follow(
         if running is not None and running.error and values["state"] == "running":  # the end could not be stored
             raise running.error
         yield event("answer", {**addresses(turn), **values})
-    except BraidError as error:
-        yield _problem(on_braid_error(error))
     except Exception as error:  # the edge: the response has begun, so that Flask cannot answer
-        yield _problem(on_unexpected(error))
+        yield error_event(error)
 
 
 def addresses(turn: StoredTurn) -> Values:
@@ -78,24 +75,26 @@ def addresses(turn: StoredTurn) -> Values:
     }
 
 
-def _progress(running: RunningTurn, after: int, gone: list[bool]) -> Iterator[str | Pause]:
+def _progress(running: RunningTurn[Event], after: int, gone: list[bool]) -> Iterator[str | Pause]:
     answer, user_id, conversations = _Shown(), identity().account.id, site().conversations
-    for made in running.follow(after, RENDER_EVERY_S):
+    for news in running.follow(after, RENDER_EVERY_S):
         if gone:
             return
-        if isinstance(made, Pause):
-            yield made
+        if isinstance(news, Pause):
+            yield news
             continue
         try:  # the model may be silent since the user lost what it writes from
             conversations.require_readable(user_id, running.found)
         except NotFoundError as error:
             running.fail(error)
             return
-        yield "".join(_parts(made, answer))
+        text, support = running.so_far
+        parts = [*map(_describe, news.events), *answer.parts(text, to_json(support))]
+        yield "".join(f"id: {news.number}\n{part}" for part in parts if part)
 
 
 def _progress_elsewhere(turn: StoredTurn, gone: list[bool]) -> Iterator[str | Pause]:
-    """Yield the text of a turn as its process stores it, every 2 seconds; nothing for a turn that has ended."""
+    """Yield the text of a turn as its process stores it, every second; nothing for a turn that has ended."""
     user_id, here = identity().account.id, site()
     shown, sent, until = "", _Shown(), time.monotonic() + MAX_TURN_S
     while not gone and time.monotonic() < until:
@@ -114,9 +113,15 @@ class _Shown:
 
     def __init__(self) -> None:
         self._text, self._remarks = AnswerSoFar(), ""
+        self._seen: tuple[str, list[Mapping[str, Any]]] = "", []
 
     def parts(self, text: str, support: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-        """Yield the events that show this marked text, and what the check of its sentences found, as JSON."""
+        """Yield the events that show this marked text, and what the check of its sentences found, as JSON, where they
+        differ from those before.
+        """
+        if self._seen == (seen := (text, list(support))):
+            return
+        self._seen = seen
         checked = checked_of(support, shown(text)[1])
         yield self._text.event(text, checked.spans)
         remarks = render_template("braid/_checked.html", exchange={"checked": checked}, running=True).strip()
@@ -125,27 +130,21 @@ class _Shown:
             yield event("checked", {"html": remarks})
 
 
-def _parts(made: Progress, answer: _Shown) -> Iterator[str]:
-    for step in made.steps:
-        yield from (f"id: {made.number}\n{part}" for part in _describe(step))
-    if made.text is not None:
-        for part in answer.parts(made.text, to_json(made.support)):
-            yield f"id: {made.number}\n{part}"
-
-
-def _describe(step: Event) -> Iterator[str]:
-    """Yield a step in words."""
-    if isinstance(step, StageStarted):
-        yield event("stage", {"stage": step.stage, "text": stage_text(step.stage)})
-    elif isinstance(step, QueryWritten):
-        text = _(
-            "Searching for: %(query)s", query=(step.question if step.generator == "feedback" else step.query)[:200]
-        )
-        yield event("query", {"query": step.query, "generator": step.generator, "text": text})
-    elif isinstance(step, Searched):
-        yield event("search", {"passages": len(step.result.hits), "text": _describe_result(step.result)})
-    elif isinstance(step, Lookup):
-        yield event("lookup", {"text": lookup_text(to_json(step))})
+def _describe(step: Event) -> str:
+    """Return a step in words; of other events nothing."""
+    match step:
+        case StageStarted():
+            return event("stage", {"stage": step.stage, "text": stage_text(step.stage)})
+        case QueryWritten():
+            query = (step.question if step.generator == "feedback" else step.query)[:200]
+            text = _("Searching for: %(query)s", query=query)
+            return event("query", {"query": step.query, "generator": step.generator, "text": text})
+        case Searched():
+            return event("search", {"passages": len(step.result.hits), "text": _describe_result(step.result)})
+        case Lookup():
+            return event("lookup", {"text": lookup_text(to_json(step))})
+        case _:
+            return ""
 
 
 def _describe_result(result: SearchResult) -> str:
@@ -155,9 +154,3 @@ def _describe_result(result: SearchResult) -> str:
     where = dict.fromkeys(names.get(hit.passage.dataset_id, "") for hit in result.hits)
     found: str = ngettext("%(num)s passage", "%(num)s passages", len(result.hits))
     return str(_("%(found)s from %(names)s", found=found, names=_(", ").join(where))) if where else found
-
-
-def _problem(answer: tuple[Response | str, int]) -> str:
-    response, status = answer
-    details = json.loads(response.get_data()) if isinstance(response, Response) else {"status": status}
-    return event("error", details)

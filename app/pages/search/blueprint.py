@@ -16,7 +16,7 @@ from braid.app.pages.search.form import NUMBERS, SearchForm, keys_of, read_form
 from braid.app.pages.status import IndexStatus, index_status
 from braid.app.site import Site, site
 from braid.app.user.dataset_picker import make_picker
-from braid.app.user.datasets import Readable, readable_datasets
+from braid.app.user.datasets import readable_datasets
 from braid.app.user.index_progress import progress_with
 from braid.app.user.models import choose_models, model_shelf
 from braid.app.user.preferences import preferences_of
@@ -37,27 +37,30 @@ def form_of_request(mode: Mode | None = None) -> SearchForm:
 def search_with(form: SearchForm) -> SearchResult:
     """Search as the user who sends this request, and count the search."""
     account, here = identity().account, site()
-    options = form.options(here.settings)
     models = model_shelf().search_models(choose_models(account))
     result = here.braid.manager.search(
-        form.text, user_id=account.id, dataset_ids=form.dataset_ids or None, models=models, **options
+        form.text,
+        user_id=account.id,
+        dataset_ids=form.datasets.given,
+        strategy=form.strategy,
+        models=models,
+        **form.options(here.settings),
     )
     here.usage.count(account.id, "search")
     here.metrics.count_search(result)
     return result
 
 
-def template_values(form: SearchForm, readable: Readable) -> dict[str, Any]:
+def template_values(form: SearchForm) -> dict[str, Any]:
     """Return the values that the template of every search form needs."""
-    account, here = identity().account, site()
-    personal, shared = readable
+    account, here, readable = identity().account, site(), form.readable
     return {
         "form": form,
-        "personal": personal,
-        "shared": shared,
-        "picker": make_picker(readable, form.ticked_ids, language_names(readable.all)),
+        "personal": readable.personal,
+        "shared": readable.shared,
+        "picker": make_picker(readable, form.datasets, language_names(readable.all)),
         "strategies": strategy_choices(with_model=choose_models(account).search is not None),
-        "metadata_keys": _metadata_keys(form, readable),
+        "metadata_keys": _metadata_keys(form),
         "comparisons": COMPARISONS.items(),
         "kinds": [(kind, name) for kind, (name, _) in KINDS.items()],
         "parts": list(PARTS.items()),
@@ -71,10 +74,10 @@ def template_values(form: SearchForm, readable: Readable) -> dict[str, Any]:
     }
 
 
-def _metadata_keys(form: SearchForm, readable: Readable) -> list[tuple[bool, list[str]]]:
+def _metadata_keys(form: SearchForm) -> list[tuple[bool, list[str]]]:
     """Return the keys of metadata to choose from: those of the selected datasets, and those of the others alone."""
-    every = [dataset.id for dataset in readable.all]
-    selected = keys_of(each for each in every if form.ticks(each))
+    every = [dataset.id for dataset in form.readable.all]
+    selected = keys_of(each for each in every if form.datasets.has(each))
     others = keys_of(every).keys() - selected.keys()
     chosen = {condition.key for condition in form.filters.conditions} - others
     groups = [(True, sorted(chosen | selected.keys())), (False, sorted(others))]
@@ -87,7 +90,8 @@ def choices_key(form: SearchForm) -> str:
     The key names the user and their preferences, so choices are forgotten when the preferences change.
     """
     mine = preferences_of(identity().account)
-    return f"{identity().account.id}:{mine.mode}:{mine.fusion}:{mine.alpha}:{mine.k}:{mine.strategy}:{mine.dataset_ids}"
+    parts = (mine.mode, mine.fusion, mine.alpha, mine.k, mine.strategy, mine.datasets.given)
+    return ":".join(map(str, (identity().account.id, *parts)))
 
 
 def status_of(here: Site, datasets: Sequence[Dataset]) -> IndexStatus:

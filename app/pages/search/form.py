@@ -11,13 +11,13 @@ from werkzeug.datastructures import MultiDict
 from braid.app.pages.search.conditions import Keys
 from braid.app.pages.search.filters import ChosenFilters, read_filters
 from braid.app.site import site
-from braid.app.user.dataset_picker import ALL, is_everything
+from braid.app.user.dataset_picker import is_everything
 from braid.app.user.datasets import Readable
-from braid.app.user.preferences import Preferences
+from braid.app.user.preferences import Preferences, Way
 from braid.config.settings import Settings
 from braid.core.datasets.metadata_keys import metadata_keys
 from braid.core.errors import InvalidInputError
-from braid.core.options import ABOUT, DEFAULTS, Fusion, GroupBy, Mode, site_options, used_options
+from braid.core.options import ABOUT, ALL, DEFAULTS, Datasets, Fusion, GroupBy, Mode
 
 MAX_CARRIED_CHARS = 500
 """Longest query repeated in the links of its result; a longer one would bloat the page."""
@@ -28,20 +28,15 @@ Carried = dict[str, str | list[str]]
 
 
 @dataclass(frozen=True, slots=True)
-class SearchForm:
-    """A search as the query arguments describe it. ``dataset_ids`` None means that nothing is chosen yet."""
+class SearchForm(Way):
+    """A search as the query arguments describe it."""
 
     text: str
-    mode: Mode
-    fusion: Fusion
-    k: int
-    alpha: float
-    strategy: str
-    dataset_ids: tuple[int, ...] | None
-    preferred_ids: tuple[int, ...] | None
-    """Datasets that are ticked until the user chooses; None for all."""
-    everything: bool
-    """Whether all readable datasets are chosen, so that links to the search also have those that are to come."""
+    datasets: Datasets
+    is_chosen: bool
+    """Whether the datasets are those of a search; else they are ticked until the user chooses."""
+    readable: Readable
+    """What the user could choose from."""
     filters: ChosenFilters
     rerank: bool
     group_by: GroupBy
@@ -51,47 +46,18 @@ class SearchForm:
     """Whether an option differs from the user's default, so that the page shows the options."""
 
     @property
-    def used_fusion(self) -> Fusion:
-        """The fusion; ``rrf`` in modes with one leg, where it has no effect."""
-        return self.fusion if self.mode == "hybrid" else "rrf"
-
-    @property
-    def used_alpha(self) -> float | None:
-        """Alpha if the fusion uses it, else None."""
-        return self.alpha if self.used_fusion == "weighted" else None
-
-    @property
-    def alpha_text(self) -> str:
-        """Alpha with two digits."""
-        return f"{self.alpha:.2f}"
-
-    @property
     def meaning_percent(self) -> int:
         """Alpha in percent."""
         return round(100 * self.alpha)
 
-    @property
-    def ticked_ids(self) -> tuple[int, ...] | None:
-        """The datasets that the picker shows as chosen; None for all."""
-        return self.preferred_ids if self.dataset_ids is None else self.dataset_ids
-
-    def ticks(self, dataset_id: int) -> bool:
-        """Return whether the picker shows this dataset as chosen."""
-        return self.ticked_ids is None or dataset_id in self.ticked_ids
-
-    def options(self, settings: Settings) -> dict[str, Any]:
-        """Return the values of the fields of `braid.core.types.SearchOptions`, and the strategy."""
-        given = {
-            "mode": self.mode,
-            "k": self.k,
-            "fusion": self.used_fusion,
-            "alpha": self.used_alpha,
+    def further_options(self, settings: Settings) -> dict[str, Any]:
+        """Return the options that only the search pages have."""
+        return {
             "reranker": settings.reranker if self.rerank else "",
             "filters": self.filters.filters(),
             "group_by": self.group_by,
             **self.numbers,
         }
-        return {"strategy": self.strategy, **used_options(given, site_options(settings))}
 
     def query_arguments(self) -> Carried:
         """Return the query arguments that lead back to this search."""
@@ -107,8 +73,8 @@ class SearchForm:
         if self.group_by != "passage":
             carried["group"] = self.group_by
         carried |= {name: f"{value:g}" for name, value in self.numbers.items() if value != getattr(DEFAULTS, name)}
-        if self.dataset_ids is not None:
-            carried["d"] = [ALL] if self.everything else [str(dataset_id) for dataset_id in self.dataset_ids]
+        if self.is_chosen:
+            carried["d"] = [ALL] if self.datasets.is_everything else [str(each) for each in self.datasets.ids]
         return carried
 
 
@@ -128,10 +94,11 @@ def read_form(
     if not given and ("q" in args or "purpose" in args):
         given = [str(dataset.id) for dataset in readable.personal]
     every = tuple(dataset.id for dataset in readable.all)
-    everything = is_everything(given, every, args.get("offered", ""))
-    chosen = tuple(whole_number("dataset_ids", each) for each in given if each != ALL)
-    if everything:
-        chosen = tuple(dict.fromkeys((*every, *chosen)))  # one that cannot be read is named in the answer
+    chosen = Datasets.of(whole_number("dataset_ids", each) for each in given if each != ALL)
+    if is_everything(given, every, args.get("offered", "")):
+        further = set(chosen.ids) - set(every)  # one that cannot be read is named in the answer
+        chosen = Datasets.of((*every, *sorted(further))) if further else Datasets.everything()
+    is_chosen = chosen != Datasets.personal() or "q" in args or "purpose" in args
     rerank = args.get("rerank") != "no"
     group_by = cast(GroupBy, _choice(args, "group", get_args(GroupBy), "passage"))
     usual = {name: getattr(DEFAULTS, name) for name in NUMBERS}
@@ -143,9 +110,9 @@ def read_form(
         k=k,
         alpha=number("alpha", args.get("alpha") or str(preferred.alpha)),
         strategy=strategy,
-        dataset_ids=chosen if chosen or "q" in args or "purpose" in args else None,
-        preferred_ids=preferred.dataset_ids,
-        everything=everything,
+        datasets=chosen if is_chosen else preferred.datasets,
+        is_chosen=is_chosen,
+        readable=readable,
         filters=read_filters(args, lambda: keys_of(readable.by_id)),
         rerank=rerank,
         group_by=group_by,

@@ -6,7 +6,6 @@ The answer is a page or, for a script, server-sent events: ``stage``, ``query`` 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 
@@ -21,18 +20,15 @@ from braid.app.pages.search.answer import build_answer, document_href
 from braid.app.pages.search.blueprint import form_of_request, search, status_of, template_values, three_fields
 from braid.app.pages.search.form import Carried, SearchForm
 from braid.app.site import site
-from braid.app.user.datasets import readable_datasets
 from braid.app.user.models import choose_models, model_shelf
-from braid.app.web.errors import on_braid_error, on_unexpected
+from braid.app.web.errors import answer, failure_of
 from braid.app.web.event_stream import event
-from braid.app.web.live_turns import live_stream, result_of
+from braid.app.web.live_turns import StreamForm, result_of, run_turn, stream_of
 from braid.app.web.markdown import answer_html
-from braid.app.web.turn_progress import progress, stage_text
+from braid.app.web.turn_progress import RENDER_EVERY_S, AnswerSoFar, stage_text
 from braid.app.words.languages import current_language
 from braid.core.chat.comparison import MAX_INSTRUCTION_CHARS, ThreeFields
-from braid.core.chat.live_turn import LiveTurn
 from braid.core.chat.marks import marked
-from braid.core.chat.turns.bell import Pause
 from braid.core.chat.types import (
     ChatRequest,
     ChatResult,
@@ -41,7 +37,6 @@ from braid.core.chat.types import (
     Searched,
     StageStarted,
 )
-from braid.core.errors import BraidError
 from braid.core.types import Mode
 
 DEFAULT_MODE: Mode = "semantic"
@@ -65,36 +60,33 @@ def fields_answer() -> str | Response:
     asked = ChatRequest(
         account.id,
         fields=ThreeFields(**three_fields()),
-        dataset_ids=form.dataset_ids or None,
+        dataset_ids=form.datasets.given,
         strategy=form.strategy,
-        options={name: value for name, value in form.options(site().settings).items() if name != "strategy"},
+        options=form.options(site().settings),
         language=current_language(),  # type: ignore[arg-type]
     )
     conversation = model_shelf().conversation(choose_models(account))
+    turn = run_turn(asked, conversation.stream(asked), counted="search")
     if not wants_json():
-        return _page(form, _result(form, result_of(conversation.stream(asked))))
-    return live_stream(conversation.stream(asked), partial(_stream, form))
+        return _page(form, _result(form, result_of(turn)))
+    return stream_of(turn, StreamForm(partial(_describe, form), _problem, AnswerSoFar().event, RENDER_EVERY_S))
 
 
 def _page(form: SearchForm, result: str, *, starts: bool = False) -> str:
-    readable = readable_datasets(identity().account)
     return render_template(
         "braid/fields.html",
-        status=status_of(site(), readable.all),
+        status=status_of(site(), form.readable.all),
         fields=three_fields(),
         result=result,
         starts=starts,
         max_instruction_chars=MAX_INSTRUCTION_CHARS,
-        **template_values(form, readable),
+        **template_values(form),
     )
 
 
 def _result(form: SearchForm, done: ChatResult) -> Markup:
     """Render the result part of the page."""
-    here, carried = site(), _query_arguments(form)
-    here.usage.count(identity().account.id, "search")
-    here.metrics.count_search(done.search, done.degraded)
-    readable = readable_datasets(identity().account).all
+    carried = _query_arguments(form)
     chunk_ids = {citation.number: citation.passage.chunk_id for citation in done.citations}
 
     def href(number: int) -> str:
@@ -105,7 +97,7 @@ def _result(form: SearchForm, done: ChatResult) -> Markup:
         "braid/_fields_answer.html",
         done=done,
         text=answer_html(marked(done.text, done.marks), href),
-        answer=build_answer(found, form, readable, here.braid.analyzer, carried=carried),
+        answer=build_answer(found, form, carried=carried),
         form=form,
     )
     return Markup(html)
@@ -126,30 +118,23 @@ def _query_arguments(form: SearchForm) -> Carried:
 # ---------------------------------------------------------------- as events
 
 
-def _stream(form: SearchForm, live: LiveTurn[Event]) -> Iterator[str | Pause]:
-    try:
-        yield from progress(live, partial(_describe, form))
-    except BraidError as error:
-        yield event("error", {"html": _body(on_braid_error(error))})
-    except Exception as error:  # the edge: the response has begun, so that Flask cannot answer
-        yield event("error", {"html": _body(on_unexpected(error))})
+def _describe(form: SearchForm, happened: Event) -> str:
+    """Return progress in words, or the result."""
+    match happened:
+        case StageStarted():
+            return event("stage", {"text": stage_text(happened.stage, of_fields=True)})
+        case QueryWritten():
+            return event("query", {"text": _("Searched for: %(query)s", query=happened.query)})
+        case Searched():
+            found = len(happened.result.hits)
+            return event("search", {"text": ngettext("%(num)s passage", "%(num)s passages", found)})
+        case ChatResult():
+            return event("answer", {"html": _result(form, happened)})
+        case _:
+            return ""
 
 
-def _describe(form: SearchForm, happened: Event) -> Iterator[str]:
-    """Yield progress in words, and the result."""
-    if isinstance(happened, StageStarted):
-        yield event("stage", {"text": stage_text(happened.stage, of_fields=True)})
-    elif isinstance(happened, QueryWritten):
-        yield event("query", {"text": _("Searched for: %(query)s", query=happened.query)})
-    elif isinstance(happened, Searched):
-        found = len(happened.result.hits)
-        yield event("search", {"text": ngettext("%(num)s passage", "%(num)s passages", found)})
-    elif isinstance(happened, ChatResult):
-        yield event("answer", {"html": _result(form, happened)})
-
-
-def _body(answered: tuple[Response | str, int]) -> str:
-    """Render an error as the page shows it. Errors are problem details here, since a script asks."""
-    response, _status = answered
-    problem = response.get_json() if isinstance(response, Response) else {}
-    return render_template("braid/_fields_problem.html", problem=problem)
+def _problem(error: Exception) -> str:
+    """Return an error as the page shows it. Errors are problem details here, since a script asks."""
+    problem = answer(failure_of(error)).get_json()
+    return event("error", {"html": render_template("braid/_fields_problem.html", problem=problem)})

@@ -12,6 +12,7 @@ from typing import Any
 from sqlalchemy import select
 
 from braid.core.batches import batches
+from braid.core.chat.columns import asked_datasets
 from braid.core.chat.turns.branches import Branches
 from braid.core.chat.turns.fates import MOST_IDS, found_in
 from braid.core.ledger.database import Database
@@ -19,7 +20,7 @@ from braid.core.ledger.tables import CitationRow, MessageRow
 
 WITHOUT_MODEL = frozenset({"none", "feedback", "extractive"})
 LostOf = Callable[[Collection[int]], frozenset[int]]
-"""From datasets to those of them that the user may no longer read."""
+"""Returns those of the given datasets that the user may no longer read."""
 
 
 def lost_answers(database: Database, branches: Branches, rows: Sequence[Any], lost_of: LostOf) -> frozenset[int]:
@@ -50,10 +51,10 @@ def searched_in(questions: Iterable[Mapping[str, Any]]) -> frozenset[int] | None
     """Return the datasets that questions with these settings were asked to; None if those are not stored."""
     datasets: set[int] = set()
     for settings in questions:
-        chosen = settings.get("dataset_ids")
-        if chosen is None and settings.get("everything"):
+        asked = asked_datasets(settings)
+        if asked.is_everything:
             return None
-        datasets.update(chosen or ())
+        datasets.update(asked.ids)
     return frozenset(datasets)
 
 

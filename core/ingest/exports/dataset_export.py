@@ -176,8 +176,7 @@ def _documents(
         page = page.where(DocumentRow.chunks > 0)
     last = 0
     while True:
-        with braid.ledger.database.read() as connection:
-            ids = connection.execute(page.where(DocumentRow.id > last)).scalars().all()
+        ids = braid.ledger.database.values(page.where(DocumentRow.id > last))
         if not ids:
             return
         for document_id in ids:

@@ -230,14 +230,17 @@ def _legacy(content: bytes) -> str:
 
 
 def _sample(content: bytes) -> bytes:
-    """Return whole lines, from the first one that is not plain ASCII."""
+    """Return the words of whole lines that are not plain ASCII, from the first one: others are alike in any encoding.
+
+    White space is no part of a character of several bytes.
+    """
     first = _HIGH_BYTE.search(content)
     start = content.rfind(b"\n", 0, first.start()) + 1 if first else 0
     end = start + _SAMPLE_BYTES
-    if end >= len(content):
-        return content[start:]
-    newline = content.rfind(b"\n", start, end)
-    return content[start : newline if newline > start else end]
+    if end < len(content):
+        newline = content.rfind(b"\n", start, end)
+        end = newline if newline > start else end
+    return b" ".join(word for word in content[start:end].split() if not word.isascii())
 
 
 def _guess(content: bytes) -> str:

@@ -26,23 +26,29 @@ from braid.core.ingest.readers.table_rows import add_table
 
 ERRORS = (etree.LxmlError,)
 
-_SKIPPED = re.compile("script|style|nav|noscript|noframes|template|svg|iframe|object|button|head|rt|rp")
+_SKIPPED = frozenset(
+    {"script", "style", "nav", "noscript", "noframes", "template", "svg", "iframe", "object", "button", "head"}
+    | {"rt", "rp"}
+)
 _FIELDS = ("input", "select", "textarea")
 _ENTERED = ("", "text", "date", "datetime-local", "email", "month", "number", "tel", "time", "url", "week")
 """Types of fields whose values a person has typed."""
 _HIDING = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
 _NUMBERED = {"a": "a", "A": "A", "i": "i", "I": "I"}
+_MARKED = etree.XPath("//*[@style or @hidden]")
 _STRUCK = ("del", "s", "strike")
 _STRIKING = re.compile(r"text-decoration(?:-line)?\s*:[^;]{0,100}line-through", re.IGNORECASE)
-_BLOCK = re.compile(
-    "address|article|aside|blockquote|body|caption|center|dd|details|dialog|div|dl|dt|fieldset|figcaption|figure|footer|"
-    "form|h[1-6]|header|hr|legend|li|main|ol|p|pre|section|summary|table|tbody|tfoot|thead|tr|ul"
+_HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
+_BLOCKS = _HEADINGS | frozenset(
+    {"address", "article", "aside", "blockquote", "body", "caption", "center", "dd", "details", "dialog", "div", "dl"}
+    | {"dt", "fieldset", "figcaption", "figure", "footer", "form", "header", "hr", "legend", "li", "main", "ol", "p"}
+    | {"pre", "section", "summary", "table", "tbody", "tfoot", "thead", "tr", "ul"}
 )
-_LAYOUT = ("table", "ul", "ol", "dl", "blockquote", "pre", "h1", "h2", "h3", "h4", "h5", "h6")
-_HEADING = re.compile(r"h[1-6]")
+_LAYOUT = ("table", "ul", "ol", "dl", "blockquote", "pre", *sorted(_HEADINGS))
 _DECLARED = re.compile(rb"""<meta[^>]+charset\s*=\s*["']?([\w-]+)|<\?xml[^>]+encoding=["']([\w-]+)""", re.IGNORECASE)
 _LINE_BREAK, _KEPT_SPACE = "\x1e", "\x1f"
-_SPACE = re.compile(r"[^\S\x1e\x1f\u3000]+")
+_SPACE = re.compile(r"[^\S\x1e\x1f\u3000]{2,}|[^\S \x1e\x1f\u3000]")
+"""White space of source that is not a single space already."""
 _PREFORMATTED = str.maketrans({"\n": _LINE_BREAK, " ": _KEPT_SPACE, "\t": _KEPT_SPACE * 4})
 _BREAKS = re.compile(r"(?<! ) *+\x1e *")
 
@@ -84,25 +90,28 @@ def add_html(root: etree._Element, outline: Outline, *, with_menus: bool = False
     """Add the headings and paragraphs of a page to an outline."""
     paragraphs = _Paragraphs(outline)
     menus = frozenset[etree._Element]() if with_menus else menus_of(root)
+    marked = set(_MARKED(root))
     walker = etree.iterwalk(root, events=("start", "end", "comment", "pi"))
     skipped: etree._Element | None = None
     for event, element in walker:
         if event == "start":
-            if element in menus or _is_hidden(element) or element.tag in _FIELDS:
+            tag, is_marked = element.tag, element in marked
+            if tag in _SKIPPED or tag in _FIELDS or element in menus or (is_marked and _is_hidden(element)):
                 paragraphs.text(_entered(element))
                 skipped = element
                 walker.skip_subtree()
             else:
-                paragraphs.begin(element)
+                paragraphs.begin(element, is_struck=tag in _STRUCK or (is_marked and _is_struck(element)))
             continue
         if event == "end" and element is not skipped:
             paragraphs.end(element)
-        paragraphs.text(element.tail)
+        if tail := element.tail:
+            paragraphs.text(tail)
     paragraphs.end_all()
 
 
 def _is_hidden(element: etree._Element) -> bool:
-    if _SKIPPED.fullmatch(element.tag) or element.get("hidden") is not None:
+    if element.tag in _SKIPPED or element.get("hidden") is not None:
         return True
     style = element.get("style")
     return style is not None and _HIDING.search(style) is not None
@@ -124,8 +133,7 @@ def _entered(field: etree._Element) -> str:
 
 
 def _is_struck(element: etree._Element) -> bool:
-    style = element.get("style")
-    return element.tag in _STRUCK or (style is not None and _STRIKING.search(style) is not None)
+    return _STRIKING.search(element.get("style") or "") is not None
 
 
 class _Paragraphs:
@@ -142,14 +150,16 @@ class _Paragraphs:
         """The rows of the table so far, which are added when it ends, or something else comes between them."""
         self._caption = ""
         self._pre = 0
-        self._struck = 0
+        self._struck: list[etree._Element] = []
+        """The open elements that strike their text out."""
         self._numbers: list[int] = []
         """The number of the next item of each open numbered list."""
 
-    def begin(self, element: etree._Element) -> None:
+    def begin(self, element: etree._Element, *, is_struck: bool = False) -> None:
         """Enter an element, and take its first text."""
         tag = element.tag
-        self._struck += _is_struck(element)
+        if is_struck:
+            self._struck.append(element)
         if tag == "tr" and self._row is None and next(element.iter(*_LAYOUT), None) is None:
             self.flush()
             self._row, self._cells = element, []
@@ -158,7 +168,7 @@ class _Paragraphs:
         elif tag == "table":
             self.flush()
             self._end_table()
-        elif _BLOCK.fullmatch(tag):
+        elif tag in _BLOCKS:
             self._break()
         if tag == "li":
             self._prefix = self._item(element)
@@ -185,17 +195,18 @@ class _Paragraphs:
         elif tag == "caption":
             self._caption = self._join()
             self.flush()
-        elif _HEADING.fullmatch(tag) and self._row is None:
+        elif tag in _HEADINGS and self._row is None:
             title, self._parts = self._join(), []
             self._end_table()
             self._outline.heading(int(tag[1]), title.replace("\n", " "))
-        elif _BLOCK.fullmatch(tag):
+        elif tag in _BLOCKS:
             self._break()
         if tag == "pre":
             self._pre -= 1
         elif tag == "ol":
             self._numbers.pop()
-        self._struck -= _is_struck(element)
+        if self._struck and self._struck[-1] is element:
+            self._struck.pop()
 
     def _item(self, item: etree._Element) -> str:
         """Return what a browser shows before an item of a list."""
@@ -227,10 +238,10 @@ class _Paragraphs:
         self._parts = []
 
     def _break(self) -> None:
-        if self._row is None:
-            self.flush()
-        else:
+        if self._row is not None:
             self._parts.append(" ")
+        elif self._parts:
+            self.flush()
 
     def _begin_cell(self, element: etree._Element) -> None:
         if self._row is None:
@@ -259,8 +270,13 @@ class _Paragraphs:
 
     def _join(self) -> str:
         """Return the text so far. In source, a line break is a space, but none between Japanese characters."""
-        text = _SPACE.sub(" ", join_cjk_lines(mark_struck("".join(self._parts))))
-        return _BREAKS.sub("\n", text).strip(" \n").replace(_KEPT_SPACE, " ")
+        text = "".join(self._parts)
+        if not text.strip(" \n"):
+            return ""
+        text = _SPACE.sub(" ", join_cjk_lines(mark_struck(text)))
+        if _LINE_BREAK in text:
+            text = _BREAKS.sub("\n", text)
+        return text.strip(" \n").replace(_KEPT_SPACE, " ")
 
 
 def _whole(text: str | None, default: int) -> int:

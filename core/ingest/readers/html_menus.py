@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple
 
 from lxml import etree
 
@@ -17,7 +19,9 @@ _NAMED = re.compile(
 _LEADING = frozenset({"prev", "previous", "next", "up", "home", "start", "first", "last", "contents", "index"})
 """What a page's ``link`` elements say of the pages around it."""
 _SENTENCE = re.compile(r"(?<=[^\W\d_]{2})[.!?](?:\s|$)|[。！？]")
-_HEADING = re.compile("h[1-6]")
+_HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
+_WITH_ROLE = etree.XPath("//*[@role]")
+_IDS, _NAMES = (etree.XPath(f"//@{name}", smart_strings=False) for name in ("id", "name"))
 LEAST_LINKS = 3
 LEAST_LINKED = 0.8
 """Least share of a block's letters that are in links, for it to be a menu; half of them do where its name says so."""
@@ -25,11 +29,9 @@ MOST_MENU_CHARS = 300
 """Longest text of a block that leads to the pages before and after this one."""
 
 
-@dataclass(slots=True)
-class _Counts:
-    """What is in an element: letters and digits, those in links, links, and of these those of two kinds."""
+class _Counts(NamedTuple):
+    """What a page has had so far: letters and digits in links, links, and of these those of two kinds."""
 
-    letters: int = 0
     linked: int = 0
     links: int = 0
     inner: int = 0
@@ -38,61 +40,72 @@ class _Counts:
     """Links to the pages before, after or above this one."""
     headings: int = 0
 
-    def add(self, other: _Counts) -> None:
-        self.letters += other.letters
-        self.linked += other.linked
-        self.links += other.links
-        self.inner += other.inner
-        self.leading += other.leading
-        self.headings += other.headings
+    def since(self, before: _Counts) -> _Counts:
+        """Return what came after ``before``."""
+        return _Counts(*(count - other for count, other in zip(self, before, strict=True)))
 
 
 def menus_of(root: etree._Element) -> set[etree._Element]:
     """Return the elements of a page that are menus, or signs: by their role; lists of links to the page's own parts;
     what leads to the pages before and after it; and blocks of links whose name says that they are a menu.
     """
-    targets = {name for each in root.iter() for key in ("id", "name") if (name := each.get(key))}
+    targets = {*_IDS(root), *_NAMES(root)}
     around = {each.get("href") or "" for each in root.iter("link") if (each.get("rel") or "").lower() in _LEADING}
-    found: set[etree._Element] = set()
-    open_counts: list[_Counts] = [_Counts()]
+    found = {each for each in _WITH_ROLE(root) if each.get("role") in _ROLES}
+    texts: list[str | int] = []
+    counts = _Counts()
+    open_elements: list[tuple[_Counts, int]] = []
     for event, element in etree.iterwalk(root, events=("start", "end")):
         if event == "start":
-            open_counts.append(_Counts(_letters(element.text)))
+            open_elements.append((counts, len(texts)))
+            if text := element.text:
+                texts.append(text)
             continue
-        counts = open_counts.pop()
-        if element.tag == "a" and (href := element.get("href")):
+        before, start = open_elements.pop()
+        tag = element.tag
+        if tag == "a" and (href := element.get("href")):
             _, mark, fragment = href.partition("#")
-            counts.linked, counts.links = counts.letters, 1
-            counts.inner, counts.leading = int(bool(mark) and fragment in targets), int(href in around)
-            if counts.inner and not counts.letters:  # a mark beside a heading that leads to itself
+            letters, is_inner = _letters(texts, start), bool(mark) and fragment in targets
+            counts = _Counts(
+                before.linked + letters,
+                before.links + 1,
+                before.inner + is_inner,
+                before.leading + (href in around),
+                counts.headings,
+            )
+            if is_inner and not letters:  # a mark beside a heading that leads to itself
                 found.add(element)
-        counts.headings += _HEADING.fullmatch(element.tag) is not None
-        if _is_menu(element, counts) or _is_sign(element, counts):
-            found.add(element)
-        open_counts[-1].add(counts)
-        open_counts[-1].letters += _letters(element.tail)
+        elif tag in _HEADINGS:
+            counts = counts._replace(headings=counts.headings + 1)
+        elif tag in _BLOCKS and counts is not before:
+            if _is_menu(element, counts.since(before), partial(_letters, texts, start)):
+                found.add(element)
+        elif tag == "td" and len(element) and (element.get("rowspan") or "1") != "1" and not _letters(texts, start):
+            found.add(element)  # a sign beside several rows, such as that of a warning
+        if tail := element.tail:
+            texts.append(tail)
     return found
 
 
-def _is_sign(element: etree._Element, counts: _Counts) -> bool:
-    """Return whether a cell is a sign beside several rows, such as that of a warning."""
-    return element.tag == "td" and not counts.letters and len(element) > 0 and (element.get("rowspan") or "1") != "1"
+def _letters(texts: list[str | int], start: int) -> int:
+    """Return the number of letters and digits of the texts from a place on, which it takes the place of: each text is
+    counted once, however many elements it is in.
+    """
+    texts[start:] = [sum(each if isinstance(each, int) else sum(map(str.isalnum, each)) for each in texts[start:])]
+    return int(texts[start])
 
 
-def _letters(text: str | None) -> int:
-    return sum(map(str.isalnum, text)) if text else 0
-
-
-def _is_menu(element: etree._Element, counts: _Counts) -> bool:
-    if element.get("role") in _ROLES:
-        return True
-    if element.tag not in _BLOCKS or not counts.links:
+def _is_menu(element: etree._Element, counts: _Counts, letters: Callable[[], int]) -> bool:
+    if not counts.links:
         return False
-    is_linked = counts.linked >= LEAST_LINKED * counts.letters
-    if is_linked and counts.links >= LEAST_LINKS and counts.inner >= LEAST_LINKED * counts.links:
+    if (
+        counts.links >= LEAST_LINKS
+        and counts.inner >= LEAST_LINKED * counts.links
+        and counts.linked >= LEAST_LINKED * letters()
+    ):
         return True
-    if 2 * counts.linked >= counts.letters and _NAMED.search(f"{element.get('class') or ''} {element.get('id') or ''}"):
+    if _NAMED.search(f"{element.get('class') or ''} {element.get('id') or ''}") and 2 * counts.linked >= letters():
         return True
-    if counts.headings or 2 * counts.leading < counts.links or counts.letters > MOST_MENU_CHARS:
+    if counts.headings or 2 * counts.leading < counts.links or letters() > MOST_MENU_CHARS:
         return False
     return element.tag != "p" and _SENTENCE.search("".join(map(str, element.itertext()))) is None

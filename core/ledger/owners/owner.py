@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import os
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from braid.core.errors import NotOwnerError
+from braid.core.ledger.durable import replace_whole
 
 NOTE = "owner.json"
 
@@ -60,11 +62,7 @@ class OwnerLock:
         """Record the note; nobody reads half of it, and only the user of this process reads it at all."""
         with self._noting:
             self._note = note
-            path, new = self._data_dir / NOTE, self._data_dir / f"{NOTE}.new"
-            new.unlink(missing_ok=True)
-            with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
-                json.dump(asdict(note), file)
-            new.replace(path)
+            replace_whole(self._data_dir / NOTE, json.dumps(asdict(note)).encode())
 
     def note_recovery(self) -> None:
         """Record that everything a killed owner left has been checked; each owner checks it again until then."""
@@ -93,6 +91,25 @@ class OwnerLock:
         if note is None:
             return "another process"
         return f"process {note.pid}" + (f" at {note.url}" if note.url else "")
+
+
+@contextmanager
+def alone(data_dir: Path, why: str) -> Iterator[None]:
+    """Keep others from opening the data directory until the block ends.
+
+    Raises NotOwnerError for one that is open; ``why`` is the end of the sentence that begins with who has it open.
+    """
+    lock = OwnerLock(data_dir)
+    try:
+        lock.acquire()
+    except NotOwnerError as error:
+        raise NotOwnerError(
+            f"{error.owner} has the data directory {str(data_dir)!r} open{why}; nothing was changed", owner=error.owner
+        ) from None
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 def read_note(data_dir: Path) -> OwnerNote | None:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import re
 import secrets
 from collections.abc import Callable
@@ -21,7 +20,7 @@ from braid.core.errors import OtherSiteError
 from braid.core.files.claim import Claim
 from braid.core.ledger import prepared
 from braid.core.ledger.database import Database, execute
-from braid.core.ledger.durable import sync_folder
+from braid.core.ledger.durable import replace_whole, write_first
 from braid.core.ledger.tables import AuditRow, DocumentRow, JobRow, UserRow
 
 SETTING = "site"
@@ -35,7 +34,7 @@ _KEPT = {"originals": re.compile(r"[0-9a-f]{64}"), "uploads": re.compile(r"[0-9a
 
 @dataclass(frozen=True, slots=True)
 class Noted:
-    """What a data directory says of itself: whose it is, and which of several of the same site."""
+    """The identity of a data directory: the id of its site, and its own among several directories of that site."""
 
     site: str
     directory: str
@@ -57,8 +56,7 @@ def claim_of(database: Database) -> Claim:
     rows = database.rows(prepared.APP_SETTING, name=SETTING)
     form: dict[str, str] = json.loads(rows[0][0]) if rows else {}
     has_rows = select(exists(select(UserRow.id)) | exists(select(DocumentRow.id)))
-    with database.read() as connection:
-        is_new = not connection.execute(has_rows).scalar_one()
+    is_new = not database.value(has_rows)
     shown = _shown(database.engine.url.render_as_string(hide_password=True))
     return Claim(shown, form.get("id", ""), form.get("copy_of", ""), is_new)
 
@@ -174,29 +172,9 @@ def _count(folder: Path, name: re.Pattern[str]) -> int:
 
 def _write(data_dir: Path, noted: Noted, *, over: Noted | None) -> None:
     """Write the file whole; without ``over`` only where there is none: another process may have been first."""
-    path = data_dir / FILE
-    new = path.with_name(f".{FILE}-{secrets.token_hex(8)}")
-    form = json.dumps({"site": noted.site, "directory": noted.directory})
-    try:
-        with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
-            file.write(form)
-            file.flush()
-            os.fsync(file.fileno())
-        if over is None and noted_in(data_dir) is None:
-            path.unlink(missing_ok=True)  # what is there is cut
-            with contextlib.suppress(FileExistsError):
-                _link(new, path)
-        elif over is not None:
-            new.replace(path)
-    finally:
-        new.unlink(missing_ok=True)
-    sync_folder(data_dir)
-
-
-def _link(new: Path, path: Path) -> None:
-    try:
-        os.link(new, path)
-    except FileExistsError:
-        raise
-    except OSError:  # a file system without hard links
-        new.replace(path)
+    path, content = data_dir / FILE, json.dumps({"site": noted.site, "directory": noted.directory}).encode()
+    if over is not None:
+        replace_whole(path, content)
+    elif noted_in(data_dir) is None:
+        path.unlink(missing_ok=True)  # what is there is cut
+        write_first(path, content)

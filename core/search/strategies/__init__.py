@@ -10,11 +10,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from functools import lru_cache
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 from types import MappingProxyType
 from typing import Any
 
 from braid.core.errors import InvalidInputError
+from braid.core.extras import installed, loaded
 from braid.core.search.strategies.base import Expansion, Parameter, QueryVariant, Strategy, StrategyInfo, Tools
 from braid.core.search.strategies.basic import Basic
 from braid.core.search.strategies.compression import Compression
@@ -61,7 +62,7 @@ logger = logging.getLogger(__name__)
 def strategies() -> Mapping[str, Strategy]:
     """Return all strategies by name: ours, then those of installed packages; one that cannot be used is logged."""
     found = dict(BUILT_IN)
-    for point in sorted(entry_points(group=ENTRY_POINTS), key=lambda point: point.name):
+    for point in installed(ENTRY_POINTS).values():
         if point.name in found:
             logger.warning("strategy %r of %s is left out: the name is taken", point.name, point.value)
             continue
@@ -121,12 +122,10 @@ def _checked(strategy: str, given: Mapping[str, float], place: str) -> dict[str,
 
 def _load(point: EntryPoint) -> Strategy | None:
     """Return the strategy that the entry point names, as a class or an instance; None, logged, if it is not usable."""
-    try:
-        loaded: Any = point.load()
-        strategy: Strategy = loaded() if isinstance(loaded, type) else loaded
-    except Exception:  # the edge to another package: any error of its own must not take ours away
-        logger.exception("strategy %r of %s is left out: it cannot be loaded", point.name, point.value)
+    found: Any = loaded("strategy", point)
+    if found is None:
         return None
+    strategy: Strategy = found() if isinstance(found, type) else found
     lacking = [
         name for name in ("description", "costs", "overfetch", "expand", "refine") if not hasattr(strategy, name)
     ]

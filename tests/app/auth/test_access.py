@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from pathlib import Path
 
 import httpx
 import pytest
@@ -15,8 +14,7 @@ from braid.app.factory import create_app, routes_of
 from braid.config.settings import Settings
 from braid.core.braid import Braid
 from tests.app.auth.sign_in_forms import from_address, is_signed_in, log_in, set_up
-from tests.served import Served
-from tests.web import PASSWORD, bearer, csrf_token, fresh_app, sign_in, site_of
+from tests.web import PASSWORD, bearer, csrf_token, fresh_app, sign_in, site_of, visited
 from tests.worlds import WAIT_S
 
 # ---------------------------------------------------------------- every route has a rule
@@ -303,16 +301,13 @@ def test_a_failed_sign_in_leaves_a_line_and_one_that_succeeds_an_entry(
     assert (entry.actor, entry.action, entry.target, entry.detail) == (name, "user.signed_in", name, "203.0.113.1")
 
 
-def test_guessing_is_slowed_down_whatever_address_it_claims_to_come_from(tmp_path: Path) -> None:
-    with (
-        Served(tmp_path / "data", fake_model=True) as served,
-        httpx.Client(base_url=served.client.base_url, timeout=WAIT_S) as stranger,
-    ):
-        found = re.search(r'name="csrf[-_]token" (?:content|value)="([^"]+)"', stranger.get("/login").text)
+def test_guessing_is_slowed_down_whatever_address_it_claims_to_come_from(app: Flask) -> None:
+    with visited(app) as address, httpx.Client(base_url=address, timeout=WAIT_S) as stranger:
+        found = re.search(r'name="csrf[-_]token" (?:content|value)="([^"]+)"', stranger.get("login").text)
         assert found is not None
         tries = [
             stranger.post(
-                "/login",
+                "login",
                 data={"name": f"nobody {number}", "password": "wrong", "csrf_token": found[1]},
                 headers={"X-Forwarded-For": f"203.0.113.{number}"},
             ).status_code

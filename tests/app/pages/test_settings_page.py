@@ -13,6 +13,7 @@ from braid.app.user.preferences import Preferences, preferences_of
 from braid.config.settings import Settings
 from braid.core.accounts.accounts import Account
 from braid.core.braid import Braid
+from braid.core.options import Datasets
 from tests.web import acts, add_user, csrf_token, make_app, post_form, sign_in, site_of
 
 FORM = {
@@ -50,7 +51,9 @@ def client(app: Flask, ben: Account) -> FlaskClient:
 def test_what_is_saved_is_the_default_from_then_on(app: Flask, client: FlaskClient, ben: Account) -> None:
     assert post_form(client, "/settings", **FORM).status_code == 302
     mine = _preferences(app, ben)
-    assert mine == Preferences("keyword", "weighted", 0.25, 12, "hyde", "anthropic:claude", "none", "ko", "dark", None)
+    assert mine == Preferences(
+        "keyword", "weighted", 0.25, 12, "hyde", "anthropic:claude", "none", "ko", "dark", Datasets.everything()
+    )
     with app.app_context():
         assert choose_models(site_of(app).accounts.get(ben.id)).summary is None
     page = client.get("/settings").get_data(as_text=True)
@@ -66,7 +69,9 @@ def test_a_section_is_saved_alone_and_the_others_stay(app: Flask, client: FlaskC
     answer = post_form(client, "/settings", section="look", language="ja", theme="light")
     assert (answer.status_code, answer.location) == (302, "/settings#look")
     mine = _preferences(app, ben)
-    assert mine == Preferences("keyword", "weighted", 0.25, 12, "hyde", "anthropic:claude", "none", "ja", "light", None)
+    assert mine == Preferences(
+        "keyword", "weighted", 0.25, 12, "hyde", "anthropic:claude", "none", "ja", "light", Datasets.everything()
+    )
     assert post_form(client, "/settings", section="elsewhere").location == "/settings"
 
 
@@ -141,7 +146,7 @@ def test_only_datasets_that_one_may_read_can_be_ticked(app: Flask, client: Flask
         post_form(client, "/settings", **FORM | {"datasets": "these", "d": [str(mine.id), str(hers.id)]}).status_code
         == 302
     )
-    assert _preferences(app, ben).dataset_ids == (mine.id,)
+    assert _preferences(app, ben).datasets == Datasets.of([mine.id])
 
 
 def test_a_key_is_kept_and_never_sent_back(app: Flask, client: FlaskClient, ben: Account) -> None:

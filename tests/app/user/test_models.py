@@ -22,6 +22,7 @@ from braid.core.ledger.ledger import Ledger
 from braid.core.ledger.tables import ProviderKeyRow
 from braid.core.models.chat import ChatModels
 from braid.core.models.model_servers import PROVIDERS
+from braid.core.options import Datasets
 from tests.databases import on_both_databases
 from tests.model_server import ModelServer, model_server
 from tests.web import add_user, make_app, site_of
@@ -177,11 +178,22 @@ def test_a_wrong_key_is_refused_without_repeating_it(ledger: Ledger, provider: s
 
 def test_preferences_that_are_not_valid_count_as_none(app: Flask, ben: Account) -> None:
     nothing = preferences_of(ben)
-    assert (nothing.mode, nothing.alpha, nothing.strategy, nothing.dataset_ids) == ("hybrid", 0.7, "basic", None)
+    assert (nothing.mode, nothing.alpha, nothing.strategy, nothing.datasets) == (
+        "hybrid",
+        0.7,
+        "basic",
+        Datasets.everything(),
+    )
     wrong = {"mode": "best", "alpha": 2, "k": "5", "strategy": "none such", "language": "xx", "dataset_ids": [0]}
     assert preferences_of(_prefer(app, ben, **wrong)) == nothing
     mine = preferences_of(_prefer(app, ben, mode="keyword", alpha=0.2, k=9, strategy="hyde", dataset_ids=[3, -1]))
-    assert (mine.mode, mine.alpha, mine.k, mine.strategy, mine.dataset_ids) == ("keyword", 0.2, 9, "hyde", (3, -1))
+    assert (mine.mode, mine.alpha, mine.k, mine.strategy, mine.datasets) == (
+        "keyword",
+        0.2,
+        9,
+        "hyde",
+        Datasets.of([3, -1]),
+    )
 
 
 def _prefer(app: Flask, account: Account, **changes: object) -> Account:

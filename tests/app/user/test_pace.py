@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from braid.app.user.pace import Way, pace_of, ways
+from braid.app.user.preferences import Way, pace_of, ways
 from braid.config.settings import Settings
 from braid.core.types import MAX_K
 
@@ -14,8 +14,8 @@ from braid.core.types import MAX_K
 def test_a_site_searches_as_set_or_in_several_ways_for_twice_the_passages() -> None:
     found = ways(Settings(k=7, fusion="rrf"))
     assert found == {
-        "fast": Way("basic", "hybrid", "rrf", 0.7, 7),
-        "thorough": Way("multi_query", "hybrid", "rrf", 0.7, 14),
+        "fast": Way("hybrid", "rrf", 0.7, 7, "basic"),
+        "thorough": Way("hybrid", "rrf", 0.7, 14, "multi_query"),
     }
     assert ways(Settings(k=MAX_K))["thorough"].k == MAX_K
 

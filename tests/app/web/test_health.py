@@ -26,7 +26,7 @@ from braid.core.braid import Braid
 from braid.core.errors import EmbeddingError, InvalidInputError
 from braid.core.indexes.leg_progress import LegProgress
 from braid.core.jobs.store import JobStore, NewJob
-from braid.core.ledger.noticed import Noticed
+from braid.core.ledger.ledger import Noticed
 from braid.core.ledger.tables import JobRow, UserRow
 from braid.core.models.embeddings import embed_query
 from braid.core.models.failures import MODEL_CALLS

@@ -73,6 +73,7 @@ def test_one_that_is_given_takes_the_place_of_the_file(tmp_path: Path) -> None:
     assert unused_file(tmp_path, kept) == ""
 
 
+@pytest.mark.usefixtures("waits_for_the_disk")
 def test_it_is_there_after_a_disk_broke_at_once(tmp_path: Path) -> None:
     with breakable_disk(tmp_path / "data") as disk:
         if disk.refused:

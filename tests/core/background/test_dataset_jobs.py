@@ -22,7 +22,7 @@ from braid.core.background.dataset_jobs import (
 )
 from braid.core.braid import Braid
 from braid.core.errors import InvalidInputError, NotFoundError
-from braid.core.ingest.parse_process import ParseProcess
+from braid.core.ingest.parse_pool import ParseProcess
 from braid.core.ingest.plan import IngestOptions
 from braid.core.jobs.store import Job, NewJob
 from braid.core.types import ChunkInput, DocumentInput

@@ -9,6 +9,7 @@ import io
 import json
 import os
 import shutil
+import sqlite3
 import stat
 import sys
 import threading
@@ -476,7 +477,11 @@ CHANGES: dict[str, tuple[Callable[[dict[str, bytes]], object], str]] = {
     "lacking": (lambda members: members.pop("ledger.db"), r"ledger\.db is missing from it"),
     "fewer rows": (fewer_rows, "the table documents in it has 1 rows, and had 7"),
     "outside": (outside, r"a file that no backup has: '\.\./\.\./outside'"),
-    "newer form": (edit(lambda form: form.update(format=2)), "its format is 2 and this Braid reads 1"),
+    "newer form": (edit(lambda form: form.update(format=3)), "its format is 3 and this Braid reads 2"),
+    "first form": (
+        edit(lambda form: form.update(format=1, database="postgresql")),
+        "its format is 1 and this Braid reads 2; use the Braid that made it",
+    ),
     "no manifest": (lambda members: members.pop("manifest.json"), "is no backup of Braid"),
     "no JSON": (lambda members: members.update({"manifest.json": b"["}), r"its manifest\.json is damaged"),
     "no fields": (lambda members: members.update({"manifest.json": b'{"format": 1}'}), "json is damaged"),
@@ -513,6 +518,37 @@ def test_a_backup_of_a_newer_braid_is_not_restored(small: tuple[Sources, Path], 
     with pytest.raises(InvalidInputError, match=r"the backup .* has the tables of revision 0099, which a newer Braid"):
         restore_backup(newer, tmp_path / "there")
     assert not (tmp_path / "there").exists()
+
+
+def test_a_backup_of_the_first_form_is_restored(small: tuple[Sources, Path], tmp_path: Path) -> None:
+    as_before = edit(lambda form: form.update(format=1, columns={}, sequences={}))
+    older = changed(small[1], tmp_path / "older.zip", as_before)
+    assert restore_backup(older, tmp_path / "there").documents == 1
+    with opened(tmp_path / "there", "") as there:
+        assert [document.source for document in there.ledger.documents(1)] == ["a.md"]
+
+
+def test_a_text_that_is_no_json_does_not_fill_a_database(new_postgres_url: Callable[[], str], tmp_path: Path) -> None:
+    url = new_postgres_url()
+    with opened(tmp_path / "data", url) as made:
+        add_notes(made.ledger)
+        make_backup(sources(made), tmp_path / "backup.zip")
+
+    def damage(members: dict[str, bytes]) -> None:
+        (tmp_path / "ledger.db").write_bytes(members["ledger.db"])
+        with closing(sqlite3.connect(tmp_path / "ledger.db")) as database, database:
+            database.execute("UPDATE users SET preferences = '{'")
+        members["ledger.db"] = (tmp_path / "ledger.db").read_bytes()
+        found = {"size_bytes": len(members["ledger.db"]), "sha256": hashlib.sha256(members["ledger.db"]).hexdigest()}
+        edit(lambda form: form["files"].update({"ledger.db": found}))(members)
+
+    damaged, elsewhere = changed(tmp_path / "backup.zip", tmp_path / "damaged.zip", damage), new_postgres_url()
+    with pytest.raises(BackupError, match="the database cannot be filled"):
+        restore_backup(damaged, tmp_path / "there", database_url=elsewhere)
+    assert not (tmp_path / "there").exists()
+    restore_backup(tmp_path / "backup.zip", tmp_path / "there", database_url=elsewhere)
+    with opened(tmp_path / "there", elsewhere) as there:
+        assert [user.name for user in there.ledger.users()] == ["ann"]
 
 
 def test_a_manifest_is_read_as_it_was_written(small: tuple[Sources, Path]) -> None:

@@ -95,7 +95,7 @@ def test_a_failed_migration_is_named_and_changes_nothing(old: Path) -> None:
         with pytest.raises(InvalidInputError) as caught:
             upgrade(old)
         message = str(caught.value)
-        assert "the migration 0011 (The values of documents' metadata, where filters look for them)" in message
+        assert "the migration 0019 (What came after version 0.1 at first) of" in message
         assert "table document_metadata already exists; nothing was changed" in message
         assert f"still of revision {EARLIEST}" in message
         assert revision(old / "ledger.db") == EARLIEST
@@ -133,7 +133,7 @@ def test_only_migrate_upgrades_and_status_says_what_it_would_do(old: Path) -> No
     assert revision(old / "ledger.db") == EARLIEST
     said = run("db", "status", status=1).stdout
     assert f"Revision     {EARLIEST}; braid " in said
-    assert "0011  The values of documents' metadata, where filters look for them" in said
+    assert "0019  What came after version 0.1 at first" in said
     assert "Last backup  none is recorded" in said
     run("backup", old.parent / "backup.zip")
     form = run.json("db", "migrate")

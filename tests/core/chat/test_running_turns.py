@@ -12,13 +12,15 @@ from sqlalchemy.exc import OperationalError
 
 from braid.core.chat.store import ConversationStore
 from braid.core.chat.turns import running, writer_names
-from braid.core.chat.turns.running import Pauses, RunningTurns, TooManyError
+from braid.core.chat.turns.bell import waited
+from braid.core.chat.turns.running import News, Pauses, RunningTurns, TooManyError
 from braid.core.chat.turns.turn_store import TurnStore
 from braid.core.chat.types import AnswerText, ChatRequest, ChatResult, Draft, Event, StageStarted
 from braid.core.datasets.registry import Registry
+from braid.core.errors import ModelError
 from braid.core.ledger.ledger import Ledger
 from braid.core.types import Query, SearchResult
-from tests.worlds import WAIT_S
+from tests.worlds import WAIT_S, eventually
 
 PARTIAL = "A long partial answer about zebras"
 
@@ -155,6 +157,42 @@ def test_what_a_failed_turn_had_written_stays(talk: Talk) -> None:
 
     talk.run(RunningTurns(talk.turns), events()).wait()
     assert talk.last() == ("Half of it", "failed")
+
+
+def test_what_a_silent_model_has_written_is_stored(talk: Talk) -> None:
+    more = threading.Event()
+
+    def written() -> Iterator[Event]:
+        yield AnswerText("Okapis")
+        yield AnswerText(" live here")
+        more.wait(WAIT_S)
+
+    turn = talk.run(RunningTurns(talk.turns, pauses=Pauses(save_s=0.3)), written())
+    eventually(lambda: talk.last() == ("Okapis live here", "running"))
+    more.set()
+    turn.wait()
+
+
+def test_a_turn_ends_when_it_has_had_all_its_time(talk: Talk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(running, "MAX_TURN_S", 0)
+    silence = threading.Event()
+    turn = RunningTurns(talk.turns).start(talk.request, silent(silence))
+    for _ in waited(turn.follow()):
+        pass
+    silence.set()
+    assert isinstance(turn.error, ModelError)
+    assert "which is the limit" in str(turn.error)
+
+
+def test_a_turn_that_nobody_keeps_is_followed_from_its_first_event_to_its_result(talk: Talk) -> None:
+    events = (StageStarted("search"), AnswerText("Okapis"), said("Okapis"))
+    turn = RunningTurns(talk.turns).start(talk.request, told(*events))
+    turn.wait()
+    for after in (0, 2):
+        followed = [each for news in turn.follow(after) if isinstance(news, News) for each in news.events]
+        assert followed == list(events[after:])
+    assert turn.so_far == ("Okapis", ())
+    assert talk.conversations.messages(talk.user, talk.id) == []
 
 
 def test_a_thread_that_cannot_start_gives_its_place_back(talk: Talk, monkeypatch: pytest.MonkeyPatch) -> None:

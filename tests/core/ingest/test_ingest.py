@@ -17,8 +17,8 @@ import pytest
 from braid.core.data_directory import DataDirectory
 from braid.core.errors import InvalidInputError, NotFoundError
 from braid.core.ingest.ingest import IngestProgress, IngestReport, ingest_bytes, ingest_paths
+from braid.core.ingest.ingest_document import StoredDocument
 from braid.core.ingest.plan import IngestOptions
-from braid.core.ingest.store import StoredDocument
 from braid.core.ingest.walk import find_files
 from braid.core.types import Document, Filters
 from tests.fakes import HashEmbeddings

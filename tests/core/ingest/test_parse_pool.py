@@ -20,21 +20,28 @@ from braid.core.errors import UnreadableDocumentError
 from braid.core.ingest.exports.dataset_export import export_dataset
 from braid.core.ingest.incoming import Incoming
 from braid.core.ingest.parse import parse_here
-from braid.core.ingest.parse_pool import ParsePool, ParserUnavailableError, ParseStoppedError
-from braid.core.ingest.parse_process import ParseProcess
+from braid.core.ingest.parse_pool import ParsePool, ParseProcess, ParserUnavailableError, ParseStoppedError
 from braid.core.ingest.plan import IngestOptions
 from braid.core.ingest.readers.office import converted
 from braid.core.processes import frames
 from braid.core.types import ChunkInput, DocumentInput
 from tests import samples
 from tests.fakes import HashEmbeddings
+from tests.forked_children import in_earnest
 from tests.worlds import WAIT_S, add_notes
 
 OPTIONS = IngestOptions()
 
 
+@pytest.fixture(scope="module", autouse=True)
+def as_in_a_server() -> Iterator[None]:
+    """The processes begin as they do there."""
+    with in_earnest():
+        yield
+
+
 @pytest.fixture(scope="module")
-def pool() -> Iterator[ParsePool]:
+def pool(as_in_a_server: None) -> Iterator[ParsePool]:
     opened = ParsePool(memory_mb=400, timeout_s=30)
     yield opened
     opened.close()

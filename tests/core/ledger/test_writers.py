@@ -151,8 +151,10 @@ def test_the_migrations_make_the_tables_of_the_models(database_url: str) -> None
 @pytest.mark.parametrize(
     ("revision", "remedy"),
     [
-        ("0001", "run `python -m app doctor` on it once with the code of commit 24fc887"),
+        ("0001", "run `python -m app serve` on it once with the code of commit 24fc887"),
         ("0007", "or begin with another data directory; nothing was changed"),
+        ("0009", "which no release had; run `python -m app serve` on it once with the code of commit 2358e43c"),
+        ("0018", "or begin with another data directory; nothing was changed"),
         (
             "0099",
             rf"which a newer Braid wrote: this one \(braid {__version__}\) knows 0008 to {newest_revision()}; "

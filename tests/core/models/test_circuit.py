@@ -10,7 +10,7 @@ import pytest
 
 from braid.core.errors import ModelError
 from braid.core.models.chat import ChatModel, ModelSettings
-from braid.core.models.circuit import CircuitBreaker
+from braid.core.models.failures import CircuitBreaker
 from tests.model_server import ModelServer, model_server
 from tests.worlds import WAIT_S
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 import threading
+import tomllib
+import zipfile
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -13,11 +16,12 @@ from typing import Any
 
 import pytest
 
-from braid.config.settings import Settings
+from braid.config.settings import Settings, load_settings
 from braid.core.braid import Braid
 from braid.core.errors import InvalidInputError, ModelError
+from braid.core.extras import installed
 from braid.core.models import rerank_http
-from braid.core.models.rerank import Rerankers, reranker_named
+from braid.core.models.rerank import OnnxReranker, Rerankers, reranker_named
 from braid.core.models.rerank_http import HttpReranker
 from braid.core.types import Query, SearchResult
 from tests.fakes import HashEmbeddings
@@ -518,3 +522,56 @@ def test_no_name_is_no_reranker() -> None:
     assert reranker_named("") is None
     with pytest.raises(InvalidInputError, match="magic:m"):
         reranker_named("magic:m")
+
+
+# ---------------------------------------------------------------- one of another package
+
+
+def install(target: Path, module: str, points: str) -> None:
+    """Install a package of one module with these entry points, as pip does."""
+    wheel, info = target / "my_reranker-1.0-py3-none-any.whl", "my_reranker-1.0.dist-info"
+    target.mkdir()
+    with zipfile.ZipFile(wheel, "w") as archive:
+        archive.writestr("my_reranker.py", module)
+        archive.writestr(f"{info}/METADATA", "Metadata-Version: 2.1\nName: my-reranker\nVersion: 1.0\n")
+        archive.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        archive.writestr(f"{info}/entry_points.txt", f"[braid.rerankers]\n{points}\n")
+        archive.writestr(f"{info}/RECORD", "")
+    pip = [sys.executable, "-m", "pip", "install", "-q", "--disable-pip-version-check", "--no-index", "--no-deps"]
+    subprocess.run([*pip, "--target", str(target), str(wheel)], check=True)
+
+
+@pytest.fixture
+def of_the_docs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The package of docs/reranking.md is installed, under its name and under one of Braid's."""
+    page = (Path(__file__).parents[3] / "docs" / "reranking.md").read_text(encoding="utf-8")
+    section = page.partition("## One of another package")[2]
+    module, points = (section.partition(f"```{kind}\n")[2].partition("```")[0] for kind in ("python", "toml"))
+    named = tomllib.loads(points)["project"]["entry-points"]["braid.rerankers"]["words"]
+    install(tmp_path / "site", module, f"words = {named}\nonnx = {named}\nlost = my_reranker:Lost")
+    monkeypatch.syspath_prepend(str(tmp_path / "site"))
+    installed.cache_clear()
+    yield
+    installed.cache_clear()
+
+
+@pytest.mark.usefixtures("of_the_docs")
+def test_another_package_brings_a_reranker(make: Any) -> None:
+    search = make(texts=TEXTS)
+    result = search("cat nothing", reranker="words:2.5", mode="keyword", k=4)
+    assert {hit.passage.source: hit.rerank_score for hit in result.hits} == {"a": 2.5, "b": 2.5, "c": 2.5, "d": 2.5}
+    assert not result.degraded
+    for name, reason in (("words:much", "ValueError: could not convert"), ("lost:1", "has no attribute 'Lost'")):
+        broken = search("cat", reranker=name, mode="keyword")
+        [part] = broken.degraded
+        assert (part.leg, broken.hits[0].rerank_score) == ("rerank", None)
+        assert f"the reranker {name} failed" in part.reason
+        assert reason in part.reason
+    assert isinstance(reranker_named("onnx:nowhere"), OnnxReranker), "Braid's own names cannot be taken"
+
+
+@pytest.mark.usefixtures("of_the_docs")
+def test_a_setting_may_name_a_reranker_of_another_package() -> None:
+    assert load_settings(env={"BRAID_RERANKER": "words:2.5"}).reranker == "words:2.5"
+    with pytest.raises(InvalidInputError, match=r"BRAID_RERANKER.*cohere:MODEL"):
+        load_settings(env={"BRAID_RERANKER": "magic:2.5"})

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from braid.core.models.chat import ChatModel
-from braid.core.models.whole_text import WholeText, whole
+from braid.core.models.pieces import WholeText, whole
 from tests.model_server import model_server
 
 

@@ -181,7 +181,8 @@ def test_a_tool_passes_it_on(braid: Braid) -> None:
     server = make_server(lambda _: Heard(), read_only=True)  # type: ignore[arg-type,return-value]
     asyncio.run(server.call_tool("search", {"query": "pump", "diversity": 0.4}))
     asyncio.run(server.call_tool("search", {"query": "pump"}))
-    assert [each["options"] for each in asked] == [{"diversity": 0.4}, {}]
+    assert [each.get("diversity") for each in asked] == [0.4, None]
+    assert "diversity" not in asked[1]
 
 
 def test_the_command_line_takes_it(tmp_path: Path) -> None:

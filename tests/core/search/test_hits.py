@@ -15,9 +15,9 @@ from braid.config.models import SiteModels
 from braid.config.settings import Settings
 from braid.core.braid import Braid
 from braid.core.ledger import prepared
+from braid.core.ledger.document_batch import text_hash
 from braid.core.ledger.prepared import text_for
 from braid.core.ledger.queries import PassageRow
-from braid.core.ledger.text_hash import text_hash
 from braid.core.search.hits import HitReader, build_hits, group_equal_texts
 from braid.core.search.ranking import FusedRanking
 from braid.core.types import CollectionScope, Filters, Hit, Scope, ScoredChunk, SearchOptions

@@ -15,6 +15,7 @@ import pytest
 
 from braid.core.braid import Braid
 from braid.core.errors import InvalidInputError
+from braid.core.extras import installed
 from braid.core.models.chat import ChatModels, chat_models
 from braid.core.models.prompts import Prompts, custom_prompts
 from braid.core.search.strategies import BUILT_IN, StrategyInfo, compression, strategies
@@ -491,6 +492,7 @@ def test_another_package_adds_a_strategy(
     pip = [sys.executable, "-m", "pip", "install", "-q", "--disable-pip-version-check", "--no-index", "--no-deps"]
     subprocess.run([*pip, "--target", str(target), str(wheel)], check=True)
     monkeypatch.syspath_prepend(str(target))
+    installed.cache_clear()
     strategies.cache_clear()
     try:
         result = world.search("cat", "animals", strategy="shouting")
@@ -502,6 +504,7 @@ def test_another_package_adds_a_strategy(
         for name in ("'lacking'", "'broken'", "'basic'"):
             assert f"strategy {name}" in caplog.text
     finally:
+        installed.cache_clear()
         strategies.cache_clear()
 
 

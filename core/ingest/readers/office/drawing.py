@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 from lxml import etree
 
@@ -14,16 +13,34 @@ MAX_POINTS = 5_000
 """Most values that are read of one row of a chart."""
 _A = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
 _TEXT, _PARAGRAPH, _BREAK = f"{_A}t", f"{_A}p", f"{_A}br"
-_KIND = re.compile(r"(area|bar|bubble|doughnut|line|pie|radar|scatter|stock|surface)(?:3D)?Chart")
+_KINDS = tuple(
+    f"{{*}}{kind}{solid}Chart"
+    for kind in ("area", "bar", "bubble", "doughnut", "line", "pie", "radar", "scatter", "stock", "surface")
+    for solid in ("", "3D")
+)
+_KIND = re.compile(r"([a-z]+)(?:3D)?Chart")
+_GENERATED = re.compile(
+    r".*\.(?:png|jpe?g|gif|bmp|emf|wmf|svg|tiff?)|(?:picture|image|graphics?|logo|그림|図|grafik|bild) ?\d*|"
+    r"[^\w]*|.*(?:description automatically generated|ai-generated content may be incorrect\.?|"
+    r"自動的に生成された説明|자동 생성된 설명)",
+    re.IGNORECASE | re.DOTALL,
+)
+"""A picture's description that its program wrote, and nobody else."""
 _FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
+
+
+def is_description(text: str) -> bool:
+    """Return whether an author describes a picture so, and not a program."""
+    return bool(text) and _GENERATED.fullmatch(text) is None
 
 
 def chart_lines(root: etree._Element) -> tuple[str, list[list[str]]]:
     """Return the kind and titles of a chart, and its values as a table: a column per series, a row per category."""
-    titles = dict.fromkeys(filter(None, (_kind(root), *(" ".join(paragraphs(each)) for each in _titles(root)))))
+    said = (" ".join(paragraphs(each)) for each in root.iter("{*}title"))
+    titles = dict.fromkeys(filter(None, (_kind(root), *said)))
     rows: dict[int, list[str]] = {}
     names = [""]
-    for series in (each for each in root.iter(etree.Element) if local(each) == "ser"):
+    for series in root.iter("{*}ser"):
         names.append(one_line(" ".join(_points(series, "tx").values())))
         labels = _points(series, "cat", "xVal")
         values = _points(series, "val", "yVal")
@@ -37,12 +54,8 @@ def chart_lines(root: etree._Element) -> tuple[str, list[list[str]]]:
 
 def _kind(root: etree._Element) -> str:
     """Return ``Bar chart`` and the like, of a chart of several kinds ``Bar chart, line chart``; empty for others."""
-    found = (_KIND.fullmatch(local(each)) for each in root.iter(etree.Element))
+    found = (_KIND.fullmatch(local(each)) for each in root.iter(*_KINDS))
     return ", ".join(dict.fromkeys(f"{match[1]} chart" for match in found if match)).capitalize()
-
-
-def _titles(root: etree._Element) -> Iterator[etree._Element]:
-    return (each for each in root.iter(etree.Element) if local(each) == "title")
 
 
 def _points(series: etree._Element, *names: str) -> dict[int, str]:

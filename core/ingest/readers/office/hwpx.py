@@ -55,8 +55,8 @@ def read(file: SourceFile) -> ParsedDocument:
         refuse_encrypted(file, archive)
         numbered = ((int(match[1]), name) for name in archive.namelist() if (match := _SECTION.fullmatch(name)))
         roots = [part(file, archive, name) for _, name in sorted(numbered)]
-        levels = _levels(file, archive)
-        heads = _Heads(part(file, archive, _HEADER) if _HEADER in archive.namelist() else None)
+        header = part(file, archive, _HEADER) if _HEADER in archive.NameToInfo else None
+        levels, heads = _levels(header), _Heads(header)
         metadata = _metadata(file, archive)
     outline = Outline()
     apart = _Apart([], [])
@@ -76,12 +76,10 @@ def read(file: SourceFile) -> ParsedDocument:
     return ParsedDocument(title, "hwpx", sections, metadata)
 
 
-def _levels(file: SourceFile, archive: zipfile.ZipFile) -> dict[str, int]:
+def _levels(header: etree._Element | None) -> dict[str, int]:
     """Return style id → heading level."""
-    if _HEADER not in archive.namelist():
-        return {}
-    found = {}
-    for style in part(file, archive, _HEADER).iter("{*}style"):
+    found: dict[str, int] = {}
+    for style in header.iter("{*}style") if header is not None else ():
         names = attribute(style, "name"), attribute(style, "engName")
         if match := next(filter(None, map(_OUTLINE.fullmatch, names)), None):
             found[attribute(style, "id")] = int(match[1])
@@ -211,7 +209,6 @@ def _text(paragraph: etree._Element, struck: frozenset[str] = frozenset()) -> st
     """
     parts: list[str] = []
     walker = etree.iterwalk(paragraph, events=("start", "end"))
-    skipped = _SKIPPED | _APART
     deleted = False
     for event, element in walker:
         name = local(element)
@@ -219,11 +216,14 @@ def _text(paragraph: etree._Element, struck: frozenset[str] = frozenset()) -> st
             parts.append(STRIKE)
         if event == "end":
             if element is not paragraph:
-                inside = any(local(ancestor) == "t" for ancestor in element.iterancestors())
-                parts.append((element.tail or "") if inside and not deleted else "")
+                if (tail := element.tail) and not deleted and next(element.iterancestors("{*}t"), None) is not None:
+                    parts.append(tail)
                 parts.append("\n" if name == "p" else "")
         elif element is not paragraph and (
-            name in skipped or (name == "script" and not _is_equation(element)) or _is_comment(element)
+            name in _SKIPPED
+            or name in _APART
+            or (name == "script" and not _is_equation(element))
+            or _is_comment(element)
         ):
             walker.skip_subtree()
         else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from docx.oxml.ns import qn
 from lxml import etree
@@ -15,8 +15,12 @@ MAX_LEVELS = 10
 MAX_BASES = 20
 """Styles, each based on the next, in which a style's list is looked for."""
 _VAL = qn("w:val")
-_NUMBERED = f"{qn('w:pPr')}/{qn('w:numPr')}"
-_STYLE = f"{qn('w:pPr')}/{qn('w:pStyle')}"
+_PROPERTIES, _NUMBERED, _STYLE = qn("w:pPr"), qn("w:numPr"), qn("w:pStyle")
+_LIST, _LIST_LEVEL = qn("w:numId"), qn("w:ilvl")
+_FORM, _PATTERN, _START, _LEGAL = qn("w:numFmt"), qn("w:lvlText"), qn("w:start"), qn("w:isLgl")
+_LEVEL, _ABSTRACT, _DEFINITION, _STYLE_LINK = (
+    qn(name) for name in ("w:lvl", "w:abstractNum", "w:abstractNumId", "w:styleLink")
+)
 _PLACE = re.compile(r"%([1-9])")
 
 
@@ -53,7 +57,7 @@ class Counter:
 
     def restart(self, level: int, start: int) -> None:
         """Let the next paragraph of the level have this number."""
-        self._counts[level] = start - 1
+        self._counts[max(0, min(level, MAX_LEVELS - 1))] = start - 1
 
     def _number(self, level: int, shown: Level) -> str:
         style = self.levels.get(level, Level())
@@ -68,83 +72,87 @@ class WordNumbering:
 
     def __init__(self, numbering: etree._Element | None, styles: etree._Element) -> None:
         self._counters: dict[str, Counter] = {}
-        self._lists: dict[str, tuple[str, dict[int, int]]] = {}
-        """Number of a list → its definition, and the levels at which it starts again with their numbers."""
-        self._begun: set[str] = set()
-        self._styles = _numbered_styles(styles)
+        self._lists: dict[str, Counter | None] = {}
+        """The lists that the text has named so far, by their numbers; those of one definition have one counter."""
+        self._styles: Mapping[str, tuple[str, int]] = {}
+        self._stated: Mapping[str, etree._Element] = {}
+        self._definitions: Mapping[str, etree._Element] = {}
         if numbering is not None:
-            self._read(numbering)
+            self._styles = _numbered_styles(styles)
+            self._stated = {each.get(_LIST) or "": each for each in numbering.iterchildren(qn("w:num"))}
+            self._definitions = {each.get(_DEFINITION) or "": each for each in numbering.iterchildren(_ABSTRACT)}
 
     def label(self, paragraph: etree._Element) -> str:
         """Count a paragraph, and return the number that is shown before it; empty when there is none."""
-        number, level = _place(paragraph.find(_NUMBERED))
+        properties = next(paragraph.iterchildren(_PROPERTIES), None)
+        if properties is None or not self._stated:
+            return ""
+        number, level = _place(properties)
         if number is None or level is None:
-            style = paragraph.find(_STYLE)
+            style = next(properties.iterchildren(_STYLE), None)
             of_style = self._styles.get(style.get(_VAL) or "") if style is not None else None
             if of_style is not None:
                 number = of_style[0] if number is None else number
                 level = of_style[1] if level is None else level
-        if number is None or number not in self._lists:
+        if number is None:
             return ""
-        definition, starts = self._lists[number]
-        counter = self._counters[definition]
-        if number not in self._begun:
-            self._begun.add(number)
-            for each, start in starts.items():
-                counter.restart(each, start)
-        return counter.label(level or 0)
+        if number not in self._lists:
+            self._lists[number] = self._begun(number)
+        counter = self._lists[number]
+        return counter.label(level or 0) if counter is not None else ""
 
-    def _read(self, root: etree._Element) -> None:
-        definitions = {each.get(qn("w:abstractNumId")): each for each in root.iterfind(qn("w:abstractNum"))}
-        linked = {
-            link.get(_VAL): each for each in definitions.values() if (link := each.find(qn("w:styleLink"))) is not None
+    def _begun(self, number: str) -> Counter | None:
+        """Return the counter of a list, at the numbers with which it begins; None for one that is not defined."""
+        stated = self._stated.get(number)
+        reference = stated.find(_DEFINITION) if stated is not None else None
+        name = reference.get(_VAL) or "" if reference is not None else ""
+        if stated is None or name not in self._definitions:
+            return None
+        changes = {_number(each.get(_LIST_LEVEL), 0): each for each in stated.iterchildren(qn("w:lvlOverride"))}
+        own = {at: _level(found) for at, each in changes.items() if (found := each.find(_LEVEL)) is not None}
+        key = f"{name}/{number}" if own else name
+        if key not in self._counters:
+            self._counters[key] = Counter({**_levels(self._linked(self._definitions[name])), **own})
+        counter = self._counters[key]
+        for at, each in changes.items():
+            if (start := each.find(qn("w:startOverride"))) is not None:
+                counter.restart(at, _number(start.get(_VAL), 1))
+        return counter
+
+    def _linked(self, definition: etree._Element) -> etree._Element:
+        """Return the definition that another one names by its style, or else itself."""
+        link = definition.find(qn("w:numStyleLink"))
+        if link is None:
+            return definition
+        named = {
+            style.get(_VAL): each for each in self._definitions.values() for style in each.iterchildren(_STYLE_LINK)
         }
-        known: dict[str, dict[int, Level]] = {}
-        for each in root.iterfind(qn("w:num")):
-            reference = each.find(qn("w:abstractNumId"))
-            name = reference.get(_VAL) if reference is not None else None
-            definition = definitions.get(name)
-            if definition is None or name is None:
-                continue
-            if (link := definition.find(qn("w:numStyleLink"))) is not None:
-                definition = linked.get(link.get(_VAL), definition)
-            if name not in known:
-                known[name] = _levels(definition)
-            levels, starts, is_own = known[name], dict[int, int](), False
-            for change in each.iterfind(qn("w:lvlOverride")):
-                at = _number(change.get(qn("w:ilvl")), 0)
-                if (start := change.find(qn("w:startOverride"))) is not None:
-                    starts[at] = _number(start.get(_VAL), 1)
-                if (level := change.find(qn("w:lvl"))) is not None:
-                    levels, is_own = {**levels, at: _level(level)}, True
-            number = each.get(qn("w:numId")) or ""
-            key = f"{name}/{number}" if is_own else name
-            self._counters.setdefault(key, Counter(levels))
-            self._lists[number] = key, starts
+        return named.get(link.get(_VAL), definition)
 
 
 def _levels(definition: etree._Element) -> dict[int, Level]:
-    found = definition.iterfind(qn("w:lvl"))
-    return {_number(each.get(qn("w:ilvl")), 0): _level(each) for each in found}
+    return {_number(each.get(_LIST_LEVEL), 0): _level(each) for each in definition.iterchildren(_LEVEL)}
 
 
 def _level(element: etree._Element) -> Level:
-    def value(name: str, default: str) -> str:
-        found = element.find(qn(name))
-        return default if found is None else found.get(_VAL) or ""
-
-    legal = element.find(qn("w:isLgl"))
-    level = Level(value("w:numFmt", "decimal"), value("w:lvlText", ""), _number(value("w:start", "1"), 1))
-    return replace(level, only_digits=legal is not None and legal.get(_VAL) not in ("0", "false"))
+    found = {each.tag: each.get(_VAL) or "" for each in element.iterchildren(_FORM, _PATTERN, _START, _LEGAL)}
+    return Level(
+        found.get(_FORM, "decimal"),
+        found.get(_PATTERN, ""),
+        _number(found.get(_START), 1),
+        only_digits=found.get(_LEGAL, "0") not in ("0", "false"),
+    )
 
 
 def _numbered_styles(styles: etree._Element) -> dict[str, tuple[str, int]]:
     """Return style id → list and level, also of styles that are based on others."""
+    if next(styles.iter(_NUMBERED), None) is None:
+        return {}
     own: dict[str, tuple[str | None, int | None]] = {}
     parents: dict[str, str] = {}
     for style in styles.iterfind(qn("w:style")):
         style_id, parent = style.get(qn("w:styleId")) or "", style.find(qn("w:basedOn"))
-        own[style_id] = _place(style.find(_NUMBERED))
+        own[style_id] = _place(next(style.iterchildren(_PROPERTIES), None))
         if parent is not None:
             parents[style_id] = parent.get(_VAL) or ""
     found = {}
@@ -163,11 +171,12 @@ def _numbered_styles(styles: etree._Element) -> dict[str, tuple[str, int]]:
     return found
 
 
-def _place(numbered: etree._Element | None) -> tuple[str | None, int | None]:
+def _place(properties: etree._Element | None) -> tuple[str | None, int | None]:
     """Return the list and the level that a paragraph or style names itself."""
+    numbered = next(properties.iterchildren(_NUMBERED), None) if properties is not None else None
     if numbered is None:
         return None, None
-    number, level = numbered.find(qn("w:numId")), numbered.find(qn("w:ilvl"))
+    number, level = (next(numbered.iterchildren(name), None) for name in (_LIST, _LIST_LEVEL))
     return (
         number.get(_VAL) if number is not None else None,
         _number(level.get(_VAL), 0) if level is not None else None,

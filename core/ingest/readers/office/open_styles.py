@@ -12,6 +12,20 @@ from braid.core.ingest.readers.parts.xml import attribute, local
 _LEVELS = ("list-level-style-number", "list-level-style-bullet", "list-level-style-image", "outline-level-style")
 
 
+_NAMESPACES = {name: f"urn:oasis:names:tc:opendocument:xmlns:{name}:1.0" for name in ("style", "table", "text")}
+_STRUCK, _HIDDEN, _UNNUMBERED, _LISTS, _OUTLINE = (
+    etree.XPath(path, namespaces=_NAMESPACES)
+    for path in (
+        "*/style:style[style:text-properties/@style:text-line-through-style[. != '' and . != 'none'] or "
+        "style:text-properties/@style:text-line-through-type[. != '' and . != 'none']]",
+        "*/style:style[style:table-properties/@table:display = 'false']",
+        "*/style:style[@style:list-style-name = '']",
+        "*/text:list-style",
+        "*/text:outline-style",
+    )
+)
+
+
 class Styles:
     """The styles of a document, and how far its lists have counted."""
 
@@ -26,36 +40,24 @@ class Styles:
         self._top: etree._Element | None = None
         self._counters: dict[str, Counter] = {}
         for root in roots:
-            for holder in root.iterchildren("{*}styles", "{*}automatic-styles"):
-                for style in holder.iterchildren(tag=etree.Element):
-                    self._take(style)
-
-    def _take(self, style: etree._Element) -> None:
-        name = attribute(style, "name")
-        if local(style) == "outline-style":
-            self._headings = Counter(_levels(style))
-        elif local(style) == "list-style":
-            self._lists[name] = style
-        for each in style.iterchildren("{*}text-properties", "{*}table-properties"):
-            lines = attribute(each, "text-line-through-style"), attribute(each, "text-line-through-type")
-            if any(line not in ("", "none") for line in lines):
-                self.struck.add(name)
-            if local(each) == "table-properties" and attribute(each, "display") == "false":
-                self.hidden.add(name)
-        if any(str(key).endswith("}list-style-name") and not value for key, value in style.attrib.items()):
-            self._unnumbered.add(name)
+            self.struck.update(attribute(style, "name") for style in _STRUCK(root))
+            self.hidden.update(attribute(style, "name") for style in _HIDDEN(root))
+            self._unnumbered.update(attribute(style, "name") for style in _UNNUMBERED(root))
+            self._lists.update((attribute(style, "name"), style) for style in _LISTS(root))
+            for style in _OUTLINE(root):
+                self._headings = Counter(_levels(style))
 
     def label(self, block: etree._Element) -> str | None:
         """Count a heading or paragraph, and return what is before it: its number, ``-``, or nothing.
 
         None for a paragraph that is not in a list.
         """
-        item = next((each for each in block.iterancestors() if local(each) in ("list-item", "list-header")), None)
+        item = next(block.iterancestors("{*}list-item", "{*}list-header"), None)
         if item is None:
             return self._heading_label(block) if local(block) == "h" else None
         if local(item) == "list-header" or next(iter(item.iterchildren(tag=etree.Element)), None) is not block:
             return ""
-        lists = [each for each in item.iterancestors() if local(each) == "list"]
+        lists = list(item.iterancestors("{*}list"))
         name = next(filter(None, (attribute(each, "style-name") for each in lists)), "")
         if name not in self._lists or not lists:
             return "-"
@@ -79,16 +81,17 @@ class Styles:
 def _levels(style: etree._Element) -> dict[int, Level]:
     found: dict[int, Level] = {}
     for each in style.iterchildren(tag=etree.Element):
-        level = attribute(each, "level")
-        if local(each) not in _LEVELS or not level.isdecimal() or not 0 < int(level) <= MAX_LEVELS:
+        said = {str(key).rpartition("}")[2]: str(value) for key, value in each.items()}
+        kind, level = local(each), said.get("level", "")
+        if kind not in _LEVELS or not level.isdecimal() or not 0 < int(level) <= MAX_LEVELS:
             continue
         at = int(level) - 1
-        form = "none" if "bullet" in local(each) or "image" in local(each) else attribute(each, "num-format") or "none"
-        shown = attribute(each, "display-levels")
+        form = "none" if "bullet" in kind or "image" in kind else said.get("num-format") or "none"
+        shown = said.get("display-levels", "")
         count = min(max(1, int(shown)), at + 1) if shown.isdecimal() and len(shown) < 3 else 1
         places = ".".join(f"%{place + 1}" for place in range(at + 1 - count, at + 1))
-        start = attribute(each, "start-value")
+        start = said.get("start-value", "")
         first = int(start) if start.isdecimal() and len(start) < 7 else 1
-        pattern = attribute(each, "num-prefix") + places + attribute(each, "num-suffix")
+        pattern = said.get("num-prefix", "") + places + said.get("num-suffix", "")
         found[at] = Level({"1": "decimal"}.get(form, form), pattern, first)
     return found

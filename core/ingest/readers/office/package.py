@@ -22,6 +22,8 @@ _READ = ("word/", "xl/", "ppt/", "docProps/", "_rels/", _CONTENT_TYPES)
 """Where the parts are that a library parses. A part elsewhere is emptied if it is not safe: Power Query and document
 management systems leave some in UTF-16, and Macs their own files.
 """
+_LARGE = 1 << 20
+"""Bytes of a part from which it is packed again in a copy, which takes time."""
 _STRICT = re.compile(rb"http://purl\.oclc\.org/ooxml/([a-zA-Z]+)/")
 _TRANSITIONAL = rb"http://schemas.openxmlformats.org/\1/2006/"
 _TYPES = (
@@ -71,9 +73,10 @@ def open_xml(file: SourceFile) -> bytes:
         if not changed:
             return file.content
         copy = io.BytesIO()
-        with zipfile.ZipFile(copy, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as plain:
+        with zipfile.ZipFile(copy, "w", compresslevel=1) as plain:
             for name in dict.fromkeys(archive.namelist()):
-                plain.writestr(name, changed[name] if name in changed else archive.read(name))
+                content = changed[name] if name in changed else archive.read(name)
+                plain.writestr(name, content, zipfile.ZIP_DEFLATED if len(content) > _LARGE else zipfile.ZIP_STORED)
     return copy.getvalue()
 
 

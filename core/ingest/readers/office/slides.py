@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import io
-import re
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 import pptx
 from lxml import etree
@@ -20,7 +20,7 @@ from pptx.table import _Cell
 from braid.core.ingest.readers.archive import PACKAGE_ERRORS
 from braid.core.ingest.readers.document import ParsedDocument, Section, SourceFile, first_title, one_line, struck
 from braid.core.ingest.readers.merged import Cell, laid_out
-from braid.core.ingest.readers.office.drawing import chart_lines, paragraphs
+from braid.core.ingest.readers.office.drawing import chart_lines, is_description, paragraphs
 from braid.core.ingest.readers.office.equation import equation
 from braid.core.ingest.readers.office.numbering import labelled
 from braid.core.ingest.readers.office.package import open_xml
@@ -42,10 +42,6 @@ _FORMS = {"alphaLc": "lowerLetter", "alphaUc": "upperLetter", "romanLc": "lowerR
 }
 _MATH = "{http://schemas.openxmlformats.org/officeDocument/2006/math}oMath"
 _FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
-_GENERATED = re.compile(
-    r".*\.(?:png|jpe?g|gif|bmp|emf|wmf|svg|tiff?)|(?:picture|image|그림|図|grafik) ?\d*", re.IGNORECASE
-)
-"""A picture's description that its program wrote, and nobody else."""
 
 
 def read(file: SourceFile) -> ParsedDocument:
@@ -62,9 +58,10 @@ def read(file: SourceFile) -> ParsedDocument:
         if slide._element.get("show") in _OFF:
             hidden.append(str(number))
             continue
-        title = _title(slide)
+        heading = slide.shapes.title
+        title = one_line(heading.text_frame.text) if heading is not None else ""
         of_slide = of_slide or title
-        text = "\n".join(_slide_lines(file, slide, seen)) or title
+        text = "\n".join(_slide_lines(file, slide, heading, seen)) or title
         sections.append(Section(text, title, page=number))
     properties = presentation.core_properties
     title = first_title(properties.title, of_slide)
@@ -72,13 +69,7 @@ def read(file: SourceFile) -> ParsedDocument:
     return ParsedDocument(title, "pptx", tuple(sections), metadata)
 
 
-def _title(slide: Slide) -> str:
-    shape = slide.shapes.title
-    return one_line(shape.text_frame.text) if shape is not None else ""
-
-
-def _slide_lines(file: SourceFile, slide: Slide, seen: set[str]) -> Iterator[str]:
-    title = slide.shapes.title
+def _slide_lines(file: SourceFile, slide: Slide, title: BaseShape | None, seen: set[str]) -> Iterator[str]:
     title_id = title.shape_id if title is not None else None
     yield from _lines(file, seen, [shape for shape in slide.shapes if shape.shape_id != title_id])
     notes = slide.notes_slide.notes_text_frame if slide.has_notes_slide else None
@@ -90,15 +81,30 @@ def _slide_lines(file: SourceFile, slide: Slide, seen: set[str]) -> Iterator[str
 
 
 def _lines(file: SourceFile, seen: set[str], shapes: Sequence[BaseShape]) -> Iterator[str]:
-    boxes = [Box(_length(each.left), _length(each.top), _length(each.width), _length(each.height)) for each in shapes]
-    texts = ["\n".join(_shape_lines(file, seen, shape)) for shape in shapes]
-    shown = [at for at, text in enumerate(texts) if text]
-    for place in in_reading_order([boxes[at] for at in shown]):
-        yield texts[shown[place]]
+    placed: list[tuple[Box, list[str]]] = []
+    for shape in shapes:
+        if text := "\n".join(_shape_lines(file, seen, shape)):
+            box = _box(shape)
+            if box is None and placed:
+                placed[-1][1].append(text)
+            else:
+                placed.append((box or Box(0, 0, 0, 0), [text]))
+    for place in in_reading_order([box for box, _ in placed]):
+        yield from placed[place][1]
 
 
-def _length(value: int | None) -> int:
-    return int(value or 0)
+def _box(shape: BaseShape) -> Box | None:
+    """Return where a shape is; a placeholder that does not say so is where that of its layout is. None where nothing
+    says so: it follows what is drawn before it.
+    """
+    element: Any = shape._element
+    sides = [element.x, element.y, element.cx, element.cy]
+    if None in sides and (base := getattr(shape, "_base_placeholder", None)) is not None:
+        inherited = _box(base) or (None,) * len(sides)
+        sides = [other if own is None else own for own, other in zip(sides, inherited, strict=True)]
+    if sides[0] is None and sides[1] is None:
+        return None
+    return Box(*(int(side or 0) for side in sides))
 
 
 def _shape_lines(file: SourceFile, seen: set[str], shape: BaseShape) -> Iterator[str]:
@@ -117,7 +123,7 @@ def _shape_lines(file: SourceFile, seen: set[str], shape: BaseShape) -> Iterator
         yield from filter(None, (title, *map(bars, rows)))
     elif isinstance(shape, Picture):
         described = one_line(next((each.get("descr") or "" for each in shape._element.iter(_PROPERTIES)), ""))
-        if described and _GENERATED.fullmatch(described) is None:
+        if is_description(described):
             yield described
     else:
         yield from _diagrams(file, seen, shape)

@@ -34,9 +34,9 @@ _MATH = "{http://schemas.openxmlformats.org/officeDocument/2006/math}oMath"
 _CHART = "{http://schemas.openxmlformats.org/drawingml/2006/chart}chart"
 _DIAGRAM = "{http://schemas.openxmlformats.org/drawingml/2006/diagram}relIds"
 _DIAGRAM_DATA = qn("r:dm")
-_STYLE, _OUTLINE_LEVEL = f"{qn('w:pPr')}/{qn('w:pStyle')}", f"{qn('w:pPr')}/{qn('w:outlineLvl')}"
+_PROPERTIES, _STYLE, _OUTLINE_LEVEL = qn("w:pPr"), qn("w:pStyle"), qn("w:outlineLvl")
 _VAL = qn("w:val")
-_V_MERGE, _GRID_SPAN = f"{qn('w:tcPr')}/{qn('w:vMerge')}", f"{qn('w:tcPr')}/{qn('w:gridSpan')}"
+_CELL_PROPERTIES, _V_MERGE, _GRID_SPAN = qn("w:tcPr"), qn("w:vMerge"), qn("w:gridSpan")
 _NO_SPAN = Span(-1, 0, 1, 1)
 MAX_COLUMNS = 63
 """Most columns of a table in Word."""
@@ -46,6 +46,10 @@ _SKIPPED = frozenset({_FALLBACK, qn("w:rt"), qn("w:del"), qn("w:moveFrom")})
 _FORM_FIELD, _SYMBOL = qn("w:ffData"), qn("w:sym")
 _RUN_STYLE = qn("w:rPr")
 _HIDDEN, _STRIKE, _DOUBLE_STRIKE = qn("w:vanish"), qn("w:strike"), qn("w:dstrike")
+_NOT_PLAIN = (*_SKIPPED, _BOX, _MATH, _FORM_FIELD, _HIDDEN, _STRIKE, _DOUBLE_STRIKE)
+"""What a paragraph has whose text is more than its letters."""
+_TOLD = (_R, _T, _SYMBOL, *_SKIPPED, _BOX, _MATH, _FORM_FIELD, *_BREAKS)
+"""What a paragraph is looked through for, where it has one of these."""
 _OFF = ("0", "false", "off", "none")
 _HEADING_STYLE = re.compile(r"heading ([1-9])", re.IGNORECASE)
 _NOTES = (
@@ -143,7 +147,7 @@ def _heading_levels(styles: etree._Element) -> dict[str, int]:
     levels: dict[str, int] = {}
     for style in styles.iterfind(qn("w:style")):
         style_id, name = style.get(qn("w:styleId")) or "", style.find(qn("w:name"))
-        outline = style.find(_OUTLINE_LEVEL)
+        outline = _property(style, _OUTLINE_LEVEL)
         match = _HEADING_STYLE.fullmatch(name.get(_VAL) or "") if name is not None else None
         if match:
             levels[style_id] = int(match[1])
@@ -156,10 +160,16 @@ def _heading_levels(styles: etree._Element) -> dict[str, int]:
 
 def _level(paragraph: etree._Element, levels: dict[str, int]) -> int | None:
     """Return the heading level of a paragraph, 0 for the document's title, None for body text."""
-    if (outline := paragraph.find(_OUTLINE_LEVEL)) is not None and int(outline.get(_VAL) or 9) < _BODY_LEVEL:
+    if (outline := _property(paragraph, _OUTLINE_LEVEL)) is not None and int(outline.get(_VAL) or 9) < _BODY_LEVEL:
         return int(outline.get(_VAL) or 0) + 1
-    style = paragraph.find(_STYLE)
+    style = _property(paragraph, _STYLE)
     return levels.get(style.get(_VAL) or "") if style is not None else None
+
+
+def _property(element: etree._Element, name: str, group: str = _PROPERTIES) -> etree._Element | None:
+    for properties in element.iterchildren(group):
+        return next(properties.iterchildren(name), None)
+    return None
 
 
 def _find(parent: etree._Element, *tags: str) -> Iterator[etree._Element]:
@@ -173,26 +183,37 @@ def _find(parent: etree._Element, *tags: str) -> Iterator[etree._Element]:
 
 def _drawings(block: etree._Element) -> Iterator[etree._Element]:
     """Yield the outermost text boxes, charts and diagrams of a paragraph or table."""
-    if next(block.iter(_BOX, _CHART, _DIAGRAM), None) is not None:  # seldom
-        yield from _find(block, _BOX, _CHART, _DIAGRAM)
+    for found in block.iter(_BOX, _CHART, _DIAGRAM):  # seldom any
+        if _depth(found) == _depth(block):
+            yield found
 
 
-def _is_on(style: etree._Element, name: str) -> bool:
-    found = style.find(name)
-    return found is not None and (found.get(_VAL) or "1") not in _OFF
+def _depth(element: etree._Element) -> int:
+    """Return in how many drawings, and parts that are skipped, an element is."""
+    return sum(1 for _ in element.iterancestors(_BOX, _CHART, _DIAGRAM, *_SKIPPED))
+
+
+def _marks(run: etree._Element) -> list[str]:
+    """Return which of `_HIDDEN`, `_STRIKE` and `_DOUBLE_STRIKE` a run is."""
+    for style in run.iterchildren(_RUN_STYLE):
+        found = style.iterchildren(_HIDDEN, _STRIKE, _DOUBLE_STRIKE)
+        return [str(each.tag) for each in found if (each.get(_VAL) or "1") not in _OFF]
+    return []
 
 
 def _text(paragraph: etree._Element) -> str:
     """Return the text as it is shown, struck out text between ``~~``; without hidden text, furigana and text boxes."""
+    if next(paragraph.iter(*_NOT_PLAIN), None) is None:  # nearly always
+        return "".join(map(_plain, paragraph.iterdescendants(_T, _SYMBOL, *_BREAKS))).strip()
     parts: list[tuple[bool, str]] = []
     is_struck = False
-    walker = etree.iterwalk(paragraph, events=("start",))
+    walker = etree.iterwalk(paragraph, events=("start",), tag=_TOLD)
     for _, element in walker:
         tag = element.tag
         if tag == _R:
-            style = element.find(_RUN_STYLE)
-            is_struck = style is not None and (_is_on(style, _STRIKE) or _is_on(style, _DOUBLE_STRIKE))
-            if style is not None and _is_on(style, _HIDDEN):
+            marks = _marks(element)
+            is_struck = _STRIKE in marks or _DOUBLE_STRIKE in marks
+            if _HIDDEN in marks:
                 walker.skip_subtree()
         elif tag in _SKIPPED or tag == _BOX:
             walker.skip_subtree()
@@ -212,6 +233,12 @@ def _text(paragraph: etree._Element) -> str:
     return "".join(struck(text) if key else text for key, text in joined).strip()
 
 
+def _plain(element: etree._Element) -> str:
+    if element.tag == _T:
+        return element.text or ""
+    return _BREAKS[element.tag] if element.tag in _BREAKS else symbol(element)
+
+
 def _grid(table: etree._Element, text_of: Callable[[etree._Element], str]) -> Grid:
     """Return the texts of a table's cells; cells may be merged over several columns and rows."""
     rows: list[list[str]] = []
@@ -223,7 +250,7 @@ def _grid(table: etree._Element, text_of: Callable[[etree._Element], str]) -> Gr
         for cell in _find(row, _TC):
             column = len(cells)
             text = " ".join(one_line(text_of(block)) for block in _find(cell, _P))
-            down, across = cell.find(_V_MERGE), cell.find(_GRID_SPAN)
+            down, across = (_property(cell, name, _CELL_PROPERTIES) for name in (_V_MERGE, _GRID_SPAN))
             width = min(int(across.get(_VAL) or 1), MAX_COLUMNS) if across is not None else 1
             above = open_spans.get(column)
             if down is not None and down.get(_VAL) in (None, "continue") and above is not None:

@@ -63,6 +63,8 @@ def open_forms(document: pypdfium2.PdfDocument) -> None:
 
 def with_annotations(page: pypdfium2.PdfPage, text: str) -> PageText:
     """Return the page's text with what was filled in and noted on it."""
+    if not raw.FPDFPage_GetAnnotCount(page):
+        return PageText(text, len(text))
     turn = Turn(page)
     count, there = len(text), "".join(text.split())
     pieces: tuple[list[Piece], list[Piece]] = ([], [])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import re
 from collections.abc import Iterator
+from statistics import median
 from typing import NamedTuple
 
 import numpy as np
@@ -20,6 +21,19 @@ HYPHENS = "\x02\ufffe"
 """How PDFium marks a hyphen at the end of a line; it leaves the line break out."""
 SECOND_HALF = "\ufeff"
 """Stands where PDFium counts a second character of a letter beyond U+FFFF; it is no part of a text."""
+_NAMED = str.maketrans(
+    {
+        **{chr(0xF730 + digit): str(digit) for digit in range(10)},
+        **{chr(0xF761 + at): chr(ord("A") + at) for at in range(26)},
+        **dict(zip("\uf8eb\uf8f6\uf8ee\uf8f9\uf8f1\uf8fc\uf8e8\uf8e9\uf8ea", "()[]{}®©™", strict=True)),
+        **dict.fromkeys(
+            "\uf8e6\uf8e7\uf8ec\uf8ed\uf8ef\uf8f0\uf8f2\uf8f3\uf8f4\uf8f7\uf8f8\uf8fa\uf8fb\uf8fd\uf8fe", " "
+        ),
+    }
+)
+"""Characters for private use that have a name in Adobe's list of glyphs: small capitals, figures of old style, and the
+parts of tall brackets, of which the uppermost is the bracket.
+"""
 _LINE = re.compile(f"[^\\r\\n{HYPHENS}]+[{HYPHENS}]?")
 
 Box = tuple[float, float, float, float]
@@ -52,11 +66,11 @@ def page_text(found: pypdfium2.PdfTextPage) -> str:
     """Return the characters of a page, one for each that PDFium counts, in the order in which they are drawn."""
     count = found.count_chars()
     text = str(found.get_text_range()) if count else ""
-    if len(text) == count:
-        return with_ligatures(found, text)
-    codes = [raw.FPDFText_GetUnicode(found, index) for index in range(count)]
-    pairs = zip(codes, [*codes[1:], 0], [0, *codes[:-1]], strict=True)
-    return with_ligatures(found, "".join(_letter(code, following, before) for code, following, before in pairs))
+    if len(text) != count:
+        codes = [raw.FPDFText_GetUnicode(found, index) for index in range(count)]
+        pairs = zip(codes, [*codes[1:], 0], [0, *codes[:-1]], strict=True)
+        text = "".join(_letter(code, following, before) for code, following, before in pairs)
+    return with_ligatures(found, text if text.isascii() else text.translate(_NAMED))
 
 
 def _letter(code: int, following: int, before: int) -> str:
@@ -68,21 +82,15 @@ def _letter(code: int, following: int, before: int) -> str:
     return chr(code) if code < 0x110000 and not 0xD800 <= code < 0xE000 else "\ufffd"
 
 
-def pieces_of(page: pypdfium2.PdfPage, found: pypdfium2.PdfTextPage, text: str) -> list[Piece]:
+def pieces_of(found: pypdfium2.PdfTextPage, text: str, turn: Turn) -> list[Piece]:
     """Return the lines that are within the page, cut at wide gaps, in the order in which they are drawn."""
-    turn = Turn(page)
     pieces = []
     for number, match in enumerate(_LINE.finditer(text)):
-        for first, last in _parts(found, match, turn):
-            box = _box(found, text, first, last, turn)
+        for first, last, drawn in _parts(found, match, turn):
+            box = _box(found, text, (first, last), drawn, turn)
             if box is not None and turn.is_within(box):
                 pieces.append(Piece(first, last, *box, number))
     return pieces
-
-
-def character_boxes(page: pypdfium2.PdfPage, found: pypdfium2.PdfTextPage, count: int) -> Corners:
-    """Return the box of each of the first ``count`` characters."""
-    return Turn(page).shown(loose_boxes(found, 0, count))
 
 
 class Turn:
@@ -112,12 +120,14 @@ def _on_screen(page: pypdfium2.PdfPage, size: tuple[int, int], x: float, y: floa
     return np.array([across.value, down.value], dtype=np.float64)
 
 
-def _parts(found: pypdfium2.PdfTextPage, line: re.Match[str], turn: Turn) -> Iterator[tuple[int, int]]:
-    """Yield the parts of a line between wide gaps. Only a line drawn in parts is looked at by its characters."""
+def _parts(found: pypdfium2.PdfTextPage, line: re.Match[str], turn: Turn) -> Iterator[tuple[int, int, Corners]]:
+    """Yield the parts of a line between wide gaps, and the boxes of their ink. Only a line drawn in parts is looked at
+    by its characters.
+    """
     start, end = line.span()
-    shown = turn.shown(np.array(_rectangles(found, start, end)).reshape(-1, 4))
+    shown = _drawn(found, start, end, turn)
     if len(shown) < 2 or not _gaps(shown).any():
-        yield start, end
+        yield start, end, shown
         return
     boxes = turn.shown(loose_boxes(found, start, end - start))
     visible = np.flatnonzero((boxes[:, 2] > boxes[:, 0]) & (boxes[:, 3] > boxes[:, 1]))
@@ -126,14 +136,14 @@ def _parts(found: pypdfium2.PdfTextPage, line: re.Match[str], turn: Turn) -> Ite
     gaps = _gaps(boxes[inked], is_right_to_left(line[0]))
     for at in np.flatnonzero(gaps):
         following = start + int(inked[at + 1])
-        yield first, following
+        yield first, following, _drawn(found, first, following, turn)
         first = following
-    yield first, end
+    yield first, end, shown if first == start else _drawn(found, first, end, turn)
 
 
 def _gaps(boxes: Corners, from_the_right: bool = False) -> NDArray[np.bool_]:
     """Return for each box but the last whether the next one is far to its right, or to its left."""
-    height = max(float(np.median(boxes[:, 3] - boxes[:, 1])), 1.0) if len(boxes) else 1.0
+    height = max(median((boxes[:, 3] - boxes[:, 1]).tolist()), 1.0) if len(boxes) else 1.0
     if from_the_right and len(boxes):
         return gaps_between(boxes, GAP * height)
     after = boxes[1:, 0] - boxes[:-1, 2]
@@ -141,8 +151,10 @@ def _gaps(boxes: Corners, from_the_right: bool = False) -> NDArray[np.bool_]:
     return gaps
 
 
-def _rectangles(found: pypdfium2.PdfTextPage, start: int, end: int) -> list[Box]:
-    return [found.get_rect(index) for index in range(found.count_rects(start, end - start))]
+def _drawn(found: pypdfium2.PdfTextPage, start: int, end: int, turn: Turn) -> Corners:
+    """Return the boxes of the ink of characters, one for those in one row that are drawn together."""
+    boxes = [found.get_rect(index) for index in range(found.count_rects(start, end - start))]
+    return turn.shown(np.array(boxes).reshape(-1, 4))
 
 
 def loose_boxes(found: pypdfium2.PdfTextPage, start: int, count: int) -> Corners:
@@ -155,10 +167,9 @@ def loose_boxes(found: pypdfium2.PdfTextPage, start: int, count: int) -> Corners
     return corners
 
 
-def _box(found: pypdfium2.PdfTextPage, text: str, start: int, end: int, turn: Turn) -> Box | None:
+def _box(found: pypdfium2.PdfTextPage, text: str, span: tuple[int, int], drawn: Corners, turn: Turn) -> Box | None:
     """Return where a piece is: as wide as its ink, and as high as the font, so that lines of one size are alike."""
-    drawn = turn.shown(np.array(_rectangles(found, start, end)).reshape(-1, 4))
-    inked = [at for at in range(start, end) if not text[at].isspace() and text[at] not in HYPHENS]
+    inked = [at for at in range(*span) if not text[at].isspace() and text[at] not in HYPHENS]
     if not len(drawn) or not inked:
         return None
     some = {inked[0], inked[len(inked) // 2], inked[-1]}

@@ -15,7 +15,7 @@ from pypdfium2 import raw
 
 from braid.core.errors import UnreadableDocumentError
 from braid.core.ingest.readers.paged.annotations import open_forms, with_annotations
-from braid.core.ingest.readers.paged.characters import Piece, character_boxes, page_text
+from braid.core.ingest.readers.paged.characters import Piece, Turn, loose_boxes, page_text
 from braid.core.ingest.readers.paged.legible import legible
 from braid.core.ingest.readers.paged.pdf import MAX_OBJECTS, is_picture_of_text
 from braid.core.ingest.readers.paged.picture import (
@@ -144,7 +144,11 @@ def _opened_page(content: bytes, number: int) -> Iterator[tuple[pypdfium2.PdfDoc
         open_forms(document)
         if not 1 <= number <= len(document):
             raise UnreadableDocumentError(f"there is no page {number}; the file has {len(document):,}")
-        with closing(document[number - 1]) as page:
+        try:
+            opened = document[number - 1]
+        except pypdfium2.PdfiumError as error:
+            raise UnreadableDocumentError(f"page {number} is damaged") from error
+        with closing(opened) as page:
             if raw.FPDFPage_CountObjects(page) > MAX_OBJECTS:
                 raise UnreadableDocumentError("the page draws more than can be shown")
             yield document, page
@@ -165,7 +169,7 @@ def _characters(page: pypdfium2.PdfPage) -> tuple[str, NDArray[np.int64]]:
     with closing(page.get_textpage()) as found:
         text = with_annotations(page, legible(page_text(found)[:MAX_CHARACTERS]).text)
         corners = np.zeros((len(text.text), 4))
-        corners[: text.count] = character_boxes(page, found, text.count)
+        corners[: text.count] = Turn(page).shown(loose_boxes(found, 0, text.count))
         layout = page_layout(page, found, text)
     for value in (*text.values, *text.notes):
         corners[value.start : value.end] = _evenly(value)

@@ -346,6 +346,8 @@ def _goes_on(text: str, before: tuple[Block, Row], after: tuple[Block, Row], sai
 
 def _row_text(text: str, row: Row) -> str:
     """Return the text of a row, a space between its pieces unless they are letters that touch."""
+    if len(row) == 1:
+        return " ".join(text[row[0].start : row[0].end].split())
     joined = ""
     last: Piece | None = None
     for piece in row:

@@ -38,6 +38,8 @@ def is_right_to_left(text: str) -> bool:
 
 def with_ligatures(found: pypdfium2.PdfTextPage, text: str) -> str:
     """Return the characters of a page with lam before alef where one drawn letter is both: PDFium has them reversed."""
+    if _ALEF_LAM.search(text) is None:
+        return text
     letters = list(text)
     for match in _ALEF_LAM.finditer(text):
         first, second = match.start(), match.start() + 1

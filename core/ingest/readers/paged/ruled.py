@@ -26,7 +26,6 @@ from braid.core.ingest.readers.paged.characters import (
     Box,
     Piece,
     Turn,
-    character_boxes,
     loose_boxes,
     pieces_of,
 )
@@ -40,8 +39,12 @@ MAX_GRIDS = 20
 """Of a page, from its top: PDFium is asked for the characters in each, also where one is within another."""
 _STRAIGHT, _MIN_LENGTH, _NEAR = 0.5, 6.0, 3.0
 """Points: a line may be askew by; is at least as long as; lines are one, and cross, when they are as near as."""
+_LEAST_OPEN = 12.0
+"""Points by which lines across a page go on beyond the last one down it, where a column is."""
 _THICKEST = 5.0
 """Points: a filled box that is thicker is no line."""
+_LEAST_CELLS = 4
+"""Filled boxes that are cells: two beside each other in each of two rows."""
 _ROWS = 1 << 20
 """More than any number of a row of filled boxes."""
 _MIN_FILLED = 0.4
@@ -73,22 +76,21 @@ class _Characters(NamedTuple):
 def page_layout(page: pypdfium2.PdfPage, found: pypdfium2.PdfTextPage, text: PageText) -> Layout:
     """Return the reading order of a page, its ruled tables as tables, and its notes at the end."""
     characters = _Characters(found, text, Turn(page))
-    pieces = placed(pieces_of(page, found, text.text[: text.count]), text.values)
+    pieces = placed(pieces_of(found, text.text[: text.count], characters.turn), text.values)
     tables: list[Table] = []
     for grid in islice(_grids(*_rules(page, characters.turn)), MAX_GRIDS):
         table, pieces = _table(grid, pieces, characters)
         tables += [table] if table else []
-    layout = _layout(page, found, text, pieces, tables)
+    layout = _layout(page, characters, pieces, tables)
     notes = (Block(((note,),), note.left, note.right) for note in text.notes)
     return replace(layout, body=(*layout.body, *notes))
 
 
-def _layout(
-    page: pypdfium2.PdfPage, found: pypdfium2.PdfTextPage, text: PageText, pieces: list[Piece], tables: list[Table]
-) -> Layout:
+def _layout(page: pypdfium2.PdfPage, characters: _Characters, pieces: list[Piece], tables: list[Table]) -> Layout:
+    found, text, turn = characters
     if vertical.is_suspect(pieces, text.text):
         own = [piece for piece in pieces if piece.start < text.count]
-        level, upright = vertical.split(own, text.text, character_boxes(page, found, text.count))
+        level, upright = vertical.split(own, text.text, turn.shown(loose_boxes(found, 0, text.count)))
         if upright:
             level += [piece for piece in pieces if piece.start >= text.count]
             return upright_layout(level, upright, page.get_size(), tables)
@@ -164,8 +166,8 @@ def _figures(path: object, most: int) -> Iterator[tuple[list[Box], bool]]:
 
 def _thick(figure: Sequence[Box]) -> Box | None:
     """Return the box around lines, left, bottom, right and top as the file has them; None for one that is a line."""
-    corners = np.array(figure).reshape(-1, 2)
-    (left, bottom), (right, top) = corners.min(axis=0).tolist(), corners.max(axis=0).tolist()
+    across, down = zip(*((x, y) for line in figure for x, y in (line[:2], line[2:])), strict=True)
+    left, bottom, right, top = min(across), min(down), max(across), max(down)
     return (left, bottom, right, top) if min(right - left, top - bottom) > _THICKEST else None
 
 
@@ -173,7 +175,9 @@ def _sides(filled: Sequence[Box]) -> list[Box]:
     """Return the sides of those filled boxes that are cells: side by side with another, at one place in two rows and
     more, across or, on a page that is turned, down.
     """
-    boxes = np.array(filled).reshape(-1, 4)
+    if len(filled) < _LEAST_CELLS:
+        return []
+    boxes = np.array(filled)
     cells = _beside(boxes) | _beside(boxes[:, [1, 0, 3, 2]])
     return [
         side
@@ -248,6 +252,15 @@ class _Grid:
         column = np.searchsorted(self.columns, (boxes[:, 0] + boxes[:, 2]) / 2)
         return np.pad(self.owners, 1, constant_values=-1)[row, column]
 
+    def cell_around(self, piece: Piece) -> int | None:
+        """Return the cell that a piece is in as a whole, if it is in one."""
+        top, bottom = np.searchsorted(self.rows, (piece.top, piece.bottom)).tolist()
+        left, right = np.searchsorted(self.columns, (piece.left, piece.right)).tolist()
+        if min(top, left) < 1 or bottom >= len(self.rows) or right >= len(self.columns):
+            return None
+        owners = self.owners[top - 1 : bottom, left - 1 : right]
+        return int(owners[0, 0]) if (owners == owners[0, 0]).all() else None
+
 
 def _grids(across: Sequence[_Rule], down: Sequence[_Rule]) -> Iterator[_Grid]:
     """Yield the grids of lines that cross each other, also by way of others, from the top of the page."""
@@ -276,6 +289,7 @@ def _grids(across: Sequence[_Rule], down: Sequence[_Rule]) -> Iterator[_Grid]:
 
 def _grid(across: Sequence[_Rule], down: Sequence[_Rule]) -> _Grid | None:
     rows, columns = ([*dict.fromkeys(rule.at for rule in rules)] for rules in (across, down))
+    columns = _with_open_sides(across, columns) if columns else []
     if not (3 <= len(rows) <= MAX_ROWS + 1 and 3 <= len(columns) <= MAX_COLUMNS + 1):
         return None
     owners = np.arange((len(rows) - 1) * (len(columns) - 1)).reshape(len(rows) - 1, -1)
@@ -284,6 +298,19 @@ def _grid(across: Sequence[_Rule], down: Sequence[_Rule]) -> _Grid | None:
     for row, column in zip(*np.nonzero(~_lines(across, rows, columns)[1:-1]), strict=True):
         _unite(owners, owners[row, column], owners[row + 1, column])
     return _Grid(rows, columns, owners)
+
+
+def _with_open_sides(across: Sequence[_Rule], columns: list[float]) -> list[float]:
+    """Return the places of lines down the page with those where the lines across it end, on a side on which nothing is
+    drawn down.
+    """
+    left, right = min(rule.start for rule in across), max(rule.end for rule in across)
+    starts = sum(rule.start <= left + _NEAR for rule in across)
+    ends = sum(rule.end >= right - _NEAR for rule in across)
+    least = max(2, len(across) / 2)
+    before = [left] if columns[0] - left >= _LEAST_OPEN and starts >= least else []
+    after = [right] if right - columns[-1] >= _LEAST_OPEN and ends >= least else []
+    return [*before, *columns, *after]
 
 
 def _lines(rules: Sequence[_Rule], places: Sequence[float], others: Sequence[float]) -> NDArray[np.bool_]:
@@ -335,6 +362,9 @@ def _parts(piece: Piece, grid: _Grid, characters: _Characters) -> Iterator[tuple
     if piece.start >= page.count:
         middle = np.array([piece[2:6]], dtype=np.float64)
         yield int(grid.cells_of(middle)[0]), piece
+        return
+    if (only := grid.cell_around(piece)) is not None:
+        yield only, piece
         return
     boxes = turn.shown(loose_boxes(found, piece.start, piece.end - piece.start))
     has_box = (boxes[:, 2] > boxes[:, 0]) & (boxes[:, 3] > boxes[:, 1])

@@ -31,6 +31,8 @@ class Split(NamedTuple):
 
 def is_suspect(pieces: Sequence[Piece], text: str) -> bool:
     """Return whether lines from top to bottom are likely: half of the letters stand alone or in tall pieces."""
+    if _UPRIGHT.search(text) is None:
+        return False
     letters = alone = 0
     for piece in pieces:
         count = len(_UPRIGHT.findall(text, piece.start, piece.end))

@@ -70,7 +70,8 @@ def local(element: etree._Element) -> str:
 
 def attribute(element: etree._Element, name: str) -> str:
     """Return an attribute by its name without a namespace; empty when it is missing."""
-    return next((str(value) for key, value in element.attrib.items() if str(key).rpartition("}")[2] == name), "")
+    suffix = f"}}{name}"
+    return next((str(value) for key, value in element.items() if key == name or str(key).endswith(suffix)), "")
 
 
 def _shows_ascii(start: bytes) -> bool:

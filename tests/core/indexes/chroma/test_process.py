@@ -18,7 +18,7 @@ import pytest
 from braid.core.errors import IndexUnavailableError, StoreUnreachableError
 from braid.core.indexes.chroma import process as process_module
 from braid.core.indexes.chroma.process import ChromaProcess
-from tests.chroma_workers import BEGIN
+from tests.forked_children import in_earnest, running
 from tests.served import ROOT
 from tests.worlds import WAIT_S, eventually
 
@@ -27,10 +27,11 @@ VECTORS = np.random.default_rng(0).standard_normal((20_000, DIM)).astype(np.floa
 pytestmark = pytest.mark.skipif(not Path("/proc").exists(), reason="looks at processes in /proc")
 
 
-@pytest.fixture(autouse=True)
-def in_earnest(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Here they begin as they do in a server."""
-    monkeypatch.setattr(ChromaProcess, "_begin", BEGIN)
+@pytest.fixture
+def as_in_a_server() -> Iterator[None]:
+    """They begin as they do there."""
+    with in_earnest():
+        yield
 
 
 @pytest.fixture
@@ -58,14 +59,14 @@ def has(store: ChromaProcess, number: int, collection: str = "user_1", **options
 
 def children() -> set[int]:
     """The processes of stores that this one has begun."""
-    found = set()
+    found = running("braid.core.indexes.chroma.worker")
     for entry in Path("/proc").glob("[0-9]*"):
         try:
             parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
             command = (entry / "cmdline").read_bytes()
         except OSError:  # it has just ended
             continue
-        if parent == os.getpid() and b"chroma.worker" in command:
+        if parent == os.getpid() and b"chroma.worker" in command and b"forked_children" not in command:
             found.add(int(entry.name))
     return found
 
@@ -75,6 +76,7 @@ def only_child() -> int:
     return child
 
 
+@pytest.mark.usefixtures("as_in_a_server")
 def test_nothing_runs_before_the_first_call_and_after_the_end(open_process: Callable[..., ChromaProcess]) -> None:
     store = open_process()
     assert children() == set()
@@ -187,6 +189,7 @@ def test_after_many_collections_another_one_takes_its_place(
     assert only_child() == child
 
 
+@pytest.mark.usefixtures("as_in_a_server")
 def test_two_never_have_the_folder_open(open_process: Callable[..., ChromaProcess]) -> None:
     """As when a server was killed, whose process is still writing when the next server begins."""
     first, second = open_process(), open_process()
@@ -200,6 +203,7 @@ def test_two_never_have_the_folder_open(open_process: Callable[..., ChromaProces
         assert waiting.result()
 
 
+@pytest.mark.usefixtures("as_in_a_server")
 def test_it_has_no_keys_and_no_settings(
     open_process: Callable[..., ChromaProcess], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -212,6 +216,7 @@ def test_it_has_no_keys_and_no_settings(
     assert b"secret" not in environment
 
 
+@pytest.mark.usefixtures("as_in_a_server")
 def test_one_that_cannot_be_started_is_named(
     open_process: Callable[..., ChromaProcess], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -246,6 +251,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 """
 
 
+@pytest.mark.usefixtures("as_in_a_server")
 def test_it_ends_with_its_server_and_all_is_there(open_process: Callable[..., ChromaProcess], tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", KILLED, str(tmp_path / "dense")],

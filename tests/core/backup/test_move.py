@@ -16,7 +16,11 @@ from sqlalchemy import Boolean, Connection, Double, Integer, LargeBinary, Table,
 from braid.core.accounts.accounts import Accounts
 from braid.core.accounts.credentials import ApiTokens, WebSessions
 from braid.core.accounts.secret_key import secret_key
+from braid.core.backup import rows
+from braid.core.backup.destinations import Destination, destination_of
 from braid.core.backup.make import Sources
+from braid.core.backup.manifest import BackupError
+from braid.core.backup.move import Moved, move
 from braid.core.data_directory import DataDirectory
 from braid.core.datasets.shared_list import ListInLedger
 from braid.core.errors import InvalidInputError, NotOwnerError
@@ -29,9 +33,6 @@ from braid.core.ledger.ledger import Ledger
 from braid.core.ledger.member import Member
 from braid.core.ledger.owners.owner import OwnerLock
 from braid.core.ledger.tables import OF_PROCESSES
-from braid.core.moving import tables
-from braid.core.moving.destinations import Destination, MoveError, destination_of
-from braid.core.moving.move import Moved, move
 from braid.core.originals.store import Originals
 from tests.fakes import HashEmbeddings
 from tests.worlds import document
@@ -69,7 +70,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> tuple[Sources, dict[str, 
             "upload": waiting,
         }
         with made.ledger.database.write() as connection:
-            for each in tables.tables():
+            for each in rows.tables():
                 if each.name == "shared_list":  # a file has it here
                     continue
                 if not connection.execute(select(func.count()).select_from(each)).scalar_one():
@@ -111,7 +112,7 @@ def source(world: tuple[Sources, dict[str, str]]) -> Sources:
 
 @pytest.fixture
 def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tables, "ROWS_PER_COMMIT", 3)
+    monkeypatch.setattr(rows, "ROWS_PER_READ", 3)
 
 
 class Killed(BaseException):
@@ -193,17 +194,17 @@ def test_what_is_there_already_is_not_touched(
     url = new_postgres_url()
     with closing(Ledger(url)) as ledger:
         ledger.add_user("bob")
-        with pytest.raises(MoveError, match="a ledger of Braid with 1 users and 0 documents; nothing was changed"):
+        with pytest.raises(BackupError, match="a ledger of Braid with 1 users and 0 documents; nothing was changed"):
             move(source, destination_of(url))
         assert [user.name for user in ledger.users()] == ["bob"]
     with closing(sqlite3.connect(tmp_path / "other.db")) as other:
         other.execute("CREATE TABLE pumps (id)")
-    with pytest.raises(MoveError, match="it has the table 'pumps'"):
+    with pytest.raises(BackupError, match="it has the table 'pumps'"):
         move(source, destination_of(f"sqlite:///{tmp_path / 'other.db'}"))
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "notes.txt").touch()
     for to in (destination_of(str(tmp_path / "full")), destination_of(new_postgres_url(), tmp_path / "full")):
-        with pytest.raises(MoveError, match=r"full is not empty, it has 'notes\.txt'"):
+        with pytest.raises(BackupError, match=r"full is not empty, it has 'notes\.txt'"):
             move(source, to)
 
 
@@ -214,9 +215,9 @@ def test_another_move_does_not_go_on_with_it(source: Sources, tmp_path: Path, mi
     with opened(tmp_path / "other"):
         pass
     other = Sources(tmp_path / "other", tmp_path / "other" / "shared_dbs.json")
-    with pytest.raises(MoveError, match=r"has a move from sqlite:.*this one is another"):
+    with pytest.raises(BackupError, match=r"has a move from sqlite:.*this one is another"):
         move(other, to)
-    with pytest.raises(MoveError, match=f"with the files in {tmp_path / 'new'} that has not ended"):
+    with pytest.raises(BackupError, match=f"with the files in {tmp_path / 'new'} that has not ended"):
         move(source, Destination(to.url, tmp_path / "elsewhere"))
 
 
@@ -228,7 +229,7 @@ def test_a_source_that_was_written_to_between_two_runs_is_noticed(tmp_path: Path
         move(source, to, on_progress=killed_after(3))
     with opened(tmp_path / "data") as made, made.ledger.database.write() as connection:
         connection.execute(text("UPDATE users SET name = 'eve'"))
-    with pytest.raises(MoveError, match=r"the table users has 1 rows with hash .* move to an empty place"):
+    with pytest.raises(BackupError, match=r"the table users has 1 rows with hash .* move to an empty place"):
         move(source, to)
 
 
@@ -266,13 +267,13 @@ def test_a_place_that_a_process_of_a_fleet_has_open_is_refused(
         member = Member(made.ledger.database)
         name = member.name.partition("/")[0]
         fleet = Sources(tmp_path / "data", tmp_path / "data" / "shared_dbs.json", url)
-        with pytest.raises(MoveError, match=f"1 processes of a fleet have postgres.* such as {name}; stop them"):
+        with pytest.raises(BackupError, match=f"1 processes of a fleet have postgres.* such as {name}; stop them"):
             move(fleet, destination_of(str(tmp_path / "back")))
-        with pytest.raises(MoveError, match=f"such as {name}; stop them"):
+        with pytest.raises(BackupError, match=f"such as {name}; stop them"):
             move(source, destination_of(url))
         assert member.beat(), "nothing holds it up"
         member.leave()
-        with pytest.raises(MoveError, match="it has a ledger of Braid"):
+        with pytest.raises(BackupError, match="it has a ledger of Braid"):
             move(source, destination_of(url))
     monkeypatch.setattr(database, "IDLE_IN_TRANSACTION_S", 0.1)
     slow = [0.3]
@@ -293,7 +294,7 @@ def test_a_row_that_cannot_be_stored_is_named(
         with made.ledger.database.write() as connection:
             connection.execute(text("INSERT INTO app_settings VALUES ('good', ''), ('bad', char(97, 0, 98))"))
     source = Sources(tmp_path / "data", tmp_path / "data" / "shared_dbs.json")
-    with pytest.raises(MoveError, match=r"the row of app_settings with name 'bad' cannot be stored there: .*NUL"):
+    with pytest.raises(BackupError, match=r"the row of app_settings with name 'bad' cannot be stored there: .*NUL"):
         move(source, destination_of(new_postgres_url()))
 
 
@@ -309,19 +310,19 @@ def wrong(source: Sources) -> Iterator[tuple[str, str]]:
 
 def test_a_wrong_place_is_refused_in_words(source: Sources, tmp_path: Path) -> None:
     for to, words in wrong(source):
-        with pytest.raises(MoveError, match=words):
+        with pytest.raises(BackupError, match=words):
             move(source, destination_of(to))
-    with pytest.raises(MoveError, match="leave out the folder"):
+    with pytest.raises(BackupError, match="leave out the folder"):
         destination_of(str(tmp_path), tmp_path)
-    with pytest.raises(MoveError, match="there is no data directory"):
+    with pytest.raises(BackupError, match="there is no data directory"):
         move(Sources(tmp_path / "none", tmp_path / "none.json"), destination_of(str(tmp_path / "new")))
 
 
 def test_a_ledger_of_another_version_is_not_moved(source: Sources, tmp_path: Path) -> None:
-    for revision, words in (("9999", "which a newer Braid wrote"), ("0014", "python -m app db migrate")):
+    for revision, words in (("9999", "which a newer Braid wrote"), ("0008", "python -m app db migrate")):
         with opened(tmp_path / revision) as made, made.ledger.database.write() as connection:
             connection.execute(text(f"UPDATE alembic_version SET version_num = '{revision}'"))
         other = Sources(tmp_path / revision, tmp_path / "shared_dbs.json")
-        with pytest.raises((MoveError, InvalidInputError), match=words):
+        with pytest.raises((BackupError, InvalidInputError), match=words):
             move(other, destination_of(str(tmp_path / "new")))
         assert not (tmp_path / "new").exists()

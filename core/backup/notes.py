@@ -1,4 +1,4 @@
-"""What a destination notes of the move that fills it: from where, and how far each table is."""
+"""Notes in the database that a move fills: where its rows come from, and how far each table is."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 from sqlalchemy import Column, Connection, Engine, MetaData, Table, Text, func, insert, inspect, select, update
 from sqlalchemy.exc import SQLAlchemyError
 
+from braid.core.backup.destinations import require_no_member
+from braid.core.backup.manifest import BackupError
 from braid.core.ledger.outages import words_of
 from braid.core.ledger.schema import (
     MIGRATION_LOCK,
@@ -20,10 +22,9 @@ from braid.core.ledger.schema import (
     newest_revision,
 )
 from braid.core.ledger.tables import OF_PROCESSES, DocumentRow, ProcessRow, UserRow
-from braid.core.moving.destinations import MoveError, require_no_member
 
 NOTES = Table("moving", MetaData(), Column("name", Text, primary_key=True), Column("value", Text, nullable=False))
-"""Gone when the move has ended."""
+"""The table of these notes, which the end of the move deletes."""
 
 
 class Copied(NamedTuple):
@@ -35,7 +36,7 @@ class Copied(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """Which move it is; another one may not go on with it."""
+    """The identity of a move: only the same move may continue what is in the destination."""
 
     source: str
     files: str
@@ -46,8 +47,8 @@ class Move:
 def begin(target: Engine, move: Move) -> bool:
     """Create the tables in an empty database, or go on with the same move; return whether it was begun before.
 
-    Until `end` is called, the database has a revision that every version of Braid refuses to open. Raises MoveError for
-    a database that has anything else, and for one that cannot be reached.
+    Until `end` is called, the database has a revision that every version of Braid refuses to open. Raises BackupError
+    for a database that has anything else, and for one that cannot be reached.
     """
     where = target.url.render_as_string(hide_password=True)
     try:
@@ -64,7 +65,9 @@ def begin(target: Engine, move: Move) -> bool:
             connection.execute(insert(NOTES), [{"name": name, "value": value} for name, value in _form(move).items()])
             _set_revision(connection, UNFINISHED)
     except SQLAlchemyError as error:
-        raise MoveError(f"the database at {where} cannot be filled: {words_of(error)}; nothing was changed") from error
+        raise BackupError(
+            f"the database at {where} cannot be filled: {words_of(error)}; nothing was changed"
+        ) from error
     return False
 
 
@@ -111,7 +114,7 @@ def _require_same(connection: Connection, move: Move, where: str) -> None:
     }
     for name, value in wanted.items():
         if noted.get(name) != value:
-            raise MoveError(
+            raise BackupError(
                 f"{where} has a move {words[name]} that has not ended, and this one is another; go on with that one, "
                 "or name an empty place"
             )
@@ -128,7 +131,9 @@ def _require_no_tables(connection: Connection, revision: str | None, where: str)
         if not there:
             return
         what = f"the table {there[0]!r}"
-    raise MoveError(f"{where} is not empty, it has {what}; nothing was changed, name an empty database or a new folder")
+    raise BackupError(
+        f"{where} is not empty, it has {what}; nothing was changed, name an empty database or a new folder"
+    )
 
 
 def _count(connection: Connection, table: type[UserRow] | type[DocumentRow]) -> int:

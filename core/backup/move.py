@@ -3,42 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from sqlalchemy import Connection, Engine, delete, select
+from sqlalchemy import Connection, Engine, Table, delete, literal, select, tuple_
 from sqlalchemy.exc import SQLAlchemyError
 
 from braid.core.backup.archive import Progress
+from braid.core.backup.destinations import Destination, open_destination, require_empty, require_no_member, shown
 from braid.core.backup.make import Sources, opened, revision_of
-from braid.core.backup.manifest import SHARED_DBS
+from braid.core.backup.manifest import SHARED_DBS, BackupError
+from braid.core.backup.moved_files import compare_files, copy_files, files_of
+from braid.core.backup.notes import Copied, Move, begin, copied, end, note_copied
+from braid.core.backup.rows import (
+    Digest,
+    count_rows,
+    digest_of,
+    last_ids,
+    parts_of,
+    set_last_ids,
+    tables,
+    write_rows,
+)
 from braid.core.datasets.shared_list import ListFile
-from braid.core.errors import NotOwnerError
 from braid.core.ledger.database import LACKS_NEWEST, file_of, take_time
 from braid.core.ledger.live_copy import take_back
 from braid.core.ledger.outages import words_of
-from braid.core.ledger.owners.owner import OwnerLock
+from braid.core.ledger.owners.owner import alone
 from braid.core.ledger.schema import current_revision, newest_revision
 from braid.core.ledger.tables import SharedListRow
-from braid.core.moving.destinations import (
-    Destination,
-    MoveError,
-    open_destination,
-    require_empty,
-    require_no_member,
-    shown,
-)
-from braid.core.moving.files import compare_files, copy_files, files_of
-from braid.core.moving.notes import Move, begin, copied, end
-from braid.core.moving.tables import Digest, copy_table, count_rows, digest_of, last_ids, set_last_ids, tables
 
 LOCK_PATIENCE = "30s"
 
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """What was moved, and is the same in both places."""
+    """The outcome of a move: what was copied, and found equal in both places."""
 
     to: str
     """The database, without its password."""
@@ -53,7 +54,7 @@ def move(source: Sources, to: Destination, *, on_progress: Progress = lambda wha
 
     The source is not changed, and nobody writes to it meanwhile. What is copied is committed batch by batch: after a
     kill or an outage the same call goes on where the last one was. Until all is compared nobody can open the new place.
-    Raises NotOwnerError while a process has the data directory open, and MoveError.
+    Raises NotOwnerError while a process has the data directory open, and BackupError.
     """
     source = replace(source, data_dir=source.data_dir.resolve())
     with _alone(source), opened(source) as reader, _closed(open_destination(source, to)) as target:
@@ -61,7 +62,7 @@ def move(source: Sources, to: Destination, *, on_progress: Progress = lambda wha
             with _unwritten(reader) as reading:
                 return _move(source, reading, target, to, on_progress)
         except SQLAlchemyError as error:
-            raise MoveError(
+            raise BackupError(
                 f"the move to {to.shown} was interrupted: {words_of(error)}; run it again to go on where it was"
             ) from error
 
@@ -87,7 +88,7 @@ def _finish(target: Engine, given: Mapping[str, int], to: Destination) -> None:
         if to.folder is not None and target.dialect.name == "sqlite":
             _back_into_a_file(writing, to.folder / SHARED_DBS)
         if last_ids(writing) != given:
-            raise MoveError(f"the last ids at {to.shown} are not those of the source; run the move again")
+            raise BackupError(f"the last ids at {to.shown} are not those of the source; run the move again")
         end(writing)
     if target.dialect.name == "postgresql":
         with target.connect() as connection:  # PostgreSQL plans without it as if the tables were empty
@@ -125,10 +126,10 @@ def _is_begun(target: Engine) -> bool:
 
 
 def _require_newest(source: Sources) -> None:
-    """Raise MoveError for tables of an earlier revision, and the errors of `revision_of` for others."""
+    """Raise BackupError for tables of an earlier revision, and the errors of `revision_of` for others."""
     _, revision = revision_of(source)
     if revision != newest_revision():
-        raise MoveError(
+        raise BackupError(
             f"the ledger has the tables of revision {revision}, and only {newest_revision()} is moved; run "
             "`python -m app db migrate` first, which copies it before; nothing was changed"
         )
@@ -138,26 +139,43 @@ def _copy_tables(reading: Connection, target: Engine, on_progress: Progress) -> 
     counts = count_rows(reading)
     done, total = 0, sum(counts.values())
     for table in tables():
-        with target.connect() as connection:
-            before = copied(connection, table.name)
-
-        def show(rows: int, done: int = done) -> None:
+        for rows in _copy_table(reading, target, table):
             on_progress("copying rows", done + rows, total)
-
-        copy_table(reading, target, table, before, show)
         done += counts[table.name]
     on_progress("copying rows", total, total)
 
 
+def _copy_table(reading: Connection, target: Engine, table: Table) -> Iterator[int]:
+    """Copy the rows after those that are copied already, in the order of the primary key; yield how many are copied.
+
+    Each batch is committed with the note of where the next one begins.
+    """
+    with target.connect() as connection:
+        rows, after = copied(connection, table.name)
+    keys = list(table.primary_key.columns)
+    statement = select(table).order_by(*keys)
+    if after:
+        last = [literal(value, key.type) for key, value in zip(keys, after, strict=True)]
+        statement = statement.where(tuple_(*keys) > tuple_(*last))
+    with closing(parts_of(reading, statement)) as parts:
+        for part in parts:
+            rows += len(part)
+            after = tuple(getattr(part[-1], key.name) for key in keys)
+            with target.execution_options(braid_write=True).begin() as writing:
+                write_rows(writing, table, part)
+                note_copied(writing, table.name, Copied(rows, after))
+            yield rows
+
+
 def _compare(reading: Connection, target: Engine, on_progress: Progress) -> dict[str, Digest]:
-    """Return the digest of each table. Raises MoveError where the destination has another one."""
+    """Return the digest of each table. Raises BackupError where the destination has another one."""
     found: dict[str, Digest] = {}
     with target.connect() as there:
         for number, table in enumerate(tables()):
             on_progress("comparing the tables", number, len(tables()))
             here, copy = digest_of(reading, table), digest_of(there, table)
             if here != copy:
-                raise MoveError(
+                raise BackupError(
                     f"the table {table.name} has {here.rows} rows with hash {here.hash}, and its copy {copy.rows} with "
                     f"{copy.hash}: the source was written to since the move was begun, or the copy; move to an empty "
                     "place"
@@ -174,23 +192,12 @@ def _compare(reading: Connection, target: Engine, on_progress: Progress) -> dict
 def _alone(source: Sources) -> Iterator[None]:
     """Keep others from opening the data directory with its indexes."""
     if not source.data_dir.is_dir():
-        raise MoveError(f"there is no data directory {source.data_dir}; name it with --data-dir")
+        raise BackupError(f"there is no data directory {source.data_dir}; name it with --data-dir")
     if source.is_live_copy:
-        raise MoveError(LACKS_NEWEST % source.url.removeprefix("sqlite:///"))
+        raise BackupError(LACKS_NEWEST % source.url.removeprefix("sqlite:///"))
     _require_newest(source)
-    lock = OwnerLock(source.data_dir)
-    try:
-        lock.acquire()
-    except NotOwnerError as error:
-        raise NotOwnerError(
-            f"{error.owner} has the data directory {str(source.data_dir)!r} open; stop it first, so that nothing is "
-            "written while it is moved; nothing was changed",
-            owner=error.owner,
-        ) from None
-    try:
+    with alone(source.data_dir, "; stop it first, so that nothing is written while it is moved"):
         yield
-    finally:
-        lock.release()
 
 
 @contextmanager

@@ -5,16 +5,16 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Callable, Iterator
+import shutil
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from braid.core.backup.make import Sources, owner_only
-from braid.core.backup.manifest import ORIGINALS, SECRET_KEY, SHARED_DBS, UPLOADS
-from braid.core.ledger.durable import sync_folder
-from braid.core.moving.destinations import MoveError
+from braid.core.backup.archive import BLOCK_BYTES
+from braid.core.backup.make import Sources
+from braid.core.backup.manifest import ORIGINALS, SECRET_KEY, SHARED_DBS, UPLOADS, BackupError
+from braid.core.ledger.durable import owner_only, sync_folder
 
-BLOCK_BYTES = 1 << 20
 _UPLOAD = re.compile(r"[0-9a-f]{32}")
 _ORIGINAL = re.compile(r"[0-9a-f]{64}")
 
@@ -36,7 +36,7 @@ def files_of(source: Sources, *, has_list: bool) -> list[File]:
     small += [] if has_list else [File(source.shared_dbs, SHARED_DBS)]
     found = [file for file in small if file.path.is_file()]
     found += [File(path, f"{UPLOADS}{path.name}") for path in _files(source.data_dir / UPLOADS, _UPLOAD)]
-    for folder in sorted(_folders(source.data_dir / ORIGINALS)):
+    for folder in sorted((source.data_dir / ORIGINALS).glob("*")):
         found += [File(path, f"{ORIGINALS}{folder.name}/{path.name}") for path in _files(folder, _ORIGINAL)]
     return found
 
@@ -51,9 +51,8 @@ def copy_files(files: list[File], folder: Path, on_file: Callable[[int], object]
             continue
         target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         partial = target.with_name(f".{target.name}.moving")
-        with open(partial, "wb", opener=owner_only) as new:
-            for block in _blocks(file.path):
-                new.write(block)
+        with file.path.open("rb") as old, open(partial, "wb", opener=owner_only) as new:
+            shutil.copyfileobj(old, new, BLOCK_BYTES)
             new.flush()
             os.fsync(new.fileno())
         os.replace(partial, target)
@@ -64,16 +63,14 @@ def copy_files(files: list[File], folder: Path, on_file: Callable[[int], object]
 
 
 def compare_files(files: list[File], folder: Path, on_file: Callable[[int], object]) -> None:
-    """Raise MoveError for the first file that is another one there, by its SHA-256."""
+    """Raise BackupError for the first file that is another one there, by its SHA-256."""
     for number, file in enumerate(files):
         on_file(number)
         if _sha256(file.path) != _sha256(folder / file.place):
-            raise MoveError(f"{folder / file.place} is not as {file.path} is; delete it there, and run the move again")
+            raise BackupError(
+                f"{folder / file.place} differs from {file.path}; delete it there, and run the move again"
+            )
     on_file(len(files))
-
-
-def _folders(folder: Path) -> Iterator[Path]:
-    return (path for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else iter(())
 
 
 def _files(folder: Path, name: re.Pattern[str]) -> list[Path]:
@@ -82,13 +79,5 @@ def _files(folder: Path, name: re.Pattern[str]) -> list[Path]:
 
 
 def _sha256(path: Path) -> str:
-    digest = hashlib.sha256()
-    for block in _blocks(path):
-        digest.update(block)
-    return digest.hexdigest()
-
-
-def _blocks(path: Path) -> Iterator[bytes]:
     with path.open("rb") as file:
-        while block := file.read(BLOCK_BYTES):
-            yield block
+        return hashlib.file_digest(file, "sha256").hexdigest()
