@@ -36,23 +36,18 @@ from braid.app.pages.account import entry
 from braid.app.site import Site, site
 from braid.app.user.models import SHELF, ModelShelf
 from braid.app.web.compression import compress
-from braid.app.web.errors import RETRY_AFTER_S, handle_errors, on_http_error, on_unexpected
-from braid.app.web.framing import frame_origins, is_framed, security_headers
+from braid.app.web.errors import RETRY_AFTER_S, error_response, handle_errors
 from braid.app.web.header import places
 from braid.app.web.health import health
+from braid.app.web.security_headers import frame_origins, is_framed, security_headers
 from braid.app.web.static_files import hash_name, send_static
 from braid.app.web.sub_path import below
 from braid.app.web.unknown import unknown
 from braid.app.words.actions import action_name
-from braid.app.words.dataset_names import dataset_name
-from braid.app.words.devices import device
-from braid.app.words.filled import FilledDomain, number
+from braid.app.words.filled import TEXTS, FilledDomain, number
 from braid.app.words.languages import keep_language, language_links, language_names, select_language, theme
-from braid.app.words.model_names import model_name
-from braid.app.words.reasons import sentence, shown
-from braid.app.words.sizes import size
-from braid.app.words.template_texts import TEXTS, keep_translations
-from braid.app.words.times import moment
+from braid.app.words.reasons import reason_html, sentence
+from braid.app.words.values import dataset_name, device, model_name, moment, size
 from braid.config.settings import Settings, load_settings
 from braid.core import spans
 from braid.core.accounts.credentials import SESSION_DAYS
@@ -96,7 +91,7 @@ def create_app(settings: Settings | None = None, braid: Braid | None = None) -> 
     babel = Babel(app, locale_selector=select_language, default_translation_directories=str(TRANSLATIONS))
     with app.app_context():
         babel.domain_instance = FilledDomain(babel.domain_instance)
-    keep_translations(app)
+    app.jinja_env.globals.update(TEXTS)
     here = Site(settings, braid)
     keep_logins(app, lambda: here)
     app.before_request(_number)
@@ -105,9 +100,9 @@ def create_app(settings: Settings | None = None, braid: Braid | None = None) -> 
     if is_ours:
         here.start_jobs()
     app.context_processor(_in_templates)
-    app.register_error_handler(404, on_http_error)
-    app.register_error_handler(405, on_http_error)
-    app.register_error_handler(Exception, on_unexpected)
+    app.register_error_handler(404, error_response)
+    app.register_error_handler(405, error_response)
+    app.register_error_handler(Exception, error_response)
     app.after_request(_finish)
     if settings.trusted_proxies:
         n = settings.trusted_proxies
@@ -171,7 +166,7 @@ def _mount(app: Flask, here: Site, *, name: str = ROOT, url_prefix: str, more: l
     handle_errors(root)
     root.context_processor(_in_templates)
     root.add_app_template_filter(moment, "moment")
-    root.add_app_template_filter(shown, "reason")
+    root.add_app_template_filter(reason_html, "reason")
     root.add_app_template_filter(sentence, "translated")
     for shows in (dataset_name, size, number, model_name, action_name, device):
         root.add_app_template_filter(shows)

@@ -15,9 +15,10 @@ from typing import Literal
 from sqlalchemy.exc import SQLAlchemyError
 
 from braid.core.braid import Braid
-from braid.core.errors import BraidError, FilesUnavailableError
+from braid.core.errors import FilesUnavailableError
 from braid.core.files.bucket import Bucket
 from braid.core.ledger.outages import TEXT_OF, outage_of
+from braid.core.ledger.owners.owner import read_note
 from braid.core.ledger.permissions import barred
 from braid.core.models.failures import MODEL_CALLS
 
@@ -69,7 +70,7 @@ class Health:
 
     @property
     def text(self) -> str:
-        """As JSON."""
+        """The report as JSON."""
         words = {"ok": "ready", "impaired": "impaired", "failed": "not ready"}
         states = {name: part.state for name, part in self.parts.items()}
         reasons = {name: part.reason for name, part in self.parts.items() if part.reason}
@@ -160,8 +161,6 @@ def _indexes(braid: Braid) -> Part:
         return Part("failed", "the indexes are closed")
     try:
         progress = list(braid.indexer.progress())
-    except BraidError:
-        return Part("impaired", "the process that has the indexes open does not answer")
     except SQLAlchemyError:  # how much is left to do is in the ledger
         return Part("impaired", "the database does not say how far they are")
     ill = sum(part.state == "failed" for part in progress)
@@ -204,8 +203,6 @@ def _owner(braid: Braid) -> Part:
         return Part("failed", "another server has taken the database: stop one of the two")
     if braid.is_owner:
         return Part()
-    try:
-        braid.indexer.progress()
-    except BraidError:
-        return Part("failed", "no process has the indexes open")
+    if read_note(braid.data_dir) is None:
+        return Part("impaired", "no process indexes or runs jobs: the next one takes over in a moment")
     return Part()

@@ -1,4 +1,4 @@
-"""The server: pages, API and MCP in one process on one port, reachable from this computer only by default."""
+"""The server: pages, API and MCP on one port, in one process or several, from this computer only by default."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ from braid.app.auth.concurrency import fair_shares
 from braid.app.factory import create_app
 from braid.app.mcp.http import with_mcp
 from braid.app.opening import open_braid
+from braid.app.prefork import Worker, fork_workers
 from braid.app.site import EXTENSION, Site
 from braid.app.web.gate.connections import Limits, few_per_client, timely_protocol
 from braid.app.web.gate.gateway import Gateway
@@ -80,7 +81,8 @@ log = logging.getLogger(__name__)
 
 
 def serve(settings: Settings, *, only: Callable[[ASGI], ASGI] = lambda app: app) -> None:
-    """Serve pages, API and MCP until SIGTERM or SIGINT, or what ``only`` leaves of them.
+    """Serve pages, API and MCP until SIGTERM or SIGINT, or what ``only`` leaves of them, in as many processes as the
+    setting ``workers`` says.
 
     Raises NotOwnerError when another process owns the data directory, and InvalidInputError when the host is
     not this computer and no name is allowed, or the port cannot be opened.
@@ -90,12 +92,24 @@ def serve(settings: Settings, *, only: Callable[[ASGI], ASGI] = lambda app: app)
     _raise_open_files()
     sys.setswitchinterval(SWITCH_S)
     keep_heap_small()
+    if settings.workers > 1:
+        with _listen(settings) as listener:
+            if worker := fork_workers(settings.workers):
+                with open_braid(settings, must_own=worker.is_first, migrate=worker.is_first) as braid:
+                    _run(settings, braid, listener, only, worker)
+        return
     with open_braid(settings, must_own=True, migrate=True) as braid, _listen(settings) as listener:
-        first_start.begin(braid)
         _run(settings, braid, listener, only)
 
 
-def _run(settings: Settings, braid: Braid, listener: socket.socket, only: Callable[[ASGI], ASGI]) -> None:
+def _run(
+    settings: Settings,
+    braid: Braid,
+    listener: socket.socket,
+    only: Callable[[ASGI], ASGI],
+    worker: Worker | None = None,
+) -> None:
+    first_start.begin(braid)
     url = address(settings.host, settings.port)
     app = create_app(settings, braid)
     here: Site = app.extensions[EXTENSION]
@@ -124,8 +138,11 @@ def _run(settings: Settings, braid: Braid, listener: socket.socket, only: Callab
     after_start = AfterStart(braid)
 
     def on_ready() -> None:
-        braid.announce(url)
-        print(f"Braid is ready: {url}", flush=True)
+        braid.when_owner(lambda: braid.announce(url))
+        if worker is None or worker.is_first:
+            print(f"Braid is ready: {url}", flush=True)
+        if worker is not None:
+            worker.say_ready()
         dialect, model = braid.ledger.database.engine.dialect.name, settings.embedding_model
         log.info("event=started version=%s database=%s embedding_model=%s url=%s", __version__, dialect, model, url)
         after_start.start()

@@ -83,7 +83,7 @@ class Site:
         self.outlines = Outlines(ledger)
         self.turn_store = TurnStore(ledger)
         self.turns = RunningTurns(self.turn_store)
-        self.windows = SharedWindows(AttemptWindows(ledger)) if braid.is_member else Windows()
+        self.windows = SharedWindows(AttemptWindows(ledger)) if braid.is_member or settings.workers > 1 else Windows()
         self.limiter = MovingWindowRateLimiter(self.windows)
         self.metrics = Metrics(
             Gauges(braid, min_free_mb=settings.min_free_disk_mb, embedding_model=settings.embedding_model)

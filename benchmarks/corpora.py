@@ -147,7 +147,7 @@ def _expected(path: Path, known: Mapping[str, Path]) -> str | None:
 def _beside(path: Path) -> Path | None:
     """Return the expected text that has the file's name but for the suffix, where it is that of no other file."""
     others = (each for each in path.parent.glob(f"{glob.escape(path.stem)}.*") if each.suffix not in _EXPECTED)
-    if path.suffix in _EXPECTED or len(list(others)) > 1:
+    if path.suffix in _EXPECTED or _OF_EXPECTED.search(path.parent.name.lower()) or len(list(others)) > 1:
         return None
     aside = (each for each in sorted(path.parent.parent.iterdir()) if _OF_EXPECTED.search(each.name.lower()))
     in_place = (path.with_suffix(suffix) for suffix in (".md", ".json"))

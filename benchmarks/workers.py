@@ -29,7 +29,7 @@ INDEXING_TIMEOUT_S = 3_600
 
 def main() -> None:
     """Fill a directory, measure, and print both figures with their ratio."""
-    args = arguments("A search in the owner of the indexes, and through it.", add=_options)
+    args = arguments("A search in the process that writes the indexes, and in others that read them.", add=_options)
     passages = scale_passages(args.passages)
     with scratch_folder(args.scratch) as scratch:
         _fill(scratch / "data", passages)
@@ -102,7 +102,7 @@ def _milliseconds(braid: Braid, query: str, mode: Any) -> float:
 
 
 class _Guest:
-    """A process that searches through the owner."""
+    """A process that reads the indexes."""
 
     def __init__(self, data_dir: Path) -> None:
         context = multiprocessing.get_context("spawn")

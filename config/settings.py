@@ -322,6 +322,12 @@ class Settings:
         BeforeValidator(_as_tuple),
         "Collections that Milvus keeps apart, so that their words do not count in searches of other collections",
     ] = ()
+    workers: Annotated[
+        int,
+        Field(ge=1, le=64),
+        "Processes that serve the port together; where there are several, limits and failed sign-ins are counted in "
+        "the ledger",
+    ] = 1
     work: Annotated[
         bool, "Whether this process indexes and runs jobs; false in a fleet alone, for a process that only serves"
     ] = True

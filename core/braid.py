@@ -8,6 +8,7 @@ import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import InitVar, dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
@@ -32,7 +33,7 @@ if TYPE_CHECKING:  # the engines take more than a second to load: they are impor
     from braid.core.indexes.answering_models import AnsweringModels
     from braid.core.indexes.base import KeywordIndex, VectorIndex
     from braid.core.indexes.chroma.copy import ChromaCopy
-    from braid.core.indexes.opened import Indexes
+    from braid.core.indexes.opened import Engines, Indexes
     from braid.core.ingest.plan import IngestOptions
     from braid.core.langchain import SearchRetriever
     from braid.core.ledger.member import Living
@@ -42,7 +43,6 @@ if TYPE_CHECKING:  # the engines take more than a second to load: they are impor
     from braid.core.retriever_manager import RetrieverManager, SearchKeywords
     from braid.core.search.strategies import Configured
     from braid.core.vector_store import BraidVectorStore
-    from braid.core.workers.endpoint import Calls
     from braid.core.workers.fleet import Fleet
     from braid.core.workers.roles import Roles
 
@@ -111,8 +111,9 @@ class IndexOptions:
 class Braid(DataDirectory):
     """Opens a data directory with its indexes, keeps them equal to the ledger, and searches them.
 
-    One process at a time owns the indexes. In any other, and after a fork in the child, the same calls search through
-    the owner, and one of the others takes over when it ends; with ``must_own`` NotOwnerError is raised instead.
+    One process at a time owns the indexes, which it keeps equal to the ledger. Any other, and after a fork the child,
+    reads the same indexes, searches by itself, and one of them takes over when the owner ends; with ``must_own``
+    NotOwnerError is raised instead.
     `DataDirectory`, which only writes, describes the first parameters. ``models``, ``prompts`` and ``rerankers`` are
     those that a search asks unless it is given others; ``strategies`` are values of strategies' parameters, such as
     ``{"hyde": {"feedback_passages": 5}}``, unless a search names them. In the owner, ``to_reembed`` has the number of
@@ -197,10 +198,12 @@ class Braid(DataDirectory):
 
         options = self._options
         self._manager: RetrieverManager | None = None
+        self._opened: list[Engines] = []
+        self._of_the_parent: list[Engines] = []
         self.to_reembed: Mapping[str, int] = {}
         self.analyzer = Analyzer(tuple(options.languages))
         self.priority = SearchPriority()
-        self.opened_with = {
+        self.opened_with: Mapping[str, str] = {
             "embedding model": self._models.default.fingerprint,
             "stemming languages": ", ".join(options.languages),
             "indexes": options.milvus.where if options.milvus else "in the data directory",
@@ -220,53 +223,81 @@ class Braid(DataDirectory):
                 field="work",
             )
         roles = Fleet(self.ledger.database, self, works=work) if self.is_member else Roles(self.data_dir, self)
-        for close in (roles.close, self._threads.close, roles.stop):
+        for close in (partial(_close_engines, self._opened), roles.close, self._threads.close, roles.stop):
             self._closing.callback(close)
         return roles
 
     # ------------------------------------------------------------ where the indexes are, for `Roles`
 
     def open_indexes(self, closing: ExitStack, *, crashed: bool) -> Indexes:
-        """Open the indexes in this process, which owns them."""
-        from braid.core.indexes.answering_models import AnsweringModels, WantedModels
-        from braid.core.indexes.dense import DenseIndex
+        """Open the indexes in this process, which alone follows the ledger, or with others in a fleet."""
         from braid.core.indexes.fleet.indexer import FleetIndexer
         from braid.core.indexes.indexer import Indexer
-        from braid.core.indexes.opened import Indexes
+        from braid.core.stock.scratch import remove_abandoned
         from braid.core.workers.fleet import Fleet
 
         self._own_ledger(closing)
         self.ledger.database.mark_in_use()
-        options, changes = self._options, ChangeLog(self.ledger.database)
-        self.to_reembed = self._passages_to_reembed(changes)
-        models = (WantedModels if self.is_member else AnsweringModels)(self._models.of, self._models.named)
-        bm25: KeywordIndex
-        dense: VectorIndex
-        if options.milvus is not None:
-            from braid.core.indexes.milvus.open import open_milvus
-
-            (bm25, dense), chroma = open_milvus(options.milvus, changes, models, self.analyzer, self.claim), None
-        else:
-            bm25, dense, chroma = self._open_local(changes, models, crashed=crashed)
-        for index in (bm25, chroma, dense):
-            if index is not None:
-                closing.callback(index.close)
+        if not self.is_in_milvus:
+            remove_abandoned(self.data_dir)
+        self.to_reembed = self._passages_to_reembed(ChangeLog(self.ledger.database))
+        engines = self._engines
         mirror_registry = weakref.WeakMethod(self.mirror_registry)  # its threads must not keep it from being collected
         common: dict[str, Any] = {
-            "models": models,
+            "models": engines.models,
             "priority": self.priority,
-            "follow": options.follow,
+            "follow": self._options.follow,
             "before_work": lambda: mirror() if (mirror := mirror_registry()) else None,
         }
-        indexer: Indexer
+        legs = self.ledger, engines.bm25, engines.dense
         if isinstance(self._roles, Fleet):
-            woken = self._roles.is_woken
-            indexer = FleetIndexer(self.ledger, bm25, dense, member=self._roles.member, is_woken=woken, **common)
+            indexer = FleetIndexer(*legs, member=self._roles.member, is_woken=self._roles.is_woken, **common)
+            return engines.followed_by(indexer, None)
+        copy = self._make_copy()
+        if copy is not None:
+            closing.callback(copy.close)
+        version = engines.bm25.version
+        return engines.followed_by(Indexer(*legs, copy, keyword_version=version, crashed=crashed, **common), copy)
+
+    def read_indexes(self, on_use: Callable[[], object]) -> Indexes:
+        """Open the indexes in this process, while another one follows the ledger; searches call ``on_use``."""
+        from braid.core.indexes.reader import ReadingIndexer
+
+        engines = self._engines
+        indexer = ReadingIndexer(
+            self.ledger,
+            engines.bm25,
+            engines.dense,
+            self._make_copy(),
+            keyword_version=engines.bm25.version,
+            models=engines.models,
+            crashed=False,
+            on_use=on_use,
+        )
+        return engines.followed_by(indexer, None)
+
+    @property
+    def _engines(self) -> Engines:
+        """The legs, which are the same whether this process follows the ledger or not."""
+        if not self._opened:
+            self._opened.append(self._open_engines())
+        return self._opened[0]
+
+    def _open_engines(self) -> Engines:
+        from braid.core.indexes.answering_models import AnsweringModels, WantedModels
+        from braid.core.indexes.opened import Engines
+
+        changes = ChangeLog(self.ledger.database)
+        models = (WantedModels if self.is_member else AnsweringModels)(self._models.of, self._models.named)
+        if self._options.milvus is not None:
+            from braid.core.indexes.milvus.open import open_milvus
+
+            legs: tuple[KeywordIndex, VectorIndex] = open_milvus(
+                self._options.milvus, changes, models, self.analyzer, self.claim
+            )
         else:
-            version = bm25.version
-            indexer = Indexer(self.ledger, bm25, dense, chroma, keyword_version=version, crashed=crashed, **common)
-        answering = dense.answering_model if isinstance(dense, DenseIndex) else models.answering
-        return Indexes(bm25, dense, chroma, indexer, answering)
+            legs = self._open_local(changes, models)
+        return Engines(*legs, models)
 
     def _own_ledger(self, closing: ExitStack) -> None:
         """Let no other data directory follow a ledger in PostgreSQL, nor this one that of a fleet."""
@@ -280,35 +311,24 @@ class Braid(DataDirectory):
         self._ownership = ownership
         closing.callback(ownership.release)
 
-    def _open_local(
-        self, changes: ChangeLog, models: AnsweringModels, *, crashed: bool
-    ) -> tuple[KeywordIndex, VectorIndex, ChromaCopy | None]:
+    def _open_local(self, changes: ChangeLog, models: AnsweringModels) -> tuple[KeywordIndex, VectorIndex]:
         from braid.core.indexes.bm25 import Bm25Index
-        from braid.core.indexes.chroma.copy import ChromaCopy
         from braid.core.indexes.dense import DenseIndex
-        from braid.core.stock.scratch import remove_abandoned
 
-        options, folder = self._options, self.data_dir / "indexes"
-        remove_abandoned(self.data_dir)
-        bm25 = Bm25Index(
-            folder / "bm25",
-            self.analyzer,
-            max_open_collections=options.max_open_collections,
-            priority=self.priority,
-        )
-        chroma = None
-        if self.keeps_copy:
-            texts = options.chroma_copy == "texts"
-            chroma = ChromaCopy(folder / "dense", url=options.chroma_url, claim=self.claim, texts=texts)
-        dense = DenseIndex(
-            changes,
-            models,
-            folder=folder / "vectors",
-            max_open=options.max_open_collections,
-            processor=self._threads.places.hold_if_free,
-            crashed=crashed,
-        )
-        return bm25, dense, chroma
+        most, folder = self._options.max_open_collections, self.data_dir / "indexes"
+        processor = self._threads.places.hold_if_free
+        bm25 = Bm25Index(folder / "bm25", self.analyzer, max_open_collections=most, priority=self.priority)
+        return bm25, DenseIndex(changes, models, folder=folder / "vectors", max_open=most, processor=processor)
+
+    def _make_copy(self) -> ChromaCopy | None:
+        """Return the copy in Chroma, which the process that follows the ledger alone asks."""
+        from braid.core.indexes.chroma.copy import ChromaCopy
+
+        if not self.keeps_copy:
+            return None
+        options = self._options
+        texts, folder = options.chroma_copy == "texts", self.data_dir / "indexes" / "dense"
+        return ChromaCopy(folder, url=options.chroma_url, claim=self.claim, texts=texts)
 
     @property
     def is_in_milvus(self) -> bool:
@@ -419,12 +439,6 @@ class Braid(DataDirectory):
         assert self._manager is not None, "this was opened"
         return self._manager
 
-    def calls(self, indexes: Indexes) -> Calls:
-        """Return what other processes may call in this one."""
-        from braid.core.workers.calls import calls_of
-
-        return calls_of(indexes, self.priority, self._models.named, self.opened_with)
-
     @property
     def is_owner(self) -> bool:
         """Whether this process indexes and may run jobs: the owner of the indexes, through which others search, or a
@@ -462,11 +476,13 @@ class Braid(DataDirectory):
         return self._roles.living()
 
     def after_fork(self, *, in_child: bool) -> None:
-        """In the child, search through the parent, or whichever process is the owner then."""
+        """In the child, open the indexes again to search. The owner, which may be the parent, goes on to index."""
         super().after_fork(in_child=in_child)
         if in_child and not self.closed:
             self._threads.start_over()
             self.priority.start_over()
+            self._of_the_parent += self._opened  # kept, since nothing of it may be closed here
+            self._opened.clear()
             self._roles.begin_as_child()
 
     def search(
@@ -600,6 +616,12 @@ def _checked(strategies: Configured | None) -> Configured:
 
         check_configured(strategies)
     return strategies or {}
+
+
+def _close_engines(opened: list[Engines]) -> None:
+    for engines in opened:
+        engines.bm25.close()
+        engines.dense.close()
 
 
 def _close_unused(closing: ExitStack) -> None:

@@ -60,8 +60,8 @@ def examine(
     """Return all differences, after the indexes have had up to ``wait_s`` seconds, or 30, to follow the ledger.
 
     The ledger is read whole first; where it is damaged, nothing is compared with it, and `damaged` is what is found.
-    Works beside the process that owns the indexes, and while it writes. ``on_progress`` is called with the number of
-    collections that are done, and of all. Raises IndexUnavailableError when the owner does not answer.
+    Works beside the process that owns the indexes, and while it writes; what the copy in Chroma has, only the owner can
+    compare. ``on_progress`` is called with the number of collections that are done, and of all.
     """
     if damage := damage_in(braid.ledger.database):
         return list(map(damaged, damage))
@@ -109,6 +109,8 @@ def _examine_collection(braid: Braid, changes: ChangeLog, collection: str) -> li
     found += _compare("dense", braid.dense, dense, embedded)
     if braid.chroma is not None:
         found += _compare("chroma", braid.chroma, indexer.copy_progress(collection), embedded)
+    elif braid.keeps_copy:  # another process has it open, and alone may read it
+        found += _behind(indexer.copy_progress(collection))
     if expected - embedded:
         detail = f"{len(expected - embedded)} of {len(expected)} passages of {collection} have no vector"
         if collection in braid.to_reembed:
@@ -139,7 +141,9 @@ def repair(
             originals = Originals(braid)
             originals.sweep(originals.rules(any_number=True))
         elif finding.leg and finding.problem == "orphan":
-            _stored(braid)[finding.leg].drop(finding.collection)
+            for index in _stored(braid)[finding.leg]:
+                if finding.collection in index.collections():
+                    index.drop(finding.collection)
         elif finding.leg and finding.repair and not finding.waits:
             rebuilds[finding.leg, finding.collection] = None
     for leg, collection in rebuilds:
@@ -151,17 +155,16 @@ def _is_at_work(progress: LegProgress) -> bool:
     return not progress.error and (progress.state in ("checking", "rebuilding") or progress.pending > 0)
 
 
-def _stored(braid: Braid) -> dict[Leg, LegIndex]:
-    """Return what each leg has on disk, or on a server."""
-    dense = braid.dense if braid.is_in_milvus else braid.chroma
-    return {"bm25": braid.bm25} if dense is None else {"dense": dense, "bm25": braid.bm25}
+def _stored(braid: Braid) -> dict[Leg, list[LegIndex]]:
+    """Return what each leg has on disk, or on a server, as far as this process may read it."""
+    copy: list[LegIndex] = [] if braid.chroma is None else [braid.chroma]
+    return {"dense": [braid.dense, *copy], "bm25": [braid.bm25]}
 
 
 def _compare(name: IndexName, index: LegIndex, progress: LegProgress, expected: set[str]) -> Iterable[Finding]:
     leg, collection = progress.leg, progress.collection
-    why = progress.obstacle or progress.shortfall
-    if why:
-        yield Finding("behind", collection, why, "rebuild the index", leg, _is_at_work(progress))
+    if behind := list(_behind(progress)):
+        yield from behind
         return
     try:
         broken = index.check(collection)
@@ -180,14 +183,20 @@ def _compare(name: IndexName, index: LegIndex, progress: LegProgress, expected: 
             yield Finding(problem, collection, detail, "rebuild the index", leg)
 
 
+def _behind(progress: LegProgress) -> Iterable[Finding]:
+    if why := progress.obstacle or progress.shortfall:
+        yield Finding("behind", progress.collection, why, "rebuild the index", progress.leg, _is_at_work(progress))
+
+
 def _orphans(braid: Braid, collections: list[str]) -> Iterable[Finding]:
-    for leg, index in _stored(braid).items():
-        try:
-            stored = index.collections()
-        except IndexUnavailableError as error:
-            yield Finding("broken", "", str(error), leg=leg)
-            continue
-        for collection in stored:
+    for leg, indexes in _stored(braid).items():
+        stored = set[str]()
+        for index in indexes:
+            try:
+                stored.update(index.collections())
+            except IndexUnavailableError as error:
+                yield Finding("broken", "", str(error), leg=leg)
+        for collection in sorted(stored):
             if collection not in collections:
                 detail = f"the {leg} index has a collection {collection!r} that no dataset lives in"
                 yield Finding("orphan", collection, detail, "delete it", leg)

@@ -80,7 +80,7 @@ MAX_K = 1_000
 RERANKERS = ("cohere", "jina", "voyage", "tei", "onnx", "local")
 RERANKER_FORMS = ", ".join(f"{provider}:{'FOLDER' if provider == 'onnx' else 'MODEL'}" for provider in RERANKERS)
 HOSTED_RERANKERS = ("cohere", "jina", "voyage")
-"""Rerankers whose makers run a server: a user's own key is sent there."""
+"""Providers with a server of their own, which a user's own key can be sent to."""
 MIN_RERANKED, MAX_RERANKED = 20, 1_000
 MIN_FETCHED = 50
 MAX_DEPTH = 1_000

@@ -30,7 +30,7 @@ BY_DEVICE = parse("10/minute")
 AUDITED = parse("60/minute")
 """Failures of all names and addresses that the audit log takes."""
 STRANGER = "-"
-"""Who failed to sign in is not known."""
+"""Actor of a failed sign-in: nobody knows who it was."""
 COOKIE = "braid_device"
 COOKIE_S = 365 * 86_400
 LOGGED_CHARS = 60

@@ -13,7 +13,7 @@ from werkzeug.exceptions import RequestEntityTooLarge
 from werkzeug.formparser import FormDataParser
 
 MAX_FIELDS = 5_000
-"""Of a form, and of an address: as many boxes may be ticked on a page. 180,000 take half a second to read."""
+"""Largest number of fields in a form or an address, such as ticked boxes. 180,000 take half a second to read."""
 
 _WITH_LIMIT: dict[type[Request], type[Request]] = {}
 

@@ -11,7 +11,7 @@ import click
 
 from braid.app.cli.common import BraidGroup, choose_user, current_settings, json_option, record
 from braid.app.cli.manage import YES_OPTION, confirm
-from braid.app.cli.output import format_date, plural, print_json, print_table
+from braid.app.cli.output import format_date, plural, print_json, print_result, print_table
 from braid.app.opening import open_data_directory
 from braid.app.terminal import clean
 
@@ -64,10 +64,7 @@ def rename(conversation_id: int, title: str, user: str | None, as_json: bool) ->
     """Rename the conversation ID to TITLE."""
     with open_data_directory(current_settings()) as directory:
         renamed = _store(directory).rename(choose_user(directory.ledger, user).id, conversation_id, title)
-    if as_json:
-        print_json(renamed)
-    else:
-        click.echo(clean(f"Conversation {renamed.id} is called {renamed.title}."))
+    print_result(renamed, clean(f"Conversation {renamed.id} is called {renamed.title}."), as_json=as_json)
 
 
 @conversation.command("delete")
@@ -84,10 +81,7 @@ def delete(conversation_id: int, user: str | None, yes: bool, as_json: bool) -> 
         confirm(clean(f"Delete conversation {found.id}, {found.title}, with {messages}?"), yes)
         store.delete(user_id, conversation_id)
         record(directory.ledger, "conversation.deleted", str(found.id), f"of user {user_id}")
-    if as_json:
-        print_json(found)
-    else:
-        click.echo(clean(f"Deleted conversation {found.id}, {found.title}, with {messages}."))
+    print_result(found, clean(f"Deleted conversation {found.id}, {found.title}, with {messages}."), as_json=as_json)
 
 
 @conversation.command("export")
@@ -113,10 +107,11 @@ def export(
             return
         with out.open("x", encoding="utf-8") as file:
             file.writelines(pieces)
-    if as_json:
-        print_json({"conversation": found.id, "messages": count, "format": form, "file": str(out)})
-    else:
-        click.echo(f"Wrote {plural(count, 'message')} to {out}.")
+    print_result(
+        {"conversation": found.id, "messages": count, "format": form, "file": str(out)},
+        f"Wrote {plural(count, 'message')} to {out}.",
+        as_json=as_json,
+    )
 
 
 def _store(directory: DataDirectory) -> ConversationStore:

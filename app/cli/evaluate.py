@@ -1,17 +1,18 @@
-"""``eval``: measures search quality and speed on judged sets."""
+"""``eval`` and ``qrels``: measure search quality on judged sets, and make such sets of feedback."""
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from braid.app.cli.common import BraidCommand, current_settings, json_option
+from braid.app.cli.common import BraidCommand, BraidGroup, choose_user, current_settings, json_option
 from braid.app.cli.options import RANKING_OPTIONS, add_options, query_options
-from braid.app.cli.output import complain, print_json, print_table
+from braid.app.cli.output import complain, plural, print_json, print_table
 from braid.app.cli.progress import Bars, Count
-from braid.app.opening import embedding_model_of, rerankers_of
+from braid.app.opening import embedding_model_of, open_data_directory, rerankers_of
 from braid.app.terminal import log_briefly
 from braid.core.extras import require
 
@@ -88,3 +89,34 @@ def _print_report(report: EvaluationReport) -> None:
 
 def _format(measure: str, value: float) -> str:
     return f"{value:.1f}" if measure.endswith(("_ms", "_ms_search")) else f"{value:.3f}"
+
+
+@click.group(cls=BraidGroup)
+def qrels() -> None:
+    """Export feedback as judged questions."""
+
+
+@qrels.command("export")
+@click.option("--user", metavar="NAME|ID", help="Owner of the feedback; optional if there is only one user.")
+@click.option("--out", metavar="DIR", type=click.Path(path_type=Path), required=True, help="New folder to write.")
+@json_option
+def export(user: str | None, out: Path, as_json: bool) -> None:
+    """Write a user's thumbs and clicks as a folder in BEIR layout, for eval and tune.
+
+    Contains nobody else's feedback. Deleted passages are left out and counted.
+    """
+    from braid.core.evaluation.feedback_export import export_qrels
+
+    with open_data_directory(current_settings()) as directory:
+        report = export_qrels(directory, choose_user(directory.ledger, user).id, out)
+    if as_json:
+        print_json({**asdict(report), "folder": str(report.folder)})
+        return
+    click.echo(
+        f"Wrote {plural(report.queries, 'question')} with {plural(report.judgements, 'judgement')} on "
+        f"{plural(report.passages, 'passage')} to {report.folder}."
+    )
+    if report.deleted:
+        complain(f"left out: {plural(report.deleted, 'judgement')} of deleted passages")
+    if report.left_out_queries:
+        complain(f"left out: {plural(report.left_out_queries, 'question')} without a good passage")

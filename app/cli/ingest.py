@@ -11,7 +11,7 @@ import click
 
 from braid.app.cli.common import BraidCommand, BraidGroup, current_settings, json_option, record
 from braid.app.cli.options import FileTypes, Moment
-from braid.app.cli.output import complain, format_date, plural, print_json, print_table
+from braid.app.cli.output import complain, format_date, plural, print_json, print_result, print_table
 from braid.app.cli.progress import FileProgress, follow_indexing
 from braid.app.opening import open_braid, open_data_directory
 from braid.core.errors import NotOwnerError
@@ -208,8 +208,7 @@ def remove_documents(
     for given in missing:
         what = "whose source starts with" if prefix else "with the source"
         complain(f"error: dataset {dataset_id} has no document {what} {given!r}")
-    if as_json:
-        print_json({"removed": removed, "missing": missing})
-    else:
-        click.echo(f"Removed {plural(len(removed), 'document')}.")
+    print_result(
+        {"removed": removed, "missing": missing}, f"Removed {plural(len(removed), 'document')}.", as_json=as_json
+    )
     context.exit(1 if missing else 0)

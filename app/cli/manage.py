@@ -17,7 +17,7 @@ from braid.app.cli.common import (
     record,
     with_runner,
 )
-from braid.app.cli.output import complain, plural, print_json, print_table
+from braid.app.cli.output import complain, plural, print_json, print_result, print_table
 from braid.app.opening import open_data_directory
 from braid.core.errors import RegistryError
 
@@ -46,10 +46,7 @@ def add_dataset(name: str, owner: str | None, as_json: bool) -> None:
     """Add the personal dataset NAME."""
     with open_data_directory(current_settings()) as directory:
         added = directory.ledger.add_dataset(choose_user(directory.ledger, owner).id, name)
-    if as_json:
-        print_json(added)
-    else:
-        click.echo(f"Added dataset {added.id}, {added.name}.")
+    print_result(added, f"Added dataset {added.id}, {added.name}.", as_json=as_json)
 
 
 @dataset.command("list")
@@ -92,10 +89,9 @@ def remove_dataset(dataset_id: int, yes: bool, as_json: bool) -> None:
         confirm(f"Remove dataset {found.id}, {found.name}, with {plural(found.documents, 'document')}?", yes)
         directory.remove_dataset(dataset_id)
         record(directory.ledger, "dataset.removed", str(dataset_id), plural(found.documents, "document"))
-    if as_json:
-        print_json(found)
-    else:
-        click.echo(f"Removed dataset {found.id}, {found.name}, with {plural(found.documents, 'document')}.")
+    print_result(
+        found, f"Removed dataset {found.id}, {found.name}, with {plural(found.documents, 'document')}.", as_json=as_json
+    )
 
 
 @dataset.command("transfer")
@@ -113,10 +109,7 @@ def transfer_dataset(dataset_id: int, new_owner: str, as_json: bool) -> None:
         transfer_datasets(directory.ledger, found.user_id, owner.id, [dataset_id])
         record(directory.ledger, "dataset.transferred", owner.name, f"dataset {dataset_id} of user {found.user_id}")
         moved = directory.dataset(dataset_id)
-    if as_json:
-        print_json(moved)
-    else:
-        click.echo(f"Dataset {found.id}, {found.name}, is now of user {owner.id}, {owner.name}.")
+    print_result(moved, f"Dataset {found.id}, {found.name}, is now of user {owner.id}, {owner.name}.", as_json=as_json)
 
 
 @dataset.command("share", context_settings=NEGATIVE_IDS)
@@ -216,10 +209,7 @@ def add_shared(name: str, collection: str, description: str, groups: tuple[str, 
     with open_data_directory(current_settings()) as directory:
         shared = _shared_datasets(directory)
         added = shared.add(name, collection, description=description, allowed_groups=groups, by=ACTOR)
-    if as_json:
-        print_json(added)
-    else:
-        click.echo(f"Added shared dataset {added.id}, {added.name}, in {added.collection_name}.")
+    print_result(added, f"Added shared dataset {added.id}, {added.name}, in {added.collection_name}.", as_json=as_json)
 
 
 @shared_db.command("list")
@@ -312,7 +302,4 @@ def remove_shared(dataset_id: int, yes: bool, as_json: bool) -> None:
             yes,
         )
         _shared_datasets(directory).remove(dataset_id, by=ACTOR)
-    if as_json:
-        print_json(found)
-    else:
-        click.echo(f"Removed shared dataset {found.id}, {found.name}.")
+    print_result(found, f"Removed shared dataset {found.id}, {found.name}.", as_json=as_json)

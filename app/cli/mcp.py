@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -66,13 +66,34 @@ def _serve(settings: Settings, user_name: str | None, read_only: bool, *, must_o
 def _pass_on(settings: Settings, user_name: str | None, read_only: bool, url: str) -> None:
     import anyio
 
-    from braid.app.mcp.bridge import pass_on
-
     with open_data_directory(settings) as directory:
         user_id = choose_user(directory.ledger, user_name).id
         permissions = ("read",) if read_only else ("read", "write", "admin")
         with _short_lived_key(directory.ledger, user_id, *permissions) as key:
-            anyio.run(pass_on, f"{url}mcp", key)
+            anyio.run(_bridge, f"{url}mcp", key)
+
+
+async def _bridge(url: str, key: str) -> None:
+    """Pass messages, unchanged, between stdin and stdout and MCP over HTTP at ``url`` until stdin ends."""
+    import anyio
+    from mcp import stdio_server
+    from mcp.client.streamable_http import streamable_http_client
+    from mcp.shared._httpx_utils import create_mcp_http_client
+
+    async def pass_each(source: Any, target: Any) -> None:
+        async for message in source:
+            if not isinstance(message, Exception):  # not a valid message, so the client expects no answer
+                await target.send(message)
+
+    async with (
+        create_mcp_http_client(headers={"Authorization": f"Bearer {key}"}) as http,
+        streamable_http_client(url, http_client=http) as (from_app, to_app),
+        stdio_server() as (from_client, to_client),
+        anyio.create_task_group() as tasks,
+    ):
+        tasks.start_soon(pass_each, from_app, to_client)
+        await pass_each(from_client, to_app)
+        tasks.cancel_scope.cancel()
 
 
 @contextmanager

@@ -31,6 +31,14 @@ def print_json(value: object) -> None:
     click.echo(json.dumps(to_json(value), ensure_ascii=not utf8, indent=2))
 
 
+def print_result(value: object, sentence: str, *, as_json: bool) -> None:
+    """Print what a command did: the value as JSON, or the sentence."""
+    if as_json:
+        print_json(value)
+    else:
+        click.echo(sentence)
+
+
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, right: Sequence[str] = ()) -> None:
     """Print a table: ruled and folded on a terminal, aligned and uncut elsewhere.
 

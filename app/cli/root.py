@@ -19,12 +19,11 @@ from braid.app.cli.chat import chat
 from braid.app.cli.common import BraidGroup
 from braid.app.cli.conversation import conversation
 from braid.app.cli.doctor import chroma_path, doctor
-from braid.app.cli.evaluate import eval_command
+from braid.app.cli.evaluate import eval_command, qrels
 from braid.app.cli.ingest import documents, ingest
 from braid.app.cli.manage import dataset, shared_db
 from braid.app.cli.mcp import mcp
 from braid.app.cli.output import complain, print_json
-from braid.app.cli.qrels import qrels
 from braid.app.cli.records import audit, retention
 from braid.app.cli.scans import scans
 from braid.app.cli.search import explain, search

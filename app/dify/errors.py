@@ -9,7 +9,8 @@ from flask import Blueprint, Response, request
 from pydantic import BaseModel, Field
 
 from braid.app.api.framework.requests import InvalidRequestError
-from braid.app.web.failures import Failure, handle_failures
+from braid.app.web import errors as web_errors
+from braid.app.web.errors import Failure
 
 NO_BEARER, NOT_ALLOWED, NO_KNOWLEDGE = 1001, 1002, 2001
 
@@ -23,21 +24,21 @@ class ErrorShown(BaseModel):
 
 def handle_errors(routes: Blueprint) -> None:
     """Answer every error of these routes in Dify's form."""
-    handle_failures(routes, _response)
+    web_errors.handle_errors(routes, _response)
     routes.register_error_handler(
         InvalidRequestError, lambda error: _response(Failure(400, str(error), wrong=error.errors[0][0]))
     )
 
 
 def _response(failure: Failure) -> Response:
-    status, code, message = failure.status, failure.status, failure.detail
+    status, code, message = failure.status, failure.status, failure.text
     if status == 401:
         status, code, message = 403, *_unauthorized()
     elif status == 403:
         code = NOT_ALLOWED
     elif status == 404:
         code = NO_KNOWLEDGE
-    body = ErrorShown(error_code=code, error_msg=message or "the request cannot be completed")
+    body = ErrorShown(error_code=code, error_msg=message)
     response = Response(body.model_dump_json(), status, mimetype="application/json")
     response.headers.extend(dict(failure.headers))
     return response

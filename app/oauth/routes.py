@@ -21,9 +21,9 @@ if TYPE_CHECKING:  # Authlib takes a while to load: it is imported with the firs
     from authlib.integrations.flask_oauth2 import AuthorizationServer
 
 REGISTRATIONS = parse("30/hour")
-"""Of one address; of all, `braid.core.accounts.connected_apps` keeps a thousand that nobody has used."""
+"""Registrations from one address; `core.accounts.connected_apps` keeps a thousand unused ones of all."""
 TOKEN_REQUESTS = parse("300/minute")
-"""Of one address: all users of a chat assistant come from a few."""
+"""Token requests from one address. All users of a chat assistant come from a few addresses."""
 MAX_BODY_BYTES = 64 * 1024
 PREFLIGHT_S = 600
 

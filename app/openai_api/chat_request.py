@@ -89,7 +89,7 @@ class CompletionGiven(Lenient):
 
     @property
     def limits(self) -> Limits:
-        """Where the answer ends. Raises InvalidInputError."""
+        """The texts and the number of tokens that end the answer. Raises InvalidInputError."""
         stops = [self.stop] if isinstance(self.stop, str) else self.stop or []
         if len(stops) > MAX_STOPS or any(not 0 < len(stop) <= MAX_STOP_CHARS for stop in stops):
             raise InvalidInputError(

@@ -165,9 +165,9 @@ class Chunks:
     _ends_in_mark: bool = False
     _length: int = 0
     _places: list[int] = field(default_factory=list)
-    """Where in what was sent citations begin."""
+    """Places of the citations in the text that was sent, in characters."""
     _begins: int = 0
-    """Where in what was sent the answer begins that counts."""
+    """Place in the text that was sent where the answer that counts begins."""
     _answer_text: list[str] = field(default_factory=list)
     _has_begun: bool = False
     has_text: bool = False

@@ -8,7 +8,8 @@ from flask import Blueprint, Response
 from pydantic import BaseModel, Field
 
 from braid.app.api.framework.requests import InvalidRequestError
-from braid.app.web.failures import Failure, failure_of, handle_failures
+from braid.app.web import errors as web_errors
+from braid.app.web.errors import Failure, failure_of
 
 TYPES = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
 CODES = {
@@ -44,7 +45,7 @@ def error_form(failure: Failure) -> dict[str, Any]:
     server_error = "server_error" if failure.status >= 500 else "invalid_request_error"
     code = "model_not_found" if failure.wrong == "model" and failure.status == 404 else CODES.get(failure.status)
     detail = ErrorDetail(
-        message=failure.detail or "the request cannot be completed",
+        message=failure.text,
         type=TYPES.get(failure.status, server_error),
         param=failure.wrong or None,
         code=code,
@@ -54,7 +55,7 @@ def error_form(failure: Failure) -> dict[str, Any]:
 
 def handle_errors(routes: Blueprint) -> None:
     """Answer every error of these routes in OpenAI's form."""
-    handle_failures(routes, _response)
+    web_errors.handle_errors(routes, _response)
     routes.register_error_handler(
         InvalidRequestError, lambda error: _response(Failure(400, str(error), wrong=error.errors[0][0]))
     )

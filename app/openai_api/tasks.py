@@ -31,6 +31,11 @@ _ASKS_FOR_TITLE = re.compile(
     rf"(?:{_TITLE}[^\n]{{0,60}}?{_OF}|{_OF}[^\n]{{0,60}}?{_TITLE})",
     re.IGNORECASE,
 )
+_ASKS_IN_JAPANESE_OR_KOREAN = re.compile(
+    r"(?=[^\n]{0,60}(?:会話|対話|チャット|やり取り|대화|채팅))(?=[^\n]{0,90}(?:タイトル|題名|主題|件名|제목|주제))"
+    r"[^\n]{0,140}?(?:(?:生成|作成|要約|返|付け|つけ|考え)し?て(?:ください|下さい|くれ)"
+    r"|(?:생성|작성|요약|반환)(?:해|하)\s?(?:주세요|줘|세요|십시오|주십시오)|(?:만들어|지어|붙여)\s?(?:주세요|줘|주십시오))"
+)
 _EMPTY = ("tags", "follow_ups", "queries")
 
 
@@ -41,7 +46,8 @@ def is_task(text: str) -> bool:
     (True, False)
     """
     of_open_webui = text.lstrip().startswith("### Task:") and "<chat_history>" in text
-    return of_open_webui or _ASKS_FOR_TITLE.match(text) is not None
+    asks = _ASKS_FOR_TITLE.match(text) or _ASKS_IN_JAPANESE_OR_KOREAN.match(text)
+    return of_open_webui or asks is not None
 
 
 def task_events(task: str, model: ChatModel | None, tokens: int) -> Iterator[Event]:
@@ -64,6 +70,8 @@ def _without_model(task: str) -> str:
     for name in _EMPTY:
         if f'"{name}"' in task:
             return json.dumps({name: []})
+    if "<text>" in task and '"text"' in task:  # how a question could go on
+        return json.dumps({"text": ""})
     found = _FIRST_QUESTION.search(task)
     title = " ".join((found[1] if found else re.split(r"[.:\n]", task, maxsplit=1)[-1]).split())
     title = title if len(title) <= MAX_TITLE_CHARS else title[: MAX_TITLE_CHARS - 1].rstrip() + "…"

@@ -23,7 +23,7 @@ from braid.app.pages.chat.choices import recent_datasets
 from braid.app.site import site
 from braid.app.user.datasets import caller_datasets
 from braid.app.web.header import places
-from braid.app.words.dataset_names import dataset_name
+from braid.app.words.values import dataset_name
 from braid.core.datasets.listing import documents_named
 from braid.core.types import Dataset
 

@@ -10,7 +10,7 @@ from typing import Literal
 from flask_babel import format_decimal, format_timedelta, ngettext
 from flask_babel import gettext as _
 
-from braid.app.words.reasons import told
+from braid.app.words.reasons import translated
 from braid.core.indexes.leg_progress import LegProgress
 from braid.core.types import Leg
 
@@ -57,8 +57,8 @@ def unread_files(number: int) -> str:
 
 def _failure(part: LegProgress) -> str:
     if part.leg == "dense":
-        return str(_("Search by meaning is incomplete: %(reason)s", reason=told(part.error) or part.error))
-    return str(_("Search by keyword is incomplete: %(reason)s", reason=told(part.error) or part.error))
+        return str(_("Search by meaning is incomplete: %(reason)s", reason=translated(part.error) or part.error))
+    return str(_("Search by keyword is incomplete: %(reason)s", reason=translated(part.error) or part.error))
 
 
 def _progress(progress: Sequence[LegProgress], total: int, waiting: dict[Leg, int]) -> str:

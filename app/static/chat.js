@@ -346,6 +346,7 @@ function busy(is) {
   const button = document.getElementById("stop");
   button.hidden = !is;
   button.disabled = false;
+  if (!is && refused.textContent === said.writing) tell();
   if (!is && document.activeElement === document.body) box.focus({ preventScroll: true });
 }
 
@@ -418,7 +419,7 @@ box.addEventListener("keydown", (event) => {
 });
 form.addEventListener("submit", (event) => {
   event.preventDefault();
-  if (running) return;
+  if (running) return box.value.trim() && tell(said.writing);
   const example = event.submitter?.name === "example" ? event.submitter.value : "";
   const text = example || box.value;
   if (refuse(text)) return box.focus();

@@ -38,8 +38,9 @@ def archive(directory: DataDirectory, user_id: int) -> Iterator[bytes]:
 
     ``account.json``; ``conversations.jsonl`` with messages and citations; ``datasets.jsonl``, and for each dataset
     ``documents.jsonl`` with the passages and the original ``files`` as far as they are kept; a ``.jsonl`` for every
-    other table with rows of the user; ``audit_log.jsonl``. Passwords, keys and tokens, hashed or encrypted, are left
-    out. An archive that was cut off has no directory, and no program opens it. Raises NotFoundError.
+    other table with rows of the user; ``audit_log.jsonl``. Passwords, keys and tokens, hashed or encrypted, and answers
+    that are kept for repeated requests are left out. An archive that was cut off has no directory, and no program
+    opens it. Raises NotFoundError.
     """
     account = Accounts(directory.ledger).get(user_id)  # raises here, before anything is sent
     return _zipped(_parts(directory, user_id, account.name))
@@ -105,8 +106,9 @@ def _pieces(path: Path) -> Iterator[bytes]:
 
 
 def _rows(directory: DataDirectory, table: Table, wanted: ColumnElement[bool]) -> Iterator[dict[str, Any]]:
-    """Yield the rows, without what a secret could be tried out on."""
-    columns = [each for each in table.columns if not each.name.endswith("hash") and each.name != "secret"]
+    """Yield the rows, without what a secret could be tried out on, and without answers that are kept to be repeated:
+    those may have what the user may no longer read."""
+    columns = [each for each in table.columns if not each.name.endswith("hash") and each.name not in ("secret", "body")]
     statement, offset = select(*columns).where(wanted).order_by(*table.primary_key.columns).limit(ROWS_PER_READ), 0
     while True:
         rows = directory.ledger.database.fetch(statement.offset(offset))

@@ -10,9 +10,9 @@ from pydantic import Field
 from braid.core.options import ABOUT, MAX_DEPTH, TYPES
 
 API_OPTIONS = tuple(name for name, told in ABOUT.items() if told.in_api)
-"""Those that the API takes, under the same name and with the same meaning."""
+"""Options that the API takes under the same name and with the same meaning."""
 TOOL_OPTIONS = tuple(name for name, told in ABOUT.items() if told.in_tools)
-"""Those that MCP's search takes."""
+"""Options that MCP's search takes."""
 _NUMBERS: Mapping[str, Any] = {
     "weight": Annotated[float, Field(ge=0.0, le=1.0)],
     "depth": Annotated[int, Field(ge=0, le=MAX_DEPTH)],

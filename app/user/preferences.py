@@ -90,7 +90,7 @@ class Preferences(Way):
     """``en``, ``ja``, ``ko``, or empty for the browser's."""
     theme: str
     datasets: Datasets
-    """Those that are selected at first. The user may have lost access to some of them."""
+    """Datasets that are selected at first. The user may have lost access to some of them."""
 
 
 def preferences_of(account: Account) -> Preferences:

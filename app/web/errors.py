@@ -1,12 +1,13 @@
-"""Error responses: an HTML page for people, problem details (RFC 9457) for programs."""
+"""Error responses: an HTML page for people, problem details (RFC 9457) for programs, or another interface's form."""
 
 from __future__ import annotations
 
 import json
 import logging
 import traceback
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 from flask import Blueprint, Response, g, render_template, request
@@ -19,7 +20,7 @@ from braid.app.auth.access import wants_json
 from braid.app.auth.authenticate import identify
 from braid.app.mounted import url_for
 from braid.app.site import site
-from braid.app.words.reasons import told
+from braid.app.words.reasons import translated
 from braid.core.errors import (
     BraidError,
     EmbeddingError,
@@ -33,7 +34,7 @@ from braid.core.errors import (
     TooManyError,
 )
 from braid.core.ingest.parse_pool import ParserUnavailableError
-from braid.core.ledger.outages import Outage, log_outage, outage_of
+from braid.core.ledger.outages import log_outage, outage_of
 
 STATUS_OF = {
     InvalidInputError: 400,
@@ -52,6 +53,8 @@ UNROUTED = (404, 405)
 """Statuses of addresses that no route answers, so that nobody has asked yet who sends the request."""
 RETRY_AFTER_S = 5
 """What a client is told to wait after a 503 that names no other time."""
+USUAL = "the request cannot be completed"
+RETRY = {"Retry-After": str(RETRY_AFTER_S)}
 REMEDIES = {
     "text": _l("Enter a question of 1 to 10,000 characters."),
     "query": _l("Enter a query of 1 to 10,000 characters."),
@@ -72,62 +75,70 @@ REMEDIES = {
 logger = logging.getLogger(__name__)
 
 
-def handle_errors(routes: Blueprint) -> None:
-    """Register handlers for every error of these routes."""
-    routes.register_error_handler(BraidError, on_braid_error)
-    routes.register_error_handler(HTTPException, on_http_error)
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """An error as it is answered, in whatever form: the HTTP status, and which field is wrong."""
+
+    status: int
+    detail: str = ""
+    """What is wrong and what to do; empty where nothing is known of this very error."""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    wrong: str = ""
+    usual: str = USUAL
+    """What is said in English where there is no detail."""
+
+    @property
+    def text(self) -> str:
+        """The detail, or what is usually said."""
+        return self.detail or self.usual
+
+
+Write = Callable[[Failure], Response]
+
+
+def handle_errors(routes: Blueprint, write: Write | None = None) -> None:
+    """Have every error of these routes answered by ``write``, as a page or as problem details without it; those of
+    routing excepted that lead elsewhere.
+    """
+
+    def on_error(error: Exception) -> Response | HTTPException:
+        return error_response(error) if write is None or _leads_elsewhere(error) else write(failure_of(error))
+
     for status in default_exceptions:  # a host's handler of one status comes before ours of all
-        routes.register_error_handler(status, on_http_error)
-    routes.register_error_handler(Exception, on_unexpected)
+        routes.register_error_handler(status, on_error)
+    routes.register_error_handler(Exception, on_error)
 
 
-def on_braid_error(error: BraidError) -> tuple[Response | str, int]:
-    """Answer an error that Braid raised on purpose; its message is safe to show."""
+def error_response(error: Exception) -> Response | HTTPException:
+    """Answer an error as a page or as problem details; one of routing that leads elsewhere as itself."""
+    return error if _leads_elsewhere(error) else answer(failure_of(error))  # type: ignore[return-value]
+
+
+def _leads_elsewhere(error: Exception) -> bool:
+    return isinstance(error, HTTPException) and (error.code is None or error.code < 400)
+
+
+def failure_of(error: Exception) -> Failure:
+    """Return what is answered to an error; what is the server's fault is logged. The text of others is not shown."""
     if outage := outage_of(error):
-        return on_outage(outage)
-    field = error.field if isinstance(error, InvalidInputError) else ""
-    return answer(logged_status(error), detail=str(error), field=field)
-
-
-def logged_status(error: BraidError) -> int:
-    """Return the HTTP status of an error, and log one that is the server's."""
-    status = status_of(error)
-    if status >= 500:
-        logger.warning("event=error id=%s type=%s status=%d", _request_id(), type(error).__name__, status)
-    return status
-
-
-def status_of(error: BraidError) -> int:
-    """Return the HTTP status of an error."""
-    return next((code for kind, code in STATUS_OF.items() if isinstance(error, kind)), 500)
-
-
-def on_http_error(error: HTTPException) -> tuple[Response | str, int] | HTTPException:
-    """Answer an error of HTTP itself, such as not found, not allowed or too large."""
-    if error.code is None or error.code < 400:
-        return error
-    body, status = answer(error.code, detail=own_words(error), field=getattr(error, "field", ""))
-    response = body if isinstance(body, Response) else Response(body, mimetype="text/html")
-    response.headers.extend(kept_headers(error))
-    return response, status
-
-
-def own_words(error: HTTPException) -> str:
-    """Return what was written for this very error; empty for werkzeug's general sentence."""
-    return "" if error.description == type(error).description else error.description or ""
-
-
-def kept_headers(error: HTTPException) -> dict[str, str]:
-    """Return the headers of an error of HTTP that its answer must have, too."""
-    return {name: value for name, value in error.get_headers() if name in KEPT_HEADERS}
-
-
-def on_unexpected(error: Exception) -> tuple[Response | str, int]:
-    """Answer an unexpected error; 503 for an outage."""
-    if outage := outage_of(error):
-        return on_outage(outage)
+        g.braid_outage_lasts = outage.lasts  # then nobody is told when to try again
+        log_outage(logger, outage, f"request {_request_id()}")
+        return Failure(503, outage.text, {} if outage.lasts else RETRY)
+    if isinstance(error, BraidError):
+        status = next((code for kind, code in STATUS_OF.items() if isinstance(error, kind)), 500)
+        if status >= 500:
+            logger.warning("event=error id=%s type=%s status=%d", _request_id(), type(error).__name__, status)
+        busy = {"Retry-After": str(error.retry_s)} if isinstance(error, ModelBusyError) else {}
+        wrong = error.field if isinstance(error, InvalidInputError) else ""
+        return Failure(status, str(error), RETRY if status == 503 else busy, wrong)
+    if isinstance(error, HTTPException):
+        status, general = error.code or 500, type(error).description
+        own = "" if error.description == general else error.description or ""
+        kept = {name: value for name, value in error.get_headers() if name in KEPT_HEADERS}
+        headers = (RETRY if status == 503 else {}) | kept
+        return Failure(status, own, headers, getattr(error, "field", ""), general or USUAL)
     log_unexpected(error)
-    return answer(500)
+    return Failure(500, usual="an unexpected error; the server's log has it")
 
 
 def log_unexpected(error: Exception) -> None:
@@ -137,34 +148,26 @@ def log_unexpected(error: Exception) -> None:
     logger.error("event=unexpected id=%s type=%s at=%s", _request_id(), type(error).__name__, at)
 
 
-def on_outage(outage: Outage) -> tuple[Response | str, int]:
-    """Answer 503 without asking the database."""
-    return answer(503, detail=logged_outage(outage))
-
-
-def logged_outage(outage: Outage) -> str:
-    """Log an outage, and return what is said of it. Of one that lasts nobody is told when to try again."""
-    g.braid_outage_lasts = outage.lasts
-    log_outage(logger, outage, f"request {_request_id()}")
-    return outage.text
-
-
-def answer(status: int, *, detail: str = "", field: str = "") -> tuple[Response | str, int]:
-    """Return a page or problem details with this status."""
+def answer(failure: Failure) -> Response:
+    """Return a page or problem details."""
+    status, detail, wrong = failure.status, failure.detail, failure.wrong
     if status in UNROUTED and "braid_identity" not in g and site().standalone and not wants_json():
         _identify()
     heading = _headings().get(status, _("Something went wrong"))
     if wants_json():
-        return problem(status, heading, detail=detail, field=field), status
-    page = render_template(
-        "braid/error.html",
-        heading=heading,
-        remedy=REMEDIES.get(field, "") or _remedies().get(status, ""),
-        detail=detail,
-        request_id=_request_id() if status >= 500 else "",
-        sign_in=_sign_in() if status == 401 else "",
-    )
-    return page, status
+        response = problem(status, heading, detail=detail, field=wrong)
+    else:
+        page = render_template(
+            "braid/error.html",
+            heading=heading,
+            remedy=REMEDIES.get(wrong, "") or _remedies().get(status, ""),
+            detail=detail,
+            request_id=_request_id() if status >= 500 else "",
+            sign_in=_sign_in() if status == 401 else "",
+        )
+        response = Response(page, status, mimetype="text/html")
+    response.headers.extend(dict(failure.headers))
+    return response
 
 
 def _identify() -> None:
@@ -195,7 +198,7 @@ def problem(
         "title": title,
         "status": status,
         "detail": detail,
-        "message": told(detail),
+        "message": translated(detail),
         "field": field,
         "request_id": _request_id(),
         **(more or {}),

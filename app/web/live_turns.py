@@ -13,13 +13,12 @@ from flask import Response
 from werkzeug.exceptions import ClientDisconnected
 
 from braid.app.site import site
-from braid.app.web.errors import on_braid_error, on_unexpected
+from braid.app.web.errors import answer, failure_of
 from braid.app.web.event_stream import event, event_stream, step_aside, when_gone
 from braid.core.admission import give_way
 from braid.core.chat.turns.bell import Pause, waited
 from braid.core.chat.turns.running import Begin, News, RunningTurn
 from braid.core.chat.types import ChatRequest, ChatResult
-from braid.core.errors import BraidError
 
 Happened = TypeVar("Happened")
 
@@ -105,9 +104,7 @@ def last_of(turn: RunningTurn[Happened]) -> Happened | None:
 
 def error_event(error: Exception) -> str:
     """Return an error as the event that ends a stream: problem details. The status has been sent by then."""
-    response = (on_braid_error(error) if isinstance(error, BraidError) else on_unexpected(error))[0]
-    values = json.loads(response.get_data()) if isinstance(response, Response) else {"detail": response}
-    return event("error", values)
+    return event("error", json.loads(answer(failure_of(error)).get_data()))
 
 
 def _lines(turn: RunningTurn[Happened], form: StreamForm[Happened]) -> Iterator[str | Pause]:

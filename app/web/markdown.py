@@ -46,10 +46,10 @@ _ENDS_IN_BAR = re.compile(r"(?<!\\)\|$")
 _BEFORE_ROW = re.compile(r"^[\s>]*+(?:[-*+]|\d{1,9}[.)])?[\s>]*+")
 _NEWLINES = re.compile(r"\r\n?")
 _CJK = re.compile(
-    r"[\u1100-\u11ff\u2e80-\u30ff\u3130-\u318f\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97f\uac00-\ud7ff"
+    rf"[{MARKS.pattern[1:-1]}\u1100-\u11ff\u2e80-\u30ff\u3130-\u318f\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97f\uac00-\ud7ff"
     r"\uf900-\ufaff\ufe30-\ufe4f\uff00-\uffee\U00020000-\U0003ffff]"
 )
-"""Letters and punctuation of Chinese, Japanese and Korean, the full-width forms included."""
+"""Letters and punctuation of Chinese, Japanese and Korean, the full-width forms included, and citations."""
 
 
 def answer_html(text: str, href: Href = lambda number: "") -> Markup:
@@ -116,7 +116,7 @@ def _cite(state: StateCore) -> None:
 
 @dataclass
 class _Marking:
-    """Which class text is marked with at this place."""
+    """The class that text is marked with at the current place."""
 
     classes: Iterator[str]
     now: str = ""
@@ -188,10 +188,10 @@ def _render_link(
 
 
 class _Inline(StateInline):
-    """Finds emphasis beside Chinese, Japanese and Korean text, which has no spaces around it.
+    """Finds emphasis beside Chinese, Japanese and Korean text, which has no spaces around it, and beside citations.
 
     The rule of https://github.com/tats-u/markdown-cjk-friendly: punctuation of these scripts counts as a letter, and
-    beside their letters other punctuation hinders nothing.
+    beside their letters other punctuation hinders nothing. A citation counts as such a letter.
     """
 
     def scanDelims(self, start: int, canSplitWord: bool) -> Scanned:
@@ -229,7 +229,7 @@ def _parts(character: str) -> bool:
 
 
 def _is_punctuation(character: str) -> bool:
-    return isPunctChar(character) or isMdAsciiPunct(ord(character))
+    return isPunctChar(character) or isMdAsciiPunct(ord(character)) or MARKS.match(character) is not None
 
 
 def _formula(state: StateInline, silent: bool) -> bool:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from braid.app.web.gate.request_bodies import ASGI
 
 PATIENCE_S = 2.0
-"""For the ledger; one that takes longer is not ready."""
+"""Seconds that the ledger has to answer; after them it is not ready."""
 NO_ANSWER = f"the database has not answered for {PATIENCE_S:g} s"
 KEPT_S = 1.0
 """How long an answer is given again, so that many probes cost no more than one."""

@@ -11,7 +11,7 @@ from flask_babel import gettext as _
 from markupsafe import Markup
 
 from braid.app.site import site
-from braid.app.words.dataset_names import dataset_name
+from braid.app.words.values import dataset_name
 from braid.core.types import Dataset
 
 MOST_NAMED = 2

@@ -1,11 +1,16 @@
-"""Values in translated texts: numbers with separators, and the Korean particles that go with them."""
+"""Translated texts with their values: numbers with separators, and the Korean particles that go with them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from flask_babel import Domain
+from babel import Locale
+from babel.support import NullTranslations
+from flask import g
+from flask_babel import Domain, get_locale, get_translations
+from jinja2 import pass_context
+from jinja2.runtime import Context
 from markupsafe import Markup
 
 from braid.app.words.particles import PARTICLE, choose
@@ -75,3 +80,48 @@ class FilledDomain(Domain):  # type: ignore[misc]  # Flask-Babel's is not typed
         """Return the text that has a context for this number of things."""
         text: str = self.get_translations().unpgettext(context, singular, plural, num)
         return fill(text, {"num": num, **variables})
+
+
+def _translations() -> NullTranslations:
+    """Return the translations of the current locale, which may differ from the page's while a template is rendered."""
+    locale = get_locale()
+    if locale is None:  # outside of requests
+        return NullTranslations()
+    kept: tuple[Locale, NullTranslations] | None = g.get("braid_translations")
+    if kept is None or kept[0] is not locale:
+        kept = g.braid_translations = (locale, get_translations())
+    return kept[1]
+
+
+def _filled(context: Context, text: str, variables: Mapping[str, Any]) -> str:
+    return fill(Markup(text) if context.eval_ctx.autoescape else text, variables)
+
+
+@pass_context
+def _gettext(context: Context, text: str, /, **variables: Any) -> str:
+    return _filled(context, _translations().ugettext(text), variables)
+
+
+@pass_context
+def _ngettext(context: Context, one: str, many: str, number: int, /, **variables: Any) -> str:
+    return _filled(context, _translations().ungettext(one, many, number), {"num": number, **variables})
+
+
+@pass_context
+def _pgettext(context: Context, sense: str, text: str, /, **variables: Any) -> str:
+    return _filled(context, _translations().upgettext(sense, text), variables)
+
+
+@pass_context
+def _npgettext(context: Context, sense: str, one: str, many: str, number: int, /, **variables: Any) -> str:
+    return _filled(context, _translations().unpgettext(sense, one, many, number), {"num": number, **variables})
+
+
+TEXTS: Mapping[str, Callable[..., str]] = {
+    "_": _gettext,
+    "gettext": _gettext,
+    "ngettext": _ngettext,
+    "pgettext": _pgettext,
+    "npgettext": _npgettext,
+}
+"""The functions of templates that return texts, as Jinja's extension for them calls them."""

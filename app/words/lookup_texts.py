@@ -8,7 +8,7 @@ from typing import Any
 from flask_babel import gettext as _
 from flask_babel import ngettext
 
-from braid.app.words.reasons import told
+from braid.app.words.reasons import translated
 
 MOST_CHARS = 200
 
@@ -30,7 +30,7 @@ def lookup_text(lookup: Mapping[str, Any]) -> str:
         )
     done = str(_("Read “%(asked)s”", asked=asked)) if lookup["why"] == "document" else _did(lookup["tool"], asked)
     if problem := lookup["problem"]:
-        return str(_("%(done)s: %(problem)s", done=done, problem=told(problem) or problem))
+        return str(_("%(done)s: %(problem)s", done=done, problem=translated(problem) or problem))
     if lookup["tool"] in ("list_datasets", "table"):
         return done
     came = ngettext("%(num)s new passage", "%(num)s new passages", new) if new else _("nothing new")

@@ -361,7 +361,7 @@ SHOWN = {
     "the vectors of %(collection)s are being loaded into memory": N_("the vectors are being loaded into memory"),
     "the embedding model of %(collection)s has just changed": N_("the embedding model has just changed"),
 }
-"""Where a page says it in other words than core, which has ids, names of indexes and long lists for the API."""
+"""Templates whose text on pages is shorter than core's, which has ids, names of indexes and long lists for the API."""
 
 GAPS = (
     N_("%(name)s: %(count)s of %(total)s pages have no text (%(pages)s), so nothing on them is found"),

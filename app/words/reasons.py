@@ -10,8 +10,8 @@ from flask_babel import get_locale
 from flask_babel import gettext as _
 from markupsafe import Markup
 
-from braid.app.words.model_names import model_name
 from braid.app.words.reason_texts import LABELS, TEMPLATES
+from braid.app.words.values import model_name
 
 MAX_REASON_CHARS = 2000
 """Longer ones are shown as they are."""
@@ -22,17 +22,17 @@ _FIRST_WORD = re.compile(r"(?:a|[a-z]{2,})(?= )")
 _Parts = tuple[tuple[str, str], ...]
 
 
-def told(reason: str) -> str | None:
+def translated(reason: str) -> str | None:
     """Return the reason in the language of the request; None for one that is not known."""
     found = _recognize(reason)
     return _translate(TEMPLATES[found[0]], found[1]) if found else None
 
 
-def shown(reason: str) -> Markup:
+def reason_html(reason: str) -> Markup:
     """Return the reason for a page, marked as English where it cannot be translated; Markup is in words already."""
     if isinstance(reason, Markup):
         return reason
-    text = told(reason)
+    text = translated(reason)
     if text is not None:
         return Markup.escape(_begun(text, reason))
     locale = get_locale()
@@ -44,7 +44,7 @@ def shown(reason: str) -> Markup:
 def sentence(text: object) -> str:
     """Return a problem that a page begins with: in the language of the page already, or as core writes it."""
     written = str(text)
-    known = told(written)
+    known = translated(written)
     return _begun(written) if known is None else _begun(known, written)
 
 
@@ -57,7 +57,7 @@ def _begun(text: str, reason: str = "") -> str:
 
 def folded(reason: str) -> tuple[str, str]:
     """Return a reason without the words of another program, which are technical, and these; either may be empty."""
-    text = told(reason)
+    text = translated(reason)
     if text is None:
         return "", reason
     technical, locale = _technical(reason), get_locale()
@@ -76,13 +76,13 @@ def _technical(reason: str) -> str:
 
 
 def _translate(text: str, parts: _Parts) -> str:
-    translated: str = _(text, **{name: _told_part(name, value) for name, value in parts})
+    translated: str = _(text, **{name: _translated_part(name, value) for name, value in parts})
     return translated
 
 
-def _told_part(name: str, value: str) -> str:
+def _translated_part(name: str, value: str) -> str:
     if name == "reason":
-        return told(value) or value
+        return translated(value) or value
     if name == "model":
         return model_name(value)
     if name in _LABEL_PARTS and (label := match(LABELS, value)):

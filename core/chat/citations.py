@@ -32,7 +32,7 @@ class Featured:
     text: str
     """Consecutive sentences, items of a list each on a line of their own, or the cells of a row."""
     start: int
-    """Where in the text what answers begins, in characters."""
+    """Place in ``text``, in characters, where the part that answers begins."""
     end: int
     citation: int
     """The number of the citation that it is from."""

@@ -30,6 +30,7 @@ from braid.core.chat.quoting.candidates import Asked
 from braid.core.chat.quoting.extractive import Extract, best_coverage, extract
 from braid.core.chat.quoting.match import match_of
 from braid.core.chat.quoting.nearness import nearness_to, no_nearness, scale_of
+from braid.core.chat.quoting.wanted import without_asking
 from braid.core.chat.support.check import check_answer
 from braid.core.chat.tables.calculate import Calculated, Calculator, NotCalculated
 from braid.core.chat.texts import Language
@@ -325,7 +326,8 @@ class Conversation:
         turn, analyzer = state.turn, self._braid.analyzer
         writer(StageStarted("answer", self._answerer.generator))
         language = turn.request.answer_language
-        asked = Asked(turn.question.query, self._term_weights(turn).of_text(turn.question.query), language)
+        query = turn.question.query
+        asked = Asked(query, self._term_weights(turn).of_text(without_asking(query)), language)
 
         def without_model(citations: Sequence[Citation]) -> Extract:
             if turn.whole is not None and (told := outline(turn.whole, citations, analyzer, language)).text:
@@ -335,7 +337,7 @@ class Conversation:
             if quoted := quote_parts(turn.found.parts, asked, citations, analyzer, weigh, around):
                 return quoted
             citations = quotable_citations(citations, len(search.hits), asked, analyzer)
-            covered = best_coverage(asked.weights, citations, analyzer)
+            covered = best_coverage(self._term_weights(turn).of_text(query), citations, analyzer)
             known = scale_of(search, self._braid.answering_model)
             match = match_of(search, known[1] if known else None, covered)
             nearness = nearness_to(turn.question.query, *known) if known else no_nearness

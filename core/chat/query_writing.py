@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from braid.core.chat.asking.follow_up import complete
 from braid.core.chat.comparison import ThreeFields
-from braid.core.chat.marks import CitationFilter, without_marks
+from braid.core.chat.marks import CitationFilter, marked, without_marks
 from braid.core.chat.types import ChatRequest, QueryWritten, Turn
 from braid.core.errors import InvalidInputError, ModelError
 from braid.core.models.chat import ChatModel
@@ -36,7 +36,7 @@ class NormalizedQuestion:
     """A question that can be understood alone. ``generator`` rewrote it: ``none``, ``feedback`` or a model's name."""
 
     text: str
-    """As it was typed, unless the search model rewrote it."""
+    """The question as it was typed, unless the search model rewrote it."""
     query: str
     """The text to search for."""
     generator: str = "none"
@@ -108,7 +108,7 @@ def history_text(history: Sequence[Turn]) -> str:
     lines: list[str] = []
     left = HISTORY_TOKENS
     for turn in reversed(history[-HISTORY_TURNS:]):
-        text = turn.text if turn.role == "user" else without_marks(CitationFilter(ALL_NUMBERS).read(turn.text))
+        text = turn.text if turn.role == "user" else _uncited(turn)
         line = fitting(as_data(" ".join(text.split())), min(left, TURN_TOKENS))
         if not line:
             break
@@ -117,6 +117,12 @@ def history_text(history: Sequence[Turn]) -> str:
         if left <= 0:
             break
     return "\n".join(lines)
+
+
+def _uncited(answer: Turn) -> str:
+    if answer.marks is None:
+        return without_marks(CitationFilter(ALL_NUMBERS).read(answer.text))
+    return without_marks(marked(answer.text, answer.marks))
 
 
 def _normalize_fields(

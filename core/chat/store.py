@@ -356,7 +356,7 @@ class ConversationStore:
 
         They are up to `MAX_HISTORY` messages. Raises InvalidInputError when there is no room for a next one.
         """
-        columns = select(MessageRow.id, MessageRow.role, MessageRow.text)
+        columns = select(MessageRow.id, MessageRow.role, MessageRow.text, MessageRow.settings["marks"].label("marks"))
         cited_in = select(CitationRow.dataset_id).distinct()
         asked = select(MessageRow.settings).where(
             MessageRow.conversation_id == conversation_id, MessageRow.role == "user"
@@ -372,12 +372,14 @@ class ConversationStore:
             rows = connection.execute(columns.where(MessageRow.id.in_(last))).all()
             used = set(connection.execute(cited_in.where(CitationRow.message_id.in_(last))).scalars())
             searched = searched_in(connection.execute(asked).scalars())
-        texts = {row.id: (row.role, row.text) for row in rows if row.text}
+        texts = {row.id: (row.role, row.text, row.marks) for row in rows if row.text}
         wanted = [id_ for id_ in last if id_ in texts]
         used.update(searched or ())
         if searched is None or used - readable_of(self._ledger, self._registry, user_id, used):
-            texts |= {each.id: (each.role, each.text) for each in self.each(user_id, conversation_id, wanted)}
-        return tuple(Turn(*texts[id_]) for id_ in wanted)
+            kept = self.each(user_id, conversation_id, wanted)
+            texts |= {each.id: (each.role, each.text, each.settings.get("marks")) for each in kept}
+        turns = (texts[id_] for id_ in wanted)
+        return tuple(Turn(role, text, None if marks is None else tuple(marks)) for role, text, marks in turns)
 
     def require_readable(self, user_id: int, dataset_ids: Collection[int]) -> None:
         """Raise NotFoundError if the user has lost one of these datasets, from which an answer is being written."""

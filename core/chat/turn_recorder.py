@@ -77,16 +77,6 @@ class TurnRecorder:
         """The datasets whose passages the search returned."""
         return frozenset(hit.passage.dataset_id for hit in self._search.hits) if self._search else frozenset()
 
-    @property
-    def written(self) -> str:
-        """The text so far, a marked text."""
-        return "".join(self._text)
-
-    @property
-    def support(self) -> tuple[Support, ...]:
-        """The sentences of the text so far that have been checked."""
-        return tuple(self._support)
-
     def result(self) -> ChatResult:
         """Return the turn's own result, or, before it has come, one that is ``stopped``.
 
@@ -97,7 +87,7 @@ class TurnRecorder:
         search = self._search or SearchResult(
             Query(self._query.query[:MAX_QUERY_CHARS]), self._request.strategy, "none", (), (), ()
         )
-        written = self.written.strip()
+        written = "".join(self._text).strip()
         text, marks = shown(written)
         citations = self._citations(written, search)
         return ChatResult(

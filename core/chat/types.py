@@ -35,6 +35,8 @@ class Turn:
 
     role: Literal["user", "assistant"]
     text: str
+    marks: tuple[int, ...] | None = field(default=None, compare=False)
+    """Where in an answer its citations begin, as in `ChatResult`; None if unknown: what looks like one is one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +76,7 @@ class ChatRequest:
     everything: bool = False
     """Whether ``dataset_ids`` are all that the user may read: stored, so that the next turn has new ones, too."""
     aside: Sequence[int] = ()
-    """Those of the datasets whose passages count only where they are much better than the others'."""
+    """Datasets whose passages count only where they are much better than those of the other datasets."""
     strategy: str = "basic"
     options: Mapping[str, Any] = field(default_factory=dict)
     evaluation_mode: bool = False
@@ -173,7 +175,7 @@ class SentenceChecked:
 
     type: ClassVar[str] = "support"
     support: Support
-    """Its characters are those of the pieces so far."""
+    """The sentence's place, in characters of the pieces so far, and what was found."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +224,7 @@ class ChatResult:
     featured: Featured | None = None
     """Without a model, the passage that answers."""
     also: tuple[Featured, ...] = ()
-    """Without a model, what is shown below it; where nothing was ``found``, what is related."""
+    """Without a model, further passages below ``featured``; related ones where nothing was ``found``."""
     calculation: Calculation | None = None
     """The value and its SQL, where the answer was calculated from a table."""
     editions: tuple[Edition, ...] = ()

@@ -43,7 +43,7 @@ class DenseIndex:
     """Searches the files in ``folder``, which have the vectors of the model that answers for each collection.
 
     Searches come from any thread of any process. `mend`, `apply` and `drop` come from one thread of the process that
-    indexes; ``crashed`` says that the last one was killed. A second thread helps a search to scan while it gets a
+    indexes. A second thread helps a search to scan while it gets a
     ``processor``. The files of at most ``max_open`` collections are mapped.
     """
 
@@ -60,13 +60,11 @@ class DenseIndex:
         folder: Path,
         max_open: int = 128,
         processor: Processor = always,
-        crashed: bool = False,
     ) -> None:
         self._changes = changes
         self._models = models
         self._files = VectorFiles(folder, max_open=max_open)
         self._scanner = Scanner(processor)
-        self._crashed = crashed
         self._mended: dict[str, str] = {}
         """The model of each collection whose files were found sound and complete, or that has no vectors."""
         self._filed: set[str] = set()
@@ -191,11 +189,21 @@ class DenseIndex:
 
     # ------------------------------------------------------------ following the ledger
 
-    def mend(self, collection: str, *, head: int, is_complete: bool, doubt: bool, stopping: threading.Event) -> None:
+    def mend(
+        self,
+        collection: str,
+        *,
+        head: int,
+        is_complete: bool,
+        doubt: bool,
+        stopping: threading.Event,
+        crashed: bool = False,
+    ) -> None:
         """Write the collection's files again where they are missing, damaged, or of a model that answers no more.
 
         Files that nobody has looked at yet are counted once the log has been applied up to ``head``, as ``is_complete``
-        says; with ``doubt``, and after a kill, their checksums are compared. Raises IndexUnavailableError.
+        says; with ``doubt``, and where the last process was killed (``crashed``), their checksums are compared. Raises
+        IndexUnavailableError.
         """
         version, seen = self._models.answering_version(collection), self._mended.get(collection)
         try:
@@ -205,7 +213,7 @@ class DenseIndex:
                 self._filed.add(collection)
             else:
                 sound = collection not in self._filed and (seen is not None or self.dimension(collection) is None)
-            if sound and (doubt or (seen is None and self._crashed)):
+            if sound and (doubt or (seen is None and crashed)):
                 sound = not self._files.damage(collection)
         except IndexUnavailableError:
             loaded, sound = None, False

@@ -8,11 +8,12 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 
 from braid.core.errors import BraidError, EmbeddingError, IndexUnavailableError, StoreUnreachableError
 from braid.core.indexes.base import LegIndex
 from braid.core.indexes.inspection import Doubt, Inspection
-from braid.core.indexes.leg_progress import LegProgress, ProgressBoard
+from braid.core.indexes.leg_progress import LegProgress, ProgressBoard, ToldBoard
 from braid.core.indexes.rebuild import Rebuild
 from braid.core.indexes.retries import LAST_RETRY_S, OUTAGE_RETRY_S, Retries
 from braid.core.indexes.sources import ChunkSource
@@ -49,9 +50,10 @@ class IndexFollower:
         self._heads = heads or changes.heads
         self._keep = keep
         self._mend = mend
+        self._crashed = crashed
         self._source = source
         self._inspection = Inspection(index, source, changes, crashed=crashed)
-        self._board = ProgressBoard(index.leg, source.left_out)
+        self._board: ProgressBoard = ToldBoard(index.leg, source.left_out, partial(changes.say, index.name))
         self._retries = Retries()
         self._rebuilds: dict[str, Rebuild] = {}
         self._trusted: dict[str, IndexState] = {}
@@ -128,6 +130,7 @@ class IndexFollower:
 
         Call it once, before the first search.
         """
+        self._board.know(self._changes.reports(self.name))
         for collection, state in self._changes.states(self.name).items():
             if self.index.stored:
                 self._board.report(collection, "checking")
@@ -141,6 +144,7 @@ class IndexFollower:
 
     def work(self, stopping: threading.Event) -> bool:
         """Do one batch of work for every collection that has any; return False when nothing is left to do now."""
+        self._hear()
         heads, states, self._stopping = self._heads(), self._changes.states(self.name), stopping
         self.is_idle, busy = True, False
         # Collections that are not ready come first: no search uses their indexes until they are inspected or rebuilt.
@@ -152,6 +156,19 @@ class IndexFollower:
             else:
                 busy |= self._attempt(collection, states.get(collection), heads[collection])
         return busy
+
+    def _hear(self) -> None:
+        """Begin what other processes want."""
+        for collection, wanted in self._changes.wanted(self.name):
+            if self._fulfil(collection, wanted):
+                self._changes.heard(self.name, collection, wanted)
+
+    def _fulfil(self, collection: str, wanted: str) -> bool:
+        try:
+            (self.rebuild if wanted == "rebuild" else self.suspect)(collection)
+        except BraidError as error:  # a model that cannot be made
+            self._fail(collection, error)
+        return True
 
     def _attempt(self, collection: str, state: IndexState | None, head: int) -> bool:
         try:
@@ -167,8 +184,8 @@ class IndexFollower:
 
     def _look_after(self, collection: str, state: IndexState | None, head: int) -> None:
         is_complete = state is not None and state.state == "ready" and state.applied_seq >= head
-        doubt = collection in self._suspects
-        self._mend(collection, head=head, is_complete=is_complete, doubt=doubt, stopping=self._stopping)
+        looks = {"doubt": collection in self._suspects, "crashed": self._crashed, "stopping": self._stopping}
+        self._mend(collection, head=head, is_complete=is_complete, **looks)
 
     def _is_settled(self, collection: str, state: IndexState | None, head: int) -> bool:
         """Return whether the index is ready, is at ``head`` and no further, and is not suspected of damage."""

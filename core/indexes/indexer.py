@@ -23,6 +23,8 @@ from braid.core.priority import SearchPriority, lower_thread_priority
 from braid.core.types import Leg
 
 POLL_S = 0.5
+WATCH_S = 0.05
+"""Shortest time between two looks, and that of a ledger in a file, which says in 5 µs whether a process has written."""
 POLLS = 4
 LONGEST_POLL_S = 2.0
 """A look at 10,000 collections takes half a second: the next comes after four times as long, or after two seconds."""
@@ -62,6 +64,7 @@ class Indexer:
         before_work: Callable[[], object] = lambda: None,
     ) -> None:
         self._changes = ChangeLog(ledger.database)
+        self._poll_s = POLL_S if ledger.database.version() is None else WATCH_S
         self._before_work = before_work
         embedder = ChunkEmbedder(ledger, self._changes, priority or SearchPriority())
         bm25_source = Bm25Source(self._changes, keyword_version)
@@ -90,6 +93,9 @@ class Indexer:
 
     def start(self) -> None:
         """Begin to follow the ledger."""
+        self._follow()
+
+    def _follow(self) -> None:
         self._give_up_others()
         for follower in self.followers.values():
             follower.begin()
@@ -251,7 +257,7 @@ class Indexer:
                 wake.wait(retry_s)
 
     def _pause_s(self, index: IndexName, took_s: float = 0.0) -> float:
-        return _poll_s(index, took_s)
+        return _poll_s(index, took_s, least_s=self._poll_s if self.followers[index].is_idle else POLL_S)
 
     def _prune(self) -> None:
         """Remove from the log what every index has applied, and give back the memory that this took."""
@@ -268,9 +274,9 @@ def _mending(dense: VectorIndex) -> dict[str, Any]:
     return {"mend": dense.mend} if isinstance(dense, DenseIndex) else {}
 
 
-def _poll_s(index: IndexName, took_s: float = 0.0) -> float:
+def _poll_s(index: IndexName, took_s: float = 0.0, *, least_s: float = POLL_S) -> float:
     """Return the time until the next look; with many collections each of whose looks takes long, a longer one."""
-    return COPY_POLL_S if index == "chroma" else max(POLL_S, min(POLLS * took_s, LONGEST_POLL_S))
+    return COPY_POLL_S if index == "chroma" else max(least_s, min(POLLS * took_s, LONGEST_POLL_S))
 
 
 class _Look:

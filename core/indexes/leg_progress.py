@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass
 from typing import Literal
 
 from braid.core.types import Leg
 
 PROGRESS_S = 0.25
 """Minimum seconds between two progress callbacks."""
+PENDING_S = 1.0
+"""Seconds between two reports of how many passages are to go, and before the first."""
 RESTS = 10
 """Rest after each count, in durations of the count: counting 10,000 collections takes a second."""
 
@@ -95,6 +98,9 @@ class ProgressBoard:
         with self._lock:
             self._latest[collection] = LegProgress(self._leg, collection, state, pending, seconds_left, error, left_out)
 
+    def know(self, told: Mapping[str, str]) -> None:
+        """Take up what was told of the collections before."""
+
     def restore(self, reports: Iterable[LegProgress]) -> None:
         """Put earlier reports back."""
         with self._lock:
@@ -104,6 +110,47 @@ class ProgressBoard:
         """Take the time of one batch into the rate, a moving average of chunks per second."""
         rate = chunks / max(seconds, 1e-6)
         self._rate = rate if self._rate == 0.0 else 0.8 * self._rate + 0.2 * rate
+
+
+class ToldBoard(ProgressBoard):
+    """A board that tells other processes what the state of an index does not say: failures, passages that were left
+    out, and once a second how many are to go where that takes longer. ``tell`` is given a collection and a report.
+    """
+
+    def __init__(self, leg: Leg, left_out: Callable[[str], int], tell: Callable[[str, str], None]) -> None:
+        super().__init__(leg, left_out)
+        self._tell = tell
+        self._told: dict[str, str] = {}
+        self._busy_since: dict[str, float] = {}
+
+    def know(self, told: Mapping[str, str]) -> None:
+        """Take up what was told of the collections before, by another process perhaps."""
+        self._told = {collection: report for collection, report in told.items() if report}
+
+    def report(self, collection: str, state: ProgressState, *, pending: int = 0, error: str = "") -> None:
+        """Replace the collection's report, and tell it where others must know."""
+        super().report(collection, state, pending=pending, error=error)
+        now = self.get(collection)
+        assert now is not None, "it was reported"
+        told = ""
+        if state == "failed" or error or now.left_out:
+            told = report_of(now)
+        elif pending:
+            at = time.monotonic()
+            if at - self._busy_since.setdefault(collection, at) < PENDING_S:
+                return
+            self._busy_since[collection], told = at, report_of(now)
+        else:
+            self._busy_since.pop(collection, None)
+        if told != self._told.get(collection, ""):
+            self._tell(collection, told)
+            self._told[collection] = told
+
+
+def report_of(progress: LegProgress) -> str:
+    """Return progress as it is told, for a collection and an index that are known."""
+    told = {name: value for name, value in asdict(progress).items() if name not in ("leg", "collection") and value}
+    return json.dumps(told)
 
 
 class Counting:

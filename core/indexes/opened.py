@@ -1,4 +1,4 @@
-"""The open indexes of a data directory: in this process, or through the one that owns them."""
+"""The open indexes of a data directory."""
 
 from __future__ import annotations
 
@@ -6,12 +6,28 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from braid.core.indexes.dense import DenseIndex
 from braid.core.models.embeddings import EmbeddingModel
 
 if TYPE_CHECKING:
+    from braid.core.indexes.answering_models import AnsweringModels
     from braid.core.indexes.base import KeywordIndex, VectorIndex
     from braid.core.indexes.chroma.copy import ChromaCopy
     from braid.core.indexes.indexer import Indexer
+
+
+@dataclass(frozen=True, slots=True)
+class Engines:
+    """Both legs, and the models that answer."""
+
+    bm25: KeywordIndex
+    dense: VectorIndex
+    models: AnsweringModels
+
+    def followed_by(self, indexer: Indexer, chroma: ChromaCopy | None) -> Indexes:
+        """Return the indexes with who knows how far they are."""
+        answering = self.dense.answering_model if isinstance(self.dense, DenseIndex) else self.models.answering
+        return Indexes(self.bm25, self.dense, chroma, indexer, answering)
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +37,7 @@ class Indexes:
     bm25: KeywordIndex
     dense: VectorIndex
     chroma: ChromaCopy | None
-    """None where chromadb is not installed, or Milvus has the vectors."""
+    """None where chromadb is not installed, Milvus has the vectors, or another process follows the ledger."""
     indexer: Indexer
     answering_model: Callable[[str], EmbeddingModel]
     """The embedding model whose vectors searches of a collection use. Raises EmbeddingError."""

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from braid.core.ingest.contents import part_of
-from braid.core.ingest.readers.document import HeadingStack, ParsedDocument, Section, join_cjk_lines, one_line
+from braid.core.ingest.readers.document import ParsedDocument, Section, join_cjk_lines, join_path, one_line
 from braid.core.text.contents import bare, has_leader, section_number, without_page
 
 LEAST_HEADINGS = 3
@@ -47,7 +47,9 @@ def with_headings(parsed: ParsedDocument) -> ParsedDocument:
     found = _counting_up(list(_numbered(parsed.sections, titles)))
     if len(found) < LEAST_HEADINGS:
         return parsed
-    return replace(parsed, sections=tuple(_below(parsed.sections, [_completed(each, titles) for each in found])))
+    found = [_completed(each, titles) for each in found]
+    known = titles | {each.number: each.title for each in found}
+    return replace(parsed, sections=tuple(_below(parsed.sections, found, known)))
 
 
 def _numbered(sections: Sequence[Section], titles: Mapping[tuple[int, ...], str]) -> Iterator[_Heading]:
@@ -144,9 +146,16 @@ def _joined(text: str) -> str:
     return one_line(join_cjk_lines(_HYPHEN.sub("", text.strip())))
 
 
-def _below(sections: Sequence[Section], found: Sequence[_Heading]) -> Iterator[Section]:
+def _path(number: tuple[int, ...], titles: Mapping[tuple[int, ...], str]) -> str:
+    """Return the titles of a section and of those that it is in."""
+    return join_path(*(titles.get(number[:depth], "") for depth in range(1, len(number) + 1)))
+
+
+def _below(
+    sections: Sequence[Section], found: Sequence[_Heading], known: Mapping[tuple[int, ...], str]
+) -> Iterator[Section]:
     """Yield the sections, cut at the headings, with the path of those that are open."""
-    stack = HeadingStack()
+    path = ""
     left = list(reversed(found))
     titles = {heading.number: bare(heading.title) for heading in found}
     for at, section in enumerate(sections):
@@ -155,7 +164,7 @@ def _below(sections: Sequence[Section], found: Sequence[_Heading]) -> Iterator[S
         start = int(section.page is not None and not is_own and _is_repeated(lines[0], titles))
         while left and left[-1].section == at:
             heading = left.pop()
-            yield from part_of(replace(section, heading_path=stack.path), lines, range(start, heading.line))
-            stack.enter(len(heading.number), heading.title)
+            yield from part_of(replace(section, heading_path=path), lines, range(start, heading.line))
+            path = _path(heading.number, known)
             start = heading.line
-        yield from part_of(replace(section, heading_path=stack.path), lines, range(start, len(lines)))
+        yield from part_of(replace(section, heading_path=path), lines, range(start, len(lines)))

@@ -10,7 +10,7 @@ from sqlalchemy import and_, delete, func, select
 
 from braid.core.batches import batches
 from braid.core.ledger import prepared
-from braid.core.ledger.database import Database, execute
+from braid.core.ledger.database import Database, execute, tell
 from braid.core.ledger.document_writes import lock_datasets
 from braid.core.ledger.tables import ChangeRow, ChunkRow, DatasetRow, EmbeddingRow
 from braid.core.types import Leg, indexed_text
@@ -234,6 +234,32 @@ class ChangeLog:
         """Record how far an index has followed the log."""
         with self._database.write() as connection:
             execute(connection, prepared.SET_STATE, leg=leg, collection=collection, **asdict(state))
+
+    # ------------------------------------------------------------ what processes tell each other of the indexes
+
+    def want(self, leg: str, collection: str, wanted: str) -> None:
+        """Ask the index's follower, in whichever process, to ``inspect`` or to ``rebuild`` it."""
+        with self._database.write() as connection:
+            execute(connection, prepared.WANT, leg=leg, collection=collection, wanted=wanted)
+            tell(connection, "changes")
+
+    def wanted(self, leg: str) -> list[tuple[str, str]]:
+        """Return what processes want of the leg's indexes: their collection, ``inspect`` or ``rebuild``."""
+        return [tuple(row) for row in self._database.rows(prepared.WANTED, leg=leg)]
+
+    def heard(self, leg: str, collection: str, wanted: str) -> None:
+        """Take back a wish that is being fulfilled."""
+        with self._database.write() as connection:
+            execute(connection, prepared.HEARD, leg=leg, collection=collection, wanted=wanted)
+
+    def reports(self, leg: str) -> dict[str, str]:
+        """Return what was last said of the leg's indexes, by collection: JSON, or nothing."""
+        return {row[1]: row[6] for row in self._database.rows(prepared.SHARED_STATES, legs=[leg])}
+
+    def say(self, leg: str, collection: str, report: str) -> None:
+        """Replace what is said of an index that has a state."""
+        with self._database.write() as connection:
+            execute(connection, prepared.REPORT, leg=leg, collection=collection, report=report)
 
 
 def _matrix(vectors: Sequence[bytes]) -> Vector:

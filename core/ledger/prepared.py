@@ -167,7 +167,8 @@ REPORT_UNDER_CLAIM = f"""
 WANT = """
     UPDATE index_state SET wanted = :wanted
     WHERE leg = :leg AND collection = :collection AND wanted <> :wanted AND wanted <> 'rebuild'"""
-WANTED = "SELECT collection, wanted FROM index_state WHERE leg = :leg AND wanted <> '' AND collection IN :collections"
+WANTED = "SELECT collection, wanted FROM index_state WHERE leg = :leg AND wanted <> ''"
+REPORT = "UPDATE index_state SET report = :report WHERE leg = :leg AND collection = :collection"
 HEARD = "UPDATE index_state SET wanted = '' WHERE leg = :leg AND collection = :collection AND wanted = :wanted"
 
 # ---------------------------------------------------------------- processes of a fleet

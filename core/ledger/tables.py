@@ -273,9 +273,9 @@ class IndexStateRow(Base):
     state: Mapped[str]
     """``ready``, ``writing`` (a batch is being applied; at the start it means a crash) or ``rebuilding``."""
     wanted: Mapped[str] = mapped_column(default="", server_default="")
-    """What a process of a fleet asks of the one that follows the index: ``inspect``, ``rebuild`` or nothing."""
+    """What a process asks of the one that follows the index: ``inspect``, ``rebuild`` or nothing."""
     report: Mapped[str] = mapped_column(default="", server_default="")
-    """What that process last said of the index, as JSON; empty outside of a fleet."""
+    """What that process last said of the index, as JSON; empty where there is nothing to say."""
 
 
 class ProcessRow(Base):

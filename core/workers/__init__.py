@@ -1,5 +1,5 @@
-"""Several processes with one data directory: the endpoint of the one that owns the indexes, and the link of the others.
+"""Several processes with one data directory, or one fleet: which of them follows the ledger, and who does it next.
 
 May import: `core.indexes` and what it may.
-Way in: `endpoint.Endpoint` and `guest.far_indexes`; `braid` uses both.
+Way in: `roles.Roles` and `fleet.Fleet`; `braid` uses both.
 """

@@ -1,24 +1,21 @@
-"""The role of a process with a data directory: the owner of its indexes, or a guest, which calls the owner."""
+"""The role of a process with a data directory: the owner of its indexes, or a guest, which reads them."""
 
 from __future__ import annotations
 
 import logging
+import os
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Protocol
 
-from braid.core.errors import BraidError, InvalidInputError, NotOwnerError
+from braid.core.errors import InvalidInputError, NotOwnerError
 from braid.core.indexes.opened import Indexes
 from braid.core.ledger.database import News
 from braid.core.ledger.outages import log_failure
-from braid.core.ledger.owners.owner import OwnerLock, read_note
-from braid.core.workers.calls import OpenedWith
-from braid.core.workers.endpoint import Calls, Endpoint
-from braid.core.workers.guest import far_indexes
-from braid.core.workers.link import Link
+from braid.core.ledger.owners.owner import OwnerLock, OwnerNote, read_note
 
 LOOK_S = 0.5
 """Time between two looks of a guest whether there is an owner. Asking costs 20 µs."""
@@ -32,22 +29,17 @@ logger = logging.getLogger(__name__)
 class Host(Protocol):
     """What has a role."""
 
-    @property
-    def opened_with(self) -> OpenedWith:
-        """The options that all processes should have the same."""
-
-    @property
-    def keeps_copy(self) -> bool:
-        """Whether the owner keeps a copy of the vectors in Chroma."""
+    opened_with: Mapping[str, str]
+    """The options that all processes should have the same, in words."""
 
     def open_indexes(self, closing: ExitStack, *, crashed: bool) -> Indexes:
-        """Open the indexes, and have ``closing`` close them; ``crashed`` says that the last owner was killed."""
+        """Open the indexes to follow the ledger, until ``closing``; ``crashed`` says that the last owner was killed."""
+
+    def read_indexes(self, on_use: Callable[[], object]) -> Indexes:
+        """Open the indexes, which another process keeps equal to the ledger; searches call ``on_use``."""
 
     def use_indexes(self, indexes: Indexes) -> None:
         """Search in these indexes from now on."""
-
-    def calls(self, indexes: Indexes) -> Calls:
-        """Return what guests may call."""
 
 
 class Roles:
@@ -67,8 +59,6 @@ class Roles:
         self._lock = OwnerLock(self._data_dir)
         self._opened = ExitStack()  # closed last: files and the lock
         self._running = ExitStack()  # closed first: threads
-        self._endpoint: Endpoint | None = None
-        self._link: Link | None = None
         self._look = threading.Event()
         self._watching: threading.Thread | None = None
         self._closed = False
@@ -118,12 +108,10 @@ class Roles:
             self._lock.announce(url)
 
     def stop(self) -> None:
-        """Take over no more, answer no more, and end the threads."""
+        """Take over no more, and end the threads."""
         with self._changing:
             self._closed = True
         self._look.set()
-        if self._link is not None:
-            self._link.close()
         if self._watching is not None and self._watching is not threading.current_thread():
             self._watching.join()
         self._running.close()
@@ -135,17 +123,13 @@ class Roles:
     def begin_as_child(self) -> None:
         """Start over in the child of a fork: the indexes, and the lock, are the parent's."""
         self._lock.forget()
-        _of_the_parent.append((self._opened, self._running, self._endpoint, self._lock, self._link))
-        if self._endpoint is not None:
-            self._endpoint.forget()
-        if self._link is not None:
-            self._link.forget_in_child()
+        _of_the_parent.append((self._opened, self._running, self._lock))
         was_closed = self._closed
         self._changing = threading.RLock()
         self._start_over()
         self._closed = was_closed
         if not was_closed:
-            self._be_guest()  # looks for the owner's end with its first call, should it ever search
+            self._be_guest()  # looks for the owner's end from its first search on, should it ever search
 
     # ------------------------------------------------------------ owner
 
@@ -158,15 +142,13 @@ class Roles:
             running.callback(indexes.indexer.stop)
             indexes.indexer.start()
             running.callback(self._note_recovery, indexes)
-            endpoint = Endpoint(self._data_dir, host.calls(indexes))
-            running.callback(endpoint.close)
-            self._lock.publish(endpoint.start())
-            host.use_indexes(indexes)  # nothing can fail any more: a guest goes on calling the owner until now
+            self._lock.publish(OwnerNote(os.getpid(), opened_with=dict(host.opened_with)))
+            host.use_indexes(indexes)  # nothing can fail any more
         except BaseException:
             running.close()
             opened.close()
             raise
-        self._opened, self._running, self._endpoint = opened, running, endpoint
+        self._opened, self._running = opened, running
         with self._changing:
             self.is_owner = True
 
@@ -184,21 +166,15 @@ class Roles:
     # ------------------------------------------------------------ guest
 
     def _be_guest(self) -> None:
-        roles = weakref.WeakMethod(self._look_now)
-
-        def look_now() -> None:
-            if look := roles():
-                look()
-
-        self._link = Link(self._data_dir, look_now)
         host = self._require_host()
-        host.use_indexes(far_indexes(self._link, keeps_copy=host.keeps_copy))
+        roles = weakref.WeakMethod(self._watch_from_now_on)
+        host.use_indexes(host.read_indexes(lambda: (watch := roles()) and watch()))
 
-    def _look_now(self) -> None:
-        with self._changing:
-            if self._watching is None and not self._closed:
-                self._watch()
-        self._look.set()
+    def _watch_from_now_on(self) -> None:
+        if self._watching is None:
+            with self._changing:
+                if self._watching is None and not self._closed:
+                    self._watch()
 
     def _watch(self) -> None:
         self._watching = threading.Thread(
@@ -231,23 +207,22 @@ class Roles:
                 self._to_start.append(start)
         return not self._to_start
 
-    def compare_with_owner(self) -> None:
-        """Warn if the owner was opened with other options: it is what decides what is found."""
-        host, link = self._host(), self._link
-        note = read_note(self._data_dir)
-        if host is None or link is None or note is None or not note.address:
-            return
-        theirs = link.call("opened_with", patience_s=0.0)
+    def compare_with_owner(self) -> bool:
+        """Warn if the owner was opened with other options: they decide what is indexed. False while none is known."""
+        host, note = self._host(), read_note(self._data_dir)
+        if host is None or note is None or not note.opened_with:
+            return False
         for name, mine in host.opened_with.items():
-            if theirs.get(name) != mine:
+            if (theirs := note.opened_with.get(name)) != mine:
                 logger.warning(
-                    "process %d has %s open with %s %s, this process with %s: searches go by the former",
+                    "process %d has %s open with %s %s, this process with %s: what is indexed goes by the former",
                     note.pid,
                     str(self._data_dir),
                     name,
-                    theirs.get(name),
+                    theirs,
                     mine,
                 )
+        return True
 
 
 def _take_over_once_it_is_free(roles: weakref.ref[Roles], look: threading.Event) -> None:
@@ -261,15 +236,11 @@ def _take_over_once_it_is_free(roles: weakref.ref[Roles], look: threading.Event)
         try:
             if this.take_over():
                 return
-            if not is_compared:
-                this.compare_with_owner()
-                is_compared = True
+            is_compared = is_compared or this.compare_with_owner()
         except InvalidInputError as error:  # of the options of this process, which stay as they are: said once
             if str(error) != refused:
                 refused = str(error)
                 logger.warning("this process cannot take over the indexes: %s", refused)
-        except BraidError as error:
-            logger.debug("event=owner_not_asked type=%s", type(error).__name__)
         except Exception as error:  # the edge of a thread: what keeps the indexes from being opened may pass
             log_failure(logger, "taking over the indexes", error)
             look.wait(LOOK_S)

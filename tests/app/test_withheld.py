@@ -4,8 +4,10 @@ or an answer was being written meanwhile; and again when they get it back.
 
 from __future__ import annotations
 
+import io
 import random
 import re
+import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
@@ -15,9 +17,12 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
+from braid.app.mcp.documents import shown_id
+from braid.app.user.archive import archive
 from braid.config.settings import Settings
 from braid.core.braid import Braid
 from braid.core.chat import conversation
+from tests.app.oauth.apps import App
 from tests.app.web.test_withheld_streams import QUESTION, Streams, sent
 from tests.model_server import ModelServer, model_server
 from tests.web import add_user, bearer, make_app, post_form, serving, sign_in, site_of, text_of
@@ -46,6 +51,8 @@ class Town:
         self.empty: set[str] = set()
         """Vaults whose document is deleted: what was quoted from it before is part of the answers."""
         self.chunks: list[str] = []
+        self.documents: list[str] = []
+        """Ids as tools of assistants have them."""
         self._losses = list(LOSSES)
         chance.shuffle(self._losses)
         for vault in VAULTS:
@@ -54,6 +61,7 @@ class Town:
         for vault, shared in self.datasets.items():
             text = f"The code of the vault {vault} is {code(vault)}."
             put = braid.ledger.put_document(shared, document(f"{code(vault)}.md", text, title=f"Vault {code(vault)}"))
+            self.documents.append(shown_id(put.document_id))
             self.chunks += [each.chunk_id for each in braid.ledger.document_passages(put.document_id, [shared])]
         catch_up(braid)
 
@@ -103,8 +111,17 @@ class Surfaces:
         self._town, self._client, self._agent = town, client, agent
         asked = post_form(client, "/chat/messages", text=QUESTION, d="all")
         self._page = asked.headers["location"].partition("#")[0]
-        self._conversation = int(self._page.rpartition("/")[2])
+        self._link = self._link_of_another()
+        datasets = list(town.datasets.values())
+        self._app = {"Authorization": f"Bearer {App(town.app).connect(client, *datasets)['access_token']}"}
         self._stored = self._post("/api/v1/conversations", title="").json()["id"]
+
+    def _link_of_another(self) -> str:
+        """The link of a conversation whose owner could read everything."""
+        here, ben = site_of(self._town.app), add_user(self._town.app, "ben", groups=GROUPS)
+        asked = post_form(sign_in(self._town.app, "ben"), "/chat/messages", text=QUESTION, d="all")
+        number = int(asked.headers["location"].partition("#")[0].rpartition("/")[2])
+        return here.conversations.links.share(here.shares.user_named(ben.name), number)
 
     def stored(self) -> dict[str, str]:
         """The text of each surface that gives out what was answered before."""
@@ -116,6 +133,9 @@ class Surfaces:
             "palette, conversations": self._client.get("/palette.json?q=4711").text,
             "api, replayed": self._post("/api/v1/chat", key="one", **asked).text,
             "api, replayed turn": self._post(turn, key="two", **asked).text,
+            "link": text_of(self._client.get(f"/chat/shared/{self._link}").text),
+            "api, link": self._agent.get(f"/api/v1/shared-conversations/{self._link}", headers=self._town.key).text,
+            "archive": in_archive(archive(here.braid, user)),
         }
         for each in here.conversations.all(user):
             page, api = f"/chat/{each.id}", f"/api/v1/conversations/{each.id}"
@@ -148,28 +168,51 @@ class Surfaces:
             "v1": self._post("/v1/chat/completions", **chat),
             "v1, responses": self._post("/v1/responses", model="braid:all", input=QUESTION),
             "dify": self._post("/dify/retrieval", knowledge_id="all", query=QUESTION, retrieval_setting={"top_k": 50}),
-            "mcp": self._mcp(),
+            "mcp, connector": self._mcp("/mcp/connector", "search", query=QUESTION),
+            "mcp, search": self._mcp("/mcp", "search", query=QUESTION, top_k=50, dataset_ids="all"),
+            "mcp, exact": self._mcp("/mcp", "find_exact", text="4711"),
+            "mcp, by path": self._mcp("/mcp", "get_documents_by_prefix", prefix=""),
+            "app, search": self._post("/api/v1/search", by=self._app, query=QUESTION, dataset_ids="all"),
+            "app, v1": self._post("/v1/chat/completions", by=self._app, **chat),
+            "app, mcp": self._mcp("/mcp/connector", "search", by=self._app, query=QUESTION),
         }
+        each = {
+            "mcp, fetch": [self._mcp("/mcp/connector", "fetch", id=id_) for id_ in self._town.documents],
+            "datasets": [self._client.get(f"/datasets/{id_}") for id_ in self._town.datasets.values()],
+            "api, documents": [
+                self._agent.get(f"/api/v1/datasets/{id_}/documents", headers=self._town.key)
+                for id_ in self._town.datasets.values()
+            ],
+        }
+        read = (self._mcp("/mcp", "read_document", filepath=f"{code(vault)}.md").text for vault in VAULTS)
         passages = (self._client.get(f"/documents/passage/{chunk}").text for chunk in self._town.chunks)
         return {
             **{name: text_of(self._client.get(path).text) for name, path in pages.items()},
             **{name: response.text for name, response in posts.items()},
+            **{name: " ".join(response.text for response in responses) for name, responses in each.items()},
+            "mcp, read": re.sub(rf"({CODES.pattern})\.md", "", " ".join(read)),  # which is what was asked for
             "passages": text_of(" ".join(passages)),
         }
 
-    def _post(self, path: str, key: str = "", **body: object) -> httpx.Response:
-        headers = {**self._town.key, **({"Idempotency-Key": key} if key else {})}
+    def _post(self, path: str, key: str = "", by: Mapping[str, str] | None = None, **body: object) -> httpx.Response:
+        headers = {**(by or self._town.key), **({"Idempotency-Key": key} if key else {})}
         return self._agent.post(path, json=body, headers=headers)
 
-    def _mcp(self) -> httpx.Response:
-        call = {"name": "search", "arguments": {"query": QUESTION}}
+    def _mcp(self, path: str, tool: str, by: Mapping[str, str] | None = None, **arguments: object) -> httpx.Response:
+        call = {"name": tool, "arguments": arguments}
         message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}
-        accepted = {"Accept": "application/json, text/event-stream"}
-        return self._agent.post("/mcp/connector", json=message, headers={**self._town.key, **accepted})
+        headers = {**(by or self._town.key), "Accept": "application/json, text/event-stream"}
+        return self._agent.post(path, json=message, headers=headers)
 
 
-PARTS = ("how", "next")
-QUOTING = {"v1", "v1, responses"}
+def in_archive(pieces: Iterator[bytes]) -> str:
+    """The text of everything in an export of a user."""
+    with zipfile.ZipFile(io.BytesIO(b"".join(pieces))) as packed:
+        return "".join(packed.read(name).decode() for name in packed.namelist())
+
+
+PARTS = ("how", "next", "events")
+QUOTING = {"v1", "v1, responses", "app, v1"}
 """Without a model these have some of what is found, not all."""
 
 

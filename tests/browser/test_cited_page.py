@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
+from braid.core.types import ChunkInput, DocumentInput
 from tests import samples
 from tests.browser.conftest import Site, overflow
 from tests.web import add_user
@@ -63,3 +64,17 @@ def test_a_cited_page_is_seen_with_its_passage_marked(
     with page.expect_response("**/original") as opened:
         page.evaluate("fetch(document.querySelector('a[href$=\"/original\"]').href)")
     assert opened.value.headers["content-type"] == "application/pdf"
+
+
+CODE = "import sys\n\nif len(sys.argv) > 1:\n    print(sys.argv[1])"
+
+
+@pytest.mark.parametrize(("file_type", "text"), [("py", CODE), ("txt", f"Run it:\n\n```python\n{CODE}\n```")])
+def test_code_is_copied_as_it_was_written(open_anonymous: Open, site: Site, file_type: str, text: str) -> None:
+    reader, ledger = add_user(site.app, f"Reader of {file_type}"), site.braid.ledger
+    dataset = ledger.add_dataset(reader.id, "Code").id
+    put = ledger.put_document(dataset, DocumentInput("run", "Run", file_type, (ChunkInput(text, line=1),)))
+    (passage,) = ledger.document_passages(put.document_id, [dataset])
+    page = open_anonymous(f"documents/passage/{passage.chunk_id}", cookies=[site.cookie(reader.name)])
+    page.evaluate("getSelection().selectAllChildren(document.querySelector('pre'))")
+    assert page.evaluate("getSelection().toString()").rstrip() == CODE

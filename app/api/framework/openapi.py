@@ -50,7 +50,7 @@ class Interface:
     statuses: Mapping[int, int] = field(default_factory=dict)
     """The statuses that it has instead of the usual ones, such as 400 for 422."""
     max_body_bytes: int = MAX_BODY_BYTES
-    """Of a request, with the pictures and files in it that are left out."""
+    """Longest request, in bytes, with the pictures and files in it that are left out."""
 
 
 OWN = Interface("Braid", TEXT, Problem, PROBLEM)

@@ -45,7 +45,7 @@ class Invitation(Shown):
 
 
 class TransferGiven(Given):
-    """Who gets which datasets."""
+    """The datasets to hand over, and the user who gets them."""
 
     to_user_id: PersonalId
     dataset_ids: list[PersonalId] | None = Field(None, max_length=1000, description="Without it, all of the user's")

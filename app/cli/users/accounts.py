@@ -7,7 +7,7 @@ import sys
 import click
 
 from braid.app.cli.common import BraidGroup, current_settings, find_user, json_option, record
-from braid.app.cli.output import plural, print_json, print_table
+from braid.app.cli.output import plural, print_json, print_result, print_table
 from braid.app.opening import open_data_directory
 
 PASSWORD_OPTION = click.option("--password-stdin", is_flag=True, help="Read the password for the app from stdin.")
@@ -34,10 +34,7 @@ def add_user(name: str, groups: tuple[str, ...], admin: bool, password_stdin: bo
         account = Accounts(directory.ledger).add(name, password, is_admin=admin, groups=groups)
         added = User(account.id, account.name, account.groups)
         record(directory.ledger, "user.added", account.name, "administrator" if admin else "")
-    if as_json:
-        print_json(added)
-    else:
-        click.echo(f"Added user {added.id}, {added.name}.")
+    print_result(added, f"Added user {added.id}, {added.name}.", as_json=as_json)
 
 
 @user.command("password")

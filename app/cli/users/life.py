@@ -10,7 +10,7 @@ import click
 
 from braid.app.cli.common import current_settings, find_user, json_option, record
 from braid.app.cli.manage import YES_OPTION, confirm
-from braid.app.cli.output import plural, print_json, print_table
+from braid.app.cli.output import plural, print_json, print_result, print_table
 from braid.app.cli.users.accounts import user
 from braid.app.opening import open_data_directory
 
@@ -35,10 +35,11 @@ def groups(name: str, added: tuple[str, ...], removed: tuple[str, ...], as_json:
             after = ", ".join(sorted(accounts.get(found.id).groups)) or "none"
             record(directory.ledger, "user.groups", found.name, after)
         now = sorted(accounts.get(found.id).groups)
-    if as_json:
-        print_json({"id": found.id, "name": found.name, "groups": now})
-    else:
-        click.echo(f"User {found.id}, {found.name}: {', '.join(now) or 'no groups'}.")
+    print_result(
+        {"id": found.id, "name": found.name, "groups": now},
+        f"User {found.id}, {found.name}: {', '.join(now) or 'no groups'}.",
+        as_json=as_json,
+    )
 
 
 @user.command("admin")
@@ -78,10 +79,11 @@ def _set_disabled(name: str, disabled: bool, *, as_json: bool) -> None:
         found = find_user(directory.ledger, name)
         Accounts(directory.ledger).set_disabled(found.id, disabled)
         record(directory.ledger, "user.disabled" if disabled else "user.enabled", found.name)
-    if as_json:
-        print_json({"id": found.id, "name": found.name, "disabled": disabled})
-    else:
-        click.echo(f"User {found.id}, {found.name}, {'is locked out' if disabled else 'can sign in'}.")
+    print_result(
+        {"id": found.id, "name": found.name, "disabled": disabled},
+        f"User {found.id}, {found.name}, {'is locked out' if disabled else 'can sign in'}.",
+        as_json=as_json,
+    )
 
 
 @user.command("remove")
@@ -105,10 +107,11 @@ def remove(name: str, transfer_to: str | None, yes: bool, as_json: bool) -> None
             transfer_datasets(ledger, found.id, heir.id)
         accounts.remove(found.id)
         record(ledger, "user.removed", found.name, fate)
-    if as_json:
-        print_json({"id": found.id, "name": found.name, "datasets": len(owned), "given_to": heir.id if heir else None})
-    else:
-        click.echo(f"Removed user {found.id}, {found.name}, with {fate}.")
+    print_result(
+        {"id": found.id, "name": found.name, "datasets": len(owned), "given_to": heir.id if heir else None},
+        f"Removed user {found.id}, {found.name}, with {fate}.",
+        as_json=as_json,
+    )
 
 
 @user.command("export")
@@ -131,10 +134,11 @@ def export(name: str, out: Path | None, as_json: bool) -> None:
                 path.unlink()
                 raise
         record(directory.ledger, "user.exported", found.name)
-    if as_json:
-        print_json({"id": found.id, "name": found.name, "file": str(path), "size_bytes": path.stat().st_size})
-    else:
-        click.echo(f"Wrote what is stored of user {found.id}, {found.name}, to {path}.")
+    print_result(
+        {"id": found.id, "name": found.name, "file": str(path), "size_bytes": path.stat().st_size},
+        f"Wrote what is stored of user {found.id}, {found.name}, to {path}.",
+        as_json=as_json,
+    )
 
 
 @user.command("import")

@@ -16,7 +16,7 @@ from braid.app.oauth.redirects import destination
 from braid.app.pages.account.mine import account
 from braid.app.site import site
 from braid.app.user.datasets import readable_datasets
-from braid.app.words.dataset_names import dataset_name
+from braid.app.words.values import dataset_name
 from braid.core.accounts.connected_apps import Grant
 
 
@@ -26,9 +26,9 @@ class ShownApp:
 
     grant: Grant
     destination: str
-    """Who got the code; empty for a program on the user's computer."""
+    """Host that the code was sent to; empty for a program on the user's computer."""
     names: tuple[str, ...]
-    """Of the datasets that the app reads."""
+    """Names of the datasets that the app reads."""
     gone: int
     """Datasets that the user let it read, and can no longer read."""
 

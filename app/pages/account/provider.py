@@ -26,7 +26,7 @@ KEPT = "provider"
 MOST_KEPT = 4
 """Sign-ins that a browser may have begun at a time, in several tabs."""
 MOST_KEPT_CHARS = 2_500
-"""Of the addresses that they lead back to, which an app makes as long as it likes; a cookie has 4,096 bytes."""
+"""Characters of the addresses that these sign-ins lead back to; apps choose them, and a cookie has 4,096 bytes."""
 
 
 @at_provider.get("/login/provider")

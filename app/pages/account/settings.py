@@ -1,4 +1,4 @@
-"""The settings page: a user's preferences, and their own keys for model providers. Both are stored on the server."""
+"""The settings page: a user's preferences, saved choices of datasets, and their own keys for model providers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from braid.app.auth.access import rule, wants_json
 from braid.app.auth.identity import identity
 from braid.app.mounted import cookie_path, url_for
 from braid.app.site import site
-from braid.app.user.dataset_choices import saved_choices
+from braid.app.user.dataset_choices import MAX_CHOICE_NAME_CHARS, remove_choice, save_choice, saved_choices
 from braid.app.user.datasets import Readable, readable_datasets
 from braid.app.user.models import NO_MODEL, choose_models, offered_models, site_default, takes_own_keys
 from braid.app.user.preferences import DEFAULT_STRATEGY, LANGUAGES, THEMES, Preferences, preferences_of
@@ -254,3 +254,38 @@ def _key(provider: str, kept: Mapping[str, str]) -> _Key:
     models = (site().models.model(role, f"{provider}:any") for role in ROLES)
     hosts = {urlsplit(model.base_url).hostname or "" for model in models if model and model.base_url}
     return _Key(provider, state, "" if takes_own_keys(f"{provider}:any") else ", ".join(sorted(hosts)))
+
+
+@settings.post("/settings/choices")
+@rule("user")
+def add_choice() -> tuple[str, int] | Response:
+    """Save the ticked datasets as a choice under the name in the form."""
+    account, name = identity().account, request.form.get("name", "").strip()
+    ticked = [int(given) for given in request.form.getlist("d") if DATASET_ID.fullmatch(given)]
+    try:
+        save_choice(account, name, ticked)
+    except InvalidInputError as error:
+        shown = asdict(preferences_of(account))
+        return settings_page(shown, problem=_problem(error), field=f"choice-{error.field}"), 400
+    flash(_("The choice %(name)s is saved.", name=name))
+    return redirect(url_for("braid.settings.page", _anchor="apps"))
+
+
+@settings.post("/settings/choices/<name>/remove")
+@rule("user")
+def drop_choice(name: str) -> Response:
+    """Remove a saved choice; its datasets stay."""
+    remove_choice(identity().account, name)
+    flash(_("The choice %(name)s has been removed.", name=name))
+    return redirect(url_for("braid.settings.page", _anchor="apps"))
+
+
+def _problem(error: InvalidInputError) -> str:
+    if error.field == "dataset_ids":
+        return str(_("Select at least one dataset."))
+    return str(
+        _(
+            "Choose another name: 1 to %(most)s characters, no comma, colon or slash, not a number.",
+            most=MAX_CHOICE_NAME_CHARS,
+        )
+    )

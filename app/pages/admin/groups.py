@@ -12,7 +12,7 @@ from braid.app.mounted import url_for
 from braid.app.pages.admin.blueprint import admin, audit, done, page_number
 from braid.app.pages.admin.users import PER_PAGE, require_own_accounts
 from braid.app.site import site
-from braid.app.words.dataset_names import dataset_name
+from braid.app.words.values import dataset_name
 from braid.core.accounts.account_list import delete_group, find_accounts, rename_group, shared_with_groups
 from braid.core.errors import BraidError, InvalidInputError, NotFoundError
 from braid.core.types import MAX_NAME_CHARS

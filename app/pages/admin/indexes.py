@@ -15,7 +15,7 @@ from werkzeug.wrappers import Response
 from braid.app.auth.access import rule
 from braid.app.pages.admin.blueprint import admin, audit, done, page_number, searched
 from braid.app.site import site
-from braid.app.words.dataset_names import dataset_name
+from braid.app.words.values import dataset_name
 from braid.core.accounts.account_list import users_named_like
 from braid.core.doctor import Problem
 from braid.core.errors import InvalidInputError

@@ -21,7 +21,7 @@ from braid.app.site import site
 from braid.app.user.models import offered_models, site_default
 from braid.app.web.event_stream import event
 from braid.app.web.live_turns import StreamForm, error_event, last_of, run_turn, stream_of
-from braid.app.words.model_names import model_name
+from braid.app.words.values import model_name
 from braid.core.accounts.model_connections import Connection
 from braid.core.chat.types import ChatRequest
 from braid.core.errors import EmbeddingError, InvalidInputError, ModelError

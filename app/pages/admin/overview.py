@@ -22,8 +22,7 @@ from braid.app.readiness import MEBIBYTE, health_of
 from braid.app.site import site
 from braid.app.user.models import site_default
 from braid.app.words.filled import fill
-from braid.app.words.model_names import model_name
-from braid.app.words.sizes import size
+from braid.app.words.values import model_name, size
 from braid.core.accounts.account_list import count_accounts, count_waiting
 from braid.core.background.retention import KEPT, Kept
 from braid.core.jobs.store import JobStore

@@ -15,7 +15,7 @@ from braid.app.pages.admin.blueprint import admin, audit
 from braid.app.pages.search.reasons import Reason, Reasoning
 from braid.app.site import site
 from braid.app.user.datasets import UserDatasets, readable_datasets
-from braid.app.words.dataset_names import dataset_name
+from braid.app.words.values import dataset_name
 from braid.core.errors import InvalidInputError
 from braid.core.types import ALL, MAX_NAME_CHARS, MAX_QUERY_CHARS, Dataset, Hit
 

@@ -18,7 +18,7 @@ from braid.app.pages.account.sign_in import explain_refusal
 from braid.app.pages.admin.blueprint import admin, audit, done, known_groups, page_number, read_groups, searched
 from braid.app.site import site
 from braid.app.user.archive import archive, archive_name
-from braid.app.words.dataset_names import dataset_name
+from braid.app.words.values import dataset_name
 from braid.core.accounts.account_list import count_waiting, find_accounts, group_sizes, shared_with_groups
 from braid.core.accounts.accounts import MIN_PASSWORD_CHARS, Account
 from braid.core.accounts.user_import import ImportedUser, import_users

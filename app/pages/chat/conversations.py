@@ -13,7 +13,6 @@ from braid.app.mounted import url_for
 from braid.app.pages.chat import ask as chat_ask
 from braid.app.pages.chat import files as chat_files
 from braid.app.pages.chat import manage as chat_manage
-from braid.app.pages.chat import next_questions as chat_next
 from braid.app.pages.chat import shared as chat_shared
 from braid.app.pages.chat import shelf as chat_shelf
 from braid.app.pages.chat.blueprint import chat, make_shelf
@@ -26,15 +25,21 @@ from braid.app.user.dataset_picker import CHIPS, Picker, make_picker
 from braid.app.user.datasets import Readable, readable_datasets
 from braid.app.user.index_progress import progress_with
 from braid.app.user.models import choose_models
+from braid.app.user.questions import tried
 from braid.app.user.starters import starters
 from braid.app.user.strategy_menu import strategy_choices
 from braid.app.words.languages import language_names
 from braid.core.chat.store import StoredConversation, StoredMessage
+from braid.core.errors import NotFoundError
 from braid.core.options import Datasets
 from braid.core.types import MAX_K, MAX_QUERY_CHARS
 
-__all__ = ["chat", "chat_ask", "chat_files", "chat_manage", "chat_next", "chat_shared", "chat_shelf"]
+__all__ = ["chat", "chat_ask", "chat_files", "chat_manage", "chat_shared", "chat_shelf"]
 
+MOST_NEXT = 3
+"""Questions that are offered to go on with."""
+MOST_CITED = 4
+"""Cited passages whose neighbours they are about."""
 SHOWN_TURNS = 20
 """Newest turns of a conversation shown at first."""
 MOST_TURNS = 160
@@ -123,3 +128,18 @@ def _where_to_add(readable: Readable) -> str:
     if not readable.personal:
         return ""
     return url_for("braid.datasets.dataset", dataset_id=readable.personal[0].id)
+
+
+@chat.get("/<int:conversation_id>/messages/<int:message_id>/next")
+@rule("user")
+def next_questions(conversation_id: int, message_id: int) -> str:
+    """Render questions to go on with, each of which a search answers; the page's script puts them below the answer."""
+    user_id, store = identity().account.id, site().conversations
+    path = store.path(user_id, conversation_id)
+    messages = store.messages(user_id, conversation_id, ids=[message_id])
+    if not messages or messages[0].role != "assistant":
+        raise NotFoundError(f"there is no answer {message_id} in this conversation")
+    asked = [each.text for each in store.messages(user_id, conversation_id, ids=path[-40::2])]
+    cited = [citation.chunk_id for citation in messages[0].citations if citation.fate == "current"][:MOST_CITED]
+    sections = site().outlines.near(cited, readable_datasets(identity().account).by_id.keys())
+    return render_template("braid/_chat_next.html", questions=tried(sections, most=MOST_NEXT, but=asked))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
@@ -13,16 +13,15 @@ from markupsafe import Markup
 
 from braid.app.mounted import url_for
 from braid.app.pages.chat.checked import NO_SENTENCE, Checked, checked_of, sentences_of
-from braid.app.pages.search.answer import Missing
+from braid.app.pages.search.answer import Missing, Timing, missing_parts, timings_of
 from braid.app.pages.search.marking import SENTENCE
 from braid.app.pages.search.readable import readable
 from braid.app.pages.search.reasons import Reason, Reasoning
 from braid.app.user.strategy_menu import NAMES
 from braid.app.web.markdown import Href, Span, checked_html
-from braid.app.web.waiting import waiting
-from braid.app.words.dataset_names import dataset_name
 from braid.app.words.gaps import gaps_of_notes
 from braid.app.words.lookup_texts import bill_text, lookup_text
+from braid.app.words.values import dataset_name
 from braid.core.chat.columns import asked_datasets
 from braid.core.chat.feedback import Kind
 from braid.core.chat.store import StoredCitation, StoredMessage
@@ -30,7 +29,7 @@ from braid.core.chat.turns.rows import State
 from braid.core.ingest.formats import FORMATS
 from braid.core.ingest.plan import file_type_of
 from braid.core.text.scripts import display_language
-from braid.core.types import Dataset, LegScore
+from braid.core.types import Dataset, Degraded, LegScore
 
 MAX_CARRIED_CHARS = 300
 """Longest question carried in links to passages, where its words are marked."""
@@ -91,15 +90,6 @@ class FoundPassage:
     """The number under which the answer cites it; 0 if it does not."""
     reasons: tuple[Reason, ...]
     rerank_score: str
-
-
-@dataclass(frozen=True, slots=True)
-class Timing:
-    """A stage of the search. ``percent`` is its share of the longest one."""
-
-    name: str
-    ms: int
-    percent: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,7 +276,7 @@ def _exchange(question: StoredMessage, answer: StoredMessage | None, shelf: Shel
         checked=checked,
         sources=sources,
         featured=featured,
-        degraded=_missing_parts(answer.settings.get("degraded", ()), shelf.datasets.values()),
+        degraded=_missing(answer, shelf),
         language=display_language(answer.text),
         unsearched=_unsearched(question, answer, shelf),
         meant=_search_of(answer).get("did_you_mean", ""),
@@ -423,9 +413,9 @@ def build_how(question: StoredMessage, answer: StoredMessage, shelf: Shelf) -> H
         mode=mode_name(search.get("mode", "")),
         datasets=tuple(searched),
         unresolved=tuple(search.get("unresolved_dataset_ids", ())),
-        timings=_timings(timings),
+        timings=timings_of(timings),
         total_ms=round(timings.get("total", 0)),
-        degraded=_missing_parts(settings.get("degraded", ()), shelf.datasets.values()),
+        degraded=_missing(answer, shelf),
         notes=tuple(settings.get("notes", ())),
         removed_citations=settings.get("removed_citations", 0),
         passages=tuple(
@@ -456,37 +446,7 @@ def _found_passage(number: int, hit: Mapping[str, Any], asked: str, cited: int, 
     )
 
 
-def _timings(timings_ms: Mapping[str, float]) -> tuple[Timing, ...]:
-    stages = {
-        "scope": _("scope"),
-        "model": _("language model"),
-        "embed": _("embedding"),
-        "search": _("search"),
-        "fuse": _("fusion"),
-        "read": _("reading passages"),
-        "rerank": _("reranking"),
-    }
-    longest = max((ms for stage, ms in timings_ms.items() if stage in stages), default=0) or 1
-    return tuple(
-        Timing(stages[stage], round(ms), round(100 * ms / longest))
-        for stage, ms in timings_ms.items()
-        if stage in stages and ms >= 0.5
-    )
-
-
-def _missing_parts(parts: Sequence[Mapping[str, str]], datasets: Iterable[Dataset]) -> tuple[Missing, ...]:
-    """Return the missing parts of an answer, one entry per part; an entry without datasets concerns all."""
-    by_collection: dict[str, list[Dataset]] = {}
-    for dataset in datasets:
-        by_collection.setdefault(dataset.collection, []).append(dataset)
-    found: dict[str, list[Mapping[str, str]]] = {}
-    for part in parts:
-        found.setdefault(part["leg"], []).append(part)
-    return tuple(_missing(leg, concerned, by_collection) for leg, concerned in found.items())
-
-
-def _missing(leg: Any, parts: Sequence[Mapping[str, str]], datasets: Mapping[str, Sequence[Dataset]]) -> Missing:
-    everything = any(not part["collection"] for part in parts)
-    concerned = [dataset_name(one.name) for part in parts for one in datasets.get(part["collection"], ())]
-    reasons = tuple(dict.fromkeys(waiting(part["reason"], datasets.get(part["collection"], ())) for part in parts))
-    return Missing(leg, () if everything else tuple(dict.fromkeys(concerned)), reasons)
+def _missing(answer: StoredMessage, shelf: Shelf) -> tuple[Missing, ...]:
+    """Return the missing parts of a stored answer."""
+    parts = (Degraded(**part) for part in answer.settings.get("degraded", ()))
+    return missing_parts(parts, tuple(shelf.datasets.values()))

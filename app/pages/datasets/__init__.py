@@ -10,8 +10,6 @@ from braid.app.pages.datasets import (  # noqa: F401 - their routes
     add,
     dataset,
     documents,
-    manage,
-    originals,
     overview,
     sharing,
     statistics,

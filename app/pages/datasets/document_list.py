@@ -51,7 +51,7 @@ class Row:
     """When it was stored last, in seconds since the epoch; 0 for a job."""
     document_id: int = 0
     pages_read: int = 0
-    """Of ``pages`` scanned ones that a machine reads now."""
+    """Number of scanned pages, of ``pages``, that have been read by machine so far."""
     pages: int = 0
     retry: str = ""
     remove: str = ""

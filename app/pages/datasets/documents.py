@@ -1,4 +1,4 @@
-"""Documents of a dataset: shows the passages read from one, and deletes documents."""
+"""Documents of a dataset: shows the passages read from one, returns its original file, and deletes documents."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from braid.app.pages.datasets.blueprint import ONE, address, audit, datasets, do
 from braid.app.pages.datasets.summary import summary_of
 from braid.app.pages.search.marking import PROSE, flow
 from braid.app.site import site
+from braid.app.web.originals import original_file
 from braid.app.web.transfers import MOST_AT_ONCE, drop
 from braid.app.words.gaps import gaps
 from braid.core.errors import InvalidInputError, NotFoundError
@@ -106,3 +107,10 @@ def _drop_jobs(dataset: Dataset, chosen: Sequence[Document]) -> None:
 
 def _at(document: Document, start: int) -> str:
     return address("document", document.dataset_id, document_id=document.id, start=start)
+
+
+@datasets.get(f"{ONE}/documents/<int:document_id>/original")
+@rule("user")
+def original(dataset_id: int, document_id: int) -> Response:
+    """Return the file that a document was read from."""
+    return original_file(document_of(visible_datasets().get(dataset_id), document_id))

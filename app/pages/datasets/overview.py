@@ -1,4 +1,4 @@
-"""The list of datasets; adds a new one, or one from an export."""
+"""The list of datasets: adds a new one, or one from an export, renames and deletes one."""
 
 from __future__ import annotations
 
@@ -13,10 +13,12 @@ from braid.app.auth.access import rule, takes_uploads, wants_json
 from braid.app.auth.identity import identity
 from braid.app.mounted import url_for
 from braid.app.pages.datasets.add import read_file
-from braid.app.pages.datasets.blueprint import datasets, done, visible_datasets
+from braid.app.pages.datasets.blueprint import ONE, datasets, done, visible_datasets
+from braid.app.pages.datasets.dataset import dataset_page
 from braid.app.pages.datasets.dataset_list import Order, dataset_list
 from braid.app.site import site
-from braid.app.web.transfers import import_bytes, queue_import, require_import_room
+from braid.app.web.transfers import drop_all, import_bytes, queue_import, require_import_room
+from braid.app.words.values import dataset_name
 from braid.core.datasets.shares import AccessRequest
 from braid.core.errors import InvalidInputError
 from braid.core.types import MAX_NAME_CHARS
@@ -74,6 +76,37 @@ def add_import() -> tuple[str, int] | tuple[Response, int] | AnyResponse:
     if wants_json():
         return jsonify(href=url_for("braid.datasets.dataset", dataset_id=job.dataset_id)), 202
     return done(_("Importing into “%(name)s”.", name=job.title), dataset_id=job.dataset_id)
+
+
+@datasets.post(f"{ONE}/name")
+@rule("user")
+def rename(dataset_id: int) -> tuple[str, int] | AnyResponse:
+    """Rename the dataset."""
+    dataset = visible_datasets().personal(dataset_id)
+    name = request.form.get("name", "")
+    try:
+        renamed = site().braid.ledger.rename_dataset(
+            dataset.id, dataset.name if name == dataset_name(dataset.name) else name
+        )
+    except InvalidInputError as error:
+        return dataset_page(dataset, problem=name_problem(error)), 400
+    return done(_("Renamed to “%(name)s”.", name=dataset_name(renamed.name)), dataset_id=dataset.id)
+
+
+@datasets.post(f"{ONE}/delete")
+@rule("user")
+def delete(dataset_id: int) -> tuple[str, int] | AnyResponse:
+    """Delete the dataset with all its documents, if its name is typed again or it is empty."""
+    dataset = visible_datasets().personal(dataset_id)
+    if dataset.documents and request.form.get("name", "").strip() not in {
+        dataset.name.strip(),
+        dataset_name(dataset.name),
+    }:
+        problem = _("The name does not match “%(name)s”. Nothing was deleted.", name=dataset_name(dataset.name))
+        return dataset_page(dataset, problem=problem), 400
+    drop_all(dataset.id)
+    site().braid.remove_dataset(dataset.id)
+    return done(_("“%(name)s” and all its documents have been deleted.", name=dataset_name(dataset.name)), "index")
 
 
 def name_problem(error: InvalidInputError) -> str:

@@ -17,7 +17,7 @@ from braid.app.pages.datasets.blueprint import ONE, datasets, done, visible_data
 from braid.app.pages.datasets.dataset import dataset_page
 from braid.app.site import site
 from braid.app.user.sharing import hand_over
-from braid.app.words.dataset_names import dataset_name
+from braid.app.words.values import dataset_name
 from braid.core.datasets.shares import Kind, Share
 from braid.core.errors import InvalidInputError, NotFoundError
 from braid.core.types import Dataset

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from flask_babel import gettext as _
@@ -16,8 +16,8 @@ from braid.app.pages.search.readable import is_prose, readable
 from braid.app.pages.search.reasons import Reason, Reasoning
 from braid.app.site import site
 from braid.app.web.waiting import waiting
-from braid.app.words.dataset_names import dataset_name
 from braid.app.words.reasons import folded
+from braid.app.words.values import dataset_name
 from braid.core.chat.quoting.match import SCALES, CosineScale, is_weak
 from braid.core.errors import EmbeddingError
 from braid.core.options import ALL, Datasets
@@ -88,6 +88,15 @@ class Missing:
 
 
 @dataclass(frozen=True, slots=True)
+class Timing:
+    """A stage of the search. ``percent`` is its share of the longest one."""
+
+    name: str
+    ms: int
+    percent: int
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
     """Everything that the result part of the page shows."""
 
@@ -107,21 +116,15 @@ class Answer:
     """The query with words of the documents in place of those that none has; empty where there is none."""
     meant_href: str
     total_ms: int
-    timings: tuple[tuple[str, int], ...]
+    timings: tuple[Timing, ...]
 
 
-def build_answer(
-    result: SearchResult,
-    form: SearchForm,
-    datasets: Sequence[Dataset],
-    analyzer: Analyzer,
-    *,
-    carried: Carried | None = None,
-) -> Answer:
-    """Return the page's view of a result; ``datasets`` are those that the user can read.
+def build_answer(result: SearchResult, form: SearchForm, *, carried: Carried | None = None) -> Answer:
+    """Return the page's view of a result.
 
     ``carried`` are the query arguments that lead back to the search; None means those of the form.
     """
+    datasets, analyzer = form.readable.all, site().braid.analyzer
     way_back = form.query_arguments() if carried is None else carried
     names = {dataset.id: dataset_name(dataset.name) for dataset in datasets}
     searched = [dataset for dataset in datasets if _was_searched(dataset, form)]
@@ -132,7 +135,7 @@ def build_answer(
             _show_hit(number, hit, names, way_back, analyzer, wanted) for number, hit in enumerate(result.hits, start=1)
         ),
         by_document=result.query.group_by == "document",
-        degraded=tuple(_missing(leg, result.degraded, searched) for leg in _parts(result.degraded)),
+        degraded=missing_parts(result.degraded, searched),
         unresolved=result.unresolved_dataset_ids,
         searched=tuple(_with_count(dataset, searched, result) for dataset in searched),
         searched_chunks=sum(dataset.chunks for dataset in searched),
@@ -141,7 +144,7 @@ def build_answer(
         meant=result.did_you_mean if "q" in way_back else "",
         meant_href=url_for("braid.search.index", **{**way_back, "q": result.did_you_mean}),
         total_ms=round(result.timings_ms.get("total", 0.0)),
-        timings=_timings(result.timings_ms),
+        timings=timings_of(result.timings_ms),
     )
 
 
@@ -215,28 +218,37 @@ def _dataset_name(dataset_id: int, names: Mapping[int, str]) -> str:
     return names.get(dataset_id, str(dataset_id))
 
 
-def _parts(degraded: Sequence[Degraded]) -> list[Part]:
-    return list(dict.fromkeys(part.leg for part in degraded))
+def missing_parts(degraded: Iterable[Degraded], datasets: Sequence[Dataset]) -> tuple[Missing, ...]:
+    """Return what is missing, one entry per part, with the datasets that it concerns and the reasons."""
+    parts: dict[Part, list[Degraded]] = {}
+    for part in degraded:
+        parts.setdefault(part.leg, []).append(part)
+    return tuple(_missing(leg, several, datasets) for leg, several in parts.items())
 
 
-def _missing(leg: Part, degraded: Sequence[Degraded], searched: Sequence[Dataset]) -> Missing:
-    """Return one missing part, with the datasets concerned and the reasons."""
-    parts = [part for part in degraded if part.leg == leg]
-    concerned = {part.collection for part in parts}
-    named = tuple(dataset_name(dataset.name) for dataset in searched if dataset.collection in concerned)
-    everything = "" in concerned or len(named) == len(searched)
-    reasons = (waiting(part.reason, searched) for part in parts)
-    return Missing(leg, () if everything else named, tuple(dict.fromkeys(reasons)))
+def _missing(leg: Part, parts: Sequence[Degraded], datasets: Sequence[Dataset]) -> Missing:
+    collections = {part.collection for part in parts}
+    concerned = [dataset for dataset in datasets if dataset.collection in collections]
+    everything = "" in collections or len(concerned) == len(datasets)
+    names = dict.fromkeys(dataset_name(dataset.name) for dataset in concerned)
+    reasons = dict.fromkeys(waiting(part.reason, datasets) for part in parts)
+    return Missing(leg, () if everything else tuple(names), tuple(reasons))
 
 
-def _timings(timings_ms: Mapping[str, float]) -> tuple[tuple[str, int], ...]:
+def timings_of(timings_ms: Mapping[str, float]) -> tuple[Timing, ...]:
+    """Return the stages of a search that took a millisecond or more."""
     stages = {
         "scope": _("scope"),
-        "model": _("model"),
+        "model": _("language model"),
         "embed": _("embedding"),
         "search": _("search"),
         "fuse": _("fusion"),
         "read": _("reading passages"),
         "rerank": _("reranking"),
     }
-    return tuple((stages[stage], round(ms)) for stage, ms in timings_ms.items() if stage in stages and ms >= 0.5)
+    longest = max((ms for stage, ms in timings_ms.items() if stage in stages), default=0) or 1
+    return tuple(
+        Timing(stages[stage], round(ms), round(100 * ms / longest))
+        for stage, ms in timings_ms.items()
+        if stage in stages and ms >= 0.5
+    )

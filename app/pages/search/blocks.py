@@ -36,7 +36,7 @@ class Block:
     rows: tuple[tuple[Cell, ...], ...] = ()
     """The rows of a table, the lines of code; else one row of one cell."""
     level: int = 0
-    """Of a heading, from 1; how deep an item is in other lists, from 0."""
+    """Level of a heading, from 1, or depth of an item within other lists, from 0."""
     marker: str = ""
     """What stands before an item: ``•``, ``3.``"""
     has_header: bool = False
@@ -78,7 +78,7 @@ def table_block(text: str) -> Block:
 
 
 def blocks_of(text: str, *, is_markdown: bool = False) -> Iterator[Block]:
-    """Yield the blocks of prose. In Markdown, headings, fences of code and emphasis count, too.
+    """Yield the blocks of prose, in which fences are around code. In Markdown, headings and emphasis count, too.
 
     >>> [block.kind for block in blocks_of("Fees:\\n\\n- one\\n- two\\n\\nday | fee\\n1 | 10")]
     ['paragraph', 'item', 'item', 'table']
@@ -93,10 +93,11 @@ def _block(text: str, lines: Sequence[_Line], at: int, is_markdown: bool) -> Gen
     line = lines[at]
     if not line.text.strip() or (is_markdown and _BREAK.fullmatch(line.text)):
         return at + 1
-    if is_markdown and (fence := _FENCE.match(line.text)):
+    if fence := _FENCE.match(line.text):
         end = _while(lines, at + 1, lambda one: not one.text.lstrip().startswith(fence[1]))
-        yield Block("code", tuple(((Span(one.start, one.end),),) for one in lines[at + 1 : end]))
-        return end + 1
+        if is_markdown or end < len(lines):
+            yield Block("code", tuple(((Span(one.start, one.end),),) for one in lines[at + 1 : end]))
+            return end + 1
     if is_markdown and (sign := _HEADING.match(line.text)):
         yield Block("heading", _text(text, [line], sign.end(), is_markdown), level=sign[0].count("#"))
         return at + 1
@@ -141,7 +142,7 @@ def _sign(pattern: re.Pattern[str], line: _Line) -> str:
 
 def _goes_on(line: _Line, is_markdown: bool) -> bool:
     """Return whether a paragraph or item goes on in this line."""
-    signs = (_ITEM, _HEADING, _FENCE, _QUOTE) if is_markdown else (_ITEM,)
+    signs = (_ITEM, _HEADING, _FENCE, _QUOTE) if is_markdown else (_ITEM, _FENCE)
     begins = _is_row(line) or any(sign.match(line.text) for sign in signs)
     return bool(line.text.strip()) and not begins
 

@@ -16,7 +16,7 @@ from braid.app.pages.search.form import NUMBERS, SearchForm, keys_of, read_form
 from braid.app.pages.status import IndexStatus, index_status
 from braid.app.site import Site, site
 from braid.app.user.dataset_picker import make_picker
-from braid.app.user.datasets import Readable, readable_datasets
+from braid.app.user.datasets import readable_datasets
 from braid.app.user.index_progress import progress_with
 from braid.app.user.models import choose_models, model_shelf
 from braid.app.user.preferences import preferences_of
@@ -51,17 +51,16 @@ def search_with(form: SearchForm) -> SearchResult:
     return result
 
 
-def template_values(form: SearchForm, readable: Readable) -> dict[str, Any]:
+def template_values(form: SearchForm) -> dict[str, Any]:
     """Return the values that the template of every search form needs."""
-    account, here = identity().account, site()
-    personal, shared = readable
+    account, here, readable = identity().account, site(), form.readable
     return {
         "form": form,
-        "personal": personal,
-        "shared": shared,
+        "personal": readable.personal,
+        "shared": readable.shared,
         "picker": make_picker(readable, form.datasets, language_names(readable.all)),
         "strategies": strategy_choices(with_model=choose_models(account).search is not None),
-        "metadata_keys": _metadata_keys(form, readable),
+        "metadata_keys": _metadata_keys(form),
         "comparisons": COMPARISONS.items(),
         "kinds": [(kind, name) for kind, (name, _) in KINDS.items()],
         "parts": list(PARTS.items()),
@@ -75,9 +74,9 @@ def template_values(form: SearchForm, readable: Readable) -> dict[str, Any]:
     }
 
 
-def _metadata_keys(form: SearchForm, readable: Readable) -> list[tuple[bool, list[str]]]:
+def _metadata_keys(form: SearchForm) -> list[tuple[bool, list[str]]]:
     """Return the keys of metadata to choose from: those of the selected datasets, and those of the others alone."""
-    every = [dataset.id for dataset in readable.all]
+    every = [dataset.id for dataset in form.readable.all]
     selected = keys_of(each for each in every if form.datasets.has(each))
     others = keys_of(every).keys() - selected.keys()
     chosen = {condition.key for condition in form.filters.conditions} - others

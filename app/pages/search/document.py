@@ -31,7 +31,7 @@ from braid.core.types import Document, Passage
 
 MAX_START = 10**9
 MAX_SECTIONS = 300
-"""Of a list of contents."""
+"""Longest list of contents."""
 
 
 @search.get("/documents/passage/<chunk_id>")

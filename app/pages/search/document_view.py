@@ -18,7 +18,7 @@ from braid.core.types import Passage
 
 PASSAGES_PER_PAGE = 50
 MAX_PAGE_CHARS = 80_000
-"""Of the passages of a page, unless the cited one alone is longer."""
+"""Longest text of a page, in characters, unless the cited passage alone is longer."""
 MARKDOWN = frozenset({"md", "ipynb"})
 WRAPPED = frozenset({"md", "pdf", "txt"})
 """File types in which a line break inside a paragraph has no meaning."""
@@ -80,7 +80,7 @@ class _Run:
     cited: Range | None = None
     """The characters of the cited passage."""
     origin: int = 0
-    """Where the cited passage would begin with all that it repeats."""
+    """Place where the cited passage would begin with the text that it repeats of the passage before it."""
 
 
 def show_document(passages: Sequence[Passage], cited_id: str, words: Sequence[Range]) -> list[Part]:

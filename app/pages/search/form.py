@@ -35,6 +35,8 @@ class SearchForm(Way):
     datasets: Datasets
     is_chosen: bool
     """Whether the datasets are those of a search; else they are ticked until the user chooses."""
+    readable: Readable
+    """What the user could choose from."""
     filters: ChosenFilters
     rerank: bool
     group_by: GroupBy
@@ -110,6 +112,7 @@ def read_form(
         strategy=strategy,
         datasets=chosen if is_chosen else preferred.datasets,
         is_chosen=is_chosen,
+        readable=readable,
         filters=read_filters(args, lambda: keys_of(readable.by_id)),
         rerank=rerank,
         group_by=group_by,

@@ -41,18 +41,14 @@ def home() -> Redirect:
 def index() -> str:
     """Show the search page, with the answer if there is a query."""
     form = form_of_request()
-    readable = readable_datasets(identity().account)
-    answer = None
-    if form.text:
-        answer = build_answer(search_with(form), form, readable.all, site().braid.analyzer)
     return render_template(
         "braid/search.html",
-        answer=answer,
-        status=status_of(site(), readable.all),
-        examples=[] if form.text else list(_examples(readable)),
+        answer=build_answer(search_with(form), form) if form.text else None,
+        status=status_of(site(), form.readable.all),
+        examples=[] if form.text else list(_examples(form.readable)),
         compare_href=address("braid.search.compare", form.query_arguments()),
         why_not_href=address("braid.search.why_not", form.query_arguments()),
-        **template_values(form, readable),
+        **template_values(form),
     )
 
 

@@ -20,9 +20,8 @@ from braid.app.pages.search.answer import build_answer, document_href
 from braid.app.pages.search.blueprint import form_of_request, search, status_of, template_values, three_fields
 from braid.app.pages.search.form import Carried, SearchForm
 from braid.app.site import site
-from braid.app.user.datasets import readable_datasets
 from braid.app.user.models import choose_models, model_shelf
-from braid.app.web.errors import on_braid_error, on_unexpected
+from braid.app.web.errors import answer, failure_of
 from braid.app.web.event_stream import event
 from braid.app.web.live_turns import StreamForm, result_of, run_turn, stream_of
 from braid.app.web.markdown import answer_html
@@ -38,7 +37,6 @@ from braid.core.chat.types import (
     Searched,
     StageStarted,
 )
-from braid.core.errors import BraidError
 from braid.core.types import Mode
 
 DEFAULT_MODE: Mode = "semantic"
@@ -75,22 +73,20 @@ def fields_answer() -> str | Response:
 
 
 def _page(form: SearchForm, result: str, *, starts: bool = False) -> str:
-    readable = readable_datasets(identity().account)
     return render_template(
         "braid/fields.html",
-        status=status_of(site(), readable.all),
+        status=status_of(site(), form.readable.all),
         fields=three_fields(),
         result=result,
         starts=starts,
         max_instruction_chars=MAX_INSTRUCTION_CHARS,
-        **template_values(form, readable),
+        **template_values(form),
     )
 
 
 def _result(form: SearchForm, done: ChatResult) -> Markup:
     """Render the result part of the page."""
     carried = _query_arguments(form)
-    readable = readable_datasets(identity().account).all
     chunk_ids = {citation.number: citation.passage.chunk_id for citation in done.citations}
 
     def href(number: int) -> str:
@@ -101,7 +97,7 @@ def _result(form: SearchForm, done: ChatResult) -> Markup:
         "braid/_fields_answer.html",
         done=done,
         text=answer_html(marked(done.text, done.marks), href),
-        answer=build_answer(found, form, readable, site().braid.analyzer, carried=carried),
+        answer=build_answer(found, form, carried=carried),
         form=form,
     )
     return Markup(html)
@@ -140,6 +136,5 @@ def _describe(form: SearchForm, happened: Event) -> str:
 
 def _problem(error: Exception) -> str:
     """Return an error as the page shows it. Errors are problem details here, since a script asks."""
-    response = (on_braid_error(error) if isinstance(error, BraidError) else on_unexpected(error))[0]
-    problem = response.get_json() if isinstance(response, Response) else {}
+    problem = answer(failure_of(error)).get_json()
     return event("error", {"html": render_template("braid/_fields_problem.html", problem=problem)})

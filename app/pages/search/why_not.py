@@ -20,13 +20,13 @@ from braid.app.pages.search.readable import is_prose, readable
 from braid.app.site import site
 from braid.app.user.datasets import readable_datasets
 from braid.app.user.models import choose_models, model_shelf
-from braid.app.words.dataset_names import dataset_name
+from braid.app.words.values import dataset_name
 from braid.core.datasets.listing import documents_named
 from braid.core.errors import NotFoundError
 from braid.core.ledger.database import Database
 from braid.core.search.explain import FORGOTTEN, best_passage
 from braid.core.text.scripts import display_language
-from braid.core.types import LEGS_OF_MODE, MAX_ID, MAX_K, Dataset, Document, Explanation, Leg, Passage, indexed_text
+from braid.core.types import LEGS_OF_MODE, MAX_ID, MAX_K, Document, Explanation, Leg, Passage, indexed_text
 
 OFFERED = 20
 FETCHED_AT_MOST = 2 * MAX_K
@@ -54,8 +54,7 @@ class Why:
 def why_not() -> str:
     """Show the form that finds a document by part of its name, and explain why the document is, or is not, found."""
     form = form_of_request()
-    readable = readable_datasets(identity().account)
-    names = {dataset.id: dataset_name(dataset.name) for dataset in readable.all}
+    names = {dataset.id: dataset_name(dataset.name) for dataset in form.readable.all}
     name = request.args.get("name", "").strip()
     document = _choose_document(names) if "document" in request.args else None
     found = documents_named(_database(), names, name, limit=OFFERED) if name and document is None else []
@@ -67,17 +66,17 @@ def why_not() -> str:
         document=document,
         why=_why(form, document) if document and document.chunks and form.text else None,
         found=[(each, names[each.dataset_id], _address_of(form, each)) for each in found],
-        newest=[] if name or document else list(_newest(form, readable.all)),
+        newest=[] if name or document else list(_newest(form)),
         names=names,
         back=back_address(form),
         carried=list(_pairs(form)),
-        **template_values(form, readable),
+        **template_values(form),
     )
 
 
-def _newest(form: SearchForm, datasets: list[Dataset]) -> Iterator[tuple[str, str, str]]:
+def _newest(form: SearchForm) -> Iterator[tuple[str, str, str]]:
     """Yield (title, source, address of the explanation) of the newest documents, for who does not know a name."""
-    for outline in site().outlines.newest(datasets, limit=OFFERED):
+    for outline in site().outlines.newest(form.readable.all, limit=OFFERED):
         href = address("braid.search.why_not", form.query_arguments(), name=outline.source)
         yield outline.title or outline.source, outline.source, href
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from braid.app.web.gate.request_bodies import ASGI
 
 MAX_CONNECTIONS = 1000
-"""Of all addresses together. Each one takes a file handle, of which the indexes need some, too."""
+"""Connections of all addresses together. Each takes a file handle, and the indexes need some, too."""
 
 
 @dataclass(slots=True)
@@ -27,9 +27,9 @@ class Limits:
     per_address: int
     """0 for any number."""
     head_s: float = 15.0
-    """From the opening, or from the first byte of another request, to the end of the request's head."""
+    """Seconds from the opening, or from the first byte of a later request, to the end of the request's head."""
     write_s: float = 30.0
-    """Without the 48 KiB being taken that separate a full buffer of asyncio from one that may be filled again."""
+    """Seconds in which a reader must take 48 KiB, after which a full buffer of asyncio may be filled again."""
     is_loopback_exempt: bool = True
     """An SSH tunnel or a proxy of this computer brings everybody from there."""
     open: Counter[str] = field(default_factory=Counter)

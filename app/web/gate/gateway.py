@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
 
 PIECE_BYTES = 256 * 1024
-"""Of an answer; a longer one is sent in pieces of about this size."""
+"""Size of a piece, in bytes, in which a long answer is sent."""
 
 
 class Gateway:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 MAX_PATH_BYTES = 8 * 1024
 MAX_HEADERS = 100
 MAX_HEADERS_BYTES = 64 * 1024
-"""Of all headers, names and values. The address, which may have a long query, does not count."""
+"""Bytes of all headers, names and values. The address, which may have a long query, does not count."""
 MOST_BYTES = {
     b"cookie": 32 * 1024,
     b"accept": 4 * 1024,
@@ -22,7 +22,7 @@ MOST_BYTES = {
     b"accept-encoding": 4 * 1024,
     b"accept-charset": 4 * 1024,
 }
-"""Of headers that are taken apart: each request would otherwise take as long as a hundred others."""
+"""Longest values of headers that are parsed: a longer one would take as long as a hundred requests."""
 
 
 def with_sound_heads(app: ASGI, *, once: Collection[str] = ()) -> ASGI:

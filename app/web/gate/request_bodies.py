@@ -44,7 +44,7 @@ ASGI = Callable[
 SHORT_BYTES = 64 * 1024
 """Longest body that is read before the app is asked."""
 MEMORY_BYTES = 256 * 1024
-"""Of a longer body; more goes into a file. Also how much is written at a time."""
+"""Bytes of a longer body that stay in memory; the rest is written to a file, as many at a time."""
 LOOK_BYTES = 16 * 2**20
 """Written bytes after which the free disk space is looked at again."""
 OF_A_USER = 32
@@ -62,9 +62,9 @@ class Patience:
     """How long bodies may take."""
 
     silent_s: float = 30.0
-    """Without a byte."""
+    """Longest wait for the next byte, in seconds."""
     whole_s: float = 15.0
-    """For the whole body, with one second more for each ``bytes_per_s`` that came."""
+    """Seconds for the whole body, with one more for each ``bytes_per_s`` bytes received."""
     bytes_per_s: int = 4096
 
 
@@ -73,7 +73,7 @@ class Room:
     """Where long bodies are kept while they are read, and how many there may be. One object per server."""
 
     folder: Path | None = None
-    """For files without a name; None is the system's own folder."""
+    """Folder of the files without a name; None is the system's own folder."""
     least_free_bytes: int = 0
     of_a_user: int = OF_A_USER
     of_strangers: int = OF_STRANGERS

@@ -2,19 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from braid.core.admission import give_way
 from braid.core.chat.citations import Citation
 from braid.core.chat.quoting.parts import Part, begins_within, parts_of
 from braid.core.chat.quoting.tables import Row, split_tables
-from braid.core.chat.quoting.wanted import Wanted, is_question
+from braid.core.chat.quoting.wanted import Wanted, is_question, without_asking
 from braid.core.chat.texts import Language
 from braid.core.lru import lazy
 from braid.core.text.analyzer import Analyzer
+from braid.core.text.contents import section_number
+from braid.core.text.scripts import HIRAGANA, KANA
+from braid.core.types import Passage
 
+_KANA = re.compile(f"[{HIRAGANA}]|^[{KANA}]$")
 NO_TERMS: frozenset[str] = frozenset()
+LEAST_HEADED = 0.5
+"""Least likeness of a question and a heading for the heading to count as what is asked."""
+LEADS = (1.0, 0.5)
+"""What the first sentences below a heading have of its likeness."""
+Around = Callable[[Passage], tuple[str, str]]
+"""A passage → the texts of those before and after it in its document, under the same heading; empty at an end."""
+
+
+def nothing_around(passage: Passage) -> tuple[str, str]:
+    """Return no texts: the passage stands alone."""
+    return "", ""
 
 
 @dataclass(frozen=True)
@@ -49,6 +65,10 @@ class Candidate:
     """The terms of a row's first cell."""
     is_whole: bool = True
     """Whether it is no piece of a sentence that is cut off."""
+    headed: float = 0.0
+    """How well the heading right above says what is asked, 0.0–1.0."""
+    lead: float = 0.0
+    """The same, for what stands right below that heading."""
 
 
 def headings_of(citation: Citation) -> tuple[str, ...]:
@@ -62,6 +82,7 @@ class Reader:
 
     asked: Asked
     analyzer: Analyzer
+    around: Around = nothing_around
 
     def candidates(self, citations: Sequence[Citation]) -> list[Candidate]:
         """Return the sentences and table rows of the passages, each text of a passage once."""
@@ -81,16 +102,45 @@ class Reader:
         """Return the terms of a text."""
         return frozenset(self.analyzer.tokens(text)) if text.strip() else NO_TERMS
 
+    def headed(self, heading: str) -> float:
+        """Return how well a heading says what is asked: the harmonic mean of the question's share of it, and of its
+        share of the question, by weight; 0.0 where less than half is common.
+        """
+        weights = {term: self.asked.weights[term] for term in _content(self.asked.weights.keys())}
+        terms = _content(self.terms(without_asking(section_number(heading)[1])))
+        common = sum(weights[term] for term in terms & weights.keys())
+        total = sum(weights.values())
+        if not common:
+            return 0.0
+        others = len(terms - weights.keys()) * total / len(weights)
+        mean = 2 * common / (total + common + others)
+        return mean if mean >= LEAST_HEADED else 0.0
+
     def _of_prose(self, citation: Citation, parts: Sequence[Part], heading: frozenset[str]) -> Iterator[Candidate]:
         own = [self.terms(part.text) if part.kind in ("sentence", "item") else NO_TERMS for part in parts]
         local = NO_TERMS
+        headed = self.headed(headings_of(citation)[-1] or citation.passage.title)
+        below = 0 if headed and not self.around(citation.passage)[0] else len(LEADS)
         for at, part in enumerate(parts):
             if part.kind == "heading" or is_question(part.text):
                 local = self.terms(part.text)
+                if (near := self.headed(part.text)) >= headed and near:
+                    headed, below = near, 0
             elif part.kind != "furniture":
                 around = (own[at - 1] if at else NO_TERMS) | (own[at + 1] if at + 1 < len(own) else NO_TERMS)
                 is_cut = (at == 0 and begins_within(part.text)) or (at == len(parts) - 1 and not part.is_whole)
-                yield Candidate(citation.number, part.text, own[at], heading | local, around, is_whole=not is_cut)
+                lead = headed * LEADS[below] if below < len(LEADS) else 0.0
+                below += 1
+                yield Candidate(
+                    citation.number,
+                    part.text,
+                    own[at],
+                    heading | local,
+                    around,
+                    is_whole=not is_cut,
+                    headed=headed,
+                    lead=lead,
+                )
 
     def _of_row(self, number: int, row: Row, heading: frozenset[str]) -> Candidate:
         """Return the cells of the columns that the question names, or the whole row."""
@@ -112,3 +162,8 @@ class Reader:
     def _said(self, column: str) -> float:
         """Return the number of letters of a column's name that the question has, of a script without spaces."""
         return len(column) if column and not column.isascii() and column in self.asked.text else 0.0
+
+
+def _content(terms: Collection[str]) -> frozenset[str]:
+    """Return the terms without those of Japanese that have hiragana or are one sign of kana: particles and endings."""
+    return frozenset(term for term in terms if not _KANA.search(term)) or frozenset(terms)

@@ -7,25 +7,25 @@ from dataclasses import dataclass, field, replace
 
 from braid.core.chat.citations import Citation, Featured
 from braid.core.chat.marks import mark
-from braid.core.chat.quoting.candidates import Asked, Candidate, Reader
+from braid.core.chat.quoting.candidates import Around, Asked, Candidate, Reader, headings_of, nothing_around
 from braid.core.chat.quoting.featured import (
     MOST_CHARS,
-    Around,
     feature,
     feature_list,
-    nothing_around,
     one_line,
     place_of,
 )
 from braid.core.chat.quoting.match import Match
-from braid.core.chat.quoting.nearness import Nearness, no_nearness
-from braid.core.chat.quoting.parts import LIST_MARK
+from braid.core.chat.quoting.nearness import MAX_SENTENCES, Nearness, no_nearness
+from braid.core.chat.quoting.parts import LIST_MARK, is_code
 from braid.core.chat.quoting.wanted import tells_validity, years_in
 from braid.core.chat.texts import say
 from braid.core.text.analyzer import Analyzer
 from braid.core.text.scripts import same_script
 from braid.core.text.sentences import sentences
 
+MOST_OTHER_SCRIPT = 8
+"""Sentences in another script than the question that are embedded, of all that are."""
 MOST_SHOWN = 3
 """The featured passage, and the others below it."""
 # The weights were chosen by `python -m benchmarks.answers`, where the featured passage holds the answer most often.
@@ -33,6 +33,12 @@ NEARNESS_WEIGHT = 30.0
 """Weight of a cosine of 1.0 above that of unrelated texts, beside the share of the question's terms."""
 HEADING_WEIGHT = 0.3
 """Weight of a term that only the title or a heading has."""
+HEADED_WEIGHT, LEAD_WEIGHT, LEAD_WEIGHT_OF_NUMBERS = 0.5, 2.0, 0.8
+"""Weights of a heading that says what is asked: for all below it, and for what stands right below it, which seldom has
+the number that is asked for.
+"""
+CODE_FACTOR = 0.7
+"""Factor of what has few words: names of files, options, commands."""
 AROUND_WEIGHT = 0.2
 """Weight of a term that only the sentence before or after has."""
 NUMBER_FACTOR = 1.5
@@ -89,7 +95,7 @@ def extract(
         return Extract("", False)
     citations = [each for each in citations if each.passage.chunk_kind != "contents"]
     asked = _without_versions(asked, citations)
-    reader = Reader(asked, analyzer)
+    reader = Reader(asked, analyzer, around)
     every = reader.candidates(citations)
     candidates = [each for each in every if len(each.text) <= MOST_CHARS] or every
     by_number = {citation.number: citation for citation in citations}
@@ -201,16 +207,21 @@ def _list_first(reader: Reader, citations: Sequence[Citation], chosen: list[Cand
     weights = reader.asked.weights
     if not reader.asked.wanted.list or not chosen or chosen[0].value:
         return chosen
-    best, most = None, LEAST_OF_LIST * coverage(weights, chosen[0].terms | chosen[0].heading | chosen[0].around)
+    said = coverage(weights, chosen[0].terms | chosen[0].heading | chosen[0].around)
+    best, most = None, LEAST_OF_LIST * (said + chosen[0].headed)
     for citation in citations:
         place = place_of(citation)
+        begins = not reader.around(citation.passage)[0]
         local = reader.terms(f"{citation.passage.title} {citation.passage.heading_path}")
+        headed = reader.headed(headings_of(citation)[-1] or citation.passage.title)
         for at, part in enumerate(place.parts):
             if part.kind == "heading":
                 local |= reader.terms(part.text)
+                headed = max(headed, reader.headed(part.text))
             if part.kind == "item" and (items := place.list_at(at)) and items[0] == at:
                 texts = [place.parts[n].text for n in range(max(0, at - 1), items[-1] + 1)]
-                share = coverage(weights, local | reader.terms("\n".join(texts))) / (1 + RANK_DECAY * citation.number)
+                share = coverage(weights, local | reader.terms("\n".join(texts))) + headed * (1.0 if begins else 0.5)
+                share /= 1 + RANK_DECAY * citation.number
                 if share >= most:
                     best, most = Candidate(citation.number, part.text, reader.terms(part.text), local), share
     return chosen if best is None else [best, *(each for each in chosen if each.number != best.number)]
@@ -238,7 +249,7 @@ class _Chooser:
         """
         weights = self.asked.weights
         by_words = sorted(candidates, key=lambda each: (-self._score(each, 0.0), -coverage(weights, each.name)))
-        texts = list(dict.fromkeys(each.text for each in by_words))
+        texts = list(dict.fromkeys(each.text for each in self._to_embed(by_words)))
         near = dict(zip(texts, self.nearness(texts), strict=True))
         scored = [(self._score(each, near[each.text]), each) for each in by_words]
         self.scores.update((each.text, score) for score, each in reversed(scored))
@@ -252,6 +263,14 @@ class _Chooser:
                 chosen.append(each)
                 best = max(best, score)
         return chosen
+
+    def _to_embed(self, by_words: Sequence[Candidate]) -> list[Candidate]:
+        """Return the candidates in the order in which they are embedded: those in another script than the question,
+        whose words it cannot have, are among the first.
+        """
+        others = [each for each in by_words if not each.value and not same_script(self.asked.text, each.text)]
+        others = sorted(others, key=lambda each: (-each.lead, each.number))[:MOST_OTHER_SCRIPT]
+        return [*by_words[: MAX_SENTENCES - len(others)], *others, *by_words]
 
     def _is_another(self, each: Candidate, chosen: Sequence[Candidate]) -> bool:
         """Return whether a candidate is of a passage that has none yet; in comparisons, of another document."""
@@ -268,6 +287,8 @@ class _Chooser:
         words += HEADING_WEIGHT * sum(weights[term] for term in above)
         words += AROUND_WEIGHT * sum(weights[term] for term in (each.around - each.terms - above) & weights.keys())
         score = words / total + NEARNESS_WEIGHT * near
+        score += HEADED_WEIGHT * each.headed
+        score += (LEAD_WEIGHT_OF_NUMBERS if self.asked.wanted.number else LEAD_WEIGHT) * each.lead
         return score * self._factor(each) / (1 + RANK_DECAY * each.number)
 
     def _factor(self, each: Candidate) -> float:
@@ -283,6 +304,8 @@ class _Chooser:
             factor *= OTHER_KIND_FACTOR
         if wanted.years and not wanted.validity and tells_validity(each.text):
             factor *= VALIDITY_FACTOR
+        if not each.value and is_code(each.text):
+            factor *= CODE_FACTOR
         return factor if each.is_whole else factor * CUT_FACTOR
 
     def _version_factor(self, citation: Citation) -> float:

@@ -8,13 +8,12 @@ from dataclasses import dataclass
 
 from braid.core.chat.citations import Citation, Featured
 from braid.core.chat.marks import literal
-from braid.core.chat.quoting.candidates import Candidate, headings_of
-from braid.core.chat.quoting.parts import LIST_MARK, LONGEST_HEADING, Part, begins_within, ends, parts_of
+from braid.core.chat.quoting.candidates import Around, Candidate, headings_of, nothing_around
+from braid.core.chat.quoting.parts import LIST_MARK, LONGEST_HEADING, Part, begins_within, ends, introduces, parts_of
 from braid.core.chat.quoting.tables import split_tables
 from braid.core.chat.quoting.wanted import is_question
 from braid.core.text.scripts import HAN, KANA
 from braid.core.text.token_budget import cut
-from braid.core.types import Passage
 
 MOST_SENTENCES = 4
 MOST_CHARS = 600
@@ -25,14 +24,6 @@ OVERLAP_CHARS = 600
 LEAST_OVERLAP = 12
 _CJK = re.compile(f"[{KANA}{HAN}]")
 _NO_SPACE = re.compile(f"[{KANA}{HAN}、。「」『』（）！？：；・，．]$")
-
-Around = Callable[[Passage], tuple[str, str]]
-"""A passage → the texts of those before and after it in its document, under the same heading; empty at an end."""
-
-
-def nothing_around(passage: Passage) -> tuple[str, str]:
-    """Return no texts: the passage stands alone."""
-    return "", ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +91,8 @@ def feature(chosen: Candidate, place: Place, score: Callable[[str], float]) -> F
         line = one_line(chosen.text)
         return Featured(line, 0, len(line), place.citation.number)
     first, last = at, at
+    if introduces(chosen.text) and _is_prose(place.parts, at + 1):
+        last += 1
     while last - first + 1 < MOST_SENTENCES:
         beside = [n for n in (first - 1, last + 1) if _is_prose(place.parts, n)]
         for n in sorted(beside, key=lambda n: (-score(place.parts[n].text), -n)):

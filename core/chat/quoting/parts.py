@@ -8,16 +8,21 @@ from dataclasses import dataclass
 from typing import Literal
 
 from braid.core.chat.quoting.tables import is_row, is_rule
-from braid.core.text.contents import contents_lines, has_leader
+from braid.core.text.contents import bare, contents_lines, has_leader, section_number
 from braid.core.text.scripts import HAN, KANA
 from braid.core.text.sentences import sentences
 
 Kind = Literal["sentence", "item", "heading", "furniture"]
 LIST_MARK = re.compile(r"^[ \t]*(\d{1,3}[.)]|[-*+•・])\s+")
 LONGEST_HEADING = 90
+LEAST_INTRODUCTION, LEAST_WORDS = 40, 9
+LEAST_PART = 12
+"""Fewest letters that tell a part of a heading; half as many of Japanese or Korean."""
+CAPTION = re.compile(r"(?:fig(?:ure|\.)|table|図|表|그림|표) ?\d", re.IGNORECASE)
 _TITLE = re.compile(r"^#{1,6}\s+")
 _ENDS = re.compile(r"[.!?…。！？｡．:：;；][」』）】〕〉》”’\"')\]*_]*$")
 _CJK = f"[{KANA}{HAN}、。「」『』（）！？：；・，．]"
+_HAS_CJK = re.compile(f"[{KANA}{HAN}\uac00-\ud7a3]")
 _BETWEEN = re.compile(rf"(?:(?<={_CJK})|(?<=\d))\s*\n\s*(?={_CJK})")
 _ENDED_WITHIN = re.compile(r"[。！？｡．]|[.!?]\s")
 _BEGINS_WITHIN = re.compile(r"^[a-zà-öø-ÿ,;:)\]、。，．）」』！？ー]")
@@ -53,6 +58,17 @@ def ends(text: str) -> bool:
     return _ENDS.search(text.rstrip()) is not None
 
 
+def is_code(text: str) -> bool:
+    """Return whether most words of a text in Latin letters are none, as in names of files, options and commands."""
+    words = text.split()
+    return text.isascii() and 2 * sum(word.strip("\"'(),.;:!?").isalpha() for word in words) < len(words)
+
+
+def introduces(text: str) -> bool:
+    """Return whether what follows a text belongs to it: a command behind ``execute:``."""
+    return text.rstrip()[-1:] in (":", "：") or (len(text) > LEAST_INTRODUCTION and not ends(text))
+
+
 def begins_within(text: str) -> bool:
     """Return whether a text begins as the rest of a sentence does."""
     return _BEGINS_WITHIN.match(text.lstrip()) is not None
@@ -63,16 +79,19 @@ def parts_of(text: str, headings: Sequence[str] = ()) -> list[Part]:
 
     ``headings`` are its title and the headings above it, which may be repeated in it.
     """
-    known = frozenset(_bare(heading) for heading in headings)
+    known = frozenset(bare(section_number(heading)[1]) for heading in headings)
     lines = text.split("\n")
     contents = frozenset(line for found in contents_lines(lines) for line in lines[found.start : found.stop])
     blocks = [block for paragraph in _PARAGRAPH.split(text) for block in _blocks(paragraph, known, contents)]
     found: list[Part] = []
+    before = ""
     for number, (kind, mark, lines) in enumerate(blocks):
         joined = " ".join(_BETWEEN.sub("", "\n".join(lines)).split())
         is_edge = number == len(blocks) - 1 or (number == 0 and begins_within(joined))
-        if kind == "sentence" and _is_heading(lines, joined, is_edge=is_edge):
-            kind = "heading"
+        if kind == "sentence":
+            may_be = not introduces(before) and _is_heading(lines, joined, is_edge=is_edge)
+            kind = "heading" if may_be or _is_known(joined, known) else kind
+        before = joined if kind in ("sentence", "item") else ""
         if kind in ("heading", "furniture"):
             found.append(Part(joined, kind, number))
             continue
@@ -86,8 +105,11 @@ def _is_furniture(line: str) -> bool:
     return has_leader(line) or 2 * sum(len(tag[0]) for tag in _TAG.finditer(line)) > len(line.strip())
 
 
-def _bare(text: str) -> str:
-    return re.sub(r"[\W_]+", "", text).casefold()
+def _is_known(line: str, known: frozenset[str]) -> bool:
+    """Return whether a line is a heading above the passage, or the beginning or the end of one."""
+    text = bare(section_number(line)[1])
+    least = LEAST_PART // 2 if _HAS_CJK.search(line) else LEAST_PART
+    return text in known or (len(text) >= least and any(each.startswith(text) or each.endswith(text) for each in known))
 
 
 def _blocks(paragraph: str, known: frozenset[str], contents: frozenset[str]) -> Iterator[tuple[Kind, str, list[str]]]:
@@ -101,7 +123,7 @@ def _blocks(paragraph: str, known: frozenset[str], contents: frozenset[str]) -> 
         is_code ^= fence
         if fence or is_code or is_row(line) or is_rule(line) or line in contents or _is_furniture(line):
             new: tuple[Kind, str, str] | None = ("furniture", "", line)
-        elif _TITLE.match(line) or _bare(line) in known:
+        elif _TITLE.match(line) or _is_known(line, known):
             new = ("heading", "", _TITLE.sub("", line))
         elif found:
             new = ("item", found[1], line[found.end() :])
@@ -119,16 +141,27 @@ def _blocks(paragraph: str, known: frozenset[str], contents: frozenset[str]) -> 
         yield kind, mark, lines
 
 
+def _goes_on(line: str) -> bool:
+    """Return whether a line without an end has so many small words that it leads to what follows: *To list the files
+    that a package provides execute the command*.
+    """
+    words = line.split()
+    return len(words) >= LEAST_WORDS and sum(word.islower() for word in words) >= 0.7 * len(words)
+
+
 def _is_heading(lines: Sequence[str], joined: str, *, is_edge: bool) -> bool:
     """Return whether a paragraph looks like a heading, or the term that what follows is about.
 
     At the edge of a passage it may be the rest, or the beginning, of a sentence.
     """
+    if CAPTION.match(joined) and not ends(joined):
+        return True
     if (
         len(lines) > 1
         or len(joined) > LONGEST_HEADING
         or ends(joined)
         or _ENDED_WITHIN.search(joined.lstrip("0123456789. "))
+        or _goes_on(joined)
     ):
         return False
     return not is_edge or _NUMBERED.match(joined) is not None

@@ -37,6 +37,14 @@ _VALIDITY = re.compile(
     r"|施行|発効|に代わる|시행(?:한|하|된|되)|대체(?:한|하)",
     re.IGNORECASE,
 )
+_ASKING = re.compile(
+    r"(?:とは|って|には|では|[はがをにへ])?(?:何|なん|どう(?:すれば|したら|やって|やれば)?|どの(?:よう|様)に|いつ|どこ|誰|だれ|なぜ|いくつ|いくら|どれ)"
+    r"(?:くらい|ぐらい|だけ|から|まで|[がをにのとへはも]|で(?!す))?(?:よい|いい|良い)?|(?:をする|する|した|の)?(?:には|ときは)(?=$|[、。?？])"
+    r"|(?:を)?教えて(?:くださ|下さ)い|(?:の)?(?:です|でしょう|ます|ました|ません)か(?=$|[。?？\s])|について"
+    r"|(?:이란|[은는이가란을를])? ?(?:무엇|뭐|뭔|어떻게|어떤|언제|어디|누구|왜)(?:에서|서|[인이에를을가나])?"
+    r"|(?:하려면|하는 ?방법|려면)|(?<= )방법[은을이]?"
+    r"|(?:알려 ?(?:주세요|줘)|대해서?|인가요|입니까|(?:해야 ?)?[하되있한된인]?(?:나요|가요|까요|습니까))(?=$|[.?？\s])"
+)
 _YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
 _AMOUNT = (
     r"[$€£¥￥₩]\s?\d|(?<![\d,.])\d[\d,.]*+\s?(?:EUR|USD|GBP|JPY|KRW|CHF|euros?|dollars?|pounds?|yen|won|cents?)\b"
@@ -66,6 +74,7 @@ _KINDS = tuple(
 )
 """Questions for a kind of answer, with what an answer of that kind has."""
 _DIGITS = re.compile(r"\d+")
+_QUOTES = " .。\"'“”‘’「」『』()（）\n"
 _QUESTION = re.compile(r"[?？]\s*$|(?:ですか|ますか|나요|까요|습니까)[。.]?\s*$")
 
 
@@ -115,6 +124,16 @@ class Wanted:
         return any(not answer.search(text) for answer in self.kinds)
 
 
+def without_asking(question: str) -> str:
+    """Return a question without the words by which it asks, in Japanese and Korean; those of English are stop words.
+
+    >>> without_asking("遅延アップロードとは何ですか").strip(), without_asking("가상 패키지는 무엇인가요?").strip(" ?")
+    ('遅延アップロード', '가상 패키지')
+    """
+    left = _ASKING.sub(" ", question)
+    return left if any(map(str.isalnum, left)) else question
+
+
 def tells_validity(text: str) -> bool:
     """Return whether a text says from when on something is in force, or asks for it."""
     return _VALIDITY.search(text) is not None
@@ -127,4 +146,4 @@ def years_in(text: str) -> frozenset[str]:
 
 def is_question(text: str) -> bool:
     """Return whether a sentence asks something itself."""
-    return _QUESTION.search(text.strip()) is not None
+    return _QUESTION.search(text.strip(_QUOTES)) is not None

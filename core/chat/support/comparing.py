@@ -17,12 +17,20 @@ from braid.core.chat.support.reading import Sentence
 from braid.core.chat.support.words import SMALL_WORDS, denial, opposite, other_name, pair_of
 
 # Chosen by `python -m benchmarks.checks` on its first half.
-LEAST_COVERAGE = 0.5
-"""Least share of a sentence's terms that its window has, for a fact of the one to be in place of one of the other."""
-LEAST_COMMON = 0.34
+LEAST_COVERAGE, LEAST_OF_BIGRAMS = 0.8, 0.5
+"""Least share of a sentence's terms that its window has, for a fact of the one to be in place of one of the other; of
+Japanese and Korean, whose terms are pairs of signs, which also change with the endings of words.
+"""
+LEAST_NEAR = 0.5
+"""The same, for an opposite in the same place."""
+LEAST_COMMON = 0.5
 """Least share of common words around two facts."""
-LEAST_COMMON_OF_ONE = 0.2
+LEAST_COMMON_OF_ONE = 0.4
 """The same where the window has a single fact of the kind."""
+MOST_OTHER = 1
+"""Most facts of a sentence in free words that the passages have not, for one of them to be in place of another."""
+MOST_NAMES = 12
+_RANGE = re.compile(r"\s?(?:[-~–—〜～]|to|から|부터|에서)\s?")
 _NEAR = 3
 Around = tuple[frozenset[str], frozenset[str]]
 """The words before and after a fact."""
@@ -30,6 +38,9 @@ _QUOTED = re.compile(r"“([^“”\n]{8,400})”|\"([^\"\n]{8,400})\"|「([^「
 _LEFT_OUT = re.compile(r"…+|\.{3,}|\[…\]|\(…\)")
 _BEFORE = re.compile(r"\b(?:before|after|since|until|by|from)\s(?:the\s)?$", re.IGNORECASE)
 _AFTER = re.compile(r"\s?(?:以前|以後|以降|より前|より後|まで|から|前|後|頃|이전|이후|까지|부터|전|후|경)")
+_NAME = re.compile(r"(?<=[a-z,] )[A-Z][a-z]{3,40}\b")
+_ZONE = re.compile(r"\s?\(?((?:[A-Z]{1,3}[SD]?T|GMT|UTC)\b|(?:[A-Z]\w{1,20}|local) time\b)")
+_ZONE_BEFORE = re.compile(r"(?:現地|日本|韓国|米国|현지|한국|일본|미국) ?(?:時間|시간|시각)\s?$")
 _ENDS = " .,;:!?。、，．"
 _UNLESS = re.compile(r"\bunless\b|않으면|않은 경우|않을 경우|ない場合|なければ|ないとき|ないと", re.IGNORECASE)
 
@@ -44,7 +55,7 @@ def compare(said: Sentence, window: Window, evidence: Evidence) -> list[Finding]
     findings += facts
     if not alike or said.is_long or any(each.differs for each in facts):
         return findings
-    is_near = alignment.is_literal or window.coverage >= LEAST_COVERAGE
+    is_near = alignment.is_literal or window.coverage >= LEAST_NEAR
     found = opposite(said, alike[0], alignment) if is_near else None
     found = found or denial(said, alike[0], alignment, evidence) or other_name(said, alike[0], alignment, evidence)
     return findings + ([found] if found else [])
@@ -63,11 +74,16 @@ def _facts(
     unsaid = cache(lambda: _unsaid(said, alike))  # for all facts alike, and often for none
     around = _words_around(said)
     calculated = Calculations([each for one in window.sentences for each in one.facts])
-    for place, fact in enumerate(said.facts):
-        found = evidence.is_found(fact)
+    known = [evidence.is_found(fact) for fact in said.facts]
+    is_of_this = alignment.is_literal or _is_of_this(said, known, evidence)
+    for place, (fact, found) in enumerate(zip(said.facts, known, strict=True)):
+        if not found and (not is_of_this or _has_another_zone(said, fact, alike)) and not calculated.has(fact):
+            yield from _not_found(said, fact, evidence)
+            continue
         exact = _in_place(said, place, alike, alignment)
         literal = window.coverage >= LITERAL and alignment.share >= LITERAL
-        is_moved = found and exact is not None and any(same(each, exact) for each in said.facts)
+        may_move = found or not alignment.is_literal
+        is_moved = may_move and exact is not None and any(same(each, exact) for each in said.facts if each is not fact)
         is_other = exact is not None and (comparable(fact, exact) or not calculated.has(fact))
         if exact and is_other and literal and (not is_moved or _is_exchanged(said, fact, exact, alike[0], alignment)):
             yield _differs(said, fact, alike[0], exact)
@@ -83,12 +99,46 @@ def _facts(
             continue
         if calculated.has(fact):
             continue
-        if in_gap and window.coverage >= LEAST_COVERAGE and alignment.share >= LEAST_COVERAGE:
+        if in_gap and min(window.coverage, alignment.share) >= _least_coverage(said):
             yield _differs(said, fact, alike[0], in_gap)
         elif other := _counterpart(said, fact, around[place], window, unsaid, evidence):
             yield _differs(said, fact, *other)
-        elif evidence.has_facts and not _is_mere(fact):
-            yield Finding(_kind(fact), *said.origin(fact.start, fact.end), said.text[fact.start : fact.end])
+        else:
+            yield from _not_found(said, fact, evidence)
+
+
+def _not_found(said: Sentence, fact: Fact, evidence: Evidence) -> Iterator[Finding]:
+    is_small = isinstance(fact, Number) and fact.is_small
+    if evidence.has_facts and not is_small and not _is_mere(fact):
+        yield Finding(_kind(fact), *said.origin(fact.start, fact.end), said.text[fact.start : fact.end])
+
+
+def _is_of_this(said: Sentence, known: Sequence[bool], evidence: Evidence) -> bool:
+    """Return whether a sentence in free words is of the matter that the passages are about: one with a name that they
+    have not, or of which several facts are not there, may be of another one, or of another day.
+    """
+    others = [fact for fact, is_known in zip(said.facts, known, strict=True) if not is_known]
+    ranges = sum(_RANGE.fullmatch(said.text, one.end, other.start) is not None for one, other in pairwise(others))
+    if len(others) - ranges > MOST_OTHER:
+        return False
+    names = [found[0] for found in _NAME.finditer(said.text)][:MOST_NAMES]
+    return all(evidence.stands(name) for name in names)
+
+
+def _has_another_zone(said: Sentence, fact: Fact, alike: Sequence[Sentence]) -> bool:
+    """Return whether a time of day is given for a zone of which the passage has no time."""
+    zone = _zone(said, fact)
+    zones = {_zone(one, each) for one in alike for each in one.facts} - {None}
+    return zone is not None and bool(zones) and zone not in zones
+
+
+def _zone(sentence: Sentence, fact: Fact) -> str | None:
+    """Return the zone of a time of day, empty where it is not said; None for another fact."""
+    if not isinstance(fact, Moment) or "H" not in fact.parts:
+        return None
+    zone = _ZONE.match(sentence.text, fact.end)
+    before = _ZONE_BEFORE.search(sentence.text[max(0, fact.start - 8) : fact.start])
+    return zone[1] if zone else before[0] if before else ""
 
 
 def _is_mere(fact: Fact) -> bool:
@@ -194,7 +244,7 @@ def _counterpart(
     unsaid: Callable[[], list[tuple[Sentence, Fact, Around]]],
     evidence: Evidence,
 ) -> tuple[Sentence, Fact] | None:
-    if window.coverage < LEAST_COVERAGE or (isinstance(fact, Moment) and _is_bound(said, fact)):
+    if window.coverage < _least_coverage(said) or (isinstance(fact, Moment) and _is_bound(said, fact)):
         return None
     scored = [
         (_common(around, words, evidence), one, other)
@@ -206,6 +256,10 @@ def _counterpart(
         return None
     least = LEAST_COMMON_OF_ONE if len(scored) == 1 and _has_kind(fact) else LEAST_COMMON
     return best[1:] if best[0] >= least else None
+
+
+def _least_coverage(said: Sentence) -> float:
+    return LEAST_OF_BIGRAMS if said.language in ("ja", "ko") else LEAST_COVERAGE
 
 
 def _is_few(fact: Fact) -> bool:

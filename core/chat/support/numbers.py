@@ -29,7 +29,8 @@ MAX_DIGITS = 18
 _SCALES = {"thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12, "mn": 1e6, "bn": 1e9}
 _PREFIX = r"(?P<prefix>(?:US)?\$|[€£¥₩]|(?:EUR|USD|GBP|JPY|KRW|CHF|CNY)\s)\s?"
 _DIGITS = (
-    r"\d{1,3}(?:\.\d{3})+,\d{1,2}(?!\d)|\d{1,3}(?:[,'’]\d{3})+(?:\.\d+)?|\d{1,3}(?:\.\d{3}){2,}"
+    r"\d{1,3} ?[1-9]⁄[2-9](?!\d)|[1-9]⁄[2-9](?!\d)"
+    r"|\d{1,3}(?:\.\d{3})+,\d{1,2}(?!\d)|\d{1,3}(?:[,'’]\d{3})+(?:\.\d+)?|\d{1,3}(?:\.\d{3}){2,}"
     r"|\d{1,3}(?: \d{3})+(?![\d.,]\d)|\d+(?:[.,]\d+)?"
 )
 _LARGE = r"(?:\d[\d,.]{0,20}\s?[千百十천백십]?\s?[万億兆만억조]\s?){1,4}(?:\d[\d,]{0,12}[천백십千百十]?)?"
@@ -226,6 +227,9 @@ def _per(before: str, text: str, end: int) -> tuple[float, int]:
 
 def _values(digits: str) -> tuple[float, ...]:
     """Return what digits may mean: 1.234 and 1,234 are a thousand, or a little more than 1."""
+    if "⁄" in digits:  # 2½
+        upper, lower = digits[-3], digits[-1]
+        return (float(digits[:-3] or 0) + int(upper) / int(lower),)
     if any(sign in digits for sign in "万億兆만억조"):
         large = value_of(Amount(digits))
         return () if large is None else (large,)

@@ -20,7 +20,7 @@ from braid.core.ledger.tables import CitationRow, MessageRow
 
 WITHOUT_MODEL = frozenset({"none", "feedback", "extractive"})
 LostOf = Callable[[Collection[int]], frozenset[int]]
-"""From datasets to those of them that the user may no longer read."""
+"""Returns those of the given datasets that the user may no longer read."""
 
 
 def lost_answers(database: Database, branches: Branches, rows: Sequence[Any], lost_of: LostOf) -> frozenset[int]:

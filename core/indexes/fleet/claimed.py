@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Sequence
 from dataclasses import asdict
 
 from sqlalchemy import and_
 
 from braid.core.indexes.base import LegIndex
-from braid.core.indexes.leg_progress import LegProgress
+from braid.core.indexes.leg_progress import LegProgress, report_of
 from braid.core.ledger import prepared
 from braid.core.ledger.change_log import ChangeLog, IndexedChunk, IndexState, StateName, in_collection
-from braid.core.ledger.database import Database, execute, tell
+from braid.core.ledger.database import Database, execute
 from braid.core.ledger.document_writes import lock_datasets, log_chunks
 from braid.core.ledger.member import Member
 
@@ -51,8 +50,8 @@ class ClaimedLog(ChangeLog):
 
     def report(self, leg: str, version: str, progress: LegProgress) -> None:
         """Tell the other members how far an index is. Raises ClaimLostError when another may follow it now."""
-        told = {name: value for name, value in asdict(progress).items() if name not in ("leg", "collection") and value}
-        self._write(prepared.REPORT_UNDER_CLAIM, leg, progress.collection, version=version, report=json.dumps(told))
+        report = report_of(progress)
+        self._write(prepared.REPORT_UNDER_CLAIM, leg, progress.collection, version=version, report=report)
 
     def _write(self, statement: str, leg: str, collection: str, **values: str | int) -> None:
         claim = {"what": INDEX + collection, "process": self.following.get(collection, "")}
@@ -61,21 +60,8 @@ class ClaimedLog(ChangeLog):
                 raise ClaimLostError(collection)
 
     def wanted(self, leg: str) -> list[tuple[str, str]]:
-        """Return what other members want of indexes that are followed: their collection, ``inspect`` or ``rebuild``."""
-        if not self.following:
-            return []
-        return [tuple(row) for row in self._database.rows(prepared.WANTED, leg=leg, collections=list(self.following))]
-
-    def heard(self, leg: str, collection: str, wanted: str) -> None:
-        """Take back a wish that is being fulfilled."""
-        with self._database.write() as connection:
-            execute(connection, prepared.HEARD, leg=leg, collection=collection, wanted=wanted)
-
-    def want(self, leg: str, collection: str, wanted: str) -> None:
-        """Ask the index's follower, in whichever process, to ``inspect`` or to ``rebuild`` it."""
-        with self._database.write() as connection:
-            execute(connection, prepared.WANT, leg=leg, collection=collection, wanted=wanted)
-            tell(connection, "changes")
+        """Return what processes want of indexes that are followed here."""
+        return [each for each in super().wanted(leg) if each[0] in self.following] if self.following else []
 
     def log_again(self, collection: str, chunk_ids: Sequence[str]) -> None:
         """Log these chunks again, so that the collection's follower indexes their newest state."""

@@ -43,7 +43,6 @@ class FleetFollower(IndexFollower):
             following[collection] = held[collection]
             self._board.begin(collection)
         self._guarded.set_right()
-        self._hear()
         busy = super().work(stopping)
         self.is_idle = self.is_idle and not self._guarded.is_doubtful
         return busy
@@ -55,20 +54,12 @@ class FleetFollower(IndexFollower):
             version = self._source.version(progress.collection)
         self._claimed.report(self.name, version, progress)
 
-    def _hear(self) -> None:
-        """Begin what other members want."""
-        for collection, wanted in self._claimed.wanted(self.name):
-            try:
-                if wanted == "rebuild":
-                    self.rebuild(collection)
-                else:
-                    self.suspect(collection)
-            except ClaimLostError:
-                self._give_up(collection)
-                continue
-            except BraidError as error:  # a model that cannot be made
-                self._fail(collection, error)
-            self._claimed.heard(self.name, collection, wanted)
+    def _fulfil(self, collection: str, wanted: str) -> bool:
+        try:
+            return super()._fulfil(collection, wanted)
+        except ClaimLostError:
+            self._give_up(collection)
+            return False
 
     def _drop(self, collection: str) -> None:
         """Delete the collection's index. Other members use the store: it is never abandoned as a whole."""

@@ -6,32 +6,27 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, cast
+from typing import Any
 
 from braid.core.indexes.answering_models import AnsweringModels
 from braid.core.indexes.base import IndexName, KeywordIndex, LegIndex, VectorIndex
-from braid.core.indexes.fleet.claimed import ClaimedLog
 from braid.core.indexes.fleet.follower import FleetFollower
-from braid.core.indexes.fleet.progress import SharedProgress
 from braid.core.indexes.fleet.sharing import Sharing
 from braid.core.indexes.follower import IndexFollower
-from braid.core.indexes.indexer import POLL_S, POLLS, Indexer
-from braid.core.indexes.leg_progress import LegProgress
+from braid.core.indexes.indexer import POLL_S, POLLS
+from braid.core.indexes.reader import ReadingIndexer
 from braid.core.indexes.sources import ChunkSource
 from braid.core.ledger.ledger import Ledger
 from braid.core.ledger.member import Member
 from braid.core.ledger.outages import log_failure
-from braid.core.types import Leg
 
 SLOW_POLL_S = 10.0
 """Time between two looks for work of a member that is woken when there is some."""
-ASK_AGAIN_S = 5.0
-"""Least time between two requests of this member to inspect the same index."""
 
 logger = logging.getLogger(__name__)
 
 
-class FleetIndexer(Indexer):
+class FleetIndexer(ReadingIndexer):
     """Follows the ledger as `Indexer` does, in a member that works. ``is_woken`` says whether it is woken for work."""
 
     def __init__(
@@ -45,32 +40,26 @@ class FleetIndexer(Indexer):
         is_woken: Callable[[], bool],
         **options: Any,
     ) -> None:
-        self._database = ledger.database
         self._member = member
         self._is_woken = is_woken
-        self._sources: dict[Leg, ChunkSource] = {}
-        self._asked: dict[tuple[Leg, str], float] = {}
         super().__init__(
             ledger, bm25, dense, None, keyword_version=bm25.version, models=models, crashed=False, **options
         )
         followers = {leg: self.followers[leg] for leg in self._legs}
         self._sharing = Sharing(
-            self._database, member, {follower.name: self._sources[leg].version for leg, follower in followers.items()}
-        )
-        self._shared = SharedProgress(
-            self._database, {leg: (self.followers[leg].name, source) for leg, source in self._sources.items()}
+            self._database, member, {each.name: self._sources[leg][1].version for leg, each in followers.items()}
         )
         self._look_for_work = threading.Event()
         self._sharing_thread = threading.Thread(target=self._share, name="braid-sharing", daemon=True)
 
     def _make_follower(self, index: LegIndex, source: ChunkSource, **_options: Any) -> IndexFollower:
-        self._sources[index.leg] = source
+        self._sources[index.leg] = index, source
         return FleetFollower(index, self._database, source, self._member)
 
     def start(self) -> None:
         """Begin to follow the ledger, in a member that works."""
         if self._member.works:
-            super().start()
+            self._follow()
             self._sharing_thread.start()
 
     def stop(self) -> None:
@@ -83,11 +72,11 @@ class FleetIndexer(Indexer):
     def wake(self) -> None:
         """Have the working members look at the log now."""
         self.wake_here()
-        self._database.notify("changes")
+        super().wake()
 
     def wake_here(self) -> None:
         """Look at the log now in this member."""
-        super().wake()
+        self._wake(self._legs)
 
     def wait(
         self,
@@ -125,34 +114,6 @@ class FleetIndexer(Indexer):
             self._stopping.wait(POLLS * took_s)  # it is woken for each of a thousand documents
             self._look_for_work.clear()
 
-    # ------------------------------------------------------------ from the ledger
-
-    def progress(self) -> tuple[LegProgress, ...]:
-        """Return how far the indexes of the legs are."""
-        return self._shared.all()
-
-    def states(self, legs: Sequence[tuple[Leg, str]]) -> list[LegProgress]:
-        """Return how far these legs' indexes of collections are."""
-        return self._shared.states(legs)
-
-    def _progress_of(self, index: IndexName, collection: str, head: int | None) -> LegProgress:
-        return self._shared.of(cast(Leg, index), collection, head)
-
-    def suspect(self, index: IndexName, collection: str) -> None:
-        """Have the index's follower, in whichever process, check the index after a failed search."""
-        key, now = (cast(Leg, index), collection), time.monotonic()
-        if now >= self._asked.get(key, 0.0):
-            self._asked[key] = now + ASK_AGAIN_S
-            self._want(index, collection, "inspect")
-
-    def rebuild(self, index: IndexName, collection: str) -> None:
-        """Have the index's follower build the index again from the ledger, without embedding again.
-
-        Raises EmbeddingError when the collection's model cannot be made.
-        """
-        self._sources[cast(Leg, index)].version(collection)
-        self._want(index, collection, "rebuild")
-
     def _want(self, index: IndexName, collection: str, wanted: str) -> None:
-        ClaimedLog(self._database, self._member).want(self.followers[index].name, collection, wanted)
+        super()._want(index, collection, wanted)
         self.wake_here()

@@ -73,7 +73,7 @@ def open_archive(
     for entry in entries:
         kept: list[bytes] = []
         is_kept = entry.filename.endswith(looked_at) if looked_at else False
-        for block in _blocks(archive, entry):
+        for block in _blocks(file, archive, entry):
             unpacked += len(block)
             if unpacked > limit:  # the sizes in the directory may be wrong
                 raise _bomb(file, f"it unpacks to more than {limit:,} bytes")
@@ -84,8 +84,14 @@ def open_archive(
     return archive
 
 
-def _blocks(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> Iterator[bytes]:
-    with archive.open(entry) as stream:
+def _blocks(file: SourceFile, archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> Iterator[bytes]:
+    try:
+        opened = archive.open(entry)
+    except NotImplementedError as error:
+        raise file.unreadable(
+            "is packed by a method that is not known here, such as Deflate64; pack it again", code="other_format"
+        ) from error
+    with opened as stream:
         while block := stream.read(_BLOCK):
             yield block
 

@@ -104,7 +104,8 @@ def _begins_table(head: list[Row], extent: tuple[int, int]) -> bool:
 
 def _extent(row: Row) -> tuple[int, int]:
     """Return the first and the last column that has a text."""
-    return next(at for at, cell in enumerate(row.cells) if cell), len(row.cells) - 1  # the last one is not empty
+    first = 0 if row.cells[0] else next(at for at, cell in enumerate(row.cells) if cell)
+    return first, len(row.cells) - 1  # the last one is not empty
 
 
 def _table(rows: Iterator[Row], heading_path: str) -> Iterator[Section]:

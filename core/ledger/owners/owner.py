@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +21,11 @@ NOTE = "owner.json"
 
 @dataclass(frozen=True, slots=True)
 class OwnerNote:
-    """What the owner notes for other processes of its user: where its pages are, and where its endpoint listens."""
+    """What the owner notes for other processes of its user: where its pages are, and what it was opened with."""
 
     pid: int
     url: str = ""
-    address: str = ""
-    secret: str = ""
+    opened_with: Mapping[str, str] = field(default_factory=dict)
 
 
 class OwnerLock:
@@ -117,8 +116,7 @@ def read_note(data_dir: Path) -> OwnerNote | None:
     """Return what the owner of a data directory has noted; None when there is no owner or its note says nothing."""
     try:
         fields = json.loads((data_dir / NOTE).read_text(encoding="utf-8"))
-        pid, texts = int(fields["pid"]), {name: str(fields.get(name, "")) for name in ("url", "address", "secret")}
-        return OwnerNote(pid, **texts)
+        return OwnerNote(int(fields["pid"]), str(fields.get("url", "")), dict(fields.get("opened_with", {})))
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
 

@@ -14,7 +14,6 @@ from braid.core.accounts.accounts import Accounts
 from braid.core.accounts.credentials import ApiTokens
 from braid.core.braid import Braid
 from braid.core.data_directory import DataDirectory
-from braid.core.workers.link import Link
 from tests.app.cli.processes import NOBODY, CommandLine
 from tests.fakes import HashEmbeddings
 from tests.worlds import WAIT_S, add_notes, document, write
@@ -84,23 +83,18 @@ def test_a_data_directory_that_cannot_be_made_is_one_line(run: CommandLine) -> N
     assert "exists" in result.stderr
 
 
-def test_a_process_that_has_the_indexes_and_does_not_answer_is_named(
-    owned: CommandLine, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_not_indexed_while_another_process_does_nothing_is_named(owned: CommandLine) -> None:
     with DataDirectory(owned.data_dir, embedding_model=HashEmbeddings()) as directory:
         directory.ledger.put_document(add_notes(directory.ledger), document("a.md", "the tray"))
-    monkeypatch.setitem(Link.call.__kwdefaults__, "patience_s", 0.1)
-    result = owned("search", "tray", status=1)
-    assert "no process has the indexes of" in result.stderr
+    result = owned("search", "tray", "--mode", "keyword", status=1)
+    assert "1 passages of user_1 are not in the bm25 index yet" in result.output
 
 
-def test_the_doctor_says_that_the_process_with_the_indexes_does_not_answer(
-    owned: CommandLine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(Link.call.__kwdefaults__, "patience_s", 0.1)
-    result = owned("doctor", status=2)
-    assert "no process has the indexes of" in result.stderr
-    assert result.stderr.count("\n") == 1
+def test_the_doctor_says_what_another_process_has_not_indexed(owned: CommandLine) -> None:
+    with DataDirectory(owned.data_dir, embedding_model=HashEmbeddings()) as directory:
+        directory.ledger.put_document(add_notes(directory.ledger), document("a.md", "the tray"))
+    result = owned("doctor", "--wait", "0", status=4)
+    assert "1 passages of user_1 are not in the bm25 index yet" in result.stdout
 
 
 # ---------------------------------------------------------------- users and datasets

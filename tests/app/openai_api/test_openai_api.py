@@ -31,6 +31,7 @@ from braid.core.models.embeddings import embed_passages
 from braid.core.models.prompts import Prompts
 from braid.core.types import Passage
 from tests.app.openai_api.town import Town, ask
+from tests.app.web.test_withheld_streams import mark_in
 from tests.fakes import HashEmbeddings
 from tests.model_server import ModelServer
 from tests.web import bearer, site_of
@@ -200,6 +201,34 @@ def test_a_picture_or_a_tool_earlier_in_the_conversation_is_left_out(town: Town,
     assert "Which printer is this? [picture left out]" in prompts[0]["user"]
     assert "12:30" not in prompts[0]["user"]
     assert "has instructed:\nBe brief." in prompts[-1]["system"]
+
+
+@pytest.mark.parametrize("behind", [(), ({"role": "system", "content": "Be brief."},)])
+def test_a_stopped_answer_behind_the_question_is_written_again(
+    town: Town, eve: openai.OpenAI, behind: tuple[dict[str, str], ...]
+) -> None:
+    messages: Any = [
+        *ask("Which error does the printer show?"),
+        {"role": "assistant", "content": "The printer"},
+        *behind,
+    ]
+    found = eve.chat.completions.create(model="braid:2", messages=messages)
+    assert found.citations  # type: ignore[attr-defined]
+    assert any("end with an answer" in note for note in found.braid["notes"])  # type: ignore[attr-defined]
+    assert "Assistant: The printer" not in dict(town.model.calls[-1].messages)["user"]
+
+
+def test_a_stream_says_what_counts_where_a_mark_shows_that_brackets_before_it_are_none(
+    town: Town, eve: openai.OpenAI, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(town.model, "reply", lambda sent: f"Press the red one [1]. It beeps {mark_in(sent)}.")
+    asked = ask("Which error does the printer show?")
+    whole = eve.chat.completions.create(model="braid:2", messages=asked).choices[0].message
+    chunks = eve.chat.completions.create(model="braid:2", messages=asked, stream=True)
+    streamed = "".join(chunk.choices[0].delta.content or "" for chunk in chunks)
+    assert whole.content.startswith("Press the red one [1]. It beeps [^1].\n\n[^1]: ")
+    assert streamed.startswith("Press the red one [^1].")
+    assert streamed.endswith(f"replaces it:*\n\n{whole.content}")
 
 
 def test_a_photo_of_megabytes_earlier_in_the_conversation_is_left_out(town: Town, eve: openai.OpenAI) -> None:

@@ -35,6 +35,7 @@ def test_a_title_is_written_without_a_search(town: Town, eve: openai.OpenAI, str
         ('"title": "x"', {"title": "Where is the tray?"}),
         ('"tags": []', {"tags": []}),
         ('"follow_ups": []', {"follow_ups": []}),
+        ('"text": "what follows" }\n<text>Where is', {"text": ""}),
     ],
 )
 def test_without_a_model_a_task_gets_what_can_be_said(ann: openai.OpenAI, form: str, expected: dict[str, Any]) -> None:
@@ -62,6 +63,10 @@ TITLES = (
     "Based on the chat history, give this conversation a name.\nKeep it short.",
     "Provide a concise, 5-word-or-less title for the conversation. Only return the title itself.",
     "Generate a short title for this chat.",
+    "4～5文字でこの会話の簡潔な主題を返してください。説明、句読点は無しで。",
+    "以下の会話に短いタイトルを付けてください。",
+    "이 대화의 제목을 다섯 단어 이내로 생성해 주세요. 제목만 쓰세요.",
+    "지금까지의 채팅을 요약하는 짧은 제목을 만들어 주세요.",
 )
 
 
@@ -95,6 +100,10 @@ def test_the_conversation_may_be_within_the_message(ann: openai.OpenAI) -> None:
         "Summarize the discussion in the minutes of May.",
         "How do I create a title page?",
         "会話のタイトルは何ですか",
+        "チャットのタイトルを作成する方法を教えてください",
+        "会議のタイトルを考えてください",
+        "대화 제목은 어디에서 바꾸나요?",
+        "대화 제목을 만드는 방법을 알려 주세요",
     ],
 )
 def test_a_question_about_titles_is_a_question(question: str) -> None:

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from braid.app.web.markdown import answer_html
-from braid.core.chat.marks import marked
+from braid.core.chat.marks import mark, marked
 
 
 @pytest.mark.parametrize(
@@ -73,6 +73,24 @@ def test_emphasis_is_found_beside_japanese_and_korean_text(text: str, bold: list
     html = str(answer_html(text))
     assert re.findall(r"<strong>(.*?)</strong>", html) == bold
     assert "_名前" in html or "snake" not in html
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("**Two years.**⟦ Then", "<strong>Two years.</strong>⟦ Then"),
+        ("a ⟦**(b)** and *c!*⟦.", "a ⟦<strong>(b)</strong> and <em>c!</em>⟦."),
+        ("**a.**⟦**b.**⟦", "<strong>a.</strong>⟦<strong>b.</strong>⟦"),
+        (
+            "~~gone.~~⟦ **結論。**⟦次 **二年⟦**です",
+            "<s>gone.</s>⟦ <strong>結論。</strong>⟦次 <strong>二年⟦</strong>です",
+        ),
+        ("__Note:__⟦ _so._⟦", "<strong>Note:</strong>⟦ <em>so.</em>⟦"),
+    ],
+)
+def test_emphasis_is_found_beside_citations(text: str, shown: str) -> None:
+    html = str(answer_html(text.replace("⟦", mark(1)))).replace('<span class="cite">[1]</span>', "⟦")
+    assert html == f"<p>{shown}</p>\n"
 
 
 def test_formulas_keep_what_they_are_written_with() -> None:

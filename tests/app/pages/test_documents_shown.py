@@ -195,13 +195,51 @@ def test_the_marked_letters_are_those_of_the_passage(text: str, file_type: str, 
         assert marked or not wanted.translate(digits) or " | " in cited.text
 
 
+@pytest.mark.parametrize("around", ["```", "~~~", "```python"])
+@pytest.mark.parametrize("is_markdown", [False, True])
+def test_code_between_fences_keeps_its_lines_in_any_text(around: str, is_markdown: bool) -> None:
+    text = f"Run it:\n{around}\nif x:\n    y = a[1]\n\n    z()\n{around[:3]}\nAnd so on."
+    before, code, after = blocks_of(text, is_markdown=is_markdown)
+    assert ["".join(text[span.start : span.end] for span in line[0]) for line in code.rows] == [
+        "if x:",
+        "    y = a[1]",
+        "",
+        "    z()",
+    ]
+    assert (before.kind, code.kind, after.kind) == ("paragraph", "code", "paragraph")
+
+
+def test_a_fence_without_an_end_is_a_line_of_text() -> None:
+    assert [block.kind for block in blocks_of("It writes\n``` and\nnothing else.")] == ["paragraph", "paragraph"]
+
+
 @pytest.mark.parametrize(
-    "piece", ["**", "`", "[", "[a](", "*a", "> ", "| ", "- ", "1. ", "#", "_", "\n- ", "|\n", " | \n"]
+    "piece",
+    [
+        "```\n",
+        "~~~\n```\n",
+        "```a\n~~~\n",
+        "**",
+        "`",
+        "[",
+        "[a](",
+        "*a",
+        "> ",
+        "| ",
+        "- ",
+        "1. ",
+        "#",
+        "_",
+        "\n- ",
+        "|\n",
+        " | \n",
+    ],
 )
 def test_hostile_markup_takes_time_by_its_length_alone(piece: str) -> None:
     started = time.process_time()
-    for block in blocks_of(piece * (40_000 // len(piece)), is_markdown=True):
-        assert block.rows is not None
+    for is_markdown in (False, True):
+        for block in blocks_of(piece * (40_000 // len(piece)), is_markdown=is_markdown):
+            assert block.rows is not None
     assert time.process_time() - started < 2
 
 

@@ -14,7 +14,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
-from braid.app.pages.search.moves import Move, moves
+from braid.app.pages.search.compare import Move, moves
 from braid.config.settings import Settings
 from braid.core.braid import Braid
 from braid.core.datasets.listing import documents_named

@@ -9,7 +9,7 @@ import pytest
 from markupsafe import Markup
 
 from braid.app.web.waiting import waiting
-from braid.app.words.reasons import shown
+from braid.app.words.reasons import reason_html
 from braid.core.braid import Braid
 from braid.core.indexes.leg_progress import LegProgress
 from braid.core.types import ChunkInput, Dataset, DocumentInput
@@ -41,7 +41,7 @@ def test_datasets_are_named_as_their_owner_named_them(braid: Braid, language: st
         assert text.startswith(said)
         assert "user_1" not in text
         assert isinstance(text, Markup)
-        assert shown(text) == text
+        assert reason_html(text) == text
 
 
 def test_how_long_it_takes_is_said(braid: Braid, monkeypatch: pytest.MonkeyPatch) -> None:

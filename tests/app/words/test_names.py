@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from braid.app.words.actions import ACTIONS, action_name
-from braid.app.words.devices import device
-from braid.app.words.sizes import size
+from braid.app.words.values import device, size
 from braid.core.braid import Braid
 from tests.app.words.test_translations import ROOT
 from tests.web import make_app

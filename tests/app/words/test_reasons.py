@@ -11,7 +11,7 @@ from flask import Flask
 from flask_babel import force_locale
 
 from braid.app.words.reason_texts import LABELS, TEMPLATES
-from braid.app.words.reasons import folded, match, shown, told
+from braid.app.words.reasons import folded, match, reason_html, translated
 from braid.core.braid import Braid
 from braid.core.errors import UnreadableDocumentError
 from braid.core.indexes.leg_progress import LegProgress
@@ -60,9 +60,9 @@ def reason_of(name: str) -> str:
 def test_why_a_file_cannot_be_read_is_said_in_the_readers_language(name: str, language: str, stop: str) -> None:
     reason = reason_of(name)
     with force_locale("en"):
-        assert (told(reason) or "").startswith(f"{name} ")
+        assert (translated(reason) or "").startswith(f"{name} ")
     with force_locale(language):
-        text = told(reason)
+        text = translated(reason)
     assert text is not None, reason
     assert text.startswith(name)
     assert text.endswith((stop, "tesseract-ocr-kor-vert")), "a sentence, or the command that installs Tesseract"
@@ -73,29 +73,29 @@ def test_why_a_file_cannot_be_read_is_said_in_the_readers_language(name: str, la
 @pytest.mark.usefixtures("app")
 def test_a_file_is_named_with_what_it_is() -> None:
     with force_locale("ja"):
-        assert "GIF 画像" in str(shown(reason_of("photo.gif")))
-        assert "lang=" not in shown(reason_of("photo.gif"))
+        assert "GIF 画像" in str(reason_html(reason_of("photo.gif")))
+        assert "lang=" not in reason_html(reason_of("photo.gif"))
     with force_locale("ko"):
-        assert "GIF 이미지" in str(shown(reason_of("photo.gif")))
+        assert "GIF 이미지" in str(reason_html(reason_of("photo.gif")))
 
 
 @pytest.mark.usefixtures("app")
 def test_a_reason_that_is_not_known_is_shown_as_it_is_and_marked_as_english() -> None:
     with force_locale("ja"):
-        assert told("an old <reason>") is None
-        assert shown("an old <reason>") == '<span lang="en">An old &lt;reason&gt;</span>'
+        assert translated("an old <reason>") is None
+        assert reason_html("an old <reason>") == '<span lang="en">An old &lt;reason&gt;</span>'
     with force_locale("en"):
-        assert shown("an old <reason>") == "An old &lt;reason&gt;"
-        assert shown("notes.txt fails") == "notes.txt fails", "it begins with a name"
+        assert reason_html("an old <reason>") == "An old &lt;reason&gt;"
+        assert reason_html("notes.txt fails") == "notes.txt fails", "it begins with a name"
     with force_locale("ja"):
-        assert told("x" * 10_000) is None
+        assert translated("x" * 10_000) is None
 
 
 @pytest.mark.usefixtures("app")
 def test_a_label_is_no_reason_and_an_unknown_label_is_not_half_translated() -> None:
     with force_locale("ja"):
-        assert told("a PDF document") is None
-        assert told("a.txt is a flying saucer, which cannot be read; save its text as one of txt") is None
+        assert translated("a PDF document") is None
+        assert translated("a.txt is a flying saucer, which cannot be read; save its text as one of txt") is None
 
 
 @pytest.mark.usefixtures("app")
@@ -107,18 +107,20 @@ def test_what_is_missing_from_a_search_has_no_internal_names() -> None:
     for language in ("en", "ja", "ko"):
         with force_locale(language):
             for reason in (pending.shortfall, failing.shortfall, checking.obstacle, rebuilding.obstacle):
-                assert "user_1" not in str(shown(reason))
-                assert "<span" not in shown(reason)
+                assert "user_1" not in str(reason_html(reason))
+                assert "<span" not in reason_html(reason)
     with force_locale("en"):
-        assert told(pending.shortfall) == "249 passages are not ready for search by meaning yet"
+        assert translated(pending.shortfall) == "249 passages are not ready for search by meaning yet"
     with force_locale("ja"):
-        assert "埋め込みモデル m でエラーが発生しました：Timeout: x" in str(told(failing.shortfall))
+        assert "埋め込みモデル m でエラーが発生しました：Timeout: x" in str(translated(failing.shortfall))
 
 
 @pytest.mark.usefixtures("app")
 def test_a_consequence_is_said_after_its_reason() -> None:
     with force_locale("ko"):
-        text = told("the model openai:x took longer than 5 s; the answer is made of sentences of the passages instead")
+        text = translated(
+            "the model openai:x took longer than 5 s; the answer is made of sentences of the passages instead"
+        )
     assert text == "모델 openai:x가 5초 안에 끝나지 않았어요. 대신 단락의 문장을 인용해 답했어요."
 
 

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from braid.app.words.times import moment
+from braid.app.words.values import moment
 from braid.core.braid import Braid
 from tests.web import make_app, sign_in
 

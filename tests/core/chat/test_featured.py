@@ -242,3 +242,76 @@ def test_no_line_of_a_table_of_contents_and_no_tags_are_quoted() -> None:
     source = '<gasket changed="yearly" by="hand">\n</gasket>'
     for furniture in (listed, source):
         assert not answer("How is the gasket changed?", passage(furniture)).shown
+
+
+def headed(text: str, number: int, path: str) -> Passage:
+    return passage(text, number, title="Manual", heading_path=path)
+
+
+@pytest.mark.parametrize(
+    ("question", "path", "lead", "other", "words"),
+    [
+        (
+            "Can I open the lid of the pump?",
+            "Use > Can the lid of the pump be opened?",
+            "Go ahead, two persons suffice.",
+            "Use > Transport",
+            "Whoever can open the lid of the pump signs the list of the pump.",
+        ),
+        (
+            "遅延アップロードとは何ですか",
+            "使い方 > 遅延アップロード",
+            "指定した日数の後に処理されます。",
+            "使い方 > キュー",
+            "遅延アップロードは別の章でも遅延アップロードとして使われます。",
+        ),
+        (
+            "펌프의 밸브는 무엇인가요?",
+            "사용 > 펌프의 밸브",
+            "물을 막는 부품입니다.",
+            "사용 > 운반",
+            "펌프의 밸브가 있는 펌프는 밸브를 잠그고 옮깁니다.",
+        ),
+    ],
+)
+def test_what_stands_below_the_heading_that_is_asked_for_comes_first(
+    question: str, path: str, lead: str, other: str, words: str
+) -> None:
+    shown = answer(question, headed(words, 1, other), headed(f"{lead} {words}", 2, path)).shown[0]
+    assert (shown.citation, shown.text[shown.start : shown.end]) == (2, lead)
+
+
+def test_the_passage_that_begins_the_section_is_before_those_that_go_on() -> None:
+    first = headed("It keeps the water in. It is black.", 2, "Parts > The seal of the pump")
+    second = headed("The seal of the pump is black and round.", 1, "Parts > The seal of the pump")
+    around = {"2": ("", second.text), "1": (first.text, "")}
+    shown = answer("What is the seal of the pump?", second, first, around=lambda one: around[one.chunk_id]).shown[0]
+    assert shown.text[shown.start : shown.end] == "It keeps the water in."
+
+
+def test_the_steps_below_the_heading_that_is_asked_for_come_before_other_lists() -> None:
+    steps = headed("1. Close the valve.\n2. Turn the key.", 2, "Use > How to open the lid")
+    other = headed("To open the lid of a lid press:\n\n1. Open the lid.\n2. Open the press.", 1, "Parts > Press")
+    assert answer("How do I open the lid?", other, steps).shown[0].citation == 2
+
+
+@pytest.mark.parametrize("caption", ["Figure 3. The lid of the pump", "図 3: ポンプの蓋", "그림 12.37. 펌프의 뚜껑"])
+def test_captions_are_no_sentences(caption: str) -> None:
+    assert [part.kind for part in parts_of(f"{caption}\n\nIt is red.")] == ["heading", "sentence"]
+
+
+def test_a_command_is_shown_with_the_sentence_that_leads_to_it() -> None:
+    text = "To list all the files of an installed package execute the command\n\ndpkg --listfiles foo\n\nThe end."
+    shown = answer("How are the files of an installed package listed?", passage(text)).shown[0]
+    assert shown.text.split("\n")[:2] == [text.split("\n")[0], "dpkg --listfiles foo"]
+
+
+def test_a_heading_with_its_number_or_cut_in_two_is_no_sentence() -> None:
+    heading = "What is the difference between this pump and all those of other makers? Why this one?"
+    text = "1.5 What is the difference between this pump and all\n\nthose of other makers? Why this one?\n\nIt is red."
+    assert [part.kind for part in parts_of(text, ["Manual", heading])] == ["heading", "heading", "sentence"]
+
+
+def test_names_of_files_and_options_are_quoted_after_sentences() -> None:
+    code = "files_package-1.0.files.tar.gz /files/package --files=package"
+    assert texts("Which files has the package?", code, "The package has two files, a and b.")[0].startswith("The pack")

@@ -12,6 +12,7 @@ from sqlalchemy import func, select
 from braid.core.chat.citations import Citation
 from braid.core.chat.comparison import ThreeFields
 from braid.core.chat.export import as_json, as_markdown
+from braid.core.chat.query_writing import history_text
 from braid.core.chat.store import ConversationStore
 from braid.core.chat.thumbs import AnswerThumbs, Thumb, ThumbCount
 from braid.core.chat.types import ChatRequest, ChatResult
@@ -83,6 +84,21 @@ def test_a_turn_is_stored_with_settings_and_citations(ledger: Ledger, store: Con
     ]
     assert store.conversation(ann, conversation.id).title == "What is one?"
     assert [turn.role for turn in store.history(ann, conversation.id)] == ["user", "assistant"]
+
+
+@on_both_databases
+def test_an_earlier_answer_is_told_without_its_citations_and_else_to_the_letter(
+    ledger: Ledger, store: ConversationStore
+) -> None:
+    ann = ledger.add_user("ann").id
+    (passage,) = put(ledger, ledger.add_dataset(ann, "notes").id, "One.")
+    conversation = store.create(ann).id
+    text = "Press [1]. It beeps [1]. In [2, 3]."
+    for marks in ((20,), None):  # as answers were stored before their marks were
+        store.add(conversation, ChatRequest(ann, "Which?"), replace(result(text, passage), marks=marks))
+    exactly, roughly = history_text(store.history(ann, conversation)).splitlines()[1::2]
+    assert exactly == "Assistant: Press [1]. It beeps. In [2, 3]."
+    assert roughly == "Assistant: Press. It beeps. In [2, 3]."
 
 
 def test_a_stored_turn_is_found_by_its_ids(ledger: Ledger, store: ConversationStore) -> None:

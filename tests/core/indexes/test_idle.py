@@ -132,7 +132,7 @@ def test_a_look_is_made_now_and_then_without_a_sign(braid: ByHand) -> None:
 
 
 def test_nothing_but_a_sign_ends_a_pause_between_two_polls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("POLL_S", "COPY_POLL_S", "LONGEST_POLL_S"):
+    for name in ("POLL_S", "WATCH_S", "COPY_POLL_S", "LONGEST_POLL_S"):
         monkeypatch.setattr(indexer, name, NEVER_S)
     looked: set[str] = set()
 

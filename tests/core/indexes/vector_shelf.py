@@ -48,10 +48,10 @@ class Shelf:
         self._opened: list[DenseIndex] = []
         self._users: dict[str, int] = {}
 
-    def open(self, changes: ChangeLog | None = None, **options: Any) -> DenseIndex:
+    def open(self, changes: ChangeLog | None = None, *, crashed: bool = False, **options: Any) -> DenseIndex:
         """Open the index, as a process does that has just begun."""
         self._opened.append(DenseIndex(changes or self.changes, self.models, folder=self.folder, **options))
-        self.mend(self._opened[-1])
+        self.mend(self._opened[-1], crashed=crashed)
         return self._opened[-1]
 
     def reader(self) -> DenseIndex:
@@ -59,10 +59,11 @@ class Shelf:
         self._opened.append(DenseIndex(self.changes, self.models, folder=self.folder))
         return self._opened[-1]
 
-    def mend(self, index: DenseIndex, *, doubt: bool = False) -> None:
+    def mend(self, index: DenseIndex, *, doubt: bool = False, crashed: bool = False) -> None:
         """Let the index look after its files, as its follower does at each look."""
         for collection, head in self.changes.heads().items():
-            index.mend(collection, head=head, is_complete=True, doubt=doubt, stopping=threading.Event())
+            stopping = threading.Event()
+            index.mend(collection, head=head, is_complete=True, doubt=doubt, crashed=crashed, stopping=stopping)
 
     def dataset(self, user: str = "ann") -> int:
         """Add a dataset to the user's collection: ``user_1`` for the first user."""

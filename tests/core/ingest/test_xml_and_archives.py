@@ -258,6 +258,15 @@ def test_archives_within_archives_and_mails_are_read_once() -> None:
     assert all("deep" not in text for _, text in places(read("a.zip", through_mail)))
 
 
+def test_an_archive_packed_by_a_method_that_is_not_known_is_told_as_such() -> None:
+    deflate64 = bytearray(samples.zipped({"plan.txt": b"The plan."}))
+    for signature, place in ((b"PK\x03\x04", 8), (b"PK\x01\x02", 10)):
+        at = deflate64.index(signature) + place
+        deflate64[at : at + 2] = b"\x09\x00"
+    with pytest.raises(UnreadableDocumentError, match=r"^a\.zip is packed by a method that is not known here"):
+        read_document("a.zip", bytes(deflate64), max_bytes=10**8)
+
+
 def test_hostile_archives_are_refused() -> None:
     many = samples.zipped({f"{number}.txt": b"x" for number in range(MAX_FILES + 1)})
     refused: dict[str, tuple[bytes, str]] = {

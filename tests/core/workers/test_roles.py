@@ -1,14 +1,11 @@
-"""Several processes with one data directory: one owns the indexes, the others search through it, and one takes over."""
+"""Several processes with one data directory: one owns the indexes, all read them, and another takes over."""
 
 from __future__ import annotations
 
-import errno
 import gc
 import multiprocessing
 import os
 import signal
-import socket
-import sqlite3
 import stat
 import subprocess
 import sys
@@ -16,28 +13,24 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from multiprocessing.connection import Connection
 from pathlib import Path
-from pickle import UnpicklingError
 from typing import Any, get_args
 
 import pytest
 from click.testing import CliRunner
-from sqlalchemy.exc import OperationalError
 
 from braid.app.cli.root import cli
 from braid.core.background.background import Background
 from braid.core.braid import Braid
-from braid.core.doctor import examine
-from braid.core.errors import IndexUnavailableError, InvalidInputError, NotFoundError, NotOwnerError
+from braid.core.doctor import Finding, examine, repair
+from braid.core.errors import InvalidInputError, NotFoundError, NotOwnerError
+from braid.core.indexes.indexer import Indexer
 from braid.core.indexes.opened import Indexes
-from braid.core.ledger.owners.owner import NOTE, OwnerNote, read_note
+from braid.core.ledger.owners.owner import NOTE, read_note
 from braid.core.models.embeddings import EmbeddingOptions
-from braid.core.types import Filters, Mode
-from braid.core.workers.endpoint import Endpoint
-from braid.core.workers.link import Link
-from braid.core.workers.wire import LENGTH, receive
+from braid.core.types import Filters, Leg, Mode
 from tests.fakes import HashEmbeddings
 from tests.worlds import WAIT_S, add_notes, document, eventually
 
@@ -158,34 +151,83 @@ def test_what_cannot_be_started_is_started_later_and_the_indexes_are_opened_once
 
 def test_a_guest_that_cannot_take_over_stays_one(pair: tuple[Braid, Braid], monkeypatch: pytest.MonkeyPatch) -> None:
     owner, guest = pair
-    before, far, searched_in = results(guest), guest.indexer, list[object]()
-    start = Endpoint.start
+    before, reading, searched_in = results(guest), guest.indexer, list[object]()
+    start = Indexer.start
 
-    def fail_twice(endpoint: Endpoint) -> OwnerNote:
+    def fail_twice(indexer: Indexer) -> None:
         searched_in.append(guest.indexer)
         if len(searched_in) <= 2:
             raise OSError("no file descriptor left")
-        return start(endpoint)
+        start(indexer)
 
-    monkeypatch.setattr(Endpoint, "start", fail_twice)
+    monkeypatch.setattr(Indexer, "start", fail_twice)
     owner.close()
     eventually(lambda: guest.is_owner)
-    assert searched_in == [far] * 3, "it does not search in indexes that were closed again"
+    assert searched_in == [reading] * 3, "it does not search in indexes that were closed again"
     assert results(guest) == before
 
 
-def test_without_an_owner_the_outage_is_named(pair: tuple[Braid, Braid], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_searches_go_on_without_an_owner(pair: tuple[Braid, Braid], monkeypatch: pytest.MonkeyPatch) -> None:
     owner, guest = pair
     monkeypatch.setattr("braid.core.workers.roles.Roles.take_over", lambda self: False)  # all others are busy, say
-    monkeypatch.setattr("braid.core.workers.link.PATIENCE_S", 0.3)
-    monkeypatch.setattr(Link.call, "__kwdefaults__", {**Link.call.__kwdefaults__, "patience_s": 0.3})
+    before = results(guest)
     owner.close()
-    result = guest.search("pump", user_id=1)
-    assert result.hits == ()
-    assert {part.leg for part in result.degraded} == {"dense", "bm25"}
-    assert "no process has the indexes" in result.degraded[0].reason
-    with pytest.raises(IndexUnavailableError, match="no process has the indexes"):
-        guest.indexer.wait(0.1)
+    assert results(guest) == before
+    guest.ledger.put_document(1, document("new", "a kite on the wind"))
+    assert not guest.indexer.wait(0.1)
+    (missing,) = {part.reason for part in guest.search("kite", user_id=1, mode="keyword").degraded}
+    assert "1 passages of user_1 are not in the bm25 index yet" in missing
+    guest.ledger.remove_document(1, "d7")
+    assert "d7" not in {hit.passage.source for hit in guest.search("pump number 7", user_id=1).hits}
+
+
+def test_a_process_embeds_its_own_queries(pair: tuple[Braid, Braid]) -> None:
+    def embedded() -> list[int]:
+        models = [braid.answering_model("user_1") for braid in pair]
+        return [model.queries_embedded for model in models if isinstance(model, HashEmbeddings)]
+
+    before = embedded()
+    pair[1].search("a text that nobody has asked", user_id=1)
+    assert embedded() == [before[0], before[1] + 1]
+
+
+def test_what_a_guest_finds_broken_is_repaired_by_the_owner(pair: tuple[Braid, Braid]) -> None:
+    owner, guest = pair
+    before = guest.search("pump number 7", user_id=1).hits
+    for damaged in ("vectors", "bm25"):
+        for path in (owner.data_dir / "indexes" / damaged / "user_1").iterdir():
+            if path.name in ("manifest", "meta.json"):
+                path.write_bytes(b"nothing of value")
+        guest.search("pump", user_id=1)
+        eventually(lambda: not guest.search("pump", user_id=1).degraded)
+    assert guest.search("pump number 7", user_id=1).hits == before
+    assert examine(guest) == []
+
+
+def test_a_guest_has_the_indexes_built_again(pair: tuple[Braid, Braid]) -> None:
+    owner, guest = pair
+    manifest = owner.data_dir / "indexes" / "vectors" / "user_1" / "manifest"
+    manifest.unlink()
+    assert [(finding.problem, finding.leg) for finding in examine(guest)] in ([], [("broken", "dense")])
+    assert repair(guest, [Finding("broken", "user_1", "", "rebuild the index", leg) for leg in get_args(Leg)])
+    assert manifest.exists()
+    assert results(guest) == results(owner)
+
+
+def test_the_owners_failures_are_told_to_all(pair: tuple[Braid, Braid]) -> None:
+    owner, guest = pair
+    model = owner.answering_model("user_1")
+    assert isinstance(model, HashEmbeddings)
+    model.failing = True
+    guest.ledger.put_document(1, document("new", "a kite on the wind"))
+    eventually(lambda: any(part.error for part in owner.indexer.progress()))
+    eventually(lambda: guest.indexer.leg_progress("dense", "user_1").error != "")
+    assert "the embedding model" in guest.indexer.leg_progress("dense", "user_1").error
+    model.failing = False
+    owner.indexer.suspect("dense", "user_1")
+    assert guest.indexer.wait(WAIT_S)
+    assert guest.indexer.leg_progress("dense", "user_1").error == ""
+    assert guest.search("a kite on the wind", user_id=1, mode="semantic").hits[0].passage.source == "new"
 
 
 # ---------------------------------------------------------------- one process, twice
@@ -249,90 +291,15 @@ def test_why_a_process_does_not_take_over_is_told_once(
     assert caplog.text.count("cannot take over") == 1
 
 
-# ---------------------------------------------------------------- who may call
-
-
-def test_only_the_user_may_call_and_only_with_the_secret(pair: tuple[Braid, Braid]) -> None:
+def test_the_note_of_the_owner_is_private(pair: tuple[Braid, Braid]) -> None:
     owner, _ = pair
     note = read_note(owner.data_dir)
     assert note is not None
+    assert note.opened_with == owner.opened_with
     assert stat.S_IMODE((owner.data_dir / NOTE).stat().st_mode) == 0o600
-    assert stat.S_IMODE(Path(note.address).stat().st_mode) == 0o600
-    for greeting in (b"x" * len(note.secret), b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n" + b"x" * 64):
-        with socket.socket(socket.AF_UNIX) as stranger:
-            stranger.settimeout(10)
-            stranger.connect(note.address)
-            stranger.sendall(greeting)
-            with suppress(ConnectionResetError):  # it was closed with bytes unread
-                assert stranger.recv(10) == b""
 
 
-def test_unknown_calls_and_foreign_classes_are_refused(pair: tuple[Braid, Braid]) -> None:
-    owner, guest = pair
-    link = Link(owner.data_dir)
-    with pytest.raises(IndexUnavailableError, match=r"does not know 'ledger\.close'"):
-        link.call("ledger.close")
-    with pytest.raises(IndexUnavailableError):
-        link.call("bm25.count", Path("/"), patience_s=0.0)
-    assert guest.search("pump", user_id=1).hits, "the endpoint goes on"
-    link.close()
-
-
-def test_an_outage_of_the_owner_is_named_and_logged_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    def fail() -> None:
-        raise OperationalError("select", {}, sqlite3.OperationalError("connection refused"))
-
-    owner = Endpoint(tmp_path, {"indexer.progress": fail})
-    for _ in range(3):
-        is_answer, error = owner._answer("indexer.progress", (), {})
-        assert (is_answer, str(error)) == (False, "the database does not answer; try again in a moment")
-        assert isinstance(error, IndexUnavailableError)
-    [line] = caplog.records
-    assert "cause=database_down" in line.getMessage()
-    assert line.exc_info is None
-
-
-@pytest.mark.parametrize("name", ["NoSuchError", "errors.NoSuch"])
-def test_a_class_that_only_another_version_has_is_not_a_crash(name: str) -> None:
-    """Its name is allowed; it is not there."""
-    here, there = socket.socketpair()
-    message = f"cbraid.core.errors\n{name}\n.".encode()  # a pickle of the class
-    there.sendall(LENGTH.pack(len(message)) + message)
-    with pytest.raises(UnpicklingError):
-        receive(here)
-    here.close()
-    there.close()
-
-
-def test_a_path_that_no_socket_takes_gets_a_port(tmp_path: Path) -> None:
-    folder = tmp_path / ("long" * 30)
-    with opened(folder) as owner:
-        fill(owner)
-        note = read_note(folder)
-        assert note is not None
-        assert note.address.startswith("127.0.0.1:")
-        with opened(folder) as guest:
-            assert results(guest) == results(owner)
-
-
-def test_a_folder_that_takes_no_sockets_gets_a_port(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    class NoSocketInFolders(socket.socket):
-        def bind(self, address: Any, /) -> None:
-            if self.family == socket.AF_UNIX:
-                raise OSError(errno.EOPNOTSUPP, "Operation not supported")
-            super().bind(address)
-
-    monkeypatch.setattr(socket, "socket", NoSocketInFolders)
-    with opened(tmp_path / "data") as owner:
-        fill(owner)
-        note = read_note(tmp_path / "data")
-        assert note is not None
-        assert note.address.startswith("127.0.0.1:")
-        with opened(tmp_path / "data") as guest:
-            assert results(guest) == results(owner)
-
-
-def test_the_command_line_searches_through_a_library(tmp_path: Path) -> None:
+def test_the_command_line_searches_beside_a_library(tmp_path: Path) -> None:
     with Braid(tmp_path) as owner:
         ann = owner.ledger.add_user("ann")
         notes = owner.ledger.add_dataset(ann.id, "notes")

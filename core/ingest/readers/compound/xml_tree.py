@@ -28,11 +28,19 @@ ERRORS = (etree.LxmlError, SyntaxError)
 _DECLARATION = re.compile(r"\A\s{0,99}<\?xml\b[^>]{0,300}\?>")
 _DECLARED = re.compile(rb"""\A\s{0,99}<\?xml[^>]{1,300}?encoding\s{0,9}=\s{0,9}["']([\w.-]{1,40})""")
 _REFERENCE = re.compile(r"&(?:(#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|amp|lt|gt|quot|apos);|([A-Za-z][\w.-]{0,60});)?")
+_GREEK_NAMES = (
+    "agr bgr ggr dgr egr zgr eegr thgr igr kgr lgr mgr ngr xgr ogr pgr rgr sfgr sgr tgr ugr phgr khgr psgr ohgr"
+)
+_GREEK = dict(zip(_GREEK_NAMES.split(), "αβγδεζηθικλμνξοπρςστυφχψω", strict=True))
+_GREEK |= {name[:-2].upper() + "gr": letter.upper() for name, letter in _GREEK.items() if letter != "ς"}
+"""Greek letters as the standard of SGML names them (ISOgrk1), which articles, patents and manuals go on using."""
 _TITLES = frozenset({"title", "head", "heading", "article-title", "doctitle", "invention-title"})
 _PROSE = frozenset(
     {"p", "para", "simpara", "li", "item", "listitem", "line", "l", "abstract", "caption", "quote", "blockquote"}
     | {"seg", "note", "claim-text", "text", "td", "th", "entry", "shortdesc", "cmd", "body", "description", *_TITLES}
 )
+_PARAGRAPHS = frozenset({"p", "para", "simpara", "paragraph"})
+_IN_PARAGRAPHS = _PARAGRAPHS | {"table", "list", "ul", "ol", "li", "item", "listitem", "entry"}
 _SKIPPED = frozenset({"script", "style", "binary-data", "binData", "graphic", "Signature"})
 _CUT_OFF = (
     etree.ErrorTypes.ERR_TAG_NOT_FINISHED,
@@ -115,7 +123,7 @@ def _character(reference: re.Match[str]) -> str:
     if reference[1]:
         return reference[0]
     if reference[2]:
-        known = html.unescape(reference[0])
+        known = _GREEK.get(reference[2]) or html.unescape(reference[0])
         return html.escape(known if known != reference[0] else reference[2], quote=False)
     return "&amp;"
 
@@ -209,7 +217,7 @@ def _add(element: etree._Element, outline: Outline, level: int) -> None:
     own = (element.text or "").strip() or any((each.tail or "").strip() for each in element)
     if name in ("table", "tgroup", "informaltable") and (rows := _rows(element)):
         add_table(outline, laid_out(rows), next((_all_text(each) for each in children if local(each) in _TITLES), ""))
-    elif not children or own:
+    elif not children or own or _is_paragraph(element):
         text = _all_text(element)
         if text or not children:
             outline.add(_named(element, text), tight=name in ("li", "item", "listitem", "line", "l"))
@@ -218,6 +226,13 @@ def _add(element: etree._Element, outline: Outline, level: int) -> None:
         outline.add("\n".join(filter(None, (*_attributes(element), *values))))
     else:
         _add_part(element, children, outline, level)
+
+
+def _is_paragraph(element: etree._Element) -> bool:
+    """Return whether an element is a paragraph whose words are all in elements of it, as of patents."""
+    if local(element).lower() not in _PARAGRAPHS:
+        return False
+    return all(local(each).lower() not in _IN_PARAGRAPHS for each in element.iterdescendants(etree.Element))
 
 
 def _add_part(element: etree._Element, children: list[etree._Element], outline: Outline, level: int) -> None:

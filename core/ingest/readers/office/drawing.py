@@ -19,7 +19,19 @@ _KINDS = tuple(
     for solid in ("", "3D")
 )
 _KIND = re.compile(r"([a-z]+)(?:3D)?Chart")
+_GENERATED = re.compile(
+    r".*\.(?:png|jpe?g|gif|bmp|emf|wmf|svg|tiff?)|(?:picture|image|graphics?|logo|그림|図|grafik|bild) ?\d*|"
+    r"[^\w]*|.*(?:description automatically generated|ai-generated content may be incorrect\.?|"
+    r"自動的に生成された説明|자동 생성된 설명)",
+    re.IGNORECASE | re.DOTALL,
+)
+"""A picture's description that its program wrote, and nobody else."""
 _FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
+
+
+def is_description(text: str) -> bool:
+    """Return whether an author describes a picture so, and not a program."""
+    return bool(text) and _GENERATED.fullmatch(text) is None
 
 
 def chart_lines(root: etree._Element) -> tuple[str, list[list[str]]]:

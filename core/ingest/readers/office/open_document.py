@@ -24,6 +24,7 @@ from braid.core.ingest.readers.document import (
 )
 from braid.core.ingest.readers.hidden_cells import HiddenCounts
 from braid.core.ingest.readers.merged import Cell, laid_out
+from braid.core.ingest.readers.office.drawing import is_description
 from braid.core.ingest.readers.office.numbering import labelled
 from braid.core.ingest.readers.office.open_styles import Styles
 from braid.core.ingest.readers.office.package import refuse_encrypted
@@ -143,7 +144,18 @@ def _add(parent: etree._Element, outline: Outline, styles: Styles, notes: list[s
             outline.add(labelled(label or "", text), tight=label is not None)
         for box in _boxes(block) if len(block) else ():
             title = _add(box, outline, styles, notes, []) or title
+        for told in _described(block) if len(block) else ():
+            outline.add(told)
     return title
+
+
+def _described(block: etree._Element) -> Iterator[str]:
+    """Yield what authors say of the pictures in a paragraph."""
+    for frame in block.iter("{*}frame"):
+        if frame.find("{*}image") is None:
+            continue
+        texts = (one_line("".join(map(str, each.itertext()))) for each in frame.iterchildren("{*}title", "{*}desc"))
+        yield from dict.fromkeys(text for text in texts if is_description(text))
 
 
 def _comment(annotation: etree._Element) -> str:
@@ -223,6 +235,7 @@ def _cell_texts(cell: etree._Element, styles: Styles) -> Iterator[str]:
             continue
         label = styles.label(block)
         yield labelled("" if label in (None, "-") else str(label), _text(block, styles))
+        yield from _described(block) if len(block) else ()
         for box in _boxes(block) if len(block) else ():
             yield from _cell_texts(box, styles)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -21,7 +20,7 @@ from pptx.table import _Cell
 from braid.core.ingest.readers.archive import PACKAGE_ERRORS
 from braid.core.ingest.readers.document import ParsedDocument, Section, SourceFile, first_title, one_line, struck
 from braid.core.ingest.readers.merged import Cell, laid_out
-from braid.core.ingest.readers.office.drawing import chart_lines, paragraphs
+from braid.core.ingest.readers.office.drawing import chart_lines, is_description, paragraphs
 from braid.core.ingest.readers.office.equation import equation
 from braid.core.ingest.readers.office.numbering import labelled
 from braid.core.ingest.readers.office.package import open_xml
@@ -43,10 +42,6 @@ _FORMS = {"alphaLc": "lowerLetter", "alphaUc": "upperLetter", "romanLc": "lowerR
 }
 _MATH = "{http://schemas.openxmlformats.org/officeDocument/2006/math}oMath"
 _FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
-_GENERATED = re.compile(
-    r".*\.(?:png|jpe?g|gif|bmp|emf|wmf|svg|tiff?)|(?:picture|image|그림|図|grafik) ?\d*", re.IGNORECASE
-)
-"""A picture's description that its program wrote, and nobody else."""
 
 
 def read(file: SourceFile) -> ParsedDocument:
@@ -86,20 +81,29 @@ def _slide_lines(file: SourceFile, slide: Slide, title: BaseShape | None, seen: 
 
 
 def _lines(file: SourceFile, seen: set[str], shapes: Sequence[BaseShape]) -> Iterator[str]:
-    texts = [(shape, text) for shape in shapes if (text := "\n".join(_shape_lines(file, seen, shape)))]
-    if len(texts) < 2:
-        yield from (text for _, text in texts)
-        return
-    for place in in_reading_order([_box(shape) for shape, _ in texts]):
-        yield texts[place][1]
+    placed: list[tuple[Box, list[str]]] = []
+    for shape in shapes:
+        if text := "\n".join(_shape_lines(file, seen, shape)):
+            box = _box(shape)
+            if box is None and placed:
+                placed[-1][1].append(text)
+            else:
+                placed.append((box or Box(0, 0, 0, 0), [text]))
+    for place in in_reading_order([box for box, _ in placed]):
+        yield from placed[place][1]
 
 
-def _box(shape: BaseShape) -> Box:
-    """Return where a shape is; a placeholder that does not say so is where that of its layout is."""
+def _box(shape: BaseShape) -> Box | None:
+    """Return where a shape is; a placeholder that does not say so is where that of its layout is. None where nothing
+    says so: it follows what is drawn before it.
+    """
     element: Any = shape._element
     sides = [element.x, element.y, element.cx, element.cy]
     if None in sides and (base := getattr(shape, "_base_placeholder", None)) is not None:
-        sides = [inherited if own is None else own for own, inherited in zip(sides, _box(base), strict=True)]
+        inherited = _box(base) or (None,) * len(sides)
+        sides = [other if own is None else own for own, other in zip(sides, inherited, strict=True)]
+    if sides[0] is None and sides[1] is None:
+        return None
     return Box(*(int(side or 0) for side in sides))
 
 
@@ -119,7 +123,7 @@ def _shape_lines(file: SourceFile, seen: set[str], shape: BaseShape) -> Iterator
         yield from filter(None, (title, *map(bars, rows)))
     elif isinstance(shape, Picture):
         described = one_line(next((each.get("descr") or "" for each in shape._element.iter(_PROPERTIES)), ""))
-        if described and _GENERATED.fullmatch(described) is None:
+        if is_description(described):
             yield described
     else:
         yield from _diagrams(file, seen, shape)

@@ -21,6 +21,19 @@ HYPHENS = "\x02\ufffe"
 """How PDFium marks a hyphen at the end of a line; it leaves the line break out."""
 SECOND_HALF = "\ufeff"
 """Stands where PDFium counts a second character of a letter beyond U+FFFF; it is no part of a text."""
+_NAMED = str.maketrans(
+    {
+        **{chr(0xF730 + digit): str(digit) for digit in range(10)},
+        **{chr(0xF761 + at): chr(ord("A") + at) for at in range(26)},
+        **dict(zip("\uf8eb\uf8f6\uf8ee\uf8f9\uf8f1\uf8fc\uf8e8\uf8e9\uf8ea", "()[]{}®©™", strict=True)),
+        **dict.fromkeys(
+            "\uf8e6\uf8e7\uf8ec\uf8ed\uf8ef\uf8f0\uf8f2\uf8f3\uf8f4\uf8f7\uf8f8\uf8fa\uf8fb\uf8fd\uf8fe", " "
+        ),
+    }
+)
+"""Characters for private use that have a name in Adobe's list of glyphs: small capitals, figures of old style, and the
+parts of tall brackets, of which the uppermost is the bracket.
+"""
 _LINE = re.compile(f"[^\\r\\n{HYPHENS}]+[{HYPHENS}]?")
 
 Box = tuple[float, float, float, float]
@@ -53,11 +66,11 @@ def page_text(found: pypdfium2.PdfTextPage) -> str:
     """Return the characters of a page, one for each that PDFium counts, in the order in which they are drawn."""
     count = found.count_chars()
     text = str(found.get_text_range()) if count else ""
-    if len(text) == count:
-        return with_ligatures(found, text)
-    codes = [raw.FPDFText_GetUnicode(found, index) for index in range(count)]
-    pairs = zip(codes, [*codes[1:], 0], [0, *codes[:-1]], strict=True)
-    return with_ligatures(found, "".join(_letter(code, following, before) for code, following, before in pairs))
+    if len(text) != count:
+        codes = [raw.FPDFText_GetUnicode(found, index) for index in range(count)]
+        pairs = zip(codes, [*codes[1:], 0], [0, *codes[:-1]], strict=True)
+        text = "".join(_letter(code, following, before) for code, following, before in pairs)
+    return with_ligatures(found, text if text.isascii() else text.translate(_NAMED))
 
 
 def _letter(code: int, following: int, before: int) -> str:

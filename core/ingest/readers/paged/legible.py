@@ -14,6 +14,8 @@ from typing import NamedTuple
 
 LEAST_UNKNOWN, LEAST_SHARE, MOST_OF_PAGE = 4, 0.08, 0.5
 """Unknown characters, and their share of all, from which a page is not legible; share from which nothing of it is."""
+LEAST_OF_FEW = 0.3
+"""The same share where they are fewer."""
 LEAST_LETTERS, MOST_BITS = 200, 4.9
 """Latin letters by which a language is known, and the most bits per letter that a text in one has by `_FREQUENCY`:
 English, German, French, Polish, Turkish and Finnish have 4.1 to 4.5, and letters at random 5.4.
@@ -35,6 +37,12 @@ LEAST_UNASSIGNED = 0.02
 """Share of the letters of distant alphabets that are no characters, from which none of them is meant."""
 _DISTANT = re.compile("[\u0530-\u10ff]")
 _HAN = re.compile("[\u3400-\u9fff]")
+LEAST_WITHIN = 4
+"""Different characters for private use within words of Hangul, kana or Han characters, from which these are garbled:
+a single one is the sign of a list, or a rare character that the font has drawn itself.
+"""
+_EAST_ASIAN = "\u3041-\u30fe\u3400-\u9fff\uac00-\ud7a3"
+_WITHIN = re.compile(f"[\ue000-\uefff\uf100-\uf8ff](?:(?<=[{_EAST_ASIAN}].)|(?=[{_EAST_ASIAN}]))")
 
 
 class Legible(NamedTuple):
@@ -58,18 +66,23 @@ def legible(text: str) -> Legible:
     False
     """
     unknown = sum(_is_unknown(text, found) for found in _UNSEEN.finditer(text))
-    letters = len("".join(text.split())) if unknown >= LEAST_UNKNOWN else 0
-    if unknown < LEAST_UNKNOWN or unknown < LEAST_SHARE * letters:
+    letters = len("".join(text.split())) if unknown else 0
+    if not unknown or unknown < (LEAST_OF_FEW if unknown < LEAST_UNKNOWN else LEAST_SHARE) * letters:
         return Legible(text, is_whole=not _is_strange(text), is_any=True)
     kept = _UNSEEN.sub(lambda found: found[0] if found[0] in _MARKS else " ", text)
     return Legible(kept, is_whole=False, is_any=unknown < MOST_OF_PAGE * letters)
 
 
 def _is_unknown(text: str, found: re.Match[str]) -> bool:
-    """Return whether a character that means nothing stands beside another, or beside a letter."""
+    """Return whether a character that means nothing stands beside another, or beside a letter; one of a symbol font is
+    the sign of a list at the beginning of a word.
+    """
     if found[0] in _MARKS:
         return False
-    beside = text[max(found.start() - 1, 0) : found.start()] + text[found.end() : found.end() + 1]
+    before, after = text[max(found.start() - 1, 0) : found.start()], text[found.end() : found.end() + 1]
+    if "\uf020" <= found[0] <= "\uf0fe" and not before.strip() and not _UNSEEN.match(after):
+        return False
+    beside = before + after
     return any(each.isalnum() or (each not in _MARKS and _UNSEEN.match(each)) for each in beside)
 
 
@@ -83,7 +96,7 @@ def _is_strange(text: str) -> bool:
         return True
     if is_ascii:
         return False
-    if _are_unassigned(text):
+    if _are_unassigned(text) or len(set(_WITHIN.findall(text))) >= LEAST_WITHIN:
         return True
     return _are_rare(_HANGUL.findall(text), ("euc_kr",)) or _are_rare(_HAN.findall(text), ("cp932", "gb2312", "big5"))
 

@@ -144,7 +144,11 @@ def _opened_page(content: bytes, number: int) -> Iterator[tuple[pypdfium2.PdfDoc
         open_forms(document)
         if not 1 <= number <= len(document):
             raise UnreadableDocumentError(f"there is no page {number}; the file has {len(document):,}")
-        with closing(document[number - 1]) as page:
+        try:
+            opened = document[number - 1]
+        except pypdfium2.PdfiumError as error:
+            raise UnreadableDocumentError(f"page {number} is damaged") from error
+        with closing(opened) as page:
             if raw.FPDFPage_CountObjects(page) > MAX_OBJECTS:
                 raise UnreadableDocumentError("the page draws more than can be shown")
             yield document, page

@@ -76,6 +76,8 @@ class _Read(NamedTuple):
     embedded: list[str]
     labels: list[PageNumber | None]
     """The numbers that the file says are printed."""
+    lost: frozenset[int]
+    """Numbers of pages that are damaged."""
 
 
 class _PageRead(NamedTuple):
@@ -83,6 +85,10 @@ class _PageRead(NamedTuple):
     is_picture: bool
     """Whether a machine is to read it, or a picture on it."""
     is_whole: bool
+    is_lost: bool = False
+
+
+_LOST = _PageRead(("", Layout((), (), ())), is_picture=False, is_whole=True, is_lost=True)
 
 
 def read(file: SourceFile) -> ParsedDocument:
@@ -92,7 +98,7 @@ def read(file: SourceFile) -> ParsedDocument:
     running = running_of(found.pages)
     parts, heads = _parts(found.pages, running)
     sections = [section for number, each in enumerate(parts, start=1) for section in _sections(each, number)]
-    without = [number for number in found.scanned if not parts[number - 1]]
+    without = sorted(found.lost.union(number for number in found.scanned if not parts[number - 1]))
     metadata = {
         **_metadata(found.information, len(found.pages), heads),
         PAGES_WITHOUT_TEXT: ", ".join(map(str, without)),
@@ -123,15 +129,15 @@ def _extract(file: SourceFile) -> _Read:
             raise file.unreadable(f"has {count:,} pages; at most {MAX_PAGES:,} are read, so split it", code="too_large")
         if not is_whole and (count < _stated_pages(file.content) or not count):
             raise _cut_off(file)
-        try:
-            pages = list(_pages(file, document))
-        except pypdfium2.PdfiumError as error:
-            raise (error if is_whole else _cut_off(file)) from error
+        pages = list(_pages(file, document))
+        lost = frozenset(number for number, each in enumerate(pages, start=1) if each.is_lost)
+        if lost and (not is_whole or len(lost) == count):
+            raise _cut_off(file) if not is_whole else pypdfium2.PdfiumError("no page can be loaded")
         scanned = tuple(number for number, each in enumerate(pages, start=1) if each.is_picture or not each.is_whole)
         garbled = tuple(number for number, each in enumerate(pages, start=1) if not each.is_whole)
         information, embedded = document.get_metadata_dict(), _embedded(document)
         labels = [PageNumber.read(document.get_page_label(number)) for number in range(count)]
-    return _Read(information, [each.page for each in pages], scanned, garbled, embedded, labels)
+    return _Read(information, [each.page for each in pages], scanned, garbled, embedded, labels, lost)
 
 
 def _cut_off(file: SourceFile) -> UnreadableDocumentError:
@@ -152,7 +158,12 @@ def _stated_pages(content: bytes) -> int:
 def _pages(file: SourceFile, document: pypdfium2.PdfDocument) -> Iterator[_PageRead]:
     objects = 0
     for number in range(len(document)):
-        with closing(document[number]) as page:
+        try:
+            opened = document[number]
+        except pypdfium2.PdfiumError:  # the others are read all the same
+            yield _LOST
+            continue
+        with closing(opened) as page:
             objects += raw.FPDFPage_CountObjects(page)
             if objects > MAX_OBJECTS + len(file.content):
                 raise file.unreadable(

@@ -39,6 +39,8 @@ MAX_GRIDS = 20
 """Of a page, from its top: PDFium is asked for the characters in each, also where one is within another."""
 _STRAIGHT, _MIN_LENGTH, _NEAR = 0.5, 6.0, 3.0
 """Points: a line may be askew by; is at least as long as; lines are one, and cross, when they are as near as."""
+_LEAST_OPEN = 12.0
+"""Points by which lines across a page go on beyond the last one down it, where a column is."""
 _THICKEST = 5.0
 """Points: a filled box that is thicker is no line."""
 _LEAST_CELLS = 4
@@ -287,6 +289,7 @@ def _grids(across: Sequence[_Rule], down: Sequence[_Rule]) -> Iterator[_Grid]:
 
 def _grid(across: Sequence[_Rule], down: Sequence[_Rule]) -> _Grid | None:
     rows, columns = ([*dict.fromkeys(rule.at for rule in rules)] for rules in (across, down))
+    columns = _with_open_sides(across, columns) if columns else []
     if not (3 <= len(rows) <= MAX_ROWS + 1 and 3 <= len(columns) <= MAX_COLUMNS + 1):
         return None
     owners = np.arange((len(rows) - 1) * (len(columns) - 1)).reshape(len(rows) - 1, -1)
@@ -295,6 +298,19 @@ def _grid(across: Sequence[_Rule], down: Sequence[_Rule]) -> _Grid | None:
     for row, column in zip(*np.nonzero(~_lines(across, rows, columns)[1:-1]), strict=True):
         _unite(owners, owners[row, column], owners[row + 1, column])
     return _Grid(rows, columns, owners)
+
+
+def _with_open_sides(across: Sequence[_Rule], columns: list[float]) -> list[float]:
+    """Return the places of lines down the page with those where the lines across it end, on a side on which nothing is
+    drawn down.
+    """
+    left, right = min(rule.start for rule in across), max(rule.end for rule in across)
+    starts = sum(rule.start <= left + _NEAR for rule in across)
+    ends = sum(rule.end >= right - _NEAR for rule in across)
+    least = max(2, len(across) / 2)
+    before = [left] if columns[0] - left >= _LEAST_OPEN and starts >= least else []
+    after = [right] if right - columns[-1] >= _LEAST_OPEN and ends >= least else []
+    return [*before, *columns, *after]
 
 
 def _lines(rules: Sequence[_Rule], places: Sequence[float], others: Sequence[float]) -> NDArray[np.bool_]:

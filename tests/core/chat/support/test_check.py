@@ -359,3 +359,40 @@ def test_values_that_changed_places_differ_and_another_order_does_not(
     [sentence] = check(said, [there]).sentences
     assert [(each.said, each.there) for each in sentence.findings] == found
     assert sentence.verdict == ("differs" if found else "stands")
+
+
+@pytest.mark.parametrize(
+    ("sentence", "passage"),
+    [
+        ("Sales of the group in Canada rose by 6.7 % [1].", "Sales of the group in the States grew by 8.8 % in May."),
+        (
+            "The shares went down by $1.66, or 16.7 %, to $8.26 [1].",
+            "The shares lost $1.85 and were at $8.07 in the afternoon.",
+        ),
+        ("The gate is opened at 3 p.m. MST on Sunday [1].", "The gate is opened at 6 p.m. EDT on Sunday."),
+        ("会議は日本時間15時に始まる[1]。", "会議は現地時間9時に始まる。"),
+    ],
+)
+def test_other_figures_of_another_matter_or_day_are_not_found_and_do_not_differ(sentence: str, passage: str) -> None:
+    assert [each.verdict for each in said(sentence, passage)] == ["not_found"]
+
+
+@pytest.mark.parametrize(
+    ("sentence", "passage"),
+    [
+        ("The shares went down by $1.66 to $8.26 [1].", "The shares went down by $1.85 to $8.07."),
+        ("Sales of Canada rose by 6.7 % [1].", "Sales of Canada rose by 8.8 %."),
+        ("The gate is opened at 3 p.m. EDT [1].", "The gate is opened at 6 p.m. EDT."),
+        ("Delivery takes 3 to 5 weeks [1].", "Delivery takes 3 to 5 days."),
+    ],
+)
+def test_other_figures_in_the_passages_own_words_differ(sentence: str, passage: str) -> None:
+    assert [each.verdict for each in said(sentence, passage)] == ["differs"]
+
+
+def test_mixed_fractions_are_numbers() -> None:
+    passage = "The bottle has 2 ½ servings and ¾ of a litre."
+    assert [said(f"The bottle has {many} servings [1].", passage)[0].verdict for many in ("2.5", "3.5")] == [
+        "stands",
+        "differs",
+    ]

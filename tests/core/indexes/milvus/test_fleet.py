@@ -40,7 +40,7 @@ def open_member(
     """
     monkeypatch.setattr("braid.core.workers.fleet.LEASE_S", LEASE_S)
     monkeypatch.setattr("braid.core.indexes.fleet.indexer.SLOW_POLL_S", NEVER_S)
-    monkeypatch.setattr("braid.core.indexes.fleet.progress.KEPT_S", SOON_S)
+    monkeypatch.setattr("braid.core.indexes.reader.KEPT_S", SOON_S)
     monkeypatch.setattr("braid.core.indexes.retries.FIRST_RETRY_S", SOON_S)
     monkeypatch.setattr("braid.core.indexes.follower.OUTAGE_RETRY_S", 4 * SOON_S)
     url = new_postgres_url()

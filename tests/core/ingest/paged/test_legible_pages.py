@@ -111,6 +111,21 @@ def test_a_document_of_such_pages_alone_is_refused_with_the_reason_where_nothing
     assert told.value.pages == 2
 
 
+def test_small_capitals_and_tall_brackets_are_read_by_the_names_of_their_glyphs() -> None:
+    glyphs = {ord("v"): 0xF776, ord("2"): 0xF732, ord("("): 0xF8EB, ord("*"): 0xF8EC}
+    page = mapped_pdf(("Tank \\(* v2", LINES[0]), mapping=lambda code: glyphs.get(code, code))
+    document = read_document("valve.pdf", page, max_bytes=10**8)
+    assert " ".join(document.sections[0].text.split()).startswith("Tank ( V2 The night")
+    assert gap_sentences(document.metadata) == []
+
+
+def test_a_page_that_is_damaged_is_named_and_the_others_are_read() -> None:
+    content = mapped_pdf(LINES, LINES, mapping=faithful).replace(b"7 0 R]", b"1 0 R]")  # the catalog is no page
+    document = read_document("store.pdf", content, max_bytes=10**8)
+    assert [section.page for section in document.sections] == [1]
+    assert gap_sentences(document.metadata) == ["1 of 2 pages has no text (2), so nothing on it is found"]
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -125,6 +140,9 @@ def test_a_document_of_such_pages_alone_is_refused_with_the_reason_where_nothing
         "\uf0b7 first\n\uf0b7 second\n\uf0b7 third\n\uf0b7 fourth\n\uf0b7 fifth",
         "Part 7741-03, 9982-17, 1120-55, 4410-08, 3391-26 | 12.50 | 8.75 | 3.20 | 41.00\r\n" * 5,
         "a two-col\x02umn page and a hyph\ufffeen at the end of each line, as PDFium marks them",
+        "\uf06c가입 대상\n\uf06c가입 절차\n\uf06c서류 " * 3,
+        "麺\ue0a1さんの名前は外字である。" + samples.JAPANESE,
+        "\uf0b7A",
     ],
 )
 def test_texts_of_languages_tables_and_lists_are_legible(text: str) -> None:
@@ -138,8 +156,10 @@ def test_texts_of_languages_tables_and_lists_are_legible(text: str) -> None:
         samples.ENGLISH[:60] + "\ue0a1\ue0a2\ue0a3\ue0a4 \ue0a5\ue0a6\ue0a7",
         "".join(chr(0xD79D - 7 * at) for at in range(60)),
         "\ufffd\ufffd\ufffd\ufffd and more",
+        samples.KOREAN * 3 + "차세대 비\ue357체, 네\ue342킹 방지, 풀\ue32a 검증, 퍼\ue406오",
+        "\ue0e0cm",
     ],
-    ids=["shifted", "private", "of no language", "unknown"],
+    ids=["shifted", "private", "of no language", "unknown", "a few headings of Korean", "the only letter"],
 )
 def test_letters_that_are_shifted_unknown_or_of_no_language_are_not(text: str) -> None:
     assert not legible(text).is_whole

@@ -1,0 +1,104 @@
+"""Values as pages show them: points in time, sizes, browsers, and names of datasets and models."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from flask_babel import format_decimal
+from flask_babel import gettext as _
+from flask_babel import lazy_gettext as _l
+from markupsafe import Markup
+
+from braid.app.opening import FIRST_DATASET, SAMPLE_DESCRIPTION, SAMPLE_NAME
+from braid.app.site import site
+from braid.core.chat.files import FILES_NAME
+from braid.core.models.model_servers import PROVIDERS
+
+_TIME = Markup('<time datetime="{exact}">{shown}</time>')
+
+
+def moment(seconds: float) -> Markup:
+    """Return seconds since the epoch as a time element; empty if the date is out of range (years 1 to 9999)."""
+    try:
+        at = datetime.fromtimestamp(seconds, UTC)
+    except (ValueError, OverflowError, OSError):
+        return Markup("")
+    exact, shown = at.replace(tzinfo=None).isoformat("T", "seconds"), at.replace(tzinfo=None).isoformat(" ", "minutes")
+    return _TIME.format(exact=f"{exact}Z", shown=f"{shown} UTC")
+
+
+KIBI = 1024
+UNITS = ("B", "KB", "MB", "GB", "TB")
+
+
+def size(size_bytes: int) -> str:
+    """Return a size in a readable unit, in the page's language."""
+    value, unit = float(size_bytes), UNITS[0]
+    for unit in UNITS:
+        if value < KIBI or unit == UNITS[-1]:
+            break
+        value /= KIBI
+    return f"{format_decimal(value, format='#,##0' if unit == 'B' or value >= 10 else '#,##0.#')} {unit}"
+
+
+MARKS = (
+    ("Edg", "Edge"),
+    ("OPR/", "Opera"),
+    ("Vivaldi/", "Vivaldi"),
+    ("YaBrowser/", "Yandex"),
+    ("Whale/", "Whale"),
+    ("SamsungBrowser/", "Samsung Internet"),
+    ("FxiOS/", "Firefox"),
+    ("Firefox/", "Firefox"),
+    ("CriOS/", "Chrome"),
+    ("Chromium/", "Chromium"),
+    ("Chrome/", "Chrome"),
+    ("Safari/", "Safari"),
+    ("curl/", "curl"),
+    ("Wget/", "Wget"),
+    ("python", "Python"),
+    ("Python", "Python"),
+)
+"""Part of a user agent → browser; the first one counts, as most browsers name those that they are like."""
+SYSTEMS = (
+    ("iPhone", "iPhone"),
+    ("iPad", "iPad"),
+    ("Android", "Android"),
+    ("CrOS", "ChromeOS"),
+    ("Windows", "Windows"),
+    ("Macintosh", "Mac"),
+    ("Mac OS X", "Mac"),
+    ("Linux", "Linux"),
+)
+
+
+def device(user_agent: str) -> str:
+    """Return ``Firefox on Windows`` in the language of the page; what is not known is called so."""
+    browser = next((name for mark, name in MARKS if mark in user_agent), "")
+    system = next((name for mark, name in SYSTEMS if mark in user_agent), "")
+    if browser and system:
+        return str(_("%(browser)s on %(system)s", browser=browser, system=system))
+    if browser or system:
+        return browser or str(_("Browser on %(system)s", system=system))
+    return str(_("Unknown browser"))
+
+
+GIVEN = {
+    FIRST_DATASET: _l("My documents"),
+    FILES_NAME: _l("Files of a conversation"),
+    SAMPLE_NAME: _l("Braid guide"),
+    SAMPLE_DESCRIPTION: _l("What Braid is and how to use it, in English, Japanese and Korean"),
+}
+
+
+def dataset_name(name: str) -> str:
+    """Return the name, or the description, of a dataset as it is shown; the ledger keeps the English one."""
+    return str(GIVEN.get(name, name))
+
+
+def model_name(name: str) -> str:
+    """Return ``qwen3:8b (gpu-box:9000)`` for a model of a server that has only an address; other names as they are."""
+    server = site().models.connection_of(name)
+    if server is None or server.name in PROVIDERS:
+        return name
+    return f"{name.partition(':')[2]} ({server.host})"
