@@ -1,4 +1,4 @@
-"""What a search costs through the process that owns the indexes, beside the same search in the owner.
+"""What a search costs in processes that read the indexes, beside the same search in the one that writes them.
 
 The owner is one process, the others are guests of it, as gunicorn's workers are. Queries are asked in turn, so that
 what else the machine does touches all alike.

@@ -358,7 +358,13 @@ SHOWN = {
     "the ledger is damaged: %(error)s; restore a backup with `python -m app restore`": N_(
         "restore a backup; the database says: %(error)s"
     ),
-    "the vectors of %(collection)s are being loaded into memory": N_("the vectors are being loaded into memory"),
+    "the vectors of %(collection)s are being written into files": N_("the vectors are being written into files"),
+    "the vectors of %(collection)s cannot be used: %(reason)s; it is being checked": N_(
+        "the index for search by meaning cannot be used and is being checked"
+    ),
+    "the vectors of %(collection)s cannot be used: %(reason)s": N_(
+        "the index for search by meaning cannot be used: %(reason)s"
+    ),
     "the embedding model of %(collection)s has just changed": N_("the embedding model has just changed"),
 }
 """Templates whose text on pages is shorter than core's, which has ids, names of indexes and long lists for the API."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -70,6 +70,8 @@ class DenseIndex:
         self._filed: set[str] = set()
         """Collections whose files were there."""
         self._closed = False
+        self.on_missing: Callable[[str], object] = lambda collection: None
+        """Called by a search that waits for files: who indexes should look now."""
 
     # ------------------------------------------------------------ searching
 
@@ -163,6 +165,7 @@ class DenseIndex:
         """Return the collection's vectors. Raises IndexUnavailableError when their files are not there by the deadline,
         cannot be used, or are not of the ``model``.
         """
+        is_missed = False
         while not self._closed:
             loaded = self._files.load(collection)
             if loaded is not None and model and loaded.version != model:
@@ -172,6 +175,9 @@ class DenseIndex:
             version = self._models.answering_version(collection)
             if self._changes.dimension(collection, version) is None:
                 return Loaded(version)
+            if not is_missed:
+                is_missed = True
+                self.on_missing(collection)
             if time.monotonic() >= deadline:
                 raise IndexUnavailableError(f"the vectors of {collection} are being written into files")
             time.sleep(LOOK_S)

@@ -6,6 +6,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Collection, Sequence
+from functools import partial
 from typing import Any, get_args
 
 from braid.core.indexes.answering_models import AnsweringModels
@@ -77,6 +78,8 @@ class Indexer:
             source = CopySource(self._changes, models, texts=copy.texts)
             # A copy whose writing was interrupted is noted in the ledger: nothing more is to be checked after a kill.
             self.followers["chroma"] = self._make_follower(copy, source, crashed=False, heads=self._embedded_heads)
+        if isinstance(dense, DenseIndex):
+            dense.on_missing = partial(self.suspect, "dense")
         self._wakes = {name: threading.Event() for name in self.followers}
         self._looked = {name: threading.Event() for name in self.followers}
         self._stopping = threading.Event()

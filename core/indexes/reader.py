@@ -100,10 +100,11 @@ class SharedProgress:
         self, legs: Iterable[IndexName], collections: Collection[str] | None = None
     ) -> dict[tuple[IndexName, str], _Row]:
         names = [self._legs[leg][0].name for leg in legs]
+        found: Sequence[Any]
         if collections is None:
             found = self._database.rows(prepared.SHARED_STATES, legs=names)
         else:
-            found = self._database.rows(prepared.SHARED_STATES_OF, legs=names, collections=list(collections))
+            found = self._database.remembered_rows(prepared.SHARED_STATES_OF, legs=names, collections=list(collections))
         rows = [_Row(*row) for row in found]
         return {(self._leg_of[cast(StateName, row.leg)], row.collection): row for row in rows}
 
@@ -126,7 +127,7 @@ class SharedProgress:
             return known
         if row.version != version and index.stored:
             return replace(known, state="checking")
-        if not index.stored and (row.version != version or row.state == "rebuilding"):
+        if not index.stored and row.state == "rebuilding":
             return known if known.pending else replace(known, pending=source.to_read(collection))
         if head is None:
             return known

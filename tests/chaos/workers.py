@@ -160,7 +160,7 @@ class WorkerClient(threading.Thread):
 
 
 def kill_owner(data_dir: Path) -> float:
-    """Kill the owner; return the seconds until another one has published where it answers."""
+    """Kill the owner; return the seconds until another one has taken over."""
     note = eventually(lambda: _serving(data_dir), START_S)
     os.kill(note, signal.SIGKILL)
     started = time.monotonic()
@@ -170,7 +170,7 @@ def kill_owner(data_dir: Path) -> float:
 
 def _serving(data_dir: Path) -> int | None:
     note = read_note(data_dir)
-    return note.pid if note and note.address else None
+    return note.pid if note and note.opened_with else None
 
 
 def run(data_dir: Path, *, workers: int, clients: int, kills: int, requests: int, more: tuple[str, ...] = ()) -> Seen:

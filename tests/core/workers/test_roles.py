@@ -13,6 +13,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -446,6 +447,56 @@ def test_a_killed_owner_is_replaced_by_exactly_one(tmp_path: Path) -> None:
         assert [ask(pipe, "pump number 7") for pipe in left] == [expected, expected]
         assert time.monotonic() - started < WAIT_S / 2
         eventually(lambda: [ask(pipe, "owner?") for pipe in left].count(True) == 1)
+
+
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_no_search_fails_while_owners_are_killed_and_documents_come(tmp_path: Path) -> None:
+    """In a process that reads, and in the end takes over: nothing is lost, nothing that was deleted comes back."""
+    folder, stop = tmp_path / "data", threading.Event()
+    with opened(folder) as owner:
+        fill(owner)
+        shared = owner.registry.add("manual", "shared_manual").id  # nothing is written beside it: it is never behind
+        owner.mirror_registry()
+        owner.ledger.put_document(shared, document("manual", "the manual of the crane"))
+        assert owner.indexer.wait(WAIT_S)
+
+    def search(braid: Braid) -> int:
+        searches = 0
+        while not stop.is_set():
+            for mode in get_args(Mode):
+                result = braid.search("manual of the crane", user_id=1, dataset_ids=[shared], mode=mode)
+                assert ([hit.passage.source for hit in result.hits], result.degraded) == (["manual"], ())
+                searches += 1
+        return searches
+
+    with (
+        child(open_and_answer, str(folder), "fork") as (_, one),
+        child(open_and_answer, str(folder), "fork") as (_, two),
+    ):
+        ask(one, "pump"), ask(two, "pump")
+        with opened(folder) as reader, ThreadPoolExecutor(2) as pool:
+            assert not reader.is_owner
+            searching = [pool.submit(search, reader) for _ in range(2)]
+            try:
+                for turn in range(2):
+                    for number in range(20):
+                        reader.ledger.put_document(1, document(f"new{turn}-{number}", f"a kite of {turn} and {number}"))
+                        if number % 5 == 4:
+                            reader.ledger.remove_document(1, f"new{turn}-{number}")
+                    note = read_note(folder)
+                    assert note is not None
+                    if note.pid != os.getpid():
+                        os.kill(note.pid, signal.SIGKILL)
+                        eventually(lambda pid=note.pid: getattr(read_note(folder), "pid", pid) != pid)  # type: ignore[misc]
+                assert reader.indexer.wait(WAIT_S)
+            finally:
+                stop.set()
+            assert all(future.result() > 0 for future in searching)
+            found = reader.search("kite", user_id=1, mode="keyword", k=100).hits
+            kept = {f"new{turn}-{number}" for turn in range(2) for number in range(20) if number % 5 != 4}
+            assert {hit.passage.source for hit in found} >= kept
+            assert not {hit.passage.source for hit in found if hit.passage.source.startswith("new")} - kept
+            assert [each for each in examine(reader) if each.leg != "dense" or not each.waits] == []
 
 
 BULK = """
