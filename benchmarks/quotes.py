@@ -174,7 +174,7 @@ def _options(parser: argparse.ArgumentParser) -> None:
 def _judged(braid: Braid, language: str, paths: Sequence[Path], args: argparse.Namespace) -> list[object]:
     dataset = _dataset(braid, language)
     ingest_paths(braid, dataset, [paths[0].parent], options=IngestOptions(relative=True))
-    if not braid.indexer.wait(3600):
+    if not braid.indexer.wait(3600, ("bm25",) if args.keyword else ("bm25", "dense")):
         raise SystemExit("the documents are not embedded after an hour")
     mode, shows = "keyword" if args.keyword else "hybrid", args.quotes
     headings = {_bare(heading) for path in paths for heading in _headings(path)}
