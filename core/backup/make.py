@@ -31,6 +31,7 @@ from braid.core.ledger.schema import current_revision, require_known
 from braid.core.version import version
 
 LOCK = "backup.lock"
+BUSY = "another backup of this data directory is being made; wait for it"
 TEMPORARY = ".backup-"
 """Beginning of the names of folders with what is not whole yet."""
 HELD = "lock"
@@ -91,7 +92,7 @@ def make_backup(
             raise BackupError(f"there is no folder {folder}; make it first, or name another one")
     with opened(sources) as engine:
         try:
-            with _alone(sources.data_dir), _temporary(sources.data_dir, target.parent) as made:
+            with locked(sources.data_dir / LOCK, BUSY), _temporary(sources.data_dir, target.parent) as made:
                 partial = made / "partial"
                 bucket = open_bucket(sources.files_url, sources.data_dir / FETCHED) if sources.files_url else None
                 with closing(HeldFiles(sources.data_dir, sources.shared_dbs, bucket=bucket)) as files:
@@ -177,13 +178,13 @@ def _temporary(data_dir: Path, folder: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def _alone(data_dir: Path) -> Iterator[None]:
-    """Be the only one who makes a backup of this data directory."""
-    lock = FileLock(str(data_dir / LOCK), thread_local=False)
+def locked(path: Path, told: str, *, patience_s: float = 0.0) -> Iterator[None]:
+    """Hold the lock of this file; raise BackupError, which says ``told``, where another one holds it for longer."""
+    lock = FileLock(str(path), thread_local=False)
     try:
-        lock.acquire(timeout=0)
+        lock.acquire(timeout=patience_s)
     except Timeout:
-        raise BackupError("another backup of this data directory is being made; wait for it") from None
+        raise BackupError(told) from None
     try:
         yield
     finally:

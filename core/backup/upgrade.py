@@ -8,10 +8,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from filelock import FileLock, Timeout
 from sqlalchemy import Engine
 
-from braid.core.backup.make import Sources, make_backup
+from braid.core.backup.make import Sources, locked, make_backup
 from braid.core.backup.manifest import SETTINGS, SHARED_DBS, BackupError
 from braid.core.errors import InvalidInputError
 from braid.core.ledger.owners.owner import alone
@@ -21,6 +20,7 @@ from braid.core.version import version
 FOLDER = "backups"
 """Folder in the data directory of the copies that Braid makes by itself."""
 LOCK = "upgrade.lock"
+BUSY = "another process is upgrading this data directory; wait for it"
 WHY_ALONE = " with an earlier version; stop it before the ledger is upgraded"
 PATIENCE_S = 600.0
 """Longest time that a process waits for another one that upgrades the same directory."""
@@ -51,7 +51,7 @@ def upgrading(
 
     @contextmanager
     def surround(engine: Engine, current: str) -> Iterator[None]:
-        with _one_at_a_time(data_dir):
+        with locked(data_dir / LOCK, BUSY, patience_s=PATIENCE_S):
             with engine.connect() as connection:
                 done = current_revision(connection) == newest_revision()
             if done:  # by another process, meanwhile
@@ -68,19 +68,6 @@ def upgrading(
 def copies(data_dir: Path) -> list[Path]:
     """Return the copies that were made before migrations, the newest first."""
     return sorted((data_dir / FOLDER).glob("before-*.zip"), key=lambda path: path.stat().st_mtime, reverse=True)
-
-
-@contextmanager
-def _one_at_a_time(data_dir: Path) -> Iterator[None]:
-    lock = FileLock(str(data_dir / LOCK), thread_local=False)
-    try:
-        lock.acquire(timeout=PATIENCE_S)
-    except Timeout:
-        raise BackupError("another process is upgrading this data directory; wait for it") from None
-    try:
-        yield
-    finally:
-        lock.release()
 
 
 def _copy(engine: Engine, data_dir: Path, shared_dbs: Path, *, files: bool) -> Path:

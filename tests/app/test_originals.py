@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -143,7 +144,7 @@ def test_what_is_not_ones_own_takes_the_work_of_what_does_not_exist(app: Flask, 
         options = read if path.startswith("/api") else {}
         asked.clear()
         answer = (app.test_client() if options else browser).get(path, **options)
-        return answer.status_code, list(asked), len(answer.data)
+        return answer.status_code, list(asked), len(re.sub(rb"/documents/\d+", b"/documents/n", answer.data))
 
     def note(_connection: object, _cursor: object, statement: str, *_: object) -> None:
         if threading.get_ident() == me:
@@ -167,7 +168,7 @@ def test_what_is_not_ones_own_takes_the_work_of_what_does_not_exist(app: Flask, 
             for page in ("/datasets/{}/documents/{}", "/datasets/{}/documents/{}/original"):
                 for api, dataset in (("", dataset_id), ("", mine), ("/api/v1", dataset_id), ("/api/v1", mine)):
                     theirs = f"{api}{page}".format(dataset, document_id)
-                    nobodys = f"{api}{page}".format(dataset, document_id + 7)  # as many digits, so as many bytes
+                    nobodys = f"{api}{page}".format(dataset, document_id + 7)
                     assert work(theirs) == work(nobodys), theirs
                     assert work(theirs)[0] == 404
     finally:

@@ -23,6 +23,7 @@ from braid.core.ledger.database import Database, make_engine
 from braid.core.ledger.outages import TEXT_OF, is_outage, outage_of, times_met
 from braid.core.ledger.permissions import barred
 from tests.fakes import HashEmbeddings
+from tests.forked_children import in_earnest
 from tests.unprivileged import permissions_bind
 from tests.web import bearer, make_app, site_of
 from tests.worlds import WAIT_S, add_notes, document, eventually
@@ -153,7 +154,7 @@ def test_a_parser_that_may_not_be_started_is_not_available(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     (tmp_path / "python").write_text("no program")
-    with Braid(folder, embedding_model=HashEmbeddings()) as braid:
+    with in_earnest(), Braid(folder, embedding_model=HashEmbeddings()) as braid:
         app = make_app(braid)
         token = bearer(app, site_of(app).accounts.all()[0])
         for program in (tmp_path / "python", tmp_path / "not there"):

@@ -7,9 +7,8 @@ from dataclasses import replace
 
 from braid.core.chat.citations import Citation, Featured
 from braid.core.chat.lookups.further import Part, terms_of
-from braid.core.chat.quoting.candidates import Asked
+from braid.core.chat.quoting.candidates import Around, Asked
 from braid.core.chat.quoting.extractive import Extract, extract, quoted_text
-from braid.core.chat.quoting.featured import Around
 from braid.core.chat.texts import say
 from braid.core.text.analyzer import Analyzer
 

@@ -130,11 +130,17 @@ def _decode(content: bytes, declared: str) -> str:
         return text
     if _ISO_2022_JP.search(content):
         return _decode_iso_2022_jp(content)
+    if b"+" in content and _is_utf7(declared) and (text := _decode_strictly(content, "utf_7")) is not None:
+        return text
     if (text := _decode_utf8(content)) is not None:
         return text
     if declared and (text := _decode_declared(content, declared)) is not None:
         return text
     return _legacy(content)
+
+
+def _is_utf7(declared: str) -> bool:
+    return declared.strip().lower() in ("utf-7", "unicode-1-1-utf-7", "x-unicode-1-1-utf-7")
 
 
 def _decode_declared(content: bytes, declared: str) -> str | None:

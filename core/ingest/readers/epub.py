@@ -5,6 +5,7 @@ from __future__ import annotations
 import posixpath
 import re
 import zipfile
+from typing import NoReturn
 from urllib.parse import unquote
 
 from lxml import etree
@@ -29,7 +30,7 @@ def read(file: SourceFile) -> ParsedDocument:
     with open_archive(file) as archive:
         package_path = _package_path(file, archive)
         package = part(file, archive, package_path)
-        chapters = _chapters(package, posixpath.dirname(package_path))
+        chapters = _chapters(package, posixpath.dirname(package_path), archive)
         _refuse_protected(file, archive, chapters)
         metadata = {name: _first(package, name) for name in ("creator", "language", "publisher", "date")}
         metadata["author"] = metadata.pop("creator")
@@ -41,22 +42,32 @@ def read(file: SourceFile) -> ParsedDocument:
 
 
 def _package_path(file: SourceFile, archive: zipfile.ZipFile) -> str:
+    if _CONTAINER not in archive.NameToInfo:
+        found = next((name for name in archive.namelist() if name.lower().endswith(".opf")), None)
+        return found if found is not None else _without_contents(file)
     root_file = part(file, archive, _CONTAINER).find(".//{*}rootfile")
     path = root_file.get("full-path") if root_file is not None else None
-    if not path:
-        raise file.unreadable("is damaged: it does not say where its contents are; copy or export it again")
-    return path
+    return path or _without_contents(file)
 
 
-def _chapters(package: etree._Element, folder: str) -> list[str]:
-    """Return the paths of the chapters in the archive, in reading order."""
+def _without_contents(file: SourceFile) -> NoReturn:
+    raise file.unreadable("is damaged: it does not say where its contents are; copy or export it again")
+
+
+def _chapters(package: etree._Element, folder: str, archive: zipfile.ZipFile) -> list[str]:
+    """Return the paths of the chapters that are in the archive, in reading order; of a book that says none, all pages
+    in the order in which it lists them.
+    """
     pages = {
         item.get("id"): posixpath.normpath(posixpath.join(folder, unquote(item.get("href") or "")))
         for item in package.iterfind(".//{*}manifest/{*}item")
         if item.get("media-type") in _PAGES
     }
     spine = (reference.get("idref") for reference in package.iterfind(".//{*}spine/{*}itemref"))
-    return [pages[idref] for idref in dict.fromkeys(spine) if idref in pages]
+    named = [pages[idref] for idref in dict.fromkeys(spine) if idref in pages] or list(pages.values())
+    there = {name.lower(): name for name in archive.namelist()}
+    found = (name if name in archive.NameToInfo else there.get(name.lower()) for name in named)
+    return [name for name in found if name is not None]
 
 
 def _refuse_protected(file: SourceFile, archive: zipfile.ZipFile, chapters: list[str]) -> None:

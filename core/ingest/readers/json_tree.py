@@ -30,8 +30,10 @@ def read(file: SourceFile) -> ParsedDocument:
     try:
         root = _parse(text)
     except json.JSONDecodeError as error:
+        if error.msg == "Extra data" and (values := _values(text)):
+            return ParsedDocument(file.stem, "json", tuple(values))
         if error.msg == "Extra data" and "\n" in text.strip():
-            return ParsedDocument(file.stem, "json", tuple(_values(text)) or tuple(_lines(file, text)))
+            return ParsedDocument(file.stem, "json", tuple(_lines(file, text)))
         if (plain := _without_comments(text)) == text:
             raise _invalid(file, error, error.lineno) from error
         try:

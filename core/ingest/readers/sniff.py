@@ -70,6 +70,7 @@ _OPEN_DOCUMENTS = {
     b"application/vnd.oasis.opendocument.text": Sniffed("odt", "an OpenDocument text"),
     b"application/vnd.oasis.opendocument.spreadsheet": Sniffed("ods", "an OpenDocument spreadsheet"),
     b"application/vnd.oasis.opendocument.presentation": Sniffed("odp", "an OpenDocument presentation"),
+    b"application/epub+zip": Sniffed("epub", "an EPUB book"),
 }
 _RTF = Sniffed("rtf", "a rich text (RTF) document")
 _HEIC = (b"heic", b"heix", b"hevc", b"mif1", b"msf1")

@@ -16,7 +16,7 @@ from braid.core.ingest.readers.table_rows import records
 
 ERRORS = (csv.Error,)
 
-_DELIMITERS = ",;\t|"
+_DELIMITERS = ",;\t|^"
 _STATED = re.compile(r"sep=([^\w\s\"]|\t)[ \t]*\n", re.IGNORECASE)
 """The first line of a table that tells Excel what parts its cells."""
 _SAMPLE_CHARS = 20_000

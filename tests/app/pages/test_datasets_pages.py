@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
@@ -107,8 +107,12 @@ def rows(page: str) -> dict[str, str]:
     return {name[1].strip(): stage for stage, name in names if name}
 
 
-def spooled(here: Site) -> list[Path]:
-    return list((here.braid.data_dir / "uploads").iterdir())
+@pytest.fixture
+def spooled(here: Site) -> Callable[[], list[Path]]:
+    """What the test has put into the spool; other tests leave files there, too."""
+    folder = here.braid.data_dir / "uploads"
+    before = {*folder.iterdir()}
+    return lambda: sorted({*folder.iterdir()} - before)
 
 
 # ---------------------------------------------------------------- datasets
@@ -181,31 +185,36 @@ def test_a_document_is_ready_when_both_indexes_have_it_and_the_copy_too(
     assert "still indexing" not in text_of(ann, f"/datasets/{dataset.id}")
 
 
-def test_a_dataset_that_goes_takes_its_uploads_along(ann: FlaskClient, here: Site, dataset: Dataset) -> None:
+def test_a_dataset_that_goes_takes_its_uploads_along(
+    ann: FlaskClient, here: Site, dataset: Dataset, spooled: Callable[[], list[Path]]
+) -> None:
     upload(ann, dataset, "photo.gif", samples.GIF)
     assert rows(settled(ann, dataset)) == {"photo.gif": "failed"}
     assert post_form(ann, f"/datasets/{dataset.id}/delete", name="Notes").status_code == 302
     assert here.background.store.counts(dataset_id=dataset.id)["failed"] == 0
-    assert spooled(here) == []
+    assert spooled() == []
 
 
 # ---------------------------------------------------------------- documents come in
 
 
-def test_files_become_documents_that_are_found(ann: FlaskClient, here: Site, dataset: Dataset) -> None:
+def test_files_become_documents_that_are_found(
+    ann: FlaskClient, here: Site, dataset: Dataset, spooled: Callable[[], list[Path]]
+) -> None:
     assert upload(ann, dataset, "案内/図書館.pdf", JAPANESE_PDF, date=1_700_000_000_000).status_code == 202
     assert upload(ann, dataset, "manual.docx", samples.docx_manual()).get_json()["name"] == "manual.docx"
     assert sorted(rows(settled(ann, dataset)).values()) == ["done", "done"]
     documents = {document.source: document for document in here.braid.ledger.documents(dataset.id)}
     assert documents["案内/図書館.pdf"].date == 1_700_000_000
-    assert spooled(here) == []
+    assert spooled() == []
     owner = dataset.user_id or 0
     hit = here.braid.manager.search(samples.JAPANESE[:20], user_id=owner, mode="keyword").hits[0]
     assert (hit.passage.source, hit.passage.page) == ("案内/図書館.pdf", 2)
 
 
-def test_a_replaced_version_is_named_and_comes_back(ann: FlaskClient, here: Site, dataset: Dataset) -> None:
-    before = spooled(here)
+def test_a_replaced_version_is_named_and_comes_back(
+    ann: FlaskClient, here: Site, dataset: Dataset, spooled: Callable[[], list[Path]]
+) -> None:
     first, second = b"The north office opens at 8:15.", b"The south office opens at 9:45."
     for content in (first, second):
         upload(ann, dataset, "notes.txt", content)
@@ -216,7 +225,7 @@ def test_a_replaced_version_is_named_and_comes_back(ann: FlaskClient, here: Site
         passages = here.braid.ledger.document_passages(document.id, [dataset.id])
         return " ".join(passage.text for passage in passages)
 
-    kept = len(spooled(here))
+    kept = len(spooled())
     for expected in (first, second):  # what was put back can be taken back, too
         assert "Replaced the version of" in page
         undo = re.search(r'action="(/datasets/\d+/jobs/\d+/undo)"', page)
@@ -224,12 +233,12 @@ def test_a_replaced_version_is_named_and_comes_back(ann: FlaskClient, here: Site
         assert post_form(ann, undo[1]).status_code == 302
         page = settled(ann, dataset)
         assert text() == expected.decode()
-        assert len(spooled(here)) == kept, "of the versions that were replaced only the last is kept"
+        assert len(spooled()) == kept, "of the versions that were replaced only the last is kept"
     assert post_form(ann, undo[1]).status_code == 404, "it is undone already"
     upload(ann, dataset, "notes.txt", second)
     assert "Replaced the version of" not in settled(ann, dataset), "the same file again replaces nothing"
     post_form(ann, f"/datasets/{dataset.id}/delete", name="Notes")
-    assert spooled(here) == before, "the versions go with their dataset"
+    assert spooled() == [], "the versions go with their dataset"
 
 
 def test_one_file_and_several_come_in_without_scripts(ann: FlaskClient, dataset: Dataset) -> None:
@@ -283,7 +292,7 @@ def test_addresses_that_are_never_fetched_are_refused_at_once(ann: FlaskClient, 
 
 
 def test_a_failed_upload_is_tried_again_or_removed_with_its_file(
-    ann: FlaskClient, here: Site, dataset: Dataset
+    ann: FlaskClient, here: Site, dataset: Dataset, spooled: Callable[[], list[Path]]
 ) -> None:
     upload(ann, dataset, "photo.pdf", samples.GIF)
     page = settled(ann, dataset)
@@ -297,7 +306,7 @@ def test_a_failed_upload_is_tried_again_or_removed_with_its_file(
     ids = re.findall(r'name="document" value="(\d+)"><button', page)
     post_form(ann, f"/datasets/{dataset.id}/documents/remove", document=ids)
     assert rows(settled(ann, dataset)) == {}
-    assert spooled(here) == []
+    assert spooled() == []
 
 
 # ---------------------------------------------------------------- the list

@@ -10,9 +10,8 @@ import pytest
 from benchmarks.hard_questions import DOCUMENTS
 from braid.core.chat.citations import Citation
 from braid.core.chat.marks import MARKS
-from braid.core.chat.quoting.candidates import Asked
+from braid.core.chat.quoting.candidates import Around, Asked, nothing_around
 from braid.core.chat.quoting.extractive import Extract, extract
-from braid.core.chat.quoting.featured import Around, nothing_around
 from braid.core.chat.quoting.parts import parts_of
 from braid.core.chat.quoting.wanted import Wanted
 from braid.core.chat.texts import say

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from lxml import etree
 
 from braid.core.ingest.readers.archive import open_archive
-from braid.core.ingest.readers.document import SourceFile
+from braid.core.ingest.readers.document import SourceFile, one_line
 from braid.core.ingest.readers.parts.xml import UnsafeXMLError, attribute, checked_xml, part
 
 _MANIFEST = "META-INF/manifest.xml"
@@ -41,6 +41,11 @@ _TYPES = (
 """Types of files with macros, templates and slide shows, and the one type that a library opens."""
 
 
+MAX_EMBEDDED = 50
+"""Names of embedded files that are told."""
+_EMBEDDED = re.compile(r"(?:word|ppt|xl)/embeddings/[^/]{1,200}")
+_OF_CHART = re.compile(r"(?:word|ppt|xl)/charts/_rels/[^/]{1,200}\.rels")
+_EQUATION = "Equation Native".encode("utf-16-le")
 DOCUMENT_APART = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 """Type of a Word document that is a part of another one."""
 
@@ -128,6 +133,27 @@ def related(file: SourceFile, archive: zipfile.ZipFile, name: str) -> Iterator[R
         path = posixpath.normpath(posixpath.join("/", folder, target)).lstrip("/")
         if attribute(relation, "TargetMode") != "External" and path in archive.NameToInfo:
             yield Related(attribute(relation, "Id"), attribute(relation, "Type").rpartition("/")[2], path)
+
+
+def embedded(content: bytes) -> str:
+    """Return the names of the files that are embedded in an Open XML document, which are not read, with commas.
+
+    The data of charts are none, whose values are read with the chart, nor are equations and Word documents that are a
+    part of the text.
+    """
+    if b"/embeddings/" not in content:
+        return ""
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        names = archive.namelist()
+        of_charts = b"".join(archive.read(name) for name in names if _OF_CHART.fullmatch(name))
+        found = [
+            name for name in names if _EMBEDDED.fullmatch(name) and name.rpartition("/")[2].encode() not in of_charts
+        ]
+        found = [name for name in found if not name.endswith(".bin") or _EQUATION not in archive.read(name)]
+    shown = [one_line(name.rpartition("/")[2]) for name in found]
+    return ", ".join(
+        shown[:MAX_EMBEDDED] + ([f"and {len(shown) - MAX_EMBEDDED} more"] if len(shown) > MAX_EMBEDDED else [])
+    )
 
 
 def refuse_encrypted(file: SourceFile, archive: zipfile.ZipFile) -> None:

@@ -23,11 +23,12 @@ from braid.core.ingest.readers.merged import Cell, laid_out
 from braid.core.ingest.readers.office.drawing import chart_lines, is_description, paragraphs
 from braid.core.ingest.readers.office.equation import equation
 from braid.core.ingest.readers.office.numbering import labelled
-from braid.core.ingest.readers.office.package import open_xml
+from braid.core.ingest.readers.office.package import embedded, open_xml
 from braid.core.ingest.readers.office.reading_order import Box, in_reading_order
 from braid.core.ingest.readers.parts.numerals import numeral
 from braid.core.ingest.readers.parts.xml import local, parse_xml
 from braid.core.ingest.readers.table_rows import bars
+from braid.core.metadata.gaps import ATTACHMENTS_UNREAD
 
 ERRORS = (*PACKAGE_ERRORS, PythonPptxError)
 
@@ -49,7 +50,8 @@ def read(file: SourceFile) -> ParsedDocument:
 
     Hidden slides are left out, and named.
     """
-    presentation = pptx.Presentation(io.BytesIO(open_xml(file)))
+    content = open_xml(file)
+    presentation = pptx.Presentation(io.BytesIO(content))
     sections: list[Section] = []
     of_slide = ""
     seen: set[str] = set()  # names of parts: each is read once, however many slides name it
@@ -66,6 +68,7 @@ def read(file: SourceFile) -> ParsedDocument:
     properties = presentation.core_properties
     title = first_title(properties.title, of_slide)
     metadata = {"author": properties.author, "slides": str(len(sections)), "hidden_slides": ", ".join(hidden)}
+    metadata[ATTACHMENTS_UNREAD] = embedded(content)
     return ParsedDocument(title, "pptx", tuple(sections), metadata)
 
 

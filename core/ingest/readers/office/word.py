@@ -21,10 +21,11 @@ from braid.core.ingest.readers.merged import Grid, Span, merged
 from braid.core.ingest.readers.office.drawing import chart_lines, paragraphs
 from braid.core.ingest.readers.office.equation import equation
 from braid.core.ingest.readers.office.numbering import WordNumbering, labelled
-from braid.core.ingest.readers.office.package import open_xml
+from braid.core.ingest.readers.office.package import embedded, open_xml
 from braid.core.ingest.readers.office.word_parts import add_embedded, chosen, symbol
 from braid.core.ingest.readers.parts.xml import parse_xml
 from braid.core.ingest.readers.table_rows import CAPTION, add_table
+from braid.core.metadata.gaps import ATTACHMENTS_UNREAD
 
 ERRORS = (*PACKAGE_ERRORS, PythonDocxError, OpcError)
 
@@ -37,6 +38,7 @@ _DIAGRAM_DATA = qn("r:dm")
 _PROPERTIES, _STYLE, _OUTLINE_LEVEL = qn("w:pPr"), qn("w:pStyle"), qn("w:outlineLvl")
 _VAL = qn("w:val")
 _CELL_PROPERTIES, _V_MERGE, _GRID_SPAN = qn("w:tcPr"), qn("w:vMerge"), qn("w:gridSpan")
+_ROW_PROPERTIES, _DELETED = qn("w:trPr"), qn("w:del")
 _NO_SPAN = Span(-1, 0, 1, 1)
 MAX_COLUMNS = 63
 """Most columns of a table in Word."""
@@ -67,7 +69,8 @@ def read(file: SourceFile) -> ParsedDocument:
 
     Numbers of lists and headings are those that Word shows. Headers and footers are read where nothing else is there.
     """
-    document = docx.Document(io.BytesIO(open_xml(file)))
+    content = open_xml(file)
+    document = docx.Document(io.BytesIO(content))
     body = _Body(file, document)
     body.add(document.element.body)
     _add_notes(document, body.outline, _NOTES)
@@ -78,7 +81,8 @@ def read(file: SourceFile) -> ParsedDocument:
         sections = margins.sections()
     properties = document.core_properties
     title = first_title(properties.title, body.title, body.outline.first_heading)
-    return ParsedDocument(title, "docx", sections, {"author": properties.author, "language": properties.language})
+    metadata = {"author": properties.author, "language": properties.language, ATTACHMENTS_UNREAD: embedded(content)}
+    return ParsedDocument(title, "docx", sections, metadata)
 
 
 class _Body:
@@ -244,7 +248,8 @@ def _grid(table: etree._Element, text_of: Callable[[etree._Element], str]) -> Gr
     rows: list[list[str]] = []
     spans: list[Span] = []
     open_spans: dict[int, Span] = {}  # by their column
-    for number, row in enumerate(_find(table, _TR)):
+    rows_left = (row for row in _find(table, _TR) if _property(row, _DELETED, _ROW_PROPERTIES) is None)
+    for number, row in enumerate(rows_left):
         cells: list[str] = []
         going_on: dict[int, Span] = {}
         for cell in _find(row, _TC):

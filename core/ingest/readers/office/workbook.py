@@ -33,11 +33,11 @@ from braid.core.ingest.readers.hidden_cells import HiddenCounts
 from braid.core.ingest.readers.merged import Grid, Span, merged
 from braid.core.ingest.readers.office.drawing import chart_lines, paragraphs
 from braid.core.ingest.readers.office.number_format import Shown, number_format
-from braid.core.ingest.readers.office.package import open_xml, related
+from braid.core.ingest.readers.office.package import embedded, open_xml, related
 from braid.core.ingest.readers.parts.xml import local, part
 from braid.core.ingest.readers.rows import row_of
 from braid.core.ingest.readers.table_rows import add_table, records
-from braid.core.metadata.gaps import FORMULAS_WITHOUT_VALUE
+from braid.core.metadata.gaps import ATTACHMENTS_UNREAD, FORMULAS_WITHOUT_VALUE
 
 ERRORS = (*PACKAGE_ERRORS, InvalidFileException)
 
@@ -90,6 +90,7 @@ def read(file: SourceFile) -> ParsedDocument:
             sections.extend(_drawn(file, archive, path, "", seen))
     properties = workbook.properties
     metadata = {"author": properties.creator or "", "sheets": ", ".join(workbook.sheetnames)}
+    metadata[ATTACHMENTS_UNREAD] = embedded(content)
     metadata |= {"hidden_sheets": ", ".join(hidden), **counts.metadata()}
     if unknown:
         metadata[FORMULAS_WITHOUT_VALUE] = str(unknown)
