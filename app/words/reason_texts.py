@@ -102,6 +102,8 @@ FILES = (
     N_("%(name)s draws more on its pages than its size allows; print it to a new PDF, or split it"),
     N_("the file cannot be opened"),
     N_("the page draws more than can be shown"),
+    N_("page %(number)s is damaged"),
+    N_("%(name)s is packed by a method that is not known here, such as Deflate64; pack it again"),
     N_("there is no page %(number)s; the file has %(pages)s"),
     N_("%(name)s is damaged: it does not say where its contents are; copy or export it again"),
     N_("%(name)s has an element with more than %(most)s attributes; save it in a simpler form"),

@@ -22,6 +22,7 @@ from braid.core.ingest.readers.html_menus import menus_of
 from braid.core.ingest.readers.merged import Cell, laid_out
 from braid.core.ingest.readers.parts.html_tags import MAX_ATTRIBUTES, has_too_many_attributes
 from braid.core.ingest.readers.parts.numerals import numeral
+from braid.core.ingest.readers.parts.xml import finder
 from braid.core.ingest.readers.table_rows import add_table
 
 ERRORS = (etree.LxmlError,)
@@ -35,7 +36,7 @@ _ENTERED = ("", "text", "date", "datetime-local", "email", "month", "number", "t
 """Types of fields whose values a person has typed."""
 _HIDING = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
 _NUMBERED = {"a": "a", "A": "A", "i": "i", "I": "I"}
-_MARKED = etree.XPath("//*[@style or @hidden]")
+_MARKED = finder("//*[@style or @hidden]")
 _STRUCK = ("del", "s", "strike")
 _STRIKING = re.compile(r"text-decoration(?:-line)?\s*:[^;]{0,100}line-through", re.IGNORECASE)
 _HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})

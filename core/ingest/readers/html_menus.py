@@ -9,6 +9,8 @@ from typing import NamedTuple
 
 from lxml import etree
 
+from braid.core.ingest.readers.parts.xml import finder
+
 _ROLES = frozenset({"navigation", "search", "menu", "menubar", "toolbar", "tablist", "doc-toc", "doc-pagelist"})
 """Roles of ARIA that are no content."""
 _BLOCKS = frozenset({"div", "ul", "ol", "dl", "table", "section", "aside", "header", "footer", "center", "p", "dir"})
@@ -20,8 +22,8 @@ _LEADING = frozenset({"prev", "previous", "next", "up", "home", "start", "first"
 """What a page's ``link`` elements say of the pages around it."""
 _SENTENCE = re.compile(r"(?<=[^\W\d_]{2})[.!?](?:\s|$)|[。！？]")
 _HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
-_WITH_ROLE = etree.XPath("//*[@role]")
-_IDS, _NAMES = (etree.XPath(f"//@{name}", smart_strings=False) for name in ("id", "name"))
+_WITH_ROLE = finder("//*[@role]")
+_WITH_NAME = finder("//*[@id or @name]")
 LEAST_LINKS = 3
 LEAST_LINKED = 0.8
 """Least share of a block's letters that are in links, for it to be a menu; half of them do where its name says so."""
@@ -49,7 +51,7 @@ def menus_of(root: etree._Element) -> set[etree._Element]:
     """Return the elements of a page that are menus, or signs: by their role; lists of links to the page's own parts;
     what leads to the pages before and after it; and blocks of links whose name says that they are a menu.
     """
-    targets = {*_IDS(root), *_NAMES(root)}
+    targets = {name for each in _WITH_NAME(root) for key in ("id", "name") if (name := each.get(key))}
     around = {each.get("href") or "" for each in root.iter("link") if (each.get("rel") or "").lower() in _LEADING}
     found = {each for each in _WITH_ROLE(root) if each.get("role") in _ROLES}
     texts: list[str | int] = []

@@ -29,6 +29,42 @@ def texts(parsed: ParsedDocument) -> dict[str, str]:
 # ---------------------------------------------------------------- structure
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"OEBPS/text/two.xhtml": None},
+        {"META-INF/container.xml": None},
+        {"OEBPS/book.opf": (b'<itemref idref="one"/><itemref idref="two"/>', b"")},
+        {"OEBPS/book.opf": (b"text/chapter%201.xhtml", b"Text/Chapter%201.xhtml")},
+    ],
+    ids=["a chapter is missing", "no container", "no reading order", "a name in other letters"],
+)
+def test_a_book_whose_lists_are_broken_is_read_as_far_as_it_is_there(
+    change: dict[str, tuple[bytes, bytes] | None],
+) -> None:
+    parts = dict(samples.EPUB_PARTS)
+    for name, swap in change.items():
+        content = parts.pop(name)
+        if swap is not None:
+            parts[name] = content.replace(*swap)
+            assert parts[name] != content
+    assert "吾輩は猫である。" in "".join(section.text for section in read("cat.epub", samples.zipped(parts)).sections)
+
+
+def test_a_mail_in_utf7_and_json_values_on_one_line_are_read() -> None:
+    mail = b"Subject: s\nContent-Type: text/plain; charset=unicode-1-1-utf-7\n\n" + "会議は三階です。".encode("utf-7")
+    assert "会議は三階です。" in read("a.eml", mail).sections[0].text
+    assert [section.text for section in read("a.json", '{"a": "one"}{"a": "two"} ').sections] == ["a: one", "a: two"]
+
+
+def test_pictures_of_open_documents_are_read_by_what_their_author_says_of_them() -> None:
+    def frame(told: str) -> str:
+        return f"<text:p><draw:frame><draw:image/><d:desc xmlns:d='urn:x'>{told}</d:desc></draw:frame></text:p>"
+
+    odt = more_samples.open_document("text", "<text:p>Before.</text:p>" + frame("The tank from above") + frame("a.png"))
+    assert read("a.odt", odt).sections[0].text == "Before.\n\nThe tank from above"
+
+
 def test_odt_has_what_is_shown_and_nothing_else() -> None:
     parsed = read("manual.odt", more_samples.odt_manual())
     assert parsed.title == "利用案内"  # not "Untitled", as a program called it

@@ -793,3 +793,40 @@ def test_a_sheet_whose_last_row_is_far_away_is_refused() -> None:
     assert far != parts[name]
     with pytest.raises(UnreadableDocumentError, match="is damaged, or is not an Excel workbook"):
         read("a.xlsx", samples.zipped(parts | {name: far}))
+
+
+def test_a_deleted_row_of_a_table_is_left_out() -> None:
+    def row(text: str, properties: str = "") -> str:
+        return f"<w:tr>{properties}<w:tc><w:p><w:r><w:t>{text}</w:t></w:r></w:p></w:tc></w:tr>"
+
+    rows = row("kept") + row("gone", "<w:trPr><w:del w:id='1' w:author='a'/></w:trPr>") + row("also kept")
+    document = read_document("a.docx", word(f"<w:tbl>{rows}</w:tbl>"), max_bytes=10**7)
+    assert document.sections[0].text == "kept\nalso kept"
+
+
+@pytest.mark.parametrize(("name", "content"), [("word", samples.docx_manual()), ("xl", samples.xlsx_staff())])
+def test_embedded_files_are_told_but_for_equations_and_the_data_of_charts(name: str, content: bytes) -> None:
+    parts = samples.unzipped(content) | {
+        f"{name}/embeddings/plan.xlsx": b"PK",
+        f"{name}/embeddings/data.xlsx": b"PK",
+        f"{name}/charts/_rels/chart1.xml.rels": b'<R><Relationship Target="../embeddings/data.xlsx"/></R>',
+        f"{name}/embeddings/oleObject1.bin": "Equation Native".encode("utf-16-le"),
+        f"{name}/embeddings/oleObject2.bin": b"a drawing",
+    }
+    document = read_document({"word": "a.docx", "xl": "a.xlsx"}[name], samples.zipped(parts), max_bytes=10**7)
+    assert document.metadata["attachments_unread"] == "plan.xlsx, oleObject2.bin"
+
+
+def test_a_shape_without_a_place_follows_what_is_drawn_before_it() -> None:
+    presentation = pptx.Presentation()
+    slide = presentation.slides.add_slide(presentation.slide_layouts[6])
+    for text, top in (("Upper", 1), ("Nowhere", 5), ("Lower", 3)):
+        box = slide.shapes.add_textbox(Inches(1), Inches(top), Inches(3), Inches(1))
+        box.text_frame.text = text
+        if text == "Nowhere":
+            properties = box._element.spPr
+            properties.remove(properties.find("{*}xfrm"))
+    stream = io.BytesIO()
+    presentation.save(stream)
+    document = read_document("a.pptx", stream.getvalue(), max_bytes=10**7)
+    assert document.sections[0].text == "Upper\nNowhere\nLower"

@@ -341,3 +341,18 @@ def test_what_follows_the_end_of_a_file_is_left_out(more: bytes) -> None:
 def test_a_file_without_its_last_line_is_read() -> None:
     content = pdf(around)
     assert parsed(content[: content.rindex(b"%%EOF")]).sections == parsed(content).sections
+
+
+def open_sides(canvas: Canvas) -> None:
+    for y in (700, 680, 660, 640):
+        canvas.lines([(60, y, 400, y)])
+    canvas.lines([(160, 700, 160, 640), (280, 700, 280, 640)])
+    canvas.setFont("Helvetica", 10)
+    for number, cells in enumerate((("Pump", "Limit", "Sign"), ("Aqua", "3.5", "P-1"), ("Brine", "4.0", "P-2"))):
+        for left, cell in zip((65, 165, 285), cells, strict=True):
+            canvas.drawString(left, 686 - 20 * number, cell)
+
+
+def test_a_table_without_lines_at_its_sides_has_its_outer_columns() -> None:
+    [section] = parsed(pdf(open_sides)).sections
+    assert section.text.split("\n") == ["Pump | Limit | Sign", "Aqua | 3.5 | P-1", "Brine | 4.0 | P-2"]

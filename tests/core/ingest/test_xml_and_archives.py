@@ -339,3 +339,9 @@ def test_nothing_takes_time_by_the_square(name: str) -> None:
     with contextlib.suppress(UnreadableDocumentError):
         read(name, content)
     assert time.thread_time() - started < 10
+
+
+def test_a_paragraph_of_a_patent_is_one_sentence_with_greek_letters_by_their_old_names() -> None:
+    inner = "<PDAT>The value of &agr;</PDAT><HIL><SB><PDAT>1</PDAT></SB></HIL><PDAT> is &OHgr;.</PDAT>"
+    patent = f"<PATDOC><PARA><PTEXT>{inner}</PTEXT></PARA></PATDOC>"
+    assert read_document("a.xml", patent.encode(), max_bytes=10**6).sections[0].text == "The value of α1 is Ω."

@@ -7,14 +7,14 @@ from collections.abc import Iterable
 from lxml import etree
 
 from braid.core.ingest.readers.office.numbering import MAX_LEVELS, Counter, Level
-from braid.core.ingest.readers.parts.xml import attribute, local
+from braid.core.ingest.readers.parts.xml import attribute, finder, local
 
 _LEVELS = ("list-level-style-number", "list-level-style-bullet", "list-level-style-image", "outline-level-style")
 
 
 _NAMESPACES = {name: f"urn:oasis:names:tc:opendocument:xmlns:{name}:1.0" for name in ("style", "table", "text")}
 _STRUCK, _HIDDEN, _UNNUMBERED, _LISTS, _OUTLINE = (
-    etree.XPath(path, namespaces=_NAMESPACES)
+    finder(path, **_NAMESPACES)
     for path in (
         "*/style:style[style:text-properties/@style:text-line-through-style[. != '' and . != 'none'] or "
         "style:text-properties/@style:text-line-through-type[. != '' and . != 'none']]",

@@ -138,8 +138,7 @@ def related(file: SourceFile, archive: zipfile.ZipFile, name: str) -> Iterator[R
 def embedded(content: bytes) -> str:
     """Return the names of the files that are embedded in an Open XML document, which are not read, with commas.
 
-    The data of charts are none, whose values are read with the chart, nor are equations and Word documents that are a
-    part of the text.
+    The data of charts are none, whose values are read with the chart, nor are equations.
     """
     if b"/embeddings/" not in content:
         return ""

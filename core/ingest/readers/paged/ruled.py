@@ -264,7 +264,7 @@ class _Grid:
 
 def _grids(across: Sequence[_Rule], down: Sequence[_Rule]) -> Iterator[_Grid]:
     """Yield the grids of lines that cross each other, also by way of others, from the top of the page."""
-    if not (3 <= len(across) <= MAX_RULES and 3 <= len(down) <= MAX_RULES):
+    if not (3 <= len(across) <= MAX_RULES and 2 <= len(down) <= MAX_RULES):
         return
     flat, upright = np.array(across), np.array(down)
     crosses = (

@@ -5,6 +5,8 @@ from __future__ import annotations
 import codecs
 import re
 import zipfile
+from collections.abc import Callable
+from typing import cast
 
 from lxml import etree
 
@@ -56,6 +58,11 @@ def parse_xml(file: SourceFile, content: bytes, *, recover: bool = False) -> etr
         raise file.unreadable(str(error)) from error
     parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False, recover=recover)
     return etree.fromstring(content, parser)
+
+
+def finder(path: str, **namespaces: str) -> Callable[[etree._Element], list[etree._Element]]:
+    """Return what finds the elements of an XPath below another one."""
+    return cast("Callable[[etree._Element], list[etree._Element]]", etree.XPath(path, namespaces=namespaces))
 
 
 def part(file: SourceFile, archive: zipfile.ZipFile, name: str) -> etree._Element:
