@@ -53,4 +53,4 @@ def _delimiter(sample: str) -> str:
         width, rows = widths.most_common(1)[0] if widths else (0, 0)
         return (rows / widths.total() if width > 1 else 0.0, width)
 
-    return max(_DELIMITERS, key=agreement)
+    return max((each for each in _DELIMITERS if each == "," or each in sample), key=agreement)
