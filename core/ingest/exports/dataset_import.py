@@ -130,7 +130,7 @@ def _store(
     most: int | None,
 ) -> tuple[int, int]:
     """Store passages and vectors in one transaction, so that nothing is left to embed. Returns the document's id, and
-    the count of vectors.
+    the count of vectors; none of a document that is there already, unchanged, with other passages.
     """
     with braid.ledger.database.write() as connection:
         collection = require_dataset(connection, dataset_id)
@@ -139,8 +139,11 @@ def _store(
         stored = put(connection, dataset_id, collection, document)
         if rows is None:
             return stored.document_id, 0
-        of_document = select(ChunkRow.id).where(ChunkRow.document_id == stored.document_id)
-        ids = connection.execute(of_document.order_by(ChunkRow.position)).scalars().all()
+        columns = select(ChunkRow.id, ChunkRow.heading_path, ChunkRow.text)
+        there = columns.where(ChunkRow.document_id == stored.document_id).order_by(ChunkRow.position)
+        passages = connection.execute(there).all()
+        if [passage[1:] for passage in passages] != [(chunk.heading_path, chunk.text) for chunk in document.chunks]:
+            return stored.document_id, 0
         given = [place for place, row in enumerate(rows) if row.any()]
-        store_vectors(connection, fingerprint, [ids[place] for place in given], rows[given])
+        store_vectors(connection, fingerprint, [passages[place].id for place in given], rows[given])
     return stored.document_id, len(given)

@@ -116,11 +116,23 @@ def test_an_imported_dataset_is_found_as_the_exported_one_and_embeds_nothing(
 
 
 def test_doing_it_twice_changes_nothing(exported: Path, target: DataDirectory) -> None:
-    first = import_dataset(target, 1, exported, read=read_export, max_bytes=LIMIT)
-    documents = target.ledger.documents(1)
-    assert import_dataset(target, 1, exported, read=read_export, max_bytes=LIMIT) == first
-    assert target.ledger.documents(1) == documents
-    assert target.ledger.dataset(1).chunks == 6
+    dataset_id = target.ledger.add_dataset(1, "twice").id
+    first = import_dataset(target, dataset_id, exported, read=read_export, max_bytes=LIMIT)
+    documents = target.ledger.documents(dataset_id)
+    assert import_dataset(target, dataset_id, exported, read=read_export, max_bytes=LIMIT) == first
+    assert target.ledger.documents(dataset_id) == documents
+    assert target.ledger.dataset(dataset_id).chunks == 6
+
+
+@pytest.mark.parametrize("texts", [("two euros",), ("lending stops", "two euros a day", "when a book is late")])
+def test_vectors_of_other_passages_are_not_used(exported: Path, target: DataDirectory, texts: tuple[str, ...]) -> None:
+    """The document is there already, of the same file, which was split in another way."""
+    dataset_id = target.ledger.add_dataset(1, f"split {len(texts)}").id
+    passages = tuple(ChunkInput(text) for text in texts)
+    target.ledger.put_document(dataset_id, DocumentInput("fees.md", "Title 0", "md", passages, "ab" * 32, 9, 1.5))
+    report = import_dataset(target, dataset_id, exported, read=read_export, max_bytes=LIMIT)
+    assert (report.documents, report.embedded) == (3, 3)
+    assert target.ledger.dataset(dataset_id).chunks == len(texts) + 3
 
 
 @pytest.mark.parametrize(
