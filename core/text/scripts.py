@@ -60,15 +60,25 @@ def script_of(character: str) -> str:
 
 
 def same_script(question: str, text: str) -> bool:
-    """Return whether a tenth of the text's letters are in the script of most of the question's letters.
+    """Return whether the text `is_written_in` the `main_script` of the question."""
+    return is_written_in(main_script(question), text)
+
+
+def main_script(text: str) -> str:
+    """Return the script of most of the text's letters, by its Unicode name; empty for a text without letters.
 
     Han and kana count as one script: Han alone does not distinguish Chinese from Japanese.
     """
-    asked, written = _letters_by_script(question), _letters_by_script(text)
-    if not asked or not written:
-        return bool(written) or not asked
-    script = max(asked, key=lambda name: (asked[name], name))
-    return written[script] >= LEAST_SHARE_OF_SCRIPT * written.total()
+    scripts = _letters_by_script(text)
+    return max(scripts, key=lambda name: (scripts[name], name), default="")
+
+
+def is_written_in(script: str, text: str) -> bool:
+    """Return whether a tenth of the text's letters are in the script, or there is none."""
+    if not script:
+        return True
+    written = _letters_by_script(text)
+    return bool(written) and written[script] >= LEAST_SHARE_OF_SCRIPT * written.total()
 
 
 def _letters_by_script(text: str) -> Counter[str]:

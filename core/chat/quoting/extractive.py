@@ -21,7 +21,7 @@ from braid.core.chat.quoting.parts import LIST_MARK, is_code
 from braid.core.chat.quoting.wanted import tells_validity, years_in
 from braid.core.chat.texts import say
 from braid.core.text.analyzer import Analyzer
-from braid.core.text.scripts import same_script
+from braid.core.text.scripts import is_written_in, main_script
 from braid.core.text.sentences import sentences
 
 MOST_OTHER_SCRIPT = 8
@@ -90,7 +90,8 @@ def extract(
     for, are said to be such, and so are rows where ``not_calculated`` says why their number is not given. Passages in
     another script than the question cannot have its words: then the nearest are quoted.
     """
-    comparable = any(same_script(" ".join(asked.weights), citation.text) for citation in citations)
+    script = main_script(" ".join(asked.weights))
+    comparable = any(is_written_in(script, citation.text) for citation in citations)
     if match == "absent" and comparable:
         return Extract("", False)
     citations = [each for each in citations if each.passage.chunk_kind != "contents"]
@@ -268,7 +269,8 @@ class _Chooser:
         """Return the candidates in the order in which they are embedded: those in another script than the question,
         whose words it cannot have, are among the first.
         """
-        others = [each for each in by_words if not each.value and not same_script(self.asked.text, each.text)]
+        script = main_script(self.asked.text)
+        others = [each for each in by_words if not each.value and not is_written_in(script, each.text)]
         others = sorted(others, key=lambda each: (-each.lead, each.number))[:MOST_OTHER_SCRIPT]
         return [*by_words[: MAX_SENTENCES - len(others)], *others, *by_words]
 

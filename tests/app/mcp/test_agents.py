@@ -168,6 +168,7 @@ async def test_what_cannot_be_read_is_named(
     ],
 )
 async def test_an_exact_text_is_found_in_all_that_may_be_read(world: World, text: str, paths: list[str]) -> None:
+    assert world.braid.indexer.wait(WAIT_S)  # for what other tests have put
     async with world.client() as client:
         found = await call(client, "find_exact", text=text)
         assert [entry["filepath"] for entry in found["results"]] == paths

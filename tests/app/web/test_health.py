@@ -7,6 +7,7 @@ import shutil
 import sqlite3
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from unittest.mock import patch
@@ -189,8 +190,10 @@ def test_indexes_that_were_removed_are_told_before_anybody_searches_and_made_aga
     shelf.ledger.put_document(dataset, document("pump.md", "The pump hums."))
     assert shelf.indexer.wait(WAIT_S)
     assert _ready(app)[1]["indexes"] == "ok"
-    with patch.object(shelf.indexer.followers["bm25"], "work", return_value=False):
-        shutil.rmtree(shelf.data_dir / "indexes")
+    with ExitStack() as stack:
+        for follower in shelf.indexer.followers.values():
+            stack.enter_context(patch.object(follower, "work", return_value=False))
+        (shelf.data_dir / "indexes").rename(shelf.data_dir / "gone")  # at once, whatever is being written there
         status, _, reasons = _ready(app)
     assert (status, list(reasons), reasons["indexes"][:5]) == (200, ["indexes"], "1 of ")
     shelf.indexer.wake()
