@@ -33,10 +33,14 @@ class Counting(HashEmbeddings):
 
 
 @pytest.fixture(autouse=True)
-def _short_turns(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One call to the model a turn, and no rest between readings, so that the order is that of the turns."""
+def _short_turns(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One call to the model a turn, and no rest between readings, however slow they are, so that the order is that of
+    the turns.
+    """
     monkeypatch.setattr("braid.core.indexes.embedder.SLICE_S", 0.0001)
     monkeypatch.setattr("braid.core.indexes.embedding_order.LEAST_REST_S", 0.0)
+    if "tmp_path" in request.fixturenames:
+        monkeypatch.setattr("braid.core.indexes.embedding_order.RESTS", 0)
 
 
 def place_of_last(embeddings: Counting, word: str) -> int:
