@@ -54,7 +54,6 @@ class MilvusVectorIndex(MilvusIndex):
 
     name: StateName = "milvus_dense"
     leg: Leg = "dense"
-    """Memory that the vectors take in this process."""
 
     def __init__(self, server: MilvusServer, changes: ChangeLog, models: AnsweringModels) -> None:
         super().__init__(server, changes, "dense")
