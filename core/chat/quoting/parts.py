@@ -18,7 +18,6 @@ LONGEST_HEADING = 90
 LEAST_INTRODUCTION, LEAST_WORDS = 40, 9
 LEAST_PART = 12
 """Fewest letters that tell a part of a heading; half as many of Japanese or Korean."""
-CAPTION = re.compile(r"(?:fig(?:ure|\.)|table|図|表|그림|표) ?\d", re.IGNORECASE)
 _TITLE = re.compile(r"^#{1,6}\s+")
 _ENDS = re.compile(r"[.!?…。！？｡．:：;；][」』）】〕〉》”’\"')\]*_]*$")
 _CJK = f"[{KANA}{HAN}、。「」『』（）！？：；・，．]"
@@ -154,8 +153,6 @@ def _is_heading(lines: Sequence[str], joined: str, *, is_edge: bool) -> bool:
 
     At the edge of a passage it may be the rest, or the beginning, of a sentence.
     """
-    if CAPTION.match(joined) and not ends(joined):
-        return True
     if (
         len(lines) > 1
         or len(joined) > LONGEST_HEADING

@@ -294,11 +294,6 @@ def test_the_steps_below_the_heading_that_is_asked_for_come_before_other_lists()
     assert answer("How do I open the lid?", other, steps).shown[0].citation == 2
 
 
-@pytest.mark.parametrize("caption", ["Figure 3. The lid of the pump", "図 3: ポンプの蓋", "그림 12.37. 펌프의 뚜껑"])
-def test_captions_are_no_sentences(caption: str) -> None:
-    assert [part.kind for part in parts_of(f"{caption}\n\nIt is red.")] == ["heading", "sentence"]
-
-
 def test_a_command_is_shown_with_the_sentence_that_leads_to_it() -> None:
     text = "To list all the files of an installed package execute the command\n\ndpkg --listfiles foo\n\nThe end."
     shown = answer("How are the files of an installed package listed?", passage(text)).shown[0]
