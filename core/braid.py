@@ -441,8 +441,8 @@ class Braid(DataDirectory):
 
     @property
     def is_owner(self) -> bool:
-        """Whether this process indexes and may run jobs: the owner of the indexes, through which others search, or a
-        working member of a fleet.
+        """Whether this process indexes and may run jobs: the owner of the indexes, which others read, or a working
+        member of a fleet.
         """
         return self._roles.is_owner
 

@@ -209,8 +209,8 @@ class NotOwnerError(BraidError):
     >>> try:
     ...     Braid(braid.data_dir, embedding_model=model, must_own=True)
     ... except NotOwnerError:
-    ...     print("search through the owner")
-    search through the owner
+    ...     print("open it without must_own, to read beside the owner")
+    open it without must_own, to read beside the owner
     """
 
     def __init__(self, message: str, *, owner: str = "") -> None:

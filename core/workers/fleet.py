@@ -129,7 +129,7 @@ class Fleet:
         return self.member.living()
 
     def announce(self, url: str) -> None:
-        """Do nothing: no process searches through another."""
+        """Do nothing: nobody looks for the address of a member."""
 
     def stop(self) -> None:
         """End the threads."""
