@@ -1,8 +1,9 @@
-"""Damage of a ledger's file as a failing disk does it: bytes that nobody wrote."""
+"""Damage as a failing disk does it, bytes that nobody wrote, or a hand that removes files which are in use."""
 
 from __future__ import annotations
 
 import random
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -15,6 +16,15 @@ file = os.open(sys.argv[1], os.O_RDWR)
 for offset in sys.argv[2:]:
     os.pwrite(file, sys.stdin.buffer.read(4096), int(offset))
 """
+
+
+def remove_in_use(folder: Path) -> None:
+    """Delete a folder in which somebody else makes and removes files meanwhile, as tantivy does when it looks anew."""
+    for _ in range(100):
+        shutil.rmtree(folder, ignore_errors=True)
+        if not folder.exists():
+            return
+    shutil.rmtree(folder)
 
 
 def damage_tables(ledger: Path, *tables: str) -> None:

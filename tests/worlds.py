@@ -6,7 +6,6 @@ they are made.
 
 from __future__ import annotations
 
-import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -24,6 +23,7 @@ from braid.core.indexes.base import IndexName
 from braid.core.ledger.change_log import ChangeLog, IndexedChunk
 from braid.core.ledger.ledger import Ledger
 from braid.core.types import ChunkInput, DocumentInput, SearchResult
+from tests.damage import remove_in_use
 from tests.fakes import HashEmbeddings
 
 Truthy = TypeVar("Truthy")
@@ -161,7 +161,7 @@ def indexed(braid: Braid, collection: str = "user_1") -> list[IndexedChunk]:
 
 def remove_dense(data_dir: Path) -> None:
     """Delete the copy of all vectors in Chroma from the disk."""
-    shutil.rmtree(data_dir / "indexes" / "dense")
+    remove_in_use(data_dir / "indexes" / "dense")
 
 
 # ---------------------------------------------------------------- a web site

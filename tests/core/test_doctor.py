@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -24,6 +23,7 @@ from braid.core.indexes.bm25 import Bm25Index
 from braid.core.ledger.tables import DatasetRow, EmbeddingRow
 from braid.core.types import ChunkInput, DocumentInput, Leg, Mode
 from tests.core.indexes.shelves import late_reports
+from tests.damage import remove_in_use
 from tests.fakes import HashEmbeddings
 from tests.worlds import WAIT_S, add_notes, catch_up, document, eventually, indexed, remove_dense
 
@@ -173,7 +173,7 @@ def overwrite_keyword(folder: Path) -> None:
 
 
 def remove_keyword(folder: Path) -> None:
-    shutil.rmtree(folder / "indexes" / "bm25" / "user_1")
+    remove_in_use(folder / "indexes" / "bm25" / "user_1")
 
 
 @pytest.mark.parametrize(
@@ -218,7 +218,7 @@ def test_everything_at_once(braid: Braid, tmp_path: Path, embeddings: HashEmbedd
     braid.chroma.apply("user_99", [replace(chunks[0], id="ghost")], [])
     with braid.ledger.database.write() as connection:
         connection.execute(update(DatasetRow).values(chunks=7))
-    shutil.rmtree(tmp_path / "indexes" / "bm25" / "shared_main")
+    remove_in_use(tmp_path / "indexes" / "bm25" / "shared_main")
     findings = examine(braid)
     assert {"missing", "extra", "orphan", "counter"} <= {finding.problem for finding in findings}
     assert_mended(braid, findings)

@@ -21,6 +21,7 @@ from braid.core.indexes.bm25 import Bm25Index, bm25_idf
 from braid.core.ledger.change_log import IndexedChunk
 from braid.core.search.fusion import pool, pooled_bm25_boosts
 from braid.core.text.analyzer import Analyzer
+from tests.damage import remove_in_use
 from tests.worlds import eventually
 
 ANALYZER = Analyzer()
@@ -335,7 +336,7 @@ def test_overwritten_contents_are_named(index: Bm25Index, folder: Path) -> None:
 
 
 def put_a_file_in_its_place(place: Path) -> None:
-    shutil.rmtree(place)
+    remove_in_use(place)
     place.write_text("a file")
 
 
@@ -354,7 +355,7 @@ def test_what_a_killed_commit_left_is_in_nobodys_way(index: Bm25Index, folder: P
     assert found(index, "blue") == ["c2"]
 
 
-@pytest.mark.parametrize("remove", [shutil.rmtree, put_a_file_in_its_place])
+@pytest.mark.parametrize("remove", [remove_in_use, put_a_file_in_its_place])
 def test_a_removed_folder_is_named(index: Bm25Index, folder: Path, remove: Callable[[Path], None]) -> None:
     index.apply(WHERE, chunks("cat"), [])
     assert found(index, "cat") == ["c0"]
@@ -374,7 +375,7 @@ def test_a_removed_folder_is_named_when_the_index_was_closed_meanwhile(
     assert found(index, "cat") == ["c0"]
     index.rest()
     assert not index.is_gone(WHERE)
-    shutil.rmtree(folder)
+    remove_in_use(folder)
     with pytest.raises(IndexUnavailableError, match="of user_1 was removed from disk"):
         found(index, "cat")
     assert index.is_gone(WHERE)
@@ -387,7 +388,7 @@ def overwrite_contents(place: Path) -> None:
     (place / "meta.json").write_text("nonsense")
 
 
-@pytest.mark.parametrize("damage", [overwrite_contents, shutil.rmtree, put_a_file_in_its_place])
+@pytest.mark.parametrize("damage", [overwrite_contents, remove_in_use, put_a_file_in_its_place])
 def test_a_damaged_collection_can_be_dropped_and_made_anew(
     index: Bm25Index, folder: Path, damage: Callable[[Path], None]
 ) -> None:

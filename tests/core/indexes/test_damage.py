@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 import sys
 import threading
@@ -16,6 +15,7 @@ from braid.core.braid import IndexOptions
 from braid.core.doctor import examine
 from braid.core.types import Leg, Mode, SearchResult
 from tests.core.indexes.shelves import ALL, CAT, TEXTS, Shelf, open_shelf
+from tests.damage import remove_in_use
 from tests.fakes import HashEmbeddings
 from tests.modes import mostly_long
 from tests.served import ROOT
@@ -23,7 +23,7 @@ from tests.worlds import WAIT_S, ByHand, catch_up, eventually, remove_dense
 
 
 def remove_keyword(folder: Path) -> None:
-    shutil.rmtree(folder / "indexes" / "bm25")
+    remove_in_use(folder / "indexes" / "bm25")
 
 
 def overwrite_keyword(folder: Path) -> None:
@@ -39,7 +39,7 @@ def put_a_file_there(folder: Path) -> None:
 
 
 def remove_both(folder: Path) -> None:
-    shutil.rmtree(folder / "indexes", ignore_errors=True)  # while the indexer may be merging files with vectors
+    remove_in_use(folder / "indexes")
 
 
 DAMAGES: list[tuple[Callable[[Path], None], set[Leg]]] = [

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import shutil
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -18,6 +17,7 @@ from braid.core import types
 from braid.core.braid import IndexOptions
 from braid.core.errors import InvalidInputError
 from braid.core.types import Fusion, Hit, Mode, Pooling, SearchResult
+from tests.damage import remove_in_use
 from tests.fakes import HashEmbeddings
 from tests.worlds import WAIT_S, ByHand, World, catch_up, document, fill, shown
 
@@ -417,7 +417,7 @@ def test_a_dead_leg_is_named_whatever_the_way(tmp_path: Path) -> None:
             assert {d.leg for d in result.degraded} == ({"dense"} if way["mode"] != "keyword" else set())
             assert ("The cat sat on the mat" in shown(result)) == (way["mode"] != "semantic")
         embeddings.failing = False
-        shutil.rmtree(tmp_path / "indexes" / "bm25")
+        remove_in_use(tmp_path / "indexes" / "bm25")
         for way in (way for way in WAYS if way["engine"] == "braid"):
             result = world.search("The cat sat on the mat", "animals", "guide", **way)
             assert {d.leg for d in result.degraded} == ({"bm25"} if way["mode"] != "semantic" else set())

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sqlite3
 from pathlib import Path
 
+from tests.damage import remove_in_use
+
 
 def remove_folder(store: Path) -> None:
-    shutil.rmtree(store.parent)
+    remove_in_use(store.parent)
 
 
 def replace_database(store: Path) -> None:
