@@ -17,7 +17,7 @@ from braid.core.chat.quoting.featured import (
 )
 from braid.core.chat.quoting.match import Match
 from braid.core.chat.quoting.nearness import MAX_SENTENCES, Nearness, no_nearness
-from braid.core.chat.quoting.parts import LIST_MARK, is_code
+from braid.core.chat.quoting.parts import LIST_MARK, introduces, is_code
 from braid.core.chat.quoting.wanted import tells_validity, years_in
 from braid.core.chat.texts import say
 from braid.core.text.analyzer import Analyzer
@@ -49,6 +49,10 @@ OTHER_KIND_FACTOR = 0.7
 """Factor of a sentence without the kind of answer that is asked for: a price, a time …"""
 VALIDITY_FACTOR = 0.5
 """Factor of a sentence that says since when a version is in force, where the question is about something else in it."""
+DEFINITION_FACTOR = 1.4
+"""Factor of a sentence that says what the thing is that is asked about."""
+INTRODUCTION_FACTOR = 0.7
+"""Factor of a sentence that leads to a list or to code, where no list is asked for."""
 CUT_FACTOR = 0.8
 """Factor of a piece of a sentence that goes on in another passage."""
 YEAR_FACTOR, OTHER_YEAR_FACTOR = 1.3, 0.6
@@ -304,6 +308,10 @@ class _Chooser:
             factor *= ECHO_FACTOR
         if not each.value and wanted.lacks_kind(each.text):
             factor *= OTHER_KIND_FACTOR
+        if wanted.definition and wanted.definition.search(each.text):
+            factor *= DEFINITION_FACTOR
+        if wanted.definition and introduces(each.text):
+            factor *= INTRODUCTION_FACTOR
         if wanted.years and not wanted.validity and tells_validity(each.text):
             factor *= VALIDITY_FACTOR
         if not each.value and is_code(each.text):

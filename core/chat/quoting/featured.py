@@ -91,8 +91,12 @@ def feature(chosen: Candidate, place: Place, score: Callable[[str], float]) -> F
         line = one_line(chosen.text)
         return Featured(line, 0, len(line), place.citation.number)
     first, last = at, at
-    if introduces(chosen.text) and _is_prose(place.parts, at + 1):
-        last += 1
+    if introduces(chosen.text):
+        items = place.list_at(at) or ()
+        if _is_prose(place.parts, at + 1) or at + 1 in items:
+            last += 1
+        while last + 1 in items and len(_text(place.parts, range(first, last + 2))) <= MOST_CHARS:
+            last += 1
     while last - first + 1 < MOST_SENTENCES:
         beside = [n for n in (first - 1, last + 1) if _is_prose(place.parts, n)]
         for n in sorted(beside, key=lambda n: (-score(place.parts[n].text), -n)):

@@ -37,6 +37,13 @@ _VALIDITY = re.compile(
     r"|施行|発効|に代わる|시행(?:한|하|된|되)|대체(?:한|하)",
     re.IGNORECASE,
 )
+_WANTS_DEFINITION = re.compile(
+    r"^\s*what(?: is| are|['’]s) (?:an? )?(?P<is>(?!(?:the|it|this|that)\b)[^?,:]{2,40}?)\s*\?*\s*$"
+    r"|^\s*what does (?:an? )?(?P<means>[^?,:]{2,40}?) (?:mean|stand for)\b"
+    r"|^\s*(?P<ja>[^、。?？]{2,40}?) ?(?:とは|って|というのは)(?: ?(?:何|なん|どんな|どういう)|[?？。\s]*$)"
+    r"|^\s*(?P<ko>[^.?？]{2,40}?)(?:이란|란|[은는이가]) ?(?:무엇|뭐|뭔|무슨 (?:뜻|말))",
+    re.IGNORECASE,
+)
 _ASKING = re.compile(
     r"(?:とは|って|には|では|[はがをにへ])?(?:何|なん|どう(?:すれば|したら|やって|やれば)?|どの(?:よう|様)に|いつ|どこ|誰|だれ|なぜ|いくつ|いくら|どれ)"
     r"(?:くらい|ぐらい|だけ|から|まで|[がをにのとへはも]|で(?!す))?(?:よい|いい|良い)?|(?:をする|する|した|の)?(?:には|ときは)(?=$|[、。?？])"
@@ -100,6 +107,8 @@ class Wanted:
     """The numbers that it names itself."""
     kinds: tuple[re.Pattern[str], ...]
     """What answers of the kinds have that it asks for."""
+    definition: re.Pattern[str] | None
+    """How a sentence begins that says what the thing is that it asks about; None where it asks something else."""
 
     @classmethod
     def of(cls, question: str) -> Wanted:
@@ -112,6 +121,7 @@ class Wanted:
             years=years_in(question),
             numbers=frozenset(_DIGITS.findall(question)),
             kinds=tuple(answer for asked, answer in _KINDS if asked.search(question)),
+            definition=_definition_of(question),
         )
 
     def has_number(self, text: str) -> bool:
@@ -122,6 +132,23 @@ class Wanted:
     def lacks_kind(self, text: str) -> bool:
         """Return whether a text lacks the kind of answer that is asked for: a telephone number, a price …"""
         return any(not answer.search(text) for answer in self.kinds)
+
+
+def _definition_of(question: str) -> re.Pattern[str] | None:
+    found = _WANTS_DEFINITION.search(question)
+    if found is None:
+        return None
+    name = re.escape(next(filter(None, found.groups())).strip(_QUOTES))
+    also = r"[\"'”’)）」』]* ?(?:[(（][^()（）]{1,60}[)）] ?)?"
+    return re.compile(
+        rf"(?<!\w){name}s?{also},? ?\b(?:is|are|was|were|means?|refers? to|stands? for|denotes?)\b"
+        rf"|\b(?:called|known as|termed|named) (?:an? |the )?[\"'“‘(]*{name}(?!\w)"
+        rf"|(?<!の){name}{also}(?:とは|というのは|は(?=.{{0,300}}(?:です|である|だ|のこと|[をい]いう|指す|指します)。?$))"
+        rf"|{name}{also}と(?:は?呼|いう|いい|称)"
+        rf"|{name}{also}(?:이란|란|[은는](?=.{{0,300}}(?:이다|입니다|말한다|말합니다|뜻|의미|가리)))"
+        rf"|{name}{also}(?:이라|라)고 ?(?:부|하|한|불)",
+        re.IGNORECASE,
+    )
 
 
 def without_asking(question: str) -> str:

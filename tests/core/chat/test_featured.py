@@ -309,3 +309,48 @@ def test_a_heading_with_its_number_or_cut_in_two_is_no_sentence() -> None:
 def test_names_of_files_and_options_are_quoted_after_sentences() -> None:
     code = "files_package-1.0.files.tar.gz /files/package --files=package"
     assert texts("Which files has the package?", code, "The package has two files, a and b.")[0].startswith("The pack")
+
+
+@pytest.mark.parametrize(
+    ("question", "definition", "other"),
+    [
+        (
+            "What is an NMU?",
+            "An NMU (Non-Maintainer Upload) is made by somebody else.",
+            "Before an NMU think of these:",
+        ),
+        (
+            "What does NMU stand for?",
+            "NMU stands for the upload by somebody else.",
+            "What is an NMU for others, ask it:",
+        ),
+        (
+            "NMU とは何ですか",
+            "NMU とは別の人によるアップロードのことです。",
+            "NMU を行う前に NMU について考えてください:",
+        ),
+        ("NMUって何？", "このアップロードは NMU と呼ばれます。", "NMU の前に NMU の質問について考えてください："),
+        ("NMU란 무엇인가요?", "NMU는 다른 사람이 하는 업로드를 말한다.", "NMU를 하기 전에 NMU의 질문을 생각하세요:"),
+    ],
+)
+def test_what_a_thing_is_comes_before_what_leads_to_a_list(question: str, definition: str, other: str) -> None:
+    shown = answer(question, passage(f"{other}\n\n- Is it old?\n- Is it red?", 1), passage(definition, 2)).shown[0]
+    assert shown.text[shown.start : shown.end] == definition
+
+
+def test_a_sentence_that_leads_to_a_list_brings_its_list_also_of_questions() -> None:
+    asked = "- Does the upload help the maintainer?\n- Was there time enough?\n- Is the change tried?"
+    shown = texts("When may the upload be made?", f"Think before the upload may be made:\n\n{asked}\n\nIt is red.")
+    assert shown[0].startswith(f"Think before the upload may be made:\n{asked}")
+
+
+def test_a_list_too_long_to_be_shown_is_shown_as_far_as_it_goes() -> None:
+    items = "\n".join(f"- Was the part number {n} of the machine tried before?" for n in range(40))
+    shown = texts("When may the upload be made?", f"Think before the upload may be made:\n\n{items}")
+    assert 400 < len(shown[0]) <= 600
+    assert shown[0].endswith("before?")
+
+
+@pytest.mark.parametrize("question", ["What is the order of the types?", "What is it?", "何とは何ですか", "은?"])
+def test_questions_for_something_else_want_no_definition(question: str) -> None:
+    assert Wanted.of(question).definition is None
