@@ -38,6 +38,8 @@ hypothesis_settings.register_profile("any load", deadline=None, suppress_health_
 hypothesis_settings.load_profile("any load")
 FSYNC = os.fsync
 MAKE_ENGINE = database._make_engine
+MEMORY, LEAST_MEMORY = Path("/dev/shm"), 8 * 2**30
+TEMPORARY = "PYTEST_DEBUG_TEMPROOT"
 priority.BACKGROUND_NICE = 0
 """Indexers are waited for in tests: beside busy neighbours they would have a tenth of a processor."""
 
@@ -48,6 +50,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     modes.load(config)
+    with contextlib.suppress(OSError):  # elsewhere than on Linux
+        available = Path("/proc/meminfo").read_text().partition("MemAvailable:")[2].split()[0]
+        if min(shutil.disk_usage(MEMORY).free, int(available) * 1024) >= LEAST_MEMORY:
+            # tantivy and SQLite wait for the disk, which took more than half of the time; workers inherit the place
+            os.environ.setdefault(TEMPORARY, str(MEMORY))
 
 
 def pytest_collection_finish() -> None:
@@ -193,7 +200,7 @@ def postgres_server() -> Iterator[PostgresServer]:
 
     Not in pytest's folder, which only its user can enter: as root, the server runs as a user of its own.
     """
-    with TemporaryDirectory(prefix="braid-") as folder, get_server(folder) as server:
+    with TemporaryDirectory(prefix="braid-", dir=os.environ.get(TEMPORARY)) as folder, get_server(folder) as server:
         yield server
 
 

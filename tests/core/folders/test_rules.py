@@ -11,6 +11,12 @@ from braid.core.folders.rules import FolderRules
 
 
 @pytest.fixture
+def tmp_path(open_folder: Path) -> Path:
+    """No folder of the system's own, as those below ``/dev`` are."""
+    return open_folder
+
+
+@pytest.fixture
 def data(tmp_path: Path) -> Path:
     made = tmp_path / "data"
     made.mkdir()

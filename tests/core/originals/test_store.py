@@ -25,6 +25,12 @@ CONTENT = b"%PDF of the pump"
 
 
 @pytest.fixture
+def tmp_path(open_folder: Path) -> Path:
+    """No folder of the system's own, as those below ``/dev`` are."""
+    return open_folder
+
+
+@pytest.fixture
 def directory(tmp_path: Path) -> Iterator[DataDirectory]:
     with DataDirectory(tmp_path / "data", embedding_model=HashEmbeddings()) as opened:
         opened.ledger.add_user("ann")
