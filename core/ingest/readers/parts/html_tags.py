@@ -9,7 +9,8 @@ MAX_ATTRIBUTES = 1_000
 # Each tag is matched once and whole, so this takes time by the length of the page alone.
 _ATTRIBUTE = r"""[\s/]*+[^\s/>=][^\s/>=]*+(?:\s*+=\s*+(?:"[^"]*+"?|'[^']*+'?|[^\s>]*+))?+"""
 _TAG = re.compile(
-    rf"<(?:!--.*?(?:-->|\Z)|(?:(script|style)(?![^\s/>])|[a-z][^\s/>]*+)((?:{_ATTRIBUTE})*+))", re.DOTALL | re.IGNORECASE
+    rf"<(?:!--.*?(?:-->|\Z)|(?:(script|style)(?![^\s/>])|[a-z][^\s/>]*+)((?:{_ATTRIBUTE})*+))",
+    re.DOTALL | re.IGNORECASE,
 )
 _EACH = re.compile(_ATTRIBUTE)
 _END_OF = {name: re.compile(rf"</{name}", re.IGNORECASE) for name in ("script", "style")}
