@@ -2,7 +2,8 @@
 
 ``--against`` is a checkout of the other commit. Each of them reads the files in a process of its own, in turns; of each
 file the fastest of ``--rounds`` readings counts, in seconds of processor time. A file that is no PDF counts as a page.
-Files that one of them refuses are left out.
+Files that one of them refuses are left out. A commit that reads more of a file may take longer for it: the last column
+is the time per character, of that before.
 """
 
 from __future__ import annotations
@@ -29,15 +30,18 @@ for line in sys.stdin:
     path = line.rstrip("\\n")
     content = open(path, "rb").read()
     started = time.process_time()
+    pages = chars = 0
     try:
-        pages = int(read_document(os.path.basename(path), content, max_bytes=10**9, scans={}).metadata.get("pages", 1))
+        parsed = read_document(os.path.basename(path), content, max_bytes=10**9, scans={})
+        pages = int(parsed.metadata.get("pages", 1))
+        chars = sum(len(section.text) for section in parsed.sections)
     except Exception:
-        pages = 0
-    print(json.dumps([pages, time.process_time() - started]), flush=True)
+        pass
+    print(json.dumps([pages, time.process_time() - started, chars]), flush=True)
 """
 
-Reading = tuple[int, float]
-"""Pages, and seconds of processor time."""
+Reading = tuple[int, float, int]
+"""Pages, seconds of processor time, and characters of text."""
 
 
 def main() -> None:
@@ -57,9 +61,12 @@ def main() -> None:
         pages = sum(read[-1][path][0] for path in kept)
         seconds = [sum(each[path][1] for path in kept) for each in read]
         if kept:
+            chars = [max(1, sum(each[path][2] for path in kept)) for each in read]
             rates = [f"{pages / max(second, 1e-9):,.1f}" for second in seconds]
-            rows.append([kind, len(kept), pages, *rates, f"{seconds[-1] / max(seconds[0], 1e-9):.2f}"])
-    names = ["before", "now", "time, of before"] if args.against else ["now", ""]
+            ratio = seconds[-1] / max(seconds[0], 1e-9)
+            ratios = [f"{ratio:.2f}", f"{ratio * chars[0] / chars[-1]:.2f}"] if args.against else []
+            rows.append([kind, len(kept), pages, *rates, *ratios])
+    names = ["before", "now", "time, of before", "per character"] if args.against else ["now"]
     show({"rows": rows}, [("Pages per second", ["type", "files", "pages", *names], rows)], as_json=args.json)
 
 
@@ -87,9 +94,9 @@ def _fastest(checkout: Path, paths: Sequence[Path], rounds: int) -> Mapping[Path
     )
     readings = [json.loads(line) for line in done.stdout.splitlines()]
     found: dict[Path, Reading] = {}
-    for at, (pages, seconds) in enumerate(readings[len(paths) :]):
+    for at, (pages, seconds, chars) in enumerate(readings[len(paths) :]):
         path = paths[at % len(paths)]
-        found[path] = pages, min(seconds, found.get(path, (0, seconds))[1])
+        found[path] = pages, min(seconds, found[path][1]) if path in found else seconds, chars
     return found
 
 

@@ -28,7 +28,7 @@ from tests.worlds import WAIT_S
 
 FILES = {
     "half.pdf": samples.pdf([["First"], [], ["Third"], []], drawn=(2, 4)),
-    "one.pdf": samples.pdf([["First"], []], drawn=(2,)),
+    "one.pdf": samples.pdf([["First"], [], ["Last"]], drawn=(2,)),
     "long.pdf": samples.pdf([["First"], *([[]] * 12)], drawn=range(2, 14)),
     "whole.pdf": samples.pdf([["First"], []]),
 }
@@ -38,7 +38,7 @@ TOLD = {
         "ja": "4 ページのうち 2 ページ（2, 4）にはテキストがなく",
         "ko": "4페이지 중 2페이지(2, 4)에 텍스트가 없어서",
     },
-    "one.pdf": {"en": "1 of 2 pages has no text (2), so nothing on it is found."},
+    "one.pdf": {"en": "1 of 3 pages has no text (2), so nothing on it is found."},
     "long.pdf": {"en": "12 of 13 pages have no text (2, 3, 4, 5, 6, 7, 8, 9, 10, 11…)"},
 }
 
@@ -95,7 +95,7 @@ def test_the_api_says_what_was_not_read_and_lists_such_documents(app: Flask) -> 
     listed = app.test_client().get(address, query_string={"state": "incomplete"}, headers=headers).json
     assert {each["source"] for each in listed["items"]} == set(TOLD)
     [one] = [each for each in listed["items"] if each["source"] == "one.pdf"]
-    assert one["unread"][0] == "1 of 2 pages has no text (2), so nothing on it is found"
+    assert one["unread"][0] == "1 of 3 pages has no text (2), so nothing on it is found"
     [whole] = [
         each for each in app.test_client().get(address, headers=headers).json["items"] if each["source"] == "whole.pdf"
     ]

@@ -22,6 +22,7 @@ _LEADING = frozenset({"prev", "previous", "next", "up", "home", "start", "first"
 """What a page's ``link`` elements say of the pages around it."""
 _SENTENCE = re.compile(r"(?<=[^\W\d_]{2})[.!?](?:\s|$)|[。！？]")
 _HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
+_SIGNS = bytes(code for code in range(128) if not chr(code).isalnum())
 _WITH_ROLE = finder("//*[@role]")
 _WITH_NAME = finder("//*[@id or @name]")
 LEAST_LINKS = 3
@@ -93,8 +94,14 @@ def _letters(texts: list[str | int], start: int) -> int:
     """Return the number of letters and digits of the texts from a place on, which it takes the place of: each text is
     counted once, however many elements it is in.
     """
-    texts[start:] = [sum(each if isinstance(each, int) else sum(map(str.isalnum, each)) for each in texts[start:])]
+    texts[start:] = [sum(each if isinstance(each, int) else _count(each) for each in texts[start:])]
     return int(texts[start])
+
+
+def _count(text: str) -> int:
+    if text.isascii():  # without a step per character
+        return len(text.encode("ascii").translate(None, _SIGNS))
+    return sum(map(str.isalnum, text))
 
 
 def _is_menu(element: etree._Element, counts: _Counts, letters: Callable[[], int]) -> bool:

@@ -17,6 +17,7 @@ MAX_BASES = 20
 _VAL = qn("w:val")
 _PROPERTIES, _NUMBERED, _STYLE = qn("w:pPr"), qn("w:numPr"), qn("w:pStyle")
 _LIST, _LIST_LEVEL = qn("w:numId"), qn("w:ilvl")
+_STATED, _BASE = qn("w:num"), qn("w:basedOn")
 _FORM, _PATTERN, _START, _LEGAL = qn("w:numFmt"), qn("w:lvlText"), qn("w:start"), qn("w:isLgl")
 _LEVEL, _ABSTRACT, _DEFINITION, _STYLE_LINK = (
     qn(name) for name in ("w:lvl", "w:abstractNum", "w:abstractNumId", "w:styleLink")
@@ -70,16 +71,17 @@ class Counter:
 class WordNumbering:
     """The lists of a Word document, and the styles that belong to them."""
 
-    def __init__(self, numbering: etree._Element | None, styles: etree._Element) -> None:
+    def __init__(self, numbering: etree._Element | None, styles: Mapping[str, etree._Element]) -> None:
         self._counters: dict[str, Counter] = {}
         self._lists: dict[str, Counter | None] = {}
         """The lists that the text has named so far, by their numbers; those of one definition have one counter."""
-        self._styles: Mapping[str, tuple[str, int]] = {}
+        self._styles = styles
+        self._of_styles: dict[str, tuple[str | None, int]] = {}
+        """The lists and levels of the styles that the text has named so far."""
         self._stated: Mapping[str, etree._Element] = {}
         self._definitions: Mapping[str, etree._Element] = {}
         if numbering is not None:
-            self._styles = _numbered_styles(styles)
-            self._stated = {each.get(_LIST) or "": each for each in numbering.iterchildren(qn("w:num"))}
+            self._stated = {each.get(_LIST) or "": each for each in numbering.iterchildren(_STATED)}
             self._definitions = {each.get(_DEFINITION) or "": each for each in numbering.iterchildren(_ABSTRACT)}
 
     def label(self, paragraph: etree._Element) -> str:
@@ -90,8 +92,8 @@ class WordNumbering:
         number, level = _place(properties)
         if number is None or level is None:
             style = next(properties.iterchildren(_STYLE), None)
-            of_style = self._styles.get(style.get(_VAL) or "") if style is not None else None
-            if of_style is not None:
+            of_style = self._of_style(style.get(_VAL) or "") if style is not None else (None, 0)
+            if of_style[0] is not None:
                 number = of_style[0] if number is None else number
                 level = of_style[1] if level is None else level
         if number is None:
@@ -100,6 +102,23 @@ class WordNumbering:
             self._lists[number] = self._begun(number)
         counter = self._lists[number]
         return counter.label(level or 0) if counter is not None else ""
+
+    def _of_style(self, style_id: str) -> tuple[str | None, int]:
+        """Return the list and the level of a style, which may be based on others."""
+        if style_id not in self._of_styles:
+            number: str | None = None
+            level: int | None = None
+            style = self._styles.get(style_id)
+            for _ in range(MAX_BASES):
+                if style is None:
+                    break
+                own = _place(next(style.iterchildren(_PROPERTIES), None))
+                number = own[0] if number is None else number
+                level = own[1] if level is None else level
+                parent = next(style.iterchildren(_BASE), None)
+                style = self._styles.get(parent.get(_VAL) or "") if parent is not None else None
+            self._of_styles[style_id] = number, level or 0
+        return self._of_styles[style_id]
 
     def _begun(self, number: str) -> Counter | None:
         """Return the counter of a list, at the numbers with which it begins; None for one that is not defined."""
@@ -142,33 +161,6 @@ def _level(element: etree._Element) -> Level:
         _number(found.get(_START), 1),
         only_digits=found.get(_LEGAL, "0") not in ("0", "false"),
     )
-
-
-def _numbered_styles(styles: etree._Element) -> dict[str, tuple[str, int]]:
-    """Return style id → list and level, also of styles that are based on others."""
-    if next(styles.iter(_NUMBERED), None) is None:
-        return {}
-    own: dict[str, tuple[str | None, int | None]] = {}
-    parents: dict[str, str] = {}
-    for style in styles.iterfind(qn("w:style")):
-        style_id, parent = style.get(qn("w:styleId")) or "", style.find(qn("w:basedOn"))
-        own[style_id] = _place(next(style.iterchildren(_PROPERTIES), None))
-        if parent is not None:
-            parents[style_id] = parent.get(_VAL) or ""
-    found = {}
-    for style_id in own:
-        number: str | None = None
-        level: int | None = None
-        at = style_id
-        for _ in range(MAX_BASES):
-            if at not in own:
-                break
-            number = own[at][0] if number is None else number
-            level = own[at][1] if level is None else level
-            at = parents.get(at, "")
-        if number is not None:
-            found[style_id] = number, level or 0
-    return found
 
 
 def _place(properties: etree._Element | None) -> tuple[str | None, int | None]:

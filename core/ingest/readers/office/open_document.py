@@ -26,9 +26,9 @@ from braid.core.ingest.readers.hidden_cells import HiddenCounts
 from braid.core.ingest.readers.merged import Cell, laid_out
 from braid.core.ingest.readers.office.drawing import is_description
 from braid.core.ingest.readers.office.numbering import labelled
-from braid.core.ingest.readers.office.open_styles import Styles
+from braid.core.ingest.readers.office.open_styles import Styles, is_shown_by
 from braid.core.ingest.readers.office.package import refuse_encrypted
-from braid.core.ingest.readers.parts.xml import attribute, local, parse_xml, part
+from braid.core.ingest.readers.parts.xml import attribute, local, parse_xml
 from braid.core.ingest.readers.rows import Row, row_of
 from braid.core.ingest.readers.table_rows import add_table, records
 from braid.core.metadata.gaps import FORMULAS_WITHOUT_VALUE
@@ -45,10 +45,12 @@ _SKIPPED = frozenset(
     | {"sequence-decls", "variable-decls", "user-field-decls", "forms", "event-listeners", "desc", "title", "thumbnail"}
 )
 _DRAWN = frozenset({"text-box", "custom-shape", "rect", "ellipse", "circle", "polygon", "path", "line", "connector"})
+_APART = [f"{{*}}{name}" for name in ("note", "annotation", "frame", *_DRAWN)]
 _STYLED = ("span", "p", "h")
 _DIGITS = re.compile(r"[-+(]?(?!0\d)[\d.,'’\s]+\)?")
 """A number that is shown as digits alone, without zeros before it."""
 _OBJECT = re.compile(r"[^/]{1,200}/content\.xml")
+_PARTS = ("content.xml", "styles.xml", "meta.xml")
 _KINDS = {"text": "odt", "spreadsheet": "ods", "presentation": "odp"}
 _BREAKS = {"line-break": "\n", "tab": "\t"}
 _MAX_SPACES = 100
@@ -58,11 +60,13 @@ _HIDDEN = ("collapse", "filter")
 def read(file: SourceFile) -> ParsedDocument:
     """Return the text as it is shown; deleted and hidden text is left out. Nothing is calculated or run."""
     if file.content.startswith(b"PK"):
-        with open_archive(file) as archive:
+        parts: dict[str, bytes] = {}
+        with open_archive(file, looked_at=_PARTS, look=parts.__setitem__) as archive:
             refuse_encrypted(file, archive)
-            names = archive.NameToInfo
-            roots = [part(file, archive, name) for name in ("content.xml", "styles.xml", "meta.xml") if name in names]
-            charts = [part(file, archive, name) for name in names if _OBJECT.fullmatch(name)]
+        roots = [parse_xml(file, parts[name]) for name in ("content.xml", "meta.xml") if name in parts]
+        if roots and "styles.xml" in parts and is_shown_by(parts["styles.xml"], roots[0]):
+            roots.append(parse_xml(file, parts["styles.xml"]))
+        charts = [parse_xml(file, content) for name, content in parts.items() if _OBJECT.fullmatch(name)]
     else:
         roots = [parse_xml(file, file.content)]
         charts = list(roots[0].iterfind(".//{*}object/{*}document"))
@@ -128,8 +132,11 @@ def _add(parent: etree._Element, outline: Outline, styles: Styles, notes: list[s
     """Add the blocks under an element, and return the title among them."""
     title = ""
     for block in _blocks(parent):
-        notes += (_text(body) for note in block.iter("{*}note") for body in note.iter("{*}note-body"))
-        comments += filter(None, map(_comment, block.iter("{*}annotation")))
+        within = _within(block)
+        if "note" in within:
+            notes += (_text(body) for note in block.iter("{*}note") for body in note.iter("{*}note-body"))
+        if "annotation" in within:
+            comments += filter(None, map(_comment, block.iter("{*}annotation")))
         if local(block) == "table":
             _add_table(block, outline, styles)
             continue
@@ -142,11 +149,16 @@ def _add(parent: etree._Element, outline: Outline, styles: Styles, notes: list[s
             if attribute(block, "style-name").lower() == "title":
                 title = title or one_line(text)
             outline.add(labelled(label or "", text), tight=label is not None)
-        for box in _boxes(block) if len(block) else ():
+        for box in _boxes(block) if within & _DRAWN else ():
             title = _add(box, outline, styles, notes, []) or title
-        for told in _described(block) if len(block) else ():
+        for told in _described(block) if "frame" in within else ():
             outline.add(told)
     return title
+
+
+def _within(block: etree._Element) -> set[str]:
+    """Return the names of what is in a block, and not of its text: seldom any."""
+    return set(map(local, block.iter(*_APART))) if len(block) else set()
 
 
 def _described(block: etree._Element) -> Iterator[str]:
@@ -235,8 +247,9 @@ def _cell_texts(cell: etree._Element, styles: Styles) -> Iterator[str]:
             continue
         label = styles.label(block)
         yield labelled("" if label in (None, "-") else str(label), _text(block, styles))
-        yield from _described(block) if len(block) else ()
-        for box in _boxes(block) if len(block) else ():
+        within = _within(block)
+        yield from _described(block) if "frame" in within else ()
+        for box in _boxes(block) if within & _DRAWN else ():
             yield from _cell_texts(box, styles)
 
 

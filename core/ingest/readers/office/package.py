@@ -157,7 +157,7 @@ def embedded(content: bytes) -> str:
 
 def refuse_encrypted(file: SourceFile, archive: zipfile.ZipFile) -> None:
     """Raise UnreadableDocumentError for a document with a password: its parts are encrypted one by one."""
-    if _MANIFEST not in archive.namelist():
+    if _MANIFEST not in archive.NameToInfo or b"encryption-data" not in archive.read(_MANIFEST):
         return
     if next(part(file, archive, _MANIFEST).iter("{*}encryption-data"), None) is not None:
         raise file.unreadable("is encrypted with a password; remove the password and add it again", code="encrypted")

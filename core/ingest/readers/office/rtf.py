@@ -43,6 +43,7 @@ _SKIPPED = frozenset(
     | {"passwordhash", "do", "shpinst", "nonshppict", "keywords", "comment", "doccomm", "category", "manager"}
     | {"userprops", "htmltag", "subject"}
 )
+_TEXT_BOX = b"shptxt"
 _ENDS = frozenset({"par", "sect", "page", "row", "nestrow"})
 _CHARACTERS = {
     "line": "\n", "tab": "\t", "cell": "\x1f", "nestcell": "\x1f", "emdash": "—", "endash": "–", "lquote": "‘",
@@ -112,6 +113,8 @@ class _Text:
         """Take the next token."""
         word, number, code, symbol, brace, plain = token.groups()
         is_first, self._is_first = self._is_first, brace == b"{"
+        if brace is None and self._groups[-1].target == "skip" and word != _TEXT_BOX:
+            return
         if code is not None:
             self._add_bytes(bytes([int(code, 16)]))
         elif plain is not None:
@@ -156,7 +159,7 @@ class _Text:
             self._change(target="skip")
         elif word in ("fonttbl", "title", "author") and group.target != "skip":
             self._change(target=word)
-        elif word == "shptxt":  # of a text box
+        elif word == "shptxt":  # which is within what is skipped
             self._change(target="text")
         elif word == "u" and number is not None:
             self._add(chr(number % 0x10000))
@@ -204,8 +207,10 @@ class _Text:
                 self._change(encoding=self._fonts.get(number, ""))
 
     def _change(self, **changes: Any) -> None:
-        self._flush()
-        self._groups[-1] = replace(self._groups[-1], **changes)
+        group = self._groups[-1]
+        if any(getattr(group, name) != value for name, value in changes.items()):  # seldom
+            self._flush()
+            self._groups[-1] = replace(group, **changes)
 
     def _add_bytes(self, content: bytes) -> None:
         unwanted = min(self._unwanted, len(content))
@@ -214,8 +219,8 @@ class _Text:
 
     def _flush(self) -> None:
         """Decode the bytes so far: a character may be of two, each written by itself."""
-        content, self._bytes = bytes(self._bytes), bytearray()
-        if content:
+        if self._bytes:
+            content, self._bytes = bytes(self._bytes), bytearray()
             self._put(content.decode(self._groups[-1].encoding or self._encoding, "replace"))
 
     def _add(self, text: str) -> None:

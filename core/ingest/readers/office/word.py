@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import groupby
 from operator import itemgetter
 
@@ -36,6 +36,7 @@ _CHART = "{http://schemas.openxmlformats.org/drawingml/2006/chart}chart"
 _DIAGRAM = "{http://schemas.openxmlformats.org/drawingml/2006/diagram}relIds"
 _DIAGRAM_DATA = qn("r:dm")
 _PROPERTIES, _STYLE, _OUTLINE_LEVEL = qn("w:pPr"), qn("w:pStyle"), qn("w:outlineLvl")
+_STYLE_OF, _STYLE_ID, _NAME = qn("w:style"), qn("w:styleId"), qn("w:name")
 _VAL = qn("w:val")
 _CELL_PROPERTIES, _V_MERGE, _GRID_SPAN = qn("w:tcPr"), qn("w:vMerge"), qn("w:gridSpan")
 _ROW_PROPERTIES, _DELETED = qn("w:trPr"), qn("w:del")
@@ -93,8 +94,8 @@ class _Body:
         self.title = ""
         self._file = file
         self._parts = dict(document.part.related_parts)
-        styles = document.styles.element
-        self._levels = _heading_levels(styles)
+        styles = {each.get(_STYLE_ID) or "": each for each in document.styles.element.iterchildren(_STYLE_OF)}
+        self._levels = _Levels(styles)
         lists = (rel for rel in document.part.rels.values() if rel.reltype.endswith("/numbering"))
         found = next((rel.target_part.blob for rel in lists if not rel.is_external), None)
         self._numbering = WordNumbering(parse_xml(file, found) if found else None, styles)
@@ -119,7 +120,7 @@ class _Body:
         return labelled(self._numbering.label(paragraph), _text(paragraph))
 
     def _add_paragraph(self, paragraph: etree._Element) -> None:
-        text, level = self._text(paragraph), _level(paragraph, self._levels)
+        text, level = self._text(paragraph), self._levels.of(paragraph)
         if text:
             self._caption = text if CAPTION.match(text) else ""
         if level == 0:
@@ -146,28 +147,38 @@ class _Body:
             self.outline.add("\n".join(paragraphs(root)))
 
 
-def _heading_levels(styles: etree._Element) -> dict[str, int]:
-    """Return style id → heading level; 0 is the style of the document's title."""
-    levels: dict[str, int] = {}
-    for style in styles.iterfind(qn("w:style")):
-        style_id, name = style.get(qn("w:styleId")) or "", style.find(qn("w:name"))
+class _Levels:
+    """The heading levels of paragraphs: 0 for the document's title, None for body text."""
+
+    def __init__(self, styles: Mapping[str, etree._Element]) -> None:
+        self._styles = styles
+        self._of_styles: dict[str, int | None] = {}
+        """Of the styles that the text has named so far: a document has many more."""
+
+    def of(self, paragraph: etree._Element) -> int | None:
+        """Return the level of a paragraph."""
+        if (outline := _property(paragraph, _OUTLINE_LEVEL)) is not None and int(outline.get(_VAL) or 9) < _BODY_LEVEL:
+            return int(outline.get(_VAL) or 0) + 1
+        style = _property(paragraph, _STYLE)
+        if style is None:
+            return None
+        style_id = style.get(_VAL) or ""
+        if style_id not in self._of_styles:
+            self._of_styles[style_id] = self._of_style(style_id)
+        return self._of_styles[style_id]
+
+    def _of_style(self, style_id: str) -> int | None:
+        style = self._styles.get(style_id)
+        if style is None:
+            return None
+        name = next((each.get(_VAL) or "" for each in style.iterchildren(_NAME)), "")
+        if match := _HEADING_STYLE.fullmatch(name):
+            return int(match[1])
+        if name.lower() == "title":
+            return 0
         outline = _property(style, _OUTLINE_LEVEL)
-        match = _HEADING_STYLE.fullmatch(name.get(_VAL) or "") if name is not None else None
-        if match:
-            levels[style_id] = int(match[1])
-        elif name is not None and (name.get(_VAL) or "").lower() == "title":
-            levels[style_id] = 0
-        elif outline is not None and int(outline.get(_VAL) or _BODY_LEVEL) < _BODY_LEVEL:
-            levels[style_id] = int(outline.get(_VAL) or 0) + 1
-    return levels
-
-
-def _level(paragraph: etree._Element, levels: dict[str, int]) -> int | None:
-    """Return the heading level of a paragraph, 0 for the document's title, None for body text."""
-    if (outline := _property(paragraph, _OUTLINE_LEVEL)) is not None and int(outline.get(_VAL) or 9) < _BODY_LEVEL:
-        return int(outline.get(_VAL) or 0) + 1
-    style = _property(paragraph, _STYLE)
-    return levels.get(style.get(_VAL) or "") if style is not None else None
+        level = int(outline.get(_VAL) or _BODY_LEVEL) if outline is not None else _BODY_LEVEL
+        return level + 1 if level < _BODY_LEVEL else None
 
 
 def _property(element: etree._Element, name: str, group: str = _PROPERTIES) -> etree._Element | None:

@@ -30,7 +30,7 @@ from braid.core.ingest.readers.paged.legible import legible
 from braid.core.ingest.readers.paged.paragraphs import Part, Words, page_parts
 from braid.core.ingest.readers.paged.ruled import page_layout
 from braid.core.ingest.readers.paged.running_heads import Running, is_page_number, running_of, text_of
-from braid.core.ingest.readers.paged.text_pictures import text_pictures, thumbnail
+from braid.core.ingest.readers.paged.text_pictures import LOOK_SIDE, looks_like_text, text_pictures, thumbnail
 from braid.core.ingest.readers.table_rows import CAPTION, add_table
 from braid.core.metadata.gaps import ATTACHMENTS_UNREAD, GARBLED_PAGES, PAGES_WITHOUT_TEXT
 from braid.core.metadata.printed_pages import PRINTED_PAGES, PageNumber, printed_pages
@@ -78,6 +78,8 @@ class _Read(NamedTuple):
     """The numbers that the file says are printed."""
     lost: frozenset[int]
     """Numbers of pages that are damaged."""
+    covers: frozenset[int]
+    """Numbers of the first and the last page where they are a picture, and no text."""
 
 
 class _PageRead(NamedTuple):
@@ -86,6 +88,7 @@ class _PageRead(NamedTuple):
     """Whether a machine is to read it, or a picture on it."""
     is_whole: bool
     is_lost: bool = False
+    is_cover: bool = False
 
 
 _LOST = _PageRead(("", Layout((), (), ())), is_picture=False, is_whole=True, is_lost=True)
@@ -98,10 +101,12 @@ def read(file: SourceFile) -> ParsedDocument:
     running = running_of(found.pages)
     parts, heads = _parts(found.pages, running)
     sections = [section for number, each in enumerate(parts, start=1) for section in _sections(each, number)]
-    without = sorted(found.lost.union(number for number in found.scanned if not parts[number - 1]))
+    without = found.lost.union(number for number in found.scanned if not parts[number - 1])
+    if sections and without == found.covers:  # all that is between the covers has been read
+        without = frozenset()
     metadata = {
         **_metadata(found.information, len(found.pages), heads),
-        PAGES_WITHOUT_TEXT: ", ".join(map(str, without)),
+        PAGES_WITHOUT_TEXT: ", ".join(map(str, sorted(without))),
         GARBLED_PAGES: ", ".join(map(str, found.garbled)),
         ATTACHMENTS_UNREAD: ", ".join(found.embedded),
         PRINTED_PAGES: printed_pages(running.numbers) or printed_pages(found.labels),
@@ -137,7 +142,8 @@ def _extract(file: SourceFile) -> _Read:
         garbled = tuple(number for number, each in enumerate(pages, start=1) if not each.is_whole)
         information, embedded = document.get_metadata_dict(), _embedded(document)
         labels = [PageNumber.read(document.get_page_label(number)) for number in range(count)]
-    return _Read(information, [each.page for each in pages], scanned, garbled, embedded, labels, lost)
+    covers = frozenset(number for number, each in enumerate(pages, start=1) if each.is_cover)
+    return _Read(information, [each.page for each in pages], scanned, garbled, embedded, labels, lost, covers)
 
 
 def _cut_off(file: SourceFile) -> UnreadableDocumentError:
@@ -175,9 +181,12 @@ def _pages(file: SourceFile, document: pypdfium2.PdfDocument) -> Iterator[_PageR
                 text = with_annotations(page, said.text)
                 layout = page_layout(page, found, text)
             is_picture = is_picture_of_text(page, text.text, layout)
+            is_cover = is_picture and said.is_whole and number in (0, len(document) - 1) and _is_cover(page, layout)
             if not is_picture and said.is_whole:
                 is_picture = bool(text_pictures(page))
-            yield _PageRead((text.text, layout if said.is_any else Layout((), (), ())), is_picture, said.is_whole)
+            yield _PageRead(
+                (text.text, layout if said.is_any else Layout((), (), ())), is_picture, said.is_whole, is_cover=is_cover
+            )
 
 
 def is_picture_of_text(page: pypdfium2.PdfPage, text: str, layout: Layout) -> bool:
@@ -187,6 +196,14 @@ def is_picture_of_text(page: pypdfium2.PdfPage, text: str, layout: Layout) -> bo
     if not any(text[at].strip() for piece in layout.pieces for at in range(piece.start, piece.end)):
         return _shows_something(page)
     return _is_stamp(page, text, layout) and _image_share(page) > 1 / 2
+
+
+def _is_cover(page: pypdfium2.PdfPage, layout: Layout) -> bool:
+    """Return whether a page without letters is a picture of something else than lines of text, such as a title page."""
+    if layout.pieces or _image_share(page) <= 1 / 2:
+        return False
+    pixels = thumbnail(page, LOOK_SIDE)
+    return pixels is not None and not looks_like_text(pixels)
 
 
 def _is_stamp(page: pypdfium2.PdfPage, text: str, layout: Layout) -> bool:

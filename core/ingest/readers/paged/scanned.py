@@ -29,11 +29,14 @@ def with_scans(file: SourceFile, parsed: ParsedDocument, scans: Mapping[int, Pag
     sure = sum(len(reading.text) * reading.confidence for reading in found.values())
     with_text = {section.page for section in sections if section.text.strip()}
     blank = {page for page, reading in read.items() if reading.is_blank}
-    without = (page for page in _pages(parsed, PAGES_WITHOUT_TEXT) if page not in with_text and page not in blank)
+    listed = _pages(parsed, PAGES_WITHOUT_TEXT)
+    without = (page for page in listed if page not in with_text and page not in blank)
+    needed = {*listed, *_pages(parsed, GARBLED_PAGES), *(section.page for section in parsed.sections)}
+    wanted = parsed.scanned if scans is not None else needed.intersection(parsed.scanned)  # of a cover only a machine's
     told: dict[str, str | float] = {
         PAGES_WITHOUT_TEXT: _listed(without),
         GARBLED_PAGES: _listed(page for page in _pages(parsed, GARBLED_PAGES) if page not in found),
-        PAGES_TO_READ: len(parsed.scanned) - len(read),
+        PAGES_TO_READ: len(wanted) - len(read),
         SCANNED_PAGES: _listed(parsed.scanned),
         SCAN_CONFIDENCE: round(sure / letters, 3) if letters else 0,
     }

@@ -21,7 +21,7 @@ LEAST_SHARE = 0.12
 """Share of the page that a picture has at least."""
 MAX_OBJECTS, MAX_PICTURES = 5_000, 20
 """Of a page on which pictures of text are looked for."""
-_LONGEST_SIDE = 1_000
+LOOK_SIDE = 1_000
 """Pixels of the page as it is looked at."""
 _LEVELS, _PLAIN, _INK = 8, 0.55, 48
 """Levels of grey that count as one; least share of a picture that is background; levels by which ink differs."""
@@ -38,8 +38,8 @@ def text_pictures(page: pypdfium2.PdfPage) -> list[Box]:
     boxes = _large_pictures(page)
     if not boxes:
         return []
-    pixels = thumbnail(page, _LONGEST_SIDE)
-    scale = _LONGEST_SIDE / max(*page.get_size(), 1.0)
+    pixels = thumbnail(page, LOOK_SIDE)
+    scale = LOOK_SIDE / max(*page.get_size(), 1.0)
     return [box for box in boxes if pixels is not None and looks_like_text(_cut(pixels, box, scale))]
 
 

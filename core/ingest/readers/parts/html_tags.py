@@ -8,24 +8,29 @@ MAX_ATTRIBUTES = 1_000
 """Of an element; the most that pages have are some dozens."""
 # Each tag is matched once and whole, so this takes time by the length of the page alone.
 _ATTRIBUTE = r"""[\s/]*+[^\s/>=][^\s/>=]*+(?:\s*+=\s*+(?:"[^"]*+"?|'[^']*+'?|[^\s>]*+))?+"""
-_TAG = re.compile(rf"<(?:!--.*?(?:-->|\Z)|([a-z][^\s/>]*+)((?:{_ATTRIBUTE})*+))", re.DOTALL | re.IGNORECASE)
+_TAG = re.compile(
+    rf"<(?:!--.*?(?:-->|\Z)|(?:(script|style)(?![^\s/>])|[a-z][^\s/>]*+)((?:{_ATTRIBUTE})*+))",
+    re.DOTALL | re.IGNORECASE,
+)
 _EACH = re.compile(_ATTRIBUTE)
 _END_OF = {name: re.compile(rf"</{name}", re.IGNORECASE) for name in ("script", "style")}
-_SHORTEST = 2
-"""Characters of an attribute with the space before it."""
+_SHORTEST = 2 * MAX_ATTRIBUTES
+"""Characters of so many attributes with the spaces before them."""
 
 
 def has_too_many_attributes(page: str) -> bool:
     """Whether an element has more than `MAX_ATTRIBUTES`. Text in scripts, styles and comments is not looked at."""
     position = 0
-    while (tag := _TAG.search(page, position)) is not None:
-        position = tag.end()
-        name, attributes = tag.groups()
-        if attributes and len(attributes) > _SHORTEST * MAX_ATTRIBUTES and _count(attributes) > MAX_ATTRIBUTES:
-            return True
-        if name and (end := _END_OF.get(name.lower())) is not None:
-            found = end.search(page, position)
-            position = found.start() if found else len(page)
+    while position < len(page):
+        for tag in _TAG.finditer(page, position):
+            if tag.end() - tag.start() > _SHORTEST and _count(tag[2] or "") > MAX_ATTRIBUTES:
+                return True
+            if name := tag[1]:
+                end = _END_OF[name.lower()].search(page, tag.end())
+                position = end.start() if end else len(page)
+                break
+        else:
+            break
     return False
 
 

@@ -21,7 +21,8 @@ _DOCTYPE = re.compile(
     rb"""(?:\s{1,9}(?:"[^"<>\[\]]{0,300}"|'[^'<>\[\]]{0,300}')){0,2}\s{0,9}>"""
 )
 """A document type that defines nothing itself, as OpenOffice and old books have it. What it names is never fetched."""
-_DEFINITIONS = re.compile(rb"<!(?:ENTITY|ATTLIST|ELEMENT|NOTATION|DOCTYPE)")
+_DEFINITIONS = re.compile(rb"!(?:ENTITY|ATTLIST|ELEMENT|NOTATION|DOCTYPE)")
+"""Looked for without its ``<``, of which every part is full: the sign is found at once."""
 
 
 class UnsafeXMLError(ValueError):
@@ -40,7 +41,8 @@ def checked_xml(content: bytes) -> bytes:
     if not _shows_ascii(content[:1000]):
         raise UnsafeXMLError("has a part in another encoding than UTF-8, as no office program does; export it again")
     for found in _DEFINITIONS.finditer(content):
-        if _DOCTYPE.match(content, found.start()) is None:
+        start = found.start() - 1
+        if content[max(start, 0) : start + 1] == b"<" and _DOCTYPE.match(content, start) is None:
             raise UnsafeXMLError("defines XML entities or a document type, as no office program does; export it again")
     return content
 
