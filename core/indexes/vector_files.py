@@ -25,9 +25,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from braid.core.errors import IndexUnavailableError
-from braid.core.indexes.vector_block import SAMPLE, Found, Selection, VectorBlock
+from braid.core.indexes.vector_block import SAMPLE, Found, Probe, Selection, VectorBlock
 from braid.core.ledger.outages import outage_of
-from braid.core.vector import Vector
 
 MANIFEST = "manifest"
 FORMAT = 1
@@ -69,12 +68,9 @@ class Loaded:
         """Count the rows that were not deleted."""
         return sum(len(each) if each.alive is None else int(np.count_nonzero(each.alive)) for each in self.blocks)
 
-    def nearest(self, vector: Vector, k: int, selection: Selection, *, sample: int = SAMPLE) -> Found:
-        """Return the ``k`` selected rows with the largest approximate product with ``vector`` (dim,), best first, and
-        ``sample`` random ones.
-        """
-        found = [block.nearest(vector, k, selection, sample=sample) for block in self.blocks] or [Found.nothing()]
-        return found[0] if len(found) == 1 else Found.joined(found, k)
+    def nearest(self, probe: Probe, k: int, selection: Selection, *, sample: int = SAMPLE) -> list[Found]:
+        """Return what `VectorBlock.nearest` returns, of each block."""
+        return [block.nearest(probe, k, selection, sample=sample) for block in self.blocks]
 
 
 class VectorFiles:
