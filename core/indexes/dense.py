@@ -45,6 +45,8 @@ LOOK_S = 0.02
 """Time between two looks for the files of a collection that are being written."""
 MERGE_RATIO = 4
 """A block is merged into the one before it when that is not this many times larger, so that there are few blocks."""
+SMALL_ROWS = 8_192
+"""Rows of a block that is merged with the next one in any case: to scan them takes as long as to begin a scan."""
 MOST_ROWS = 2**18
 """Rows of a block that is made of others, which bounds the memory that merging takes: 113 MB with the default model."""
 _CHANGED = "the embedding model of {} has just changed"
@@ -214,11 +216,16 @@ class DenseIndex:
         """Return the model of the vectors that the collection's files have; before they are written, of those that they
         will have. Raises EmbeddingError.
         """
+        loaded, answering = None, self._models.answering
         with suppress(IndexUnavailableError):
-            if loaded := self._files.load(collection):
-                with suppress(InvalidInputError):
-                    return self._models.named(collection, loaded.version)
-        return self._models.answering(collection)
+            loaded = self._files.load(collection)
+        if loaded is not None:
+            with suppress(EmbeddingError):
+                if (model := answering(collection)).fingerprint == loaded.version:
+                    return model
+            with suppress(InvalidInputError):
+                return self._models.named(collection, loaded.version)
+        return answering(collection)
 
     # ------------------------------------------------------------ following the ledger
 
@@ -363,7 +370,9 @@ def _block(chunks: Sequence[IndexedChunk]) -> VectorBlock:
 def _compacted(blocks: Sequence[VectorBlock]) -> tuple[VectorBlock, ...]:
     """Merge small blocks, so that their number grows with the logarithm of the rows, and slowly beyond `MOST_ROWS`."""
     kept = list(blocks)
-    while len(kept) > 1 and len(kept[-2]) < min(MERGE_RATIO * len(kept[-1]), MOST_ROWS - len(kept[-1])):
+    while len(kept) > 1 and len(kept[-2]) < min(
+        max(MERGE_RATIO * len(kept[-1]), SMALL_ROWS), MOST_ROWS - len(kept[-1])
+    ):
         kept[-2:] = [merged(kept[-2:])]
     return tuple(kept)
 

@@ -165,7 +165,7 @@ class Indexer:
     def states(self, legs: Sequence[tuple[Leg, str]]) -> list[LegProgress]:
         """Return how far these legs' indexes of collections are; changes since the last look count, too."""
         heads = self.heads({collection for _, collection in legs})
-        return [self.leg_progress(leg, collection, heads.get(collection)) for leg, collection in legs]
+        return [self._progress_of(leg, collection, heads.get(collection)) for leg, collection in legs]
 
     def wait(
         self,
