@@ -25,6 +25,7 @@ from tantivy import Occur, Query
 
 from braid.core.errors import IndexUnavailableError
 from braid.core.indexes.answers import BestScores, Bm25Counts, Bm25Statistics
+from braid.core.indexes.base import KeywordIndex
 from braid.core.ledger.change_log import IndexedChunk, StateName
 from braid.core.ledger.outages import outage_of
 from braid.core.priority import SearchPriority
@@ -66,7 +67,7 @@ class _Open:
     signature: tuple[int, int, int]
 
 
-class Bm25Index:
+class Bm25Index(KeywordIndex):
     """Tantivy indexes under one folder. Searches come from any thread, `apply` and `drop` from one."""
 
     name: StateName = "bm25"
@@ -275,10 +276,6 @@ class Bm25Index:
                 shutil.rmtree(folder, ignore_errors=True)
             else:
                 folder.unlink(missing_ok=True)
-
-    def reset(self) -> bool:
-        """Do nothing and return False: the collections are independent."""
-        return False
 
     # ------------------------------------------------------------ inspecting
 

@@ -18,6 +18,7 @@ import numpy as np
 from braid.core.errors import BraidError, EmbeddingError, IndexUnavailableError, InvalidInputError
 from braid.core.indexes.answering_models import AnsweringModels
 from braid.core.indexes.answers import DenseAnswer, Where
+from braid.core.indexes.base import VectorIndex
 from braid.core.indexes.scan import Processor, Scanner, always
 from braid.core.indexes.vector_block import (
     EVERYTHING,
@@ -52,7 +53,7 @@ MOST_ROWS = 2**18
 _CHANGED = "the embedding model of {} has just changed"
 
 
-class DenseIndex:
+class DenseIndex(VectorIndex):
     """Searches the files in ``folder``, which have the vectors of the model that answers for each collection.
 
     Searches come from any thread of any process. `mend`, `apply` and `drop` come from one thread of the process that
@@ -83,8 +84,7 @@ class DenseIndex:
         self._filed: set[str] = set()
         """Collections whose files were there."""
         self._closed = False
-        self.on_missing: Callable[[str], object] = lambda collection: None
-        """Called by a search that waits for files: who indexes should look now."""
+        self._look: Callable[[str], object] = lambda collection: None
 
     # ------------------------------------------------------------ searching
 
@@ -206,11 +206,15 @@ class DenseIndex:
                 return Loaded(version)
             if not is_missed:
                 is_missed = True
-                self.on_missing(collection)
+                self._look(collection)
             if time.monotonic() >= deadline:
                 raise IndexUnavailableError(f"the vectors of {collection} are being written into files")
             time.sleep(LOOK_S)
         raise IndexUnavailableError("the dense index is closed")
+
+    def on_missing(self, look: Callable[[str], object]) -> None:
+        """Have ``look`` called by a search that waits for files: who indexes should look now."""
+        self._look = look
 
     def answering_model(self, collection: str) -> EmbeddingModel:
         """Return the model of the vectors that the collection's files have; before they are written, of those that they
@@ -311,10 +315,6 @@ class DenseIndex:
         self._filed.discard(collection)
         self._files.drop(collection)
 
-    def reset(self) -> bool:
-        """Do nothing and return False: the collections are independent."""
-        return False
-
     # ------------------------------------------------------------ inspecting
 
     def dimension(self, collection: str) -> int | None:
@@ -336,16 +336,9 @@ class DenseIndex:
             return f"the vectors of {collection} are in no files"
         return self._files.damage(collection)
 
-    def is_gone(self, collection: str) -> bool:
-        """Return False: `mend` looks."""
-        return False
-
     def collections(self) -> list[str]:
         """Return the names of the collections that have files, sorted."""
         return self._files.collections()
-
-    def rest(self) -> None:
-        """Do nothing: files that nobody reads take no memory."""
 
     def close(self) -> None:
         """Give back what is mapped."""

@@ -168,7 +168,7 @@ class VectorBlock:
     @property
     def dimension(self) -> int:
         """Components of a vector."""
-        return self.codes.shape[1]
+        return int(self.codes.shape[1])
 
     # ------------------------------------------------------------ searching
 
