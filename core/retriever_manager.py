@@ -324,7 +324,8 @@ class RetrieverManager:
         self, scope: Scope, strategy: str, options: SearchOptions, models: SearchModels | None
     ) -> SearchRequest:
         self._require_open()
-        checked = replace(options, parameters=self._parameters(strategy, options))
+        parameters = self._parameters(strategy, options)
+        checked = replace(options, parameters=parameters) if parameters != options.parameters else options
         models = models or self._models_for(strategy, options)
         if options.engine == "langchain":
             _require_stock(strategy, options, models)

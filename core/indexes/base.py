@@ -6,7 +6,8 @@ the search method of its leg.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+import threading
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Literal, Protocol
 
 import numpy as np
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 from braid.core.indexes.answers import BestScores, Bm25Statistics, DenseAnswer, Where
 from braid.core.indexes.vector_block import Selection
 from braid.core.ledger.change_log import IndexedChunk, StateName
+from braid.core.models.embeddings import EmbeddingModel
 from braid.core.types import Leg, ScoredChunk
 from braid.core.vector import Vector
 
@@ -37,6 +39,23 @@ class LegIndex(Protocol):
     crash_safe: bool
     """Whether the index is sound after a process was killed during `apply`."""
 
+    def mend(
+        self,
+        collection: str,
+        *,
+        head: int,
+        is_complete: bool,
+        doubt: bool,
+        stopping: threading.Event,
+        crashed: bool = False,
+    ) -> None:
+        """See to what the index keeps beside what the ledger knows of it; called at each look of its follower.
+
+        The log has been applied up to ``head`` where ``is_complete`` says so. ``doubt`` asks for an inspection, and
+        ``crashed`` says that the last process was killed. Nothing is to be done where the index keeps nothing.
+        """
+        return
+
     def apply(self, collection: str, upserts: Sequence[IndexedChunk], deletes: Sequence[str]) -> None:
         """Add or replace chunks and delete ids; durable on return, harmless when repeated."""
 
@@ -54,18 +73,21 @@ class LegIndex(Protocol):
 
     def is_gone(self, collection: str) -> bool:
         """Return whether the collection's files were removed behind the index's back, as far as one look tells."""
+        return False
 
     def reset(self) -> bool:
         """Abandon a store that all collections share, even if it cannot be opened, and start empty.
 
         False, with nothing done, when the collections are independent.
         """
+        return False
 
     def collections(self) -> list[str]:
         """Return the names of the collections that exist, sorted."""
 
     def rest(self) -> None:
         """Give back what has not been used for a while, if it is quickly had again; called when there is no work."""
+        return
 
     def close(self) -> None:
         """Release files and threads."""
@@ -138,4 +160,13 @@ class VectorIndex(LegIndex, Protocol):
         """Search several collections of one model."""
 
     def dimension(self, collection: str) -> int | None:
-        """Return the dimension of the collection's vectors."""
+        """Return the dimension of the collection's vectors; None when it has none."""
+
+    def answering_model(self, collection: str) -> EmbeddingModel:
+        """Return the model whose vectors searches of the collection are compared with. Raises EmbeddingError."""
+
+    def on_missing(self, look: Callable[[str], object]) -> None:
+        """Have ``look`` called for a collection that a search waits for: who indexes should look now. An engine that is
+        never waited for does not call it.
+        """
+        return

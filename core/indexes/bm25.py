@@ -13,7 +13,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ from tantivy import Occur, Query
 
 from braid.core.errors import IndexUnavailableError
 from braid.core.indexes.answers import BestScores, Bm25Counts, Bm25Statistics
+from braid.core.indexes.base import KeywordIndex
 from braid.core.ledger.change_log import IndexedChunk, StateName
 from braid.core.ledger.outages import outage_of
 from braid.core.priority import SearchPriority
@@ -66,7 +67,7 @@ class _Open:
     signature: tuple[int, int, int]
 
 
-class Bm25Index:
+class Bm25Index(KeywordIndex):
     """Tantivy indexes under one folder. Searches come from any thread, `apply` and `drop` from one."""
 
     name: StateName = "bm25"
@@ -120,7 +121,7 @@ class Bm25Index:
         if opened is None or not terms or k < 1:
             return []
         searcher = opened.searcher
-        with _translate_errors(collection):
+        with _Translated(collection):
             if document_ids is None or len(document_ids) <= MAX_DOCUMENT_TERMS:
                 named = None if document_ids is None else document_ids.tolist()
                 found = _best(searcher, self._query(terms, dataset_ids, named), k)
@@ -146,7 +147,7 @@ class Bm25Index:
         within = Query.const_score_query(self._any_of("dataset_id", dataset_ids), 0.0)
         having = [Query.term_query(self._schema, "body", token, "freq") for token in sorted(tokens)]
         query = Query.boolean_query([(Occur.Must, each) for each in (*having, within)])
-        with _translate_errors(collection):
+        with _Translated(collection):
             found = opened.searcher.search(query, n, count=True)
             ids = _ids(opened.searcher, [address for _, address in found.hits])
             return ids, int(found.count)  # type: ignore[attr-defined]  # missing in tantivy's types
@@ -162,7 +163,7 @@ class Bm25Index:
         like = Query.fuzzy_term_query(self._schema, "body", beginning, 1, True, True)
         within = Query.const_score_query(self._any_of("dataset_id", dataset_ids), 0.0)
         query = Query.boolean_query([(Occur.Must, like), (Occur.Must, within)])
-        with _translate_errors(collection):
+        with _Translated(collection):
             return _ids(opened.searcher, [address for _, address in _best(opened.searcher, query, n)])
 
     def _best_of(
@@ -198,8 +199,9 @@ class Bm25Index:
         opened = self._open(collection)
         if opened is None:
             return Bm25Statistics(0, 0.0, {})
-        with _translate_errors(collection):
-            frequencies = {term: opened.searcher.doc_freq("body", term) for term in terms}
+        with _Translated(collection):
+            count = opened.searcher.doc_freq
+            frequencies = {term: count("body", term) for term in terms}
             readable = None if dataset_ids is None else self._counts_within(opened.searcher, frequencies, dataset_ids)
         return Bm25Statistics(opened.documents, opened.average_length, frequencies, readable)
 
@@ -236,7 +238,7 @@ class Bm25Index:
     def apply(self, collection: str, upserts: Sequence[IndexedChunk], deletes: Sequence[str]) -> None:
         """Add or replace chunks and delete ids; durable on return."""
         folder = self._path / collection
-        with _translate_errors(collection):
+        with _Translated(collection):
             folder.mkdir(parents=True, exist_ok=True)
             index = tantivy.Index(self._schema, path=str(folder), reuse=True)
             writer = index.writer(WRITER_HEAP_BYTES, 1)
@@ -269,15 +271,11 @@ class Bm25Index:
             self._opened.pop(collection, None)
             self._known.discard(collection)
         folder = self._path / collection
-        with _translate_errors(collection):
+        with _Translated(collection):
             if folder.is_dir():
                 shutil.rmtree(folder, ignore_errors=True)
             else:
                 folder.unlink(missing_ok=True)
-
-    def reset(self) -> bool:
-        """Do nothing and return False: the collections are independent."""
-        return False
 
     # ------------------------------------------------------------ inspecting
 
@@ -291,7 +289,7 @@ class Bm25Index:
         opened = self._open(collection)
         if opened is None or opened.searcher.num_docs == 0:
             return
-        with _translate_errors(collection):
+        with _Translated(collection):
             for _, address in opened.searcher.search(Query.all_query(), opened.searcher.num_docs, count=False).hits:
                 yield str(opened.searcher.doc(address).get_first("id"))
 
@@ -312,7 +310,7 @@ class Bm25Index:
 
     def collections(self) -> list[str]:
         """Return the names of the collections that exist, sorted."""
-        with _translate_errors("all collections"):
+        with _Translated("all collections"):
             return sorted(path.name for path in self._path.iterdir() if path.is_dir()) if self._path.is_dir() else []
 
     def rest(self) -> None:
@@ -330,7 +328,7 @@ class Bm25Index:
 
     def _open(self, collection: str) -> _Open | None:
         """Return the collection's current searcher; None when it was never written."""
-        with _translate_errors(collection):
+        with _Translated(collection):
             signature = _signature(f"{self._path}/{collection}")
         with self._lock:
             self._used[collection] = time.monotonic()
@@ -342,7 +340,7 @@ class Bm25Index:
             if collection not in self._known:
                 return None
             raise IndexUnavailableError(f"the keyword index of {collection} was removed from disk; it is being rebuilt")
-        with _translate_errors(collection):
+        with _Translated(collection):
             index = tantivy.Index.open(str(self._path / collection))
             searcher = index.searcher()
             opened = _Open(index, searcher, *_size_seen_by_bm25(self._schema, searcher), signature)
@@ -424,16 +422,22 @@ def _factors(explanation: Mapping[str, object]) -> dict[str, float]:
     return found
 
 
-@contextmanager
-def _translate_errors(collection: str) -> Iterator[None]:
-    """Turn tantivy's errors, and panics of its Rust code, into IndexUnavailableError in plain words."""
-    try:
-        yield
-    except BaseException as error:
+class _Translated:
+    """Turns tantivy's errors, and panics of its Rust code, into IndexUnavailableError in plain words."""
+
+    __slots__ = ("_collection",)
+
+    def __init__(self, collection: str) -> None:
+        self._collection = collection
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if not isinstance(error, (ValueError, OSError)) and type(error).__name__ != "PanicException":
-            raise  # pyo3 does not export the class of a panic
+            return  # pyo3 does not export the class of a panic
+        assert error is not None, "it is one of these"
         outage = outage_of(error)
         why = f": {outage.text}" if outage else "; it is being checked"
         raise IndexUnavailableError(
-            f"the keyword index of {collection} cannot be used{why}", inner=f"{type(error).__name__}: {error}"
+            f"the keyword index of {self._collection} cannot be used{why}", inner=f"{type(error).__name__}: {error}"
         ) from error

@@ -18,8 +18,20 @@ import numpy as np
 from braid.core.errors import BraidError, EmbeddingError, IndexUnavailableError, InvalidInputError
 from braid.core.indexes.answering_models import AnsweringModels
 from braid.core.indexes.answers import DenseAnswer, Where
+from braid.core.indexes.base import VectorIndex
 from braid.core.indexes.scan import Processor, Scanner, always
-from braid.core.indexes.vector_block import EVERYTHING, ID_BYTES, SAMPLE, Found, Selection, VectorBlock, merged
+from braid.core.indexes.vector_block import (
+    EVERYTHING,
+    ID_BYTES,
+    SAMPLE,
+    Found,
+    Probe,
+    Selection,
+    VectorBlock,
+    best,
+    merged,
+)
+from braid.core.indexes.vector_block import spread as spread_of
 from braid.core.indexes.vector_files import FileNote, Loaded, VectorFiles
 from braid.core.ledger.change_log import ChangeLog, IndexedChunk, StateName
 from braid.core.models.embeddings import EmbeddingModel
@@ -34,12 +46,14 @@ LOOK_S = 0.02
 """Time between two looks for the files of a collection that are being written."""
 MERGE_RATIO = 4
 """A block is merged into the one before it when that is not this many times larger, so that there are few blocks."""
+SMALL_ROWS = 8_192
+"""Rows of a block that is merged with the next one in any case: to scan them takes as long as to begin a scan."""
 MOST_ROWS = 2**18
 """Rows of a block that is made of others, which bounds the memory that merging takes: 113 MB with the default model."""
 _CHANGED = "the embedding model of {} has just changed"
 
 
-class DenseIndex:
+class DenseIndex(VectorIndex):
     """Searches the files in ``folder``, which have the vectors of the model that answers for each collection.
 
     Searches come from any thread of any process. `mend`, `apply` and `drop` come from one thread of the process that
@@ -70,8 +84,7 @@ class DenseIndex:
         self._filed: set[str] = set()
         """Collections whose files were there."""
         self._closed = False
-        self.on_missing: Callable[[str], object] = lambda collection: None
-        """Called by a search that waits for files: who indexes should look now."""
+        self._look: Callable[[str], object] = lambda collection: None
 
     # ------------------------------------------------------------ searching
 
@@ -128,28 +141,44 @@ class DenseIndex:
                 to_scan[collection], versions[collection] = (loaded, selection), loaded.version
             except (IndexUnavailableError, EmbeddingError) as error:
                 answers[collection] = error
-        candidates = self._scanner.nearest(to_scan, vector, depth, sample=SAMPLE if spread else 0)
-        answers.update(self._rescored(_best(candidates, depth) if pooled else candidates, versions, vector, k))
-        return DenseAnswer(answers, _spread(candidates) if spread else 0.0)
+        probe = Probe.of(vector)
+        scanned = self._scanner.nearest(to_scan, probe, depth, sample=SAMPLE if spread else 0)
+        answers.update(self._rescored(scanned, versions, vector, k, depth=depth, pooled=pooled))
+        return DenseAnswer(answers, spread_of([part for parts in scanned.values() for part in parts], probe))
 
     def _rescored(
-        self, candidates: Mapping[str, Found], versions: Mapping[str, str], vector: Vector, k: int
+        self,
+        scanned: Mapping[str, Sequence[Found]],
+        versions: Mapping[str, str],
+        vector: Vector,
+        k: int,
+        *,
+        depth: int,
+        pooled: bool,
     ) -> dict[str, list[ScoredChunk]]:
-        """Return the best ``k`` candidates of each collection by the exact similarity, read from the ledger at once."""
-        exact: dict[str, float] = {}
+        """Return the best ``k`` of each collection, or those that are among the best ``k`` of all, by the exact
+        similarity: the vectors of the ``depth`` best rows are read from the ledger at once.
+        """
+        of_one = [(name, part) for name, parts in scanned.items() for part in (parts if pooled else best(parts, depth))]
+        parts = best([part for _, part in of_one], depth) if pooled else [part for _, part in of_one]
+        owners = [name for (name, _), part in zip(of_one, parts, strict=True) for _ in part.scores]
+        ids = [chunk_id for part in parts for chunk_id in part.ids.astype(str).tolist()]
+        scores = [score for part in parts for score in part.scores.tolist()]
         by_version: dict[str, list[str]] = {}
-        names = {collection: found.ids.astype(str).tolist() for collection, found in candidates.items()}
-        for collection, ids in names.items():
-            by_version.setdefault(versions[collection], []).extend(ids)
-        for version, ids in by_version.items():
-            exact.update(self._exact_scores(version, ids, vector))
-        answers = {}
-        for collection, found in candidates.items():
-            approximate = zip(names[collection], found.scores.tolist(), strict=True)
-            # A vector that is being made again is not in the ledger for a while: until then the last one answers.
-            hits = [ScoredChunk(chunk_id, exact.get(chunk_id, score)) for chunk_id, score in approximate]
-            answers[collection] = sorted(hits, key=lambda hit: (-hit.score, hit.chunk_id))[:k]
-        return answers
+        for name, chunk_id in zip(owners, ids, strict=True):
+            by_version.setdefault(versions[name], []).append(chunk_id)
+        exact: dict[str, float] = {}
+        for version, of_version in by_version.items():
+            exact.update(self._exact_scores(version, of_version, vector))
+        # A vector that is being made again is not in the ledger for a while: until then the last one answers.
+        ranked = sorted(
+            (-exact.get(each, score), each, name) for name, each, score in zip(owners, ids, scores, strict=True)
+        )
+        hits: dict[str, list[ScoredChunk]] = {name: [] for name in scanned}
+        for negative, chunk_id, name in ranked[:k] if pooled else ranked:
+            if len(hits[name]) < k:
+                hits[name].append(ScoredChunk(chunk_id, -negative))
+        return hits
 
     def _exact_scores(self, version: str, chunk_ids: Collection[str], vector: Vector) -> dict[str, float]:
         if not chunk_ids:
@@ -177,21 +206,30 @@ class DenseIndex:
                 return Loaded(version)
             if not is_missed:
                 is_missed = True
-                self.on_missing(collection)
+                self._look(collection)
             if time.monotonic() >= deadline:
                 raise IndexUnavailableError(f"the vectors of {collection} are being written into files")
             time.sleep(LOOK_S)
         raise IndexUnavailableError("the dense index is closed")
 
+    def on_missing(self, look: Callable[[str], object]) -> None:
+        """Have ``look`` called by a search that waits for files: who indexes should look now."""
+        self._look = look
+
     def answering_model(self, collection: str) -> EmbeddingModel:
         """Return the model of the vectors that the collection's files have; before they are written, of those that they
         will have. Raises EmbeddingError.
         """
+        loaded, answering = None, self._models.answering
         with suppress(IndexUnavailableError):
-            if loaded := self._files.load(collection):
-                with suppress(InvalidInputError):
-                    return self._models.named(collection, loaded.version)
-        return self._models.answering(collection)
+            loaded = self._files.load(collection)
+        if loaded is not None:
+            with suppress(EmbeddingError):
+                if (model := answering(collection)).fingerprint == loaded.version:
+                    return model
+            with suppress(InvalidInputError):
+                return self._models.named(collection, loaded.version)
+        return answering(collection)
 
     # ------------------------------------------------------------ following the ledger
 
@@ -277,10 +315,6 @@ class DenseIndex:
         self._filed.discard(collection)
         self._files.drop(collection)
 
-    def reset(self) -> bool:
-        """Do nothing and return False: the collections are independent."""
-        return False
-
     # ------------------------------------------------------------ inspecting
 
     def dimension(self, collection: str) -> int | None:
@@ -302,16 +336,9 @@ class DenseIndex:
             return f"the vectors of {collection} are in no files"
         return self._files.damage(collection)
 
-    def is_gone(self, collection: str) -> bool:
-        """Return False: `mend` looks."""
-        return False
-
     def collections(self) -> list[str]:
         """Return the names of the collections that have files, sorted."""
         return self._files.collections()
-
-    def rest(self) -> None:
-        """Do nothing: files that nobody reads take no memory."""
 
     def close(self) -> None:
         """Give back what is mapped."""
@@ -336,15 +363,11 @@ def _block(chunks: Sequence[IndexedChunk]) -> VectorBlock:
 def _compacted(blocks: Sequence[VectorBlock]) -> tuple[VectorBlock, ...]:
     """Merge small blocks, so that their number grows with the logarithm of the rows, and slowly beyond `MOST_ROWS`."""
     kept = list(blocks)
-    while len(kept) > 1 and len(kept[-2]) < min(MERGE_RATIO * len(kept[-1]), MOST_ROWS - len(kept[-1])):
+    while len(kept) > 1 and len(kept[-2]) < min(
+        max(MERGE_RATIO * len(kept[-1]), SMALL_ROWS), MOST_ROWS - len(kept[-1])
+    ):
         kept[-2:] = [merged(kept[-2:])]
     return tuple(kept)
-
-
-def _spread(candidates: Mapping[str, Found]) -> float:
-    """Return the standard deviation of the sampled scores; 0.0 where there are not two."""
-    sample = Found.joined(list(candidates.values()), 0).sample_scores if candidates else ()
-    return float(np.std(sample)) if len(sample) > 1 else 0.0
 
 
 def _require_dimension(collection: str, loaded: Loaded, vector: Vector) -> None:
@@ -353,16 +376,3 @@ def _require_dimension(collection: str, loaded: Loaded, vector: Vector) -> None:
             f"{collection} has vectors of {loaded.blocks[0].dimension} dimensions, the query's has {vector.size}; "
             "embed the collection again after a change of the embedding model"
         )
-
-
-def _best(candidates: Mapping[str, Found], k: int) -> dict[str, Found]:
-    """Return those candidates that are among the best ``k`` of all collections."""
-    scores = np.concatenate([found.scores for found in candidates.values()]) if candidates else np.empty(0)
-    if len(scores) <= k:
-        return dict(candidates)
-    least = np.partition(scores, len(scores) - k)[len(scores) - k]
-    kept = {collection: found.scores >= least for collection, found in candidates.items()}
-    return {
-        collection: found._replace(ids=found.ids[kept[collection]], scores=found.scores[kept[collection]])
-        for collection, found in candidates.items()
-    }

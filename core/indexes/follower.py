@@ -28,8 +28,7 @@ class IndexFollower:
 
     `work` is called by one thread only; `progress`, `all_progress`, `suspect` and `rebuild` may be called by any.
     ``heads`` returns how far each collection may be followed, the whole log unless given. ``keep(collection, version)``
-    says whether what was made under that version still answers while another version is made. ``mend`` sees at each
-    look to what the index has beside what the ledger knows, see `braid.core.indexes.dense.DenseIndex.mend`.
+    says whether what was made under that version still answers while another version is made.
     """
 
     def __init__(
@@ -41,7 +40,6 @@ class IndexFollower:
         crashed: bool,
         heads: Callable[[], dict[str, int]] | None = None,
         keep: Callable[[str, str], bool] = lambda collection, version: False,
-        mend: Callable[..., object] = lambda *of, **what: None,
     ) -> None:
         self.index = index
         self.name = index.name
@@ -49,7 +47,6 @@ class IndexFollower:
         self._changes = changes
         self._heads = heads or changes.heads
         self._keep = keep
-        self._mend = mend
         self._crashed = crashed
         self._source = source
         self._inspection = Inspection(index, source, changes, crashed=crashed)
@@ -184,8 +181,14 @@ class IndexFollower:
 
     def _look_after(self, collection: str, state: IndexState | None, head: int) -> None:
         is_complete = state is not None and state.state == "ready" and state.applied_seq >= head
-        looks = {"doubt": collection in self._suspects, "crashed": self._crashed, "stopping": self._stopping}
-        self._mend(collection, head=head, is_complete=is_complete, **looks)
+        self.index.mend(
+            collection,
+            head=head,
+            is_complete=is_complete,
+            doubt=collection in self._suspects,
+            stopping=self._stopping,
+            crashed=self._crashed,
+        )
 
     def _is_settled(self, collection: str, state: IndexState | None, head: int) -> bool:
         """Return whether the index is ready, is at ``head`` and no further, and is not suspected of damage."""

@@ -12,7 +12,6 @@ from typing import Any, get_args
 from braid.core.indexes.answering_models import AnsweringModels
 from braid.core.indexes.base import IndexName, KeywordIndex, LegIndex, VectorIndex
 from braid.core.indexes.chroma.copy import ChromaCopy
-from braid.core.indexes.dense import DenseIndex
 from braid.core.indexes.embedder import ChunkEmbedder, give_back_memory
 from braid.core.indexes.follower import IndexFollower
 from braid.core.indexes.leg_progress import RESTS, Counting, LegProgress
@@ -72,14 +71,13 @@ class Indexer:
         dense_source = (StoredDenseSource if dense.stored else DenseSource)(self._changes, embedder, models)
         self.followers: dict[IndexName, IndexFollower] = {
             "bm25": self._make_follower(bm25, bm25_source, crashed=crashed),
-            "dense": self._make_follower(dense, dense_source, crashed=crashed, keep=models.keep, **_mending(dense)),
+            "dense": self._make_follower(dense, dense_source, crashed=crashed, keep=models.keep),
         }
         if copy is not None:
             source = CopySource(self._changes, models, texts=copy.texts)
             # A copy whose writing was interrupted is noted in the ledger: nothing more is to be checked after a kill.
             self.followers["chroma"] = self._make_follower(copy, source, crashed=False, heads=self._embedded_heads)
-        if isinstance(dense, DenseIndex):
-            dense.on_missing = partial(self.suspect, "dense")
+        dense.on_missing(partial(self.suspect, "dense"))
         self._wakes = {name: threading.Event() for name in self.followers}
         self._looked = {name: threading.Event() for name in self.followers}
         self._stopping = threading.Event()
@@ -165,7 +163,7 @@ class Indexer:
     def states(self, legs: Sequence[tuple[Leg, str]]) -> list[LegProgress]:
         """Return how far these legs' indexes of collections are; changes since the last look count, too."""
         heads = self.heads({collection for _, collection in legs})
-        return [self.leg_progress(leg, collection, heads.get(collection)) for leg, collection in legs]
+        return [self._progress_of(leg, collection, heads.get(collection)) for leg, collection in legs]
 
     def wait(
         self,
@@ -271,10 +269,6 @@ class Indexer:
                 if 0 < seq < applied:
                     self._changes.prune(collection, applied)
         give_back_memory()
-
-
-def _mending(dense: VectorIndex) -> dict[str, Any]:
-    return {"mend": dense.mend} if isinstance(dense, DenseIndex) else {}
 
 
 def _poll_s(index: IndexName, took_s: float = 0.0, *, least_s: float = POLL_S) -> float:

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from braid.core.indexes.dense import DenseIndex
 from braid.core.models.embeddings import EmbeddingModel
 
 if TYPE_CHECKING:
@@ -26,8 +25,7 @@ class Engines:
 
     def followed_by(self, indexer: Indexer, chroma: ChromaCopy | None) -> Indexes:
         """Return the indexes with who knows how far they are."""
-        answering = self.dense.answering_model if isinstance(self.dense, DenseIndex) else self.models.answering
-        return Indexes(self.bm25, self.dense, chroma, indexer, answering)
+        return Indexes(self.bm25, self.dense, chroma, indexer, self.dense.answering_model)
 
 
 @dataclass(frozen=True, slots=True)

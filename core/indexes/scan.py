@@ -8,9 +8,8 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext, suppress
 
-from braid.core.indexes.vector_block import Found, Selection
+from braid.core.indexes.vector_block import Found, Probe, Selection
 from braid.core.indexes.vector_files import Loaded
-from braid.core.vector import Vector
 
 Processor = Callable[[], AbstractContextManager[bool]]
 """Says whether the block has a processor for itself."""
@@ -34,10 +33,10 @@ class Scanner:
         self._helper = ThreadPoolExecutor(1, "braid-scan")
 
     def nearest(
-        self, where: Mapping[str, tuple[Loaded, Selection]], vector: Vector, k: int, *, sample: int
-    ) -> dict[str, Found]:
+        self, where: Mapping[str, tuple[Loaded, Selection]], probe: Probe, k: int, *, sample: int
+    ) -> dict[str, list[Found]]:
         """Return `Loaded.nearest` of several collections."""
-        found: dict[str, Found] = {}
+        found: dict[str, list[Found]] = {}
         left = deque(where.items())
 
         def scan_one() -> bool:
@@ -45,7 +44,7 @@ class Scanner:
                 collection, (loaded, selection) = left.popleft()
             except IndexError:  # the other thread was faster
                 return False
-            found[collection] = loaded.nearest(vector, k, selection, sample=sample)
+            found[collection] = loaded.nearest(probe, k, selection, sample=sample)
             return True
 
         def help_scan() -> None:

@@ -53,31 +53,64 @@ class Selection(NamedTuple):
 EVERYTHING = Selection()
 
 
-class Found(NamedTuple):
-    """Rows of a scan, best first: ids (n,) as bytes, approximate scores (n,) float32; and a random sample of all rows
-    that are selected.
+class Probe(NamedTuple):
+    """A query as every block is scanned for it: the vector (dim,) float32, the same rounded (1, dim), and how many
+    times larger that one is.
     """
 
-    ids: NDArray[np.bytes_]
+    vector: Vector
+    rounded: Vector
+    scale: float
+
+    @classmethod
+    def of(cls, vector: Vector) -> Self:
+        """Round the vector, as faiss does with a query, too."""
+        scale = _LARGEST / max(float(np.abs(vector).max()), 1e-6)
+        return cls(vector, np.rint(vector * scale)[None, :], scale)
+
+
+class Found(NamedTuple):
+    """Rows of a block, best first: their numbers (n,) and approximate scores (n,) float32; and the first rows that are
+    selected, which are a random sample: blocks are sorted by ids, and these are hashes.
+    """
+
+    block: VectorBlock
+    rows: Rows
     scores: Vector
-    sample_ids: NDArray[np.bytes_]
-    sample_scores: Vector
+    sample: Rows
 
-    @classmethod
-    def nothing(cls) -> Self:
-        """Return the result of a scan of nothing."""
-        ids, scores = np.empty(0, f"S{ID_BYTES}"), np.empty(0, np.float32)
-        return cls(ids, scores, ids, scores)
+    @property
+    def ids(self) -> NDArray[np.bytes_]:
+        """The ids (n,) of the rows."""
+        return self.block.ids[self.rows]
 
-    @classmethod
-    def joined(cls, parts: Sequence[Self], k: int) -> Self:
-        """Return the ``k`` best of several scans."""
-        ids, scores = np.concatenate([p.ids for p in parts]), np.concatenate([p.scores for p in parts])
-        best = np.argsort(-scores, kind="stable")[:k]
-        sample_ids = np.concatenate([p.sample_ids for p in parts])
-        sample_scores = np.concatenate([p.sample_scores for p in parts])
-        lowest = np.argsort(sample_ids)[:SAMPLE]
-        return cls(ids[best], scores[best], sample_ids[lowest], sample_scores[lowest])
+
+def best(found: Sequence[Found], k: int) -> list[Found]:
+    """Return of several scans what is among the ``k`` best rows of all, and rows with the score of the last one."""
+    scores = np.concatenate([part.scores for part in found]) if found else ()
+    if len(scores) <= k:
+        return list(found)
+    least = np.partition(scores, len(scores) - k)[len(scores) - k]
+    counts = [int(np.count_nonzero(part.scores >= least)) for part in found]
+    return [part._replace(rows=part.rows[:n], scores=part.scores[:n]) for part, n in zip(found, counts, strict=True)]
+
+
+def spread(found: Sequence[Found], probe: Probe) -> float:
+    """Return the standard deviation of the scores of a sample of all that is selected: the rows with the lowest ids.
+
+    0.0 where there are not two.
+    """
+    parts = [part for part in found if len(part.sample)]
+    if not parts:
+        return 0.0
+    beginnings = [part.block.ids[part.sample].view(">u8")[:: ID_BYTES // 8] for part in parts]
+    part_of = np.repeat(np.arange(len(parts)), [len(part.sample) for part in parts])
+    lowest = np.argsort(np.concatenate(beginnings).astype(np.uint64))[:SAMPLE]
+    counts = np.bincount(part_of[lowest], minlength=len(parts)).tolist()
+    codes = np.concatenate([part.block.codes[part.sample[:n]] for part, n in zip(parts, counts, strict=True)])
+    scales = np.repeat([part.block.scale for part in parts], counts)
+    scores = ((codes.astype(np.float32) - _MIDDLE) @ probe.vector) / scales
+    return float(np.std(scores)) if len(scores) > 1 else 0.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -90,6 +123,8 @@ class VectorBlock:
     scale: float
     """Components times ``scale``, rounded, are the stored ones."""
     index: Any  # a faiss.IndexScalarQuantizer; faiss has no types
+    codes: NDArray[np.uint8]
+    """The stored components (n, dim): the memory of ``index``, not to be kept beyond the block."""
     alive: NDArray[np.bool_] | None = None
     """Rows that were not deleted; None where none was."""
     file: str = ""
@@ -124,7 +159,7 @@ class VectorBlock:
         kind, metric = faiss.ScalarQuantizer.QT_8bit_direct_signed, faiss.METRIC_INNER_PRODUCT
         index = faiss.IndexScalarQuantizer(codes.shape[1], kind, metric)
         index.add_sa_codes(np.ascontiguousarray(codes[order]))
-        return cls(ids[order], dataset_ids[order], document_ids[order], scale, index)
+        return cls(ids[order], dataset_ids[order], document_ids[order], scale, index, _codes_of(index))
 
     def __len__(self) -> int:
         """Count the rows, those that were deleted included."""
@@ -133,67 +168,55 @@ class VectorBlock:
     @property
     def dimension(self) -> int:
         """Components of a vector."""
-        return int(self.index.d)
-
-    @property
-    def codes(self) -> NDArray[np.uint8]:
-        """The stored components (n, dim), without a copy: not to be kept beyond the block."""
-        faiss = _faiss()
-        view: NDArray[np.uint8] = faiss.rev_swig_ptr(self.index.codes.data(), len(self) * self.dimension)
-        return view.reshape(len(self), self.dimension)
+        return int(self.codes.shape[1])
 
     # ------------------------------------------------------------ searching
 
-    def nearest(self, vector: Vector, k: int, selection: Selection, *, sample: int = SAMPLE) -> Found:
-        """Return the ``k`` selected rows with the largest approximate product with ``vector`` (dim,), best first, and
+    def nearest(self, probe: Probe, k: int, selection: Selection, *, sample: int = SAMPLE) -> Found:
+        """Return the ``k`` selected rows with the largest approximate product with the probe's vector, best first, and
         ``sample`` random ones.
         """
-        first = np.arange(min(FIRST, len(self)))
         if self.alive is None and selection.dataset_ids is None and selection.document_ids is None:
-            return self._found(vector, first[:sample], *self._scan(vector, k))
-        selected = self._mask(selection, first)
-        share = float(selected.mean())
+            return self._found(np.arange(min(sample, len(self))), *self._scan(probe, k))
+        selected = self._mask(selection, slice(FIRST))
+        share = np.count_nonzero(selected) / len(selected)
         if share >= WIDE_SHARE:  # leaving rows out of a scan costs more than scanning them
             n = min(len(self), math.ceil(READ_AHEAD * k / share))
-            scores, rows = self._scan(vector, n)
+            scores, rows = self._scan(probe, n)
             kept = self._mask(selection, rows)
             if n == len(self) or int(np.count_nonzero(kept)) >= k:
-                return self._found(vector, first[selected][:sample], scores[kept][:k], rows[kept][:k])
+                return self._found(np.flatnonzero(selected)[:sample], scores[kept][:k], rows[kept][:k])
         mask = self._mask(selection, slice(None))
-        if not mask.any():
-            return Found.nothing()
-        return self._found(vector, np.flatnonzero(mask)[:sample], *self._scan(vector, k, mask))
+        chosen = np.flatnonzero(mask)[:sample]
+        if not len(chosen) and not mask.any():
+            return self._found(chosen, np.empty(0, np.float32), chosen)
+        return self._found(chosen, *self._scan(probe, k, mask))
 
-    def _found(self, vector: Vector, sample: Rows, scores: Vector, rows: Rows) -> Found:
-        """Return rows with their ids. ``sample`` are the first that are selected, which are random: ids are hashes."""
-        sampled = self._scores(vector, sample) if len(sample) else np.empty(0, np.float32)
-        return Found(self.ids[rows], scores, self.ids[sample], sampled)
+    def _found(self, sample: Rows, scores: Vector, rows: Rows) -> Found:
+        return Found(self, rows, scores, sample)
 
     def _mask(self, selection: Selection, rows: Rows | slice) -> NDArray[np.bool_]:
         """Return which of these rows are selected."""
-        mask = np.ones(len(self), np.bool_)[rows] if self.alive is None else self.alive[rows]
+        mask = self.alive[rows] if self.alive is not None else None
         for column, wanted in ((self.dataset_ids, selection.dataset_ids), (self.document_ids, selection.document_ids)):
             if wanted is not None:
-                mask = mask & _are_among(column[rows], _numbers(wanted))
-        return mask
+                among = _are_among(column[rows], _numbers(wanted))
+                mask = among if mask is None else mask & among
+        return np.ones(len(self), np.bool_)[rows] if mask is None else mask
 
-    def _scan(self, vector: Vector, k: int, mask: NDArray[np.bool_] | None = None) -> tuple[Vector, Rows]:
+    def _scan(self, probe: Probe, k: int, mask: NDArray[np.bool_] | None = None) -> tuple[Vector, Rows]:
         faiss = _faiss()
         faiss.omp_set_num_threads(1)  # holds for this thread: searches are parallel already
-        query_scale = _LARGEST / max(float(np.abs(vector).max()), 1e-6)  # faiss rounds the query, too
-        query, k = np.rint(vector * query_scale)[None, :], min(k, len(self))
+        k = min(k, len(self))
         if mask is None:
-            scores, rows = self.index.search(query, k)
+            scores, rows = self.index.search(probe.rounded, k)
         else:
             bits = np.packbits(mask, bitorder="little")
             selector = faiss.IDSelectorBitmap(len(mask), faiss.swig_ptr(bits))
-            scores, rows = self.index.search(query, k, params=faiss.SearchParameters(sel=selector))
-        found = rows[0] >= 0
-        return scores[0][found] / np.float32(self.scale * query_scale), rows[0][found]
-
-    def _scores(self, vector: Vector, rows: Rows) -> Vector:
-        scores: Vector = (self.codes[rows].astype(np.float32) - _MIDDLE) @ (vector / self.scale)
-        return scores
+            scores, rows = self.index.search(probe.rounded, k, params=faiss.SearchParameters(sel=selector))
+            found = rows[0] >= 0
+            scores, rows = scores[:, found], rows[:, found]
+        return scores[0] / np.float32(self.scale * probe.scale), rows[0]
 
     # ------------------------------------------------------------ changing
 
@@ -241,7 +264,13 @@ class VectorBlock:
             path.stat()  # FileNotFoundError where it was deleted meanwhile
             raise OSError(f"{path.name} has no vectors") from error
         return cls(
-            ids.view(f"S{ID_BYTES}"), dataset_ids.view("<i8"), document_ids.view("<i8"), scale, index, file=path.name
+            ids.view(f"S{ID_BYTES}"),
+            dataset_ids.view("<i8"),
+            document_ids.view("<i8"),
+            scale,
+            index,
+            _codes_of(index),
+            file=path.name,
         )
 
     def living_ids(self) -> NDArray[np.bytes_]:
@@ -258,6 +287,12 @@ def _faiss() -> Any:  # it has no types
     with _importing, quietly("faiss"):
         import faiss
     return faiss
+
+
+def _codes_of(index: Any) -> NDArray[np.uint8]:
+    """Return the index's codes (n, dim) without a copy."""
+    view: NDArray[np.uint8] = _faiss().rev_swig_ptr(index.codes.data(), index.ntotal * index.d)
+    return view.reshape(index.ntotal, index.d)
 
 
 def merged(blocks: Sequence[VectorBlock]) -> VectorBlock:

@@ -16,8 +16,8 @@ import threading
 import time
 import zlib
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -25,9 +25,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from braid.core.errors import IndexUnavailableError
-from braid.core.indexes.vector_block import SAMPLE, Found, Selection, VectorBlock
+from braid.core.indexes.vector_block import SAMPLE, Found, Probe, Selection, VectorBlock
 from braid.core.ledger.outages import outage_of
-from braid.core.vector import Vector
 
 MANIFEST = "manifest"
 FORMAT = 1
@@ -69,12 +68,9 @@ class Loaded:
         """Count the rows that were not deleted."""
         return sum(len(each) if each.alive is None else int(np.count_nonzero(each.alive)) for each in self.blocks)
 
-    def nearest(self, vector: Vector, k: int, selection: Selection, *, sample: int = SAMPLE) -> Found:
-        """Return the ``k`` selected rows with the largest approximate product with ``vector`` (dim,), best first, and
-        ``sample`` random ones.
-        """
-        found = [block.nearest(vector, k, selection, sample=sample) for block in self.blocks] or [Found.nothing()]
-        return found[0] if len(found) == 1 else Found.joined(found, k)
+    def nearest(self, probe: Probe, k: int, selection: Selection, *, sample: int = SAMPLE) -> list[Found]:
+        """Return what `VectorBlock.nearest` returns, of each block."""
+        return [block.nearest(probe, k, selection, sample=sample) for block in self.blocks]
 
 
 class VectorFiles:
@@ -92,7 +88,7 @@ class VectorFiles:
 
     def load(self, collection: str) -> Loaded | None:
         """Return the collection's vectors as they are now; None where there is no manifest."""
-        with _translated(collection):
+        with _Translated(collection):
             for _ in range(LOOKS):
                 signature = self.signature(collection)
                 with self._lock:
@@ -150,7 +146,7 @@ class VectorFiles:
     def write(self, collection: str, loaded: Loaded) -> Loaded:
         """Make these the collection's vectors: what is in no file yet is written. Return them mapped."""
         folder = self._folder / collection
-        with _translated(collection):
+        with _Translated(collection):
             folder.mkdir(parents=True, exist_ok=True)
             files = dict(loaded.files or {})
             blocks = tuple(_written(block, folder, files) for block in loaded.blocks)
@@ -167,7 +163,7 @@ class VectorFiles:
 
     def stage(self, collection: str, block: VectorBlock, files: dict[str, FileNote]) -> VectorBlock:
         """Write a block that a later `write` is given, with ``files``, and return it mapped."""
-        with _translated(collection):
+        with _Translated(collection):
             (self._folder / collection).mkdir(parents=True, exist_ok=True)
             return _written(block, self._folder / collection, files)
 
@@ -284,17 +280,23 @@ def _read_living(path: Path, note: FileNote, rows: int) -> np.ndarray[tuple[int]
     return living
 
 
-@contextmanager
-def _translated(collection: str) -> Iterator[None]:
-    """Turn errors of the disk into IndexUnavailableError in plain words."""
-    try:
-        yield
-    except OSError as error:
-        outage = outage_of(error)
-        why = outage.text if outage else f"{_words(error)}; it is being checked"
-        raise IndexUnavailableError(
-            f"the vectors of {collection} cannot be used: {why}", inner=f"{type(error).__name__}: {error}"
-        ) from error
+class _Translated:
+    """Turns errors of the disk into IndexUnavailableError in plain words."""
+
+    __slots__ = ("_collection",)
+
+    def __init__(self, collection: str) -> None:
+        self._collection = collection
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, OSError):
+            outage = outage_of(error)
+            why = outage.text if outage else f"{_words(error)}; it is being checked"
+            raise IndexUnavailableError(
+                f"the vectors of {self._collection} cannot be used: {why}", inner=f"{type(error).__name__}: {error}"
+            ) from error
 
 
 def _words(error: OSError) -> str:

@@ -66,12 +66,13 @@ def filter_plans(ledger: Ledger, scope: Scope, filters: Filters) -> dict[str, Fi
 
     Raises InvalidInputError for filters that compare with what a fact never is.
     """
-    ledger.require_filterable(scope.dataset_ids, filters)
+    allowed = scope.dataset_ids
+    ledger.require_filterable(allowed, filters)
     sizes: dict[str, dict[int, int]] = {}
     documents: Counter[str] = Counter()
     for dataset in ledger.datasets_in([c.collection for c in scope.collections]):
         sizes.setdefault(dataset.collection, {})[dataset.id] = dataset.chunks
-        documents[dataset.collection] += dataset.documents if dataset.id in scope.dataset_ids else 0
+        documents[dataset.collection] += dataset.documents if dataset.id in allowed else 0
     plans = {}
     for collection in scope.collections:
         chunks_of = sizes.get(collection.collection, {})

@@ -140,16 +140,15 @@ def pooled_bm25_boosts(
     documents = sum(c.documents for c in counts.values())
     tokens = sum(counts[collection].documents * s.average_length for collection, s in statistics.items())
     average_length = tokens / documents if documents else 0.0
-    pooled_idf = {
-        term: bm25_idf(documents, sum(c.document_frequency.get(term, 0) for c in counts.values())) for term in terms
-    }
+    containing = dict.fromkeys(terms, 0.0)
+    for each in counts.values():
+        for term in terms:
+            containing[term] += each.document_frequency.get(term, 0)
+    pooled = {term: weight * bm25_idf(documents, containing[term]) for term, weight in terms.items()}
     boosts: dict[str, tuple[dict[str, float], float]] = {}
     for collection, local in statistics.items():
-        weights = {
-            term: weight * (pooled_idf[term] / bm25_idf(local.documents, local.document_frequency[term]))
-            for term, weight in terms.items()
-            if counts[collection].document_frequency.get(term, 0)
-        }
+        size, frequency, there = local.documents, local.document_frequency, counts[collection].document_frequency
+        weights = {term: idf / bm25_idf(size, frequency[term]) for term, idf in pooled.items() if there.get(term)}
         relative_length = local.average_length / average_length if average_length else 1.0
         boosts[collection] = (weights, (K1 + 1) / (1 + K1 * (1 - B + B * relative_length)))
     return boosts

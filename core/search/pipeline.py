@@ -54,7 +54,8 @@ class Search(SearchTools):
         self.strategy_name = request.strategy
         self.strategy = strategy_named(request.strategy)
         overfetch = int(self.query.parameters.get("overfetch", self.strategy.overfetch))
-        self.overfetched_query = replace(self.query, k=min(MAX_K, self.query.k * overfetch))
+        deeper = overfetch != 1
+        self.overfetched_query = replace(self.query, k=min(MAX_K, self.query.k * overfetch)) if deeper else self.query
         """The query with as many hits as the strategy wants to refine."""
         self.reader = HitReader(context.ledger, self.scope)
         legs = legs_of(context, self.scope, self.query.mode)

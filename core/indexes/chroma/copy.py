@@ -13,13 +13,14 @@ import numpy as np
 
 from braid.core.errors import IndexUnavailableError, StoreUnreachableError
 from braid.core.files.claim import Claim
+from braid.core.indexes.base import LegIndex
 from braid.core.indexes.chroma.process import ChromaProcess
 from braid.core.indexes.chroma.store import abandon, check_url
 from braid.core.ledger.change_log import IndexedChunk, StateName
 from braid.core.types import Leg
 
 
-class ChromaCopy:
+class ChromaCopy(LegIndex):
     """Collections in a folder, or behind ``url`` (a ``chroma run`` server), which a process of its own has open.
 
     A server that has the copy of another site than that of the ``claim`` is not used. Without ``texts`` the copy has
@@ -79,10 +80,6 @@ class ChromaCopy:
         self._process.end()
         abandon(self._path)
         return True
-
-    def is_gone(self, collection: str) -> bool:
-        """Return False: nobody waits for a copy, and each call of its process looks."""
-        return False
 
     def collections(self) -> list[str]:
         """Return the names of the collections that exist, sorted."""

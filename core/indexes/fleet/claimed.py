@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import asdict
+from typing import Any
 
 from sqlalchemy import and_
 
@@ -101,6 +102,11 @@ class ClaimedIndex:
         """Chunks of batches after which the claim was not confirmed, by collection."""
         self._emptied: set[str] = set()
         """Collections that were emptied, and whose claim was not confirmed afterwards."""
+
+    def mend(self, collection: str, **looks: Any) -> None:
+        """See to what the index keeps. Raises ClaimLostError before it."""
+        self._log.claim_of(collection)
+        self._index.mend(collection, **looks)
 
     def apply(self, collection: str, upserts: Sequence[IndexedChunk], deletes: Sequence[str]) -> None:
         """Add or replace chunks and delete ids. Raises ClaimLostError before or after it."""

@@ -12,12 +12,14 @@ import numpy as np
 from braid.core.errors import BraidError, EmbeddingError, IndexUnavailableError, InvalidInputError
 from braid.core.indexes.answering_models import AnsweringModels
 from braid.core.indexes.answers import DenseAnswer, Where
+from braid.core.indexes.base import VectorIndex
 from braid.core.indexes.dense import TIMEOUT_S
 from braid.core.indexes.milvus.index import MilvusIndex
 from braid.core.indexes.milvus.server import MilvusServer, Shape, Store, within
 from braid.core.indexes.vector_block import EVERYTHING, Selection
 from braid.core.ledger.change_log import ChangeLog, IndexedChunk, StateName
 from braid.core.lru import LeastRecentlyUsed
+from braid.core.models.embeddings import EmbeddingModel
 from braid.core.types import Leg, ScoredChunk
 from braid.core.vector import Vector
 
@@ -49,7 +51,7 @@ the 100 nearest vectors of a small collection are missed, since those of others 
 """
 
 
-class MilvusVectorIndex(MilvusIndex):
+class MilvusVectorIndex(MilvusIndex, VectorIndex):
     """Vectors on a server: a store for each model. The ledger has them as well, so that none is ever computed again."""
 
     name: StateName = "milvus_dense"
@@ -142,9 +144,11 @@ class MilvusVectorIndex(MilvusIndex):
 
     def _sample(self, store: Store, where: Where, dimension: int, timeout_s: float) -> Vector:
         """Return the vectors (n, dim) of the 100 selected chunks with the lowest ids, which are hashes. They are
-        remembered for 10 minutes; none when Milvus does not answer.
+        remembered for 10 minutes; none when Milvus does not answer, or nothing is selected.
         """
-        selected = within(where)[0]
+        selected = next(iter(within(where)), "")
+        if not selected:
+            return np.empty((0, dimension), dtype=np.float32)
         kept = self._samples.get((store.name, selected))
         if kept is None or time.monotonic() > kept[0]:
             try:
@@ -178,3 +182,7 @@ class MilvusVectorIndex(MilvusIndex):
     def dimension(self, collection: str) -> int | None:
         """Return the dimension of the collection's vectors; None when it has none."""
         return self._changes.dimension(collection, self._models.answering_version(collection))
+
+    def answering_model(self, collection: str) -> EmbeddingModel:
+        """Return the model of the store that searches ask. Raises EmbeddingError."""
+        return self._models.answering(collection)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from braid.core.errors import IndexUnavailableError
+from braid.core.indexes.base import LegIndex
 from braid.core.indexes.milvus.server import MilvusServer, Store, within
 from braid.core.ledger.change_log import ChangeLog, IndexedChunk
 
@@ -15,7 +16,7 @@ SEEN_S = 10.0
 """Time for which a collection that had something is taken to have something."""
 
 
-class MilvusIndex(ABC):
+class MilvusIndex(LegIndex):
     """An index whose chunks are rows of stores on a server. `apply` and `drop` may be repeated, by any process."""
 
     stored = True
@@ -64,14 +65,6 @@ class MilvusIndex(ABC):
         for name in {store.name, *self._server.stores(self._kind)}:
             Store(self._server, name, store.shape).delete(collection)
 
-    def reset(self) -> bool:
-        """Do nothing and return False: collections are deleted one by one, and others may use the server."""
-        return False
-
-    def is_gone(self, collection: str) -> bool:
-        """Return False: the server would have to be asked."""
-        return False
-
     def collections(self) -> list[str]:
         """Return the names of the collections that have chunks, sorted; reads the name of every chunk."""
         found: set[str] = set()
@@ -79,9 +72,6 @@ class MilvusIndex(ABC):
             shape = self._store("").shape
             found.update(str(row["collection"]) for row in Store(self._server, name, shape).rows("", ["collection"]))
         return sorted(found)
-
-    def rest(self) -> None:  # noqa: B027  # nothing is held for a collection
-        """Keep the connection."""
 
     def close(self) -> None:
         """Close the connection, which both legs share."""

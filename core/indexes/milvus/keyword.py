@@ -14,6 +14,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from braid.core.indexes.answers import BestScores, Bm25Counts, Bm25Statistics
+from braid.core.indexes.base import KeywordIndex
 from braid.core.indexes.bm25 import K1, B
 from braid.core.indexes.milvus.index import MilvusIndex
 from braid.core.indexes.milvus.server import TIMEOUT_S, MilvusServer, Shape, Store, within
@@ -39,7 +40,7 @@ _MARK = "zz"
 _PLAIN = re.compile(f"(?!{_MARK})[a-z0-9]{{1,40}}")
 
 
-class MilvusKeywordIndex(MilvusIndex):
+class MilvusKeywordIndex(MilvusIndex, KeywordIndex):
     """Keyword indexes on a server. Milvus finds passages; Braid scores them by what their collection alone has."""
 
     name: StateName = "milvus_bm25"

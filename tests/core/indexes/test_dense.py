@@ -162,7 +162,7 @@ def scanned_by(monkeypatch: pytest.MonkeyPatch, *, meet: threading.Barrier | Non
     threads: list[str] = []
     nearest = Loaded.nearest
 
-    def observed(self: Loaded, *args: Any, **kwargs: Any) -> Found:
+    def observed(self: Loaded, *args: Any, **kwargs: Any) -> list[Found]:
         threads.append(threading.current_thread().name)
         if meet is not None:
             meet.wait(WAIT_S)
@@ -214,7 +214,7 @@ def test_what_fails_in_the_second_thread_is_raised(shelf: Shelf, monkeypatch: py
     index.search_all(where, query, 10)
     meet, nearest = threading.Barrier(2), Loaded.nearest
 
-    def broken(self: Loaded, *args: Any, **kwargs: Any) -> Found:
+    def broken(self: Loaded, *args: Any, **kwargs: Any) -> list[Found]:
         meet.wait(WAIT_S)
         if threading.current_thread() is not threading.main_thread():
             raise MemoryError("no room for the scan")

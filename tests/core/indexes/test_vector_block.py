@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from braid.core.indexes.dense import MIN_CANDIDATES
-from braid.core.indexes.vector_block import EVERYTHING, ID_BYTES, Found, Selection, VectorBlock, merged
+from braid.core.indexes.vector_block import EVERYTHING, ID_BYTES, Found, Probe, Selection, VectorBlock, merged
 from braid.core.vector import Vector
 from tests.worlds import WAIT_S
 
@@ -65,7 +65,7 @@ def nearest(vectors: Vector, query: Vector, k: int, among: Collection[int] | Non
 
 def rescored(block: VectorBlock, vectors: Vector, query: Vector, k: int, selection: Selection) -> list[int]:
     """What `DenseIndex` makes of a scan."""
-    candidates = numbers_in(block.nearest(query, max(MIN_CANDIDATES, 2 * k), selection))
+    candidates = numbers_in(block.nearest(Probe.of(query), max(MIN_CANDIDATES, 2 * k), selection))
     return sorted(candidates, key=lambda number: (-float(vectors[number] @ query), number))[:k]
 
 
@@ -106,7 +106,7 @@ def test_the_best_of_real_vectors_are_the_exact_ones(name: str) -> None:
 def test_scores_are_nearly_the_products_and_best_first() -> None:
     vectors = unit(500)
     query = unit(1, seed=5)[0]
-    found = block_of(vectors).nearest(query, 50, EVERYTHING)
+    found = block_of(vectors).nearest(Probe.of(query), 50, EVERYTHING)
     assert found.scores.tolist() == sorted(found.scores.tolist(), reverse=True)
     assert found.scores == pytest.approx(vectors[numbers_in(found)] @ query, abs=0.02)
 
@@ -114,20 +114,20 @@ def test_scores_are_nearly_the_products_and_best_first() -> None:
 def test_a_query_need_not_have_unit_length() -> None:
     vectors, query = unit(500), unit(1, seed=5)[0]
     block = block_of(vectors)
-    one, other = block.nearest(query, 20, EVERYTHING), block.nearest(query * 1000, 20, EVERYTHING)
+    one, other = block.nearest(Probe.of(query), 20, EVERYTHING), block.nearest(Probe.of(query * 1000), 20, EVERYTHING)
     assert numbers_in(one) == numbers_in(other)
     assert other.scores == pytest.approx(one.scores * 1000, rel=1e-4)
 
 
 def test_k_may_be_larger_than_the_block() -> None:
     vectors = unit(7)
-    assert sorted(numbers_in(block_of(vectors).nearest(vectors[0], 4000, EVERYTHING))) == list(range(7))
+    assert sorted(numbers_in(block_of(vectors).nearest(Probe.of(vectors[0]), 4000, EVERYTHING))) == list(range(7))
 
 
 def test_one_vector_alone() -> None:
     vectors = unit(1)
     block = block_of(vectors)
-    assert numbers_in(block.nearest(vectors[0], 10, EVERYTHING)) == [0]
+    assert numbers_in(block.nearest(Probe.of(vectors[0]), 10, EVERYTHING)) == [0]
     assert (len(block), block.dimension, block.living_ids().tolist()) == (1, DIM, [b"00000000"])
 
 
@@ -192,7 +192,7 @@ def test_a_wide_selection_of_what_is_far_from_the_query_is_found_all_the_same() 
 @pytest.mark.parametrize("selection", [Selection(()), Selection({99}), Selection(None, ()), Selection({1}, {10**9})])
 def test_where_nothing_is_selected_nothing_is_found(selection: Selection) -> None:
     vectors = unit(100)
-    found = block_of(vectors).nearest(vectors[0], 5, selection)
+    found = block_of(vectors).nearest(Probe.of(vectors[0]), 5, selection)
     assert (found.ids.tolist(), found.scores.tolist()) == ([], [])
 
 
@@ -216,9 +216,9 @@ def test_deleting_leaves_the_block_as_it_was_for_others() -> None:
     vectors = unit(10)
     before = block_of(vectors)
     after = before.without(names([3]))
-    assert numbers_in(before.nearest(vectors[3], 1, EVERYTHING)) == [3]
+    assert numbers_in(before.nearest(Probe.of(vectors[3]), 1, EVERYTHING)) == [3]
     assert after is not None
-    assert 3 not in numbers_in(after.nearest(vectors[3], 10, EVERYTHING))
+    assert 3 not in numbers_in(after.nearest(Probe.of(vectors[3]), 10, EVERYTHING))
 
 
 def test_deleting_twice_and_what_is_not_there_and_everything() -> None:

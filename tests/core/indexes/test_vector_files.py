@@ -14,7 +14,7 @@ import pytest
 from braid.core.errors import IndexUnavailableError, InvalidInputError
 from braid.core.indexes.answering_models import AnsweringModels
 from braid.core.indexes.dense import DenseIndex
-from braid.core.indexes.vector_block import EVERYTHING, Selection
+from braid.core.indexes.vector_block import EVERYTHING, Probe, Selection
 from tests.core.indexes.vector_shelf import MODEL, OTHER, VECTORS, Shelf, found, unit
 from tests.fakes import HashEmbeddings
 
@@ -120,7 +120,7 @@ def test_a_search_goes_on_in_what_it_has_mapped(shelf: Shelf) -> None:
     shelf.apply(writer, shelf.put(dataset, "b", VECTORS[500:1500]))
     writer.drop("user_1")
     assert not (shelf.folder / "user_1").exists()
-    assert mapped.nearest(VECTORS[3], 1, EVERYTHING).ids.astype(str).tolist() == [ids[3]]
+    assert [part.ids.astype(str).tolist() for part in mapped.nearest(Probe.of(VECTORS[3]), 1, EVERYTHING)] == [[ids[3]]]
 
 
 # ---------------------------------------------------------------- damage
