@@ -32,6 +32,23 @@ class Period:
         return self.first if self.first == self.last else ""
 
 
+def first_day(period: Period) -> str:
+    """Return the first day as an ISO text; empty for an open end."""
+    if not period.first:
+        return ""
+    year, month, day = (*map(int, period.first.split("-")), 1, 1)[:3]
+    return _day(year, month, day)
+
+
+def last_day(period: Period) -> str:
+    """Return the last day as an ISO text; empty for an open end."""
+    if not period.last:
+        return ""
+    year, month, day = (*map(int, period.last.split("-")), 0, 0)[:3]
+    month = month or 12
+    return _day(year, month, day or calendar.monthrange(year, month)[1])
+
+
 def period_in(text: str, years: Collection[int]) -> Period | None:
     """Return the period that a folded question names; None where it names none.
 
