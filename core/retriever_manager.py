@@ -358,6 +358,9 @@ class RetrieverManager:
     def _read(self, request: SearchRequest, text: str, words: FilterWords | None) -> SearchRequest:
         """Return the request with the filters that its text asks for, where it wants them."""
         if request.options.question_filters == "off":
+            if words:
+                message = "filter_words is given, but question_filters is 'off'; leave it out, or set that to 'on'"
+                raise InvalidInputError(message, field="filter_words")
             return request
         found = self.read_question(request.scope, text, request.options, words=words)
         return replace(request, scope=found.scope, options=found.options, read=found.read)

@@ -80,7 +80,8 @@ def best_passage(
     ``search`` is `braid.core.retriever_manager.RetrieverManager.search`, and ``options`` are its. The user must be
     allowed to read the document. Raises NotFoundError when it has no passages.
     """
-    plain = {**options, "strategy": "basic", "reranker": "", "filters": Filters(source_prefix=document.source)}
+    filters = Filters(source_prefix=document.source)
+    plain = {**options, "strategy": "basic", "reranker": "", "filters": filters, "question_filters": "off"}
     hits = search(text, user_id=user_id, dataset_ids=[document.dataset_id], **plain).hits
     best = next((hit.passage for hit in hits if hit.passage.document_id == document.id), None)
     passages = [best] if best else ledger.document_passages(document.id, [document.dataset_id], limit=1)
