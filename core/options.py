@@ -23,6 +23,7 @@ Engine = Literal["braid", "langchain"]
 Generator = Literal["auto", "llm", "feedback"]
 ChunkKind = Literal["function", "class", "method", "module"]
 GroupBy = Literal["passage", "document"]
+QuestionFilters = Literal["off", "on"]
 OnDegraded = Literal["warn", "raise", "ignore"]
 All = Literal["all"]
 DatasetIds = Sequence[int] | All | None
@@ -274,6 +275,18 @@ class SearchOptions:
     """Weight of unlikeness in the order of the fused, or reranked, hits, 0.0–1.0, by maximal marginal relevance: see
     `braid.core.search.diversity`. As many hits are read as for a reranker.
     """
+    question_filters: QuestionFilters = field(
+        default="off",
+        metadata=about(
+            "`on`: filters that the question itself asks for, such as a file type or a period, are applied where they "
+            "are unambiguous and leave at least `k` passages; `read_filters` names them",
+            "choice",
+            in_tools=True,
+        ),
+    )
+    """Whether what the question says of its documents (their dataset, file type, metadata or date) is applied as
+    filters: see docs/retriever-manager.md. Chats have it ``on`` unless they are told otherwise.
+    """
     parameters: Mapping[str, float] = field(default_factory=dict, hash=False)
     """Parameters of the strategy by name; `RetrieverManager.get_retriever_config` has the values of those that are left
     out. A result's query has them all."""
@@ -410,6 +423,7 @@ class QueryOptions(TypedDict, total=False):
     leg_depth: int
     reranker_depth: int
     diversity: float
+    question_filters: QuestionFilters
     parameters: Mapping[str, float] | None
 
 

@@ -24,6 +24,7 @@ from braid.core.search.context import SearchContext, SearchModels
 from braid.core.search.exact import ExactResult, ExactSearch
 from braid.core.search.explain import explain
 from braid.core.search.pipeline import LegNames, Search, SearchRequest
+from braid.core.search.question.filters import FilterWords, Reading, read_question
 from braid.core.search.strategies import StrategyInfo, parameter_values, parameters_of, strategies, strategy_named
 from braid.core.stock.named import (
     BasicRetrieverStrategy,
@@ -72,6 +73,7 @@ class SearchKeywords(QueryOptions, total=False):
 
     strategy: str
     models: SearchModels | None
+    filter_words: FilterWords | None
 
 
 class SearchArguments(SearchKeywords, total=False):
@@ -175,11 +177,16 @@ class RetrieverManager:
         within: Collection[int] | None = None,
         strategy: str = "basic",
         models: SearchModels | None = None,
+        filter_words: FilterWords | None = None,
         **options: Unpack[QueryOptions],
     ) -> SearchResult:
-        """Search, and return the hits with everything that explains them."""
+        """Search, and return the hits with everything that explains them.
+
+        ``filter_words`` says of words of the text, by `ReadFilter.said`, whether they are a filter, where the option
+        ``question_filters`` is ``on``.
+        """
         scope = self._scope(user_id, dataset_ids, within)
-        return self._run(self._request_in(scope, strategy, DEFAULTS.changed(options), models), text)
+        return self._run(self._request_in(scope, strategy, DEFAULTS.changed(options), models), text, filter_words)
 
     def search_in(
         self,
@@ -233,14 +240,23 @@ class RetrieverManager:
         within: Collection[int] | None = None,
         strategy: str = "basic",
         models: SearchModels | None = None,
+        filter_words: FilterWords | None = None,
         **options: Unpack[QueryOptions],
     ) -> Explanation:
         """Return why a chunk is, or is not, in the result of this search."""
         scope = self._scope(user_id, dataset_ids, within)
         request = self._request_in(scope, strategy, DEFAULTS.changed(options), models)
-        search = Search(self._context, request, text, replay=True)
+        narrowed = self._read(request, text, filter_words)
+        search = Search(self._context, narrowed, text, replay=True)
         with search.place():
-            return explain(search, chunk_id)
+            return explain(search, chunk_id, request.scope)
+
+    def read_question(
+        self, scope: Scope, text: str, options: SearchOptions, *, words: FilterWords | None = None
+    ) -> Reading:
+        """Return where to look, in a scope that `check` has returned, by the filters that the text itself asks for."""
+        names = {entry.id: entry.name for entry in self._registry.entries()}
+        return read_question(text, scope, options, ledger=self._context.ledger, shared_names=names, words=words)
 
     def find_exact(
         self,
@@ -340,8 +356,18 @@ class RetrieverManager:
     def _parameters(self, strategy: str, options: SearchOptions) -> Mapping[str, float]:
         return parameter_values(strategy, self._context.configured, options.parameters)
 
-    def _run(self, request: SearchRequest, text: str) -> SearchResult:
-        search = Search(self._context, request, text)
+    def _read(self, request: SearchRequest, text: str, words: FilterWords | None) -> SearchRequest:
+        """Return the request with the filters that its text asks for, where it wants them."""
+        if request.options.question_filters == "off":
+            if words:
+                message = "filter_words is given, but question_filters is 'off'; leave it out, or set that to 'on'"
+                raise InvalidInputError(message, field="filter_words")
+            return request
+        found = self.read_question(request.scope, text, request.options, words=words)
+        return replace(request, scope=found.scope, options=found.options, read=found.read)
+
+    def _run(self, request: SearchRequest, text: str, words: FilterWords | None = None) -> SearchResult:
+        search = Search(self._context, self._read(request, text, words), text)
         try:
             with self._context.priority.search(), search.place():
                 return self._stock.run(search) if request.options.engine == "langchain" else search.run()

@@ -37,6 +37,7 @@ from braid.core.options import OnDegraded as OnDegraded
 from braid.core.options import Pooling as Pooling
 from braid.core.options import Query as Query
 from braid.core.options import QueryOptions as QueryOptions
+from braid.core.options import QuestionFilters as QuestionFilters
 from braid.core.options import RetrieverOptions as RetrieverOptions
 from braid.core.options import SearchOptions as SearchOptions
 from braid.core.options import plain_number as plain_number
@@ -304,6 +305,37 @@ class Degraded:
     reason: str
 
 
+FilterKind = Literal["dataset", "file_type", "metadata", "date"]
+ReadWhy = Literal["asked", "chosen", "taken_off", "unsure", "few"]
+"""The question asks for it; the user has put it on, or taken it off; the words may mean something else; it would leave
+too few passages.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadFilter:
+    """A filter that was read from the words of a question.
+
+    >>> result = braid.search("Look in the PDF files.", user_id=1, dataset_ids=[1], question_filters="on")
+    >>> result.read_filters  # there are none
+    ()
+    """
+
+    kind: FilterKind
+    said: str
+    """The words of the question."""
+    value: str
+    """What it selects: names of datasets, file types, a value of metadata, or ISO days, ``2025-04/2026-03``."""
+    key: str
+    """The key of metadata; empty for the other kinds."""
+    applied: bool
+    why: ReadWhy
+    passages: int
+    """Passages that are left with it, beside those that are applied before it."""
+    reason: str
+    """Why it is applied or not, in a sentence."""
+
+
 @dataclass(frozen=True, slots=True)
 class SearchResult:
     """The hits, best first, with everything that explains how they were found.
@@ -336,6 +368,8 @@ class SearchResult:
     """Legs that were searched in at least one collection, whether or not they found anything."""
     did_you_mean: str = ""
     """The query with near words of passages in place of those that no passage has; empty where there are none."""
+    read_filters: tuple[ReadFilter, ...] = ()
+    """Filters that were read from the question, with the option ``question_filters``; those not applied, too."""
     hits_by_dataset: Mapping[int, int] = field(init=False)
     """Number of hits by the id of their dataset, the dataset with the most first; those without a hit are left out."""
 

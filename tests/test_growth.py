@@ -29,8 +29,6 @@ from braid.core.chat.support.check import MAX_LOOKS, check
 from braid.core.chat.support.findings import Support
 from braid.core.chat.support.following import Following
 from braid.core.chat.support.reading import facts_of
-from braid.core.chat.tables.moments import UnclearPeriodError
-from braid.core.chat.tables.periods import period_in
 from braid.core.ingest.headings import with_headings
 from braid.core.ingest.readers import ParsedDocument, Section
 from braid.core.metadata.versions import recognized
@@ -39,6 +37,8 @@ from braid.core.models.reasoning import without_reasoning
 from braid.core.models.replies import parse_queries
 from braid.core.models.untrusted_text import as_data
 from braid.core.text.analyzer import Analyzer
+from braid.core.text.moments import UnclearPeriodError
+from braid.core.text.periods import period_in
 from braid.core.text.sentences import sentences
 from braid.core.text.token_budget import both_ends, fitting
 from braid.core.text.units import unify_units

@@ -16,7 +16,7 @@ from braid.app.api.framework.requests import KEY_HEADERS, SAYS_SOMETHING, Given
 from braid.app.api.request_models import conversation
 from braid.app.api.schemas import DegradedShown, Shown
 from braid.app.api.search import DEPRECATED_AT, CitationShown, SearchAnswer, show_search
-from braid.app.api.search_options import SearchOptions
+from braid.app.api.search_options import FILTER_WORDS, FilterWordsGiven, SearchOptions
 from braid.app.api.streams import OWN, wants_stream
 from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
@@ -24,7 +24,7 @@ from braid.app.user.datasets import readable_datasets
 from braid.app.web.live_turns import result_of, run_turn, stream_of
 from braid.core.chat.turns.rows import StoredTurn
 from braid.core.chat.types import ChatRequest, ChatResult, Event, Turn, result_json
-from braid.core.options import Datasets
+from braid.core.options import ABOUT, Datasets, QuestionFilters
 from braid.core.types import ALL, MAX_QUERY_CHARS, Dataset
 
 MAX_TURNS = 200
@@ -48,6 +48,10 @@ class Question(SearchOptions):
     message: str = Field(
         min_length=1, max_length=MAX_QUERY_CHARS, pattern=SAYS_SOMETHING, examples=["How are the rankings fused?"]
     )
+    question_filters: QuestionFilters = Field(
+        "on", description=ABOUT["question_filters"].help.replace("`k`", "`top_k`")
+    )
+    filter_words: FilterWordsGiven = FILTER_WORDS
     language: Literal["en", "ja", "ko"] | None = Field(
         None, description="Language of Braid's own texts; by default the question's"
     )
@@ -63,6 +67,7 @@ class Question(SearchOptions):
             within=identity().dataset_ids,
             strategy=self.strategy,
             options=options,
+            filter_words=self.filter_words,
             evaluation_mode=self.evaluation_mode,
             language=self.language,
         )

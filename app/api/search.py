@@ -12,7 +12,7 @@ from braid.app.api.framework.operations import Answered, Resource
 from braid.app.api.framework.requests import KEY_HEADERS, SAYS_SOMETHING
 from braid.app.api.request_models import conversation, search_models
 from braid.app.api.schemas import DegradedShown, PassageShown, Shown
-from braid.app.api.search_options import SearchOptions
+from braid.app.api.search_options import FILTER_WORDS, FilterWordsGiven, SearchOptions
 from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
 from braid.app.site import site
@@ -20,7 +20,7 @@ from braid.app.user.datasets import readable_datasets
 from braid.core.chat.comparison import MAX_INSTRUCTION_CHARS, ThreeFields
 from braid.core.chat.types import ChatRequest, result_json
 from braid.core.json_form import pick, to_json
-from braid.core.types import MAX_QUERY_CHARS, Leg, Mode
+from braid.core.types import MAX_QUERY_CHARS, FilterKind, Leg, Mode, ReadWhy
 
 DEPRECATED_AT = "@1764547200"
 """Moment when ``llm_model`` was deprecated, in the syntax of the Deprecation header (RFC 9745)."""
@@ -35,6 +35,7 @@ class TextSearch(SearchOptions):
     query: str = Field(
         min_length=1, max_length=MAX_QUERY_CHARS, pattern=SAYS_SOMETHING, examples=["how are the rankings fused?"]
     )
+    filter_words: FilterWordsGiven = FILTER_WORDS
     evaluation_mode: bool = Field(False, description="Ignored: a search by free text never writes an answer")
 
 
@@ -137,6 +138,22 @@ class Comparison(Shown):
     support: list[SupportShown] = Field(description="The sentences of the text, and how each agrees with what it cites")
 
 
+class ReadFilterShown(Shown):
+    """A filter that was read from the question."""
+
+    kind: FilterKind
+    said: str = Field(description="The words of the question")
+    value: str = Field(description="Names of datasets, file types, a value of metadata, or days: `2025-04/2026-03`")
+    key: str = Field(description="The key of metadata; empty for the other kinds")
+    applied: bool
+    why: ReadWhy = Field(
+        description="The question asks for it; it was chosen or taken off by `filter_words`; the words may mean "
+        "something else; it would leave fewer than `top_k` passages"
+    )
+    passages: int = Field(description="Passages that are left with it")
+    reason: str
+
+
 class SearchAnswer(BaseModel):
     """The hits, best first, and how they were found."""
 
@@ -155,6 +172,9 @@ class SearchAnswer(BaseModel):
     answered: list[Leg] = Field([], description="Ways of searching that answered for at least one collection")
     did_you_mean: str = Field(
         "", description="The query with near words of your documents in place of those that none of them has"
+    )
+    read_filters: list[ReadFilterShown] = Field(
+        [], description="Filters that were read from the question, where `question_filters` is `on`"
     )
     notes: list[str] = Field(
         description="What a limit left out, though nothing failed, and what was given and did nothing"
@@ -185,6 +205,7 @@ def search(body: SearchBody) -> Answered:
             within=identity().dataset_ids,
             strategy=body.strategy,
             models=search_models(body, options),
+            filter_words=body.filter_words,
             **options,
         )
         here.metrics.count_search(result)

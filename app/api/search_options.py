@@ -75,6 +75,15 @@ CustomPrompt = Annotated[
 ]
 
 
+FilterWordsGiven = Annotated[dict[str, bool], Field(max_length=20)]
+FILTER_WORDS: dict[str, bool] = Field(
+    {},
+    description="Which words of the question are a filter and which are not, as `said` of `read_filters` has them; for "
+    "`question_filters` `on`",
+    examples=[{"in the spreadsheets": False}],
+)
+
+
 class FiltersGiven(Given):
     """Restrictions on documents, and on kinds of passages."""
 

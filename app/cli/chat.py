@@ -94,6 +94,8 @@ def _show(event: Event) -> None:
     elif isinstance(event, Searched):
         collections = ", ".join(event.result.collections) or "no collection"
         complain(f"{len(event.result.hits)} passages from {collections}")
+        for read in event.result.read_filters:
+            complain(f"filter: {read.reason}")
     elif isinstance(event, Lookup):
         complain(f"{event.tool} {event.about or event.asked!r}: {event.problem or f'{event.new} new passages'}")
 

@@ -57,6 +57,8 @@ def search(
         complain(f"degraded: {part.leg}{f' of {part.collection}' if part.collection else ''}: {part.reason}")
     for note in result.notes:
         complain(f"note: {note}")
+    for read in result.read_filters:
+        complain(f"filter: {read.reason}")
     if result.did_you_mean:
         complain(f"did you mean: {result.did_you_mean}")
     if as_json:

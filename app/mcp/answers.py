@@ -39,6 +39,22 @@ class Place(TypedDict):
 
 
 @with_config(OPEN)
+class ReadFilterShown(TypedDict):
+    """A filter that was read from the query."""
+
+    kind: Literal["dataset", "file_type", "metadata", "date"]
+    said: str
+    """The words of the query."""
+    value: str
+    key: str
+    applied: bool
+    why: str
+    passages: int
+    """Passages that are left with it."""
+    reason: str
+
+
+@with_config(OPEN)
 class Found(TypedDict, total=False):
     """A passage, or a document with its best one."""
 
@@ -75,6 +91,8 @@ class SearchAnswer(FoundAnswer, total=False):
     """Passages, best first."""
 
     hits_by_dataset: dict[str, int]
+    read_filters: list[ReadFilterShown]
+    """What ``question_filters`` read from the query, whether it was applied or not."""
     did_you_mean: str
     """The query with near words of the documents in place of those that none of them has."""
     notes: list[str]

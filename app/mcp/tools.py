@@ -216,6 +216,8 @@ class Tools:
             "query_vector_dimension": self._dimension(result),
             "persist_directory": str(data_dir) if self._account.is_admin else data_dir.name,
         }
+        if result.read_filters:
+            found["read_filters"] = form["read_filters"]
         if result.did_you_mean:
             found["did_you_mean"] = result.did_you_mean
         if result.degraded:

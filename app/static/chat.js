@@ -650,7 +650,7 @@ document.addEventListener("submit", (event) => {
   if (target.matches(".unsearched")) searchEverywhere(text);
   else if (submitter?.matches(".thumb")) rate(submitter);
   else if (submitter?.matches(".variants button")) chooseVariant(submitter);
-  else if (submitter?.matches(".again")) askInPlace(turn, text, submitter.formAction, new FormData(target), false);
+  else if (submitter?.matches(".again")) askInPlace(turn, text, submitter.formAction, new FormData(target, submitter), false);
   else if (submitter?.matches(".resume")) askInPlace(turn, text, submitter.formAction, new FormData(target), true);
   else if (target.closest(".edit")) {
     const fields = new FormData(form);

@@ -61,6 +61,12 @@ def asked_datasets(settings: Mapping[str, Any]) -> Datasets:
     return Datasets(tuple(chosen or ()), chosen is None and bool(settings.get("everything")))
 
 
+def stored_filter_words(settings: Mapping[str, Any]) -> dict[str, bool]:
+    """Return which words of the question of a stored answer are a filter, where its user has decided."""
+    read = settings.get("search", {}).get("read_filters", ())
+    return {each["said"]: each["applied"] for each in read if each["why"] in ("chosen", "taken_off")}
+
+
 def stored_draft(text: str, settings: Mapping[str, Any], cited: Mapping[int, str], *, is_complete: bool) -> Draft:
     """Return a stored answer as the draft of another one; ``cited`` are its citations: number → chunk id."""
     chunk_ids = tuple(hit["chunk_id"] for hit in settings.get("search", {}).get("hits", ()))
@@ -136,10 +142,15 @@ def _stored_search(search: dict[str, Any]) -> dict[str, Any]:
         **pick(search, "strategy", "generator", "unresolved_dataset_ids"),
         "mode": search["query"]["mode"],
         "queries": [query[:MAX_STORED_QUERY_CHARS] for query in search["queries"]],
+        **({"read_filters": list(map(_stored_filter, read))} if (read := search["read_filters"]) else {}),
         **({"did_you_mean": storable(search["did_you_mean"])} if search["did_you_mean"] else {}),
         "timings_ms": {stage: round(ms, 1) for stage, ms in search["timings_ms"].items()},
         "hits": [_stored_hit(hit) for hit in search["hits"][:MAX_STORED_HITS]],
     }
+
+
+def _stored_filter(read: dict[str, Any]) -> dict[str, Any]:
+    return {**read, **{name: storable(read[name]) for name in ("said", "value", "key", "reason")}}
 
 
 def _stored_hit(hit: dict[str, Any]) -> dict[str, Any]:

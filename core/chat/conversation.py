@@ -58,7 +58,7 @@ from braid.core.models.untrusted_text import as_data
 from braid.core.search.context import SearchModels
 from braid.core.search.term_weights import TermWeights
 from braid.core.text.token_budget import MIN_PROMPT_TOKENS
-from braid.core.types import Degraded, Passage, Scope, SearchResult
+from braid.core.types import DEFAULTS, Degraded, Passage, ReadFilter, Scope, SearchResult
 
 if TYPE_CHECKING:
     from langgraph.types import StreamWriter
@@ -87,6 +87,8 @@ class ChatTurn:
     question: NormalizedQuestion = field(init=False)
     query: QueryWritten = field(init=False)
     degraded: tuple[Degraded, ...] = ()
+    read_filters: tuple[ReadFilter, ...] = ()
+    """The filters that were read from the question; ``scope`` and the request's options have those that are applied."""
     read_from: frozenset[int] = frozenset()
     """The datasets whose passages have been found so far."""
     looked_at: float = 0.0
@@ -175,6 +177,13 @@ class Conversation:
             strategy=request.strategy,
             options=request.options,
         )
+        reads = request.options.get("question_filters", "on" if request.fields is None else "off") == "on"
+        if request.fields is not None and reads:
+            message = "question_filters is 'on', but three fields are no question; leave it out"
+            raise InvalidInputError(message, field="question_filters")
+        if request.filter_words and not reads:
+            message = "filter_words is given, but the question is not read for filters; leave it out"
+            raise InvalidInputError(message, field="filter_words")
         return ChatTurn(request, scope)
 
     def _events(self, turn: ChatTurn) -> Iterator[Event]:
@@ -220,11 +229,22 @@ class Conversation:
         turn = state.turn
         writer(StageStarted("normalize"))
         with self._its_turn(turn):
+            self._read_question(turn)
             model, term_weights = self._query_model(turn), self._term_weights(turn)
             of_answers = None if turn.request.options.get("generator") == "feedback" else self._models.summary
             turn.question, turn.degraded = normalize_question(
                 turn.request, model, self._prompts, term_weights, writer=of_answers
             )
+
+    def _read_question(self, turn: ChatTurn) -> None:
+        """Look only where the question says, from here on: in each search, table and document of the turn."""
+        request = turn.request
+        if request.fields is not None or request.options.get("question_filters") == "off":
+            return
+        options, words = DEFAULTS.changed(request.options), request.filter_words
+        reading = self._manager.read_question(turn.scope, request.text, options, words=words)
+        kept = {**request.options, "filters": reading.options.filters, "question_filters": "off"}
+        turn.scope, turn.request, turn.read_filters = reading.scope, replace(request, options=kept), reading.read
 
     def _generate_query(self, state: GraphState, writer: StreamWriter) -> None:
         turn = state.turn
@@ -239,7 +259,7 @@ class Conversation:
         turn = state.turn
         writer(StageStarted("search"))
         with self._its_turn(turn):
-            turn.first = self._find(turn, turn.query.query)
+            turn.first = replace(self._find(turn, turn.query.query), read_filters=turn.read_filters)
             _note_read(turn, turn.first)
             writer(Searched(turn.first))
             turn.whole = self._find_whole(turn)

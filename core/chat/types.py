@@ -56,7 +56,8 @@ class Draft:
 class ChatRequest:
     """A question with the turns before it (the oldest first), or a three-field search.
 
-    ``options`` are the fields of `braid.core.types.SearchOptions`. Raises InvalidInputError unless
+    ``options`` are the fields of `braid.core.types.SearchOptions`; ``question_filters`` is ``on`` unless they say
+    otherwise. Raises InvalidInputError unless
     exactly one of ``text`` and ``fields`` is given; `braid.core.chat.conversation.Conversation` checks the rest before
     it does anything.
 
@@ -79,6 +80,8 @@ class ChatRequest:
     """Datasets whose passages count only where they are much better than those of the other datasets."""
     strategy: str = "basic"
     options: Mapping[str, Any] = field(default_factory=dict)
+    filter_words: Mapping[str, bool] = field(default_factory=dict)
+    """Which words of the question are a filter, and which are not, by `ReadFilter.said`; it decides on the others."""
     evaluation_mode: bool = False
     """Stop after the search."""
     language: Language | None = None
@@ -310,4 +313,4 @@ def _search_json(result: SearchResult) -> dict[str, Any]:
     form = to_json(result)
     shown = ("strategy", "generator", "queries", "collections", "hits_by_dataset", "unresolved_dataset_ids", "notes")
     passages = [{**pick(hit["passage"], *HIT_PLACE), "score": hit["score"]} for hit in form["hits"]]
-    return {**pick(form, *shown, "did_you_mean", "degraded", "timings_ms"), "passages": passages}
+    return {**pick(form, *shown, "did_you_mean", "read_filters", "degraded", "timings_ms"), "passages": passages}

@@ -13,6 +13,7 @@ from braid.core.ledger.ledger import Ledger
 from braid.core.metadata.where import FACTS
 from braid.core.models.rerank import reaches_min_score
 from braid.core.search.pipeline import Search
+from braid.core.search.question.filters import remarks
 from braid.core.search.ranking import FusedRanking
 from braid.core.search.state import SearchTrace
 from braid.core.types import (
@@ -25,6 +26,7 @@ from braid.core.types import (
     Leg,
     LegScore,
     Passage,
+    Scope,
     SearchResult,
     indexed_text,
 )
@@ -36,8 +38,9 @@ FORGOTTEN = (
 )
 
 
-def explain(search: Search, chunk_id: str) -> Explanation:
+def explain(search: Search, chunk_id: str, whole: Scope) -> Explanation:
     """Follow one chunk through the search. A chunk that the caller may not read is `not_in_scope`, existing or not.
+    ``whole`` is the scope before the question made it narrower.
 
     The search replays: no model is asked; its remembered reply to the same search is used, or pseudo-relevance feedback
     when there is none, which the explanation says. Raises InvalidInputError for engine ``langchain``, whose ranking is
@@ -46,11 +49,14 @@ def explain(search: Search, chunk_id: str) -> Explanation:
     query = search.query
     if query.engine == "langchain":
         raise InvalidInputError("engine 'langchain' cannot be explained; use engine 'braid'", field="engine")
-    readable = search.context.ledger.passages([chunk_id], search.scope.dataset_ids)
+    readable = search.context.ledger.passages([chunk_id], whole.dataset_ids)
     if chunk_id not in readable:
         return Explanation(chunk_id, False, "not_in_scope", "It is not in the selected datasets.")
+    read = remarks(search.read)
+    if readable[chunk_id].dataset_id not in search.scope.dataset_ids:
+        return Explanation(chunk_id, False, "filtered", " ".join(["It is in another dataset.", *read]))
     if chunk_id not in search.context.ledger.visible([chunk_id], search.scope.dataset_ids, query.filters):
-        return Explanation(chunk_id, False, "filtered", _filtered(search, readable[chunk_id]))
+        return Explanation(chunk_id, False, "filtered", " ".join([_filtered(search, readable[chunk_id]), *read]))
     variants = search.strategy.expand(search.overfetched_query, search).variants
     fused = search.find(variants)
     document_id = readable[chunk_id].document_id
@@ -60,7 +66,7 @@ def explain(search: Search, chunk_id: str) -> Explanation:
         unreached = _Unreached(search, readable[chunk_id], fused, deep.legs.get(chunk_id, ()))
         reasons = " ".join(unreached.reason(leg) for leg in LEGS_OF_MODE[query.mode])
         explanation = Explanation(chunk_id, False, "not_reached", reasons, legs=unreached.deep_scores)
-    said = [*search.remarks(chunk_id, fused), *([FORGOTTEN] if search.forgotten else [])]
+    said = [*search.remarks(chunk_id, fused), *read, *([FORGOTTEN] if search.forgotten else [])]
     if readable[chunk_id].chunk_kind == "contents" and query.pooling != "none":
         said = ["It is a table of contents, and so comes behind all other passages.", *said]
     return replace(explanation, detail=" ".join([explanation.detail, *said]))
@@ -74,7 +80,8 @@ def best_passage(
     ``search`` is `braid.core.retriever_manager.RetrieverManager.search`, and ``options`` are its. The user must be
     allowed to read the document. Raises NotFoundError when it has no passages.
     """
-    plain = {**options, "strategy": "basic", "reranker": "", "filters": Filters(source_prefix=document.source)}
+    filters = Filters(source_prefix=document.source)
+    plain = {**options, "strategy": "basic", "reranker": "", "filters": filters, "question_filters": "off"}
     hits = search(text, user_id=user_id, dataset_ids=[document.dataset_id], **plain).hits
     best = next((hit.passage for hit in hits if hit.passage.document_id == document.id), None)
     passages = [best] if best else ledger.document_passages(document.id, [document.dataset_id], limit=1)

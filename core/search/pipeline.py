@@ -22,7 +22,7 @@ from braid.core.search.strategies.base import QueryVariant
 from braid.core.search.tools import SearchTools
 from braid.core.spans import root
 from braid.core.text.identifiers import LiteralSearch, identifier_of
-from braid.core.types import LEGS_OF_MODE, MAX_K, NOTED, Hit, Leg, Query, Scope, SearchOptions, SearchResult
+from braid.core.types import LEGS_OF_MODE, MAX_K, NOTED, Hit, Leg, Query, ReadFilter, Scope, SearchOptions, SearchResult
 
 LegNames = frozenset[tuple[Leg, str]]
 """Legs with their collections."""
@@ -38,6 +38,8 @@ class SearchRequest:
     models: SearchModels
     only: LegNames | None = None
     """The legs to ask; None for all."""
+    read: tuple[ReadFilter, ...] = ()
+    """The filters that were read from the text; the scope and the options have those that are applied."""
 
 
 class Search(SearchTools):
@@ -52,6 +54,7 @@ class Search(SearchTools):
     def __init__(self, context: SearchContext, request: SearchRequest, text: str, *, replay: bool = False) -> None:
         super().__init__(context, request.scope, request.options.for_text(text), models=request.models, replay=replay)
         self.strategy_name = request.strategy
+        self.read = request.read
         self.strategy = strategy_named(request.strategy)
         overfetch = int(self.query.parameters.get("overfetch", self.strategy.overfetch))
         deeper = overfetch != 1
@@ -226,4 +229,5 @@ class Search(SearchTools):
             notes=(*self.trace.notes, *unused),
             answered=tuple(self.trace.answered),
             did_you_mean=did_you_mean,
+            read_filters=self.read,
         )

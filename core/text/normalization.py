@@ -49,3 +49,8 @@ def align(text: str) -> tuple[str, Sequence[int], Sequence[int]]:
         starts += [cluster.start()] * length
         ends += [cluster.end()] * length
     return normalized, starts, ends
+
+
+def fold(text: str) -> str:
+    """Return a text as questions and names are compared: NFKC, lower case, single spaces."""
+    return " ".join(unicodedata.normalize("NFKC", text).casefold().split())

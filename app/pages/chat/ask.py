@@ -32,7 +32,7 @@ from braid.app.user.datasets import readable_datasets
 from braid.app.user.models import choose_models, model_shelf
 from braid.app.web.event_stream import event_stream, step_aside
 from braid.app.web.live_turns import run_turn
-from braid.core.chat.columns import stored_draft, stored_request
+from braid.core.chat.columns import stored_draft, stored_filter_words, stored_request
 from braid.core.chat.store import StoredMessage
 from braid.core.chat.turns.rows import StoredTurn
 from braid.core.chat.turns.running import Begin
@@ -85,9 +85,15 @@ def edit(conversation_id: int, message_id: int) -> Response | Redirect:
 @chat.post("/<int:conversation_id>/messages/<int:message_id>/again")
 @rule("user")
 def again(conversation_id: int, message_id: int) -> Response | Redirect:
-    """Write another answer to the question of the answer ``message_id``, as its variant."""
+    """Write another answer to the question of the answer ``message_id``, as its variant; without a filter that was read
+    from the question, ``filter_off``, or with one, ``filter_on``.
+    """
     user_id, here = identity().account.id, site()
     asked = _ask_again(conversation_id, message_id, is_complete=True)
+    ways = {"filter_off": False, "filter_on": True}
+    changed = {said: on for name, on in ways.items() for said in request.form.getlist(name)}
+    if changed:  # other passages: nothing of the answer so far is kept
+        asked = replace(asked, filter_words={**asked.filter_words, **changed}, draft=None)
     return _run(asked, lambda: here.turn_store.begin_variant(user_id, conversation_id, message_id))
 
 
@@ -187,7 +193,8 @@ def _ask_again(conversation_id: int, answer_id: int, *, is_complete: bool) -> Ch
     history = store.history(user_id, conversation_id, before=question.id)
     cited = {citation.number: citation.chunk_id for citation in answer.citations}
     draft = stored_draft(answer.text, answer.settings, cited, is_complete=is_complete)
-    return replace(stored_request(user_id, question.text, question.settings, history), draft=draft, aside=_aside())
+    asked = stored_request(user_id, question.text, question.settings, history)
+    return replace(asked, draft=draft, aside=_aside(), filter_words=stored_filter_words(answer.settings))
 
 
 def _chat_request(choices: ChatChoices, history: tuple[Turn, ...], files: tuple[int, ...] = ()) -> ChatRequest:

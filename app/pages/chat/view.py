@@ -21,6 +21,7 @@ from braid.app.user.strategy_menu import NAMES
 from braid.app.web.markdown import Href, Span, checked_html
 from braid.app.words.gaps import gaps_of_notes
 from braid.app.words.lookup_texts import bill_text, lookup_text
+from braid.app.words.read_filters import ShownFilter, shown_filter
 from braid.app.words.values import dataset_name
 from braid.core.chat.columns import asked_datasets
 from braid.core.chat.feedback import Kind
@@ -102,6 +103,7 @@ class HowFound:
     lookups: tuple[str, ...]
     """What was looked for after the first search, in words."""
     bill: str
+    filters: tuple[ShownFilter, ...]
     strategy: str
     mode: str
     datasets: tuple[str, ...]
@@ -137,9 +139,9 @@ class Exchange:
     featured: Source | None = None
     """The first source, if its quote is the answer."""
     unsearched: tuple[Dataset, ...] = ()
+    """The datasets with documents that were not searched, where nothing was found."""
     meant: str = ""
     """What was searched, with words of the documents in place of those that none has; empty where there is none."""
-    """The datasets with documents that were not searched, where nothing was found."""
     checked: Checked = field(default_factory=Checked)
 
     @property
@@ -156,6 +158,11 @@ class Exchange:
     def searched(self) -> bool:
         """Whether there is a search to be shown."""
         return bool(self.answer and _search_of(self.answer))
+
+    @property
+    def read_filters(self) -> list[ShownFilter]:
+        """The filters that were read from the question."""
+        return _filters_of(self.answer) if self.answer else []
 
     @property
     def lookups(self) -> list[str]:
@@ -388,6 +395,10 @@ def _file_type(source: str) -> str:
 # ---------------------------------------------------------------- how it was found
 
 
+def _filters_of(answer: StoredMessage) -> list[ShownFilter]:
+    return [shown_filter(each) for each in _search_of(answer).get("read_filters", ())]
+
+
 def _search_of(message: StoredMessage) -> Mapping[str, Any]:
     found: Mapping[str, Any] = message.settings.get("search") or {}
     return found
@@ -409,6 +420,7 @@ def build_how(question: StoredMessage, answer: StoredMessage, shelf: Shelf) -> H
         queries=tuple(query for query in search.get("queries", ()) if query not in further),
         lookups=tuple(lookup_text(each) for each in settings.get("lookups", ())),
         bill=bill_text(settings["bill"]) if "bill" in settings else "",
+        filters=tuple(_filters_of(answer)),
         strategy=str(NAMES.get(search["strategy"], search["strategy"])),
         mode=mode_name(search.get("mode", "")),
         datasets=tuple(searched),

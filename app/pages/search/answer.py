@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 
 from flask_babel import gettext as _
 from markupsafe import Markup
 
 from braid.app.mounted import url_for
-from braid.app.pages.search.form import Carried, SearchForm
+from braid.app.pages.search.form import FILTER_ARGUMENTS, Carried, SearchForm
 from braid.app.pages.search.marking import Segment, snippet, wanted_tokens
 from braid.app.pages.search.readable import is_prose, readable
 from braid.app.pages.search.reasons import Reason, Reasoning
 from braid.app.site import site
 from braid.app.web.waiting import waiting
+from braid.app.words.read_filters import ShownFilter, shown_filter
 from braid.app.words.reasons import folded
 from braid.app.words.values import dataset_name
 from braid.core.chat.quoting.match import SCALES, CosineScale, is_weak
@@ -115,6 +116,7 @@ class Answer:
     meant: str
     """The query with words of the documents in place of those that none has; empty where there is none."""
     meant_href: str
+    read_filters: tuple[ShownFilter, ...]
     total_ms: int
     timings: tuple[Timing, ...]
 
@@ -143,9 +145,17 @@ def build_answer(result: SearchResult, form: SearchForm, *, carried: Carried | N
         everywhere=_everywhere(form),
         meant=result.did_you_mean if "q" in way_back else "",
         meant_href=url_for("braid.search.index", **{**way_back, "q": result.did_you_mean}),
+        read_filters=tuple(_filter_link(shown_filter(asdict(each)), form, way_back) for each in result.read_filters),
         total_ms=round(result.timings_ms.get("total", 0.0)),
         timings=timings_of(result.timings_ms),
     )
+
+
+def _filter_link(read: ShownFilter, form: SearchForm, carried: Carried) -> ShownFilter:
+    """Return the filter with the address of the search without it, or with it."""
+    words = {**form.filter_words, read.said: not read.applied}
+    changed = {name: [said for said, is_on in words.items() if is_on is on] for name, on in FILTER_ARGUMENTS.items()}
+    return replace(read, href=url_for("braid.search.index", **{**carried, **changed}))
 
 
 def document_href(chunk_id: str, carried: Carried) -> str:

@@ -44,6 +44,8 @@ def search_with(form: SearchForm) -> SearchResult:
         dataset_ids=form.datasets.given,
         strategy=form.strategy,
         models=models,
+        question_filters="on",
+        filter_words=form.filter_words,
         **form.options(here.settings),
     )
     here.usage.count(account.id, "search")

@@ -22,6 +22,10 @@ from braid.core.options import ABOUT, ALL, DEFAULTS, Datasets, Fusion, GroupBy, 
 MAX_CARRIED_CHARS = 500
 """Longest query repeated in the links of its result; a longer one would bloat the page."""
 
+FILTER_ARGUMENTS = {"filter_on": True, "filter_off": False}
+"""Query arguments with words of the query, and whether they are a filter."""
+MOST_WORDS = 20
+
 NUMBERS = tuple(name for name, told in ABOUT.items() if told.label)
 """Options that are number fields of the page."""
 Carried = dict[str, str | list[str]]
@@ -42,6 +46,8 @@ class SearchForm(Way):
     group_by: GroupBy
     numbers: Mapping[str, float]
     """Options that are number fields of the page, `NUMBERS`, by name."""
+    filter_words: Mapping[str, bool]
+    """Which words of the query are a filter and which are not, where the user has decided."""
     customized: bool
     """Whether an option differs from the user's default, so that the page shows the options."""
 
@@ -73,6 +79,9 @@ class SearchForm(Way):
         if self.group_by != "passage":
             carried["group"] = self.group_by
         carried |= {name: f"{value:g}" for name, value in self.numbers.items() if value != getattr(DEFAULTS, name)}
+        for name, on in FILTER_ARGUMENTS.items():
+            if said := [each for each, chosen in self.filter_words.items() if chosen is on]:
+                carried[name] = said
         if self.is_chosen:
             carried["d"] = [ALL] if self.datasets.is_everything else [str(each) for each in self.datasets.ids]
         return carried
@@ -117,6 +126,7 @@ def read_form(
         rerank=rerank,
         group_by=group_by,
         numbers=numbers,
+        filter_words={said: on for name, on in FILTER_ARGUMENTS.items() for said in args.getlist(name)[:MOST_WORDS]},
         customized=(fusion, k, rerank, group_by, numbers) != (preferred.fusion, preferred.k, True, "passage", usual),
     )
 

@@ -128,6 +128,8 @@ def _why(form: SearchForm, document: Document) -> Why:
         chunk_id=passage.chunk_id,
         user_id=account.id,
         dataset_ids=form.datasets.given,
+        question_filters="on",
+        filter_words=form.filter_words,
         **options,
     )
     wanted = wanted_tokens(here.braid.analyzer, form.text)

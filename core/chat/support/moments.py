@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from braid.core.chat.support.facts import Moment
 from braid.core.chat.support.numerals import KANJI, cjk_number
 from braid.core.chat.support.unit_names import UNIT
-from braid.core.chat.tables.dates import ERAS, MONTH_NAME, MONTHS
+from braid.core.text.dates import ERAS, MONTH_NAME, MONTHS
 
 _N = rf"(?:\d{{1,2}}|[{KANJI}]{{1,3}}(?=\s?[月日時分]))"
 _ERA_YEAR = rf"(?P<era>明治|大正|昭和|平成|令和)\s?(?P<in_era>\d{{1,2}}|元|[{KANJI}]{{1,3}})"

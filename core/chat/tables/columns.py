@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from braid.core.chat.tables.amounts import PLACEHOLDERS, Amount, Style, amount, style_of, value_of
-from braid.core.chat.tables.dates import date_of, order_of
 from braid.core.chat.tables.rebuild import RawTable
+from braid.core.text.dates import date_of, order_of
 
 Kind = Literal["number", "date", "text"]
 Value = float | str | None

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from braid.core.chat.tables.columns import Column, Table, Value
 from braid.core.chat.tables.database import literal, quoted
-from braid.core.chat.tables.dates import MONTH_NAME, MONTHS
-from braid.core.chat.tables.moments import UnclearPeriodError
-from braid.core.chat.tables.periods import Period
+from braid.core.text.dates import MONTH_NAME, MONTHS
+from braid.core.text.moments import UnclearPeriodError
+from braid.core.text.periods import Period
 
 _YEAR_NAME = re.compile(r"^(?:calendar |fiscal |financial )?year$|^年度?$|^(?:회계)?연도$|^년도$")
 _MONTH_COLUMN = re.compile(r"^months?$|^月$|^월$")

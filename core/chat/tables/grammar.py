@@ -18,10 +18,10 @@ from braid.core.chat.tables.dated import (
     year_condition,
     years_of,
 )
-from braid.core.chat.tables.moments import UnclearPeriodError
-from braid.core.chat.tables.periods import Period, period_in
 from braid.core.chat.tables.reading import Named, Reading, find_names, in_columns
 from braid.core.chat.tables.words import Operation
+from braid.core.text.moments import UnclearPeriodError
+from braid.core.text.periods import Period, period_in
 
 _MAX_TIED = 20
 _ANY_YEAR = 2000

@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from braid.core.chat.tables.columns import Column, Table
 from braid.core.chat.tables.words import stem
+from braid.core.text.normalization import fold
 
 MAX_VALUES = 50_000
 MAX_VALUE_CHARS = 80
 _SHORT_LIST = 5
 _SUFFIX = re.compile(r"(?<=..)(?:名称|名|額|日付|日|数|명|이름|일자|일|액|수)$")
 _ASCII = re.compile(r"[a-z0-9]")
-
-
-def fold(text: str) -> str:
-    """Return a text as it is compared: NFKC, lower case, single spaces."""
-    return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
 
 
 class Reading:

@@ -11,9 +11,9 @@ from typing import Any
 from braid.core.chat.tables.columns import Column, Table, typed
 from braid.core.chat.tables.database import Answer, QueryError, TableDatabase, quoted
 from braid.core.chat.tables.grammar import NotUnderstoodError, Plan, plan
-from braid.core.chat.tables.reading import fold
 from braid.core.chat.tables.rebuild import Piece, tables_of
 from braid.core.chat.tables.words import stem
+from braid.core.text.normalization import fold
 
 MAX_TABLES = 40
 MAX_TIED = 4

@@ -6,8 +6,8 @@ import pytest
 
 from braid.core.chat.tables.amounts import amount, style_of, value_of
 from braid.core.chat.tables.columns import typed
-from braid.core.chat.tables.dates import date_of
 from braid.core.chat.tables.rebuild import Piece, tables_of
+from braid.core.text.dates import date_of
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import re
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 
-from braid.core.chat.tables.moments import FISCAL_START, MONTHS_OF, Moment, UnclearPeriodError, moments_in
+from braid.core.text.moments import FISCAL_START, MONTHS_OF, Moment, UnclearPeriodError, moments_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +30,23 @@ class Period:
     def prefix(self) -> str:
         """What all ISO texts of the period begin with; empty where only comparing tells."""
         return self.first if self.first == self.last else ""
+
+
+def first_day(period: Period) -> str:
+    """Return the first day as an ISO text; empty for an open end."""
+    if not period.first:
+        return ""
+    year, month, day = (*map(int, period.first.split("-")), 1, 1)[:3]
+    return _day(year, month, day)
+
+
+def last_day(period: Period) -> str:
+    """Return the last day as an ISO text; empty for an open end."""
+    if not period.last:
+        return ""
+    year, month, day = (*map(int, period.last.split("-")), 0, 0)[:3]
+    month = month or 12
+    return _day(year, month, day or calendar.monthrange(year, month)[1])
 
 
 def period_in(text: str, years: Collection[int]) -> Period | None:
@@ -104,7 +121,7 @@ def _range(text: str, one: Moment, other: Moment, years: Collection[int]) -> Per
     first, last = _first_day(one), _last_day(other)
     if not (first and last) or first > last:
         raise UnclearPeriodError(_said(text, start, end))
-    return Period(start, end, *_shortened(first, last))
+    return Period(start, end, *shortened(first, last))
 
 
 def _completed(one: Moment, other: Moment, years: Collection[int]) -> tuple[Moment, Moment]:
@@ -150,7 +167,7 @@ def _single(text: str, moment: Moment, years: Collection[int]) -> Period:
     if not (first and last):
         raise UnclearPeriodError(_said(text, start, end))
     ends = {">=": (first, ""), "<=": ("", last), ">": (_after(last), ""), "<": ("", _before(first)), "": (first, last)}
-    return Period(start, end, *_shortened(*ends[sign]))
+    return Period(start, end, *shortened(*ends[sign]))
 
 
 def _open_end(text: str, moment: Moment) -> tuple[int, int, str]:
@@ -184,10 +201,11 @@ def _first_month(moment: Moment) -> tuple[int, int]:
         return moment.year, month
     if moment.unit in ("month", "day"):  # a month has its own name
         return moment.year + (month < FISCAL_START), month
-    return _later(moment.year, FISCAL_START, month - 1)
+    return later_month(moment.year, FISCAL_START, month - 1)
 
 
-def _later(year: int, month: int, months: int) -> tuple[int, int]:
+def later_month(year: int, month: int, months: int) -> tuple[int, int]:
+    """Return the year and the month that is some months later, or earlier."""
     count = year * 12 + month - 1 + months
     return count // 12, count % 12 + 1
 
@@ -202,7 +220,7 @@ def _last_day(moment: Moment) -> str:
     year, month = _first_month(moment)
     if moment.unit == "day":
         return _day(year, month, moment.day)
-    year, month = _later(year, month, MONTHS_OF[moment.unit] - 1)
+    year, month = later_month(year, month, MONTHS_OF[moment.unit] - 1)
     return _day(year, month, calendar.monthrange(year, month)[1]) if 1 <= month <= 12 else ""
 
 
@@ -214,18 +232,18 @@ def _day(year: int, month: int, day: int) -> str:
 
 def _after(day: str) -> str:
     year, month, number = map(int, day.split("-"))
-    return _day(year, month, number + 1) or _day(*_later(year, month, 1), 1)
+    return _day(year, month, number + 1) or _day(*later_month(year, month, 1), 1)
 
 
 def _before(day: str) -> str:
     year, month, number = map(int, day.split("-"))
     if number > 1:
         return _day(year, month, number - 1)
-    year, month = _later(year, month, -1)
+    year, month = later_month(year, month, -1)
     return _day(year, month, calendar.monthrange(year, month)[1])
 
 
-def _shortened(first: str, last: str) -> tuple[str, str]:
+def shortened(first: str, last: str) -> tuple[str, str]:
     """Return both ends as years where they are whole ones, else as months, else as days."""
     if first[5:] in ("", "01-01") and last[5:] in ("", "12-31"):
         return first[:4], last[:4]

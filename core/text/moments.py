@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from braid.core.chat.tables.dates import ERAS, MONTH_NAME, MONTHS
+from braid.core.text.dates import ERAS, MONTH_NAME, MONTHS
 
 Unit = Literal["year", "fiscal year", "half", "quarter", "month", "day"]
 MONTHS_OF: dict[Unit, int] = {"year": 12, "fiscal year": 12, "half": 6, "quarter": 3, "month": 1, "day": 1}

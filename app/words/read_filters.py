@@ -1,0 +1,90 @@
+"""Filters that were read from a question, in the language of the page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date
+from typing import Any
+
+from babel.dates import format_skeleton
+from flask_babel import get_locale, ngettext
+from flask_babel import gettext as _
+from flask_babel import lazy_gettext as _l
+
+from braid.app.words.values import dataset_name
+
+KINDS: Mapping[str, str] = {
+    "xlsx": _l("Tables"),
+    "docx": _l("Word processing"),
+    "pptx": _l("Slides"),
+    "eml": _l("Mail"),
+    "html": _l("Web pages"),
+    "epub": _l("E-books"),
+}
+"""Names of those kinds of files that have several types, by one of these."""
+OF_KIND = {"xls": "xlsx", "ods": "xlsx", "doc": "docx", "odt": "docx", "rtf": "docx", "ppt": "pptx", "odp": "pptx"}
+SKELETONS = {1: "y", 2: "yMMM", 3: "yMMMd"}
+"""How a period is written, by the number of parts that its days have."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShownFilter:
+    """A filter above an answer. ``said`` are the words of the question that it was read from."""
+
+    text: str
+    said: str
+    applied: bool
+    why: str
+    """Why it is applied or not, in a sentence."""
+    href: str = ""
+    """The address of the search without it, or with it; empty in a chat."""
+
+
+def shown_filter(read: Mapping[str, Any]) -> ShownFilter:
+    """Return a filter in words; ``read`` is a `braid.core.types.ReadFilter` as JSON."""
+    return ShownFilter(_text(read), read["said"], read["applied"], _why(read["why"], read["passages"]))
+
+
+def _text(read: Mapping[str, Any]) -> str:
+    key, value = str(read["key"]), str(read["value"])
+    if read["kind"] == "dataset":
+        return str(_("Dataset: %(name)s", name=dataset_name(value)))
+    if read["kind"] == "file_type":
+        return str(_("Files: %(types)s", types=_types(value.split(", "))))
+    if read["kind"] == "date":
+        value = " – ".join(map(_day, value.split("/")))
+        return str(_("%(key)s: %(value)s", key=key or _("Date"), value=value))
+    return str(_("%(key)s: %(value)s", key=key, value=value))
+
+
+def _types(types: list[str]) -> str:
+    names: dict[str, None] = {}
+    for each in types:
+        kind = OF_KIND.get(each, each)
+        if kind in types and kind in KINDS:
+            names[str(KINDS[kind])] = None
+        elif each not in ("csv", "tsv") or "xlsx" not in types:
+            names[each.upper()] = None
+    return ", ".join(names)
+
+
+def _day(day: str) -> str:
+    """Return an ISO day, month or year as a page writes it; empty for an open end."""
+    if not day:
+        return ""
+    parts = [int(part) for part in day.split("-")]
+    at = date(*(*parts, 1, 1)[:3])
+    return format_skeleton(SKELETONS[len(parts)], at, locale=get_locale())
+
+
+def _why(why: str, passages: int) -> str:
+    count = ngettext("%(num)s passage", "%(num)s passages", passages)
+    said = {
+        "asked": _("Your question asks for it. It leaves %(count)s.", count=count),
+        "chosen": _("You chose it. It leaves %(count)s.", count=count),
+        "taken_off": _("You removed it."),
+        "unsure": _("Not applied, because the words may mean something else."),
+        "few": _("Not applied, because it would leave only %(count)s.", count=count),
+    }
+    return str(said[why])
