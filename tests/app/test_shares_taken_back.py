@@ -340,22 +340,25 @@ def test_nobody_is_shown_more_than_they_may_read(
     kind: str, tmp_path: Path, new_database_url: Callable[[str], str], is_long: bool
 ) -> None:
     wanted = (LONG if is_long else SHORT) if kind == "sqlite" else SHORT // 2
-    with town_on(kind, tmp_path, new_database_url) as town, serving(town.app) as url:
-        with httpx.Client(base_url=url, timeout=WAIT_S) as agent:
-            done, happened, surfaces, seen = 0, list[str](), Surfaces(town, agent), set[bool]()
-            while done < wanted:
-                happened.append(town.change())
-                # the one to whom something happened, and who else may notice
-                for name in {happened[-1].partition(":")[0], PEOPLE[len(happened) % len(PEOPLE)]}:
-                    person, told = town.people[name], f"{name} after {happened[-12:]}"
-                    readable = {vault for vault in VAULTS if town.may_read(name, vault)}
-                    seen |= {vault in readable for vault in VAULTS}
-                    by_key = readable if person.is_key_good else set[str]()
-                    done += counted(surfaces.pages(name), readable, told)
-                    done += counted(surfaces.links(name), readable, told)
-                    done += counted(surfaces.programs(person.key), by_key, f"key of {told}")
-                    done += counted(surfaces.programs(person.app_key), readable & person.picked, f"app of {told}")
-                    if person.is_in:
-                        kept = {"archive": in_archive(archive(town.braid, person.account.id))}
-                        done += counted(kept, readable, told)
-            assert seen == {True, False}
+    with (
+        town_on(kind, tmp_path, new_database_url) as town,
+        serving(town.app) as url,
+        httpx.Client(base_url=url, timeout=WAIT_S) as agent,
+    ):
+        done, happened, surfaces, seen = 0, list[str](), Surfaces(town, agent), set[bool]()
+        while done < wanted:
+            happened.append(town.change())
+            # the one to whom something happened, and who else may notice
+            for name in {happened[-1].partition(":")[0], PEOPLE[len(happened) % len(PEOPLE)]}:
+                person, told = town.people[name], f"{name} after {happened[-12:]}"
+                readable = {vault for vault in VAULTS if town.may_read(name, vault)}
+                seen |= {vault in readable for vault in VAULTS}
+                by_key = readable if person.is_key_good else set[str]()
+                done += counted(surfaces.pages(name), readable, told)
+                done += counted(surfaces.links(name), readable, told)
+                done += counted(surfaces.programs(person.key), by_key, f"key of {told}")
+                done += counted(surfaces.programs(person.app_key), readable & person.picked, f"app of {told}")
+                if person.is_in:
+                    kept = {"archive": in_archive(archive(town.braid, person.account.id))}
+                    done += counted(kept, readable, told)
+        assert seen == {True, False}
