@@ -6,7 +6,9 @@ surfaces, and what each of them may read is noted outside. Nothing else comes ou
 
 from __future__ import annotations
 
+import io
 import random
+import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -257,7 +259,13 @@ class Surfaces:
             answers = town.here.conversations.path(person.account.id, conversation.id)[1::2]
             paths |= {f"{own}{end}": f"{own}{end}" for end in ("", *ENDS)}
             paths |= {f"how {id_}": f"{own}/messages/{id_}/how" for id_ in answers}
-        return {what: text_of(person.browser.get(path).text) for what, path in paths.items()}
+        found = {what: text_of(person.browser.get(path).text) for what, path in paths.items()}
+        for conversation in town.here.conversations.all(person.account.id):
+            if person.is_in:
+                found[f"word {conversation.id}"] = in_word(
+                    person.browser.get(f"/chat/{conversation.id}/export.docx").data
+                )
+        return found
 
     def links(self, name: str) -> dict[str, str]:
         """What the links of everybody show, good ones and ended ones."""
@@ -312,7 +320,13 @@ class Surfaces:
         return self._agent.post(path, json=message, headers={**key, **accepted}).text
 
 
-ENDS = ("/export.md", "/export.json")
+def in_word(document: bytes) -> str:
+    """The text of a Word document and of its footnotes."""
+    with zipfile.ZipFile(io.BytesIO(document)) as packed:
+        return text_of("".join(packed.read(f"word/{part}.xml").decode() for part in ("document", "footnotes")))
+
+
+ENDS = ("/export.md", "/export.json", "/print")
 SURE = ("search", "api, search", "mcp, search", "mcp, exact", "dify", "api, datasets")
 """Surfaces on which everything is that may be read."""
 

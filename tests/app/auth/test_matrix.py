@@ -103,6 +103,7 @@ ROUTES: dict[str, str] = {
     "POST /chat/{conversation}/messages/{message}/feedback": "own",
     "GET /chat/{conversation}/manage": "own",
     "GET /chat/{conversation}/export.md": "own",
+    "GET /chat/{conversation}/print": "own",
     "POST /chat/{conversation}/rename": "own",
     "POST /chat/{conversation}/delete": "own",
     "POST /chat/{conversation}/pin": "own",
