@@ -61,7 +61,8 @@ def set_password(name: str, password_stdin: bool, admin: bool) -> None:
 
 @user.command("reset-second-factor")
 @click.argument("name", metavar="NAME|ID")
-def reset_second_factor(name: str) -> None:
+@json_option
+def reset_second_factor(name: str, as_json: bool) -> None:
     """Forget the second factor of the user NAME, who has lost the phone, and sign them out everywhere."""
     from braid.core.accounts.second_factor import SecondFactors
 
@@ -70,7 +71,8 @@ def reset_second_factor(name: str) -> None:
         if not SecondFactors(directory.ledger, b"").reset(found.id):
             raise click.UsageError(f"User {found.id}, {found.name}, has no second factor.")
         record(directory.ledger, "second_factor.reset", found.name)
-    click.echo(f"User {found.id}, {found.name}, signs in without a second factor until they set up another one.")
+    told = f"User {found.id}, {found.name}, signs in without a second factor until they set up another one."
+    print_result(found, told, as_json=as_json)
 
 
 def _password() -> str:
