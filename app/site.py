@@ -29,6 +29,7 @@ from braid.core.accounts.audit import AuditLog
 from braid.core.accounts.connected_apps import ConnectedApps
 from braid.core.accounts.credentials import ApiTokens, WebSessions
 from braid.core.accounts.provider_keys import ProviderKeys
+from braid.core.accounts.second_factor import SecondFactors
 from braid.core.accounts.secret_key import secret_key
 from braid.core.accounts.usage import Usage
 from braid.core.background.background import Background
@@ -50,6 +51,8 @@ from braid.core.ingest.plan import MEBIBYTE, IngestOptions
 
 EXTENSION = "braid"
 """Key of the `Site` in Flask's extensions, unless a host app has mounted Braid under another name."""
+SECOND_FACTOR = "second_factor_required"
+"""Name of the app setting by which administrators require a second factor."""
 CLOSING_S = 5.0
 
 _at_work: dict[Braid, list[Site]] = {}
@@ -90,6 +93,7 @@ class Site:
         )
         self.secret = secret_key(braid.data_dir, settings.secret_key)
         self.provider_keys = ProviderKeys(ledger, self.secret)
+        self.second_factors = SecondFactors(ledger, self.secret)
         self.models = SiteModels(settings, ledger, self.secret)
         braid.manager.use_models(self.models.chat_models)
         self.checkup = Checkup(braid)
@@ -156,6 +160,11 @@ class Site:
         if not self.standalone or not self.settings.password_sign_in:
             return "closed"
         return str(self.app_settings.get("sign_up", self.settings.sign_up))
+
+    @property
+    def second_factor_required(self) -> bool:
+        """Whether all who sign in with a password have to show a code as well."""
+        return self.standalone and bool(self.app_settings.get(SECOND_FACTOR, False))
 
     @property
     def sign_up_open(self) -> bool:

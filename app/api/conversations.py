@@ -20,6 +20,7 @@ from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
 from braid.app.mounted import url_for
 from braid.app.site import site
+from braid.app.web.transfers import WORD_TYPE
 from braid.app.web.transfers import delete_conversation as delete
 from braid.app.web.transfers import export_conversation as export
 from braid.core.chat.store import MAX_LABEL_CHARS, MAX_TITLE_CHARS, StoredConversation
@@ -108,7 +109,7 @@ class ThumbGiven(Given):
 class ExportQuery(Given):
     """The export's format."""
 
-    format: Literal["md", "json"] = "md"
+    format: Literal["md", "json", "docx"] = Field("md", description="`docx`: a Word document with footnotes")
 
 
 @resource.get("/conversations", Page[ConversationShown])
@@ -209,11 +210,14 @@ def put_thumb(conversation_id: int, message_id: int, body: ThumbGiven) -> None:
     site().answer_thumbs.put(identity().account.id, conversation_id, message_id, body.kind)
 
 
-@resource.get("/conversations/<int:conversation_id>/export", None, media_types=("text/markdown", "application/json"))
+@resource.get(
+    "/conversations/<int:conversation_id>/export", None, media_types=("text/markdown", "application/json", WORD_TYPE)
+)
 @rule("user")
 def export_conversation(conversation_id: int, query: ExportQuery) -> Response:
-    """Download a conversation, as Markdown for people or as JSON for programs.
+    """Download a conversation, as Markdown or Word for people or as JSON for programs.
 
-    Markdown has the chosen variants alone, JSON the others as well (`other_variants`).
+    Markdown and Word have the chosen variants alone, JSON the others as well (`other_variants`). A conversation of more
+    than a million characters is too long for Word.
     """
     return export(identity().account.id, conversation_id, query.format)

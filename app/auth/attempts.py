@@ -27,6 +27,8 @@ BY_NAME_AND_ADDRESS = parse("10/minute")
 BY_NAME = parse("30/minute")
 """More than one address may fail, so that one alone cannot keep a user out."""
 BY_DEVICE = parse("10/minute")
+BY_CODE = parse("10/hour")
+"""Codes of one user, of which there are a million: beside the others, which are for passwords."""
 AUDITED = parse("60/minute")
 """Failures of all names and addresses that the audit log takes."""
 STRANGER = "-"
@@ -77,8 +79,8 @@ class Attempt:
             site().audit.add(STRANGER, f"user.sign_in_{how}", name or "-", shown_address())
 
 
-def attempt(name: str) -> Attempt:
-    """The attempt of this request to sign in under a name, which need not exist."""
+def attempt(name: str, *, by_code: bool = False) -> Attempt:
+    """The attempt of this request to sign in under a name, which need not exist; ``by_code`` after the password."""
     address, folded = request.remote_addr or "", name.casefold()[:200]
     origin = origin_of(address)
     device = _device_of(name)
@@ -90,6 +92,8 @@ def attempt(name: str) -> Attempt:
             (BY_NAME_AND_ADDRESS, ("login", folded, origin)),
             (BY_NAME, ("login-name", folded)),
         )
+    if by_code:
+        counted = (*counted, (BY_CODE, ("login-code", device or folded)))
     return Attempt(name, address, counted, bool(device))
 
 

@@ -62,6 +62,11 @@ def answer_html(text: str, href: Href = lambda number: "") -> Markup:
     return Markup(_MARKDOWN.render(text, {"href": href}))
 
 
+def answer_tokens(text: str) -> list[Token]:
+    """Return the blocks of a marked text as `answer_html` renders them, with citations of their own type."""
+    return _MARKDOWN.parse(_with_wide_heads(text, _MARKDOWN.parse(text, {})), {})
+
+
 def checked_html(text: str, marks: Sequence[int] | None, spans: Sequence[Span], new_href: Callable[[], Href]) -> Markup:
     """Render an answer, with its citations at ``marks``, as `answer_html` does, and mark parts of it.
 

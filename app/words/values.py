@@ -19,12 +19,17 @@ _TIME = Markup('<time datetime="{exact}">{shown}</time>')
 
 def moment(seconds: float) -> Markup:
     """Return seconds since the epoch as a time element; empty if the date is out of range (years 1 to 9999)."""
+    exact = point_in_time(seconds, "T", "seconds")
+    return _TIME.format(exact=exact.replace(" UTC", "Z"), shown=point_in_time(seconds)) if exact else Markup("")
+
+
+def point_in_time(seconds: float, between: str = " ", precision: str = "minutes") -> str:
+    """Return seconds since the epoch as ``2026-11-26 23:41 UTC``; empty if the date is out of range."""
     try:
-        at = datetime.fromtimestamp(seconds, UTC)
+        at = datetime.fromtimestamp(seconds, UTC).replace(tzinfo=None)
     except (ValueError, OverflowError, OSError):
-        return Markup("")
-    exact, shown = at.replace(tzinfo=None).isoformat("T", "seconds"), at.replace(tzinfo=None).isoformat(" ", "minutes")
-    return _TIME.format(exact=f"{exact}Z", shown=f"{shown} UTC")
+        return ""
+    return f"{at.isoformat(between, precision)} UTC"
 
 
 KIBI = 1024

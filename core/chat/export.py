@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 
 from braid.core.chat.links import check_links
 from braid.core.chat.store import StoredCitation, StoredConversation, StoredMessage
+from braid.core.errors import InvalidInputError
 from braid.core.json_form import to_json
 
 FATES = {"changed": " (changed since)", "deleted": " (deleted since)"}
@@ -51,6 +52,21 @@ def as_markdown(conversation: StoredConversation, messages: Iterable[StoredMessa
         text = check_links(message.text, [citation.text for citation in message.citations])
         yield f"\n## {who} ({when}{state}{thumb})\n\n{text}\n"
         yield from (f"\n{_citation(citation)}\n" for citation in message.citations)
+
+
+def within(most_chars: int, messages: Iterable[StoredMessage]) -> Iterator[StoredMessage]:
+    """Yield the messages, for a form that is made as a whole. Raises InvalidInputError when they have more characters,
+    those of the passages that they cite included.
+    """
+    chars = 0
+    for message in messages:
+        chars += len(message.text) + sum(len(citation.text) for citation in message.citations)
+        if chars > most_chars:
+            raise InvalidInputError(
+                f"the conversation has more than {most_chars:,} characters; export it as Markdown or JSON instead",
+                field="format",
+            )
+        yield message
 
 
 def _dump(value: object) -> str:

@@ -91,6 +91,44 @@ class UserIdentityRow(Base):
     user_id: Mapped[int] = mapped_column(ForeignKey("users.id", ondelete="CASCADE"), index=True)
 
 
+class SecondFactorRow(Base):
+    """What a user shows beside the password: codes of an authenticator app."""
+
+    __tablename__ = "second_factors"
+
+    user_id: Mapped[int] = mapped_column(ForeignKey("users.id", ondelete="CASCADE"), primary_key=True)
+    secret: Mapped[str]
+    """Encrypted."""
+    confirmed: Mapped[bool]
+    """Whether the user has shown a code; until then it is not asked for."""
+    used_step: Mapped[int]
+    """The time step of the last code that was accepted; that code and earlier ones are worthless."""
+    recovery_hash: Mapped[list[str]]
+    """Hashes of the recovery codes that are left."""
+
+
+class ProvisionedUserRow(Base):
+    """A user whom an identity provider keeps by SCIM."""
+
+    __tablename__ = "provisioned_users"
+
+    user_id: Mapped[int] = mapped_column(ForeignKey("users.id", ondelete="CASCADE"), primary_key=True)
+    external_id: Mapped[str]
+    """The provider's id of the user; empty for none."""
+
+
+class ProvisionedGroupRow(Base):
+    """A group that an identity provider keeps by SCIM; it may be without members."""
+
+    __tablename__ = "provisioned_groups"
+    __table_args__ = (NEVER_REUSE_IDS,)
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    name: Mapped[str] = mapped_column(unique=True)
+    external_id: Mapped[str]
+    """The provider's id of the group; empty for none."""
+
+
 class DatasetRow(Base):
     """A personal dataset (id > 0), or the mirror of a shared one (id < 0) whose truth is shared_dbs.json.
 

@@ -144,6 +144,7 @@ class Surfaces:
                 "",
                 "/export.md",
                 "/export.json",
+                "/print",
                 *(f"/messages/{id_}/{part}" for id_ in answers for part in PARTS),
             )
             found |= {f"{page}{part}": text_of(self._client.get(f"{page}{part}").text) for part in parts}

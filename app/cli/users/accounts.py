@@ -59,6 +59,22 @@ def set_password(name: str, password_stdin: bool, admin: bool) -> None:
     click.echo(f"User {found.id}, {found.name}, has a new password; {plural(revoked, 'API token')} revoked.")
 
 
+@user.command("reset-second-factor")
+@click.argument("name", metavar="NAME|ID")
+@json_option
+def reset_second_factor(name: str, as_json: bool) -> None:
+    """Forget the second factor of the user NAME, who has lost the phone, and sign them out everywhere."""
+    from braid.core.accounts.second_factor import SecondFactors
+
+    with open_data_directory(current_settings()) as directory:
+        found = find_user(directory.ledger, name)
+        if not SecondFactors(directory.ledger, b"").reset(found.id):
+            raise click.UsageError(f"User {found.id}, {found.name}, has no second factor.")
+        record(directory.ledger, "second_factor.reset", found.name)
+    told = f"User {found.id}, {found.name}, signs in without a second factor until they set up another one."
+    print_result(found, told, as_json=as_json)
+
+
 def _password() -> str:
     """The first line of stdin. On a terminal it is asked for twice and not shown."""
     stdin = sys.stdin

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from braid.app.pages.account.mine import account
 from braid.app.pages.account.provider import at_provider
+from braid.app.pages.account.second_factor import second_factor
 from braid.app.pages.account.sign_in import by_password
 
-entry = (by_password, at_provider)
+entry = (by_password, second_factor, at_provider)
 
 __all__ = ["account", "entry"]

@@ -165,6 +165,7 @@ def _account_page(*, problem: str = "", key: str = "") -> str:
         sessions=site().sessions.of_user(me.account.id),
         tokens=site().tokens.of_user(me.account.id),
         apps=site().connected_apps.of_user(me.account.id),
+        second_factor=site().second_factors.is_on(me.account.id),
         scopes=_scopes_offered(),
         token_days=[days for days in TOKEN_DAYS_OFFERED if site().standalone or days <= HOST_TOKEN_DAYS],
         default_days=TOKEN_DAYS,

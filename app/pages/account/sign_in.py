@@ -10,11 +10,12 @@ from limits import parse
 from werkzeug.wrappers import Response
 
 from braid.app.auth.access import is_forwarded, is_local, rule, throttle
-from braid.app.auth.attempts import attempt, remember_device
+from braid.app.auth.attempts import attempt
 from braid.app.auth.authenticate import sign_in, sign_out
 from braid.app.auth.identity import identity, signed_in
 from braid.app.auth.invitations import accept, invited
 from braid.app.auth.origins import origin_of, shown_address
+from braid.app.auth.second_factor import enter
 from braid.app.mounted import url_for
 from braid.app.opening import FIRST_DATASET
 from braid.app.site import site
@@ -111,11 +112,7 @@ def check_login() -> tuple[str, int] | Response:
     trying.succeed()
     if found.waiting:
         return _login_page(name, _still_waiting()), 403
-    site().audit.add(found.name, "user.signed_in", found.name, shown_address())
-    sign_in(site(), found)
-    response = redirect(page_wanted())
-    remember_device(response, found)
-    return response
+    return enter(found, page_wanted())
 
 
 @by_password.post("/logout")
@@ -153,8 +150,7 @@ def make_account() -> tuple[str, int] | Response:
     if made.waiting:
         flash(_still_waiting())
         return redirect(url_for("braid.sign_in.login"))
-    sign_in(site(), made)
-    return redirect(_home())
+    return enter(made, _home())
 
 
 @by_password.get("/invitation/<token>")
@@ -173,8 +169,7 @@ def accept_invitation(token: str) -> tuple[str, int] | Response:
     except InvalidInputError as error:
         return _invitation_page(invited(token).name, explain_refusal(error)), 400
     site().audit.add(account.name, "user.password", account.name, f"by invitation, {shown_address()}")
-    sign_in(site(), account)
-    return redirect(_home())
+    return enter(account, _home())
 
 
 def _invitation_page(name: str, problem: str = "") -> str:

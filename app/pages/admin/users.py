@@ -11,12 +11,13 @@ from flask_babel import ngettext
 from werkzeug.wrappers import Response
 
 from braid.app.auth.access import rule
+from braid.app.auth.identity import identity
 from braid.app.auth.invitations import INVITATION_DAYS, invitation_url
 from braid.app.opening import FIRST_DATASET
 from braid.app.pages.account.mine import flash_revoked
 from braid.app.pages.account.sign_in import explain_refusal
 from braid.app.pages.admin.blueprint import admin, audit, done, known_groups, page_number, read_groups, searched
-from braid.app.site import site
+from braid.app.site import SECOND_FACTOR, site
 from braid.app.user.archive import archive, archive_name
 from braid.app.words.values import dataset_name
 from braid.core.accounts.account_list import count_waiting, find_accounts, group_sizes, shared_with_groups
@@ -100,6 +101,36 @@ def set_sign_up() -> Response:
     site().app_settings.set("sign_up", state)
     audit("sign_up.changed", state)
     return done(str(SIGN_UP_TEXTS[state]), "users")
+
+
+@admin.post("/users/second-factor")
+@rule("admin")
+def require_second_factor() -> tuple[str, int] | Response:
+    """Require a second factor of all who sign in with a password, or no longer. Who has none is signed out."""
+    require_own_accounts()
+    wanted, me = request.form.get("required") == "1", identity().account
+    if wanted and me.has_password and not site().second_factors.is_on(me.id):
+        return _list_page(problem=_("Set up your own second factor first, on your account page.")), 400
+    site().app_settings.set(SECOND_FACTOR, wanted or None)
+    if wanted:
+        site().second_factors.sign_out_those_without()
+    audit("second_factor.required" if wanted else "second_factor.optional", "everyone")
+    if wanted:
+        return done(_("Everyone who signs in with a password now shows a code, too."), "users")
+    return done(_("A second factor is no longer required."), "users")
+
+
+@admin.post(f"{ONE}/second-factor/reset")
+@rule("admin")
+def reset_second_factor(user_id: int) -> Response:
+    """Forget a user's second factor, as when the phone is lost, and sign them out everywhere."""
+    require_own_accounts()
+    account = _account(user_id)
+    if not site().second_factors.reset(user_id):
+        raise NotFoundError(f"{account.name!r} has no second factor")
+    audit("second_factor.reset", account.name)
+    text = _("%(name)s signs in without a second factor until they set up another one.", name=account.name)
+    return done(text, "user", user_id=user_id)
 
 
 @admin.get(ONE)
@@ -278,6 +309,7 @@ def _list_page(*, problem: str = "", imported: Sequence[ImportedUser] | None = N
         waiting_count=count_waiting(site().braid.ledger.database),
         sign_up=site().sign_up,
         sign_up_texts=SIGN_UP_TEXTS,
+        second_factor_required=site().second_factor_required,
         page=page,
         more=total > PER_PAGE * (page + 1),
         groups=groups[:MOST_GROUPS],
@@ -302,6 +334,7 @@ def _user_page(user_id: int, *, problem: str = "", invitation: str = "") -> str:
         datasets=site().braid.ledger.datasets(user_id),
         tokens=site().tokens.of_user(user_id),
         apps=site().connected_apps.of_user(user_id),
+        second_factor=site().second_factors.is_on(user_id),
         readable=[
             dataset_name(e.name) for e in site().braid.registry.entries() if _may_read(account, e.allowed_groups)
         ],

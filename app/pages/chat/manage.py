@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import cast
 
 from flask import Response, render_template, request
+from markupsafe import Markup
 from werkzeug.utils import redirect
 from werkzeug.wrappers import Response as Redirect
 
@@ -17,11 +18,15 @@ from braid.app.pages.chat.view import build_exchanges, build_how, find_chunk_ids
 from braid.app.site import site
 from braid.app.user.datasets import readable_datasets
 from braid.app.user.sharing import link_of
+from braid.app.web.markdown import answer_html
 from braid.app.web.transfers import delete_conversation, export_conversation
+from braid.app.web.word import MAX_CHARS, place_of
+from braid.core.chat.export import within
 from braid.core.chat.feedback import Feedback
 from braid.core.chat.store import MAX_LABEL_CHARS, MAX_TITLE_CHARS, StoredMessage
 from braid.core.chat.thumbs import Thumb
 from braid.core.errors import InvalidInputError, NotFoundError
+from braid.core.text.scripts import display_language
 from braid.core.types import MAX_QUERY_CHARS
 
 
@@ -67,11 +72,31 @@ def delete(conversation_id: int) -> Redirect:
     return redirect(url_for("braid.chat.page"), 303)
 
 
-@chat.get("/<int:conversation_id>/export.<any(md, json):kind>")
+@chat.get("/<int:conversation_id>/export.<any(md, json, docx):kind>")
 @rule("user")
 def export(conversation_id: int, kind: str) -> Response:
     """Download a conversation as a file."""
     return export_conversation(identity().account.id, conversation_id, kind)
+
+
+@chat.get("/<int:conversation_id>/print")
+@rule("user")
+def print_out(conversation_id: int) -> str:
+    """Show a whole conversation with its sources as notes, to be printed or saved as PDF by the browser."""
+    user_id, store = identity().account.id, site().conversations
+    found, ids = store.conversation(user_id, conversation_id), store.path(user_id, conversation_id)
+    return render_template(
+        "braid/chat_print.html",
+        conversation=found,
+        printed=[(each, _with_notes(each)) for each in within(MAX_CHARS, store.each(user_id, conversation_id, ids))],
+        place_of=place_of,
+        display_language=display_language,
+    )
+
+
+def _with_notes(message: StoredMessage) -> Markup:
+    cited = {citation.number for citation in message.citations}
+    return answer_html(message.marked_text, lambda number: f"#note-{message.id}-{number}" if number in cited else "")
 
 
 @chat.get("/<int:conversation_id>/messages/<int:message_id>/how")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 import zipfile
 from pathlib import Path
 
@@ -12,9 +13,11 @@ from sqlalchemy import update
 from braid.core.accounts.accounts import Accounts
 from braid.core.accounts.audit import AuditLog
 from braid.core.accounts.credentials import ApiTokens, WebSessions
+from braid.core.accounts.second_factor import SecondFactors
 from braid.core.chat.store import ConversationStore
 from braid.core.data_directory import DataDirectory
 from braid.core.ledger.tables import AuditRow
+from tests.authenticator import code_of
 from tests.command_line import CommandLine
 from tests.fakes import HashEmbeddings
 from tests.worlds import document
@@ -41,6 +44,20 @@ def acts(run: CommandLine) -> list[tuple[str, str, str]]:
     assert {entry.actor for entry in entries} == {"command line"}
     assert all("run by " in entry.detail for entry in entries)
     return [(e.action, e.target, e.detail.partition("run by ")[0].strip(", ")) for e in reversed(entries)][2:]
+
+
+def test_a_second_factor_is_reset(run: CommandLine) -> None:
+    assert "has no second factor" in run("user", "reset-second-factor", "ann", status=2).stderr
+    with opened(run) as directory:
+        found = directory.ledger.user_named("ann")
+        assert found is not None
+        factors = SecondFactors(directory.ledger, b"s" * 32)
+        factors.begin(found.id)
+        assert factors.confirm(found.id, code_of(factors.pending(found.id), time.time()))
+    run("user", "reset-second-factor", "ann")
+    with opened(run) as directory:
+        assert not SecondFactors(directory.ledger, b"").is_on(found.id)
+    assert acts(run) == [("second_factor.reset", "ann", "")]
 
 
 def test_rights_and_groups_change(run: CommandLine) -> None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import io
 import re
 import time
 
 import pytest
+from docx import Document
 from flask import Flask
 from flask.testing import FlaskClient
 
+from braid.app.pages.chat import manage
 from braid.core.braid import Braid
 from braid.core.chat.conversation import Conversation
 from braid.core.chat.feedback import FeedbackStore
@@ -16,7 +19,7 @@ from braid.core.chat.store import ConversationStore
 from braid.core.chat.types import ChatRequest
 from braid.core.jobs.store import NewJob
 from tests.app.pages.test_chat_page import QUESTION, STREAM, ask, last, post, stored
-from tests.web import add_user, csrf_token, sign_in, site_of
+from tests.web import add_user, csrf_token, sign_in, site_of, text_of
 
 
 @pytest.fixture(scope="module")
@@ -56,6 +59,25 @@ def test_a_conversation_is_exported(client: FlaskClient) -> None:
     assert "attachment" in markdown.headers["Content-Disposition"]
     assert as_json.get_json()["messages"][0]["text"] == QUESTION
     assert client.get("/chat/1/export.exe").status_code == 404
+    word = client.get("/chat/1/export.docx")
+    assert word.mimetype.endswith("wordprocessingml.document")
+    assert any(QUESTION in paragraph.text for paragraph in Document(io.BytesIO(word.data)).paragraphs)
+    links = client.get("/chat/1/manage").text
+    assert 'href="/chat/1/export.docx"' in links
+    assert 'href="/chat/1/print"' in links
+
+
+def test_a_conversation_is_a_page_to_print_with_its_sources_as_notes(
+    client: FlaskClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ask(client)
+    page = client.get("/chat/1/print").text
+    assert QUESTION in text_of(page)
+    notes = set(re.findall(r'<li id="(note-2-\d+)"', page))
+    assert notes
+    assert set(re.findall(r'class="cite" href="#([^"]+)"', page)) <= notes
+    monkeypatch.setattr(manage, "MAX_CHARS", 10)
+    assert client.get("/chat/1/print").status_code == 400
 
 
 def say(client: FlaskClient, kind: str, number: int = 1) -> int:
