@@ -52,10 +52,13 @@ class Entry(NamedTuple):
 def entries() -> Response:
     """Return what the typed text may mean, as JSON; without a text what was used last, and all places.
 
-    With ``to=ask`` these are only what a question can name: documents and datasets.
+    With ``to=ask`` these are only what a question can name, documents and datasets, and with ``to=add`` the datasets
+    that files may be added to.
     """
     typed = request.args.get("q", "")[:MAX_TYPED_CHARS].strip()
     words = _fold(typed).split()
+    if request.args.get("to") == "add":
+        return _answer([(_("Datasets"), _writable())])
     named = ((_("Datasets"), _datasets(words)), (_("Documents"), _documents(typed)))
     if request.args.get("to") == "ask":
         return _answer((named[1], named[0]) if typed else named)
@@ -85,6 +88,13 @@ def _datasets(words: Sequence[str]) -> Iterable[Entry]:
         return map(_dataset, recent or [dataset for dataset in readable.personal if dataset.documents])
     found = [dataset for dataset in readable.all if all(word in _named(dataset) for word in words)]
     return map(_dataset, sorted(found, key=lambda dataset: not _named(dataset).startswith(words[0])))
+
+
+def _writable() -> Iterator[Entry]:
+    """Yield the datasets that the user may add to, those that were chosen last first."""
+    mine, recent = caller_datasets(), recent_datasets(identity().account)
+    found = [dataset for dataset in mine.readable().all if mine.may_write(dataset)]
+    return map(_dataset, sorted(found, key=lambda one: recent.index(one.id) if one.id in recent else len(recent)))
 
 
 def _named(dataset: Dataset) -> str:

@@ -118,3 +118,12 @@ def test_others_do_not_see_what_was_named_where_they_may_not_read_it(library: Br
     assert shared.status_code == 200
     assert "Which gasket" in shared.text
     assert 'class="chips named"' not in shared.text
+
+
+def test_the_list_for_dropped_files_has_only_what_may_be_written(library: Braid) -> None:
+    app = make_app(library)
+    add_user(app, "Reader")
+    groups = sign_in(app, "Reader").get("/palette.json", query_string={"to": "add"}).json["groups"]  # type: ignore[index]
+    assert [entry["key"] for group in groups for entry in group["entries"]] == []
+    groups = sign_in(app).get("/palette.json", query_string={"to": "add"}).json["groups"]  # type: ignore[index]
+    assert "dataset:1" in [entry["key"] for entry in groups[0]["entries"]]
