@@ -432,7 +432,7 @@ def build_how(question: StoredMessage, answer: StoredMessage, shelf: Shelf) -> H
 
 def mode_name(mode: str) -> str:
     """Return the mode in the page's language."""
-    names = {"hybrid": _("Hybrid"), "semantic": _("Meaning"), "keyword": _("Keywords")}
+    names = {"hybrid": _("Meaning and keywords"), "semantic": _("Meaning"), "keyword": _("Keywords")}
     return str(names.get(mode, mode))
 
 

@@ -101,3 +101,14 @@ def test_questions_are_in_the_language_of_their_section_and_without_numbers(
     asked = offered(client.get("/chat").text)
     assert "“대화 상자와 도킹”에는 “대화 상자 위치”에 대해 뭐라고 나와 있나요?" in asked
     assert "「保守の手引き」には「点検の間隔」についてどう書かれていますか" in asked
+
+
+def test_the_dates_that_a_document_names_lead_to_their_passages(client: FlaskClient, library: Braid) -> None:
+    texts = ("Signed on 3 May 2024.", "It ends on 2025-12-31, not on 31.02.2025.", "2024年5月3日に結ばれた。")
+    chunks = tuple(ChunkInput(text) for text in texts)
+    number = library.ledger.put_document(1, DocumentInput("lease.md", "Lease", "md", chunks)).document_id
+    page = client.get(f"/datasets/1/documents/{number}").text
+    dates = re.findall(r'<a class="chip" href="[^"]*#passage(\d)">([^<]+)</a>', page)
+    assert dates == [("0", "May 3, 2024"), ("1", "December 31, 2025")]
+    page = client.get(f"/datasets/1/documents/{number}?lang=ja").text
+    assert ">2025年12月31日</a>" in page
