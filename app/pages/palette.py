@@ -43,22 +43,36 @@ class Entry(NamedTuple):
     about: str
     href: str
     icon: str
+    key: str = ""
+    """How a question names it, as `braid.app.pages.chat.about.Named` says; empty for what it cannot name."""
 
 
 @palette.get("/palette.json")
 @rule("user")
 def entries() -> Response:
-    """Return what the typed text may mean, as JSON; without a text what was used last, and all places."""
+    """Return what the typed text may mean, as JSON; without a text what was used last, and all places.
+
+    With ``to=ask`` these are only what a question can name, documents and datasets, and with ``to=add`` the datasets
+    that files may be added to.
+    """
     typed = request.args.get("q", "")[:MAX_TYPED_CHARS].strip()
     words = _fold(typed).split()
+    if request.args.get("to") == "add":
+        return _answer([(_("Datasets"), _writable())])
+    named = ((_("Datasets"), _datasets(words)), (_("Documents"), _documents(typed)))
+    if request.args.get("to") == "ask":
+        return _answer((named[1], named[0]) if typed else named)
     groups = (
-        (_("Datasets"), _datasets(words)),
-        (_("Documents"), _documents(typed)),
+        *named,
         (_("Conversations"), _conversations(typed)),
         (_("Pages"), _matching(words, _pages())),
         (_("Settings"), _matching(words, _settings()) if words else ()),
         (_("Actions"), _matching(words, _acts())),
     )
+    return _answer(groups)
+
+
+def _answer(groups: Iterable[tuple[str, Iterable[Entry]]]) -> Response:
     shown = [
         {"name": name, "entries": [entry._asdict() for entry in found]}
         for name, entries_of in groups
@@ -76,15 +90,21 @@ def _datasets(words: Sequence[str]) -> Iterable[Entry]:
     return map(_dataset, sorted(found, key=lambda dataset: not _named(dataset).startswith(words[0])))
 
 
+def _writable() -> Iterator[Entry]:
+    """Yield the datasets that the user may add to, those that were chosen last first."""
+    mine, recent = caller_datasets(), recent_datasets(identity().account)
+    found = [dataset for dataset in mine.readable().all if mine.may_write(dataset)]
+    return map(_dataset, sorted(found, key=lambda one: recent.index(one.id) if one.id in recent else len(recent)))
+
+
 def _named(dataset: Dataset) -> str:
     return _fold(dataset_name(dataset.name))
 
 
 def _dataset(dataset: Dataset) -> Entry:
     about = ngettext("%(num)s document", "%(num)s documents", dataset.documents)
-    return Entry(
-        dataset_name(dataset.name), about, url_for("braid.datasets.dataset", dataset_id=dataset.id), "datasets"
-    )
+    href = url_for("braid.datasets.dataset", dataset_id=dataset.id)
+    return Entry(dataset_name(dataset.name), about, href, "datasets", f"dataset:{dataset.id}")
 
 
 def _documents(typed: str) -> Iterator[Entry]:
@@ -92,7 +112,8 @@ def _documents(typed: str) -> Iterator[Entry]:
     by_id = caller_datasets(include_closed=True).readable().by_id
     for found in documents_named(site().braid.ledger.database, by_id.keys(), typed, limit=MOST):
         href = url_for("braid.datasets.document", dataset_id=found.dataset_id, document_id=found.id)
-        yield Entry(found.title or found.source, dataset_name(by_id[found.dataset_id].name), href, "file")
+        place = dataset_name(by_id[found.dataset_id].name)
+        yield Entry(found.title or found.source, place, href, "file", f"document:{found.id}")
 
 
 def _conversations(typed: str) -> Iterator[Entry]:

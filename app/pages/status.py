@@ -86,8 +86,8 @@ def _readiness(total: int) -> str:
     if not total:
         return str(_("There are no documents yet."))
     text: str = ngettext(
-        "Ready: %(count)s passage indexed by meaning and by keyword.",
-        "Ready: %(count)s passages indexed by meaning and by keyword.",
+        "Ready: %(count)s passage can be searched.",
+        "Ready: %(count)s passages can be searched.",
         total,
         count=format_decimal(total),
     )

@@ -39,6 +39,7 @@ function ask(text) {
   const fields = new FormData(form);
   fields.set("text", text);
   const turn = pendingTurn(text);
+  form.dispatchEvent(new CustomEvent("asked", { detail: { turn } }));
   log.append(turn);
   if (turn.previousElementSibling) turn.scrollIntoView({ block: "start" }); // the first one is at the top
   run(turn, text, () => stream(form.action, fields), () => turn.remove());

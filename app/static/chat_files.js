@@ -5,7 +5,6 @@
   const area = document.getElementById("files");
   const words = area.dataset;
   const picked = document.getElementById("attach-files");
-  const talk = document.querySelector(".talk");
   const READ_MS = 30_000; // a question waits that long for its files to be read
   const queue = [];
   let sending = false;
@@ -138,21 +137,7 @@
     event.preventDefault();
     add(files);
   });
-  const brings = (event) => event.dataTransfer?.types.includes("Files");
-  for (const kind of ["dragenter", "dragover"]) {
-    talk.addEventListener(kind, (event) => {
-      if (!brings(event)) return;
-      event.preventDefault();
-      form.classList.add("over");
-    });
-  }
-  talk.addEventListener("dragleave", (event) => talk.contains(event.relatedTarget) || form.classList.remove("over"));
-  talk.addEventListener("drop", (event) => {
-    if (!brings(event)) return;
-    event.preventDefault();
-    form.classList.remove("over");
-    add([...event.dataTransfer.files]);
-  });
+  document.addEventListener("files-dropped", ({ detail: { to, files } }) => to === "conversation" && add(files.map(([file]) => file)));
   addEventListener("beforeunload", (event) => { if (sending || queue.length) event.preventDefault(); });
   poll();
 }

@@ -49,6 +49,7 @@ function show(html) {
     live.innerHTML = html;
     live.shown = said;
     showTickAll();
+    tellTimeLeft();
     for (const id of ticked) {
       const box = document.getElementById(id);
       if (box) box.checked = true;
@@ -101,6 +102,74 @@ if (live) {
     event.preventDefault();
     act(event.target);
   });
+}
+
+// ---- a quick look at a document: its outline and first passages beside the list, by a button or by the space bar
+
+const look = document.getElementById("look");
+const LOOKED_AT = 5; // passages
+
+async function lookAt(link) {
+  const body = look.querySelector(".look-body");
+  look.opener = link.id;
+  look.querySelector("h2").textContent = link.textContent;
+  look.querySelector("a").href = link.href;
+  body.replaceChildren();
+  body.setAttribute("aria-busy", "true");
+  if (!look.open) look.showModal();
+  const response = await fetch(link.href, { headers: { Accept: "text/html" } }).catch(() => null);
+  if (response?.redirected) return location.assign(link.href); // signed out
+  const page = response?.ok && new DOMParser().parseFromString(await response.text(), "text/html").querySelector("main > article");
+  if (look.opener !== link.id) return; // another one was asked for meanwhile
+  for (const later of page ? page.querySelectorAll(`.passages li:nth-child(n+${LOOKED_AT + 1})`) : []) later.remove();
+  const parts = page ? page.querySelectorAll(".place:not(.passages .place), .notice, .glance, .passages") : [look.dataset.failed];
+  body.append(...parts);
+  for (const contents of body.querySelectorAll(".glance details")) contents.open = false;
+  body.removeAttribute("aria-busy");
+  body.scrollTo(0, 0);
+}
+
+if (look) {
+  live.addEventListener("click", ({ target }) => {
+    const button = target.closest("[data-look]");
+    if (button) lookAt(document.getElementById(button.dataset.look));
+  });
+  live.addEventListener("keydown", (event) => {
+    if (event.key !== " " || !event.target.matches(".documents tbody th > a")) return;
+    event.preventDefault();
+    lookAt(event.target);
+  });
+  look.addEventListener("keydown", (event) => {
+    const by = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (event.key === " " && !event.target.closest("a, button, summary")) look.close();
+    else if (by && event.altKey) {
+      const links = [...live.querySelectorAll(".documents tbody th > a")];
+      const next = links[links.findIndex(({ id }) => id === look.opener) + by];
+      if (next) lookAt(next);
+    } else return;
+    event.preventDefault();
+  });
+  look.addEventListener("click", ({ target }) => target === look && look.close());
+  look.addEventListener("close", () => document.getElementById(look.opener)?.focus());
+}
+
+// ---- how long it takes until everything is read, from how fast it was so far
+
+const LEAST_MS = 3000;
+let begun = null;
+
+function tellTimeLeft() {
+  const told = document.getElementById("all-told");
+  const bar = told?.parentElement.querySelector("progress");
+  if (!told?.dataset.left) return void (begun = null);
+  const now = Date.now();
+  if (!begun || bar.value < begun.value) begun = { at: now, value: bar.value };
+  const done = bar.value - begun.value;
+  if (!done || now - begun.at < LEAST_MS) return;
+  const seconds = ((bar.max - bar.value) * (now - begun.at)) / done / 1000;
+  const [unit, amount] = seconds < 60 ? ["second", Math.max(10, Math.round(seconds / 10) * 10)] : ["minute", Math.ceil(seconds / 60)];
+  const time = new Intl.NumberFormat(document.documentElement.lang, { style: "unit", unit, unitDisplay: "long" }).format(amount);
+  told.append(` · ${told.dataset.left.replace("{time}", time)}`);
 }
 
 // The list follows what is typed and chosen; the address does, too, for reloads and the way back.

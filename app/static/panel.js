@@ -11,6 +11,11 @@
   const PASSAGE = /\/documents\/passage\/[^/]+(\/page\/\d+)?$/;
   const OPEN = "#stop:not([hidden]), #preview:not([hidden]), dialog[open], [popover]:popover-open";
 
+  const edge = panel.querySelector(".panel-edge");
+  const NARROWEST = 380;
+  const STEP = 40; // pixels that an arrow key moves the edge
+  const kept = { width: "braid.panel.width", zoom: "braid.panel.zoom" };
+
   let opened = null; // the link of the source that is shown
   let loading = null;
 
@@ -26,6 +31,7 @@
   function open(link) {
     opened = link;
     panel.hidden = false;
+    widen(Number(localStorage.getItem(kept.width)) || panel.offsetWidth);
     document.getElementById("preview")?.setAttribute("hidden", "");
     const links = sources();
     const at = links.findIndex(isSame);
@@ -69,11 +75,57 @@
     if (title) name(title.textContent, links.findIndex(isSame), links.length);
     shown.removeAttribute("id");
     body.replaceChildren(document.adoptNode(shown));
+    zoom(localStorage.getItem(kept.zoom));
     document.getElementById("announcer").textContent = heading.textContent;
     const cited = body.querySelector(".has-sentence mark b") ?? body.querySelector("#cited");
     const below = cited ? cited.getBoundingClientRect().top - body.getBoundingClientRect().top : 0;
     body.scrollTo(0, body.scrollTop + below - body.clientHeight / 4);
   }
+
+  // ---- its width and the zoom of pages, which are kept for the next source and the next visit
+
+  function zoom(percent) {
+    const paper = body.querySelector(".paper");
+    const links = [...body.querySelectorAll("a.zoom")];
+    const wanted = links.find((link) => percentOf(link) === percent);
+    if (!paper || !wanted) return;
+    paper.className = `paper zoom${percent}`;
+    for (const link of links) link.toggleAttribute("aria-current", link === wanted);
+  }
+
+  function percentOf(link) {
+    return new URL(link.href).searchParams.get("zoom") ?? "100";
+  }
+
+  function widen(width) {
+    const widest = Math.max(NARROWEST, Math.round(innerWidth * 0.7));
+    const pixels = Math.round(Math.min(Math.max(width, NARROWEST), widest));
+    document.body.style.setProperty("--panel", `${pixels}px`);
+    for (const [name, value] of [["min", NARROWEST], ["max", widest], ["now", pixels]]) edge.setAttribute(`aria-value${name}`, value);
+    return pixels;
+  }
+
+  const keepWidth = (width) => localStorage.setItem(kept.width, widen(width));
+
+  edge.addEventListener("pointerdown", (event) => {
+    event.preventDefault();
+    edge.setPointerCapture(event.pointerId);
+    edge.onpointermove = ({ clientX }) => widen(innerWidth - clientX);
+  });
+  edge.addEventListener("lostpointercapture", () => {
+    edge.onpointermove = null;
+    keepWidth(panel.offsetWidth);
+  });
+  edge.addEventListener("dblclick", () => {
+    localStorage.removeItem(kept.width);
+    document.body.style.removeProperty("--panel");
+  });
+  edge.addEventListener("keydown", (event) => {
+    const by = { ArrowLeft: STEP, ArrowRight: -STEP }[event.key];
+    if (!by) return;
+    event.preventDefault();
+    keepWidth(panel.offsetWidth + by);
+  });
 
   function step(by) {
     const links = sources();
@@ -95,6 +147,10 @@
     const elsewhere = event.defaultPrevented || event.button || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey;
     if (!link || elsewhere || !room.matches || link.closest(".panel-head") || !isPassage(link)) return;
     event.preventDefault();
+    if (link.matches(".zoom")) {
+      localStorage.setItem(kept.zoom, percentOf(link));
+      return zoom(percentOf(link));
+    }
     if (body.contains(link)) load(link.href); // another page of the same document
     else open(link);
     heading.focus({ preventScroll: true });

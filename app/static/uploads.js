@@ -2,7 +2,6 @@
 "use strict";
 
 const form = document.getElementById("upload");
-const drop = document.getElementById("drop");
 const box = document.getElementById("sending");
 const list = document.getElementById("sending-files");
 const said = form.dataset;
@@ -164,42 +163,7 @@ for (const id of ["files", "folder"]) {
   take(); // what was chosen before this script ran
 }
 
-// ---------------------------------------------------------------- dropping
-
-async function filesOf(entry) {
-  if (entry.isFile) {
-    const file = await new Promise((resolve, reject) => entry.file(resolve, reject)).catch(() => null);
-    return file ? [[file, entry.fullPath.replace(/^\//, "")]] : [];
-  }
-  const reader = entry.createReader();
-  const found = [];
-  for (;;) {
-    const some = await new Promise((resolve, reject) => reader.readEntries(resolve, reject)).catch(() => []);
-    if (!some.length) break;
-    for (const each of some) found.push(...(await filesOf(each)));
-  }
-  return found;
-}
-
-for (const kind of ["dragenter", "dragover"]) {
-  drop.addEventListener(kind, (event) => {
-    event.preventDefault();
-    drop.classList.add("over");
-  });
-}
-drop.addEventListener("dragleave", (event) => drop.contains(event.relatedTarget) || drop.classList.remove("over"));
-drop.addEventListener("drop", async (event) => {
-  event.preventDefault();
-  drop.classList.remove("over");
-  const items = [...event.dataTransfer.items].filter((item) => item.kind === "file");
-  const entries = items.map((item) => item.webkitGetAsEntry?.()).filter(Boolean);
-  const plain = [...event.dataTransfer.files].map((file) => [file, file.name]);
-  if (!entries.length) {
-    add(plain);
-    return;
-  }
-  for (const entry of entries) add(await filesOf(entry));
-});
+document.addEventListener("files-dropped", ({ detail: { to, files } }) => to === "here" && add(files)); // by drop.js
 
 addEventListener("beforeunload", (event) => {
   if (active || waiting.length) event.preventDefault();

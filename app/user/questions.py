@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator
+from contextlib import nullcontext
 
+from flask_babel import force_locale
 from flask_babel import gettext as _
 
 from braid.app.auth.identity import identity
 from braid.app.site import site
 from braid.core.datasets.outlines import Outline, Section, says_something
 from braid.core.errors import BraidError
+from braid.core.text.scripts import display_language
 
 MAX_TITLE_CHARS = 44
 MAX_HEADING_CHARS = 60
@@ -25,6 +28,7 @@ _QUESTION = re.compile(r"[?？]$")
 _NUMBERING = re.compile(
     r"^(?:\d+(?:\.\d+)*[.):]?|[(（]\d+[)）]|第\s*[0-9一二三四五六七八九十]+\s*[章節条]|제\s*\d+\s*[장절조])\s+"
 )
+_NUMBER_ALONE = re.compile(r"\d+\s")
 _SAYS_NOTHING = re.compile(
     r"(?:sheet|page|slide|table|figure|chapter|section|part|シート|ページ|スライド|表|図|시트|페이지|슬라이드|표|그림)\s*\d*"
     r"|(?:table of )?contents|index|introduction|overview|references|appendix|summary|conclusion|navigation|menu|search"
@@ -35,7 +39,8 @@ _SAYS_NOTHING = re.compile(
 
 
 def question_about(title: str, heading: str) -> str:
-    """Return a question about a section in the page's language; empty where neither title nor heading says enough.
+    """Return a question about a section; empty where neither title nor heading says enough. It is in the language of a
+    Japanese or Korean heading, else in the page's.
 
     ``title`` is the document's as `spoken_title` returns it. A heading that is a question is asked as it is.
     """
@@ -44,13 +49,21 @@ def question_about(title: str, heading: str) -> str:
         return ""
     if _QUESTION.search(heading):
         return heading
-    return str(_("What does “%(title)s” say about “%(heading)s”?", title=title, heading=heading)) if title else ""
+    if not title:
+        return ""
+    language = display_language(heading)
+    with force_locale(language) if language else nullcontext():
+        return str(_("What does “%(title)s” say about “%(heading)s”?", title=title, heading=heading))
 
 
 def spoken_title(document: Outline | Section) -> str:
-    """Return the title as one would say it: without a file's ending; empty when it says nothing or is too long."""
+    """Return the title as one would say it: without a file's ending, or a chapter's number ("2.3."), but with other
+    numbers ("2024 in figures"); empty when it says nothing or is too long.
+    """
     name = document.title or document.source.rpartition("/")[2]
     spoken = _EXTENSION.sub("", name).replace("_", " ").strip() if name in document.source else name.strip()
+    if not _NUMBER_ALONE.match(spoken):
+        spoken = _NUMBERING.sub("", spoken)
     is_name = sum(letter.isalpha() for letter in spoken) >= MIN_LETTERS and len(spoken) <= MAX_TITLE_CHARS
     return spoken if is_name else ""
 

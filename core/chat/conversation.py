@@ -303,6 +303,7 @@ class Conversation:
             self._braid.analyzer,
             partial(passages_of, ledger, turn.scope, filters),
             tokens=int(self._prompt_tokens * WHOLE_SHARE) if self._models.summary else None,
+            filters=filters,
         )
 
     def _find_further(self, turn: ChatTurn, writer: StreamWriter) -> Found:
@@ -489,7 +490,7 @@ def _told_of(whole: WholeDocument | None) -> str:
     """Return what the passages are, where they are those of one document, to follow the question in the prompt."""
     if whole is None:
         return ""
-    part = "all passages" if whole.is_whole else f"the first {len(whole.hits)} of {whole.total} passages"
+    part = whole.part.partition(";")[0]
     more = "" if whole.is_whole else " Say that the rest of it was not read."
     return f"\n\n(The passages are {part} of the document {as_data(whole.title)!r}, in order.{more})"
 
@@ -498,10 +499,10 @@ def _as_found(turn: ChatTurn, whole: WholeDocument, emit: StreamWriter) -> Found
     """Return the first search with the passages of a document in place of its own."""
     known = {hit.passage.chunk_id: hit for hit in turn.first.hits}
     hits = tuple(known.get(hit.passage.chunk_id, hit) for hit in whole.hits)
-    part = f"the first {len(hits)} of {whole.total} passages; raise answer_prompt_tokens to have more"
-    lookup = Lookup("read", whole.title, "document", whole.total, len(hits), problem="" if whole.is_whole else part)
+    problem = "" if whole.is_whole else whole.part
+    lookup = Lookup("read", whole.title, "document", whole.total, len(hits), problem=problem)
     emit(lookup)
-    return Found(replace(turn.first, hits=hits), (lookup,))
+    return Found(replace(turn.first, hits=hits, did_you_mean=""), (lookup,))
 
 
 def _end(turn: ChatTurn, result: ChatResult, emit: StreamWriter) -> None:

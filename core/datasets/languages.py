@@ -72,22 +72,35 @@ class DatasetLanguages:
         is_old = seen is not None and seen.head != head and (beside <= self._few or seen.size != size)
         if seen is None or (is_old and now - seen.at >= self._again_s):
             most = SAMPLE if beside <= self._few else max(LEAST_SAMPLE, SAMPLE * self._few // beside)
-            seen = _Seen(Counter(map(text_language, self._sample(dataset, most))), head, size, now)
+            seen = _Seen(Counter(map(_language_of, self._sample(dataset, most))), head, size, now)
             with self._lock:
                 self._seen[dataset.id] = seen
         return seen.counts
 
-    def _sample(self, dataset: Dataset, most: int) -> list[str]:
-        """Read a passage in the middle of about ``most`` documents: they begin with menus and tables of contents.
+    def _sample(self, dataset: Dataset, most: int) -> list[list[str]]:
+        """Read a passage at each quarter of about ``most`` documents: they begin with menus and tables of contents, and
+        some are translated in part.
 
         It costs a walk over a part of one index.
         """
-        is_chosen = _in_sample(dataset.documents, most)
-        columns = DocumentRow.id, (DocumentRow.chunks // 2).label("middle")
+        is_chosen, chunks = _in_sample(dataset.documents, most), DocumentRow.chunks
+        quarters = [(chunks * part // 4).label(f"at{part}") for part in (1, 2, 3)]
+        columns = DocumentRow.id, *quarters
         chosen = select(*columns).where(DocumentRow.dataset_id == dataset.id, is_chosen).limit(2 * most).subquery()
-        of_chosen = (ChunkRow.document_id == chosen.c.id) & (ChunkRow.position == chosen.c.middle)
-        text = select(func.substr(ChunkRow.text, 1, SEEN_CHARS)).join(chosen, of_chosen)
-        return list(self._ledger.database.values(text))
+        is_there = ChunkRow.position.in_([chosen.c[each.name] for each in quarters])
+        of_chosen = (ChunkRow.document_id == chosen.c.id) & is_there
+        start = func.substr(ChunkRow.text, 1, SEEN_CHARS)
+        passages = select(chosen.c.id, start).join(chosen, of_chosen).order_by(chosen.c.id, ChunkRow.position)
+        texts: dict[int, list[str]] = {}
+        for document_id, text in self._ledger.database.fetch(passages):
+            texts.setdefault(document_id, []).append(text)
+        return list(texts.values())
+
+
+def _language_of(texts: Sequence[str]) -> str:
+    """Return the language of most of a document's passages; empty where none is recognized."""
+    known = Counter(code for text in texts if (code := text_language(text)))
+    return known.most_common(1)[0][0] if known else ""
 
 
 def _in_sample(documents: int, most: int) -> ColumnElement[bool]:

@@ -11,16 +11,18 @@ from playwright.sync_api import Page, expect
 from braid.core.braid import Braid
 from braid.core.types import ChunkInput, DocumentInput
 from tests.browser.conftest import Site, overflow
+from tests.browser.test_accessibility import violations
 from tests.fakes import HashEmbeddings
 from tests.web import add_user, make_app, site_of, visited
 
 pytestmark = pytest.mark.browser
 
 TEXT = "The valve XK-4711 is closed by hand."
-DROP = """([name, text, kind]) => {
+DROP = """([name, text, kind, to = "conversation"]) => {
   const files = new DataTransfer();
   files.items.add(new File([text], name, { type: "text/plain" }));
-  const target = kind === "paste" ? document.getElementById("text") : document.querySelector(".talk");
+  const target = kind === "paste" ? document.getElementById("text")
+    : document.querySelector(kind === "drop" && to ? `#drop-to [data-to="${to}"]` : "main");
   const event = kind === "paste" ? new ClipboardEvent(kind, { clipboardData: files, bubbles: true, cancelable: true })
     : new DragEvent(kind, { dataTransfer: files, bubbles: true, cancelable: true });
   target.dispatchEvent(event);
@@ -48,13 +50,22 @@ def ana(site: Site, request: pytest.FixtureRequest) -> dict[str, str]:
     return site.cookie(account.name)
 
 
+def drop(page: Page, name: str, to: str = "conversation") -> None:
+    """Drag a file over the page, and drop it on one of the places that are offered."""
+    page.evaluate(DROP, [name, TEXT, "dragenter"])
+    expect(page.locator(f'#drop-to [data-to="{to}"]')).to_be_visible()
+    page.evaluate(DROP, [name, TEXT, "drop", to])
+
+
 def test_a_dropped_file_is_asked_at_once(
     open_anonymous: Callable[..., Page], ana: dict[str, str], picture: Callable[[Page, str], None]
 ) -> None:
     page = open_anonymous("chat", cookies=[ana])
     page.evaluate(DROP, ["valve.txt", TEXT, "dragenter"])
-    expect(page.locator("#composer")).to_have_class(re.compile(r"\bover\b"))
-    page.evaluate(DROP, ["valve.txt", TEXT, "drop"])
+    expect(page.get_by_role("dialog", name="Where should the files go?")).to_be_visible()
+    expect(page.locator("#drop-to strong")).to_have_text(["This conversation", "notes"])
+    drop(page, "valve.txt")
+    expect(page.locator("#drop-to")).to_be_hidden()
     page.get_by_label("Your question").fill("Which valve is closed by hand?")
     page.keyboard.press("Enter")  # before the file is read: the question waits for it
     source = page.locator(".turn:not(.pending) .source").first
@@ -67,7 +78,7 @@ def test_pasted_and_dropped_files_are_kept_as_a_dataset(
     open_anonymous: Callable[..., Page], ana: dict[str, str]
 ) -> None:
     page = open_anonymous("chat", cookies=[ana])
-    page.evaluate(DROP, ["valve.txt", TEXT, "drop"])
+    drop(page, "valve.txt")
     expect(page.locator("#files li.ready")).to_have_text(re.compile("valve"))
     page.evaluate(DROP, ["second.txt", "The second file names the ventilator.", "paste"])
     expect(page.locator("#files li.ready")).to_have_count(2)
@@ -88,7 +99,7 @@ def test_a_file_that_follows_the_first_question_belongs_to_its_conversation(
     page = open_anonymous("chat", cookies=[ana])
     page.locator("#text").fill("At how many bar does the pump run?")
     page.keyboard.press("Enter")
-    page.evaluate(DROP, ["valve.txt", TEXT, "drop"])  # while it is answered
+    drop(page, "valve.txt")  # while it is answered
     expect(page.locator(".turn:not(.pending) .source").first).to_contain_text("12 bar")
     expect(page.locator("#files li.ready")).to_have_text("valve.txt")
     page.locator("#text").fill("Which valve is closed by hand?")
@@ -109,9 +120,31 @@ def test_files_are_picked_and_what_is_refused_says_why(
     chosen.value.set_files([{"name": "picture.png", "mimeType": "image/png", "buffer": b"\x89PNG\r\n\x1a\n"}])
     expect(page.locator("#files li.failed .reason")).to_contain_text(re.compile("png", re.IGNORECASE))
     page.evaluate("document.getElementById('files').dataset.maxMb = '0.000001'")
-    page.evaluate(DROP, ["large.txt", TEXT, "drop"])
+    drop(page, "large.txt")
     expect(page.locator("#sending li.failed")).to_contain_text("larger than the limit")
     picture(page, "chat-file-refused-phone")
     assert overflow(page) == 0
     page.get_by_role("button", name="Dismiss").click()
     expect(page.locator("#sending li")).to_have_count(0)
+
+
+def test_from_any_page_a_file_goes_to_the_dataset_that_is_chosen(
+    open_anonymous: Callable[..., Page], ana: dict[str, str], site: Site
+) -> None:
+    page = open_anonymous("settings", cookies=[ana])
+    page.evaluate(DROP, ["valve.txt", TEXT, "dragenter"])
+    dataset = page.locator("#drop-to [data-to]")
+    expect(dataset).to_have_text("notes1 document")
+    assert violations(page) == []
+    page.evaluate(DROP, ["valve.txt", TEXT, "drop", ""])  # on the page, beside the places: now it is asked
+    expect(page.locator("#drop-to")).to_be_visible()
+    dataset.click()
+    status = page.locator("#drop-to [role=status]")
+    expect(status).to_have_text("1 of 1 files uploaded Show the documents")
+    status.get_by_role("link").click()
+    expect(page.locator("table.documents")).to_contain_text("valve.txt")
+    drop(page, "second.txt", "here")
+    expect(page.locator("table.documents")).to_contain_text("second.txt")
+    page.evaluate(DROP, ["third.txt", TEXT, "dragenter"])
+    page.keyboard.press("Escape")
+    expect(page.locator("#drop-to")).to_be_hidden()

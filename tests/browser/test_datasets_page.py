@@ -10,6 +10,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from tests import samples
 from tests.browser.conftest import Site, before_the_script
+from tests.browser.test_accessibility import violations
 from tests.web import add_user
 
 pytestmark = pytest.mark.browser
@@ -121,3 +122,38 @@ def test_by_keyboard_on_a_phone(open_anonymous: Open, visitor: dict[str, str], p
     page.get_by_role("button", name="Delete 1 document").focus()
     page.keyboard.press("Enter")
     expect(page.get_by_role("status").first).to_contain_text("1 document deleted.")
+
+
+def test_a_quick_look_by_button_and_by_space(open_page: Open, site: Site) -> None:
+    page = open_page("datasets/1")
+    first, second = page.locator(".documents tbody th > a").all()[:2]
+    look = page.locator("#look")
+    first.focus()
+    page.keyboard.press("Space")
+    expect(look).to_be_visible()
+    name = str(first.text_content())
+    expect(look.get_by_role("heading", level=2, name=name)).to_be_visible()
+    expect(look.locator(".passages li").first).to_be_visible()
+    assert violations(page) == []
+    page.keyboard.press("Alt+ArrowDown")
+    expect(look.locator("#look-title")).to_have_text(str(second.text_content()))
+    page.keyboard.press("Escape")
+    expect(look).to_be_hidden()
+    expect(second).to_be_focused()
+    page.get_by_role("button", name=f"Quick look: {name}").click()
+    look.get_by_role("link", name="Open", exact=True).click()
+    expect(page.get_by_role("heading", level=1)).to_have_text(name)
+
+
+def test_the_time_that_is_left_is_told_from_how_fast_it_was(open_page: Open) -> None:
+    page = open_page("datasets/1")
+    page.clock.install()
+    bar = """<div data-busy="1"><div class="all-progress"><progress max="100" value="{done}"></progress>
+      <p id="all-told" data-left="about {{time}} left">{done} of 100 ready</p></div></div>"""
+    for seconds, done, told in ((0, 10, "10 of 100 ready"), (10, 20, "20 of 100 ready · about 2 minutes left")):
+        page.clock.run_for(seconds * 1000)
+        page.evaluate("html => show(html)", bar.format(done=done))
+        expect(page.locator("#all-told")).to_have_text(told)
+    page.clock.run_for(60_000)
+    page.evaluate("html => show(html)", bar.format(done=95))
+    expect(page.locator("#all-told")).to_have_text("95 of 100 ready · about 10 seconds left")

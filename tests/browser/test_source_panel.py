@@ -123,3 +123,40 @@ def test_axe_finds_nothing(open_page: Open, conversation: str, language: str, sc
     expect(page.locator("#panel #cited")).to_be_visible()
     assert violations(page) == []
     picture(page, f"panel-{language}-{scheme}")
+
+
+def test_the_panel_keeps_its_width_and_zoom_and_asks_about_what_it_shows(
+    open_page: Open, site: Site, conversation: str
+) -> None:
+    page = open_page(conversation.lstrip("/"))
+    page.locator(".source a[data-source]").first.click()
+    expect(panel(page)).to_be_visible()
+    edge = page.get_by_role("separator", name="Width of the source")
+    before = page.locator("#panel").bounding_box()
+    grip = edge.bounding_box()
+    assert before
+    assert grip
+    page.mouse.move(grip["x"] + 4, 300)
+    page.mouse.down()
+    page.mouse.move(grip["x"] + 4 - 120, 300, steps=3)
+    page.mouse.up()
+    wider = page.locator("#panel").bounding_box()
+    assert wider
+    assert abs(wider["width"] - before["width"] - 120) <= 2
+    edge.press("ArrowRight")
+    after = page.locator("#panel").bounding_box()
+    assert after
+    assert abs(after["width"] - wider["width"] + 40) <= 1
+    assert violations(page) == []
+    page.goto(site.url + conversation.lstrip("/"))
+    page.locator(".source a[data-source]").first.click()
+    again = page.locator("#panel").bounding_box()
+    assert again
+    assert abs(again["width"] - after["width"]) <= 1, "also after a new page"
+    page.locator(".panel-body").get_by_role("link", name="Ask about this document").click()
+    expect(page.locator("#text")).to_be_focused()
+    expect(page.locator("#about li")).to_have_count(1)
+    title = page.locator("#panel-heading").text_content()
+    assert title
+    assert title.endswith(page.locator("#about li").evaluate("item => item.firstChild.textContent"))
+    page.evaluate("localStorage.clear()")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,6 +15,7 @@ from braid.app.auth.access import rule, wants_json
 from braid.app.auth.identity import identity
 from braid.app.mounted import url_for
 from braid.app.opening import SAMPLE_NAME
+from braid.app.pages.chat.about import FIELD, filters_of, keys_in, named
 from braid.app.pages.chat.blueprint import chat, make_shelf
 from braid.app.pages.chat.choices import (
     ChatChoices,
@@ -78,7 +80,8 @@ def edit(conversation_id: int, message_id: int) -> Response | Redirect:
     first = first_choices(identity().account)
     own = _form_choices() if {"mode", "pace"} & set(request.form) else None
     history = here.conversations.history(identity().account.id, conversation_id, before=message_id)
-    asked = _chat_request(own or choices_of_turn(question.settings, first), history, searched_with(conversation_id))
+    choices, about = own or choices_of_turn(question.settings, first), keys_in(question.settings)
+    asked = _chat_request(choices, history, searched_with(conversation_id), about)
     return _run(asked, lambda: here.turn_store.begin(conversation_id, asked, instead_of=message_id), own)
 
 
@@ -197,18 +200,21 @@ def _ask_again(conversation_id: int, answer_id: int, *, is_complete: bool) -> Ch
     return replace(asked, draft=draft, aside=_aside(), filter_words=stored_filter_words(answer.settings))
 
 
-def _chat_request(choices: ChatChoices, history: tuple[Turn, ...], files: tuple[int, ...] = ()) -> ChatRequest:
+def _chat_request(
+    choices: ChatChoices, history: tuple[Turn, ...], files: tuple[int, ...] = (), named_before: Sequence[str] = ()
+) -> ChatRequest:
     """Return the request for the submitted question.
 
     Without a chosen dataset all personal ones are searched, and their ids are stored with the question. ``files`` is
-    the dataset with the conversation's files, which is always searched.
+    the dataset with the conversation's files, which is always searched. What the form names, or was ``named_before``,
+    is searched instead of all these.
     """
     text = (request.form.get("example") or request.form.get("text", "")).strip()
     if not text:
         raise InvalidInputError("the question is empty; type one", field="text")
     user = identity().account
     readable = readable_datasets(user)
-    return ChatRequest(
+    asked = ChatRequest(
         user.id,
         text,
         history=history,
@@ -218,6 +224,12 @@ def _chat_request(choices: ChatChoices, history: tuple[Turn, ...], files: tuple[
         strategy=choices.strategy,
         options=choices.options(site().settings),
     )
+    about = named(request.form.getlist(FIELD) or named_before, readable.by_id)
+    if not about:
+        return asked
+    ids = tuple(dict.fromkeys(each.dataset_id for each in about))
+    options = {**asked.options, "filters": filters_of(about)}
+    return replace(asked, dataset_ids=ids, everything=False, aside=(), options=options)
 
 
 def _render_turn(stored: StoredTurn) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from braid.app.pages.chat import files as chat_files
 from braid.app.pages.chat import manage as chat_manage
 from braid.app.pages.chat import shared as chat_shared
 from braid.app.pages.chat import shelf as chat_shelf
+from braid.app.pages.chat.about import FIELD, keys_in, named
 from braid.app.pages.chat.blueprint import chat, make_shelf
 from braid.app.pages.chat.choices import ChatChoices, choices_of_turn, first_choices, recent_datasets
 from braid.app.pages.chat.files import render_files
@@ -99,13 +100,14 @@ def _page(shown: StoredConversation | None, messages: Sequence[StoredMessage], *
         files=render_files(shown.id) if shown else "",
         registry_problem=here.braid.registry.problem(),
         variants_of=variants_of,
+        about=named(request.args.getlist(FIELD), readable.by_id),
         max_query_chars=MAX_QUERY_CHARS,
         max_k=MAX_K,
     )
 
 
 def _choices(messages: Sequence[StoredMessage], readable: Readable) -> ChatChoices:
-    """Return the choices of the conversation's last question, else the user's first choices.
+    """Return the choices of the conversation's last question that names no documents, else the user's first choices.
 
     An address may tick the datasets of a new conversation: ``/chat?d=7``.
     """
@@ -113,7 +115,7 @@ def _choices(messages: Sequence[StoredMessage], readable: Readable) -> ChatChoic
     wanted = tuple(id_ for id_ in request.args.getlist("d", type=int) if id_ in {each.id for each in readable.all})
     if wanted and not messages:
         return replace(first, datasets=Datasets.of(wanted))
-    asked = [message for message in messages if message.role == "user"]
+    asked = [message for message in messages if message.role == "user" and not keys_in(message.settings)]
     return choices_of_turn(asked[-1].settings, first) if asked else first
 
 

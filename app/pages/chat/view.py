@@ -12,6 +12,7 @@ from flask_babel import gettext as _
 from markupsafe import Markup
 
 from braid.app.mounted import url_for
+from braid.app.pages.chat.about import named_in
 from braid.app.pages.chat.checked import NO_SENTENCE, Checked, checked_of, sentences_of
 from braid.app.pages.search.answer import Missing, Timing, missing_parts, timings_of
 from braid.app.pages.search.marking import SENTENCE
@@ -143,6 +144,8 @@ class Exchange:
     meant: str = ""
     """What was searched, with words of the documents in place of those that none has; empty where there is none."""
     checked: Checked = field(default_factory=Checked)
+    about: tuple[str, ...] = ()
+    """The names of the datasets, documents and pages that the question was asked about."""
 
     @property
     def generator(self) -> str:
@@ -244,8 +247,9 @@ def _pairs(messages: Sequence[StoredMessage]) -> Iterator[tuple[StoredMessage, S
 
 
 def _exchange(question: StoredMessage, answer: StoredMessage | None, shelf: Shelf) -> Exchange:
+    about = tuple(each.name for each in named_in(question.settings, shelf.datasets))
     if answer is None:
-        return Exchange(question, None, Markup(""), (), (), "")
+        return Exchange(question, None, Markup(""), (), (), "", about=about)
     asked = str(answer.settings.get("question") or question.text)
     query = str(answer.settings.get("query") or asked)
     sentences, quotes, editions = sentences_of(answer), _quotes(answer.settings), _editions(answer.settings)
@@ -287,6 +291,7 @@ def _exchange(question: StoredMessage, answer: StoredMessage | None, shelf: Shel
         language=display_language(answer.text),
         unsearched=_unsearched(question, answer, shelf),
         meant=_search_of(answer).get("did_you_mean", ""),
+        about=about,
     )
 
 
@@ -439,7 +444,7 @@ def build_how(question: StoredMessage, answer: StoredMessage, shelf: Shelf) -> H
 
 def mode_name(mode: str) -> str:
     """Return the mode in the page's language."""
-    names = {"hybrid": _("Hybrid"), "semantic": _("Meaning"), "keyword": _("Keywords")}
+    names = {"hybrid": _("Meaning and keywords"), "semantic": _("Meaning"), "keyword": _("Keywords")}
     return str(names.get(mode, mode))
 
 

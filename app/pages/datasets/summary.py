@@ -5,17 +5,24 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import date
+
+from flask_babel import format_date
 
 from braid.app.auth.identity import identity
 from braid.app.site import site
 from braid.app.user.questions import tried
 from braid.core.chat.asking.follow_up import content_words
 from braid.core.datasets.outlines import Section
+from braid.core.metadata.versions import dates_in
 from braid.core.search.term_weights import TermWeights
-from braid.core.types import Dataset, Document
+from braid.core.types import Dataset, Document, Passage
 
 QUESTIONS = 3
 TERMS = 8
+DATES = 8
+SEEN_FOR_DATES = 200
+"""Passages at the beginning of a document that its dates are taken from."""
 SEEN_PASSAGES = 30
 SEEN_CHARS = 400
 """Characters of a passage that its words are taken from."""
@@ -31,14 +38,24 @@ class Summary:
     sections: tuple[Section, ...]
     terms: tuple[str, ...]
     questions: tuple[str, ...]
+    dates: tuple[tuple[str, Passage], ...]
+    """The days that the document names, in its order, each with the first passage that does."""
 
 
 def summary_of(dataset: Dataset, document: Document) -> Summary:
-    """Return the outline, the key terms and tried questions of a document that the user may read."""
+    """Return the outline, the key terms, the dates and tried questions of a document that the user may read."""
     sections = site().outlines.of_document(document.id, dataset.id)
-    passages = site().braid.ledger.document_passages(document.id, [dataset.id], limit=SEEN_PASSAGES)
-    terms = _key_terms(dataset, [passage.text[:SEEN_CHARS] for passage in passages])
-    return Summary(sections, terms, tuple(tried(sections, most=QUESTIONS)))
+    passages = site().braid.ledger.document_passages(document.id, [dataset.id], limit=SEEN_FOR_DATES)
+    terms = _key_terms(dataset, [passage.text[:SEEN_CHARS] for passage in passages[:SEEN_PASSAGES]])
+    return Summary(sections, terms, tuple(tried(sections, most=QUESTIONS)), _dates(passages))
+
+
+def _dates(passages: Sequence[Passage]) -> tuple[tuple[str, Passage], ...]:
+    first: dict[str, Passage] = {}
+    for passage in passages:
+        for day in dates_in(passage.text):
+            first.setdefault(day, passage)
+    return tuple((format_date(date.fromisoformat(day), "long"), first[day]) for day in [*first][:DATES])
 
 
 def _key_terms(dataset: Dataset, texts: Sequence[str]) -> tuple[str, ...]:

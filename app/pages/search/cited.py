@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from flask import request
+from flask_babel import gettext as _
 
 from braid.app.auth.identity import identity
+from braid.app.mounted import url_for
 from braid.app.pages.search.blueprint import address, back_address, three_fields
 from braid.app.pages.search.form import SearchForm
 from braid.app.pages.search.marking import SENTENCE, sentence_range
@@ -39,8 +41,8 @@ def supporting_sentence(passage: Passage) -> tuple[int, int] | None:
     return sentence_range(request.args.get(SENTENCE, ""), passage.text)
 
 
-def source_values(cited: Passage, document: Document, form: SearchForm) -> dict[str, Any]:
-    """Return the values that the template of each page of a source needs."""
+def source_values(cited: Passage, document: Document, form: SearchForm, *, page: int | None = None) -> dict[str, Any]:
+    """Return the values that the template of each page of a source needs; ``page`` is the one that is shown, if one."""
     return {
         "cited": cited,
         "title_language": display_language(cited.title),
@@ -49,7 +51,22 @@ def source_values(cited: Passage, document: Document, form: SearchForm) -> dict[
         "as_text": source_address("braid.search.document", cited, form, **{"as": "text"}),
         "back": back_address(form),
         "from_chat": "conversation" in request.args,
+        "ask_about": _ask_about(document, page),
     }
+
+
+def _ask_about(document: Document, page: int | None) -> dict[str, Any]:
+    """Return how a question names the document or this page of it, and where it is asked."""
+    key, name = f"document:{document.id}", document.title or document.source
+    if page is not None:
+        key, name = f"{key}:{page}", str(_("%(title)s, page %(number)s", title=name, number=page))
+    conversation_id = request.args.get("conversation", type=int)
+    href = (
+        url_for("braid.chat.conversation", conversation_id=conversation_id, about=key)
+        if conversation_id
+        else url_for("braid.chat.page", about=key)
+    )
+    return {"key": key, "name": name, "href": href, "page": page}
 
 
 def source_address(endpoint: str, cited: Passage, form: SearchForm, **more: Any) -> str:

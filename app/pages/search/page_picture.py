@@ -62,7 +62,7 @@ def page(chunk_id: str, number: int) -> str:
     zoom, sentence = request.args.get("zoom", 100, type=int), supporting_sentence(cited)
     return render_template(
         "braid/page.html",
-        **source_values(cited, document, form),
+        **source_values(cited, document, form, page=number),
         at=lambda number, zoom: carried(number=number, zoom=zoom if zoom != ZOOMS[0] else None),
         gaps=gaps(document.metadata),
         number=number,

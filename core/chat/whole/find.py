@@ -25,6 +25,7 @@ Weigh = Callable[[Collection[str]], Mapping[str, float]]
 """Terms → their idf, without those that no passage has."""
 Read = Callable[[Passage], tuple[Sequence[Hit], int]]
 """A passage → the passages of its document that may be read, and how many there are."""
+NO_FILTERS = Filters()
 _SUMMARY = re.compile(
     r"\b(?:summari[sz]e|summari[sz]ing|summary of|overview of|outline of|outline the|sum up|give me the gist)\b"
     r"|要約|まとめて|概要|要点|あらまし|요약|개요|간추려|정리해",
@@ -55,7 +56,18 @@ class WholeDocument:
     title: str
     hits: tuple[Hit, ...]
     total: int
-    """Passages of the document; more than there are hits where the rest did not fit."""
+    """Passages of the document; more than there are hits where the rest did not fit, or was not asked about."""
+    is_selection: bool = False
+    """Whether filters select among its passages, such as those of one page."""
+
+    @property
+    def part(self) -> str:
+        """What the hits are of the document."""
+        if self.is_whole:
+            return "all passages"
+        if self.is_selection:
+            return f"{len(self.hits)} of {self.total} passages, those that were asked about"
+        return f"the first {len(self.hits)} of {self.total} passages; the prompt has no room for more"
 
     @property
     def is_whole(self) -> bool:
@@ -81,15 +93,26 @@ def asks_for_whole(question: str) -> Asks | None:
 
 
 def find_whole(
-    question: str, found: Sequence[Hit], weigh: Weigh, analyzer: Analyzer, read: Read, *, tokens: int | None
+    question: str,
+    found: Sequence[Hit],
+    weigh: Weigh,
+    analyzer: Analyzer,
+    read: Read,
+    *,
+    tokens: int | None,
+    filters: Filters = NO_FILTERS,
 ) -> WholeDocument | None:
     """Return the document that a question is about as a whole, among those found; None where it is about none.
 
-    Where dates or amounts are asked for, the best passage found must be that document's, too. It has its first
+    Where the ``filters`` of the search select documents, and all that is found is of one, that is meant. Where
+    dates or amounts are asked for, the best passage found must be that document's, too. It has its first
     passages, in order, as many as fit into ``tokens``; None means all that ``read`` gives.
     """
     asks = asks_for_whole(question)
-    meant = document_meant(question, [hit.passage for hit in found], weigh, analyzer) if asks else None
+    if asks and filters.names_documents and len({hit.passage.document_id for hit in found}) == 1:
+        meant: Passage | None = found[0].passage
+    else:
+        meant = document_meant(question, [hit.passage for hit in found], weigh, analyzer) if asks else None
     if asks is None or meant is None:
         return None
     if asks != "summary" and meant.document_id != found[0].passage.document_id:
@@ -102,7 +125,8 @@ def find_whole(
             if left < 0 and kept:
                 break
         kept.append(hit)
-    return WholeDocument(asks, meant.title or meant.source, tuple(kept), total) if kept else None
+    title, is_selection = meant.title or meant.source, filters.of_passages
+    return WholeDocument(asks, title, tuple(kept), total, is_selection) if kept else None
 
 
 def document_meant(question: str, found: Sequence[Passage], weigh: Weigh, analyzer: Analyzer) -> Passage | None:

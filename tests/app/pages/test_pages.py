@@ -270,7 +270,7 @@ def test_documents_and_queries_cannot_inject_markup(own_client: FlaskClient, lib
     for response in (page, document):
         assert response.status_code == 200
         assert "&lt;" in response.text
-        ours = "balance|palette|panel|picker|status|search|times"
+        ours = "balance|drop|palette|panel|picker|status|search|times"
         assert re.findall(rf'<script(?! src="/static/(?:{ours})\.[0-9a-f]{{10}}\.js" defer>)', response.text) == []
         assert "<img src=x" not in response.text
 
@@ -370,7 +370,7 @@ def test_progress_is_said_in_the_readers_language(client: FlaskClient, language:
 def test_status_is_live(own_client: FlaskClient, library: Braid, embeddings: HashEmbeddings) -> None:
     assert own_client.get("/status.json").json == {
         "state": "ready",
-        "text": "Ready: 5 passages indexed by meaning and by keyword.",
+        "text": "Ready: 5 passages can be searched.",
         "total": 5,
         "waiting": {"bm25": 0, "dense": 0},
     }

@@ -86,3 +86,29 @@ def test_of_what_may_no_longer_be_read_nothing_is_asked(client: FlaskClient, man
     [address] = re.findall(r'data-next="([^"]+)"', client.get(where).text)
     manual.ledger.remove_document(1, "pump.pdf")
     assert offered(client.get(address).text) == []
+
+
+def test_questions_are_in_the_language_of_their_section_and_without_numbers(
+    client: FlaskClient, library: Braid
+) -> None:
+    for source, title, heading, text in (
+        ("docks.html", "2.3. 대화 상자와 도킹", "대화 상자 위치", "대화 상자 위치는 끌어서 바꿉니다. 도킹도 됩니다."),
+        ("ref.pdf", "第3章 保守の手引き", "3.2 点検の間隔", "点検の間隔は三か月です。点検の記録を残します。"),
+    ):
+        chunk = ChunkInput(f"{heading}\n{text}", heading_path=f"{title} > {heading}")
+        library.ledger.put_document(1, DocumentInput(source, title, source[-4:].strip("."), (chunk,)))
+    assert library.indexer.wait(WAIT_S)
+    asked = offered(client.get("/chat").text)
+    assert "“대화 상자와 도킹”에는 “대화 상자 위치”에 대해 뭐라고 나와 있나요?" in asked
+    assert "「保守の手引き」には「点検の間隔」についてどう書かれていますか" in asked
+
+
+def test_the_dates_that_a_document_names_lead_to_their_passages(client: FlaskClient, library: Braid) -> None:
+    texts = ("Signed on 3 May 2024.", "It ends on 2025-12-31, not on 31.02.2025.", "2024年5月3日に結ばれた。")
+    chunks = tuple(ChunkInput(text) for text in texts)
+    number = library.ledger.put_document(1, DocumentInput("lease.md", "Lease", "md", chunks)).document_id
+    page = client.get(f"/datasets/1/documents/{number}").text
+    dates = re.findall(r'<a class="chip" href="[^"]*#passage(\d)">([^<]+)</a>', page)
+    assert dates == [("0", "May 3, 2024"), ("1", "December 31, 2025")]
+    page = client.get(f"/datasets/1/documents/{number}?lang=ja").text
+    assert ">2025年12月31日</a>" in page

@@ -42,6 +42,17 @@ def put(ledger: Ledger, dataset_id: int, languages: Sequence[str]) -> None:
         ledger.put_document(dataset_id, document)
 
 
+@on_both_databases
+def test_a_document_that_is_translated_in_part_has_the_language_of_most_of_it(ledger: Ledger) -> None:
+    ann = ledger.add_user("ann").id
+    manual = ledger.add_dataset(ann, "manual").id
+    for number, middle in enumerate(("en", "")):
+        parts = ("en", *["ja"] * 4, *[middle] * 2, *["ja"] * 5)
+        chunks = tuple(ChunkInput(TEXTS[code]) for code in parts)
+        ledger.put_document(manual, DocumentInput(f"{number}.md", "T", "md", chunks))
+    assert languages_of(DatasetLanguages(ledger), ledger, ann) == {"manual": ("ja",)}
+
+
 def languages_of(found: DatasetLanguages, ledger: Ledger, user_id: int) -> dict[str, tuple[str, ...]]:
     datasets = ledger.datasets(user_id)
     languages = found.of(datasets)
