@@ -34,6 +34,12 @@ ANN = 1
 
 
 @pytest.fixture
+def tmp_path(open_folder: Path) -> Path:
+    """No folder of the system's own, as those below ``/dev`` are."""
+    return open_folder
+
+
+@pytest.fixture
 def folder(tmp_path: Path) -> Path:
     made = tmp_path / "notes"
     made.mkdir()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 from flask import Flask
@@ -46,11 +47,11 @@ def test_no_page_before_the_sign_in_has_a_command(app: Flask) -> None:
         assert "python -m" not in page
 
 
-def test_a_form_that_cannot_succeed_is_not_shown(library: Braid, tmp_path: object) -> None:
+def test_a_form_that_cannot_succeed_is_not_shown(library: Braid, open_folder: Path) -> None:
     without = sign_in(make_app(library)).get("/admin/folders").text
     assert 'name="folder"' not in without
     assert "has to allow some folders first" in without
-    allowed = sign_in(make_app(library, Settings(folder_roots=(str(tmp_path),)))).get("/admin/folders").text
+    allowed = sign_in(make_app(library, Settings(folder_roots=(str(open_folder),)))).get("/admin/folders").text
     assert 'name="folder"' in allowed
 
 
