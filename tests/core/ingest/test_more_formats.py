@@ -158,6 +158,29 @@ def test_rtf_has_text_in_every_encoding_and_no_objects() -> None:
     assert texts(parsed) == {"Rules": "Text 日本 日本 한글shown\na | b\nc | d\n\nend"}
 
 
+@pytest.mark.parametrize(
+    ("body", "found"),
+    [
+        (rb"Before {\upr{\f0 R?sum?}{\*\ud{\f0 R\u233?sum\u233?}}} after", {"": "Before Résumé after"}),
+        (rb"{\object\objemb{\*\objclass X}{\*\objdata 01}{\result {\pard Shown table\par}}}", {"": "Shown table"}),
+        (rb"{\header {\object{\result Head}}}Text", {"": "Text"}),
+        (
+            rb"{\shp{\*\shpinst{\sp{\sn x}{\sv 1}}{\shptxt Box\par}}{\shprslt{\*\do{\dptxbxtext Box\par}}}}",
+            {"": "Box"},
+        ),
+        (rb"{\*\do\dobxpage{\dptxbx{\dptxbxtext Old box\par}}}", {"": "Old box"}),
+        (
+            rb"Pay on Friday{\*\atnid I}{\*\annotation{\*\atnref 1}\chatn Ask\par the bank}.{\*\annotation No}",
+            {"": "Pay on Friday.", "Comments": "Ask the bank\n\nNo"},
+        ),
+    ],
+    ids=["in Unicode", "result of an object", "within a header", "text box", "old text box", "comments"],
+)
+def test_what_rtf_skips_but_for_its_text(body: bytes, found: dict[str, str]) -> None:
+    parsed = read("a.rtf", rb"{\rtf1\ansi{\fonttbl{\f0 Arial;}}" + body + rb"\par}")
+    assert (parsed.title, texts(parsed)) == ("a", found)
+
+
 def test_an_outlook_message_has_its_header_its_body_and_its_attachments() -> None:
     inner = more_samples.message_tree("Inner text.", subject="Inner", is_enclosed=True)
     content = more_samples.msg("Read it.", attachments={"a.txt": b"attached", "b.gz": b"\x1f\x8b"}, enclosed=inner)

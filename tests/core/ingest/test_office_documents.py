@@ -510,6 +510,18 @@ def test_a_text_box_is_a_paragraph_of_its_own() -> None:
     assert lines_of("a.docx", word(body)) == ["The left door is locked.", "Warning: hot"]
 
 
+def test_comments_of_a_sheet_come_in_the_order_of_their_cells() -> None:
+    book = openpyxl.Workbook()
+    page = book.active
+    assert page is not None
+    page.append(["Rope", 12])
+    page.append(["Axe", 3])
+    for place in ("B2", "A2", "B1"):
+        page[place].comment = Comment(f"About {place}", "Ines")
+    comments = read("a.xlsx", saved(book)).sections[-1].text.split("\n")
+    assert [line.rpartition(" ")[2] for line in comments] == ["B1", "A2", "B2"]
+
+
 def test_comments_charts_diagrams_and_embedded_pages_of_word_are_read() -> None:
     office = "application/vnd.openxmlformats-officedocument"
     notes = element("w:comments", f'<w:comment w:id="1">{paragraph("Legal wants five years")}</w:comment>')
