@@ -510,6 +510,28 @@ def test_a_text_box_is_a_paragraph_of_its_own() -> None:
     assert lines_of("a.docx", word(body)) == ["The left door is locked.", "Warning: hot"]
 
 
+def test_descriptions_of_pictures_in_word_are_read_and_what_programs_say_of_them_is_not() -> None:
+    def picture(told: str) -> str:
+        about = 'xmlns:wp="http://schemas.openxmlformats.org/drawingml/2006/wordprocessingDrawing"'
+        described = f'<wp:inline {about}><wp:docPr id="1" descr="{told}"/></wp:inline>'
+        return f"<w:p><w:r><w:drawing>{described}</w:drawing></w:r></w:p>"
+
+    content = word(paragraph("The harbour") + picture("Two cranes beside the gate") + picture("image1.png"))
+    assert lines_of("a.docx", content) == ["The harbour", "Two cranes beside the gate"]
+
+
+def test_rows_of_word_that_begin_in_a_later_column_and_tabs_to_a_place() -> None:
+    def row(*cells: str, before: int = 0) -> str:
+        left_out = f'<w:trPr><w:gridBefore w:val="{before}"/></w:trPr>' if before else ""
+        return f"<w:tr>{left_out}{''.join(f'<w:tc>{paragraph(cell)}</w:tc>' for cell in cells)}</w:tr>"
+
+    table = f"<w:tbl>{row('Item', 'May', 'June')}{row('Rope', '3', '4')}{row('7', '9', before=1)}</w:tbl>"
+    tabbed = "<w:p><w:r><w:t>Rope</w:t><w:ptab/><w:t>12 m</w:t></w:r></w:p>"
+    lines = lines_of("a.docx", word(tabbed + table))
+    assert lines[0].split() == ["Rope", "12", "m"]
+    assert lines[-1].strip() == "| 7 | 9"
+
+
 def test_comments_of_a_sheet_come_in_the_order_of_their_cells() -> None:
     book = openpyxl.Workbook()
     page = book.active
