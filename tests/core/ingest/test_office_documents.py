@@ -532,6 +532,13 @@ def test_rows_of_word_that_begin_in_a_later_column_and_tabs_to_a_place() -> None
     assert lines[-1].strip() == "| 7 | 9"
 
 
+def test_a_heading_of_notes_is_no_title() -> None:
+    notes = element("w:footnotes", f'<w:footnote w:id="1">{paragraph("See the law")}</w:footnote>')
+    kind = "application/vnd.openxmlformats-officedocument.wordprocessingml.footnotes+xml"
+    parsed = read("lease.docx", word(paragraph("The lease ends in May"), footnotes=(kind, notes)))
+    assert (parsed.title, parsed.sections[-1].heading_path) == ("lease", "Footnotes")
+
+
 def test_comments_of_a_sheet_come_in_the_order_of_their_cells() -> None:
     book = openpyxl.Workbook()
     page = book.active

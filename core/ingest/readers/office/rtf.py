@@ -81,12 +81,8 @@ def read(file: SourceFile) -> ParsedDocument:
         else:
             texts.take(token)
     texts.end_paragraph()
+    outline.add_apart("Comments", map(one_line, _joined_pairs("".join(texts.properties["annotation"])).split("\n")))
     title = first_title(_joined_pairs("".join(texts.properties["title"])), outline.first_heading)
-    comments = list(filter(None, map(one_line, _joined_pairs("".join(texts.properties["annotation"])).split("\n"))))
-    if comments:
-        outline.heading(1, "Comments")
-    for comment in comments:
-        outline.add(comment)
     sections = outline.sections()
     return ParsedDocument(title, "rtf", sections, {"author": _joined_pairs("".join(texts.properties["author"]))})
 

@@ -268,10 +268,11 @@ def _grid(table: etree._Element, text_of: Callable[[etree._Element], str]) -> Gr
     rows: list[list[str]] = []
     spans: list[Span] = []
     open_spans: dict[int, Span] = {}  # by their column
-    rows_left = (row for row in _find(table, _TR) if _property(row, _DELETED, _ROW_PROPERTIES) is None)
+    rows_left = [row for row in _find(table, _TR) if _property(row, _DELETED, _ROW_PROPERTIES) is None]
+    before = [_columns_before(row) for row in rows_left]
+    least = min(before, default=0)
     for number, row in enumerate(rows_left):
-        left_out = _property(row, _GRID_BEFORE, _ROW_PROPERTIES)
-        cells = [""] * (min(int(left_out.get(_VAL) or 0), MAX_COLUMNS) if left_out is not None else 0)
+        cells = [""] * (before[number] - least)
         going_on: dict[int, Span] = {}
         for cell in _find(row, _TC):
             column = len(cells)
@@ -297,14 +298,16 @@ def _grid(table: etree._Element, text_of: Callable[[etree._Element], str]) -> Gr
     return merged(rows, spans)
 
 
+def _columns_before(row: etree._Element) -> int:
+    """Return how many columns of the table are on the left of a row."""
+    stated = _property(row, _GRID_BEFORE, _ROW_PROPERTIES)
+    return min(int(stated.get(_VAL) or 0), MAX_COLUMNS) if stated is not None else 0
+
+
 def _add_notes(document: Document, outline: Outline, kinds: Iterable[tuple[str, str, str]]) -> None:
     for relation in document.part.rels.values():
         for suffix, heading, tag in kinds:
             if relation.is_external or not relation.reltype.endswith(suffix):
                 continue
             root = etree.fromstring(relation.target_part.blob, etree.XMLParser(resolve_entities=False))
-            notes = ["\n".join(map(_text, _find(note, _P))).strip() for note in root.iter(tag)]
-            if any(notes):
-                outline.heading(1, heading)
-            for note in notes:
-                outline.add(note)
+            outline.add_apart(heading, ("\n".join(map(_text, _find(note, _P))).strip() for note in root.iter(tag)))
