@@ -163,12 +163,13 @@ _ALPHABETS: Mapping[str, str] = {
     **{"fr": "éèêàçâîôùûëïœæÿü", "de": "äöüß", "es": "áéíóúñü¿¡ªº", "pt": "áâãàçéêíóôõúªº", "it": "àèéìòùí"},
     **{"nordic": "åäöæøé", "is": "áéíóúæöþðý", "nl": "ëïéüö", "ca": "àçèéíïòóúü·"},
     **{"pl": "ąćęłńóśźż", "cs": "áčďéěíňóřšťúůýž", "sk": "áäčďéíĺľňóôŕšťúýž", "hu": "áéíóöőúüű"},
+    **{"mt": "ċġħżàèìòù", "eo": "ĉĝĥĵŝŭ", "vi": "ăâđêôơưàáãèéìíòóùúý\u0300\u0301\u0303\u0309\u0323"},
     **{"ro": "ăâîşţșț", "hr": "čćđšž", "tr": "çğıöşüâîİ", "lt": "ąčęėįšųūž", "lv": "āčēģīķļņšūž", "et": "äõöüšž"},
 }
 """Letters of languages that are written in Latin ones, beside those of ASCII; capitals as well."""
 WESTERN = ("fr", "de", "es", "pt", "it", "nordic", "is", "nl", "ca")
 CENTRAL = ("pl", "cs", "sk", "hu", "ro", "hr")
-TURKISH, BALTIC = ("tr",), ("lt", "lv", "et")
+TURKISH, BALTIC, SOUTHERN, VIETNAMESE = ("tr",), ("lt", "lv", "et"), ("mt", "eo"), ("vi",)
 _WESTERN_LETTERS = frozenset("".join(_ALPHABETS[language] for language in WESTERN))
 CYRILLIC = (
     Alphabet("оеаинтсрвл", "кмдпуяыьгзбчйхжшюцщэфъё"),

@@ -155,6 +155,15 @@ class Outline:
             gap = ("\n" if tight else "\n\n") if self._body else ""
             self._body.append(gap + paragraph)
 
+    def add_apart(self, heading: str, texts: Iterable[str]) -> None:
+        """Add texts that stand beside the document's own, such as notes. Their heading is no title of the document."""
+        first, texts = self.first_heading, [text for text in texts if text.strip()]
+        if texts:
+            self.heading(1, heading)
+        for text in texts:
+            self.add(text)
+        self.first_heading = first
+
     def add_records(self, make: Callable[[str], Iterable[Section]]) -> None:
         """End the section so far, and add those that are made with the path of the open headings; more may follow."""
         text, self._body = "".join(self._body), []

@@ -21,8 +21,10 @@ from braid.core.text.letters import (
     CYRILLIC,
     GREEK,
     HEBREW,
+    SOUTHERN,
     THAI,
     TURKISH,
+    VIETNAMESE,
     WESTERN,
     Evidence,
     alphabetic,
@@ -61,6 +63,8 @@ _CANDIDATES: tuple[tuple[str, float, Callable[[str], Evidence]], ...] = (
     ("iso8859_2", 1.5, partial(latin, languages=CENTRAL)),
     ("iso8859_16", 4, partial(latin, languages=CENTRAL)),
     ("cp1257", 2, partial(latin, languages=BALTIC)),
+    ("iso8859_3", 3, partial(latin, languages=SOUTHERN)),
+    ("cp1258", 2, partial(latin, languages=VIETNAMESE)),
     ("mac_roman", 8, partial(latin, languages=WESTERN)),
     ("cp850", 8, partial(latin, languages=WESTERN)),
     ("cp852", 8, partial(latin, languages=CENTRAL)),
@@ -90,6 +94,8 @@ _LABELS = {"windows-949": "cp949", "x-windows-949": "cp949", "ms949": "cp949", "
 _ISO_2022_JP_NAMES = ("iso2022_jp", "iso2022_jp_1", "iso2022_jp_2", "iso2022_jp_3", "iso2022_jp_2004", "iso2022_jp_ext")
 _MIN_FAMILIAR = 0.3
 _NO_CHARACTER = ("Cc", "Cn", "Co", "Cs")
+_IN_PARTS = "cp1258"
+"""Vietnamese of Windows, which writes the tone of a letter after it."""
 _ASCII = re.compile(r"[\x00-\x7f]+")
 _HIGH_BYTE = re.compile(rb"[\x80-\xff]")
 _ISO_2022_JP = re.compile(rb"\x1b\$[@B]|\x1b\$\([DOPQ]|\x1b\([IJ]")
@@ -154,7 +160,7 @@ def _decode_declared(content: bytes, declared: str) -> str | None:
     if not wider or name in _NOT_OF_TEXTS or name.startswith("utf"):
         return None
     if (text := _decode_strictly(content, wider)) is not None:
-        return text
+        return unicodedata.normalize("NFC", text) if wider == _IN_PARTS else text
     if name != "iso8859-1" and (text := _decode_strictly(content, name)) is not None:  # it takes any byte
         return text
     try:
@@ -232,7 +238,8 @@ def _legacy(content: bytes) -> str:
         if found.bits + more < least:
             foreign_bytes = len(sample) - len(text) + found.foreign
             least, best = found.bits + more, encoding if found.foreign_bits <= _MOST_BITS * foreign_bytes else ""
-    return content.decode(best, "replace") if best else _guess(content)
+    text = content.decode(best, "replace") if best else _guess(content)
+    return unicodedata.normalize("NFC", text) if best == _IN_PARTS else text
 
 
 def _sample(content: bytes) -> bytes:

@@ -89,7 +89,7 @@ def _invalid(file: SourceFile, error: json.JSONDecodeError, line: int) -> Except
     is_cut_off = error.pos >= len(error.doc.rstrip())
     return file.unreadable(
         f"is not valid JSON: {error.msg} at line {line}, column {error.colno}; correct it and add it again",
-        code="cut_off" if is_cut_off else "damaged",
+        code="cut_off" if is_cut_off else "other_format",
     )
 
 

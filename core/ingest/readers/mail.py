@@ -74,6 +74,9 @@ def _decoded_word(found: re.Match[str]) -> str:
 
 
 _POLICY = _ShortHeaders()
+_FLOWED = re.compile(r"(?<!^--) \n(?![>\n ])", re.MULTILINE)
+"""A line break that only the width of a screen has made (RFC 3676); none before a quotation, or after ``-- ``."""
+_SIGNATURES = ("application/pgp-signature", "application/pkcs7-signature", "application/x-pkcs7-signature")
 
 
 def read(file: SourceFile) -> ParsedDocument:
@@ -127,8 +130,9 @@ def _has_too_many_parts(content: bytes) -> bool:
 def _sections(
     file: SourceFile, message: EmailMessage, path: str, attachments: list[str], problems: list[str], depth: int = 0
 ) -> Iterator[Section]:
-    yield from _body(file, message, path)
-    for part in message.iter_attachments():
+    body = cast("EmailMessage | None", message.get_body(("plain", "html")))
+    yield from _body(file, message, body, path)
+    for part in _others(message, body):
         name = part.get_filename() or ""
         if part.get_content_type() == "message/rfc822" and depth < _MAX_DEPTH:
             enclosed = _enclosed(part)
@@ -138,6 +142,29 @@ def _sections(
         elif name:
             attachments.append(name)
             yield from _attachment(file, part, path, problems, len(attachments))
+        elif part.get_content_maintype() == "multipart" and depth < _MAX_DEPTH:
+            yield from _sections(file, part, path, attachments, problems, depth + 1)
+        elif part.get_content_maintype() == "text":  # more of the body, behind a picture or an attachment
+            outline = Outline(path)
+            _add_text(file, part, outline)
+            yield from outline.sections()
+
+
+def _others(message: EmailMessage, body: EmailMessage | None) -> Iterator[EmailMessage]:
+    """Yield the parts of a mail beside its body, also where that is within another part, as in signed mails."""
+    if message.get_content_type() in ("multipart/alternative", "multipart/related") or not message.is_multipart():
+        yield from cast(Iterator[EmailMessage], message.iter_attachments())
+        return
+    before: EmailMessage | None = None
+    for part in cast(Iterator[EmailMessage], message.iter_parts()):
+        is_other_form = before is not None and before is body and part.get_content_type() == "text/html"
+        before = part
+        if part is body or part.get_content_type() in _SIGNATURES or (is_other_form and not part.is_attachment()):
+            continue
+        if part.get_content_maintype() == "multipart" and any(each is body for each in part.walk()):
+            yield from _others(part, body)
+        else:
+            yield part
 
 
 def _enclosed(part: EmailMessage) -> EmailMessage:
@@ -159,25 +186,32 @@ def _is_excessive(content: bytes) -> bool:
     return len(_MULTIPART.findall(content)) > _MAX_MULTIPARTS or _has_too_many_parts(content)
 
 
-def _body(file: SourceFile, message: EmailMessage, path: str) -> Iterator[Section]:
+def _body(file: SourceFile, message: EmailMessage, body: EmailMessage | None, path: str) -> Iterator[Section]:
     """Yield the header lines with the body; of a body in two forms the plain one."""
     outline = Outline(path)
     outline.add("\n".join(f"{name}: {message[name]}" for name in _SHOWN if message[name]))
-    part = message.get_body(("plain", "html"))
-    if part is not None:
-        text = _text(cast(EmailMessage, part))
-        root = parse_html(file, text) if part.get_content_type() == "text/html" else None
-        if root is not None:
-            add_html(root, outline)
-        else:
-            outline.add(text.strip("\n"))
+    if body is not None:
+        _add_text(file, body, outline)
     yield from outline.sections()
+
+
+def _add_text(file: SourceFile, part: EmailMessage, outline: Outline) -> None:
+    text = _text(part)
+    root = parse_html(file, text) if part.get_content_type() == "text/html" else None
+    if root is not None:
+        add_html(root, outline)
+    else:
+        outline.add(text.strip("\n"))
 
 
 def _text(part: EmailMessage) -> str:
     """Return the text of a part, in the encoding that it declares, or in its real one."""
     payload = part.get_payload(decode=True)
-    return decode(payload if isinstance(payload, bytes) else b"", part.get_content_charset("") or "")
+    text = decode(payload if isinstance(payload, bytes) else b"", part.get_content_charset("") or "")
+    if str(part.get_param("format", "")).lower() != "flowed":
+        return text
+    space = "" if str(part.get_param("delsp", "")).lower() == "yes" else " "
+    return _FLOWED.sub(space, text)
 
 
 def _attachment(file: SourceFile, part: EmailMessage, path: str, problems: list[str], number: int) -> Iterator[Section]:

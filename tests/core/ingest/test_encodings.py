@@ -28,6 +28,8 @@ from tests import samples
         ("İzmir,Çeşme\nMuğla,Köyceğiz\n", ("cp1254", "iso8859_9")),
         ("Það er gott veður í dag", ("cp1252",)),
         ("Įmonės adresas šiame lape", ("cp1257",)),
+        ("Ħadd ma jiftaħ l-uffiċċju", ("iso8859_3",)),
+        ("Ĉiuj laboristoj venos ĵaŭdon", ("iso8859_3",)),
         ("Книги никто не ждёт", ("cp1251", "koi8_r", "iso8859_5", "cp866", "mac_cyrillic")),
         ("Η βιβλιοθήκη δανείζει", ("cp1253", "iso8859_7")),
         ("הספרייה משאילה ספרים", ("cp1255",)),
@@ -38,6 +40,12 @@ from tests import samples
 def test_a_line_is_enough(text: str, encodings: tuple[str, ...]) -> None:
     for encoding in encodings:
         assert decode(text.encode(encoding)) == text, encoding
+
+
+@pytest.mark.parametrize("declared", ["", "windows-1258"])
+def test_letters_of_vietnamese_are_one_character_with_their_tones(declared: str) -> None:
+    written = "Gia\u0301 dây th\u01b0\u0300ng la\u0300 bô\u0301n m\u01b0\u01a1i nghi\u0300n đô\u0300ng"
+    assert decode(written.encode("cp1258"), declared) == "Giá dây thừng là bốn mươi nghìn đồng"
 
 
 def test_what_is_declared_comes_first() -> None:

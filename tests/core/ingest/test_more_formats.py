@@ -158,6 +158,64 @@ def test_rtf_has_text_in_every_encoding_and_no_objects() -> None:
     assert texts(parsed) == {"Rules": "Text 日本 日本 한글shown\na | b\nc | d\n\nend"}
 
 
+@pytest.mark.parametrize(
+    ("body", "found"),
+    [
+        (rb"Before {\upr{\f0 R?sum?}{\*\ud{\f0 R\u233?sum\u233?}}} after", {"": "Before Résumé after"}),
+        (rb"{\object\objemb{\*\objclass X}{\*\objdata 01}{\result {\pard Shown table\par}}}", {"": "Shown table"}),
+        (rb"{\header {\object{\result Head}}}Text", {"": "Text"}),
+        (
+            rb"{\shp{\*\shpinst{\sp{\sn x}{\sv 1}}{\shptxt Box\par}}{\shprslt{\*\do{\dptxbxtext Box\par}}}}",
+            {"": "Box"},
+        ),
+        (rb"{\*\do\dobxpage{\dptxbx{\dptxbxtext Old box\par}}}", {"": "Old box"}),
+        (
+            rb"Pay on Friday{\*\atnid I}{\*\annotation{\*\atnref 1}\chatn Ask\par the bank}.{\*\annotation No}",
+            {"": "Pay on Friday.", "Comments": "Ask the bank\n\nNo"},
+        ),
+    ],
+    ids=["in Unicode", "result of an object", "within a header", "text box", "old text box", "comments"],
+)
+def test_what_rtf_skips_but_for_its_text(body: bytes, found: dict[str, str]) -> None:
+    parsed = read("a.rtf", rb"{\rtf1\ansi{\fonttbl{\f0 Arial;}}" + body + rb"\par}")
+    assert (parsed.title, texts(parsed)) == ("a", found)
+
+
+def mixed(*parts: tuple[str, str], kind: str = "mixed") -> str:
+    """Return a mail, or a part of one, of parts with these headers and texts."""
+    edge = f"edge-{kind}"
+    inner = "".join(f"--{edge}\nContent-Type: {about}\n\n{text}\n" for about, text in parts)
+    return f"multipart/{kind}; boundary={edge}\n\n{inner}--{edge}--"
+
+
+def test_a_body_goes_on_behind_a_picture_and_in_signed_mails() -> None:
+    def found(mail: str) -> list[tuple[str, str]]:
+        parsed = read("a.eml", f"Subject: Rope\nMIME-Version: 1.0\nContent-Type: {mail}\n".encode())
+        assert "signature" not in str(parsed.metadata)
+        return [(each.heading_path, each.text) for each in parsed.sections]
+
+    picture = ("image/png; name=a.png", "x")
+    plain, table = ("text/plain", "Coil it dry."), ("text/csv; name=a.csv", "a,b\n1,2")
+    both = mixed(plain, ("text/html", "<p>Coil it dry.</p>"), kind="alternative").split("\n\n", 1)
+    inner = mixed((both[0], both[1]), table).split("\n\n", 1)
+    signature = ("application/pgp-signature; name=signature.asc", "x")
+    assert found(mixed(plain, picture, ("text/plain", "Then hang it up."))) == [
+        ("", "Coil it dry."),
+        ("", "Then hang it up."),
+    ]
+    assert found(mixed((inner[0], inner[1]), signature, kind="signed")) == [("", "Coil it dry."), ("a.csv", "1 | 2")]
+    assert found(mixed(plain, ("text/html", "<p>Coil it dry.</p>"), picture)) == [("", "Coil it dry.")]
+    assert found(mixed(("text/calendar", "SUMMARY:Meeting at the pier"))) == [("", "SUMMARY:Meeting at the pier")]
+
+
+@pytest.mark.parametrize(("more", "text"), [("", "Coil the rope dry."), ("; delsp=yes", "Coil the ropedry.")])
+def test_lines_that_only_the_screen_has_broken_are_joined(more: str, text: str) -> None:
+    body = "Coil the rope \ndry.\n\n> It is \n> wet\n-- \nInes"
+    content = f"Subject: Rope\nContent-Type: text/plain; format=flowed{more}\n\n{body}\n"
+    [section] = read("a.eml", content.encode()).sections
+    assert section.text == f"{text}\n\n> It is \n> wet\n-- \nInes"
+
+
 def test_an_outlook_message_has_its_header_its_body_and_its_attachments() -> None:
     inner = more_samples.message_tree("Inner text.", subject="Inner", is_enclosed=True)
     content = more_samples.msg("Read it.", attachments={"a.txt": b"attached", "b.gz": b"\x1f\x8b"}, enclosed=inner)

@@ -510,6 +510,47 @@ def test_a_text_box_is_a_paragraph_of_its_own() -> None:
     assert lines_of("a.docx", word(body)) == ["The left door is locked.", "Warning: hot"]
 
 
+def test_descriptions_of_pictures_in_word_are_read_and_what_programs_say_of_them_is_not() -> None:
+    def picture(told: str) -> str:
+        about = 'xmlns:wp="http://schemas.openxmlformats.org/drawingml/2006/wordprocessingDrawing"'
+        described = f'<wp:inline {about}><wp:docPr id="1" descr="{told}"/></wp:inline>'
+        return f"<w:p><w:r><w:drawing>{described}</w:drawing></w:r></w:p>"
+
+    content = word(paragraph("The harbour") + picture("Two cranes beside the gate") + picture("image1.png"))
+    assert lines_of("a.docx", content) == ["The harbour", "Two cranes beside the gate"]
+
+
+def test_rows_of_word_that_begin_in_a_later_column_and_tabs_to_a_place() -> None:
+    def row(*cells: str, before: int = 0) -> str:
+        left_out = f'<w:trPr><w:gridBefore w:val="{before}"/></w:trPr>' if before else ""
+        return f"<w:tr>{left_out}{''.join(f'<w:tc>{paragraph(cell)}</w:tc>' for cell in cells)}</w:tr>"
+
+    table = f"<w:tbl>{row('Item', 'May', 'June')}{row('Rope', '3', '4')}{row('7', '9', before=1)}</w:tbl>"
+    tabbed = "<w:p><w:r><w:t>Rope</w:t><w:ptab/><w:t>12 m</w:t></w:r></w:p>"
+    lines = lines_of("a.docx", word(tabbed + table))
+    assert lines[0].split() == ["Rope", "12", "m"]
+    assert lines[-1].strip() == "| 7 | 9"
+
+
+def test_a_heading_of_notes_is_no_title() -> None:
+    notes = element("w:footnotes", f'<w:footnote w:id="1">{paragraph("See the law")}</w:footnote>')
+    kind = "application/vnd.openxmlformats-officedocument.wordprocessingml.footnotes+xml"
+    parsed = read("lease.docx", word(paragraph("The lease ends in May"), footnotes=(kind, notes)))
+    assert (parsed.title, parsed.sections[-1].heading_path) == ("lease", "Footnotes")
+
+
+def test_comments_of_a_sheet_come_in_the_order_of_their_cells() -> None:
+    book = openpyxl.Workbook()
+    page = book.active
+    assert page is not None
+    page.append(["Rope", 12])
+    page.append(["Axe", 3])
+    for place in ("B2", "A2", "B1"):
+        page[place].comment = Comment(f"About {place}", "Ines")
+    comments = read("a.xlsx", saved(book)).sections[-1].text.split("\n")
+    assert [line.rpartition(" ")[2] for line in comments] == ["B1", "A2", "B2"]
+
+
 def test_comments_charts_diagrams_and_embedded_pages_of_word_are_read() -> None:
     office = "application/vnd.openxmlformats-officedocument"
     notes = element("w:comments", f'<w:comment w:id="1">{paragraph("Legal wants five years")}</w:comment>')

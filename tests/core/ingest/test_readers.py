@@ -612,7 +612,14 @@ def test_what_was_cut_off_is_told_from_what_is_damaged() -> None:
         with pytest.raises(UnreadableDocumentError) as caught:
             read(name, text)
         found[name] = caught.value.code
-    assert found == {"a.json": "cut_off", "b.json": "damaged", "a.xml": "cut_off", "b.xml": "damaged"}
+    assert found == {"a.json": "cut_off", "b.json": "other_format", "a.xml": "cut_off", "b.xml": "damaged"}
+
+
+def test_a_pdf_for_the_web_that_is_shorter_than_it_says_was_cut_off() -> None:
+    whole = b"%PDF-1.4\n1 0 obj\n<</Linearized 1/L 7945/O 9/E 3524/N 1/T 7656>>\nendobj\ntrailer\n<</Size 2>>\n%%EOF\n"
+    with pytest.raises(UnreadableDocumentError, match="was cut off") as caught:
+        read("a.pdf", whole)
+    assert caught.value.code == "cut_off"
 
 
 def test_xml_whose_elements_do_not_match_is_read_as_far_as_it_can_be_made_out() -> None:

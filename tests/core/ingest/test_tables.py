@@ -53,6 +53,22 @@ def test_the_first_line_of_a_table_may_tell_what_parts_its_cells() -> None:
     assert [(each.header, each.text, each.line) for each in parsed.sections] == [("Place | Price", "Sète | 3,50", 3)]
 
 
+@pytest.mark.parametrize(
+    ("text", "rows"),
+    [
+        ("name,note\n'Smith, J.','rope'\n'Doe, A.','it''s wet'\n", ["Smith, J. | rope", "Doe, A. | it's wet"]),
+        ("name,note\nO'Neil,'tis fine\nD'Arcy,rope\n", ["O'Neil | 'tis fine", "D'Arcy | rope"]),
+        ('name,note\n"a \\"b\\" c",1\n"x, \\"y\\"",2\n', ['a "b" c | 1', 'x, "y" | 2']),
+        ('name,note\n"C:\\tools\\",1\n"D:\\",2\n', ["C:\\tools\\ | 1", "D:\\ | 2"]),
+        ("name:price:stock\nrope:12:40\naxe:3:2\n", ["rope | 12 | 40", "axe | 3 | 2"]),
+        ("opens\n08:15:00\n09:30:10\n", ["08:15:00", "09:30:10"]),
+        ("address\n0a:1b:2c:3d\n1a:2b:3c:4d\n", ["0a:1b:2c:3d", "1a:2b:3c:4d"]),
+    ],
+)
+def test_quotes_and_delimiters_that_programs_write(text: str, rows: list[str]) -> None:
+    assert [each.text for each in read("a.csv", text).sections if each.header or ":" in each.text] == rows
+
+
 def test_merged_cells_of_a_workbook_are_filled_and_its_title_is_the_caption() -> None:
     content = sheet(
         ("Budget 2026", None, None, None, None),

@@ -22,7 +22,7 @@ _KIND = re.compile(r"([a-z]+)(?:3D)?Chart")
 _GENERATED = re.compile(
     r".*\.(?:png|jpe?g|gif|bmp|emf|wmf|svg|tiff?)|(?:picture|image|graphics?|logo|그림|図|grafik|bild) ?\d*|"
     r"[^\w]*|.*(?:description automatically generated|ai-generated content may be incorrect\.?|"
-    r"自動的に生成された説明|자동 생성된 설명)",
+    r"自動的に生成された説明|자동 생성된 설명|AI 生成的内容可能不正确。?)",
     re.IGNORECASE | re.DOTALL,
 )
 """A picture's description that its program wrote, and nobody else."""

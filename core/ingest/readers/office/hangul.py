@@ -69,11 +69,8 @@ def read(file: SourceFile) -> ParsedDocument:
             for record in _with_inline(list(_records(file, ole, "/".join(name), flags)), struck):
                 text.take(record)
             text.leave(0)
-    for heading, texts in (("Footnotes", text.notes), ("Comments", text.comments)):
-        if texts:
-            text.outline.heading(1, heading)
-        for each in texts:
-            text.outline.add(each)
+    text.outline.add_apart("Footnotes", text.notes)
+    text.outline.add_apart("Comments", text.comments)
     sections = text.outline.sections()
     return ParsedDocument(first_title(text.outline.first_heading), "hwp", sections)
 

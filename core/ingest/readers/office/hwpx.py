@@ -63,11 +63,8 @@ def read(file: SourceFile) -> ParsedDocument:
     for root in roots:
         heads.outline = next((attribute(each, "outlineShapeIDRef") for each in root.iter("{*}secPr")), heads.outline)
         _add(root, outline, levels, heads, apart)
-    for heading, texts in (("Footnotes", apart.notes), ("Comments", apart.comments)):
-        if texts:
-            outline.heading(1, heading)
-        for text in texts:
-            outline.add(text)
+    outline.add_apart("Footnotes", apart.notes)
+    outline.add_apart("Comments", apart.comments)
     sections = outline.sections()
     if not sections:
         sections = _margins(roots)

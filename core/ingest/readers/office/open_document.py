@@ -88,11 +88,8 @@ def read(file: SourceFile) -> ParsedDocument:
         outline = Outline()
         notes, comments = list[str](), list[str]()
         own_title = _add(body, outline, styles, notes, comments)
-        for heading, texts in (("Footnotes", notes), ("Comments", comments)):
-            if texts:
-                outline.heading(1, heading)
-            for text in texts:
-                outline.add(text)
+        outline.add_apart("Footnotes", notes)
+        outline.add_apart("Comments", comments)
         sections = outline.sections()
         title = first_title(title, own_title, outline.first_heading)
         parsed = ParsedDocument(title, file.file_type, sections, metadata)

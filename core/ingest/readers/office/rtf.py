@@ -28,22 +28,15 @@ _TOKEN = re.compile(
 )
 _SKIPPED = frozenset(
     {"colortbl", "filetbl", "listtable", "listoverridetable", "revtbl", "rsidtbl", "stylesheet", "generator", "pict"}
-    | {"object", "objdata", "themedata", "colorschememapping", "latentstyles", "datastore", "xmlnstbl", "fldinst"}
-    | {"header", "headerl", "headerr", "headerf", "footer", "footerl", "footerr", "footerf", "annotation", "atnid"}
-    | {
-        "atnauthor",
-        "atndate",
-        "atnref",
-        "bkmkstart",
-        "bkmkend",
-        "operator",
-        "company",
-        "template",
-    }
-    | {"passwordhash", "do", "shpinst", "nonshppict", "keywords", "comment", "doccomm", "category", "manager"}
+    | {"objdata", "themedata", "colorschememapping", "latentstyles", "datastore", "xmlnstbl", "fldinst"}
+    | {"header", "headerl", "headerr", "headerf", "footer", "footerl", "footerr", "footerf", "atnid"}
+    | {"atnauthor", "atndate", "atnref", "bkmkstart", "bkmkend", "operator", "company", "template"}
+    | {"passwordhash", "nonshppict", "shprslt", "keywords", "comment", "doccomm", "category", "manager"}
     | {"userprops", "htmltag", "subject"}
 )
-_TEXT_BOX = b"shptxt"
+_HOLDERS = frozenset({"object", "shpinst", "do"})
+"""What is skipped but for a text in it: objects, and drawings of new and old kinds."""
+_HELD = frozenset({"result", "shptxt", "dptxbxtext"})
 _ENDS = frozenset({"par", "sect", "page", "row", "nestrow"})
 _CHARACTERS = {
     "line": "\n", "tab": "\t", "cell": "\x1f", "nestcell": "\x1f", "emdash": "—", "endash": "–", "lquote": "‘",
@@ -53,7 +46,7 @@ _BODY_LEVEL = 9
 _SYMBOLS = {b"~": " ", b"_": "-", b"-": "", b"\n": "\n", b"\r": "\n"}
 _CHARSETS = {128: "cp932", 129: "cp949", 130: "johab", 134: "gbk", 136: "big5", 161: "cp1253", 162: "cp1254"} | {
     77: "mac_roman", 78: "cp932", 79: "cp949", 80: "gbk", 81: "big5", 88: "mac_latin2", 89: "mac_cyrillic",
-    177: "cp1255", 178: "cp1256", 186: "cp1257", 204: "cp1251", 222: "cp874", 238: "cp1250"
+    163: "cp1258", 177: "cp1255", 178: "cp1256", 186: "cp1257", 204: "cp1251", 222: "cp874", 238: "cp1250"
 }  # fmt: skip
 _MAC_PAGES = {10000: "mac_roman", 10001: "cp932", 10002: "big5", 10003: "cp949", 10006: "mac_greek"} | {
     10007: "mac_cyrillic", 10008: "gbk", 10029: "mac_latin2", 10081: "mac_turkish"
@@ -65,7 +58,9 @@ class _Group:
     """What applies between two braces."""
 
     target: str = "text"
-    """``text``, ``skip``, ``fonttbl``, ``label``, ``title`` or ``author``."""
+    """``text``, ``skip``, ``starred`` or ``holder`` (skipped but for what some words begin), ``fonttbl``, ``label``,
+    ``title``, ``author`` or ``annotation``.
+    """
     encoding: str = ""
     unicode_skip: int = 1
     is_hidden: bool = False
@@ -86,6 +81,7 @@ def read(file: SourceFile) -> ParsedDocument:
         else:
             texts.take(token)
     texts.end_paragraph()
+    outline.add_apart("Comments", map(one_line, _joined_pairs("".join(texts.properties["annotation"])).split("\n")))
     title = first_title(_joined_pairs("".join(texts.properties["title"])), outline.first_heading)
     sections = outline.sections()
     return ParsedDocument(title, "rtf", sections, {"author": _joined_pairs("".join(texts.properties["author"]))})
@@ -104,16 +100,16 @@ class _Text:
         self._parts: list[str] = []
         self._bytes = bytearray()
         self._label: list[str] = []
-        self._is_first = False
+        self._is_first = self._is_pair = False
         self._unwanted = 0
         self._level = 0
-        self.properties: dict[str, list[str]] = {"title": [], "author": []}
+        self.properties: dict[str, list[str]] = {"title": [], "author": [], "annotation": []}
 
     def take(self, token: re.Match[bytes]) -> None:
         """Take the next token."""
         word, number, code, symbol, brace, plain = token.groups()
         is_first, self._is_first = self._is_first, brace == b"{"
-        if brace is None and self._groups[-1].target == "skip" and word != _TEXT_BOX:
+        if brace is None and self._groups[-1].target == "skip":
             return
         if code is not None:
             self._add_bytes(bytes([int(code, 16)]))
@@ -123,7 +119,7 @@ class _Text:
             self._brace(brace)
         elif symbol == b"*":  # only at the beginning of a group says that it may be skipped
             if is_first:
-                self._change(target="skip")
+                self._change(target="starred")
         elif symbol is not None:
             self._add(_SYMBOLS.get(symbol, symbol.decode("latin_1")))
         elif word is not None:
@@ -149,18 +145,18 @@ class _Text:
         if brace == b"{":
             if len(self._groups) > MAX_DEPTH:
                 raise self._file.unreadable("is nested too deeply to be read; save it in a simpler form")
-            self._groups.append(self._groups[-1])
+            group = self._groups[-1]
+            self._groups.append(replace(group, target="skip") if self._is_pair else group)
+            self._is_pair = False
         elif len(self._groups) > 1:
             self._groups.pop()
 
     def _word(self, word: str, number: int | None) -> None:
         group = self._groups[-1]
-        if word in _SKIPPED:
-            self._change(target="skip")
-        elif word in ("fonttbl", "title", "author") and group.target != "skip":
-            self._change(target=word)
-        elif word == "shptxt":  # which is within what is skipped
-            self._change(target="text")
+        if target := self._target_of(word, group):
+            self._change(target=target)
+        elif word == "upr":  # the same text twice: in the code page, which is skipped, and in Unicode
+            self._is_pair = True
         elif word == "u" and number is not None:
             self._add(chr(number % 0x10000))
             self._unwanted = group.unicode_skip
@@ -177,6 +173,22 @@ class _Text:
             self._set_font(word, number or 0)
         elif group.target == "text":
             self._layout(word, number)
+        elif word == "par":
+            self._add(" ")
+
+    def _target_of(self, word: str, group: _Group) -> str:
+        """Return what a group is from this word on; empty for a word that says nothing of it."""
+        if word == "ud":
+            return self._groups[-2].target if len(self._groups) > 1 else ""
+        if word in _HELD:
+            return "text"
+        if word in _HOLDERS:
+            return "holder"
+        if word == "annotation":
+            self.properties[word].append("\n")
+        elif word in _SKIPPED or group.target == "starred":
+            return "skip"
+        return word if word in ("fonttbl", *self.properties) else ""
 
     def _layout(self, word: str, number: int | None) -> None:
         if word == "outlinelevel":

@@ -18,7 +18,7 @@ from lxml import etree
 from braid.core.ingest.readers.archive import PACKAGE_ERRORS
 from braid.core.ingest.readers.document import Outline, ParsedDocument, SourceFile, first_title, one_line, struck
 from braid.core.ingest.readers.merged import Grid, Span, merged
-from braid.core.ingest.readers.office.drawing import chart_lines, paragraphs
+from braid.core.ingest.readers.office.drawing import chart_lines, is_description, paragraphs
 from braid.core.ingest.readers.office.equation import equation
 from braid.core.ingest.readers.office.numbering import WordNumbering, labelled
 from braid.core.ingest.readers.office.package import embedded, open_xml
@@ -35,15 +35,18 @@ _MATH = "{http://schemas.openxmlformats.org/officeDocument/2006/math}oMath"
 _CHART = "{http://schemas.openxmlformats.org/drawingml/2006/chart}chart"
 _DIAGRAM = "{http://schemas.openxmlformats.org/drawingml/2006/diagram}relIds"
 _DIAGRAM_DATA = qn("r:dm")
+_DESCRIBED = qn("wp:docPr")
 _PROPERTIES, _STYLE, _OUTLINE_LEVEL = qn("w:pPr"), qn("w:pStyle"), qn("w:outlineLvl")
 _STYLE_OF, _STYLE_ID, _NAME = qn("w:style"), qn("w:styleId"), qn("w:name")
 _VAL = qn("w:val")
 _CELL_PROPERTIES, _V_MERGE, _GRID_SPAN = qn("w:tcPr"), qn("w:vMerge"), qn("w:gridSpan")
-_ROW_PROPERTIES, _DELETED = qn("w:trPr"), qn("w:del")
+_ROW_PROPERTIES, _DELETED, _GRID_BEFORE = qn("w:trPr"), qn("w:del"), qn("w:gridBefore")
 _NO_SPAN = Span(-1, 0, 1, 1)
 MAX_COLUMNS = 63
 """Most columns of a table in Word."""
-_BREAKS = {qn("w:br"): "\n", qn("w:cr"): "\n", qn("w:tab"): "\t", qn("w:noBreakHyphen"): "-", _P: "\n"}
+_BREAKS = {
+    qn("w:br"): "\n", qn("w:cr"): "\n", qn("w:tab"): "\t", qn("w:ptab"): "\t", qn("w:noBreakHyphen"): "-", _P: "\n"
+}  # fmt: skip
 _FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
 _SKIPPED = frozenset({_FALLBACK, qn("w:rt"), qn("w:del"), qn("w:moveFrom")})
 _FORM_FIELD, _SYMBOL = qn("w:ffData"), qn("w:sym")
@@ -131,9 +134,15 @@ class _Body:
             self.outline.add(text)
 
     def _add_drawing(self, drawing: etree._Element) -> None:
-        """Add what is drawn in a paragraph or table, after it: text boxes, charts and diagrams."""
+        """Add what is drawn in a paragraph or table, after it: text boxes, charts, diagrams, and what its
+        author says of a picture.
+        """
         if drawing.tag == _BOX:
             self.add(drawing)
+            return
+        if drawing.tag == _DESCRIBED:
+            text = one_line(drawing.get("descr") or "")
+            self.outline.add(text if is_description(text) else "")
             return
         part = self._parts.pop(drawing.get(_REL_ID if drawing.tag == _CHART else _DIAGRAM_DATA) or "", None)
         if part is None:
@@ -197,8 +206,8 @@ def _find(parent: etree._Element, *tags: str) -> Iterator[etree._Element]:
 
 
 def _drawings(block: etree._Element) -> Iterator[etree._Element]:
-    """Yield the outermost text boxes, charts and diagrams of a paragraph or table."""
-    for found in block.iter(_BOX, _CHART, _DIAGRAM):  # seldom any
+    """Yield the outermost text boxes, charts, diagrams and descriptions of a paragraph or table."""
+    for found in block.iter(_BOX, _CHART, _DIAGRAM, _DESCRIBED):  # seldom any
         if _depth(found) == _depth(block):
             yield found
 
@@ -259,9 +268,11 @@ def _grid(table: etree._Element, text_of: Callable[[etree._Element], str]) -> Gr
     rows: list[list[str]] = []
     spans: list[Span] = []
     open_spans: dict[int, Span] = {}  # by their column
-    rows_left = (row for row in _find(table, _TR) if _property(row, _DELETED, _ROW_PROPERTIES) is None)
+    rows_left = [row for row in _find(table, _TR) if _property(row, _DELETED, _ROW_PROPERTIES) is None]
+    before = [_columns_before(row) for row in rows_left]
+    least = min(before, default=0)
     for number, row in enumerate(rows_left):
-        cells: list[str] = []
+        cells = [""] * (before[number] - least)
         going_on: dict[int, Span] = {}
         for cell in _find(row, _TC):
             column = len(cells)
@@ -287,14 +298,16 @@ def _grid(table: etree._Element, text_of: Callable[[etree._Element], str]) -> Gr
     return merged(rows, spans)
 
 
+def _columns_before(row: etree._Element) -> int:
+    """Return how many columns of the table are on the left of a row."""
+    stated = _property(row, _GRID_BEFORE, _ROW_PROPERTIES)
+    return min(int(stated.get(_VAL) or 0), MAX_COLUMNS) if stated is not None else 0
+
+
 def _add_notes(document: Document, outline: Outline, kinds: Iterable[tuple[str, str, str]]) -> None:
     for relation in document.part.rels.values():
         for suffix, heading, tag in kinds:
             if relation.is_external or not relation.reltype.endswith(suffix):
                 continue
             root = etree.fromstring(relation.target_part.blob, etree.XMLParser(resolve_entities=False))
-            notes = ["\n".join(map(_text, _find(note, _P))).strip() for note in root.iter(tag)]
-            if any(notes):
-                outline.heading(1, heading)
-            for note in notes:
-                outline.add(note)
+            outline.add_apart(heading, ("\n".join(map(_text, _find(note, _P))).strip() for note in root.iter(tag)))

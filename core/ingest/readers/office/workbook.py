@@ -8,6 +8,7 @@ import re
 import zipfile
 from collections.abc import Iterator
 from itertools import islice
+from operator import itemgetter
 from typing import Any
 
 import openpyxl
@@ -53,6 +54,7 @@ _CHART_SHEET = re.compile(r"xl/chartsheets/[^/]{1,100}\.xml")
 MAX_ROW = 1_048_576
 """Of a sheet, as Excel has them."""
 _TRUE = ("1", "true")
+_CELL = re.compile("([A-Z]{1,3})([0-9]{1,7})")
 _COMMENTS = ("comments", "threadedComment")
 _THREADED = "[Threaded comment]"
 """How a comment begins that Excel writes for older programs, beside the real one."""
@@ -197,6 +199,7 @@ def _drawn(file: SourceFile, archive: zipfile.ZipFile, path: str, title: str, se
     ``seen``, and further sheets that name it have nothing of it.
     """
     outline = Outline(title)
+    comments: list[tuple[tuple[int, int], str]] = []
     for each in related(file, archive, path):
         if each.name in seen:
             continue
@@ -212,11 +215,13 @@ def _drawn(file: SourceFile, archive: zipfile.ZipFile, path: str, title: str, se
                 elif inner.kind == "diagramData":
                     outline.add("\n".join(paragraphs(part(file, archive, inner.name))))
         elif each.kind in _COMMENTS:
-            outline.add("\n".join(_comments(part(file, archive, each.name))))
+            comments += _comments(part(file, archive, each.name))
+    outline.add("\n".join(text for _, text in sorted(comments, key=itemgetter(0))))
     return outline.sections()
 
 
-def _comments(root: etree._Element) -> Iterator[str]:
+def _comments(root: etree._Element) -> Iterator[tuple[tuple[int, int], str]]:
+    """Yield the row and column of each comment, 0 where they are not to be seen, and what it says."""
     authors = [each.text or "" for each in root.iter("{*}author")]
     for comment in root.iter("{*}comment", "{*}threadedComment"):
         pieces = (each.text or "" for each in comment.iter(etree.Element) if local(each) in ("t", "text"))
@@ -225,4 +230,7 @@ def _comments(root: etree._Element) -> Iterator[str]:
             author = comment.get("authorId") or ""
             by = authors[int(author)] if author.isdecimal() and int(author) < len(authors) else ""
             named = f" by {one_line(by)}" if by and not by.startswith("tc=") else ""
-            yield f"Comment on {comment.get('ref') or ''}{named}: {text}"
+            place = comment.get("ref") or ""
+            cell = _CELL.fullmatch(place)
+            at = (int(cell[2]), column_index_from_string(cell[1])) if cell else (0, 0)
+            yield at, f"Comment on {place}{named}: {text}"

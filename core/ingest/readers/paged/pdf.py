@@ -60,6 +60,7 @@ _THUMBNAIL, _LEAST_CONTRAST = 200, 64
 """Pixels of the longest side, and levels of grey, of 255, by which what is drawn on a page stands out from it."""
 _COUNT = re.compile(rb"/Count\s+(\d{1,7})\b")
 _PAGES_AROUND = 2_000
+_STATED_BYTES = re.compile(rb"/Linearized[^>]{0,100}?/L\s{0,9}(\d{1,12})\b")
 MAX_EMBEDDED = 50
 """Names of embedded files that are told."""
 
@@ -124,7 +125,7 @@ def _extract(file: SourceFile) -> _Read:
             raise file.unreadable(
                 "is encrypted with a password; save it without one and add it again", code="encrypted"
             ) from error
-        if not is_whole:
+        if not is_whole or _is_shorter_than_stated(file.content):
             raise _cut_off(file) from error
         raise
     with closing(document):
@@ -150,6 +151,12 @@ def _cut_off(file: SourceFile) -> UnreadableDocumentError:
     return file.unreadable(
         "is a PDF document that was cut off: its end is missing; copy or download it again", code="cut_off"
     )
+
+
+def _is_shorter_than_stated(content: bytes) -> bool:
+    """Return whether a file that is made to be shown while it is loaded, which says its length, has been cut off."""
+    stated = _STATED_BYTES.search(content, 0, _END_WITHIN)
+    return stated is not None and int(stated[1]) > len(content)
 
 
 def _stated_pages(content: bytes) -> int:
