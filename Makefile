@@ -61,8 +61,9 @@ bench-peers: $(DEV) $(PEERS)  ## measure Braid beside other libraries, hours; tr
 installs: $(DEV)  ## install the package where programs have it, ten minutes; try ARGS=library
 	$(BIN)/python -m tests.installs $(or $(ARGS),--write)
 
-chaos: $(DEV)  ## wrong ledgers, copies and clocks; kill and starve a server while clients write, two minutes
+chaos: $(DEV)  ## wrong ledgers, copies and clocks; kill the indexing process beside readers; kill and starve a server, three minutes
 	$(BIN)/python -m tests.chaos.sites
+	$(BIN)/python -m tests.chaos.readers
 	$(BIN)/python -m tests.chaos $(ARGS)
 
 reference: $(DEV)  ## build the API reference from the docstrings

@@ -393,7 +393,7 @@ class Braid(DataDirectory):
         from braid.core.search.context import SearchContext
 
         self.bm25, self.dense, self.chroma = indexes.bm25, indexes.dense, indexes.chroma
-        self.indexer, self.answering_model = indexes.indexer, indexes.answering_model
+        self.indexer, self.answering_model = indexes.indexer, indexes.dense.answering_model
         if self._manager is not None:
             self._manager.use_indexes(indexes, self._threads.executors)
             return

@@ -132,7 +132,7 @@ class RetrieverManager:
             indexer=indexes.indexer,
             dense=indexes.dense,
             bm25=indexes.bm25,
-            model_of=indexes.answering_model,
+            model_of=indexes.dense.answering_model,
             executors=executors,
         )
         if engine := self.__dict__.pop("_stock", None):

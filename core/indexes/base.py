@@ -13,13 +13,15 @@ from typing import Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from braid.core.errors import BraidError
 from braid.core.indexes.answers import BestScores, Bm25Statistics, DenseAnswer, Where
-from braid.core.indexes.vector_block import Selection
+from braid.core.indexes.vector_block import EVERYTHING, Selection
 from braid.core.ledger.change_log import IndexedChunk, StateName
 from braid.core.models.embeddings import EmbeddingModel
 from braid.core.types import Leg, ScoredChunk
 from braid.core.vector import Vector
 
+TIMEOUT_S = 5.0
 IndexName = Literal["bm25", "dense", "chroma"]
 """A leg's index, or the copy of the vectors in Chroma."""
 
@@ -139,12 +141,22 @@ class VectorIndex(LegIndex, Protocol):
         collection: str,
         vector: Vector,
         k: int,
-        selection: Selection = ...,
+        selection: Selection = EVERYTHING,
         *,
         model: str = "",
-        timeout_s: float = ...,
+        timeout_s: float = TIMEOUT_S,
     ) -> list[ScoredChunk]:
-        """Return the chunks of one collection that are nearest to the vector."""
+        """Return the ``k`` chunks nearest to ``vector`` (dim,) float32 of unit length, by cosine similarity, ties by
+        id. Empty when nothing is selected.
+
+        Raises IndexUnavailableError when the collection cannot be searched, EmbeddingError when the vector does not
+        fit it.
+        """
+        where = {collection: selection}
+        found = self.search_all(where, vector, k, model=model, spread=False, timeout_s=timeout_s).hits[collection]
+        if isinstance(found, BraidError):
+            raise found
+        return found
 
     def search_all(
         self,
@@ -155,7 +167,7 @@ class VectorIndex(LegIndex, Protocol):
         model: str = "",
         pooled: bool = False,
         spread: bool = True,
-        timeout_s: float = ...,
+        timeout_s: float = TIMEOUT_S,
     ) -> DenseAnswer:
         """Search several collections of one model."""
 

@@ -18,10 +18,9 @@ import numpy as np
 from braid.core.errors import BraidError, EmbeddingError, IndexUnavailableError, InvalidInputError
 from braid.core.indexes.answering_models import AnsweringModels
 from braid.core.indexes.answers import DenseAnswer, Where
-from braid.core.indexes.base import VectorIndex
+from braid.core.indexes.base import TIMEOUT_S, VectorIndex
 from braid.core.indexes.scan import Processor, Scanner, always
 from braid.core.indexes.vector_block import (
-    EVERYTHING,
     ID_BYTES,
     SAMPLE,
     Found,
@@ -41,7 +40,6 @@ from braid.core.vector import Vector
 MIN_CANDIDATES = 100
 """Candidates that are scored again; on seven sets of real vectors all of the exact best ten are among 100."""
 SCORE_DECIMALS = 8
-TIMEOUT_S = 5.0
 LOOK_S = 0.02
 """Time between two looks for the files of a collection that are being written."""
 MERGE_RATIO = 4
@@ -87,29 +85,6 @@ class DenseIndex(VectorIndex):
         self._look: Callable[[str], object] = lambda collection: None
 
     # ------------------------------------------------------------ searching
-
-    def search(
-        self,
-        collection: str,
-        vector: Vector,
-        k: int,
-        selection: Selection = EVERYTHING,
-        *,
-        model: str = "",
-        timeout_s: float = TIMEOUT_S,
-    ) -> list[ScoredChunk]:
-        """Return the ``k`` chunks nearest to ``vector`` (dim,) float32 of unit length, by cosine similarity, ties by
-        id. Empty when nothing is selected.
-
-        Raises IndexUnavailableError when the collection cannot be searched, EmbeddingError when the vector does not
-        fit it.
-        """
-        found = self.search_all(
-            {collection: selection}, vector, k, model=model, spread=False, timeout_s=timeout_s
-        ).hits[collection]
-        if isinstance(found, BraidError):
-            raise found
-        return found
 
     def search_all(
         self,

@@ -147,13 +147,10 @@ class Indexer:
 
     def copy_progress(self, collection: str) -> LegProgress:
         """Return how far the copy in Chroma is."""
-        return self.followers["chroma"].progress(collection, self._embedded_heads().get(collection, 0))
+        return self.leg_progress("chroma", collection, self._embedded_heads().get(collection, 0))
 
-    def leg_progress(self, leg: Leg, collection: str, head: int | None = None) -> LegProgress:
+    def leg_progress(self, index: IndexName, collection: str, head: int | None = None) -> LegProgress:
         """Return how far one index is; with the collection's ``head``, changes since the last look count, too."""
-        return self._progress_of(leg, collection, head)
-
-    def _progress_of(self, index: IndexName, collection: str, head: int | None) -> LegProgress:
         return self.followers[index].progress(collection, head)
 
     def heads(self, collections: Collection[str]) -> dict[str, int]:
@@ -163,7 +160,7 @@ class Indexer:
     def states(self, legs: Sequence[tuple[Leg, str]]) -> list[LegProgress]:
         """Return how far these legs' indexes of collections are; changes since the last look count, too."""
         heads = self.heads({collection for _, collection in legs})
-        return [self._progress_of(leg, collection, heads.get(collection)) for leg, collection in legs]
+        return [self.leg_progress(leg, collection, heads.get(collection)) for leg, collection in legs]
 
     def wait(
         self,
@@ -199,12 +196,12 @@ class Indexer:
         return True
 
     def _pending(self, index: IndexName, heads: dict[str, int]) -> int:
-        return sum(self._progress_of(index, collection, head).pending for collection, head in heads.items())
+        return sum(self.leg_progress(index, collection, head).pending for collection, head in heads.items())
 
     def _is_complete(self, index: IndexName, heads: dict[str, int]) -> bool:
         states = self._changes.states(self.followers[index].name)
         for collection, head in heads.items():
-            state, progress = states.get(collection), self._progress_of(index, collection, head)
+            state, progress = states.get(collection), self.leg_progress(index, collection, head)
             if state is None or state.applied_seq < head or state.state != "ready":
                 return False
             if progress.obstacle or progress.pending:  # as the next search sees it

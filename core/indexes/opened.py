@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
-
-from braid.core.models.embeddings import EmbeddingModel
 
 if TYPE_CHECKING:
     from braid.core.indexes.answering_models import AnsweringModels
@@ -25,17 +22,15 @@ class Engines:
 
     def followed_by(self, indexer: Indexer, chroma: ChromaCopy | None) -> Indexes:
         """Return the indexes with who knows how far they are."""
-        return Indexes(self.bm25, self.dense, chroma, indexer, self.dense.answering_model)
+        return Indexes(self.bm25, self.dense, chroma, indexer)
 
 
 @dataclass(frozen=True, slots=True)
 class Indexes:
-    """Both legs, the copy in Chroma, the indexer, and the models of their vectors."""
+    """Both legs, the copy in Chroma, and the indexer."""
 
     bm25: KeywordIndex
     dense: VectorIndex
     chroma: ChromaCopy | None
     """None where chromadb is not installed, Milvus has the vectors, or another process follows the ledger."""
     indexer: Indexer
-    answering_model: Callable[[str], EmbeddingModel]
-    """The embedding model whose vectors searches of a collection use. Raises EmbeddingError."""

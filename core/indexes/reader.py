@@ -181,11 +181,8 @@ class ReadingIndexer(Indexer):
         self._on_use()
         return self._shared.states(legs)
 
-    def copy_progress(self, collection: str) -> LegProgress:
-        """Return how far the copy in Chroma is."""
-        return self._shared.of("chroma", collection, self._embedded_heads().get(collection, 0))
-
-    def _progress_of(self, index: IndexName, collection: str, head: int | None) -> LegProgress:
+    def leg_progress(self, index: IndexName, collection: str, head: int | None = None) -> LegProgress:
+        """Return how far one index is; with the collection's ``head``, what lacks since then counts."""
         return self._shared.of(index, collection, head)
 
     def suspect(self, index: IndexName, collection: str) -> None:

@@ -177,23 +177,19 @@ class VectorBlock:
         ``sample`` random ones.
         """
         if self.alive is None and selection.dataset_ids is None and selection.document_ids is None:
-            return self._found(np.arange(min(sample, len(self))), *self._scan(probe, k))
+            return Found(self, *self._scan(probe, k), np.arange(min(sample, len(self))))
         selected = self._mask(selection, slice(FIRST))
         share = np.count_nonzero(selected) / len(selected)
         if share >= WIDE_SHARE:  # leaving rows out of a scan costs more than scanning them
             n = min(len(self), math.ceil(READ_AHEAD * k / share))
-            scores, rows = self._scan(probe, n)
+            rows, scores = self._scan(probe, n)
             kept = self._mask(selection, rows)
             if n == len(self) or int(np.count_nonzero(kept)) >= k:
-                return self._found(np.flatnonzero(selected)[:sample], scores[kept][:k], rows[kept][:k])
+                return Found(self, rows[kept][:k], scores[kept][:k], np.flatnonzero(selected)[:sample])
         mask = self._mask(selection, slice(None))
-        chosen = np.flatnonzero(mask)[:sample]
-        if not len(chosen) and not mask.any():
-            return self._found(chosen, np.empty(0, np.float32), chosen)
-        return self._found(chosen, *self._scan(probe, k, mask))
-
-    def _found(self, sample: Rows, scores: Vector, rows: Rows) -> Found:
-        return Found(self, rows, scores, sample)
+        if not mask.any():
+            return Found(self, np.empty(0, np.int64), np.empty(0, np.float32), np.empty(0, np.int64))
+        return Found(self, *self._scan(probe, k, mask), np.flatnonzero(mask)[:sample])
 
     def _mask(self, selection: Selection, rows: Rows | slice) -> NDArray[np.bool_]:
         """Return which of these rows are selected."""
@@ -204,7 +200,7 @@ class VectorBlock:
                 mask = among if mask is None else mask & among
         return np.ones(len(self), np.bool_)[rows] if mask is None else mask
 
-    def _scan(self, probe: Probe, k: int, mask: NDArray[np.bool_] | None = None) -> tuple[Vector, Rows]:
+    def _scan(self, probe: Probe, k: int, mask: NDArray[np.bool_] | None = None) -> tuple[Rows, Vector]:
         faiss = _faiss()
         faiss.omp_set_num_threads(1)  # holds for this thread: searches are parallel already
         k = min(k, len(self))
@@ -216,7 +212,7 @@ class VectorBlock:
             scores, rows = self.index.search(probe.rounded, k, params=faiss.SearchParameters(sel=selector))
             found = rows[0] >= 0
             scores, rows = scores[:, found], rows[:, found]
-        return scores[0] / np.float32(self.scale * probe.scale), rows[0]
+        return rows[0], scores[0] / np.float32(self.scale * probe.scale)
 
     # ------------------------------------------------------------ changing
 

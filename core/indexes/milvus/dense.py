@@ -12,11 +12,10 @@ import numpy as np
 from braid.core.errors import BraidError, EmbeddingError, IndexUnavailableError, InvalidInputError
 from braid.core.indexes.answering_models import AnsweringModels
 from braid.core.indexes.answers import DenseAnswer, Where
-from braid.core.indexes.base import VectorIndex
-from braid.core.indexes.dense import TIMEOUT_S
+from braid.core.indexes.base import TIMEOUT_S, VectorIndex
 from braid.core.indexes.milvus.index import MilvusIndex
 from braid.core.indexes.milvus.server import MilvusServer, Shape, Store, within
-from braid.core.indexes.vector_block import EVERYTHING, Selection
+from braid.core.indexes.vector_block import Selection
 from braid.core.ledger.change_log import ChangeLog, IndexedChunk, StateName
 from braid.core.lru import LeastRecentlyUsed
 from braid.core.models.embeddings import EmbeddingModel
@@ -63,22 +62,6 @@ class MilvusVectorIndex(MilvusIndex, VectorIndex):
         self._samples = LeastRecentlyUsed[object, tuple[float, Vector]](SAMPLES)
 
     # ------------------------------------------------------------ searching
-
-    def search(
-        self,
-        collection: str,
-        vector: Vector,
-        k: int,
-        selection: Selection = EVERYTHING,
-        *,
-        model: str = "",
-        timeout_s: float = TIMEOUT_S,
-    ) -> list[ScoredChunk]:
-        """Return the ``k`` chunks nearest to ``vector``; see `braid.core.indexes.dense.DenseIndex.search`."""
-        found = self.search_all({collection: selection}, vector, k, model=model, timeout_s=timeout_s).hits[collection]
-        if isinstance(found, BraidError):
-            raise found
-        return found
 
     def search_all(
         self,
