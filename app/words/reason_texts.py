@@ -216,6 +216,7 @@ FOLDERS = (
 
 SEARCH = (
     N_("it was asked for before"),
+    N_("the first %(count)s of %(total)s passages"),
     N_("the first %(count)s of %(total)s passages; raise answer_prompt_tokens to have more"),
     N_("nothing new, so no further search was made"),
     N_("%(reason)s; nothing more was looked up with it"),

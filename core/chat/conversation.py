@@ -20,7 +20,7 @@ from braid.core.chat.aside import without_aside
 from braid.core.chat.citations import Citation, gaps_of_cited
 from braid.core.chat.comparison import compare
 from braid.core.chat.lookups.further import Found, Further
-from braid.core.chat.lookups.lookup import DEFAULT_LIMITS, Lookup, LookupLimits
+from braid.core.chat.lookups.lookup import DEFAULT_LIMITS, LookupLimits
 from braid.core.chat.lookups.loop import Loop
 from braid.core.chat.lookups.quoted import quotable_citations, quote_parts
 from braid.core.chat.lookups.tools import Toolbox
@@ -46,8 +46,7 @@ from braid.core.chat.types import (
     answer_text,
     with_calculation,
 )
-from braid.core.chat.whole.find import WholeDocument, asks_for_whole, find_whole, passages_of
-from braid.core.chat.whole.outline import outline
+from braid.core.chat.whole.about import Whole, WholeFinder, lookups_of, tell, told
 from braid.core.errors import InvalidInputError
 from braid.core.extras import require
 from braid.core.metadata.versions import editions_of
@@ -58,7 +57,7 @@ from braid.core.models.untrusted_text import as_data
 from braid.core.search.context import SearchModels
 from braid.core.search.term_weights import TermWeights
 from braid.core.text.token_budget import MIN_PROMPT_TOKENS
-from braid.core.types import Degraded, Passage, Scope, SearchResult
+from braid.core.types import Degraded, Hit, Passage, Scope, SearchResult
 
 if TYPE_CHECKING:
     from langgraph.types import StreamWriter
@@ -94,8 +93,8 @@ class ChatTurn:
     first: SearchResult = field(init=False)
     """The first search, by which the match is judged."""
     found: Found = field(init=False)
-    whole: WholeDocument | None = None
-    """The document that the question is about as a whole."""
+    whole: Whole | None = None
+    """The document, or the two, that the question is about as a whole."""
     result: ChatResult = field(init=False)
 
 
@@ -268,22 +267,19 @@ class Conversation:
         found = self._manager.search_in(turn.scope, text, strategy=strategy, models=models, **options)
         return without_aside(found, turn.request.aside)
 
-    def _find_whole(self, turn: ChatTurn) -> WholeDocument | None:
-        """Find the document that the question is about as a whole, by its title; None for any other question."""
-        question, first = turn.question.text, turn.first
-        if turn.request.fields is not None or not first.hits or asks_for_whole(question) is None:
+    def _find_whole(self, turn: ChatTurn) -> Whole | None:
+        """Find the document, or the two, that the question is about as a whole; None for any other question."""
+        if turn.request.fields is not None or not turn.first.hits:
             return None
         options = {**turn.request.options, "generator": "feedback", "group_by": "document", "k": MOST_TITLES}
-        named = self._manager.search_in(turn.scope, question, models=self._search_models, **options)
-        ledger, filters = self._braid.ledger, first.query.filters
-        return find_whole(
-            question,
-            [*first.hits, *named.hits],
-            self._term_weights(turn).known,
-            self._braid.analyzer,
-            partial(passages_of, ledger, turn.scope, filters),
-            tokens=int(self._prompt_tokens * WHOLE_SHARE) if self._models.summary else None,
-        )
+
+        def by_title(text: str) -> Sequence[Hit]:
+            return self._manager.search_in(turn.scope, text, models=self._search_models, **options).hits
+
+        tokens = int(self._prompt_tokens * WHOLE_SHARE) if self._models.summary else None
+        filters, weights = turn.first.query.filters, self._term_weights(turn)
+        finder = WholeFinder(self._braid.ledger, turn.scope, filters, weights, by_title, tokens)
+        return finder.find(turn.question.text, turn.question.query, turn.first.hits)
 
     def _find_further(self, turn: ChatTurn, writer: StreamWriter) -> Found:
         """Look up what the first passages name or lack, by a model or without one; not in a three-field search."""
@@ -330,8 +326,8 @@ class Conversation:
         asked = Asked(query, self._term_weights(turn).of_text(without_asking(query)), language)
 
         def without_model(citations: Sequence[Citation]) -> Extract:
-            if turn.whole is not None and (told := outline(turn.whole, citations, analyzer, language)).text:
-                return told
+            if turn.whole is not None and (of_it := tell(turn.whole, citations, analyzer, language)).text:
+                return of_it
             search, around = turn.first, partial(self._around, turn.scope)
             weigh = self._term_weights(turn).known
             if quoted := quote_parts(turn.found.parts, asked, citations, analyzer, weigh, around):
@@ -353,7 +349,7 @@ class Conversation:
             writer(replace(answer_begun(result, result.generator), citations=result.citations))
             writer(answer_text(calculated.text, ()))
             return _end(turn, result, writer)
-        earlier = turn.question.earlier(turn.request.history) + _told(turn.found.calculated) + _told_of(turn.whole)
+        earlier = turn.question.earlier(turn.request.history) + _told(turn.found.calculated) + told(turn.whole)
         task = AnswerTask(
             self._prompts.answer,
             turn.question.text,
@@ -361,7 +357,7 @@ class Conversation:
             without_model,
             turn.request.draft,
             earlier,
-            around=partial(self._neighbours, turn.scope),
+            around=partial(self._neighbours, turn.scope) if turn.whole is None else None,
             total=self._passages_in(turn.scope),
         )
         self._write(turn, task, writer)
@@ -465,23 +461,14 @@ def _told(calculated: Sequence[str]) -> str:
     return f"\n\n(Calculated from tables of the documents:\n{lines})" if calculated else ""
 
 
-def _told_of(whole: WholeDocument | None) -> str:
-    """Return what the passages are, where they are those of one document, to follow the question in the prompt."""
-    if whole is None:
-        return ""
-    part = "all passages" if whole.is_whole else f"the first {len(whole.hits)} of {whole.total} passages"
-    more = "" if whole.is_whole else " Say that the rest of it was not read."
-    return f"\n\n(The passages are {part} of the document {as_data(whole.title)!r}, in order.{more})"
-
-
-def _as_found(turn: ChatTurn, whole: WholeDocument, emit: StreamWriter) -> Found:
-    """Return the first search with the passages of a document in place of its own."""
+def _as_found(turn: ChatTurn, whole: Whole, emit: StreamWriter) -> Found:
+    """Return the first search with the passages of documents in place of its own."""
     known = {hit.passage.chunk_id: hit for hit in turn.first.hits}
     hits = tuple(known.get(hit.passage.chunk_id, hit) for hit in whole.hits)
-    part = f"the first {len(hits)} of {whole.total} passages; raise answer_prompt_tokens to have more"
-    lookup = Lookup("read", whole.title, "document", whole.total, len(hits), problem="" if whole.is_whole else part)
-    emit(lookup)
-    return Found(replace(turn.first, hits=hits), (lookup,))
+    lookups = lookups_of(whole)
+    for each in lookups:
+        emit(each)
+    return Found(replace(turn.first, hits=hits), lookups)
 
 
 def _end(turn: ChatTurn, result: ChatResult, emit: StreamWriter) -> None:

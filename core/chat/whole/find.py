@@ -81,15 +81,23 @@ def asks_for_whole(question: str) -> Asks | None:
 
 
 def find_whole(
-    question: str, found: Sequence[Hit], weigh: Weigh, analyzer: Analyzer, read: Read, *, tokens: int | None
+    question: str,
+    query: str,
+    found: Sequence[Hit],
+    weigh: Weigh,
+    analyzer: Analyzer,
+    read: Read,
+    *,
+    tokens: int | None,
 ) -> WholeDocument | None:
     """Return the document that a question is about as a whole, among those found; None where it is about none.
 
-    Where dates or amounts are asked for, the best passage found must be that document's, too. It has its first
-    passages, in order, as many as fit into ``tokens``; None means all that ``read`` gives.
+    ``query`` is the question with what it leaves out of the turns before it. Where dates or amounts are asked for, the
+    best passage found must be that document's, too. It has its first passages, in order, as many as fit into
+    ``tokens``; None means all that ``read`` gives.
     """
     asks = asks_for_whole(question)
-    meant = document_meant(question, [hit.passage for hit in found], weigh, analyzer) if asks else None
+    meant = document_meant(query, [hit.passage for hit in found], weigh, analyzer) if asks else None
     if asks is None or meant is None:
         return None
     if asks != "summary" and meant.document_id != found[0].passage.document_id:
@@ -130,9 +138,11 @@ def document_meant(question: str, found: Sequence[Passage], weigh: Weigh, analyz
     return meant
 
 
-def passages_of(ledger: Ledger, scope: Scope, filters: Filters, passage: Passage) -> tuple[tuple[Hit, ...], int]:
+def passages_of(
+    ledger: Ledger, scope: Scope, filters: Filters, passage: Passage, *, limit: int = MOST_PASSAGES
+) -> tuple[tuple[Hit, ...], int]:
     """Return the first passages of a passage's document that scope and filters select, and how many it has."""
-    all_of_it = ledger.document_passages(passage.document_id, scope.dataset_ids, limit=MOST_PASSAGES)
+    all_of_it = ledger.document_passages(passage.document_id, scope.dataset_ids, limit=limit)
     ids = [each.chunk_id for each in all_of_it]
     rows = ledger.passage_rows(ids, scope.dataset_ids, filters)
     document = ledger.document(passage.dataset_id, passage.source)
