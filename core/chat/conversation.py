@@ -47,6 +47,8 @@ from braid.core.chat.types import (
     with_calculation,
 )
 from braid.core.chat.whole.about import Whole, WholeFinder, lookups_of, tell, told
+from braid.core.chat.whole.find import WholeDocument
+from braid.core.chat.whole.parts import Notes, PartReader, parts_within
 from braid.core.errors import InvalidInputError
 from braid.core.extras import require
 from braid.core.metadata.versions import editions_of
@@ -95,6 +97,8 @@ class ChatTurn:
     found: Found = field(init=False)
     whole: Whole | None = None
     """The document, or the two, that the question is about as a whole."""
+    notes: str = ""
+    """What a model has noted of a document that does not fit into its prompt, as a marked text."""
     result: ChatResult = field(init=False)
 
 
@@ -242,7 +246,8 @@ class Conversation:
             _note_read(turn, turn.first)
             writer(Searched(turn.first))
             turn.whole = self._find_whole(turn)
-            turn.found = self._find_further(turn, writer) if turn.whole is None else _as_found(turn, turn.whole, writer)
+            whole = turn.whole
+            turn.found = self._find_further(turn, writer) if whole is None else self._read_whole(turn, whole, writer)
         found = turn.found.search
         _note_read(turn, found)
         if turn.found.lookups:
@@ -276,10 +281,30 @@ class Conversation:
         def by_title(text: str) -> Sequence[Hit]:
             return self._manager.search_in(turn.scope, text, models=self._search_models, **options).hits
 
-        tokens = int(self._prompt_tokens * WHOLE_SHARE) if self._models.summary else None
         filters, weights = turn.first.query.filters, self._term_weights(turn)
-        finder = WholeFinder(self._braid.ledger, turn.scope, filters, weights, by_title, tokens)
+        finder = WholeFinder(self._braid.ledger, turn.scope, filters, weights, by_title)
         return finder.find(turn.question.text, turn.question.query, turn.first.hits)
+
+    def _read_whole(self, turn: ChatTurn, whole: Whole, writer: StreamWriter) -> Found:
+        """Return the passages of a document in place of those that were found; with a model, as far as they fit into
+        its prompt, or as notes of each part.
+        """
+        model, tokens, notes, is_cut = self._models.summary, int(self._prompt_tokens * WHOLE_SHARE), Notes(), False
+        parts = parts_within(whole.hits, tokens)
+        if model is not None and len(parts) > 1 and not turn.request.evaluation_mode:
+            read = parts[: max(1, self._lookups.parts)]
+            if isinstance(whole, WholeDocument) and len(read) > 1:
+                reader = PartReader(model, self._prompts, tokens, turn.stopped.is_set, writer)
+                notes = reader.read(turn.question.text, whole.title, read)
+            kept = whole.hits[: notes.read] if notes.text else parts[0]
+            turn.whole, turn.notes, is_cut = whole.within(kept), notes.text, not notes.text
+        known = {hit.passage.chunk_id: hit for hit in turn.first.hits}
+        hits = tuple(known.get(hit.passage.chunk_id, hit) for hit in (turn.whole or whole).hits)
+        lookups = lookups_of(turn.whole or whole, is_cut=is_cut)
+        for each in lookups:
+            writer(each)
+        search = replace(turn.first, hits=hits, degraded=(*turn.first.degraded, *notes.degraded))
+        return Found(search, (*notes.lookups, *lookups), bill=notes.bill)
 
     def _find_further(self, turn: ChatTurn, writer: StreamWriter) -> Found:
         """Look up what the first passages name or lack, by a model or without one; not in a three-field search."""
@@ -349,7 +374,11 @@ class Conversation:
             writer(replace(answer_begun(result, result.generator), citations=result.citations))
             writer(answer_text(calculated.text, ()))
             return _end(turn, result, writer)
-        earlier = turn.question.earlier(turn.request.history) + _told(turn.found.calculated) + told(turn.whole)
+        earlier = (
+            turn.question.earlier(turn.request.history)
+            + _told(turn.found.calculated)
+            + told(turn.whole, by_notes=bool(turn.notes))
+        )
         task = AnswerTask(
             self._prompts.answer,
             turn.question.text,
@@ -359,6 +388,7 @@ class Conversation:
             earlier,
             around=partial(self._neighbours, turn.scope) if turn.whole is None else None,
             total=self._passages_in(turn.scope),
+            notes=turn.notes,
         )
         self._write(turn, task, writer)
 
@@ -459,16 +489,6 @@ def _told(calculated: Sequence[str]) -> str:
     """Return what was calculated from tables, to follow the question in the prompt."""
     lines = as_data("\n".join(calculated))
     return f"\n\n(Calculated from tables of the documents:\n{lines})" if calculated else ""
-
-
-def _as_found(turn: ChatTurn, whole: Whole, emit: StreamWriter) -> Found:
-    """Return the first search with the passages of documents in place of its own."""
-    known = {hit.passage.chunk_id: hit for hit in turn.first.hits}
-    hits = tuple(known.get(hit.passage.chunk_id, hit) for hit in whole.hits)
-    lookups = lookups_of(whole)
-    for each in lookups:
-        emit(each)
-    return Found(replace(turn.first, hits=hits), lookups)
 
 
 def _end(turn: ChatTurn, result: ChatResult, emit: StreamWriter) -> None:

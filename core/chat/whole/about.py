@@ -17,7 +17,15 @@ from braid.core.chat.quoting.extractive import Extract
 from braid.core.chat.quoting.wanted import without_asking
 from braid.core.chat.texts import Language
 from braid.core.chat.whole.changes import Compared, Read, compare_documents, tell_changes, told_changes
-from braid.core.chat.whole.find import WholeDocument, asks_for_whole, find_whole, passages_of
+from braid.core.chat.whole.find import (
+    ALL_OF_IT,
+    WholeDocument,
+    asks_for_whole,
+    find_whole,
+    passages_of,
+    whole_dataset,
+    whole_of,
+)
 from braid.core.chat.whole.outline import outline
 from braid.core.chat.whole.pairs import asks_for_changes, pair_meant, without_versions
 from braid.core.ledger.ledger import Ledger
@@ -38,6 +46,8 @@ _ALL = re.compile(
 )
 """Words of a question about changes by which no change is meant rather than another one."""
 
+_DATASET = re.compile(r"\bdatasets?\b|データセット|데이터셋", re.IGNORECASE)
+
 Whole = WholeDocument | Compared
 
 
@@ -45,8 +55,7 @@ Whole = WholeDocument | Compared
 class WholeFinder:
     """Finds what a question is about as a whole, within a turn's scope and filters.
 
-    ``by_title`` searches for the documents that a text names, and ``tokens`` is the room for a document in the prompt
-    of a model; None means all that is read.
+    ``by_title`` searches for the documents that a text names.
     """
 
     ledger: Ledger
@@ -54,29 +63,56 @@ class WholeFinder:
     filters: Filters
     term_weights: TermWeights
     by_title: Callable[[str], Sequence[Hit]]
-    tokens: int | None
 
     def find(self, question: str, query: str, first: Sequence[Hit]) -> Whole | None:
         """Return the document, or the two, that a question is about; None for any other question.
 
         ``query`` is the question with what it leaves out of the turns before it; ``first`` is what was found for it.
         """
-        if asks_for_changes(question) and (compared := self._compare(query, first)):
-            return compared
-        if asks_for_whole(question) is None:
+        asks, changes = asks_for_whole(question), asks_for_changes(question)
+        if asks is None and not changes:
             return None
-        found = [*first, *self.by_title(query)]
+        named = self._named_by_filters() if self.filters != Filters() else []
+        if changes and (compared := self._compare(query, first, named)):
+            return compared
+        if asks is None:
+            return None
         read = partial(passages_of, self.ledger, self.scope, self.filters)
-        weigh, analyzer = self.term_weights.known, self.term_weights.analyzer
-        return find_whole(question, query, found, weigh, analyzer, read, tokens=self.tokens)
-
-    def _compare(self, query: str, first: Sequence[Hit]) -> Compared | None:
-        things = named_things(query)
+        if len(named) == 1:
+            return whole_of(asks, named[0], read)
+        dataset = self._dataset(question) if asks == "summary" else None
+        if dataset is not None and _DATASET.search(question):
+            return dataset
         found = [*first, *self.by_title(query)]
-        for name in things.names if things else ():
-            found += self.by_title(name)
+        weigh, analyzer = self.term_weights.known, self.term_weights.analyzer
+        return find_whole(question, query, found, weigh, analyzer, read) or dataset
+
+    def _named_by_filters(self) -> list[Passage]:
+        """Return a passage of each document that the filters select, where these are one or two."""
+        ids, _ = self.ledger.matching_documents(self.scope.dataset_ids, self.filters, limit=3)
+        several = [self.ledger.document_passages(int(each), self.scope.dataset_ids, limit=1) for each in sorted(ids)]
+        return [passages[0] for passages in several if passages] if len(ids) < 3 else []
+
+    def _dataset(self, question: str) -> WholeDocument | None:
+        """Return the dataset that a question names, or the only one that is searched, where all of it is asked for."""
+        searched = self.ledger.datasets_in([each.collection for each in self.scope.collections])
+        datasets = [each for each in searched if each.id in self.scope.dataset_ids]
+        asked = question.casefold()
+        named = [each for each in datasets if len(each.name) > 1 and each.name.casefold() in asked]
+        meant = named if ALL_OF_IT.search(question) and named else datasets
+        if len(meant) != 1 or not ALL_OF_IT.search(question):
+            return None
+        return whole_dataset(self.ledger, meant[0], self.filters)
+
+    def _compare(self, query: str, first: Sequence[Hit], named: Sequence[Passage]) -> Compared | None:
         analyzer = self.term_weights.analyzer
-        pair = pair_meant(query, [hit.passage for hit in found], self.term_weights.known, analyzer)
+        pair = (named[0], named[1]) if len(named) == 2 else None
+        if pair is None:
+            things = named_things(query)
+            found = [*first, *self.by_title(query)]
+            for name in things.names if things else ():
+                found += self.by_title(name)
+            pair = pair_meant(query, [hit.passage for hit in found], self.term_weights.known, analyzer)
         if pair is None:
             return None
         titles = " ".join(f"{each.title} {each.source}" for each in pair)
@@ -95,25 +131,27 @@ def tell(whole: Whole, citations: Sequence[Citation], analyzer: Analyzer, langua
     return outline(whole, citations, analyzer, language)
 
 
-def told(whole: Whole | None) -> str:
-    """Return what the passages are, to follow the question in the prompt of a model."""
+def told(whole: Whole | None, *, by_notes: bool = False) -> str:
+    """Return what the passages, or the notes of them, are, to follow the question in the prompt of a model."""
     if whole is None:
         return ""
     if isinstance(whole, Compared):
         return f"\n\n({as_data(told_changes(whole))})"
     part = "all passages" if whole.is_whole else f"the first {len(whole.hits)} of {whole.total} passages"
     more = "" if whole.is_whole else " Say that the rest of it was not read."
-    return f"\n\n(The passages are {part} of the document {as_data(whole.title)!r}, in order.{more})"
+    notes = "notes, taken part by part, of " if by_notes else ""
+    kind = "dataset" if whole.by_document else "document"
+    return f"\n\n(The passages are {notes}{part} of the {kind} {as_data(whole.title)!r}, in order.{more})"
 
 
-def lookups_of(whole: Whole) -> tuple[Lookup, ...]:
-    """Return what was read, as a page shows it."""
+def lookups_of(whole: Whole, *, is_cut: bool = False) -> tuple[Lookup, ...]:
+    """Return what was read, as a page shows it; of a document that ``is_cut`` the prompt had no room for more."""
     if isinstance(whole, Compared):
         return tuple(
             Lookup("read", each.title, "document", each.total, len(each.hits), problem=_part(each))
             for each in (whole.old, whole.new)
         )
-    part = "" if whole.is_whole else f"{_part(whole)}; raise answer_prompt_tokens to have more"
+    part = f"{_part(whole)}; raise answer_prompt_tokens to have more" if is_cut else _part(whole)
     return (Lookup("read", whole.title, "document", whole.total, len(whole.hits), problem=part),)
 
 

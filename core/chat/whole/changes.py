@@ -11,7 +11,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from braid.core.admission import give_way
 from braid.core.chat.citations import Citation
@@ -108,6 +108,14 @@ class Compared:
     def is_whole(self) -> bool:
         """Whether all passages of both were compared."""
         return self.old.is_whole and self.new.is_whole
+
+    def within(self, hits: Sequence[Hit]) -> Compared:
+        """Return the differences whose passages are among these; the others are left out."""
+        there = frozenset(hit.passage.chunk_id for hit in hits)
+        kept = [each for each in self.changes if all(unit.hit.passage.chunk_id in there for unit in each.units)]
+        others = [each.heading for each in self.changes if each not in kept]
+        left_out = tuple(dict.fromkeys(filter(None, (*others, *self.left_out))))
+        return replace(self, changes=tuple(kept), left_out=left_out[:MOST_SECTIONS], more=self.more + len(others))
 
     @property
     def hits(self) -> tuple[Hit, ...]:

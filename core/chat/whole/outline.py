@@ -54,7 +54,7 @@ def outline(whole: WholeDocument, citations: Sequence[Citation], analyzer: Analy
     """Return the sections in order, each with its most central sentence; or, where dates or amounts are asked for, the
     sentences that have some. Every line cites its passage, and the first line says whether this is all of it.
     """
-    lines = _lines(citations, analyzer)
+    lines = _lines(citations, analyzer, by_document=whole.by_document)
     fact = _FACTS.get(whole.asks)
     chosen = [line for line in lines if fact.search(line.text)] if fact else _central(lines)
     if not chosen:
@@ -75,12 +75,13 @@ def outline(whole: WholeDocument, citations: Sequence[Citation], analyzer: Analy
     return Extract("\n".join(parts), True)
 
 
-def _lines(citations: Sequence[Citation], analyzer: Analyzer) -> list[_Line]:
-    """Return the sentences and table rows of a document, with the last heading above each."""
+def _lines(citations: Sequence[Citation], analyzer: Analyzer, *, by_document: bool) -> list[_Line]:
+    """Return the sentences and table rows, with the last heading above each, or the title of the document."""
     found: list[_Line] = []
     for citation in citations:
         give_way()
-        section = citation.passage.heading_path.rpartition(" > ")[2]
+        passage = citation.passage
+        section = (passage.title or passage.source) if by_document else passage.heading_path.rpartition(" > ")[2]
         prose, rows = split_tables(citation.text)
         parts = parts_of(prose, headings_of(citation))
         texts = [part.text for part in parts if part.kind in ("sentence", "item")]

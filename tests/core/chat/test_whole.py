@@ -8,6 +8,7 @@ import pytest
 
 from braid.core.braid import Braid
 from braid.core.chat.conversation import Conversation
+from braid.core.chat.lookups.lookup import LookupLimits
 from braid.core.chat.texts import say
 from braid.core.chat.types import ChatRequest, ChatResult
 from braid.core.chat.whole.find import asks_for_whole
@@ -150,7 +151,7 @@ def test_a_model_is_given_the_passages_in_order_and_told_what_is_missing(
     assert braid.indexer.wait(WAIT_S)
     with model_server("It is about the pump.") as server:
         models = ChatModels(None, chat_models(None, server.settings()).summary)
-        chat = Conversation(braid, models=models, prompt_tokens=tokens)
+        chat = Conversation(braid, models=models, prompt_tokens=tokens, lookups=LookupLimits(parts=1))
         result = chat.ask(ChatRequest(1, "Summarize the pump manual", dataset_ids=[dataset], options={"k": 2}))
         prompt = server.calls[-1].messages[-1][1]
     given = [number for number in range(12) if f"Chapter {number} tells" in prompt]
