@@ -47,6 +47,7 @@ from braid.core.chat.types import (
     with_calculation,
 )
 from braid.core.chat.whole.about import Whole, WholeFinder, lookups_of, tell, told
+from braid.core.chat.whole.changes import Compared, pairs_for_model
 from braid.core.chat.whole.find import WholeDocument
 from braid.core.chat.whole.parts import Notes, PartReader, parts_within
 from braid.core.errors import InvalidInputError
@@ -98,7 +99,8 @@ class ChatTurn:
     whole: Whole | None = None
     """The document, or the two, that the question is about as a whole."""
     notes: str = ""
-    """What a model has noted of a document that does not fit into its prompt, as a marked text."""
+    """What a model is given in place of passages, as a marked text: notes of a document that does not fit into its
+    prompt, or the wordings of two that differ."""
     result: ChatResult = field(init=False)
 
 
@@ -290,17 +292,20 @@ class Conversation:
         its prompt, or as notes of each part.
         """
         model, tokens, notes, is_cut = self._models.summary, int(self._prompt_tokens * WHOLE_SHARE), Notes(), False
-        parts = parts_within(whole.hits, tokens)
-        if model is not None and len(parts) > 1 and not turn.request.evaluation_mode:
-            read = parts[: max(1, self._lookups.parts)]
-            if isinstance(whole, WholeDocument) and len(read) > 1:
+        if model is not None and isinstance(whole, Compared) and whole.changes:
+            whole, turn.notes = pairs_for_model(whole, tokens)
+        elif model is not None and isinstance(whole, WholeDocument) and not turn.request.evaluation_mode:
+            parts = parts_within(whole.hits, tokens)[: max(1, self._lookups.parts)]
+            if len(parts) > 1:
                 reader = PartReader(model, self._prompts, tokens, turn.stopped.is_set, writer)
-                notes = reader.read(turn.question.text, whole.title, read)
-            kept = whole.hits[: notes.read] if notes.text else parts[0]
-            turn.whole, turn.notes, is_cut = whole.within(kept), notes.text, not notes.text
+                notes = reader.read(turn.question.text, whole.title, parts)
+            is_cut = not notes.text and len(parts[0]) < len(whole.hits)
+            whole = whole.within(whole.hits[: notes.read] if notes.text else parts[0])
+            turn.notes = notes.text
+        turn.whole = whole
         known = {hit.passage.chunk_id: hit for hit in turn.first.hits}
-        hits = tuple(known.get(hit.passage.chunk_id, hit) for hit in (turn.whole or whole).hits)
-        lookups = lookups_of(turn.whole or whole, is_cut=is_cut)
+        hits = tuple(known.get(hit.passage.chunk_id, hit) for hit in whole.hits)
+        lookups = lookups_of(whole, is_cut=is_cut)
         for each in lookups:
             writer(each)
         search = replace(turn.first, hits=hits, degraded=(*turn.first.degraded, *notes.degraded))

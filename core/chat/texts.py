@@ -49,6 +49,11 @@ TEXTS: Mapping[str, Mapping[Language, str]] = {
         "ja": "「{title}」の一部の概要（言語モデル不使用、{total} 件中 {read} 件の抜粋を確認）：",
         "ko": "“{title}” 일부의 개요(언어 모델 없이 발췌, 단락 {total}개 중 {read}개 확인):",
     },
+    "sections_joined": {
+        "en": "({sections} sections in {lines} lines)",
+        "ja": "（{sections} 節を {lines} 行で）",
+        "ko": "(절 {sections}개를 {lines}줄로)",
+    },
     "whole_dates": {
         "en": "Dates and periods in “{title}”; all {total} passages were read:",
         "ja": "「{title}」の日付と期間（全 {total} 件の抜粋を確認）：",

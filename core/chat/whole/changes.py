@@ -26,6 +26,7 @@ from braid.core.chat.support.reading import Sentence, read_sentence
 from braid.core.chat.texts import Language, say
 from braid.core.text.analyzer import Analyzer
 from braid.core.text.contents import section_number
+from braid.core.text.token_budget import estimate_tokens
 from braid.core.types import Hit, Passage
 
 MOST_UNITS = 6_000
@@ -109,14 +110,6 @@ class Compared:
         """Whether all passages of both were compared."""
         return self.old.is_whole and self.new.is_whole
 
-    def within(self, hits: Sequence[Hit]) -> Compared:
-        """Return the differences whose passages are among these; the others are left out."""
-        there = frozenset(hit.passage.chunk_id for hit in hits)
-        kept = [each for each in self.changes if all(unit.hit.passage.chunk_id in there for unit in each.units)]
-        others = [each.heading for each in self.changes if each not in kept]
-        left_out = tuple(dict.fromkeys(filter(None, (*others, *self.left_out))))
-        return replace(self, changes=tuple(kept), left_out=left_out[:MOST_SECTIONS], more=self.more + len(others))
-
     @property
     def hits(self) -> tuple[Hit, ...]:
         """The passages with the differences, those of one difference together; of equal documents the first of each."""
@@ -170,6 +163,28 @@ def tell_changes(compared: Compared, citations: Sequence[Citation], analyzer: An
     return Extract("\n".join(lines), True)
 
 
+def pairs_for_model(compared: Compared, tokens: int) -> tuple[Compared, str]:
+    """Return the first differences that fit into ``tokens``, and these as a marked text whose numbers are the places of
+    `Compared.hits`, from 1: a line for each, with both wordings.
+    """
+    places = {hit.passage.chunk_id: place for place, hit in enumerate(compared.hits, start=1)}
+    lines: list[str] = []
+    for change in compared.changes:
+        said = [
+            f"{name}: {one_line(unit.text)} {mark(places[unit.hit.passage.chunk_id])}" if unit else f"{name}: nothing"
+            for name, unit in (("earlier", change.old), ("later", change.new))
+        ]
+        line = f"{one_line(change.heading)}: {' / '.join(said)}" if change.heading else " / ".join(said)
+        tokens -= estimate_tokens(line)
+        if tokens < 0 and lines:
+            break
+        lines.append(line)
+    kept, rest = compared.changes[: len(lines)], compared.changes[len(lines) :]
+    left_out = tuple(dict.fromkeys(filter(None, (*(each.heading for each in rest), *compared.left_out))))
+    more = compared.more + len(rest)
+    return replace(compared, changes=kept, left_out=left_out[:MOST_SECTIONS], more=more), "\n".join(lines)
+
+
 def told_changes(compared: Compared) -> str:
     """Return in words what the passages are, for a model: documents, sections, and which ones it is not given."""
     kinds = {"new": list[str](), "gone": list[str](), "changed": list[str]()}
@@ -179,8 +194,8 @@ def told_changes(compared: Compared) -> str:
         f"{kind}: {', '.join(dict.fromkeys(filter(None, found)))}" for kind, found in kinds.items() if found
     )
     parts = [
-        f"The passages are those in which the earlier document {compared.old.title!r} and the later document "
-        f"{compared.new.title!r} differ, found by comparing them sentence by sentence. All else in them is the same."
+        f"The passages are the sentences in which the earlier document {compared.old.title!r} and the later document "
+        f"{compared.new.title!r} differ, found by comparing them. All else in them is the same."
     ]
     if told:
         parts.append(f"Sections by kind of difference: {told}.")

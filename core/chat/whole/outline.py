@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain, pairwise
 
 from braid.core.admission import give_way
 from braid.core.chat.citations import Citation
@@ -56,7 +57,8 @@ def outline(whole: WholeDocument, citations: Sequence[Citation], analyzer: Analy
     """
     lines = _lines(citations, analyzer, by_document=whole.by_document)
     fact = _FACTS.get(whole.asks)
-    chosen = [line for line in lines if fact.search(line.text)] if fact else _central(lines)
+    sections = _sections(lines)
+    chosen = [line for line in lines if fact.search(line.text)] if fact else _central(lines, _joined(sections))
     if not chosen:
         return Extract("", False)
     shown = chosen[:MOST_LINES]
@@ -69,6 +71,8 @@ def outline(whole: WholeDocument, citations: Sequence[Citation], analyzer: Analy
         total=whole.total,
     )
     parts = [title, ""]
+    if not fact and len(sections) > len(chosen):
+        parts = [f"{title} {say('sections_joined', language, sections=len(sections), lines=len(chosen))}", ""]
     for line in shown:
         named = f"**{one_line(line.section)}** — " if line.section else ""
         parts.append(f"- {named}{one_line(line.text)} {mark(line.number)}")
@@ -92,17 +96,30 @@ def _lines(citations: Sequence[Citation], analyzer: Analyzer, *, by_document: bo
     return found
 
 
-def _central(lines: Sequence[_Line]) -> list[_Line]:
+def _sections(lines: Sequence[_Line]) -> list[list[_Line]]:
+    """Return the lines of each section, in order."""
+    sections: dict[str, list[_Line]] = {}
+    for line in lines:
+        sections.setdefault(line.section, []).append(line)
+    return list(sections.values())
+
+
+def _joined(sections: list[list[_Line]]) -> list[list[_Line]]:
+    """Join neighbouring sections where there are more than an outline has lines, so that it spans the document."""
+    if len(sections) <= MOST_LINES:
+        return sections
+    bounds = [number * len(sections) // MOST_LINES for number in range(MOST_LINES + 1)]
+    return [list(chain.from_iterable(sections[first:end])) for first, end in pairwise(bounds)]
+
+
+def _central(lines: Sequence[_Line], sections: Sequence[Sequence[_Line]]) -> list[_Line]:
     """Return the line of each section that is nearest to the section and to the document, by words weighed by how few
     lines have them; the first of equals.
     """
     having = Counter(term for line in lines for term in line.terms)
     weights = {term: math.log(1 + len(lines) / count) for term, count in having.items()}
-    sections: dict[str, list[_Line]] = {}
-    for line in lines:
-        sections.setdefault(line.section, []).append(line)
     whole, chosen = _sum(lines), list[_Line]()
-    for own in sections.values():
+    for own in sections:
         section = _sum(own)
         scores = [_nearness(line, section, whole, weights) for line in own]
         chosen.append(own[scores.index(max(scores))])
