@@ -152,5 +152,9 @@ def prompts_of(settings: Settings) -> Prompts:
 def lookup_limits(settings: Settings) -> LookupLimits:
     """Return what a model may use to look up more in a turn, as the settings say."""
     return LookupLimits(
-        settings.lookup_calls, settings.lookup_calls_thorough, settings.lookup_seconds, settings.lookup_tokens
+        settings.lookup_calls,
+        settings.lookup_calls_thorough,
+        settings.lookup_seconds,
+        settings.lookup_tokens,
+        settings.lookup_parts,
     )

@@ -412,6 +412,12 @@ class Settings:
         Field(ge=1_000, le=10_000_000),
         "Most tokens of the prompts and replies of all `lookup_calls` of a turn together",
     ] = 30_000
+    lookup_parts: Annotated[
+        int,
+        Field(ge=0, le=1_000),
+        "Parts in which the chat model reads a document that does not fit into its prompt, one call each, where a "
+        "question is about all of it; below 2 it is given the beginning alone",
+    ] = 20
     llm_model: Annotated[
         str,
         Form(MODEL_NAME, "empty or `provider:model`"),

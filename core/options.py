@@ -162,11 +162,6 @@ class Filters:
         asked = conditions_of(parse_where(self.metadata))
         return bool(self.chunk_kinds) or any(each.key in PASSAGE_FACTS for each in asked)
 
-    @property
-    def names_documents(self) -> bool:
-        """Whether they select documents by their ids."""
-        return any(each.key == "document_id" for each in conditions_of(parse_where(self.metadata)))
-
     def parts(self) -> tuple[Filters, ...]:
         """Return filters that select together what these select: one for each field, and for each key of metadata."""
         parts = (

@@ -29,6 +29,8 @@ from braid.core.chat.support.check import MAX_LOOKS, check
 from braid.core.chat.support.findings import Support
 from braid.core.chat.support.following import Following
 from braid.core.chat.support.reading import facts_of
+from braid.core.chat.whole.changes import Read, compare_documents
+from braid.core.chat.whole.pairs import pair_meant
 from braid.core.ingest.headings import with_headings
 from braid.core.ingest.readers import ParsedDocument, Section
 from braid.core.metadata.versions import recognized
@@ -42,6 +44,7 @@ from braid.core.text.periods import period_in
 from braid.core.text.sentences import sentences
 from braid.core.text.token_budget import both_ends, fitting
 from braid.core.text.units import unify_units
+from braid.core.types import Hit
 from tests.core.chat.test_extractive import passage
 from tests.core.chat.test_featured import answer
 
@@ -235,6 +238,12 @@ def followed(text: str) -> Iterator[Support]:
         yield from following.feed(text[start : start + 40], [])
 
 
+def of(text: str) -> Read:
+    """A document of two passages."""
+    passages = (passage(each, number) for number, each in enumerate((text, "The pump is closed."), start=1))
+    return Read("Rules", tuple(Hit(each, 0.0, ()) for each in passages), 2)
+
+
 PASSES: dict[str, Callable[[str], object]] = {
     "links": check_links,
     "citations": lambda text: CitationFilter(frozenset({1, 2}), "p-7f3a:").read(text),
@@ -269,6 +278,10 @@ PASSES: dict[str, Callable[[str], object]] = {
     "what a follow-up goes on from": lambda text: complete("And it?", [text, text], ANALYZER, weigh_nothing),
     "periods": periods,
     "versions": recognized,
+    "what differs between documents": lambda text: compare_documents(of(f"{text} old"), of(f"{text} new"), ANALYZER),
+    "which documents are compared": lambda text: pair_meant(
+        f"What changed in {text}?", [passage("", n, title=f"{text} {n}") for n in (2024, 2025)], weigh_nothing, ANALYZER
+    ),
     "answers of what they cite": lambda text: check(f"{text} [1].", [text]),
 }
 

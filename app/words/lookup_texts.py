@@ -28,6 +28,10 @@ def lookup_text(lookup: Mapping[str, Any]) -> str:
                 asked=asked,
             )
         )
+    if lookup["why"] == "part":
+        return str(
+            ngettext("Read “%(asked)s”: %(num)s passage", "Read “%(asked)s”: %(num)s passages", new, asked=asked)
+        )
     done = str(_("Read “%(asked)s”", asked=asked)) if lookup["why"] == "document" else _did(lookup["tool"], asked)
     if problem := lookup["problem"]:
         return str(_("%(done)s: %(problem)s", done=done, problem=translated(problem) or problem))

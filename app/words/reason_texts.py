@@ -218,6 +218,7 @@ SEARCH = (
     N_("it was asked for before"),
     N_("the first %(count)s of %(total)s passages; the prompt has no room for more"),
     N_("%(count)s of %(total)s passages, those that were asked about"),
+    N_("the first %(count)s of %(total)s passages"),
     N_("nothing new, so no further search was made"),
     N_("%(reason)s; nothing more was looked up with it"),
     N_("looking up more ended after %(seconds)s s, the limit lookup_seconds"),

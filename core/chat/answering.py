@@ -75,6 +75,8 @@ class AnswerTask:
     """The neighbours of a passage, with which the rest of the prompt is filled; None leaves it empty."""
     total: int = 0
     """The number of passages that were searched; 0 where it is not known."""
+    notes: str = ""
+    """Notes of the passages, as a marked text, which a model is given in their place."""
 
     def begun(self, passages: Sequence[Passage]) -> str:
         """Return the marked text to continue, without a word that may be broken; empty if the passages are others."""
@@ -173,6 +175,8 @@ class Answerer:
                 "the question does not fit into the prompt, and the model was given its beginning and its end; "
                 f"attach the long text as a file, or raise {limit}"
             )
+        if task.notes:
+            return tuple(notes)
         if count := len(passages) - sum(each.number <= len(passages) for each in block.citations):
             left_out = f"the last {count} of {len(passages)} passages do not fit into the prompt"
             notes.append(f"{left_out}; ask for fewer, or raise {limit}")
@@ -208,12 +212,16 @@ class Answerer:
         question = self._question(task)
         empty = task.prompt.messages(passages="", question=question)
         whole = passage_block(passages, tokens=self._prompt_tokens)
+        if task.notes:
+            whole = whole.with_notes(task.notes)
         more = [(role, whole.write_marks(text)) for role, text in more]
         today = datetime.now().astimezone().date()
         rules = estimate_tokens(whole.rules(today, task.total)) + CUT_RULE_TOKENS
         left = self._prompt_tokens - sum(estimate_tokens(text) for _, text in (*empty, *more)) - rules
         block = passage_block(passages, tokens=left, like=whole)
-        if task.around and not block.shortened and len(block.citations) == len(passages):
+        if task.notes:
+            block = passage_block(passages, tokens=EXTRACT_TOKENS * len(passages), like=whole).with_notes(task.notes)
+        elif task.around and not block.shortened and len(block.citations) == len(passages):
             wider = with_neighbours(passages, task.around, left - block.tokens)
             block = passage_block(wider, tokens=left, like=block)
         (role, system), user = task.prompt.messages(passages=block.text, question=question)

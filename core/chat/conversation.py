@@ -20,7 +20,7 @@ from braid.core.chat.aside import without_aside
 from braid.core.chat.citations import Citation, gaps_of_cited
 from braid.core.chat.comparison import compare
 from braid.core.chat.lookups.further import Found, Further
-from braid.core.chat.lookups.lookup import DEFAULT_LIMITS, Lookup, LookupLimits
+from braid.core.chat.lookups.lookup import DEFAULT_LIMITS, LookupLimits
 from braid.core.chat.lookups.loop import Loop
 from braid.core.chat.lookups.quoted import quotable_citations, quote_parts
 from braid.core.chat.lookups.tools import Toolbox
@@ -46,8 +46,10 @@ from braid.core.chat.types import (
     answer_text,
     with_calculation,
 )
-from braid.core.chat.whole.find import WholeDocument, asks_for_whole, find_whole, passages_of
-from braid.core.chat.whole.outline import outline
+from braid.core.chat.whole.about import Whole, WholeFinder, lookups_of, tell, told
+from braid.core.chat.whole.changes import Compared, pairs_for_model
+from braid.core.chat.whole.find import WholeDocument
+from braid.core.chat.whole.parts import Notes, PartReader, parts_within
 from braid.core.errors import InvalidInputError
 from braid.core.extras import require
 from braid.core.metadata.versions import editions_of
@@ -58,7 +60,7 @@ from braid.core.models.untrusted_text import as_data
 from braid.core.search.context import SearchModels
 from braid.core.search.term_weights import TermWeights
 from braid.core.text.token_budget import MIN_PROMPT_TOKENS
-from braid.core.types import DEFAULTS, Degraded, Passage, ReadFilter, Scope, SearchResult
+from braid.core.types import DEFAULTS, Degraded, Hit, Passage, ReadFilter, Scope, SearchResult
 
 if TYPE_CHECKING:
     from langgraph.types import StreamWriter
@@ -96,8 +98,11 @@ class ChatTurn:
     first: SearchResult = field(init=False)
     """The first search, by which the match is judged."""
     found: Found = field(init=False)
-    whole: WholeDocument | None = None
-    """The document that the question is about as a whole."""
+    whole: Whole | None = None
+    """The document, or the two, that the question is about as a whole."""
+    notes: str = ""
+    """What a model is given in place of passages, as a marked text: notes of a document that does not fit into its
+    prompt, or the wordings of two that differ."""
     result: ChatResult = field(init=False)
 
 
@@ -263,7 +268,8 @@ class Conversation:
             _note_read(turn, turn.first)
             writer(Searched(turn.first))
             turn.whole = self._find_whole(turn)
-            turn.found = self._find_further(turn, writer) if turn.whole is None else _as_found(turn, turn.whole, writer)
+            whole = turn.whole
+            turn.found = self._find_further(turn, writer) if whole is None else self._read_whole(turn, whole, writer)
         found = turn.found.search
         _note_read(turn, found)
         if turn.found.lookups:
@@ -288,23 +294,42 @@ class Conversation:
         found = self._manager.search_in(turn.scope, text, strategy=strategy, models=models, **options)
         return without_aside(found, turn.request.aside)
 
-    def _find_whole(self, turn: ChatTurn) -> WholeDocument | None:
-        """Find the document that the question is about as a whole, by its title; None for any other question."""
-        question, first = turn.question.text, turn.first
-        if turn.request.fields is not None or not first.hits or asks_for_whole(question) is None:
+    def _find_whole(self, turn: ChatTurn) -> Whole | None:
+        """Find the document, or the two, that the question is about as a whole; None for any other question."""
+        if turn.request.fields is not None or not turn.first.hits:
             return None
         options = {**turn.request.options, "generator": "feedback", "group_by": "document", "k": MOST_TITLES}
-        named = self._manager.search_in(turn.scope, question, models=self._search_models, **options)
-        ledger, filters = self._braid.ledger, first.query.filters
-        return find_whole(
-            question,
-            [*first.hits, *named.hits],
-            self._term_weights(turn).known,
-            self._braid.analyzer,
-            partial(passages_of, ledger, turn.scope, filters),
-            tokens=int(self._prompt_tokens * WHOLE_SHARE) if self._models.summary else None,
-            filters=filters,
-        )
+
+        def by_title(text: str) -> Sequence[Hit]:
+            return self._manager.search_in(turn.scope, text, models=self._search_models, **options).hits
+
+        filters, weights = turn.first.query.filters, self._term_weights(turn)
+        finder = WholeFinder(self._braid.ledger, turn.scope, filters, weights, by_title)
+        return finder.find(turn.question.text, turn.question.query, turn.first.hits)
+
+    def _read_whole(self, turn: ChatTurn, whole: Whole, writer: StreamWriter) -> Found:
+        """Return the passages of a document in place of those that were found; with a model, as far as they fit into
+        its prompt, or as notes of each part.
+        """
+        model, tokens, notes, is_cut = self._models.summary, int(self._prompt_tokens * WHOLE_SHARE), Notes(), False
+        if model is not None and isinstance(whole, Compared) and whole.changes:
+            whole, turn.notes = pairs_for_model(whole, tokens)
+        elif model is not None and isinstance(whole, WholeDocument) and not turn.request.evaluation_mode:
+            parts = parts_within(whole.hits, tokens)[: max(1, self._lookups.parts)]
+            if len(parts) > 1:
+                reader = PartReader(model, self._prompts, tokens, turn.stopped.is_set, writer)
+                notes = reader.read(turn.question.text, whole.title, parts)
+            is_cut = not notes.text and len(parts[0]) < len(whole.hits)
+            whole = whole.within(whole.hits[: notes.read] if notes.text else parts[0])
+            turn.notes = notes.text
+        turn.whole = whole
+        known = {hit.passage.chunk_id: hit for hit in turn.first.hits}
+        hits = tuple(known.get(hit.passage.chunk_id, hit) for hit in whole.hits)
+        lookups = lookups_of(whole, is_cut=is_cut)
+        for each in lookups:
+            writer(each)
+        search = replace(turn.first, hits=hits, did_you_mean="", degraded=(*turn.first.degraded, *notes.degraded))
+        return Found(search, (*notes.lookups, *lookups), bill=notes.bill)
 
     def _find_further(self, turn: ChatTurn, writer: StreamWriter) -> Found:
         """Look up what the first passages name or lack, by a model or without one; not in a three-field search."""
@@ -351,8 +376,8 @@ class Conversation:
         asked = Asked(query, self._term_weights(turn).of_text(without_asking(query)), language)
 
         def without_model(citations: Sequence[Citation]) -> Extract:
-            if turn.whole is not None and (told := outline(turn.whole, citations, analyzer, language)).text:
-                return told
+            if turn.whole is not None and (of_it := tell(turn.whole, citations, analyzer, language)).text:
+                return of_it
             search, around = turn.first, partial(self._around, turn.scope)
             weigh = self._term_weights(turn).known
             if quoted := quote_parts(turn.found.parts, asked, citations, analyzer, weigh, around):
@@ -374,7 +399,11 @@ class Conversation:
             writer(replace(answer_begun(result, result.generator), citations=result.citations))
             writer(answer_text(calculated.text, ()))
             return _end(turn, result, writer)
-        earlier = turn.question.earlier(turn.request.history) + _told(turn.found.calculated) + _told_of(turn.whole)
+        earlier = (
+            turn.question.earlier(turn.request.history)
+            + _told(turn.found.calculated)
+            + told(turn.whole, by_notes=bool(turn.notes))
+        )
         task = AnswerTask(
             self._prompts.answer,
             turn.question.text,
@@ -382,8 +411,9 @@ class Conversation:
             without_model,
             turn.request.draft,
             earlier,
-            around=partial(self._neighbours, turn.scope),
+            around=partial(self._neighbours, turn.scope) if turn.whole is None else None,
             total=self._passages_in(turn.scope),
+            notes=turn.notes,
         )
         self._write(turn, task, writer)
 
@@ -484,25 +514,6 @@ def _told(calculated: Sequence[str]) -> str:
     """Return what was calculated from tables, to follow the question in the prompt."""
     lines = as_data("\n".join(calculated))
     return f"\n\n(Calculated from tables of the documents:\n{lines})" if calculated else ""
-
-
-def _told_of(whole: WholeDocument | None) -> str:
-    """Return what the passages are, where they are those of one document, to follow the question in the prompt."""
-    if whole is None:
-        return ""
-    part = whole.part.partition(";")[0]
-    more = "" if whole.is_whole else " Say that the rest of it was not read."
-    return f"\n\n(The passages are {part} of the document {as_data(whole.title)!r}, in order.{more})"
-
-
-def _as_found(turn: ChatTurn, whole: WholeDocument, emit: StreamWriter) -> Found:
-    """Return the first search with the passages of a document in place of its own."""
-    known = {hit.passage.chunk_id: hit for hit in turn.first.hits}
-    hits = tuple(known.get(hit.passage.chunk_id, hit) for hit in whole.hits)
-    problem = "" if whole.is_whole else whole.part
-    lookup = Lookup("read", whole.title, "document", whole.total, len(hits), problem=problem)
-    emit(lookup)
-    return Found(replace(turn.first, hits=hits, did_you_mean=""), (lookup,))
 
 
 def _end(turn: ChatTurn, result: ChatResult, emit: StreamWriter) -> None:

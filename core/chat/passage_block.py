@@ -9,7 +9,7 @@ from datetime import UTC, date, datetime, timedelta
 from pathlib import PurePath
 
 from braid.core.chat.citations import Citation
-from braid.core.chat.marks import CitationFilter, shown
+from braid.core.chat.marks import CitationFilter, cited_in, shown
 from braid.core.metadata.versions import VALID_FROM
 from braid.core.models.untrusted_text import as_data
 from braid.core.text.token_budget import estimate_tokens, fitting
@@ -95,6 +95,13 @@ class PassageBlock:
             if name
         }
         return CitationFilter(self.numbers, self.own, renumber, names)
+
+    def with_notes(self, marked_text: str) -> PassageBlock:
+        """Return the block with notes of its passages in their place; what the notes cite may be cited."""
+        cited = frozenset(cited_in(marked_text))
+        text = f"<{self.tag}>\n{self.write_marks(as_data(marked_text))}\n</{self.tag}>"
+        kept = tuple(each for each in self.citations if each.number in cited)
+        return replace(self, text=text, citations=kept, tokens=estimate_tokens(text))
 
     def select(self, numbers: Sequence[int], *, renumber: bool = False) -> tuple[Citation, ...]:
         """Return the citations with these numbers, in their order; with ``renumber`` they count from 1."""

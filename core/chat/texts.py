@@ -49,6 +49,11 @@ TEXTS: Mapping[str, Mapping[Language, str]] = {
         "ja": "「{title}」の一部の概要（言語モデル不使用、{total} 件中 {read} 件の抜粋を確認）：",
         "ko": "“{title}” 일부의 개요(언어 모델 없이 발췌, 단락 {total}개 중 {read}개 확인):",
     },
+    "sections_joined": {
+        "en": "({sections} sections in {lines} lines)",
+        "ja": "（{sections} 節を {lines} 行で）",
+        "ko": "(절 {sections}개를 {lines}줄로)",
+    },
     "whole_dates": {
         "en": "Dates and periods in “{title}”; all {total} passages were read:",
         "ja": "「{title}」の日付と期間（全 {total} 件の抜粋を確認）：",
@@ -69,6 +74,48 @@ TEXTS: Mapping[str, Mapping[Language, str]] = {
         "ja": "「{title}」の一部の金額（{total} 件中 {read} 件の抜粋を確認）：",
         "ko": "“{title}” 일부의 금액(단락 {total}개 중 {read}개 확인):",
     },
+    "changes": {
+        "en": "“{old}” and “{new}” compared, without a language model; all passages of both ({total_old} and "
+        "{total_new}) were read:",
+        "ja": "「{old}」と「{new}」の違い（言語モデル不使用、全 {total_old} 件と {total_new} 件の抜粋を確認）：",
+        "ko": "“{old}”, “{new}” 비교(언어 모델 없음, 단락 {total_old}개와 {total_new}개 모두 확인):",
+    },
+    "changes_in_part": {
+        "en": "Parts of “{old}” and “{new}” compared, without a language model; {read_old} of {total_old} and "
+        "{read_new} of {total_new} passages were read:",
+        "ja": "「{old}」と「{new}」の一部の違い（言語モデル不使用、"
+        "{total_old} 件中 {read_old} 件と {total_new} 件中 {read_new} 件の抜粋を確認）：",
+        "ko": "“{old}”, “{new}” 일부 비교(언어 모델 없음, "
+        "단락 {total_old}개 중 {read_old}개와 {total_new}개 중 {read_new}개 확인):",
+    },
+    "no_changes": {
+        "en": "“{old}” and “{new}” say the same: no sentence differs. All passages of both ({total_old} and "
+        "{total_new}) were read.",
+        "ja": "「{old}」と「{new}」の内容は同じで、異なる文はありません"
+        "（全 {total_old} 件と {total_new} 件の抜粋を確認）。",
+        "ko": "“{old}”, “{new}”: 내용이 같고 다른 문장이 없어요(단락 {total_old}개와 {total_new}개 모두 확인).",
+    },
+    "no_changes_in_part": {
+        "en": "No sentence differs in the parts of “{old}” and “{new}” that were read: {read_old} of {total_old} and "
+        "{read_new} of {total_new} passages.",
+        "ja": "「{old}」と「{new}」の確認した部分に異なる文はありません"
+        "（{total_old} 件中 {read_old} 件と {total_new} 件中 {read_new} 件の抜粋を確認）。",
+        "ko": "“{old}”, “{new}”: 확인한 부분에는 다른 문장이 없어요"
+        "(단락 {total_old}개 중 {read_old}개와 {total_new}개 중 {read_new}개 확인).",
+    },
+    "changes_left_out": {
+        "en": "Not shown: {count} more differences, in: {where}.",
+        "ja": "ほかの違い {count} 件は省略しました：{where}。",
+        "ko": "표시하지 않은 차이 {count}개: {where}.",
+    },
+    "changes_left_out_bare": {
+        "en": "Not shown: {count} more differences.",
+        "ja": "ほかの違い {count} 件は省略しました。",
+        "ko": "표시하지 않은 차이가 {count}개 더 있어요.",
+    },
+    "section": {"en": "Section", "ja": "節", "ko": "절"},
+    "is_new": {"en": "— (new)", "ja": "—（新規）", "ko": "—(새로 생김)"},
+    "is_gone": {"en": "— (gone)", "ja": "—（削除）", "ko": "—(없어짐)"},
     "calculated": {"en": "Calculated", "ja": "計算結果", "ko": "계산 결과"},
     "calculated_count": {"en": "Count", "ja": "件数", "ko": "개수"},
     "calculated_sum": {"en": "Total of {column}", "ja": "{column}の合計", "ko": "{column} 합계"},

@@ -128,6 +128,15 @@ SUB_QUESTIONS = Prompt(
     ),
     user="Question: {question}\n\nPassages found so far:\n{passages}",
 )
+READ_PART = Prompt(
+    system=(
+        "You take notes of a part of a document, from which somebody else answers the question below. Write what of "
+        "this part belongs to the answer: at most 120 words, one statement a line, in the language of the question, "
+        "the mark of its passage behind each. Write nothing else, and nothing about the parts that you do not see. "
+        + DATA_RULE
+    ),
+    user="{passages}\n\nQuestion: {question}",
+)
 COMPARE = Prompt(
     system=(
         "Compare what was asked for with the passages: for each passage, what agrees and what differs in "
@@ -153,6 +162,7 @@ class Prompts:
     table_query: Prompt = TABLE_QUERY
     look_up: Prompt = LOOK_UP
     sub_questions: Prompt = SUB_QUESTIONS
+    read_part: Prompt = READ_PART
 
 
 def custom_prompts(given: Mapping[str, object]) -> Prompts:

@@ -8,9 +8,9 @@ from typing import ClassVar, Literal
 from braid.core.errors import InvalidInputError
 
 Tool = Literal["search", "read", "find_exact", "list_datasets", "table"]
-Why = Literal["name", "thing", "words", "model", "document"]
+Why = Literal["name", "thing", "words", "model", "document", "part"]
 """A name in a sentence that answers a part of the question; a thing that is named beside another one; words that no
-passage had; a model asked for it; the question is about the whole document."""
+passage had; a model asked for it; the question is about the whole document, or the model has read a part of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,9 +78,11 @@ class LookupLimits:
     seconds: float = 60.0
     tokens: int = 30_000
     """Tokens of all prompts and replies together; estimated where the server does not count them."""
+    parts: int = 20
+    """Parts in which a model reads a document that does not fit into its prompt; below 2 it reads the beginning."""
 
     def __post_init__(self) -> None:
-        for name in ("calls", "thorough_calls", "seconds", "tokens"):
+        for name in ("calls", "thorough_calls", "seconds", "tokens", "parts"):
             if (value := getattr(self, name)) < 0:
                 raise InvalidInputError(f"{name} is {value}; it must be at least 0", field=name)
 

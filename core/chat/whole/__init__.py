@@ -1,5 +1,5 @@
-"""Whole documents: which one a question is about, all of its passages, and its outline without a model.
+"""Whole documents: which one, or which two, a question is about; all passages, the outline, and what differs.
 
-May import: what `core.chat` may, and of it `citations`, `marks`, `quoting` and `texts`.
-Way in: `find.WholeDocument` and `outline.outline`.
+May import: what `core.chat` may, and of it `asking`, `citations`, `lookups`, `marks`, `quoting`, `support` and `texts`.
+Way in: `about.WholeFinder`.
 """

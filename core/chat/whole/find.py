@@ -4,28 +4,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import Literal
 
 from braid.core.chat.quoting.wanted import years_in
 from braid.core.ledger.ledger import Ledger
 from braid.core.text.analyzer import Analyzer
-from braid.core.text.token_budget import estimate_tokens
-from braid.core.types import Filters, Hit, Passage, Scope
+from braid.core.types import Dataset, Filters, Hit, Passage, Scope
 
-MOST_PASSAGES = 400
-"""Passages of a document that are read; the rest is said to be left out."""
+MOST_PASSAGES, MOST_DOCUMENTS = 400, 200
+"""Passages of a document or a dataset that are read, and documents of a dataset; the rest is said to be left out."""
 LEAST_OF_TITLE = 0.6
 """Least share of the words of a title, without years, that a question names for its document to be meant."""
-FRAME_TOKENS = 60
-"""Tokens of the tags around a passage in a prompt."""
 Asks = Literal["summary", "dates", "amounts"]
 Weigh = Callable[[Collection[str]], Mapping[str, float]]
 """Terms → their idf, without those that no passage has."""
 Read = Callable[[Passage], tuple[Sequence[Hit], int]]
 """A passage → the passages of its document that may be read, and how many there are."""
-NO_FILTERS = Filters()
 _SUMMARY = re.compile(
     r"\b(?:summari[sz]e|summari[sz]ing|summary of|overview of|outline of|outline the|sum up|give me the gist)\b"
     r"|要約|まとめて|概要|要点|あらまし|요약|개요|간추려|정리해",
@@ -41,6 +37,12 @@ _AMOUNTS = re.compile(
     r"|金額|費用の?一覧|料金の?一覧|금액|요금(?:을|들)|비용(?:을|들)",
     re.IGNORECASE,
 )
+ALL_OF_IT = re.compile(
+    r"\b(?:documents?|files?|datasets?|library|everything|texts?|papers?)\b"
+    r"|文書|文章|ファイル|資料|データセット|書類|문서|파일|자료|데이터셋",
+    re.IGNORECASE,
+)
+"""Words for all that is searched, where no document is named."""
 _LISTS = re.compile(
     r"\b(?:list|what are|which|name|show|give me|all|every)\b"
     r"|何ですか|挙げ|一覧|すべて|全て|教えて|모두|모든|나열|무엇|알려|목록",
@@ -57,6 +59,8 @@ class WholeDocument:
     hits: tuple[Hit, ...]
     total: int
     """Passages of the document; more than there are hits where the rest did not fit, or was not asked about."""
+    by_document: bool = False
+    """Whether these are the first passages of each document of a dataset, of which ``title`` is the name."""
     is_selection: bool = False
     """Whether filters select among its passages, such as those of one page."""
 
@@ -67,12 +71,16 @@ class WholeDocument:
             return "all passages"
         if self.is_selection:
             return f"{len(self.hits)} of {self.total} passages, those that were asked about"
-        return f"the first {len(self.hits)} of {self.total} passages; the prompt has no room for more"
+        return f"the first {len(self.hits)} of {self.total} passages"
 
     @property
     def is_whole(self) -> bool:
         """Whether all passages are there."""
         return len(self.hits) == self.total
+
+    def within(self, hits: Sequence[Hit]) -> WholeDocument:
+        """Return the document with these of its passages alone."""
+        return replace(self, hits=tuple(hits))
 
 
 def asks_for_whole(question: str) -> Asks | None:
@@ -94,45 +102,54 @@ def asks_for_whole(question: str) -> Asks | None:
 
 def find_whole(
     question: str,
+    query: str,
     found: Sequence[Hit],
     weigh: Weigh,
     analyzer: Analyzer,
     read: Read,
-    *,
-    tokens: int | None,
-    filters: Filters = NO_FILTERS,
 ) -> WholeDocument | None:
     """Return the document that a question is about as a whole, among those found; None where it is about none.
 
-    Where the ``filters`` of the search select documents, and all that is found is of one, that is meant. Where
-    dates or amounts are asked for, the best passage found must be that document's, too. It has its first
-    passages, in order, as many as fit into ``tokens``; None means all that ``read`` gives.
+    ``query`` is the question with what it leaves out of the turns before it. Where dates or amounts are asked for, the
+    best passage found must be that document's, too.
     """
     asks = asks_for_whole(question)
-    if asks and filters.names_documents and len({hit.passage.document_id for hit in found}) == 1:
-        meant: Passage | None = found[0].passage
-    else:
-        meant = document_meant(question, [hit.passage for hit in found], weigh, analyzer) if asks else None
-    if asks is None or meant is None:
+    if asks is None or not found:
         return None
-    if asks != "summary" and meant.document_id != found[0].passage.document_id:
+    meant = document_meant(query, [hit.passage for hit in found], weigh, analyzer)
+    if meant is None or (asks != "summary" and meant.document_id != found[0].passage.document_id):
         return None  # a title's words are in other questions, too: what costs a pump, what are the dates of a course
+    return whole_of(asks, meant, read)
+
+
+def whole_of(asks: Asks, meant: Passage, read: Read, *, is_selection: bool = False) -> WholeDocument | None:
+    """Return the document of a passage; None where nothing of it may be read."""
     hits, total = read(meant)
-    kept, left = list[Hit](), tokens
-    for hit in hits:
-        if left is not None:
-            left -= estimate_tokens(f"{hit.passage.title} {hit.passage.heading_path} {hit.passage.text}") + FRAME_TOKENS
-            if left < 0 and kept:
-                break
-        kept.append(hit)
-    title, is_selection = meant.title or meant.source, filters.of_passages
-    return WholeDocument(asks, title, tuple(kept), total, is_selection) if kept else None
+    title = meant.title or meant.source
+    return WholeDocument(asks, title, tuple(hits), total, is_selection=is_selection) if hits else None
+
+
+def whole_dataset(ledger: Ledger, dataset: Dataset, filters: Filters) -> WholeDocument | None:
+    """Return the first passages of each document of a dataset, as many of each; None where there are none."""
+    documents = [each for each in ledger.documents(dataset.id, limit=MOST_DOCUMENTS) if each.chunks]
+    of_each = max(1, MOST_PASSAGES // max(1, len(documents)))
+    ids = [
+        passage.chunk_id
+        for document in documents
+        for passage in ledger.document_passages(document.id, [dataset.id], limit=of_each)
+    ]
+    rows = ledger.passage_rows(ids, [dataset.id], filters)
+    hits = tuple(Hit(rows[chunk_id].passage(), 0.0, ()) for chunk_id in ids if chunk_id in rows)
+    return (
+        WholeDocument("summary", dataset.name, hits, max(dataset.chunks, len(hits)), by_document=True) if hits else None
+    )
 
 
 def document_meant(question: str, found: Sequence[Passage], weigh: Weigh, analyzer: Analyzer) -> Passage | None:
     """Return a passage of the document whose title or file name the question names; None where it names none.
 
-    Of several versions of one title, the newest is meant, or that of the year which the question names.
+    Of several titles that the question has, the longest is meant; of several versions of one title the newest, or that
+    of the year which the question names.
     """
     asked, years = frozenset(analyzer.tokens(question)), years_in(question)
     names = [
@@ -142,21 +159,23 @@ def document_meant(question: str, found: Sequence[Passage], weigh: Weigh, analyz
         if name.strip()
     ]
     idf = weigh(frozenset[str]().union(*(words for _, words in names)))
-    best: tuple[float, bool, str] = (0.0, False, "")
+    best: tuple[float, bool, float, str] = (0.0, False, 0.0, "")
     meant: Passage | None = None
     for passage, words in names:
         of_title = years_in(passage.title)
         total = sum(idf.get(word, 1.0) for word in words)
         share = sum(idf.get(word, 1.0) for word in words & asked) / total if total else 0.0
-        key = (round(share, 3), bool(of_title & years), max(of_title, default=""))
+        key = (round(share, 3), bool(of_title & years), total, max(of_title, default=""))
         if share >= LEAST_OF_TITLE and key > best:
             best, meant = key, passage
     return meant
 
 
-def passages_of(ledger: Ledger, scope: Scope, filters: Filters, passage: Passage) -> tuple[tuple[Hit, ...], int]:
+def passages_of(
+    ledger: Ledger, scope: Scope, filters: Filters, passage: Passage, *, limit: int = MOST_PASSAGES
+) -> tuple[tuple[Hit, ...], int]:
     """Return the first passages of a passage's document that scope and filters select, and how many it has."""
-    all_of_it = ledger.document_passages(passage.document_id, scope.dataset_ids, limit=MOST_PASSAGES)
+    all_of_it = ledger.document_passages(passage.document_id, scope.dataset_ids, limit=limit)
     ids = [each.chunk_id for each in all_of_it]
     rows = ledger.passage_rows(ids, scope.dataset_ids, filters)
     document = ledger.document(passage.dataset_id, passage.source)

@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain, pairwise
 
 from braid.core.admission import give_way
 from braid.core.chat.citations import Citation
@@ -54,9 +55,10 @@ def outline(whole: WholeDocument, citations: Sequence[Citation], analyzer: Analy
     """Return the sections in order, each with its most central sentence; or, where dates or amounts are asked for, the
     sentences that have some. Every line cites its passage, and the first line says whether this is all of it.
     """
-    lines = _lines(citations, analyzer)
+    lines = _lines(citations, analyzer, by_document=whole.by_document)
     fact = _FACTS.get(whole.asks)
-    chosen = [line for line in lines if fact.search(line.text)] if fact else _central(lines)
+    sections = _sections(lines)
+    chosen = [line for line in lines if fact.search(line.text)] if fact else _central(lines, _joined(sections))
     if not chosen:
         return Extract("", False)
     shown = chosen[:MOST_LINES]
@@ -69,18 +71,21 @@ def outline(whole: WholeDocument, citations: Sequence[Citation], analyzer: Analy
         total=whole.total,
     )
     parts = [title, ""]
+    if not fact and len(sections) > len(chosen):
+        parts = [f"{title} {say('sections_joined', language, sections=len(sections), lines=len(chosen))}", ""]
     for line in shown:
         named = f"**{one_line(line.section)}** — " if line.section else ""
         parts.append(f"- {named}{one_line(line.text)} {mark(line.number)}")
     return Extract("\n".join(parts), True)
 
 
-def _lines(citations: Sequence[Citation], analyzer: Analyzer) -> list[_Line]:
-    """Return the sentences and table rows of a document, with the last heading above each."""
+def _lines(citations: Sequence[Citation], analyzer: Analyzer, *, by_document: bool) -> list[_Line]:
+    """Return the sentences and table rows, with the last heading above each, or the title of the document."""
     found: list[_Line] = []
     for citation in citations:
         give_way()
-        section = citation.passage.heading_path.rpartition(" > ")[2]
+        passage = citation.passage
+        section = (passage.title or passage.source) if by_document else passage.heading_path.rpartition(" > ")[2]
         prose, rows = split_tables(citation.text)
         parts = parts_of(prose, headings_of(citation))
         texts = [part.text for part in parts if part.kind in ("sentence", "item")]
@@ -91,17 +96,30 @@ def _lines(citations: Sequence[Citation], analyzer: Analyzer) -> list[_Line]:
     return found
 
 
-def _central(lines: Sequence[_Line]) -> list[_Line]:
+def _sections(lines: Sequence[_Line]) -> list[list[_Line]]:
+    """Return the lines of each section, in order."""
+    sections: dict[str, list[_Line]] = {}
+    for line in lines:
+        sections.setdefault(line.section, []).append(line)
+    return list(sections.values())
+
+
+def _joined(sections: list[list[_Line]]) -> list[list[_Line]]:
+    """Join neighbouring sections where there are more than an outline has lines, so that it spans the document."""
+    if len(sections) <= MOST_LINES:
+        return sections
+    bounds = [number * len(sections) // MOST_LINES for number in range(MOST_LINES + 1)]
+    return [list(chain.from_iterable(sections[first:end])) for first, end in pairwise(bounds)]
+
+
+def _central(lines: Sequence[_Line], sections: Sequence[Sequence[_Line]]) -> list[_Line]:
     """Return the line of each section that is nearest to the section and to the document, by words weighed by how few
     lines have them; the first of equals.
     """
     having = Counter(term for line in lines for term in line.terms)
     weights = {term: math.log(1 + len(lines) / count) for term, count in having.items()}
-    sections: dict[str, list[_Line]] = {}
-    for line in lines:
-        sections.setdefault(line.section, []).append(line)
     whole, chosen = _sum(lines), list[_Line]()
-    for own in sections.values():
+    for own in sections:
         section = _sum(own)
         scores = [_nearness(line, section, whole, weights) for line in own]
         chosen.append(own[scores.index(max(scores))])

@@ -112,3 +112,31 @@ def test_the_dates_that_a_document_names_lead_to_their_passages(client: FlaskCli
     assert dates == [("0", "May 3, 2024"), ("1", "December 31, 2025")]
     page = client.get(f"/datasets/1/documents/{number}?lang=ja").text
     assert ">2025年12月31日</a>" in page
+
+
+def summaries(page: str) -> list[dict[str, str]]:
+    """Return the fields of each form that asks for a summary."""
+    forms = re.findall(r'<form class="summarise".*?</form>', page, re.DOTALL)
+    return [dict(re.findall(r'name="(d|example)" value="([^"]*)"', form)) for form in forms]
+
+
+@pytest.mark.parametrize("language", ["en", "ja", "ko"])
+def test_a_document_a_dataset_and_a_citation_are_summarised_by_a_button(
+    client: FlaskClient, manual: Braid, language: str
+) -> None:
+    headers = {"Accept-Language": language}
+    passage = manual.search("seal of the pump lasts", user_id=1, dataset_ids=[1]).hits[0].passage
+    document = manual.ledger.document(1, "pump.pdf")
+    assert document is not None
+    for address in (f"/datasets/1/documents/{document.id}", f"/documents/passage/{passage.chunk_id}?as=text"):
+        (fields,) = summaries(client.get(address, headers=headers).text)
+        answer = client.get(post_form(client, "/chat/messages", **fields).location, headers=headers)
+        (said,) = re.findall(r'<p class="hint">([^<]*Pump manual[^<]*)</p>', answer.text)
+        assert "5" in said, "all passages were read"
+        assert "The seal of the pump lasts three years." in text_of(answer.text)
+        assert "Use grease of class two for bearings." in text_of(answer.text)
+    (fields,) = summaries(client.get("/datasets/1", headers=headers).text)
+    whole = text_of(client.get(post_form(client, "/chat/messages", **fields).location, headers=headers).text)
+    titles = {each.title for each in manual.ledger.documents(1)}
+    assert len(titles) > 1
+    assert all(title in whole for title in titles)

@@ -8,6 +8,7 @@ import pytest
 
 from braid.core.braid import Braid
 from braid.core.chat.conversation import Conversation
+from braid.core.chat.lookups.lookup import LookupLimits
 from braid.core.chat.texts import say
 from braid.core.chat.types import ChatRequest, ChatResult
 from braid.core.chat.whole.find import asks_for_whole
@@ -150,7 +151,7 @@ def test_a_model_is_given_the_passages_in_order_and_told_what_is_missing(
     assert braid.indexer.wait(WAIT_S)
     with model_server("It is about the pump.") as server:
         models = ChatModels(None, chat_models(None, server.settings()).summary)
-        chat = Conversation(braid, models=models, prompt_tokens=tokens)
+        chat = Conversation(braid, models=models, prompt_tokens=tokens, lookups=LookupLimits(parts=1))
         result = chat.ask(ChatRequest(1, "Summarize the pump manual", dataset_ids=[dataset], options={"k": 2}))
         prompt = server.calls[-1].messages[-1][1]
     given = [number for number in range(12) if f"Chapter {number} tells" in prompt]
@@ -173,3 +174,17 @@ def test_a_title_whose_words_are_in_a_question_takes_no_answer_from_another_docu
     result = Conversation(braid).ask(ChatRequest(1, "What are the costs of a pump repair?"))
     assert "140 EUR" in result.text
     assert [each.tool for each in result.lookups if each.tool == "read"] == []
+
+
+def test_an_outline_of_many_sections_spans_the_document(braid: Braid, dataset: int) -> None:
+    many = {f"Part {number}": f"Chapter {number} tells of valve{number}." for number in range(100)}
+    store(braid, dataset, "manual.md", "Pump manual", many)
+    assert braid.indexer.wait(WAIT_S)
+    result = ask(braid, "Summarize the pump manual", dataset)
+    first, *lines = [line for line in result.text.split("\n") if line]
+    assert first.startswith(say("whole_summary", "en", title="Pump manual", total=100))
+    assert first.endswith(say("sections_joined", "en", sections=100, lines=40))
+    parts = [int(line.split("**")[1].removeprefix("Part ")) for line in lines]
+    assert parts == sorted(parts)
+    assert len(parts) == 40
+    assert {part // 10 for part in parts} == set(range(10))

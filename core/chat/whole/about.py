@@ -1,0 +1,179 @@
+"""What a question is about as a whole: a document, or the difference of two; and what is said of it."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from braid.core.chat.asking.follow_up import content_words
+from braid.core.chat.citations import Citation
+from braid.core.chat.lookups.lookup import Lookup
+from braid.core.chat.lookups.things import named_things
+from braid.core.chat.quoting.extractive import Extract
+from braid.core.chat.quoting.wanted import without_asking
+from braid.core.chat.texts import Language
+from braid.core.chat.whole.changes import Compared, Read, compare_documents, tell_changes, told_changes
+from braid.core.chat.whole.find import (
+    ALL_OF_IT,
+    WholeDocument,
+    asks_for_whole,
+    find_whole,
+    passages_of,
+    whole_dataset,
+    whole_of,
+)
+from braid.core.chat.whole.outline import outline
+from braid.core.chat.whole.pairs import asks_for_changes, pair_meant, without_versions
+from braid.core.ledger.ledger import Ledger
+from braid.core.models.untrusted_text import as_data
+from braid.core.search.term_weights import TermWeights
+from braid.core.text.analyzer import Analyzer
+from braid.core.types import Filters, Hit, Passage, Scope
+
+MOST_COMPARED = 2_000
+"""Passages of each of two documents that are compared."""
+LEAST_ABOUT = 0.6
+"""Least part of the best difference's words of the question for another difference to be one that is asked for."""
+_ALL = re.compile(
+    r"\b(?:chang\w{1,4}|differ\w{0,6}|compar\w{1,6}|versus|vs|between|since|from|new|main|important|key|all|every|please|list|show|tell|documents?|files?|versions?|editions?|texts?|years?)\b"
+    r"|違|異な|変更|[どう何]*変わ|改正|改定|差分|相違|差異|比較|比べ|主な|主要|重要|すべて|全て|教えて|挙げ|一覧|文書|ファイル|資料|点"
+    r"|(?:차이|다른|달라|다릅|바뀌|바뀐|변경|변화|변했|비교|개정|주요|중요|모두|모든|알려|주세요|문서|파일|목록|어떻게|무엇)\w{0,8}",
+    re.IGNORECASE,
+)
+"""Words of a question about changes by which no change is meant rather than another one."""
+
+_DATASET = re.compile(r"\bdatasets?\b|データセット|데이터셋", re.IGNORECASE)
+
+Whole = WholeDocument | Compared
+
+
+@dataclass(frozen=True, slots=True)
+class WholeFinder:
+    """Finds what a question is about as a whole, within a turn's scope and filters.
+
+    ``by_title`` searches for the documents that a text names.
+    """
+
+    ledger: Ledger
+    scope: Scope
+    filters: Filters
+    term_weights: TermWeights
+    by_title: Callable[[str], Sequence[Hit]]
+
+    def find(self, question: str, query: str, first: Sequence[Hit]) -> Whole | None:
+        """Return the document, or the two, that a question is about; None for any other question.
+
+        ``query`` is the question with what it leaves out of the turns before it; ``first`` is what was found for it.
+        """
+        asks, changes = asks_for_whole(question), asks_for_changes(question)
+        if asks is None and not changes:
+            return None
+        named = self._named_by_filters() if self.filters != Filters() else []
+        if changes and (compared := self._compare(query, first, named)):
+            return compared
+        if asks is None:
+            return None
+        read = partial(passages_of, self.ledger, self.scope, self.filters)
+        if len(named) == 1:
+            return whole_of(asks, named[0], read, is_selection=self.filters.of_passages)
+        dataset = self._dataset(question) if asks == "summary" else None
+        if dataset is not None and _DATASET.search(question):
+            return dataset
+        found = [*first, *self.by_title(query)]
+        weigh, analyzer = self.term_weights.known, self.term_weights.analyzer
+        return find_whole(question, query, found, weigh, analyzer, read) or dataset
+
+    def _named_by_filters(self) -> list[Passage]:
+        """Return a passage of each document that the filters select, where these are one or two."""
+        ids, _ = self.ledger.matching_documents(self.scope.dataset_ids, self.filters, limit=3)
+        several = [self.ledger.document_passages(int(each), self.scope.dataset_ids, limit=1) for each in sorted(ids)]
+        return [passages[0] for passages in several if passages] if len(ids) < 3 else []
+
+    def _dataset(self, question: str) -> WholeDocument | None:
+        """Return the dataset that a question names, or the only one that is searched, where all of it is asked for."""
+        searched = self.ledger.datasets_in([each.collection for each in self.scope.collections])
+        datasets = [each for each in searched if each.id in self.scope.dataset_ids]
+        asked = question.casefold()
+        named = [each for each in datasets if len(each.name) > 1 and each.name.casefold() in asked]
+        meant = named if ALL_OF_IT.search(question) and named else datasets
+        if len(meant) != 1 or not ALL_OF_IT.search(question):
+            return None
+        return whole_dataset(self.ledger, meant[0], self.filters)
+
+    def _compare(self, query: str, first: Sequence[Hit], named: Sequence[Passage]) -> Compared | None:
+        analyzer = self.term_weights.analyzer
+        pair = (named[0], named[1]) if len(named) == 2 else None
+        if pair is None:
+            things = named_things(query)
+            found = [*first, *self.by_title(query)]
+            for name in things.names if things else ():
+                found += self.by_title(name)
+            pair = pair_meant(query, [hit.passage for hit in found], self.term_weights.known, analyzer)
+        if pair is None:
+            return None
+        titles = " ".join(f"{each.title} {each.source}" for each in pair)
+        about = partial(_asked_for, _aspect(query, titles, analyzer), analyzer)
+        return compare_documents(self._read(pair[0]), self._read(pair[1]), analyzer, about=about)
+
+    def _read(self, passage: Passage) -> Read:
+        hits, total = passages_of(self.ledger, self.scope, self.filters, passage, limit=MOST_COMPARED)
+        return Read(passage.title or passage.source, hits, total)
+
+
+def tell(whole: Whole, citations: Sequence[Citation], analyzer: Analyzer, language: Language) -> Extract:
+    """Return the answer without a model."""
+    if isinstance(whole, Compared):
+        return tell_changes(whole, citations, analyzer, language)
+    return outline(whole, citations, analyzer, language)
+
+
+def told(whole: Whole | None, *, by_notes: bool = False) -> str:
+    """Return what the passages, or the notes of them, are, to follow the question in the prompt of a model."""
+    if whole is None:
+        return ""
+    if isinstance(whole, Compared):
+        return f"\n\n({as_data(told_changes(whole))})"
+    more = "" if whole.is_whole else " Say that the rest of it was not read."
+    notes = "notes, taken part by part, of " if by_notes else ""
+    kind = "dataset" if whole.by_document else "document"
+    return f"\n\n(The passages are {notes}{whole.part} of the {kind} {as_data(whole.title)!r}, in order.{more})"
+
+
+def lookups_of(whole: Whole, *, is_cut: bool = False) -> tuple[Lookup, ...]:
+    """Return what was read, as a page shows it; of a document that ``is_cut`` the prompt had no room for more."""
+    if isinstance(whole, Compared):
+        return tuple(
+            Lookup("read", each.title, "document", each.total, len(each.hits), problem=_part(each))
+            for each in (whole.old, whole.new)
+        )
+    part = "" if whole.is_whole else whole.part + ("; the prompt has no room for more" if is_cut else "")
+    return (Lookup("read", whole.title, "document", whole.total, len(whole.hits), problem=part),)
+
+
+def _part(read: Read) -> str:
+    return "" if read.is_whole else f"the first {len(read.hits)} of {read.total} passages"
+
+
+def _aspect(query: str, titles: str, analyzer: Analyzer) -> list[frozenset[str]]:
+    """Return the words of a question about two documents that name neither these nor that they differ."""
+    left = without_versions(_ALL.sub(" ", without_asking(query)))
+    named = frozenset(analyzer.tokens(titles))
+    return [terms for terms in content_words(left, analyzer).values() if not terms <= named]
+
+
+def _asked_for(words: Sequence[frozenset[str]], analyzer: Analyzer, texts: Sequence[str]) -> list[int]:
+    """Return the places of the texts that have the words, weighed by rarity, of those that some text has; none where
+    none, or each of them, has half of the words.
+    """
+    terms = [frozenset(analyzer.tokens(text)) for text in texts]
+    having = [frozenset(place for place, word in enumerate(words) if word <= own) for own in terms]
+    counts = Counter(place for own in having for place in own)
+    weights = {place: math.log(1 + len(texts) / count) for place, count in counts.items()}
+    scores = [sum(weights[place] for place in own) if 2 * len(own) >= len(words) else 0.0 for own in having]
+    best = max(scores, default=0.0)
+    meant = [place for place, score in enumerate(scores) if score >= LEAST_ABOUT * best > 0]
+    return meant if len(meant) < len(texts) else []
