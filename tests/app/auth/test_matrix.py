@@ -38,6 +38,8 @@ BODIES: dict[str, dict[str, Any]] = {
     "POST /api/v1/conversations/{conversation}/messages": {"message": "Why?"},
     "PATCH /api/v1/conversations/{conversation}": {"title": "New"},
     "PUT /api/v1/conversations/{conversation}/messages/{message}/thumb": {"kind": "up"},
+    "PUT /api/v1/datasets/{dataset}/glossary": {"terms": []},
+    "PUT /api/v1/datasets/-1/glossary": {"terms": []},
     "PUT /api/v1/datasets/{dataset}/documents": {"source": "b.md", "text": "The tray."},
     "PUT /api/v1/datasets/-1/documents": {"source": "b.md", "text": "The tray."},
     "POST /api/v1/datasets/{dataset}/documents/get": {"ids": ["a.md"]},
