@@ -622,7 +622,7 @@ class Ledger:
         if not dataset_ids or not heads:
             return []
         rows = self.database.rows(prepared.TERMS_BY_HEAD, datasets=dataset_ids, heads=heads, limit=MAX_TERMS)
-        return [Term(short, long) for short, long in rows]
+        return [Term(short, long, bool(of_glossary)) for short, long, of_glossary in rows]
 
     def matching_passages(self, dataset_ids: Collection[int], filters: Filters) -> frozenset[str]:
         """Return the ids of all chunks that the filters select."""

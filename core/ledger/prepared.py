@@ -272,8 +272,8 @@ INSERT_TERM = """
     INSERT INTO terms (dataset_id, document_id, short, long, short_head, long_head)
     VALUES (:dataset_id, :document_id, :short, :long, :short_head, :long_head)"""
 TERMS_BY_HEAD = """
-    SELECT short, long FROM terms WHERE dataset_id IN :datasets AND short_head IN :heads
-    UNION SELECT short, long FROM terms WHERE dataset_id IN :datasets AND long_head IN :heads
+    SELECT short, long, document_id IS NULL FROM terms WHERE dataset_id IN :datasets AND short_head IN :heads
+    UNION SELECT short, long, document_id IS NULL FROM terms WHERE dataset_id IN :datasets AND long_head IN :heads
     ORDER BY 1, 2 LIMIT :limit"""
 
 CHUNKS_OF_DOCUMENTS = "SELECT id, document_id FROM chunks WHERE document_id IN :document_ids"

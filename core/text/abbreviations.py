@@ -14,7 +14,7 @@ MAX_SHORT_CHARS, MAX_LONG_CHARS = 20, 100
 _SHORT = r"[A-Z][A-Za-z0-9&./-]{1,9}"
 _IN_BRACKETS = re.compile(r"[(（]([^()（）\n]{2,100})[)）]")
 _SHORT_BEFORE = re.compile(rf"(?<![A-Za-z0-9])({_SHORT}) ?$")
-_WORDS_BEFORE = re.compile(r"[^\s(（)）,;:。、]+(?: [^\s(（)）,;:。、]+)* ?$")
+_WORDS_BEFORE = re.compile(r"[^\s(（)）\[\],;:。、]+(?: [^\s(（)）\[\],;:。、]+)* ?$")
 _FROM_HERE = re.compile(
     r"(?:以下、?(?:単に|総称して)?|이하 ?)"
     r"(?:[「『\"“'‘]([^「」『』\"“”'‘’]{1,20})[」』\"”'’]"

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from braid.core.text.abbreviations import MAX_LONG_CHARS, MAX_SHORT_CHARS, abbreviations_in
 from braid.core.text.normalization import fold
@@ -17,6 +18,7 @@ MAX_MEANINGS = 3
 """A form with more other forms than these is too ambiguous to be searched by them."""
 MAX_ADDED = 8
 """Most forms that are added to one query."""
+_VOWEL = re.compile("[aeiouy]", re.IGNORECASE)
 _HEAD = re.compile(r"[a-z0-9]+|..?", re.DOTALL)
 
 
@@ -30,6 +32,8 @@ class Term:
 
     short: str
     long: str
+    of_glossary: bool = field(default=False, compare=False)
+    """Whether an editor has written it: such a short form is also meant in small letters."""
 
     @property
     def row(self) -> dict[str, str]:
@@ -65,14 +69,22 @@ def heads_in(query: str) -> list[str]:
 def other_forms(query: str, terms: Iterable[Term]) -> list[tuple[str, str]]:
     """Return the terms that a query has as (form that it says, other form), but for those that it has in both."""
     text = fold(query[:MAX_QUERY_CHARS])
+    written = unicodedata.normalize("NFKC", query[:MAX_QUERY_CHARS])
     meanings: dict[str, dict[str, tuple[str, str]]] = {}
     for term in terms:
         for said, other in ((term.short, term.long), (term.long, term.short)):
+            if said == term.short and not term.of_glossary and not _may_be_small(said) and not _has(written, said):
+                continue  # *OF* is not *of*
             if _has(text, fold(said)) and not _has(text, fold(other)):
                 meanings.setdefault(fold(said), {})[fold(other)] = (said, other)
     longest = [each for each in meanings if not any(each != other and each in other for other in meanings)]
     found = [added for each in longest if len(meanings[each]) <= MAX_MEANINGS for added in meanings[each].values()]
     return found[:MAX_ADDED]
+
+
+def _may_be_small(short: str) -> bool:
+    """Return whether a short form of a document is one in small letters, too: it has none, or could be no word."""
+    return not short.isascii() or not (_VOWEL.search(short) and short.isalpha())
 
 
 def _edges(text: str) -> Iterator[int]:

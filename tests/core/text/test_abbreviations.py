@@ -57,7 +57,13 @@ def test_a_document_has_each_once_and_not_too_many() -> None:
     assert len(terms_of(many)) == MAX_OF_DOCUMENT
 
 
-TERMS = [Term("SLA", "Service Level Agreement"), Term("規則", "就業規則"), Term("영", "근로기준법 시행령")]
+TERMS = [
+    Term("SLA", "Service Level Agreement"),
+    Term("規則", "就業規則"),
+    Term("영", "근로기준법 시행령"),
+    Term("KTM", "Kept Time Model"),
+    Term("PTO", "Paid Time Off", of_glossary=True),
+]
 
 
 @pytest.mark.parametrize(
@@ -69,6 +75,9 @@ TERMS = [Term("SLA", "Service Level Agreement"), Term("規則", "就業規則"),
         ("就業規則の改定", []),  # it has the other form within it
         ("SLA is a Service Level Agreement", []),
         ("SLAM dunks", []),
+        ("the sla renewal", []),  # in small letters it may be a word, as *of* is, where no editor says otherwise
+        ("ktm rules", [("KTM", "Kept Time Model")]),
+        ("pto rules", [("PTO", "Paid Time Off")]),
     ],
 )
 def test_the_other_form_is_added(query: str, added: list[tuple[str, str]]) -> None:
