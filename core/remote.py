@@ -12,7 +12,7 @@ from braid.core.errors import BraidError, IndexUnavailableError, InvalidInputErr
 from braid.core.forks import tell_of_forks
 from braid.core.metadata import read_metadata
 from braid.core.options import ABOUT, ALL, DatasetIds, Filters, SearchOptions
-from braid.core.types import Degraded, Hit, LegScore, Occurrence, Passage, ReadFilter, SearchResult
+from braid.core.types import AddedForm, Degraded, Hit, LegScore, Occurrence, Passage, ReadFilter, SearchResult
 
 if TYPE_CHECKING:
     import httpx
@@ -97,6 +97,7 @@ class RemoteBraid:
             notes=tuple(found["notes"]),
             answered=tuple(found.get("answered", ())),
             did_you_mean=found.get("did_you_mean", ""),
+            added_forms=tuple(AddedForm(**each) for each in found.get("added_forms", ())),
             read_filters=tuple(ReadFilter(**each) for each in found.get("read_filters", ())),
         )
 

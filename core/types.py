@@ -305,6 +305,19 @@ class Degraded:
     reason: str
 
 
+@dataclass(frozen=True, slots=True)
+class AddedForm:
+    """Another form of a name in a query, which was searched by keyword, too.
+
+    >>> AddedForm("SLA", "Service Level Agreement").added
+    'Service Level Agreement'
+    """
+
+    said: str
+    """The form that the query has."""
+    added: str
+
+
 FilterKind = Literal["dataset", "file_type", "metadata", "date"]
 ReadWhy = Literal["asked", "chosen", "taken_off", "unsure", "few"]
 """The question asks for it; the user has put it on, or taken it off; the words may mean something else; it would leave
@@ -370,6 +383,8 @@ class SearchResult:
     """The query with near words of passages in place of those that no passage has; empty where there are none."""
     read_filters: tuple[ReadFilter, ...] = ()
     """Filters that were read from the question, with the option ``question_filters``; those not applied, too."""
+    added_forms: tuple[AddedForm, ...] = ()
+    """Other forms of names in the query, such as what an abbreviation stands for, searched by keyword, too."""
     hits_by_dataset: Mapping[int, int] = field(init=False)
     """Number of hits by the id of their dataset, the dataset with the most first; those without a hit are left out."""
 

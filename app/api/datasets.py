@@ -15,13 +15,18 @@ from braid.app.mounted import url_for
 from braid.app.site import site
 from braid.app.user.datasets import caller_datasets, readable_datasets
 from braid.app.user.index_progress import progress_with
+from braid.core.datasets.glossary import MAX_FORM_CHARS, MAX_TERMS, Glossaries
 from braid.core.datasets.statistics import statistics_of
+from braid.core.text.terms import Term
 from braid.core.types import MAX_NAME_CHARS, Dataset
 
 resource = Resource(
     "datasets",
     "Datasets that you may read: your own, and those that others share: users (ids above 0), administrators (below 0).",
 )
+
+
+MAX_TERMS_OF_DOCUMENTS = 1_000
 
 
 class DatasetShown(Shown):
@@ -70,6 +75,38 @@ class Statistics(BaseModel):
     size_bytes: int
     formats: list[FormatCount]
     indexes: list[LegState]
+
+
+class TermShown(Shown):
+    """Two forms of the same name."""
+
+    short: str
+    long: str
+
+
+class TermGiven(Given):
+    """Two forms of the same name."""
+
+    short: str = Field(min_length=1, max_length=MAX_FORM_CHARS, pattern=SAYS_SOMETHING, examples=["SLA"])
+    long: str = Field(
+        min_length=1, max_length=MAX_FORM_CHARS, pattern=SAYS_SOMETHING, examples=["Service Level Agreement"]
+    )
+
+
+class GlossaryGiven(Given):
+    """All terms of a glossary."""
+
+    terms: list[TermGiven] = Field(max_length=MAX_TERMS)
+
+
+class GlossaryShown(BaseModel):
+    """The terms of a dataset."""
+
+    terms: list[TermShown]
+    of_documents: list[TermShown] = Field(
+        description="Abbreviations that its documents introduce, those of the most documents first; up to "
+        f"{MAX_TERMS_OF_DOCUMENTS:,}"
+    )
 
 
 @resource.get("/datasets", Page[DatasetShown])
@@ -126,6 +163,39 @@ def get_statistics(dataset_id: int) -> Statistics:
             if part.collection == dataset.collection
         ],
     )
+
+
+@resource.get("/datasets/<int(signed=True):dataset_id>/glossary", GlossaryShown)
+@rule("user", limited=True)
+def get_glossary(dataset_id: int) -> GlossaryShown:
+    """Get a dataset's glossary, and the abbreviations that its documents introduce."""
+    return _show_glossary(caller_datasets().get(dataset_id).id)
+
+
+@resource.put("/datasets/<int(signed=True):dataset_id>/glossary", GlossaryShown)
+@rule("user")
+def put_glossary(dataset_id: int, body: GlossaryGiven) -> GlossaryShown:
+    """Replace a dataset's glossary."""
+    dataset = caller_datasets().writable(dataset_id)
+    _glossaries().put(dataset.id, [Term(each.short, each.long) for each in body.terms])
+    if dataset.of_others:
+        told = f"{dataset.id} {dataset.name}"
+        site().audit.add(identity().account.name, "dataset.glossary_changed", told, f"{len(body.terms)} terms")
+    return _show_glossary(dataset.id)
+
+
+def _show_glossary(dataset_id: int) -> GlossaryShown:
+    found = _glossaries()
+    return GlossaryShown(
+        terms=[TermShown.model_validate(each) for each in found.terms(dataset_id)],
+        of_documents=[
+            TermShown.model_validate(each) for each in found.of_documents(dataset_id, limit=MAX_TERMS_OF_DOCUMENTS)
+        ],
+    )
+
+
+def _glossaries() -> Glossaries:
+    return Glossaries(site().braid.ledger.database)
 
 
 def _show_dataset(dataset: Dataset) -> DatasetShown:

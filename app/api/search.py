@@ -154,6 +154,13 @@ class ReadFilterShown(Shown):
     reason: str
 
 
+class AddedFormShown(Shown):
+    """Another form of a name in the query, which was searched by keyword, too."""
+
+    said: str
+    added: str
+
+
 class SearchAnswer(BaseModel):
     """The hits, best first, and how they were found."""
 
@@ -175,6 +182,9 @@ class SearchAnswer(BaseModel):
     )
     read_filters: list[ReadFilterShown] = Field(
         [], description="Filters that were read from the question, where `question_filters` is `on`"
+    )
+    added_forms: list[AddedFormShown] = Field(
+        [], description="What abbreviations in the query stand for, or are for, by documents and glossaries"
     )
     notes: list[str] = Field(
         description="What a limit left out, though nothing failed, and what was given and did nothing"

@@ -59,6 +59,8 @@ def search(
         complain(f"note: {note}")
     for read in result.read_filters:
         complain(f"filter: {read.reason}")
+    for form in result.added_forms:
+        complain(f"also searched: {form.added!r} for {form.said!r}")
     if result.did_you_mean:
         complain(f"did you mean: {result.did_you_mean}")
     if as_json:

@@ -55,6 +55,14 @@ class ReadFilterShown(TypedDict):
 
 
 @with_config(OPEN)
+class AddedFormShown(TypedDict):
+    """Another form of a name in the query."""
+
+    said: str
+    added: str
+
+
+@with_config(OPEN)
 class Found(TypedDict, total=False):
     """A passage, or a document with its best one."""
 
@@ -93,6 +101,8 @@ class SearchAnswer(FoundAnswer, total=False):
     hits_by_dataset: dict[str, int]
     read_filters: list[ReadFilterShown]
     """What ``question_filters`` read from the query, whether it was applied or not."""
+    added_forms: list[AddedFormShown]
+    """Other forms of names in the query, such as what an abbreviation stands for, that were searched, too."""
     did_you_mean: str
     """The query with near words of the documents in place of those that none of them has."""
     notes: list[str]

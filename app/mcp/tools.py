@@ -218,6 +218,8 @@ class Tools:
         }
         if result.read_filters:
             found["read_filters"] = form["read_filters"]
+        if result.added_forms:
+            found["added_forms"] = form["added_forms"]
         if result.did_you_mean:
             found["did_you_mean"] = result.did_you_mean
         if result.degraded:

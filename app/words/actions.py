@@ -21,6 +21,7 @@ ACTIONS: Mapping[str, str] = {
     "database.upgraded": _l("Database upgraded"),
     "dataset.access_declined": _l("Request for access declined"),
     "dataset.exported": _l("Dataset exported"),
+    "dataset.glossary_changed": _l("Glossary changed"),
     "dataset.reembedded": _l("Dataset re-embedded"),
     "dataset.removed": _l("Dataset deleted"),
     "dataset.shared": _l("Dataset shared"),

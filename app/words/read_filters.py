@@ -1,8 +1,8 @@
-"""Filters that were read from a question, in the language of the page."""
+"""Filters that were read from a question, and forms that were added to it, in the language of the page."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import Any
@@ -44,6 +44,14 @@ class ShownFilter:
 def shown_filter(read: Mapping[str, Any]) -> ShownFilter:
     """Return a filter in words; ``read`` is a `braid.core.types.ReadFilter` as JSON."""
     return ShownFilter(_text(read), read["said"], read["applied"], _why(read["why"], read["passages"]))
+
+
+def added_forms_text(forms: Sequence[Mapping[str, str]]) -> str:
+    """Return in one line by which other forms of its names a question was searched, too; empty where by none."""
+    if not forms:
+        return ""
+    pairs = _(", ").join(f"{form['said']} → {form['added']}" for form in forms)
+    return str(_("Also searched: %(pairs)s", pairs=pairs))
 
 
 def _text(read: Mapping[str, Any]) -> str:

@@ -143,10 +143,15 @@ def _stored_search(search: dict[str, Any]) -> dict[str, Any]:
         "mode": search["query"]["mode"],
         "queries": [query[:MAX_STORED_QUERY_CHARS] for query in search["queries"]],
         **({"read_filters": list(map(_stored_filter, read))} if (read := search["read_filters"]) else {}),
+        **({"added_forms": [_stored_form(each) for each in added]} if (added := search["added_forms"]) else {}),
         **({"did_you_mean": storable(search["did_you_mean"])} if search["did_you_mean"] else {}),
         "timings_ms": {stage: round(ms, 1) for stage, ms in search["timings_ms"].items()},
         "hits": [_stored_hit(hit) for hit in search["hits"][:MAX_STORED_HITS]],
     }
+
+
+def _stored_form(form: dict[str, str]) -> dict[str, str]:
+    return {name: storable(text) for name, text in form.items()}
 
 
 def _stored_filter(read: dict[str, Any]) -> dict[str, Any]:

@@ -313,4 +313,5 @@ def _search_json(result: SearchResult) -> dict[str, Any]:
     form = to_json(result)
     shown = ("strategy", "generator", "queries", "collections", "hits_by_dataset", "unresolved_dataset_ids", "notes")
     passages = [{**pick(hit["passage"], *HIT_PLACE), "score": hit["score"]} for hit in form["hits"]]
-    return {**pick(form, *shown, "did_you_mean", "read_filters", "degraded", "timings_ms"), "passages": passages}
+    read = ("did_you_mean", "read_filters", "added_forms", "degraded", "timings_ms")
+    return {**pick(form, *shown, *read), "passages": passages}

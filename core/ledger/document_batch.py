@@ -25,6 +25,7 @@ from braid.core.ledger.document_writes import (
 from braid.core.ledger.queries import is_part_of, metadata_of
 from braid.core.ledger.tables import DocumentRow
 from braid.core.metadata import clean_metadata
+from braid.core.text.terms import terms_of
 from braid.core.types import PART, ChunkInput, DocumentInput
 
 DOCUMENTS_PER_BATCH = 500
@@ -143,6 +144,7 @@ class _Batch:
                 replaced = changes.replace(ids[source], {row["id"]: row for row in rows})
                 results.append(replace(replaced, is_new=source not in stored, source=source))
         changes.write(self.collection)
+        self._write_terms(stored, {result.source: result.document_id for result in results if not result.unchanged})
         added = sum(result.added - result.removed for result in results)
         if new or added:
             add_to_counters(self.connection, self.dataset_id, documents=len(new), chunks=added)
@@ -175,6 +177,17 @@ class _Batch:
         had_some = [ids[source] for source in changed if before.get(source)]
         by_id = {ids[source]: metadata for source, metadata in changed.items()}
         write_metadata(self.connection, self.dataset_id, by_id, stored=had_some)
+
+    def _write_terms(self, stored: Mapping[str, Row[Any]], ids: Mapping[str, int]) -> None:
+        """Write the abbreviations that these documents introduce."""
+        if before := [ids[source] for source in ids if source in stored]:
+            execute(self.connection, prepared.DELETE_TERMS, document_ids=before)
+        rows = [
+            {"dataset_id": self.dataset_id, "document_id": ids[source], **term.row}
+            for source in ids
+            for term in terms_of(storable(chunk.text) for chunk in self.documents[source][0].chunks)
+        ]
+        execute_each(self.connection, prepared.INSERT_TERM, rows)
 
     def _save(self, stored: Mapping[str, Row[Any]], sources: Sequence[str]) -> None:
         """Insert or update the documents' rows."""

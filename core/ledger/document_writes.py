@@ -22,6 +22,7 @@ from braid.core.ledger.tables import (
     JobRow,
     ShareRow,
     SyncedFolderRow,
+    TermRow,
 )
 from braid.core.metadata import clean_metadata
 from braid.core.metadata.values import index_rows, shown
@@ -212,7 +213,7 @@ def delete_dataset(connection: Connection, dataset_id: int) -> None:
     """Delete a dataset with its documents and its name; the row stays. Raises NotFoundError."""
     log_dataset(connection, dataset_id, require_dataset(connection, dataset_id))
     connection.execute(delete(DocumentRow).where(DocumentRow.dataset_id == dataset_id))
-    for table in (SyncedFolderRow, ShareRow, AccessRequestRow):
+    for table in (SyncedFolderRow, ShareRow, AccessRequestRow, TermRow):
         connection.execute(delete(table).where(table.dataset_id == dataset_id))
     gone = {"name": "", "removed_at": time.time(), "documents": 0, "chunks": 0}
     connection.execute(update(DatasetRow).where(DatasetRow.id == dataset_id).values(**gone))

@@ -54,6 +54,7 @@ from braid.core.ledger.tables import (
     UserRow,
 )
 from braid.core.metadata.where import parse_where, vain_keys
+from braid.core.text.terms import Term
 from braid.core.types import MAX_NAME_CHARS, PART, Dataset, Document, DocumentInput, Filters, Passage
 
 if TYPE_CHECKING:  # see `braid.core.ledger.database`
@@ -63,6 +64,8 @@ if TYPE_CHECKING:  # see `braid.core.ledger.database`
     from braid.core.vector import Vector
 
 NO_LIMIT = 2**62
+MAX_TERMS = 500
+"""Terms that are read for one query."""
 _INVISIBLE = ("Cc", "Cs", "Zl", "Zp")
 Check = Callable[[Document | None], None]
 """Called in a write's transaction with the stored document; the write is undone when it raises."""
@@ -611,6 +614,15 @@ class Ledger:
         )
         [(chunks,)] = self.database.remembered_rows(of_chunks, datasets=dataset_ids, **selection)
         return ids, int(chunks)
+
+    def terms(self, dataset_ids: Collection[int], heads: Collection[str]) -> list[Term]:
+        """Return terms of these datasets, of documents and glossaries, one of whose forms begins with one of these
+        heads; the first 500.
+        """
+        if not dataset_ids or not heads:
+            return []
+        rows = self.database.rows(prepared.TERMS_BY_HEAD, datasets=dataset_ids, heads=heads, limit=MAX_TERMS)
+        return [Term(short, long, bool(of_glossary)) for short, long, of_glossary in rows]
 
     def matching_passages(self, dataset_ids: Collection[int], filters: Filters) -> frozenset[str]:
         """Return the ids of all chunks that the filters select."""

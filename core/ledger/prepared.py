@@ -267,6 +267,15 @@ INSERT_METADATA = """
     INSERT INTO document_metadata (document_id, dataset_id, key, position, kind, text, number)
     VALUES (:document_id, :dataset_id, :key, :position, :kind, :text, :number)"""
 
+DELETE_TERMS = "DELETE FROM terms WHERE document_id IN :document_ids"
+INSERT_TERM = """
+    INSERT INTO terms (dataset_id, document_id, short, long, short_head, long_head)
+    VALUES (:dataset_id, :document_id, :short, :long, :short_head, :long_head)"""
+TERMS_BY_HEAD = """
+    SELECT short, long, document_id IS NULL FROM terms WHERE dataset_id IN :datasets AND short_head IN :heads
+    UNION SELECT short, long, document_id IS NULL FROM terms WHERE dataset_id IN :datasets AND long_head IN :heads
+    ORDER BY 1, 2 LIMIT :limit"""
+
 CHUNKS_OF_DOCUMENTS = "SELECT id, document_id FROM chunks WHERE document_id IN :document_ids"
 DELETE_CHUNKS = "DELETE FROM chunks WHERE id IN :ids"
 INSERT_CHUNK = """

@@ -231,6 +231,26 @@ class DocumentMetadataRow(Base):
     number: Mapped[float | None]
 
 
+class TermRow(Base):
+    """A short form and its long form: as a document introduces them, or from the glossary of a dataset."""
+
+    __tablename__ = "terms"
+    __table_args__ = (
+        Index("ix_terms_short", "dataset_id", "short_head"),
+        Index("ix_terms_long", "dataset_id", "long_head"),
+    )
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    dataset_id: Mapped[int] = mapped_column(ForeignKey("datasets.id", ondelete="CASCADE"))
+    document_id: Mapped[int | None] = mapped_column(ForeignKey("documents.id", ondelete="CASCADE"), index=True)
+    """The document that introduces it; None for one of the glossary."""
+    short: Mapped[str]
+    long: Mapped[str]
+    short_head: Mapped[str]
+    """What of the folded form a query is looked up by: see `braid.core.text.terms.head_of`."""
+    long_head: Mapped[str]
+
+
 class OriginalRow(Base):
     """The file that a document was read from is kept. A file with this hash may be of several documents."""
 

@@ -200,6 +200,8 @@ class Search(SearchTools):
 
     def remarks(self, chunk_id: str, fused: FusedRanking) -> Iterator[str]:
         """Yield in sentences what else has moved a passage, beside its scores."""
+        for form in self.added_forms:
+            yield f"For {form.said!r}, {form.added!r} was searched by keyword, too."
         if fused.literal and chunk_id in fused.legs and not self.query.reranker:
             identifier = identifier_of(self.query.text)
             if chunk_id in fused.literal:
@@ -230,4 +232,5 @@ class Search(SearchTools):
             answered=tuple(self.trace.answered),
             did_you_mean=did_you_mean,
             read_filters=self.read,
+            added_forms=self.added_forms if self.query.engine == "braid" else (),
         )

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import cached_property
 from typing import TypeVar
 
 import numpy as np
@@ -18,10 +20,13 @@ from braid.core.search.strategies.base import QueryVariant, Vectors
 from braid.core.search.term_weights import TermWeights
 from braid.core.search.vectors import VectorMaker
 from braid.core.text.analyzer import Analyzer
-from braid.core.types import Passage, Query, Scope
+from braid.core.text.terms import heads_in, other_forms
+from braid.core.types import LEGS_OF_MODE, AddedForm, Passage, Query, Scope
 from braid.core.vector import Vector
 
 Answer = TypeVar("Answer")
+OTHER_FORM_WEIGHT = 0.4
+"""Weight of a word of another form of a name, where one of the query itself has 1."""
 
 
 class SearchTools:
@@ -37,7 +42,6 @@ class SearchTools:
         self.scope = scope
         self.query = query
         self.models = models
-        self.original = QueryVariant(query.text)
         self.trace = SearchTrace()
         self.memory = SearchMemory()
         self._model = None if query.generator == "feedback" else models.chat.search
@@ -94,6 +98,27 @@ class SearchTools:
         return parse(text) if text else None
 
     # ------------------------------------------------------------ words and passages
+
+    @cached_property
+    def added_forms(self) -> tuple[AddedForm, ...]:
+        """Other forms of names in the query, which documents or glossaries of the scope say are the same; none for a
+        search by meaning alone, and for one that is to rank as LangChain does.
+        """
+        if "bm25" not in LEGS_OF_MODE[self.query.mode] or self.query.pooling == "none":
+            return ()
+        with self.trace.stage("scope"):
+            terms = self.context.ledger.terms(self.scope.dataset_ids, heads_in(self.query.text))
+        return tuple(AddedForm(said, added) for said, added in other_forms(self.query.text, terms))
+
+    @cached_property
+    def original(self) -> QueryVariant:
+        """The query as it is; by keyword, the other forms of its names are searched, too, and weigh less."""
+        if not self.added_forms:
+            return QueryVariant(self.query.text)
+        tokens = self.analyzer.tokens
+        terms = {term: float(count) for term, count in Counter(tokens(self.query.text)).items()}
+        added = {token: OTHER_FORM_WEIGHT for form in self.added_forms for token in tokens(form.added)}
+        return QueryVariant(self.query.text, terms={**added, **terms})
 
     @property
     def analyzer(self) -> Analyzer:

@@ -22,7 +22,7 @@ from braid.app.user.strategy_menu import NAMES
 from braid.app.web.markdown import Href, Span, checked_html
 from braid.app.words.gaps import gaps_of_notes
 from braid.app.words.lookup_texts import bill_text, lookup_text
-from braid.app.words.read_filters import ShownFilter, shown_filter
+from braid.app.words.read_filters import ShownFilter, added_forms_text, shown_filter
 from braid.app.words.values import dataset_name
 from braid.core.chat.columns import asked_datasets
 from braid.core.chat.feedback import Kind
@@ -166,6 +166,11 @@ class Exchange:
     def read_filters(self) -> list[ShownFilter]:
         """The filters that were read from the question."""
         return _filters_of(self.answer) if self.answer else []
+
+    @property
+    def added_forms(self) -> str:
+        """By which other forms of its names the question was searched, too."""
+        return added_forms_text(_search_of(self.answer).get("added_forms", ())) if self.answer else ""
 
     @property
     def lookups(self) -> list[str]:

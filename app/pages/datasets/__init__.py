@@ -10,6 +10,7 @@ from braid.app.pages.datasets import (  # noqa: F401 - their routes
     add,
     dataset,
     documents,
+    glossary,
     overview,
     sharing,
     statistics,

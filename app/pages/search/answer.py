@@ -16,7 +16,7 @@ from braid.app.pages.search.readable import is_prose, readable
 from braid.app.pages.search.reasons import Reason, Reasoning
 from braid.app.site import site
 from braid.app.web.waiting import waiting
-from braid.app.words.read_filters import ShownFilter, shown_filter
+from braid.app.words.read_filters import ShownFilter, added_forms_text, shown_filter
 from braid.app.words.reasons import folded
 from braid.app.words.values import dataset_name
 from braid.core.chat.quoting.match import SCALES, CosineScale, is_weak
@@ -117,6 +117,8 @@ class Answer:
     """The query with words of the documents in place of those that none has; empty where there is none."""
     meant_href: str
     read_filters: tuple[ShownFilter, ...]
+    added_forms: str
+    """By which other forms of its names the query was searched, too, in one line."""
     total_ms: int
     timings: tuple[Timing, ...]
 
@@ -146,6 +148,7 @@ def build_answer(result: SearchResult, form: SearchForm, *, carried: Carried | N
         meant=result.did_you_mean if "q" in way_back else "",
         meant_href=url_for("braid.search.index", **{**way_back, "q": result.did_you_mean}),
         read_filters=tuple(_filter_link(shown_filter(asdict(each)), form, way_back) for each in result.read_filters),
+        added_forms=added_forms_text([asdict(each) for each in result.added_forms]),
         total_ms=round(result.timings_ms.get("total", 0.0)),
         timings=timings_of(result.timings_ms),
     )

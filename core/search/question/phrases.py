@@ -103,9 +103,9 @@ OPERATION = re.compile(
     r"\b(?:convert|export|import|save|saved|open|opened|create|make|format|print|merge|edit|write|read|parse|insert"
     r"|delete|remove|python|formula|function|macro|compress|sign|attach|upload|download"
     r"|how (?:do|can|could|should|to))\b"
-    r"|方法|やり方|手順|仕方|保存|変換|出力|書き出|開[くきけい]|作成|作[るりっ]|編集|印刷|提出|添付|送|結合|関数|マクロ|挿入"
+    r"|方法|やり方|手順|仕方|保存|変換|出力|書き出|開[くきけい]|作成(?!した|され|者)|作[るりっ]|編集|印刷|提出|添付|送|結合|関数|マクロ|挿入"
     r"|削除|セル|インポート|エクスポート|取り込|読み込|ダウンロード|使[いうっ]"
-    r"|방법|저장|변환|출력|내보내|열[기어려]|여는|작성|만[들드]|편집|인쇄|제출|첨부|보내|병합|함수|매크로|셀|삽입|삭제|가져오"
+    r"|방법|저장|변환|출력|내보내|열[기어려]|여는|작성(?!한|된|자)|만[들드]|편집|인쇄|제출|첨부|보내|병합|함수|매크로|셀|삽입|삭제|가져오"
     r"|다운로드|사용"
 )
 """What is done with a program or a file: its name is then a tool rather than a place."""

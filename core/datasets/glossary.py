@@ -1,0 +1,116 @@
+"""Glossaries: short and long forms of names, as editors of a dataset have written them, and as its documents do."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+
+from sqlalchemy import delete, func, insert, select
+
+from braid.core.errors import InvalidInputError
+from braid.core.ledger.database import Database, storable
+from braid.core.ledger.tables import TermRow
+from braid.core.text.terms import Term
+
+MAX_TERMS = 2_000
+"""Terms of one glossary."""
+MAX_FORM_CHARS = 100
+MAX_CSV_CHARS = 500_000
+COLUMNS = ("short", "long")
+
+
+class Glossaries:
+    """The glossaries of datasets. Callers check who may read and write a dataset."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def terms(self, dataset_id: int) -> list[Term]:
+        """Return the terms of the dataset's glossary, by their short forms."""
+        rows = self._database.fetch(
+            select(TermRow.short, TermRow.long)
+            .where(TermRow.dataset_id == dataset_id, TermRow.document_id.is_(None))
+            .order_by(func.lower(TermRow.short), TermRow.long)
+        )
+        return [Term(short, long) for short, long in rows]
+
+    def of_documents(self, dataset_id: int, *, limit: int) -> list[Term]:
+        """Return terms that documents of the dataset introduce, those of the most documents first."""
+        rows = self._database.fetch(
+            select(TermRow.short, TermRow.long)
+            .where(TermRow.dataset_id == dataset_id, TermRow.document_id.is_not(None))
+            .group_by(TermRow.short, TermRow.long)
+            .order_by(func.count().desc(), TermRow.short, TermRow.long)
+            .limit(limit)
+        )
+        return [Term(short, long) for short, long in rows]
+
+    def put(self, dataset_id: int, terms: Sequence[Term]) -> None:
+        """Replace the dataset's glossary. Raises InvalidInputError for a term without two different forms."""
+        kept = list({(term.short, term.long): term for term in map(_checked, terms)}.values())
+        if len(kept) > MAX_TERMS:
+            raise InvalidInputError(f"there are {len(kept):,} terms; at most {MAX_TERMS:,} are kept", field="terms")
+        with self._database.write() as connection:
+            of_glossary = (TermRow.dataset_id == dataset_id, TermRow.document_id.is_(None))
+            connection.execute(delete(TermRow).where(*of_glossary))
+            if kept:
+                connection.execute(insert(TermRow), [{"dataset_id": dataset_id, **term.row} for term in kept])
+
+    def add(self, dataset_id: int, terms: Sequence[Term]) -> None:
+        """Add terms to the dataset's glossary; those that it has stay. Raises InvalidInputError as `put` does."""
+        self.put(dataset_id, [*self.terms(dataset_id), *terms])
+
+    def remove(self, dataset_id: int, term: Term) -> None:
+        """Remove a term from the dataset's glossary; nothing happens where there is none."""
+        self.put(dataset_id, [each for each in self.terms(dataset_id) if each != term])
+
+
+def terms_in_csv(text: str) -> list[Term]:
+    """Return the terms of a CSV file with the columns ``short`` and ``long``. Raises InvalidInputError."""
+    if len(text) > MAX_CSV_CHARS:
+        raise InvalidInputError(f"the file has {len(text):,} characters; at most {MAX_CSV_CHARS:,}", field="csv")
+    return list(_lines(text.removeprefix("\ufeff")))
+
+
+def _lines(text: str) -> Iterator[Term]:
+    reader = csv.DictReader(io.StringIO(text, newline=""), strict=True)
+    try:
+        columns = [name.strip().lower() for name in reader.fieldnames or ()]
+        if sorted(columns) != sorted(COLUMNS):
+            raise InvalidInputError("the first line must name the columns: short,long", field="csv")
+        reader.fieldnames = columns
+        for row in reader:
+            short, long = ((row[name] or "").strip() for name in COLUMNS)
+            if not (short or long):
+                continue
+            try:
+                yield _checked(Term(short, long))
+            except InvalidInputError as error:
+                raise InvalidInputError(f"line {reader.line_num}: {error}", field="csv") from None
+    except csv.Error as error:
+        raise InvalidInputError(f"line {reader.line_num}: {error}", field="csv") from None
+
+
+def csv_of(terms: Sequence[Term]) -> str:
+    """Return the terms as a CSV file, which `terms_in_csv` reads."""
+    file = io.StringIO(newline="")
+    writer = csv.DictWriter(file, COLUMNS, lineterminator="\r\n")
+    writer.writeheader()
+    writer.writerows(asdict(term) for term in terms)
+    return file.getvalue()
+
+
+def _checked(term: Term) -> Term:
+    """Return the term as it is stored. Raises InvalidInputError."""
+    short, long = (" ".join(storable(form).split()) for form in (term.short, term.long))
+    for name, form in (("short", short), ("long", long)):
+        if not form:
+            raise InvalidInputError(f"the {name} form is empty; give both forms of the name", field=name)
+        if len(form) > MAX_FORM_CHARS:
+            message = f"the {name} form has {len(form)} characters; at most {MAX_FORM_CHARS} are allowed"
+            raise InvalidInputError(message, field=name)
+    if short.casefold() == long.casefold():
+        raise InvalidInputError(f"both forms are {short!r}; give another form of the name", field="long")
+    return Term(short, long)
