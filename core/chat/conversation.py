@@ -355,7 +355,7 @@ class Conversation:
             return _end(turn, result, writer)
         earlier = turn.question.earlier(turn.request.history) + _told(turn.found.calculated) + _told_of(turn.whole)
         task = AnswerTask(
-            self._prompts.answer,
+            self._prompts.answer.instructed(turn.request.instruction),
             turn.question.text,
             language,
             without_model,

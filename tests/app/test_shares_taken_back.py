@@ -61,7 +61,7 @@ class Town:
         site_of(self.app).accounts.set_groups(self.user.id, mine)
         for vault in LENT:
             dataset = self.ledger.dataset(self.datasets[vault])
-            for share in self.shares.of(dataset.id):
+            for share in self.shares.of(dataset):
                 self.shares.remove(dataset, share.kind, share.name, by="ben")
             how = self._chance.choice(("", "user", "group"))
             group = self._chance.choice(GROUPS)
