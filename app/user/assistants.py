@@ -35,7 +35,7 @@ class UsableAssistant(OpenAssistant):
     def notes(self) -> tuple[str, ...]:
         """What of the assistant is not used for this user."""
         total, model = len(self.dataset_ids) + self.closed, self.assistant.model
-        notes = [f"{self.closed} of the {total} datasets of this assistant are not open to you"] if self.closed else []
+        notes = [f"not open to you: {self.closed} of the {total} datasets of this assistant"] if self.closed else []
         if model and not self.model:
             notes.append(f"the assistant's model {model} is not offered any more; yours is used instead")
         return tuple(notes)

@@ -159,7 +159,7 @@ def test_who_uses_it_sees_what_is_closed_but_not_its_name(world: World) -> None:
     ben = world.browser("ben")
     page = ben.get(f"/assistants/{world.assistant.id}").text
     assert "ann shares this assistant with you. You can use it." in text_of(page)
-    assert "1 of its 2 datasets are not open to you." in text_of(page)
+    assert "Not open to you: 1 of its 2 datasets." in text_of(page)
     assert "Open" in page
     everything = page + ben.get("/assistants").text + ben.get("/chat").text
     assert "Secret plans" not in everything
@@ -226,7 +226,7 @@ def test_who_has_one_assistant_begins_with_it(world: World) -> None:
     page = ben.get("/chat").text
     assert f'name="assistant" value="{world.assistant.id}"' in page
     assert QUESTION in page
-    assert "1 of its 2 datasets are not open to you." in text_of(page)
+    assert "Not open to you: 1 of its 2 datasets." in text_of(page)
     assert 'id="picker"' not in page
     own = ben.get("/chat?assistant=0").text
     assert 'id="picker"' in own
@@ -255,7 +255,7 @@ def test_a_conversation_remembers_its_assistant(world: World) -> None:
             assert message.settings["dataset_ids"] == [world.datasets[0]]
             assert "plumber" not in repr(message.settings)
         else:
-            assert "1 of the 2 datasets of this assistant are not open to you" in message.settings["notes"]
+            assert "not open to you: 1 of the 2 datasets of this assistant" in message.settings["notes"]
     assert 'id="picker"' in ben.get(f"{address}?assistant=0").text
 
 
@@ -297,7 +297,7 @@ def token_of(client: FlaskClient) -> str:
 
 def test_a_deleted_dataset_is_no_closed_one(world: World) -> None:
     world.braid.remove_dataset(world.datasets[1])
-    assert "not open to you" not in world.browser("ben").get(f"/assistants/{world.assistant.id}").text
+    assert "Not open to you" not in world.browser("ben").get(f"/assistants/{world.assistant.id}").text
     world.braid.remove_dataset(world.datasets[0])
     page = world.browser("ann").get(f"/assistants/{world.assistant.id}").text
     assert "All of its datasets have been deleted." in text_of(page)
@@ -340,7 +340,7 @@ def test_programs_ask_it(world: World) -> None:
     assert OPEN in repr(found["citations"])
     assert "99 bar" not in repr(found)
     assert CLOSED not in repr(found)
-    assert "1 of the 2 datasets of this assistant are not open to you" in found["notes"]
+    assert "not open to you: 1 of the 2 datasets of this assistant" in found["notes"]
     everything = world.call(world.ann, "POST", "/chat", body)
     assert CLOSED in repr(everything["search"])
     for more in ({"dataset_ids": [1]}, {"top_k": 3}, {"strategy": "hyde"}, {"summary_llm_model": "none"}):
@@ -370,7 +370,7 @@ def test_it_is_a_model_of_openais_interface(world: World) -> None:
     assert OPEN in repr(found["citations"])
     assert "99 bar" not in repr(found)
     assert CLOSED not in repr(found)
-    assert "1 of the 2 datasets of this assistant are not open to you" in found["braid"]["notes"]
+    assert "not open to you: 1 of the 2 datasets of this assistant" in found["braid"]["notes"]
     refused = world.call(world.ben, "POST", "/chat/completions", {**body, "braid": {"top_k": 3}}, base="/v1")
     assert "beside an assistant" in refused["error"]["message"]
     world.take_back("assistant")

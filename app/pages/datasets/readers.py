@@ -53,6 +53,8 @@ def sharing_of_assistant(found: OpenAssistant) -> Sharing:
         told.append(_("You can use it and change it.") if found.may_edit else _("You can use it."))
     elif not shares:
         told = [_("Only you can use this assistant.")]
+    elif all(share.may_write for share in shares):
+        told = [_("Besides you, %(names)s can use this assistant and change it.", names=names_of(shares))]
     else:
         told = [_("Besides you, %(names)s can use this assistant.", names=names_of(shares))]
         if editors := [share for share in shares if share.may_write]:
