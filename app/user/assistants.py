@@ -24,12 +24,17 @@ NONE_OPEN = "none of the datasets of this assistant is open to you; ask for acce
 
 @dataclass(frozen=True, slots=True)
 class UsableAssistant(OpenAssistant):
-    """An assistant, with those of its datasets that the user may read just now, and the number of the others, which
-    are neither named nor told from each other.
+    """An assistant, with those of its datasets that the user may read just now, and the others that there are, of which
+    the user is told the number alone.
     """
 
     dataset_ids: tuple[int, ...]
-    closed: int
+    closed_ids: frozenset[int]
+
+    @property
+    def closed(self) -> int:
+        """The number of its datasets that the user may not read."""
+        return len(self.closed_ids)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -140,8 +145,8 @@ def usable_assistants(readable: Readable) -> list[UsableAssistant]:
 def _usable(here: Site, found: OpenAssistant, readable: Readable) -> UsableAssistant:
     wanted, mine = found.assistant.dataset_ids, {dataset.id for dataset in readable.all}
     is_open = tuple(each for each in wanted if each in mine)
-    closed = here.assistants.existing(set(wanted) - mine) if len(is_open) < len(wanted) else ()
-    return UsableAssistant(found.assistant, found.owner, found.may_edit, is_open, len(closed))
+    closed = here.assistants.existing(set(wanted) - mine) if len(is_open) < len(wanted) else frozenset[int]()
+    return UsableAssistant(found.assistant, found.owner, found.may_edit, is_open, closed)
 
 
 def noting(events: Iterator[Event], notes: Sequence[str]) -> Iterator[Event]:

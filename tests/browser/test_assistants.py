@@ -11,6 +11,7 @@ from playwright.sync_api import Browser, Page, expect
 from braid.core.datasets.assistants import Assistant
 from braid.core.datasets.shares import Share
 from tests.browser.conftest import Site, overflow
+from tests.browser.test_accessibility import violations
 from tests.web import PASSWORD, site_of
 
 pytestmark = pytest.mark.browser
@@ -137,6 +138,7 @@ def test_its_pages_are_looked_at(
         for width, scheme in ((1280, "light"), (390, "dark")):
             page = open_page(path, viewport={"width": width, "height": 900}, color_scheme=scheme, locale=language)
             assert overflow(page) == 0
+            assert violations(page) == []
             picture(page, f"assistants-{name}-{language}-{width}")
     page = open_page(f"assistants/{made.notes.id}", cookies=[made.site.cookie("Robin Hood")], locale=language)
     picture(page, f"assistants-used-{language}")

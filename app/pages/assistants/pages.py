@@ -105,7 +105,7 @@ def delete(assistant_id: int) -> Response:
 def ask_access(assistant_id: int) -> Response:
     """Ask those who may share them for the datasets of an assistant that are not open to the user."""
     found = assistant_of(assistant_id)
-    for dataset_id in set(found.assistant.dataset_ids) - set(found.dataset_ids):
+    for dataset_id in found.closed_ids:
         site().shares.ask(identity().account.id, dataset_id)
     return _done(_("You have asked for access."), assistant_id)
 
@@ -148,7 +148,7 @@ def _page(found: UsableAssistant | None, *, problem: str = "") -> str:
         names=[names[each] for each in found.dataset_ids] if found else [],
         picker=make_picker(readable, ticked, language_names(readable.all)),
         sharing=sharing_of_assistant(found) if found else None,
-        asked=bool(found and found.closed and set(found.assistant.dataset_ids) & site().shares.asked_by(user.id)),
+        asked=bool(found and found.closed_ids <= site().shares.asked_by(user.id)),
         kinds=KINDS,
         chosen_kinds=set(request.form.getlist("kind")) if is_given else kinds_of(filters),
         source_prefix=request.form.get("source", "") if is_given else filters.source_prefix,
