@@ -43,6 +43,7 @@ from braid.core.chat.store import ConversationStore
 from braid.core.chat.thumbs import AnswerThumbs
 from braid.core.chat.turns.running import RunningTurns
 from braid.core.chat.turns.turn_store import TurnStore
+from braid.core.datasets.assistants import Assistants
 from braid.core.datasets.languages import DatasetLanguages
 from braid.core.datasets.outlines import Outlines
 from braid.core.datasets.shared_changes import SharedDatasets
@@ -100,6 +101,7 @@ class Site:
         self.backups = Backups(braid, lambda: _sources(settings, braid))
         self.shared_datasets = SharedDatasets(braid, self.audit.add)
         self.shares = braid.shares
+        self.assistants = Assistants(ledger)
         self.background = _background(settings, braid)
 
     def start_jobs(self) -> None:

@@ -405,6 +405,16 @@ def used_options(given: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[
     return {name: value for name, value in merged.items() if name in given or name not in unused}
 
 
+def stored_options(stored: Mapping[str, Any]) -> dict[str, Any]:
+    """Return options of a search that were stored as JSON.
+
+    >>> stored_options({"k": 3, "filters": {"file_types": ["md"]}})["filters"].file_types
+    frozenset({'md'})
+    """
+    filters = {"filters": Filters(**stored["filters"])} if stored.get("filters") else {}
+    return {**stored, **filters}
+
+
 class QueryOptions(TypedDict, total=False):
     """The fields of `SearchOptions` as the keywords of a call, so that type checkers and editors know them."""
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from flask import Blueprint
 
 from braid.app.api import (
+    assistants,
     chat,
     check,
     conversations,
@@ -42,6 +43,7 @@ RESOURCES = (
     strategies.resource,
     datasets.resource,
     shares.resource,
+    assistants.resource,
     documents.resource,
     selected_documents.resource,
     uploads.resource,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any, Literal
@@ -13,19 +13,21 @@ from pydantic import BaseModel, Field
 from braid.app.api.check import SupportShown
 from braid.app.api.framework.operations import Answered, Resource
 from braid.app.api.framework.requests import KEY_HEADERS, SAYS_SOMETHING, Given
-from braid.app.api.request_models import conversation
+from braid.app.api.framework.streams import OWN, wants_stream
+from braid.app.api.request_models import conversation, require_no_options, with_model_of
 from braid.app.api.schemas import DegradedShown, Shown
 from braid.app.api.search import DEPRECATED_AT, CitationShown, SearchAnswer, show_search
 from braid.app.api.search_options import FILTER_WORDS, FilterWordsGiven, SearchOptions
-from braid.app.api.streams import OWN, wants_stream
 from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
+from braid.app.site import site
+from braid.app.user.assistants import UsableAssistant, assistant_of, noting
 from braid.app.user.datasets import readable_datasets
 from braid.app.web.live_turns import result_of, run_turn, stream_of
 from braid.core.chat.turns.rows import StoredTurn
-from braid.core.chat.types import ChatRequest, ChatResult, Event, Turn, result_json
+from braid.core.chat.types import ChatRequest, ChatResult, Turn, result_json
 from braid.core.options import ABOUT, Datasets, QuestionFilters
-from braid.core.types import ALL, MAX_QUERY_CHARS, Dataset
+from braid.core.types import ALL, MAX_ID, MAX_QUERY_CHARS, Dataset
 
 MAX_TURNS = 200
 MAX_TURN_CHARS = 100_000
@@ -56,6 +58,21 @@ class Question(SearchOptions):
         None, description="Language of Braid's own texts; by default the question's"
     )
     evaluation_mode: bool = Field(False, description="Stop after the search")
+    assistant: int | None = Field(
+        None,
+        ge=1,
+        le=MAX_ID,
+        description="An assistant of `GET /assistants`, which chooses datasets and options itself",
+    )
+
+    def asked_assistant(self) -> UsableAssistant | None:
+        """Return the assistant that is asked, if any. Raises InvalidInputError for options beside it, and NotFoundError
+        for one that the caller may not use.
+        """
+        if self.assistant is None:
+            return None
+        require_no_options(self, {"assistant", "message", "language", "evaluation_mode", "history"})
+        return assistant_of(self.assistant).require_open()
 
     def request(self, options: dict[str, Any], history: tuple[Turn, ...]) -> ChatRequest:
         """Return the question as a ChatRequest."""
@@ -210,27 +227,25 @@ def answer_question(
 
     ``begin`` stores the request, in a conversation; ``files`` are those of it, which are always searched, too.
     """
+    assistant = body.asked_assistant()
     body.require_embedding_model(identity().account.id)
-    options = body.options("hybrid")
+    options = assistant.options(site().settings) if assistant else body.options("hybrid")
     asked = body.request(options, history)
-    if files is not None:
+    if assistant:
+        asked = assistant.request(asked, *([files.id] if files else []))
+    elif files is not None:
         chosen = Datasets.everything() if asked.dataset_ids == ALL else Datasets.of(asked.dataset_ids or ())
         ids = readable_datasets(identity().account).ids_of(chosen)
         asked = replace(asked, dataset_ids=(*ids, files.id), everything=chosen.is_everything)
-    talk = conversation(body, options)
+    talk = conversation(with_model_of(body, assistant), options)
     headers = {"Deprecation": DEPRECATED_AT} if body.llm_model is not None else {}
-    events = _noting(talk.stream(asked), body.notes("hybrid"))
+    events = noting(talk.stream(asked), assistant.notes if assistant else body.notes("hybrid"))
     turn = run_turn(asked, events, partial(begin, asked) if begin else None)
     if wants_stream():
         response = stream_of(turn, OWN)
         response.headers.extend(headers)
         return response
     return Answered(show_answer(result_of(turn)), headers)
-
-
-def _noting(events: Iterator[Event], notes: Sequence[str]) -> Iterator[Event]:
-    for each in events:
-        yield replace(each, notes=(*each.notes, *notes)) if isinstance(each, ChatResult) else each
 
 
 def show_answer(result: ChatResult) -> ChatAnswer:

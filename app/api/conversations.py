@@ -13,9 +13,9 @@ from braid.app.api.chat import ChatAnswer, Question, answer_question
 from braid.app.api.framework.idempotency import HEADER
 from braid.app.api.framework.operations import Answered, Resource
 from braid.app.api.framework.requests import KEY_HEADERS, SAYS_SOMETHING, Given
+from braid.app.api.framework.streams import wants_stream
 from braid.app.api.schemas import Moment, Page, PageQuery, Shown, following_page, next_link, page_of
 from braid.app.api.search import CitationShown
-from braid.app.api.streams import wants_stream
 from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
 from braid.app.mounted import url_for

@@ -7,8 +7,9 @@ callers can never set an address.
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 from flask import request
 
@@ -16,6 +17,7 @@ from braid.app.api.framework.requests import KEY_HEADERS, KEY_PATTERN, InvalidRe
 from braid.app.api.search_options import SearchOptions
 from braid.app.auth.identity import identity
 from braid.app.site import site
+from braid.app.user.assistants import UsableAssistant
 from braid.app.user.models import (
     ChosenModel,
     ChosenModels,
@@ -41,6 +43,9 @@ Others would find credentials or servers of the site.
 """
 
 
+Body = TypeVar("Body", bound=SearchOptions)
+
+
 def search_models(body: SearchOptions, options: dict[str, Any]) -> SearchModels:
     """Return the models of the request's search. Raises InvalidInputError."""
     return _search_models(body, _choose_models(body), options)
@@ -61,6 +66,22 @@ def conversation(body: SearchOptions, options: dict[str, Any]) -> Conversation:
         prompt_tokens=site().settings.answer_prompt_tokens,
         lookups=lookup_limits(site().settings),
     )
+
+
+def require_no_options(body: SearchOptions, allowed: Collection[str] = ()) -> None:
+    """Raise InvalidInputError for an option beside an assistant, which has its own."""
+    given = sorted(body.model_fields_set - set(allowed))
+    if given:
+        raise InvalidInputError(
+            f"{given[0]} is given beside an assistant, which has its own datasets and options; leave {given[0]} out",
+            field=given[0],
+        )
+
+
+def with_model_of(body: Body, assistant: UsableAssistant | None) -> Body:
+    """Return the request with the model of the assistant, if it has one that is offered."""
+    model = assistant.model if assistant else ""
+    return body.model_copy(update={"summary_llm_model": model}) if model else body
 
 
 def _search_models(body: SearchOptions, chosen: ChosenModels, options: dict[str, Any]) -> SearchModels:

@@ -188,6 +188,6 @@ def ask_access(conversation_id: int, message_id: int, body: CitationNamed) -> No
 def _show(dataset: Dataset) -> SharingShown:
     shares = site().shares
     return SharingShown(
-        shares=[ShareShown.model_validate(each) for each in shares.of(dataset.id)],
+        shares=[ShareShown.model_validate(each) for each in shares.of(dataset)],
         requests=[RequestShown.model_validate(each) for each in shares.requests([dataset.id])],
     )

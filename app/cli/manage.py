@@ -129,7 +129,7 @@ def share_dataset(dataset_id: int, user_name: str | None, group: str | None, wri
             shares.put(found, Share(kind, name, write), by=ACTOR)
         elif write:
             raise click.UsageError("--write needs --user or --group.")
-        listed = shares.of(dataset_id)
+        listed = shares.of(found)
     if as_json:
         print_json(listed)
     else:

@@ -20,13 +20,14 @@ from braid.app.auth.access import answers_to
 from braid.app.auth.authenticate import identity_of_token
 from braid.app.auth.challenge import challenge
 from braid.app.auth.identity import Identity
-from braid.app.mcp.meter import IDENTITY, MAX_REQUEST_BYTES, PAGES, Kind, kind_for
+from braid.app.mcp.meter import ASSISTANT, IDENTITY, MAX_REQUEST_BYTES, PAGES, Kind, kind_for
 from braid.app.site import Site
+from braid.app.user.assistants import NONE_OPEN, assistant_of
 from braid.app.web.gate.in_turn import turn_of
 from braid.app.web.gate.request_bodies import ASGI, Body, Room
 from braid.app.web.refusals import refusal
 from braid.core.admission import Admission
-from braid.core.errors import TooManyError
+from braid.core.errors import NotFoundError, TooManyError
 from braid.core.extras import MissingExtraError, is_installed
 from braid.core.json_form import without_half_pairs
 from braid.core.ledger.outages import log_failure, outage_of
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from mcp.server import MCPServer
 
 PATH, CONNECTOR_PATH = "/mcp", "/mcp/connector"
+ASSISTANT_PATH = "/mcp/assistants/{assistant_id:int}"
 CALLS_AT_ONCE = 12
 """How many calls of one user run at a time."""
 THREADS = 40
@@ -48,8 +50,9 @@ logger = logging.getLogger(__name__)
 
 
 def with_mcp(pages: ASGI, site: Site, room: Room) -> Starlette:
-    """Return the pages with MCP at ``/mcp``, and at ``/mcp/connector`` the form that connectors of chat assistants ask
-    for. Tokens with the scope ``write`` get the writing tools, others do not. Bodies are read into ``room``.
+    """Return the pages with MCP at ``/mcp``; at ``/mcp/connector`` in the form that connectors of chat assistants ask
+    for, and at ``/mcp/assistants/7`` in that form within the datasets of one of Braid's own assistants. Tokens with the
+    scope ``write`` get the writing tools, others do not. Bodies are read into ``room``.
 
     Where its packages are not installed, the answer there is 501 and says how to install them.
     """
@@ -65,7 +68,7 @@ def with_mcp(pages: ASGI, site: Site, room: Room) -> Starlette:
     gate: ASGI = _Gate(site, servers, room)
     if not is_installed("mcp"):
         gate = Response(f"{MissingExtraError('the MCP server', 'mcp', 'mcp')}\n", 501, media_type="text/plain")
-    routes = [Route(path, endpoint=gate) for path in (PATH, CONNECTOR_PATH)]
+    routes = [Route(path, endpoint=gate) for path in (PATH, CONNECTOR_PATH, ASSISTANT_PATH)]
     return Starlette(routes=[*routes, Mount("/", app=pages)], lifespan=running)
 
 
@@ -163,12 +166,23 @@ class _Gate:
         return Response(text, 403 if found else 401, {"WWW-Authenticate": told})
 
     async def _call(self, scope: Any, receive: Any, send: Any, found: Identity) -> None:
-        app = await self._servers.get(kind_for(found, is_connector=scope["path"] == CONNECTOR_PATH))
+        number = scope.get("path_params", {}).get("assistant_id")
+        if number is not None:
+            lookup = partial(assistant_of, number, self._site, found)
+            try:  # before the protocol, so that a client is told by the status
+                is_open = bool((await anyio.to_thread.run_sync(lookup, limiter=self._tokens)).dataset_ids)
+            except NotFoundError as error:
+                await refusal(404, str(error))(scope, receive, send)
+                return
+            if not is_open:
+                await refusal(403, NONE_OPEN)(scope, receive, send)
+                return
+        app = await self._servers.get(kind_for(found, is_connector=scope["path"] != PATH))
         shared = turn_of(self._admission, found.account.id) if scope["method"] == "POST" else nullcontext()
         async with shared:
             settings = self._site.settings
             pages = f"{_address(scope, settings.trusted_proxies)}{settings.url_prefix}/datasets"
-            caller = {"path": PATH, IDENTITY: found, PAGES: pages}
+            caller = {"path": PATH, IDENTITY: found, PAGES: pages, ASSISTANT: number}
             await app({**scope, **caller}, partial(_readable, receive), send)
 
 

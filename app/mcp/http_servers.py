@@ -13,11 +13,12 @@ from starlette.applications import Starlette
 from braid.app.auth.identity import Identity
 from braid.app.mcp.answers import DocumentShown, LinksShown
 from braid.app.mcp.errors import Result
-from braid.app.mcp.meter import IDENTITY, MAX_REQUEST_BYTES, PAGES, Kind, SiteMeter
+from braid.app.mcp.meter import ASSISTANT, IDENTITY, MAX_REQUEST_BYTES, PAGES, Kind, SiteMeter
 from braid.app.mcp.parameters import READS, Tool
 from braid.app.mcp.server import StrictServer, ToolsOf, make_server
 from braid.app.mcp.tools import Tools
 from braid.app.site import Site
+from braid.app.user.assistants import assistant_of
 
 LOCAL_NAMES = ("127.0.0.1", "localhost", "[::1]")
 
@@ -30,6 +31,7 @@ def server_for(site: Site, kind: Kind) -> MCPServer[Any]:
         found: Identity = scope[IDENTITY]
         meter = SiteMeter(site, found.account.id)
         parse = site.background.parse_now.of_user(found.account.id)
+        number = scope.get(ASSISTANT)
         return Tools(
             site.braid,
             found.account,
@@ -39,6 +41,7 @@ def server_for(site: Site, kind: Kind) -> MCPServer[Any]:
             parse=parse,
             pages=scope[PAGES],
             within=found.dataset_ids,
+            assistant=assistant_of(number, site, found) if number else None,
         )
 
     return make_connector(tools_of) if kind == "connector" else make_server(tools_of, read_only=kind == "read")

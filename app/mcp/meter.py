@@ -16,6 +16,8 @@ IDENTITY = "braid.identity"
 """Key of the caller's `Identity` in the scope of an ASGI request."""
 PAGES = "braid.pages"
 """Key of the address of the datasets' pages, as the caller reaches them, in that scope."""
+ASSISTANT = "braid.assistant"
+"""Key of the id of the assistant whose address was called, in that scope."""
 MAX_REQUEST_BYTES = 12_000_000
 """A document of 5,000,000 characters in UTF-8, most of the time."""
 

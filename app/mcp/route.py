@@ -10,15 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 from flask import Blueprint, Response, current_app, request
-from werkzeug.exceptions import GatewayTimeout
+from werkzeug.exceptions import Forbidden, GatewayTimeout
 from werkzeug.exceptions import NotImplemented as NotInstalled
 
 from braid.app.auth.access import rule, takes_uploads
 from braid.app.auth.challenge import NoToken
 from braid.app.auth.identity import identity
-from braid.app.mcp.meter import IDENTITY, MAX_REQUEST_BYTES, PAGES, Kind, kind_for
+from braid.app.mcp.meter import ASSISTANT, IDENTITY, MAX_REQUEST_BYTES, PAGES, Kind, kind_for
 from braid.app.mounted import mount, url_for
 from braid.app.site import site
+from braid.app.user.assistants import NONE_OPEN, assistant_of
 from braid.core.extras import MissingExtraError, is_installed
 from braid.core.json_form import without_half_pairs
 
@@ -50,14 +51,23 @@ def call_connector() -> Response:
     return _call("connector")
 
 
-def _call(kind: Kind) -> Response:
+@mcp_route.post("/mcp/assistants/<int:assistant_id>")
+@rule("user", "read", limited=True)
+def call_assistant(assistant_id: int) -> Response:
+    """Answer one message of a connector that reads the datasets of one assistant."""
+    if not assistant_of(assistant_id).dataset_ids:
+        raise Forbidden(NONE_OPEN)
+    return _call("connector", assistant_id)
+
+
+def _call(kind: Kind, assistant_id: int | None = None) -> Response:
     if not identity().by_token:
         raise NoToken("send an API token with the scope read: Authorization: Bearer braid_…")
     if not is_installed("mcp"):
         raise NotInstalled(str(MissingExtraError("the MCP server", "mcp", "mcp")))
     headers = [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in request.headers]
     pages = url_for("braid.datasets.index", _external=True).rstrip("/")
-    scope = {"headers": headers, IDENTITY: identity(), PAGES: pages}
+    scope = {"headers": headers, IDENTITY: identity(), PAGES: pages, ASSISTANT: assistant_id}
     try:
         return anyio.run(_answer, _server(kind), without_half_pairs(request.get_data()), scope)
     except TimeoutError:

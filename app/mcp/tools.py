@@ -47,6 +47,7 @@ from braid.app.mcp.parameters import (
 )
 from braid.app.opening import FIRST_DATASET
 from braid.app.site import ingest_options
+from braid.app.user.assistants import UsableAssistant
 from braid.app.user.datasets import Readable, UserDatasets
 from braid.config.settings import Settings
 from braid.core.accounts.accounts import Account
@@ -109,7 +110,8 @@ DOCUMENTS_PER_READ = 200
 class Tools:
     """The tools over an open Braid, for the given user. ``is_admin`` is whether they may write to shared datasets;
     ``parse`` parses a document in memory; ``pages`` is the address of the datasets' pages, where there are some.
-    ``within`` are the only datasets of a limited token; None is no limit.
+    ``within`` are the only datasets of a limited token; None is no limit. Those of an ``assistant`` are limited to its
+    datasets, and `find_documents` searches as it does.
     """
 
     def __init__(
@@ -123,14 +125,19 @@ class Tools:
         parse: Parse,
         pages: str = "",
         within: frozenset[int] | None = None,
+        assistant: UsableAssistant | None = None,
     ) -> None:
         self.meter = meter
+        within = within if assistant is None else frozenset(assistant.dataset_ids)
         self._pages = pages
         self._braid = braid
         self._account = account
         self._settings = settings
         of_site = {name: value for name, value in site_options(settings).items() if name not in ("mode", "k")}
         self._options = used_options({}, of_site)
+        self._find: dict[str, Any] = self._options
+        if assistant is not None:
+            self._find = {**assistant.options(settings), "strategy": assistant.assistant.strategy}
         self._parse = parse
         self._asker: dict[str, Any] = {"user_id": account.id, "within": within}
         self._datasets = UserDatasets(braid, account.id, is_admin=is_admin, within=within)
@@ -550,12 +557,7 @@ class Tools:
         """Search all documents that the user may read; results are documents, best first, with their best passage."""
         self.meter.count_use("search")
         result = self._braid.manager.search(
-            query,
-            dataset_ids=ALL,
-            k=CONNECTOR_RESULTS,
-            group_by="document",
-            **self._asker,
-            **self._options,
+            query, dataset_ids=ALL, **{**self._find, **self._asker, "k": CONNECTOR_RESULTS, "group_by": "document"}
         )
         self.meter.count_search(result)
         found = self._search_result(result, include_documents=True, max_content_length=SNIPPET_CHARS)

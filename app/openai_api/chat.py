@@ -10,14 +10,14 @@ from flask import Response
 
 from braid.app.api.framework.operations import Resource
 from braid.app.api.framework.requests import KEY_HEADERS
-from braid.app.api.request_models import conversation
-from braid.app.api.streams import EVENT_STREAM
+from braid.app.api.framework.streams import EVENT_STREAM
+from braid.app.api.request_models import conversation, require_no_options, with_model_of
 from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
-from braid.app.openai_api.chat_request import CompletionGiven, read_messages, with_instructions
+from braid.app.openai_api.chat_request import CompletionGiven, read_messages
 from braid.app.openai_api.completions import Chunks, Completion, Head, completion
 from braid.app.openai_api.limits import limited, required
-from braid.app.openai_api.models import choice_of
+from braid.app.openai_api.models import asked_assistant, choice_of
 from braid.app.openai_api.tasks import task_events
 from braid.app.site import site
 from braid.app.web.live_turns import StreamForm, result_of, run_turn, stream_of
@@ -65,11 +65,13 @@ def answered(body: CompletionGiven, form: type[Chunks]) -> Answered | Response:
         limits = body.limits
         asked = read_messages(body.messages)
         task = asked.task
-        choice = choice_of(body.model).given
-        searched = body.braid.model_copy(update={"dataset_ids": choice})
-        searched.require_embedding_model(identity().account.id)
-        wanted = with_instructions(searched, asked.instructions)
-        options = wanted.options("hybrid")
+        assistant = asked_assistant(body.model)
+        if assistant:
+            require_no_options(body.braid)
+        choice = None if assistant else choice_of(body.model).given
+        wanted = with_model_of(body.braid.model_copy(update={"dataset_ids": choice}), assistant)
+        wanted.require_embedding_model(identity().account.id)
+        options = assistant.options(site().settings) if assistant else wanted.options("hybrid")
         request = ChatRequest(
             user_id=identity().account.id,
             text=asked.question[:MAX_QUERY_CHARS] if task else asked.question,
@@ -78,9 +80,13 @@ def answered(body: CompletionGiven, form: type[Chunks]) -> Answered | Response:
             within=identity().dataset_ids,
             strategy=wanted.strategy,
             options=options,
+            instruction=asked.instructions,
         )
+        request = assistant.request(request) if assistant else request
     talk = conversation(wanted, options)
-    head = Head(body.model, request.answer_language, (*body.notes, *asked.notes))
+    head = Head(
+        body.model, request.answer_language, (*body.notes, *asked.notes, *(assistant.notes if assistant else ()))
+    )
     events = (
         task_events(task, talk.writer, site().settings.answer_prompt_tokens) if task else required(talk.stream(request))
     )

@@ -8,11 +8,10 @@ from typing import Any, Literal
 from pydantic import Field
 
 from braid.app.api.framework.requests import Lenient
-from braid.app.api.search_options import MAX_PROMPT_CHARS, PromptGiven, SearchOptions
+from braid.app.api.search_options import MAX_PROMPT_CHARS, SearchOptions
 from braid.app.openai_api.footnotes import without_footnotes
 from braid.app.openai_api.limits import Limits
 from braid.app.openai_api.tasks import is_task
-from braid.app.site import site
 from braid.core.chat.query_writing import history_text
 from braid.core.chat.types import Turn
 from braid.core.errors import InvalidInputError
@@ -156,6 +155,10 @@ def read_messages(messages: list[MessageGiven]) -> Asked:
         if message.role in ("user", "assistant") and text.strip()
     ]
     instructions = [text for message, text in zip(messages, texts, strict=True) if message.role in INSTRUCTIONS]
+    if (chars := len("\n\n".join(instructions))) > MAX_PROMPT_CHARS:
+        raise InvalidInputError(
+            f"the system messages have {chars:,} characters; at most {MAX_PROMPT_CHARS:,} are allowed", field="messages"
+        )
     is_answered = any(message.role == "assistant" for message in messages[last:])
     return Asked(
         texts[last],
@@ -163,25 +166,6 @@ def read_messages(messages: list[MessageGiven]) -> Asked:
         "\n\n".join(filter(str.strip, instructions)),
         ("messages end with an answer: the question before it was answered again",) if is_answered else (),
     )
-
-
-def with_instructions(options: SearchOptions, instructions: str) -> SearchOptions:
-    """Return the options with the instructions added to the prompt of the answer. Raises InvalidInputError."""
-    if not instructions:
-        return options
-    if len(instructions) > MAX_PROMPT_CHARS:
-        raise InvalidInputError(
-            f"the system messages have {len(instructions):,} characters; at most {MAX_PROMPT_CHARS:,} are allowed",
-            field="messages",
-        )
-    given = options.custom_prompts.get("answer")
-    given = PromptGiven(system="", user=given) if isinstance(given, str) else given
-    sites = site().braid.manager.prompts.answer
-    base, user = (given.system if given else "") or sites.system, (given.user if given else "") or sites.user
-    literal = instructions.replace("{", "{{").replace("}", "}}")
-    system = f"{base}\n\nThe app that asks has instructed:\n{literal}"
-    prompt = PromptGiven.model_construct({"system", "user"}, system=system, user=user)
-    return options.model_copy(update={"custom_prompts": {**options.custom_prompts, "answer": prompt}})
 
 
 def _choice_of_tools(given: Any) -> Any:

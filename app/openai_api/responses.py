@@ -11,8 +11,8 @@ from pydantic import BaseModel, Field, PrivateAttr
 
 from braid.app.api.framework.operations import Resource
 from braid.app.api.framework.requests import KEY_HEADERS, Lenient
+from braid.app.api.framework.streams import EVENT_STREAM
 from braid.app.api.search_options import SearchOptions
-from braid.app.api.streams import EVENT_STREAM
 from braid.app.auth.access import rule
 from braid.app.openai_api.chat import Answered, answered
 from braid.app.openai_api.chat_request import MAX_MESSAGES, MAX_MODEL_CHARS, CompletionGiven, MessageGiven

@@ -10,6 +10,7 @@ from braid.app.pages.account import account, apps  # noqa: F401 - routes of the 
 from braid.app.pages.account.consent import consent
 from braid.app.pages.account.settings import settings
 from braid.app.pages.admin import admin
+from braid.app.pages.assistants import assistants
 from braid.app.pages.chat.conversations import chat
 from braid.app.pages.datasets import datasets
 from braid.app.pages.embed import embed
@@ -17,6 +18,6 @@ from braid.app.pages.palette import palette
 from braid.app.pages.search import compare, document, three_fields, why_not  # noqa: F401 - their routes are the search's
 from braid.app.pages.search.search import search
 
-PAGES = (chat, search, datasets, settings, account, consent, admin, palette, embed)
+PAGES = (chat, search, datasets, assistants, settings, account, consent, admin, palette, embed)
 
 __all__ = ["PAGES"]

@@ -131,6 +131,7 @@ def _pages() -> Iterator[Entry]:
     """Yield the places that the caller may open, those of administrators last."""
     for endpoint, name in places():
         yield Entry(name, "", url_for(endpoint), endpoint.split(".")[1])
+    yield Entry(_("Assistants"), "", url_for("braid.assistants.index"), "chat")
     yield Entry(_("Account"), "", url_for("braid.account.mine"), "user")
     if identity().is_admin:
         for view, name in admin_places():

@@ -447,6 +447,7 @@ const paces = form.elements.pace;
 
 // What the experts' values are is said only while they are in force.
 function nameOptions() {
+  if (!options) return; // an assistant has its own
   const isExpert = paces.value === "expert";
   for (const name of ["mode", "strategy"]) {
     const chosen = options.querySelector(`[name=${name}]:checked`)?.parentElement.querySelector(".name");
@@ -456,11 +457,11 @@ function nameOptions() {
   options.querySelector("output[for=alpha]").textContent = Number(form.elements.alpha.value).toFixed(2);
 }
 
-options.addEventListener("input", () => {
+options?.addEventListener("input", () => {
   paces.value = "expert";
   nameOptions();
 });
-for (const pace of paces) pace.addEventListener("change", nameOptions);
+for (const pace of paces ?? []) pace.addEventListener("change", nameOptions);
 
 // ---- the side bar
 

@@ -2,6 +2,7 @@
 //
 //   <script src="https://braid.example.org/static/embed.js"></script>
 //   <braid-picker datasets="3,-1" lang="ja" theme="dark"></braid-picker>
+//   <braid-chat assistant="7"></braid-chat>
 //
 // Events: "braid-selection" with detail.datasets, the ids of the ticked datasets, and "braid-answer" with detail.text and
 // detail.conversation. The server allows the page's origin by its setting frame_ancestors.
@@ -11,7 +12,7 @@
   const root = new URL("..", document.currentScript.src).href;
 
   class Embedded extends HTMLElement {
-    static observedAttributes = ["url", "lang", "theme", "datasets"];
+    static observedAttributes = ["url", "lang", "theme", "datasets", "assistant"];
     #frame = null;
     #origin = "";
     #listen = (event) => this.#hear(event);
@@ -38,7 +39,7 @@
       const base = this.getAttribute("url") ?? root;
       const address = new URL(this.page, base.endsWith("/") ? base : `${base}/`);
       for (const id of (this.getAttribute("datasets") ?? "").split(",")) if (id.trim()) address.searchParams.append("d", id.trim());
-      for (const name of ["lang", "theme"]) if (this.getAttribute(name)) address.searchParams.set(name, this.getAttribute(name));
+      for (const name of ["lang", "theme", "assistant"]) if (this.getAttribute(name)) address.searchParams.set(name, this.getAttribute(name));
       this.#origin = address.origin;
       this.#frame?.remove();
       const frame = document.createElement("iframe");

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from braid.app.auth.identity import identity
 from braid.app.mounted import url_for
 from braid.app.site import site
-from braid.core.accounts.transfer import transfer_datasets
+from braid.core.accounts.transfer import give_assistant, transfer_datasets
 from braid.core.chat.store import StoredMessage
 from braid.core.chat.turns.shared import SharedConversation
+from braid.core.datasets.assistants import MOST_OF_USER, Assistant
 from braid.core.errors import InvalidInputError, NotFoundError
 from braid.core.types import Dataset
 
@@ -33,6 +34,21 @@ def hand_over(dataset: Dataset, name: str) -> None:
     transfer_datasets(ledger, dataset.user_id or 0, user_id, [dataset.id])
     here.braid.wake()
     here.audit.add(identity().account.name, "dataset.transferred", name, f"{dataset.id} {dataset.name}")
+
+
+def hand_over_assistant(assistant: Assistant, name: str) -> None:
+    """Make the user with this name the owner of an assistant. Raises InvalidInputError for nobody who can sign in, for
+    the owner, and when that user has too many.
+    """
+    here, name = site(), name.strip()
+    user_id = here.shares.user_named(name)
+    if user_id == assistant.user_id:
+        raise InvalidInputError(f"{name!r} is the owner of this assistant; name another", field="name")
+    if len([each for each in here.assistants.of_user(user_id) if not each.owner]) >= MOST_OF_USER:
+        raise InvalidInputError(f"{name} would have more than {MOST_OF_USER} assistants, the limit", field="name")
+    with here.braid.ledger.database.write() as connection:
+        give_assistant(connection, assistant.id, user_id)
+    here.audit.add(identity().account.name, "assistant.transferred", name, f"{assistant.id} {assistant.name}")
 
 
 def make_link(conversation_id: int) -> None:

@@ -11,7 +11,7 @@ from braid.core.errors import InvalidInputError, NotFoundError
 from braid.core.ledger.database import Database, storable
 from braid.core.ledger.ledger import REMOVED_USER
 from braid.core.ledger.quota import one_at_a_time
-from braid.core.ledger.tables import DatasetRow, ShareRow, UserGroupRow, UserRow
+from braid.core.ledger.tables import AssistantRow, DatasetRow, ShareRow, UserGroupRow, UserRow
 
 THERE = ~UserRow.name.startswith(REMOVED_USER)
 
@@ -115,13 +115,15 @@ def delete_group(database: Database, name: str) -> None:
 
 
 def shared_with_groups(database: Database) -> dict[str, list[tuple[str, str]]]:
-    """Return, per group, name and owner of the personal datasets that are shared with it, by name."""
+    """Return, per group, name and owner of the personal datasets and assistants that are shared with it, by name."""
+    name = func.coalesce(DatasetRow.name, AssistantRow.name)
     statement = (
-        select(ShareRow.group_name, DatasetRow.name, UserRow.name)
-        .join(DatasetRow, DatasetRow.id == ShareRow.dataset_id)
-        .join(UserRow, UserRow.id == DatasetRow.user_id)
+        select(ShareRow.group_name, name, UserRow.name)
+        .outerjoin(DatasetRow, DatasetRow.id == ShareRow.dataset_id)
+        .outerjoin(AssistantRow, AssistantRow.id == ShareRow.assistant_id)
+        .join(UserRow, UserRow.id == func.coalesce(DatasetRow.user_id, AssistantRow.user_id))
         .where(ShareRow.group_name.is_not(None))
-        .order_by(DatasetRow.name, DatasetRow.id)
+        .order_by(name, ShareRow.id)
     )
     found: dict[str, list[tuple[str, str]]] = {}
     with database.read() as connection:

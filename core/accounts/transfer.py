@@ -1,21 +1,29 @@
-"""Gives datasets to another user, with their documents, vectors and waiting jobs."""
+"""Gives datasets to another user, with their documents, vectors and waiting jobs; and assistants."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
 
-from sqlalchemy import delete, select, update
+from sqlalchemy import Connection, Select, delete, select, update
 
 from braid.core.errors import InvalidInputError, NotFoundError
 from braid.core.ledger.document_writes import log_dataset, require_dataset
 from braid.core.ledger.ledger import Ledger, personal_collection
-from braid.core.ledger.tables import AccessRequestRow, DatasetRow, JobRow, ShareRow, SyncedFolderRow
+from braid.core.ledger.tables import (
+    AccessRequestRow,
+    AssistantRow,
+    DatasetRow,
+    JobRow,
+    ShareRow,
+    SyncedFolderRow,
+)
 
 
 def transfer_datasets(
     ledger: Ledger, from_user: int, to_user: int, dataset_ids: Collection[int] | None = None
 ) -> list[int]:
-    """Give personal datasets of a user, or all of them, to another; return their ids. The indexes follow.
+    """Give personal datasets of a user, or all of them with all assistants, to another; return the datasets' ids. The
+    indexes follow.
 
     Nothing is embedded again, and whom a dataset is shared with stays. Files of conversations stay where the
     conversation is; a folder that a dataset is synced with is taken off the list, because the right to it was the first
@@ -46,4 +54,18 @@ def transfer_datasets(
             for table in (ShareRow, AccessRequestRow):  # the new owner needs neither
                 connection.execute(delete(table).where(table.dataset_id == dataset_id, table.user_id == to_user))
             connection.execute(delete(SyncedFolderRow).where(SyncedFolderRow.dataset_id == dataset_id))
+        if dataset_ids is None:
+            for assistant_id in connection.execute(_assistants_of(from_user)).scalars().all():
+                give_assistant(connection, assistant_id, to_user)
     return wanted
+
+
+def give_assistant(connection: Connection, assistant_id: int, to_user: int) -> None:
+    """Make a user the owner of an assistant, who then needs no share of it."""
+    needless = ShareRow.assistant_id == assistant_id, ShareRow.user_id == to_user
+    connection.execute(delete(ShareRow).where(*needless))
+    connection.execute(update(AssistantRow).where(AssistantRow.id == assistant_id).values(user_id=to_user))
+
+
+def _assistants_of(user_id: int) -> Select[int]:
+    return select(AssistantRow.id).where(AssistantRow.user_id == user_id)

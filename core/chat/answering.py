@@ -207,7 +207,8 @@ class Answerer:
     ) -> tuple[list[tuple[str, str]], PassageBlock]:
         """Return the system, the user and further messages within the budget, and the passages in the second.
 
-        The system message has only our own words: the prompt and the rules for passages.
+        The system message has no text of documents and none of who asks: the prompt, which whoever set up the chat may
+        have added to, and behind it the rules for passages.
         """
         question = self._question(task)
         empty = task.prompt.messages(passages="", question=question)

@@ -12,8 +12,8 @@ from braid.core.chat.types import HIT_PLACE, ChatRequest, ChatResult, Draft, Tur
 from braid.core.json_form import pick, to_json
 from braid.core.ledger.database import storable
 from braid.core.metadata.gaps import text_of
-from braid.core.options import Datasets
-from braid.core.types import ALL, Filters
+from braid.core.options import Datasets, stored_options
+from braid.core.types import ALL
 
 MAX_STORED_QUERY_CHARS = 300
 """Longest part of a query that is stored; a hypothetical passage is long."""
@@ -30,6 +30,7 @@ def request_settings(request: ChatRequest) -> dict[str, Any]:
         "strategy": request.strategy,
         "options": to_json(request.options),
         "language": request.answer_language,
+        **({"assistant_id": request.assistant_id} if request.assistant_id else {}),
     }
     if request.fields is not None:
         settings["fields"] = {**request.fields.named, "instruction": request.fields.instruction}
@@ -38,9 +39,6 @@ def request_settings(request: ChatRequest) -> dict[str, Any]:
 
 def stored_request(user_id: int, text: str, settings: Mapping[str, Any], history: tuple[Turn, ...]) -> ChatRequest:
     """Return the request of a stored question, as `request_settings` stored it."""
-    options = dict(settings.get("options", {}))
-    if filters := options.get("filters"):
-        options["filters"] = Filters(**{**filters, "file_types": frozenset(filters["file_types"])})
     fields = settings.get("fields")
     return ChatRequest(
         user_id,
@@ -50,8 +48,9 @@ def stored_request(user_id: int, text: str, settings: Mapping[str, Any], history
         dataset_ids=asked_datasets(settings).given,
         everything=settings.get("everything", False),
         strategy=settings.get("strategy", "basic"),
-        options=options,
+        options=stored_options(settings.get("options", {})),
         language=settings.get("language"),
+        assistant_id=settings.get("assistant_id"),
     )
 
 

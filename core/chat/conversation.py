@@ -405,7 +405,7 @@ class Conversation:
             + told(turn.whole, by_notes=bool(turn.notes))
         )
         task = AnswerTask(
-            self._prompts.answer,
+            self._prompts.answer.instructed(turn.request.instruction),
             turn.question.text,
             language,
             without_model,

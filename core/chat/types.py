@@ -87,6 +87,10 @@ class ChatRequest:
     language: Language | None = None
     """The language of Braid's own sentences; None means that of the question."""
     draft: Draft | None = None
+    instruction: str = ""
+    """What whoever set up the chat asks of the model that writes the answer. It is not stored with the question."""
+    assistant_id: int | None = None
+    """The assistant that is asked: stored, so that the conversation goes on with it."""
 
     def __post_init__(self) -> None:
         if bool(self.text.strip()) == (self.fields is not None):

@@ -1,4 +1,4 @@
-"""Who may read or change a dataset besides its owner, and who asks for it."""
+"""Who may read or change a dataset, or use an assistant, besides its owner; and who asks for a dataset."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from sqlalchemy import ColumnElement, Connection, delete, func, insert, select, update
+from sqlalchemy.orm import InstrumentedAttribute
 
+from braid.core.datasets.assistants import Assistant
 from braid.core.datasets.registry import Registry
 from braid.core.datasets.scope import resolve_scope
 from braid.core.datasets.shared_changes import Audit
@@ -20,8 +22,9 @@ from braid.core.ledger.tables import AccessRequestRow, DatasetRow, ShareRow, Use
 from braid.core.types import Dataset
 
 Kind = Literal["user", "group"]
+Shareable = Dataset | Assistant
 MOST_SHARES = 500
-"""Users and groups that one dataset is shared with."""
+"""Users and groups that one dataset or assistant is shared with."""
 MOST_REQUESTS = 100
 """Requests in one list."""
 LEAST_TYPED, MOST_FOUND = 2, 8
@@ -31,12 +34,12 @@ _ACTIVE = ~UserRow.name.startswith(REMOVED_USER), UserRow.disabled.is_(False)
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """A user, or the members of a group, with whom a dataset is shared."""
+    """A user, or the members of a group, with whom a dataset or an assistant is shared."""
 
     kind: Kind
     name: str
     may_write: bool = False
-    """May add and remove documents as well as read."""
+    """May add and remove documents as well as read; may change the assistant as well as use it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +54,12 @@ class AccessRequest:
 
 
 class Shares:
-    """Shares datasets for the person named by ``by``, who may do so: that is checked where the person asks.
+    """Shares datasets and assistants for the person named by ``by``, who may do so: that is checked where the person
+    asks.
 
     A personal dataset is shared to be read, or also to be changed. Who reads a shared dataset is in the list of shared
-    datasets; here it gets editors, who are no administrators. What is taken back ends with the next request.
+    datasets; here it gets editors, who are no administrators. An assistant is shared to be used, or also to be changed;
+    who uses it reads of its datasets no more than before. What is taken back ends with the next request.
 
     >>> shares = Shares(braid.ledger, braid.registry, audit=lambda *entry: print(entry))
     >>> ben = braid.ledger.add_user("ben")
@@ -64,7 +69,7 @@ class Shares:
     ()
     >>> shares.remove(braid.dataset(1), "user", "ben", by="ann")
     ('ann', 'dataset.unshared', '1 manuals', 'user ben')
-    >>> shares.of(1)
+    >>> shares.of(braid.dataset(1))
     []
     """
 
@@ -74,54 +79,58 @@ class Shares:
         self._database = ledger.database
         self._audit = audit
 
-    def of(self, dataset_id: int) -> list[Share]:
-        """Return whom a dataset is shared with: users by name, then groups by name."""
+    def of(self, shared: Shareable) -> list[Share]:
+        """Return whom a dataset or an assistant is shared with: users by name, then groups by name."""
         with self._database.read() as connection:
-            return _shares(connection, dataset_id)
+            return _shares(connection, shared)
 
-    def put(self, dataset: Dataset, share: Share, *, by: str) -> None:
-        """Share a dataset, or change what a user or group may do; a request of the user for it is granted by that.
+    def put(self, shared: Shareable, share: Share, *, by: str) -> None:
+        """Share something, or change what a user or group may do; a request of the user for it is granted by that.
 
         Raises InvalidInputError for a user or group that there is not, and for a shared dataset with one that may only
         read it.
         """
-        _require_sharable(dataset, share)
+        _require_sharable(shared, share)
+        column = _column(shared)
         with self._database.write() as connection:
-            one_at_a_time(connection, f"shares {dataset.id}")
+            one_at_a_time(connection, f"shares {column.key} {shared.id}")
             values: dict[str, Any] = {"may_write": share.may_write, "created_at": time.time()}
             whom: ColumnElement[bool]
             if share.kind == "user":
                 values["user_id"] = user_id = _user_named(connection, share.name)
-                if user_id == dataset.user_id:
-                    raise InvalidInputError(f"{share.name!r} is the owner of this dataset; name another", field="name")
-                asked = AccessRequestRow.dataset_id == dataset.id, AccessRequestRow.user_id == user_id
-                connection.execute(delete(AccessRequestRow).where(*asked))
+                if user_id == shared.user_id:
+                    raise InvalidInputError(
+                        f"{share.name!r} is the owner of this {_kind(shared)}; name another", field="name"
+                    )
+                if isinstance(shared, Dataset):
+                    asked = AccessRequestRow.dataset_id == shared.id, AccessRequestRow.user_id == user_id
+                    connection.execute(delete(AccessRequestRow).where(*asked))
                 whom = ShareRow.user_id == user_id
             else:
                 values["group_name"] = group = _group_named(connection, share.name)
                 whom = ShareRow.group_name == group
-            there = delete(ShareRow).where(ShareRow.dataset_id == dataset.id, whom)
-            is_new = not connection.execute(there).rowcount
-            count = select(func.count()).select_from(ShareRow).where(ShareRow.dataset_id == dataset.id)
+            is_new = not connection.execute(delete(ShareRow).where(column == shared.id, whom)).rowcount
+            count = select(func.count()).select_from(ShareRow).where(column == shared.id)
             if is_new and connection.execute(count).scalar_one() >= MOST_SHARES:
                 raise InvalidInputError(
-                    f"the dataset is shared with {MOST_SHARES} users and groups, which is the limit; share it with a "
-                    "group instead",
+                    f"the {_kind(shared)} is shared with {MOST_SHARES} users and groups, which is the limit; share it "
+                    "with a group instead",
                     field="name",
                 )
-            connection.execute(insert(ShareRow).values(dataset_id=dataset.id, **values))
-        allowed = "may read and change" if share.may_write else "may read"
-        self._audit(by, "dataset.shared", _label(dataset), f"{share.kind} {share.name} {allowed}")
+            connection.execute(insert(ShareRow).values({column: shared.id}).values(**values))
+        verb = "read" if isinstance(shared, Dataset) else "use"
+        allowed = f"may {verb} and change" if share.may_write else f"may {verb}"
+        self._audit(by, f"{_kind(shared)}.shared", _label(shared), f"{share.kind} {share.name} {allowed}")
 
-    def remove(self, dataset: Dataset, kind: Kind, name: str, *, by: str) -> None:
-        """Take back what was shared. Raises NotFoundError when the dataset is not shared with this user or group."""
+    def remove(self, shared: Shareable, kind: Kind, name: str, *, by: str) -> None:
+        """Take back what was shared. Raises NotFoundError when it is not shared with this user or group."""
         with self._database.write() as connection:
             user_id = select(UserRow.id).where(UserRow.name == storable(name)).scalar_subquery()
             whom = ShareRow.user_id == user_id if kind == "user" else ShareRow.group_name == storable(name)
-            gone = connection.execute(delete(ShareRow).where(ShareRow.dataset_id == dataset.id, whom)).rowcount
+            gone = connection.execute(delete(ShareRow).where(_column(shared) == shared.id, whom)).rowcount
         if not gone:
-            raise NotFoundError(f"dataset {dataset.id} is not shared with the {kind} {name!r}")
-        self._audit(by, "dataset.unshared", _label(dataset), f"{kind} {name}")
+            raise NotFoundError(f"{_kind(shared)} {shared.id} is not shared with the {kind} {name!r}")
+        self._audit(by, f"{_kind(shared)}.unshared", _label(shared), f"{kind} {name}")
 
     def find(self, kind: Kind, typed: str, *, besides: int | None = None) -> list[str]:
         """Return up to `MOST_FOUND` names of users who can sign in, or of groups, that contain what was typed.
@@ -198,12 +207,20 @@ class Shares:
         self._audit(by, "dataset.access_declined", _label(dataset), f"user {user}")
 
 
-def _shares(connection: Connection, dataset_id: int) -> list[Share]:
+def _column(shared: Shareable) -> InstrumentedAttribute[int | None]:
+    return ShareRow.dataset_id if isinstance(shared, Dataset) else ShareRow.assistant_id
+
+
+def _kind(shared: Shareable) -> str:
+    return "dataset" if isinstance(shared, Dataset) else "assistant"
+
+
+def _shares(connection: Connection, shared: Shareable) -> list[Share]:
     statement = (
         select(UserRow.name, ShareRow.group_name, ShareRow.may_write)
         .select_from(ShareRow)
         .outerjoin(UserRow, UserRow.id == ShareRow.user_id)
-        .where(ShareRow.dataset_id == dataset_id)
+        .where(_column(shared) == shared.id)
         .order_by(ShareRow.group_name.is_not(None), UserRow.name, ShareRow.group_name)
     )
     return [
@@ -212,7 +229,9 @@ def _shares(connection: Connection, dataset_id: int) -> list[Share]:
     ]
 
 
-def _require_sharable(dataset: Dataset, share: Share) -> None:
+def _require_sharable(dataset: Shareable, share: Share) -> None:
+    if not isinstance(dataset, Dataset):
+        return
     if dataset.conversation_id is not None:
         raise InvalidInputError("files of a conversation are not shared; put them into a dataset", field="dataset_id")
     if dataset.shared and not share.may_write:
@@ -241,5 +260,5 @@ def _group_named(connection: Connection, name: str) -> str:
     )
 
 
-def _label(dataset: Dataset) -> str:
-    return f"{dataset.id} {dataset.name}"
+def _label(shared: Shareable) -> str:
+    return f"{shared.id} {shared.name}"

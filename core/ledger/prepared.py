@@ -28,7 +28,7 @@ _SHARES_OF_USER = """
     WHERE (s.user_id = :user_id OR g.user_id IS NOT NULL)"""
 SHARED_WITH_USER = f"""{_DATASETS} AND user_id <> :user_id AND conversation_id IS NULL AND id IN ({_SHARES_OF_USER})
     ORDER BY id"""
-CHANGED_BY_USER = f"{_SHARES_OF_USER} AND s.may_write"
+CHANGED_BY_USER = f"{_SHARES_OF_USER} AND s.may_write AND s.dataset_id IS NOT NULL"
 DATASET = f"{_DATASETS} AND id = :dataset_id"
 ALL_DATASETS = f"{_DATASETS} ORDER BY id"
 

@@ -152,19 +152,49 @@ class DatasetRow(Base):
     """
 
 
+class AssistantRow(Base):
+    """Datasets, instructions and ways to search under a name, which a user has made."""
+
+    __tablename__ = "assistants"
+    __table_args__ = (NEVER_REUSE_IDS,)
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    user_id: Mapped[int] = mapped_column(ForeignKey("users.id", ondelete="CASCADE"), index=True)
+    name: Mapped[str]
+    description: Mapped[str]
+    sign: Mapped[str]
+    """An emoji or a letter, its picture."""
+    color: Mapped[str]
+    instruction: Mapped[str]
+    shows_instruction: Mapped[bool]
+    """Whether who uses it may read the instruction."""
+    dataset_ids: Mapped[list[int]]
+    """Not foreign keys: some may be deleted, and shared ones are in shared_dbs.json."""
+    strategy: Mapped[str]
+    options: Mapped[dict[str, Any]]
+    model: Mapped[str]
+    """``provider:model`` that answers; empty for the one of who uses it."""
+    questions: Mapped[list[str]]
+    created_at: Mapped[float]
+
+
 class ShareRow(Base):
-    """A user, or the members of a group, who may read a dataset besides its owner, or change a shared one."""
+    """A user, or the members of a group, who may read a dataset besides its owner, or change a shared one; or who may
+    use an assistant.
+    """
 
     __tablename__ = "shares"
     __table_args__ = (NEVER_REUSE_IDS,)
 
     id: Mapped[int] = mapped_column(primary_key=True)
-    dataset_id: Mapped[int] = mapped_column(ForeignKey("datasets.id"), index=True)
+    dataset_id: Mapped[int | None] = mapped_column(ForeignKey("datasets.id"), index=True)
+    assistant_id: Mapped[int | None] = mapped_column(ForeignKey("assistants.id", ondelete="CASCADE"), index=True)
+    """Either ``dataset_id`` or ``assistant_id`` is set."""
     user_id: Mapped[int | None] = mapped_column(ForeignKey("users.id", ondelete="CASCADE"), index=True)
     group_name: Mapped[str | None] = mapped_column(index=True)
     """Either ``user_id`` or ``group_name`` is set."""
     may_write: Mapped[bool]
-    """May also add and remove documents."""
+    """May also add and remove documents, or change the assistant."""
     created_at: Mapped[float]
 
 

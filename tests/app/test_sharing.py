@@ -157,7 +157,7 @@ def test_who_does_not_want_it_takes_it_out_of_the_list(world: World) -> None:
     [
         ({"kind": "user", "name": "nobody"}, "There is nobody named “nobody”."),
         ({"kind": "group", "name": "board"}, "There is no group named “board” with members."),
-        ({"kind": "user", "name": "ann"}, "This dataset already belongs to ann."),
+        ({"kind": "user", "name": "ann"}, "This already belongs to ann."),
     ],
 )
 def test_a_name_that_is_none_is_said_on_the_page(world: World, form: dict[str, str], told: str) -> None:

@@ -22,6 +22,8 @@ from braid.app.user.archive import archive
 from braid.config.settings import Settings
 from braid.core.braid import Braid
 from braid.core.chat import conversation
+from braid.core.datasets.assistants import Assistant
+from braid.core.datasets.shares import Share
 from tests.app.oauth.apps import App
 from tests.app.web.test_withheld_streams import QUESTION, Streams, sent
 from tests.model_server import ModelServer, model_server
@@ -53,7 +55,7 @@ class Town:
         self.chunks: list[str] = []
         self.documents: list[str] = []
         """Ids as tools of assistants have them."""
-        self._losses = list(LOSSES)
+        self._losses, self._lendings = list(LOSSES), [True, False] * 2
         chance.shuffle(self._losses)
         for vault in VAULTS:
             self.datasets[vault] = braid.registry.add(f"vault {vault}", "shared_vaults", allowed_groups=GROUPS).id
@@ -63,17 +65,35 @@ class Town:
             put = braid.ledger.put_document(shared, document(f"{code(vault)}.md", text, title=f"Vault {code(vault)}"))
             self.documents.append(shown_id(put.document_id))
             self.chunks += [each.chunk_id for each in braid.ledger.document_passages(put.document_id, [shared])]
+        ben = add_user(app, "ben", groups=GROUPS)
+        made = Assistant("Keeper", tuple(self.datasets.values()), instruction=SECRET)
+        self.assistant = site_of(app).assistants.add(ben.id, made)
+        self.lends = False
+        """Whether the other user's assistant over all vaults is shared with the user."""
+        self.lend(True)
         catch_up(braid)
+
+    def lend(self, is_lent: bool) -> None:
+        """Share the assistant with the user, or take it back."""
+        if is_lent and not self.lends:
+            self._braid.shares.put(self.assistant, Share("user", "ann"), by="ben")
+        elif self.lends and not is_lent:
+            self._braid.shares.remove(self.assistant, "user", "ann", by="ben")
+        self.lends = is_lent
 
     def give_back(self) -> None:
         """Let the user read all that is there."""
         site_of(self.app).accounts.set_groups(self.user.id, set(GROUPS))
+        self.lend(True)
         for vault, shared in self.datasets.items():
             self._braid.registry.update(shared, allowed_groups=GROUPS, enabled=True)
             self.open[vault] = True
 
     def change(self) -> None:
-        """Give the user other groups, the datasets other groups and states, and delete a dataset or a document."""
+        """Give the user other groups, the datasets other groups and states, and delete a dataset or a document; lend or
+        take back the assistant.
+        """
+        self.lend(self._lendings.pop())
         mine = set(self._chance.sample(GROUPS, self._chance.randrange(len(GROUPS))))
         site_of(self.app).accounts.set_groups(self.user.id, mine)
         for vault, shared in self.datasets.items():
@@ -118,10 +138,10 @@ class Surfaces:
 
     def _link_of_another(self) -> str:
         """The link of a conversation whose owner could read everything."""
-        here, ben = site_of(self._town.app), add_user(self._town.app, "ben", groups=GROUPS)
+        here = site_of(self._town.app)
         asked = post_form(sign_in(self._town.app, "ben"), "/chat/messages", text=QUESTION, d="all")
         number = int(asked.headers["location"].partition("#")[0].rpartition("/")[2])
-        return here.conversations.links.share(here.shares.user_named(ben.name), number)
+        return here.conversations.links.share(here.shares.user_named("ben"), number)
 
     def stored(self) -> dict[str, str]:
         """The text of each surface that gives out what was answered before."""
@@ -156,7 +176,7 @@ class Surfaces:
     def found(self) -> dict[str, str]:
         """The text of each surface that gives out what is found now."""
         chat = {"model": "braid:all", "messages": [{"role": "user", "content": QUESTION}]}
-        ask = f"q={QUESTION}&d=all"
+        ask, number = f"q={QUESTION}&d=all", self._town.assistant.id
         pages = {
             "search": f"/search?{ask}",
             "comparison": f"/search/compare?{ask}",
@@ -176,6 +196,10 @@ class Surfaces:
             "app, search": self._post("/api/v1/search", by=self._app, query=QUESTION, dataset_ids="all"),
             "app, v1": self._post("/v1/chat/completions", by=self._app, **chat),
             "app, mcp": self._mcp("/mcp/connector", "search", by=self._app, query=QUESTION),
+            "assistant, api": self._post("/api/v1/chat", message=QUESTION, assistant=number),
+            "assistant, v1": self._post("/v1/chat/completions", **{**chat, "model": f"braid:assistant:{number}"}),
+            "assistant, mcp": self._mcp(f"/mcp/assistants/{number}", "search", query=QUESTION),
+            "assistant, app": self._mcp(f"/mcp/assistants/{number}", "search", by=self._app, query=QUESTION),
         }
         each = {
             "mcp, fetch": [self._mcp("/mcp/connector", "fetch", id=id_) for id_ in self._town.documents],
@@ -195,6 +219,20 @@ class Surfaces:
             "passages": text_of(" ".join(passages)),
         }
 
+    def of_assistant(self) -> str:
+        """What is said of the assistant, and what its page answers to a question."""
+        number, headers = self._town.assistant.id, self._town.key
+        asked = post_form(self._client, "/chat/messages", text=QUESTION, assistant=number)
+        pages = (f"/assistants/{number}", "/assistants", f"/chat?assistant={number}", asked.headers.get("location", ""))
+        paths = (
+            "/api/v1/assistants",
+            f"/api/v1/assistants/{number}",
+            "/v1/models",
+            f"/v1/models/braid:assistant:{number}",
+        )
+        shown = [asked.text, *(self._client.get(path).text for path in pages if path)]
+        return "".join([*shown, *(self._agent.get(path, headers=headers).text for path in paths)])
+
     def _post(self, path: str, key: str = "", by: Mapping[str, str] | None = None, **body: object) -> httpx.Response:
         headers = {**(by or self._town.key), **({"Idempotency-Key": key} if key else {})}
         return self._agent.post(path, json=body, headers=headers)
@@ -213,7 +251,8 @@ def in_archive(pieces: Iterator[bytes]) -> str:
 
 
 PARTS = ("how", "next", "events")
-QUOTING = {"v1", "v1, responses", "app, v1"}
+QUOTING = {"v1", "v1, responses", "app, v1", "assistant, v1"}
+SECRET = "Answer like a keeper of secrets."
 """Without a model these have some of what is found, not all."""
 
 
@@ -225,13 +264,22 @@ def with_code(surfaces: Mapping[str, str], vault: str) -> set[str]:
 def check(town: Town, surfaces: Surfaces) -> None:
     """Nothing gives out what the user may not read, and what the user may read is found."""
     stored, found = surfaces.stored(), surfaces.found()
+    of_assistant = {name for name in found if name.startswith("assistant, ")}
+    said = surfaces.of_assistant()
+    assert SECRET not in said
+    assert ("Keeper" in said) == town.lends
+    taken = set() if town.lends else of_assistant
+    for name in taken:
+        assert not CODES.search(found[name]), name
     for vault, is_open in town.open.items():
         before, now = with_code(stored, vault), with_code(found, vault)
         if is_open and vault not in town.empty:
             assert before, vault
-            assert found.keys() - now <= QUOTING, vault
+            assert found.keys() - now - taken <= QUOTING, vault
         else:
             assert not now, vault
+            assert code(vault) not in said, vault
+            assert is_open or f"vault {vault}" not in said, vault
             assert is_open or not before, vault
 
 

@@ -28,6 +28,8 @@ PAGES = (
     "datasets",
     "datasets/1",
     "datasets/1/statistics",
+    "assistants",
+    "assistants/new",
     "settings",
     "account",
     "admin/",

@@ -14,8 +14,9 @@ from flask import Flask
 from playwright.sync_api import Browser, Page, expect
 
 from braid.config.settings import Settings
+from braid.core.datasets.assistants import Assistant
 from tests.browser.conftest import Site, overflow
-from tests.web import make_app, visited
+from tests.web import make_app, site_of, visited
 
 pytestmark = pytest.mark.browser
 
@@ -112,6 +113,22 @@ def test_a_page_hears_the_answers_of_the_chat(
         frame.locator("#send").click()
         expect(page.locator("#answered")).not_to_be_empty()
         assert frame.locator("header.top").count() == 0
+
+
+def test_a_chat_with_one_assistant(
+    chromium: Browser, site: Site, neighbours: Neighbours, administrator: dict[str, str]
+) -> None:
+    here = site_of(site.app)
+    made = here.assistants.add(here.accounts.all()[0].id, Assistant("Search team", (1,)))
+    with opened(chromium, administrator, f"{neighbours.allowed}/chat") as page:
+        page.evaluate("id => document.querySelector('braid-chat').setAttribute('assistant', id)", str(made.id))
+        frame = page.frame_locator("iframe")
+        expect(frame.get_by_role("heading", name="Search team")).to_be_visible()
+        expect(frame.locator("input[name=assistant]")).to_have_value(str(made.id))
+        frame.locator("#text").fill("How are the rankings fused?")
+        frame.locator("#send").click()
+        expect(page.locator("#answered")).not_to_be_empty()
+    here.assistants.remove(made.id)
 
 
 @pytest.mark.parametrize("part", ["picker", "chat"])

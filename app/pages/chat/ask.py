@@ -30,6 +30,7 @@ from braid.app.pages.chat.stream import Values, follow
 from braid.app.pages.chat.view import Exchange, build_exchanges, variants_of
 from braid.app.pages.status import unread_files
 from braid.app.site import site
+from braid.app.user.assistants import asked_assistant, noting
 from braid.app.user.datasets import readable_datasets
 from braid.app.user.models import choose_models, model_shelf
 from braid.app.web.event_stream import event_stream, step_aside
@@ -78,10 +79,11 @@ def edit(conversation_id: int, message_id: int) -> Response | Redirect:
     """
     here, question = site(), _message(conversation_id, message_id, "user")
     first = first_choices(identity().account)
-    own = _form_choices() if {"mode", "pace"} & set(request.form) else None
+    own = _form_choices() if {"mode", "pace", "assistant"} & set(request.form) else None
     history = here.conversations.history(identity().account.id, conversation_id, before=message_id)
-    choices, about = own or choices_of_turn(question.settings, first), keys_in(question.settings)
-    asked = _chat_request(choices, history, searched_with(conversation_id), about)
+    choices, before = own or choices_of_turn(question.settings, first), question.settings.get("assistant_id")
+    about, assistant = keys_in(question.settings), None if own else before
+    asked = _chat_request(choices, history, searched_with(conversation_id), about, assistant)
     return _run(asked, lambda: here.turn_store.begin(conversation_id, asked, instead_of=message_id), own)
 
 
@@ -147,11 +149,12 @@ def choose(conversation_id: int, message_id: int) -> Redirect:
 def _run(asked: ChatRequest, begin: Begin, choices: ChatChoices | None = None) -> Response | Redirect:
     """Run the turn, which goes on whoever listens, and follow it. A new conversation starts with the choices."""
     user, here = identity().account, site()
-    events = (
-        model_shelf().conversation(choose_models(user)).stream(asked)
-    )  # raises InvalidInputError here, before anything is kept
+    assistant = asked_assistant(asked.assistant_id) if asked.assistant_id else None
+    talk = model_shelf().conversation(assistant.models() if assistant else choose_models(user))
+    # raises InvalidInputError here, before anything is kept
+    events = noting(talk.stream(asked), assistant.notes if assistant else ())
     if choices and not request.form.get("linked"):  # what an address has ticked is for its conversation alone
-        keep_choices(user, choices)
+        keep_choices(user, choices, asked.assistant_id)
     running = run_turn(asked, events, begin)
     turn = running.ids
     assert turn is not None, "it is stored"
@@ -197,17 +200,30 @@ def _ask_again(conversation_id: int, answer_id: int, *, is_complete: bool) -> Ch
     cited = {citation.number: citation.chunk_id for citation in answer.citations}
     draft = stored_draft(answer.text, answer.settings, cited, is_complete=is_complete)
     asked = stored_request(user_id, question.text, question.settings, history)
-    return replace(asked, draft=draft, aside=_aside(), filter_words=stored_filter_words(answer.settings))
+    asked = replace(asked, draft=draft, aside=_aside(), filter_words=stored_filter_words(answer.settings))
+    return _to_assistant(asked, searched_with(conversation_id))
+
+
+def _to_assistant(asked: ChatRequest, files: tuple[int, ...]) -> ChatRequest:
+    """Return the request as the assistant that it names answers it, besides the conversation's files; as it is without
+    one. Raises InvalidInputError for one that is no longer open to the user.
+    """
+    return asked_assistant(asked.assistant_id).request(asked, *files) if asked.assistant_id else asked
 
 
 def _chat_request(
-    choices: ChatChoices, history: tuple[Turn, ...], files: tuple[int, ...] = (), named_before: Sequence[str] = ()
+    choices: ChatChoices,
+    history: tuple[Turn, ...],
+    files: tuple[int, ...] = (),
+    named_before: Sequence[str] = (),
+    assistant_id: int | None = None,
 ) -> ChatRequest:
     """Return the request for the submitted question.
 
     Without a chosen dataset all personal ones are searched, and their ids are stored with the question. ``files`` is
-    the dataset with the conversation's files, which is always searched. What the form names, or was ``named_before``,
-    is searched instead of all these.
+    the dataset with the conversation's files, which is always searched. A question to an assistant, that of the form or
+    else ``assistant_id``, is searched as it says. What the form names, or was ``named_before``, is searched instead of
+    all these. Raises InvalidInputError for an assistant beside what is named.
     """
     text = (request.form.get("example") or request.form.get("text", "")).strip()
     if not text:
@@ -223,10 +239,13 @@ def _chat_request(
         aside=_aside(),
         strategy=choices.strategy,
         options=choices.options(site().settings),
+        assistant_id=request.form.get("assistant", assistant_id, type=int),
     )
     about = named(request.form.getlist(FIELD) or named_before, readable.by_id)
     if not about:
-        return asked
+        return _to_assistant(asked, files)
+    if asked.assistant_id:
+        raise InvalidInputError("an assistant searches its own datasets; ask about this without it", field="assistant")
     ids = tuple(dict.fromkeys(each.dataset_id for each in about))
     options = {**asked.options, "filters": filters_of(about)}
     return replace(asked, dataset_ids=ids, everything=False, aside=(), options=options)

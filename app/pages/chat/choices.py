@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, TypeVar, cast
 
 from werkzeug.datastructures import MultiDict
 
 from braid.app.site import site
+from braid.app.user.assistants import UsableAssistant
 from braid.app.user.dataset_picker import is_everything
 from braid.app.user.datasets import Readable
 from braid.app.user.preferences import VALID, Pace, Way, pace_of, preferences_of, stored_datasets, ways
@@ -18,6 +19,8 @@ from braid.core.options import Datasets, Fusion, Mode
 
 LAST_CHOICE = "chat"
 """Name of the preference that a new conversation starts with."""
+LAST_ASSISTANT = "assistant"
+"""Name of the preference with the assistant that was asked last; 0 for datasets of the user's own selection."""
 RECENT = "recent_datasets"
 """Name of the preference with the datasets that were chosen last."""
 MOST_RECENT = 8
@@ -76,19 +79,35 @@ def read_choices(form: MultiDict[str, str], default: ChatChoices, readable: Read
     return replace(chosen, **asdict(way)) if way else chosen
 
 
+def first_assistant(account: Account, usable: Sequence[UsableAssistant]) -> UsableAssistant | None:
+    """Return the assistant of a new conversation: the one that was asked last, or for who has never chosen the only
+    one. None for datasets of the user's own selection.
+    """
+    last = account.preferences.get(LAST_ASSISTANT)
+    if last is None:
+        return usable[0] if len(usable) == 1 else None
+    return next((each for each in usable if each.assistant.id == last), None)
+
+
 def recent_datasets(account: Account) -> list[int]:
     """Return the datasets that the user chose last, the last one first."""
     kept = account.preferences.get(RECENT)
     return list(kept) if isinstance(kept, list) and VALID["dataset_ids"](kept) else []
 
 
-def keep_choices(account: Account, choices: ChatChoices) -> None:
-    """Remember the choices for the next conversation, and which few datasets were chosen."""
+def keep_choices(account: Account, choices: ChatChoices, assistant_id: int | None) -> None:
+    """Remember the choices for the next conversation, and which few datasets were chosen; or that an assistant was
+    asked, which leaves the choices beside it as they were.
+    """
+    if assistant_id:
+        if account.preferences.get(LAST_ASSISTANT) != assistant_id:
+            site().accounts.set_preferences(account.id, {LAST_ASSISTANT: assistant_id})
+        return
     chosen = choices.datasets.ids
     recent = recent_datasets(account)
     if 0 < len(chosen) <= MOST_RECENT:
         recent = list(dict.fromkeys((*chosen, *recent)))[:MOST_RECENT]
-    kept = {LAST_CHOICE: choices.to_json(), RECENT: recent}
+    kept = {LAST_CHOICE: choices.to_json(), RECENT: recent, LAST_ASSISTANT: 0}
     if any(account.preferences.get(name) != value for name, value in kept.items()):
         site().accounts.set_preferences(account.id, kept)
 

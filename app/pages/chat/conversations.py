@@ -17,11 +17,18 @@ from braid.app.pages.chat import shared as chat_shared
 from braid.app.pages.chat import shelf as chat_shelf
 from braid.app.pages.chat.about import FIELD, keys_in, named
 from braid.app.pages.chat.blueprint import chat, make_shelf
-from braid.app.pages.chat.choices import ChatChoices, choices_of_turn, first_choices, recent_datasets
+from braid.app.pages.chat.choices import (
+    ChatChoices,
+    choices_of_turn,
+    first_assistant,
+    first_choices,
+    recent_datasets,
+)
 from braid.app.pages.chat.files import render_files
 from braid.app.pages.chat.sidebar import list_conversations, render_sidebar
 from braid.app.pages.chat.view import build_exchanges, variants_of
 from braid.app.site import site
+from braid.app.user.assistants import UsableAssistant, usable_assistants
 from braid.app.user.dataset_picker import CHIPS, Picker, make_picker
 from braid.app.user.datasets import Readable, readable_datasets
 from braid.app.user.index_progress import progress_with
@@ -81,8 +88,13 @@ def _page(shown: StoredConversation | None, messages: Sequence[StoredMessage], *
     user, here = identity().account, site()
     readable = readable_datasets(user)
     choices = _choices(messages, readable)
+    usable = usable_assistants(readable)
+    assistant, is_closed = _assistant(messages, usable)
     return render_template(
         "braid/chat.html",
+        assistant=assistant,
+        assistants=[] if messages else usable,
+        assistant_closed=is_closed,
         conversation=shown,
         listed=list_conversations(),
         find=request.args.get("find", ""),
@@ -92,7 +104,7 @@ def _page(shown: StoredConversation | None, messages: Sequence[StoredMessage], *
         picker=_make_picker(readable, choices),
         most_chips=CHIPS,
         strategies=strategy_choices(with_model=choose_models(user).search is not None),
-        starters=starters(readable) if not messages else [],
+        starters=[] if messages else _starters(readable, assistant),
         has_documents=any(dataset.documents for dataset in readable.all),
         add_url=_where_to_add(readable),
         has_own=any(dataset.documents for dataset in readable.personal),
@@ -117,6 +129,33 @@ def _choices(messages: Sequence[StoredMessage], readable: Readable) -> ChatChoic
         return replace(first, datasets=Datasets.of(wanted))
     asked = [message for message in messages if message.role == "user" and not keys_in(message.settings)]
     return choices_of_turn(asked[-1].settings, first) if asked else first
+
+
+def _assistant(
+    messages: Sequence[StoredMessage], usable: Sequence[UsableAssistant]
+) -> tuple[UsableAssistant | None, bool]:
+    """Return the assistant that the next question goes to, and whether one that was wanted is not open to the user.
+
+    An address chooses it: ``/chat?assistant=7``, and with 0 datasets of the user's own selection; else it is that of
+    the conversation's last question, or the first choice of a new one.
+    """
+    wanted = request.args.get("assistant", type=int)
+    asked = [message for message in messages if message.role == "user"]
+    if wanted is None and asked:
+        wanted = asked[-1].settings.get("assistant_id", 0)
+    if wanted is None:
+        return (None if request.args.get("d") else first_assistant(identity().account, usable)), False
+    found = next((each for each in usable if each.assistant.id == wanted), None)
+    return found, bool(wanted) and found is None
+
+
+def _starters(readable: Readable, assistant: UsableAssistant | None) -> list[str]:
+    """Return questions to begin with: the assistant's, else some about the documents that are searched."""
+    if assistant is None:
+        return starters(readable)
+    own = set(assistant.dataset_ids)
+    personal, shared = ([each for each in part if each.id in own] for part in readable)
+    return list(assistant.assistant.questions) or starters(Readable(personal, shared, []))
 
 
 def _make_picker(readable: Readable, choices: ChatChoices) -> Picker:

@@ -322,7 +322,7 @@ def _quotes(settings: Mapping[str, Any]) -> dict[int, Quote]:
 
 
 def _unsearched(question: StoredMessage, answer: StoredMessage, shelf: Shelf) -> tuple[Dataset, ...]:
-    if answer.settings.get("found", True) or answer.settings.get("stopped"):
+    if answer.settings.get("found", True) or answer.settings.get("stopped") or question.settings.get("assistant_id"):
         return ()
     searched = asked_datasets(question.settings)
     if searched.is_everything:

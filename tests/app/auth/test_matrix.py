@@ -23,6 +23,7 @@ from braid.core.accounts.connected_apps import Consent
 from braid.core.braid import Braid
 from braid.core.chat.turn_recorder import TurnRecorder
 from braid.core.chat.types import AnswerText, ChatRequest
+from braid.core.datasets.assistants import Assistant
 from braid.core.folders.store import NewSyncedFolder
 from braid.core.ingest.incoming import Incoming
 from braid.core.jobs.store import NewJob
@@ -56,6 +57,10 @@ BODIES: dict[str, dict[str, Any]] = {
     "POST /api/v1/datasets/{dataset}/shares/decline": {"name": "Ben"},
     "POST /api/v1/conversations/{conversation}/messages/{message}/ask-access": {"number": 1},
     "POST /api/v1/datasets/{dataset}/hand-over": {"name": "Ben"},
+    "PATCH /api/v1/assistants/{assistant}": {"name": "New"},
+    "POST /api/v1/assistants/{assistant}/shares": {"name": "Ben"},
+    "POST /api/v1/assistants/{assistant}/shares/delete": {"name": "Ben"},
+    "POST /api/v1/assistants/{assistant}/hand-over": {"name": "Ben"},
     "POST /v1/chat/completions": {"model": "braid", "messages": [{"role": "user", "content": "Why?"}]},
     "POST /v1/responses": {"model": "braid", "input": "Why?"},
     "POST /dify/retrieval": {"knowledge_id": "all", "query": "Why?"},
@@ -169,6 +174,18 @@ ROUTES: dict[str, str] = {
     f"POST {DATASET_PAGES}/hand-over": "own",
     "GET /datasets/people.json": "any, 404",
     f"POST {DATASET_PAGES}/delete": "own",
+    # assistants
+    "GET /assistants": "any",
+    "POST /assistants": "any",
+    "GET /assistants/new": "any",
+    "GET /assistants/{assistant}": "own",
+    "POST /assistants/{assistant}": "own",
+    "POST /assistants/{assistant}/delete": "own",
+    "POST /assistants/{assistant}/ask-access": "own",
+    "POST /assistants/{assistant}/share": "own, 404",
+    "POST /assistants/{assistant}/unshare": "own, 404",
+    "POST /assistants/{assistant}/leave": "own, 404",
+    "POST /assistants/{assistant}/hand-over": "own",
     # accounts
     "GET /setup": "open",
     "POST /setup": "open",
@@ -320,6 +337,15 @@ ROUTES: dict[str, str] = {
     f"DELETE {DATASET_API}/documents/{{document}}": "own",
     f"PATCH {DATASET_API}": "own",
     f"DELETE {DATASET_API}": "own",
+    "GET /api/v1/assistants": "any",
+    "POST /api/v1/assistants": "any",
+    "GET /api/v1/assistants/{assistant}": "own",
+    "PATCH /api/v1/assistants/{assistant}": "own",
+    "DELETE /api/v1/assistants/{assistant}": "own",
+    "GET /api/v1/assistants/{assistant}/shares": "own",
+    "POST /api/v1/assistants/{assistant}/shares": "own",
+    "POST /api/v1/assistants/{assistant}/shares/delete": "own, 404",
+    "POST /api/v1/assistants/{assistant}/hand-over": "own",
     "PUT /api/v1/conversations/{conversation}/link": "own",
     "DELETE /api/v1/conversations/{conversation}/link": "own",
     "POST /api/v1/conversations/{conversation}/messages/{message}/ask-access": "own, 404",
@@ -460,6 +486,8 @@ class World:
             new = [NewJob("upload", "a.md", dataset.id), NewJob("export", "a.md", dataset.id)]
             jobs = here.background.store.add(ana, new)
             things |= {"job": jobs[0].id, "export": jobs[1].id}
+        if "assistant" in wanted:
+            things["assistant"] = here.assistants.add(ana, Assistant("Pumps", (dataset.id,))).id
         if "token" in wanted:
             things["token"] = here.tokens.add(ana, "t", ["read"])[0].id
         if "session" in wanted:

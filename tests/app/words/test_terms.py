@@ -147,6 +147,7 @@ ONE_MEANING = {
     "Hand over",
     "Manage conversations",
     "Models",
+    "New assistant",
     "Other apps",
     "Rename",
     "Share",

@@ -135,9 +135,12 @@ def test_what_is_shared_is_listed_and_in_the_audit_log(world: World) -> None:
     world.shares.put(dataset, Share("group", "red", may_write=True), by="ann")
     world.shares.put(dataset, Share("user", "ben"), by="ann")
     world.shares.put(dataset, Share("user", "ben", may_write=True), by="ann")
-    assert world.shares.of(1) == [Share("user", "ben", may_write=True), Share("group", "red", may_write=True)]
+    assert world.shares.of(world.ledger.dataset(1)) == [
+        Share("user", "ben", may_write=True),
+        Share("group", "red", may_write=True),
+    ]
     world.shares.remove(dataset, "user", "ben", by="ann")
-    assert world.shares.of(1) == [Share("group", "red", may_write=True)]
+    assert world.shares.of(dataset) == [Share("group", "red", may_write=True)]
     assert world.acts == [
         ("ann", "dataset.shared", "1 ann 0", "group red may read and change"),
         ("ann", "dataset.shared", "1 ann 0", "user ben may read"),
@@ -163,7 +166,7 @@ def test_a_dataset_is_shared_with_those_who_are_there(world: World, share: Share
     accounts.set_disabled(accounts.add("gone").id, True)
     with pytest.raises(InvalidInputError, match=told):
         world.shares.put(world.ledger.dataset(1), share, by="ann")
-    assert world.shares.of(1) == []
+    assert world.shares.of(world.ledger.dataset(1)) == []
 
 
 def test_a_shared_dataset_gets_editors_who_may_read_it(world: World) -> None:
@@ -239,13 +242,14 @@ def test_nobody_is_asked_for_what_is_gone(world: World) -> None:
 
 @pytest.mark.parametrize("end", ["dataset", "user"])
 def test_shares_go_with_the_dataset_and_with_the_user(world: World, end: str) -> None:
-    world.shares.put(world.ledger.dataset(1), Share("user", "ben"), by="ann")
+    shared = world.ledger.dataset(1)
+    world.shares.put(shared, Share("user", "ben"), by="ann")
     world.shares.ask(world.users["ben"], 2)
     ends: dict[str, Callable[[], object]] = {
         "dataset": lambda: world.ledger.remove_dataset(1),
         "user": lambda: Accounts(world.ledger).remove(world.users["ben"]),
     }
     ends[end]()
-    assert world.shares.of(1) == []
+    assert world.shares.of(shared) == []
     assert world.ledger.datasets_shared_with(world.users["ben"]) == []
     assert len(world.shares.requests([2])) == (end == "dataset")
