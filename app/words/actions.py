@@ -47,6 +47,7 @@ ACTIONS: Mapping[str, str] = {
     "scans.queued": _l("Scanned pages queued"),
     "scim.ended": _l("SCIM token taken back"),
     "scim.token": _l("SCIM token created"),
+    "search.as_group": _l("Searched as a group"),
     "search.as_user": _l("Searched as someone else"),
     "second_factor.codes": _l("New recovery codes"),
     "second_factor.off": _l("Second factor turned off"),
