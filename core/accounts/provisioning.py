@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Select, delete, false, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, delete, false, func, insert, select, update
 
 from braid.core.accounts.account_list import THERE, delete_group, rename_group
 from braid.core.accounts.accounts import ACCOUNTS, Accounts, clean_groups
@@ -223,7 +223,7 @@ class Provisioning:
         return before
 
 
-_USERS: Select[Any] = (
+_USERS = (
     select(UserRow.id, UserRow.name, UserRow.disabled, ProvisionedUserRow.external_id)
     .outerjoin(ProvisionedUserRow, ProvisionedUserRow.user_id == UserRow.id)
     .where(THERE, ProvisionedUserRow.removed.is_not(True))
