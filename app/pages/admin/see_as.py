@@ -1,4 +1,4 @@
-"""What a user or a group would find for a question: where, and why, without text that the administrator may not read."""
+"""What a user or a group would find for a question: where, and why, and no text that the administrator may not read."""
 
 from __future__ import annotations
 
