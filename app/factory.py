@@ -33,6 +33,7 @@ from braid.app.openai_api.cross_origin import answer_preflight
 from braid.app.opening import open_braid
 from braid.app.pages import PAGES
 from braid.app.pages.account import entry
+from braid.app.scim.routes import scim
 from braid.app.site import Site, site
 from braid.app.user.models import SHELF, ModelShelf
 from braid.app.web.compression import compress
@@ -96,7 +97,7 @@ def create_app(settings: Settings | None = None, braid: Braid | None = None) -> 
     keep_logins(app, lambda: here)
     app.before_request(_number)
     app.before_request(_refuse_other_hosts)
-    _mount(app, here, url_prefix="", more=[*entry])
+    _mount(app, here, url_prefix="", more=[*entry, scim])
     if is_ours:
         here.start_jobs()
     app.context_processor(_in_templates)

@@ -32,7 +32,7 @@ View = TypeVar("View", bound=Callable[..., object])
 STATIC = "braid.static"
 API = "/api/v1/"
 SAFE = ("GET", "HEAD", "OPTIONS")
-IN_JSON = ("braid.api", "braid.openai_api", "braid.dify", "braid.oauth")
+IN_JSON = ("braid.api", "braid.openai_api", "braid.dify", "braid.oauth", "braid.scim")
 """Blueprints that answer errors in JSON, whatever the caller accepts."""
 FOR_PROGRAMS = (*IN_JSON, "braid.health", "braid.mcp")
 """Blueprints whose routes accept API tokens.

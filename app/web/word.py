@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from io import BytesIO
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from flask_babel import gettext as _
 from markdown_it.tree import SyntaxTreeNode
@@ -20,6 +20,7 @@ from braid.core.chat.store import StoredCitation, StoredConversation, StoredMess
 from braid.core.text.scripts import display_language
 
 if TYPE_CHECKING:  # python-docx takes a while to load: it is imported with the first document
+    from docx.oxml.text.paragraph import CT_P
     from docx.text.paragraph import Paragraph
     from docx.text.run import Run
 
@@ -201,7 +202,7 @@ class _Writer:
         for line_number, line in enumerate(filter(str.strip, lines)):
             element = OxmlElement("w:p")
             note.append(element)
-            paragraph = Paragraph(element, self.document._body)
+            paragraph = Paragraph(cast("CT_P", element), self.document._body)
             paragraph.style = self.document.styles[NOTE_STYLE]
             if line_number == 0:
                 own = paragraph.add_run(style=NOTE_MARK)

@@ -11,7 +11,14 @@ from braid.core.errors import InvalidInputError, NotFoundError
 from braid.core.ledger.database import Database, storable
 from braid.core.ledger.ledger import REMOVED_USER
 from braid.core.ledger.quota import one_at_a_time
-from braid.core.ledger.tables import AssistantRow, DatasetRow, ShareRow, UserGroupRow, UserRow
+from braid.core.ledger.tables import (
+    AssistantRow,
+    DatasetRow,
+    ProvisionedGroupRow,
+    ShareRow,
+    UserGroupRow,
+    UserRow,
+)
 
 THERE = ~UserRow.name.startswith(REMOVED_USER)
 
@@ -102,6 +109,8 @@ def rename_group(database: Database, name: str, new_name: str) -> str:
         connection.execute(delete(UserGroupRow).where(UserGroupRow.group_name == storable(name)))
         shared = update(ShareRow).where(ShareRow.group_name == storable(name))
         connection.execute(shared.values(group_name=new))
+        kept = update(ProvisionedGroupRow).where(ProvisionedGroupRow.name == storable(name))
+        connection.execute(kept.values(name=new))
     return new
 
 

@@ -61,14 +61,38 @@ def resolve_scope(
             allowed.setdefault(others[dataset_id], set()).add(dataset_id)
         else:
             unresolved.append(dataset_id)
+    return Scope(_collections(allowed, others), tuple(unresolved), user_id)
+
+
+def scope_of_group(ledger: Ledger, registry: Registry, group: str) -> Scope:
+    """Return what somebody may read as a member of a group alone: personal datasets that are shared with it, and shared
+    datasets that are open to it, or to everyone.
+    """
+    others: dict[int, tuple[str, int | None]] = {
+        each.id: (each.collection, each.user_id) for each in ledger.datasets_shared_with_group(group)
+    }
+    for entry in registry.entries():
+        if entry.enabled and (not entry.allowed_groups or group in entry.allowed_groups):
+            others[entry.id] = entry.collection_name, None
+    allowed: dict[tuple[str, int | None], set[int]] = {}
+    for dataset_id, place in others.items():
+        allowed.setdefault(place, set()).add(dataset_id)
+    return Scope(_collections(allowed, others))
+
+
+def _collections(
+    allowed: Mapping[tuple[str, int | None], set[int]], others: Mapping[int, tuple[str, int | None]]
+) -> tuple[CollectionScope, ...]:
+    """Return the parts of a scope: ``allowed`` by collection and owner; ``others`` are all datasets that are not the
+    caller's own and that the caller may read.
+    """
     readable: dict[str, frozenset[int]] = {}
     for dataset_id, (collection, _owner) in others.items():
         readable[collection] = readable.get(collection, frozenset()) | {dataset_id}
-    collections = tuple(
+    return tuple(
         CollectionScope(collection, frozenset(ids), owner, readable.get(collection))
         for (collection, owner), ids in allowed.items()
     )
-    return Scope(collections, tuple(unresolved), user_id)
 
 
 def may_write(ledger: Ledger, registry: Registry, user_id: int, dataset: Dataset, *, is_admin: bool) -> bool:

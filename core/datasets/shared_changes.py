@@ -52,6 +52,13 @@ class SharedDatasets:
         self._registry = directory.registry
         self._audit = audit
 
+    def rename_group(self, name: str, new_name: str, *, by: str) -> None:
+        """Name a group by its new name wherever a shared dataset is open to it."""
+        for entry in self._registry.entries():
+            if name in entry.allowed_groups:
+                groups = dict.fromkeys(new_name if each == name else each for each in entry.allowed_groups)
+                self.update(entry.id, allowed_groups=[*groups], by=by)
+
     def add(self, name: str, collection_name: str, *, by: str, **fields: Any) -> SharedDataset:
         """Add a shared dataset with the next free negative id. ``fields`` are those of `Registry.add`."""
         _require_model(fields.get("embedding_model"))

@@ -50,6 +50,7 @@ from braid.core.ledger.tables import (
     DatasetRow,
     DocumentRow,
     JobRow,
+    ShareRow,
     UserGroupRow,
     UserRow,
 )
@@ -202,6 +203,11 @@ class Ledger:
     def datasets_shared_with(self, user_id: int) -> list[Dataset]:
         """Return the personal datasets of others that are shared with a user, or with a group of theirs, by id."""
         return _datasets(self.database.remembered_rows(prepared.SHARED_WITH_USER, user_id=user_id))
+
+    def datasets_shared_with_group(self, group: str) -> list[Dataset]:
+        """Return the personal datasets that are shared with a group, by id."""
+        shared = set(self.database.values(select(ShareRow.dataset_id).where(ShareRow.group_name == storable(group))))
+        return [found for found in self.all_datasets() if found.id in shared and not found.shared]
 
     def ids_opened_for_changes(self, user_id: int) -> frozenset[int]:
         """Return the ids of the datasets whose documents others let a user change, as far as the user may read them."""

@@ -115,6 +115,8 @@ class ProvisionedUserRow(Base):
     user_id: Mapped[int] = mapped_column(ForeignKey("users.id", ondelete="CASCADE"), primary_key=True)
     external_id: Mapped[str]
     """The provider's id of the user; empty for none."""
+    removed: Mapped[bool]
+    """Whether the provider has removed the user: the account is suspended, and the provider does not see it."""
 
 
 class ProvisionedGroupRow(Base):

@@ -248,6 +248,38 @@ def test_administrators_see_where_somebody_else_finds_something_but_not_what(wor
     assert post_form(admin, "/admin/see-as", name="ann", q="").status_code == 400
 
 
+def test_an_administrator_sees_what_a_group_finds_and_no_text_of_it(world: World) -> None:
+    here, admin = site_of(world.app), sign_in(world.app)
+    here.accounts.set_groups(world.ben.id, ["crew"])
+    here.shares.put(world.braid.ledger.dataset(world.dataset), Share("group", "crew"), by="ann")
+    registry, ledger = world.braid.registry, world.braid.ledger
+    groups = {"Rules": ["crew"], "All": [], "Board": ["board"], "Off": ["crew"]}
+    listed = {name: registry.add(name, "shared_all", allowed_groups=opened).id for name, opened in groups.items()}
+    registry.update(listed["Off"], enabled=False)
+    world.braid.mirror_registry()
+    for name, dataset in listed.items():
+        text = f"The pump of {name} runs at 815."
+        ledger.put_document(dataset, document(f"{name}.md", text, title=f"Pump of {name}"))
+    assert world.braid.indexer.wait(WAIT_S)
+    page = text_of(post_form(admin, "/admin/see-as", kind="group", name="crew", q="pump").text)
+    searched = page.partition("Searched:")[2]
+    assert [name for name in ("Stations", "Rules", "All", "Board", "Off") if name in searched] == [
+        "Stations",
+        "Rules",
+        "All",
+    ]
+    assert "a passage that you cannot read Stations" in page
+    assert "a passage that you cannot read Rules" in page
+    assert "Pump of All" in page, "which everybody reads"
+    assert "815" not in page
+    last = acts(world.app)[0]
+    assert (last.action, last.target, last.detail) == ("search.as_group", "crew", "pump")
+    assert "no group named" in post_form(admin, "/admin/see-as", kind="group", name="ben", q="pump").text
+    assert post_form(admin, "/admin/see-as", kind="group", name="crew", q="").status_code == 400
+    assert 'value="group" checked' in admin.get("/admin/see-as?kind=group&name=crew").text
+    assert "/admin/see-as?kind=group" in admin.get("/admin/group?name=crew").text
+
+
 # ---------------------------------------------------------------- asking for access
 
 

@@ -61,7 +61,7 @@ def rename_one() -> tuple[str, int] | Response:
     name = _named()
     try:
         new = rename_group(site().braid.ledger.database, name, request.form.get("new_name", ""))
-        _replace_in_list(name, new)
+        site().shared_datasets.rename_group(name, new, by=identity().account.name)
     except BraidError as error:
         return _page(name, problem=str(error)), 400
     audit("group.renamed", new, name)
@@ -102,13 +102,6 @@ def _page(name: str, *, problem: str = "") -> str:
 def _opened(name: str) -> list[str]:
     """Return the names of the shared datasets that are open to the group."""
     return [dataset_name(each.name) for each in site().braid.registry.entries() if name in each.allowed_groups]
-
-
-def _replace_in_list(name: str, new: str) -> None:
-    for entry in site().braid.registry.entries():
-        if name in entry.allowed_groups:
-            groups = dict.fromkeys(new if each == name else each for each in entry.allowed_groups)
-            site().shared_datasets.update(entry.id, allowed_groups=[*groups], by=identity().account.name)
 
 
 def _named() -> str:

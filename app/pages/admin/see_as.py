@@ -1,4 +1,4 @@
-"""What somebody else would find for a question: where, and why, without text that the administrator may not read."""
+"""What a user or a group would find for a question: where, and why, and no text that the administrator may not read."""
 
 from __future__ import annotations
 
@@ -14,10 +14,12 @@ from braid.app.mounted import url_for
 from braid.app.pages.admin.blueprint import admin, audit
 from braid.app.pages.search.reasons import Reason, Reasoning
 from braid.app.site import site
-from braid.app.user.datasets import UserDatasets, readable_datasets
+from braid.app.user.datasets import readable_datasets
 from braid.app.words.values import dataset_name
+from braid.core.accounts.account_list import group_sizes
+from braid.core.datasets.scope import scope_of_group
 from braid.core.errors import InvalidInputError
-from braid.core.types import ALL, MAX_NAME_CHARS, MAX_QUERY_CHARS, Dataset, Hit
+from braid.core.types import ALL, MAX_NAME_CHARS, MAX_QUERY_CHARS, Dataset, Hit, Scope
 
 FOUND = 10
 
@@ -42,17 +44,38 @@ def see_as() -> str:
 @admin.post("/see-as")
 @rule("admin")
 def look() -> tuple[str, int] | str:
-    """Search as somebody else, which the audit log has."""
-    name, text = request.form.get("name", "").strip(), request.form.get("q", "").strip()
+    """Search as somebody else, or as a member of a group, which the audit log has."""
+    kind, name, text = (request.form.get(field, "").strip() for field in ("kind", "name", "q"))
     try:
-        user_id = site().shares.user_named(name)
-        audit("search.as_user", name, text[:MAX_NAME_CHARS])
-        found = site().braid.manager.search(text, user_id=user_id, dataset_ids=ALL, k=FOUND)
+        scope = _scope_of_group(name) if kind == "group" else _scope_of_user(name)
+        audit("search.as_group" if kind == "group" else "search.as_user", name, text[:MAX_NAME_CHARS])
+        found = site().braid.manager.search_in(scope, text, k=FOUND)
     except InvalidInputError as error:
-        unknown = _("There is nobody named “%(name)s”. Type a name as it is in their account.", name=name[:40])
-        return _page(problem=str(unknown if error.field == "name" else error)), 400
-    mine, theirs = readable_datasets(identity().account).by_id, UserDatasets(site().braid, user_id).readable()
-    return _page(datasets=theirs.all, seen=[_seen(hit, mine, theirs.by_id) for hit in found.hits])
+        return _page(problem=str(_unknown(kind, name) if error.field == "name" else error)), 400
+    mine = readable_datasets(identity().account).by_id
+    ids = [each for part in scope.collections for each in sorted(part.dataset_ids, key=abs)]
+    theirs = {each: site().braid.ledger.dataset(each) for each in ids}
+    return _page(datasets=list(theirs.values()), seen=[_seen(hit, mine, theirs) for hit in found.hits])
+
+
+def _scope_of_user(name: str) -> Scope:
+    return site().braid.manager.check(user_id=site().shares.user_named(name), dataset_ids=ALL)
+
+
+def _scope_of_group(name: str) -> Scope:
+    """Return what the group opens. Raises InvalidInputError for one that has no member and opens nothing."""
+    braid = site().braid
+    scope = scope_of_group(braid.ledger, braid.registry, name)
+    names_it = any(name in entry.allowed_groups for entry in braid.registry.entries())
+    if not names_it and name not in group_sizes(braid.ledger.database):
+        raise InvalidInputError(f"there is no group named {name[:40]!r}; open the list of groups", field="name")
+    return scope
+
+
+def _unknown(kind: str, name: str) -> str:
+    if kind == "group":
+        return str(_("There is no group named “%(name)s”.", name=name[:40]))
+    return str(_("There is nobody named “%(name)s”. Type a name as it is in their account.", name=name[:40]))
 
 
 def _seen(hit: Hit, mine: Mapping[int, Dataset], theirs: Mapping[int, Dataset]) -> Seen:

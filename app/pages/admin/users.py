@@ -11,12 +11,14 @@ from flask_babel import ngettext
 from werkzeug.wrappers import Response
 
 from braid.app.auth.access import rule
+from braid.app.auth.challenge import base_address
 from braid.app.auth.identity import identity
 from braid.app.auth.invitations import INVITATION_DAYS, invitation_url
 from braid.app.opening import FIRST_DATASET
 from braid.app.pages.account.mine import flash_revoked
 from braid.app.pages.account.sign_in import explain_refusal
 from braid.app.pages.admin.blueprint import admin, audit, done, known_groups, page_number, read_groups, searched
+from braid.app.scim.token import make_token, take_token_back, token_made_at
 from braid.app.site import SECOND_FACTOR, site
 from braid.app.user.archive import archive, archive_name
 from braid.app.words.values import dataset_name
@@ -118,6 +120,26 @@ def require_second_factor() -> tuple[str, int] | Response:
     if wanted:
         return done(_("Everyone who signs in with a password now shows a code, too."), "users")
     return done(_("A second factor is no longer required."), "users")
+
+
+@admin.post("/users/scim")
+@rule("admin")
+def make_scim_token() -> tuple[str, int]:
+    """Make a token for an identity provider in place of the present one, and show it, once."""
+    require_own_accounts()
+    token = make_token(identity().account.name)
+    audit("scim.token", "SCIM")
+    return _list_page(scim_token=token), 201
+
+
+@admin.post("/users/scim/end")
+@rule("admin")
+def end_scim() -> Response:
+    """Take the identity provider's token back."""
+    require_own_accounts()
+    take_token_back()
+    audit("scim.ended", "SCIM")
+    return done(_("The identity provider can no longer change users and groups."), "users")
 
 
 @admin.post(f"{ONE}/second-factor/reset")
@@ -292,7 +314,7 @@ def remove_user(user_id: int) -> tuple[str, int] | Response:
 # ---------------------------------------------------------------- what the routes share
 
 
-def _list_page(*, problem: str = "", imported: Sequence[ImportedUser] | None = None) -> str:
+def _list_page(*, problem: str = "", imported: Sequence[ImportedUser] | None = None, scim_token: str = "") -> str:
     waiting = "waiting" in request.args
     text, group, page = searched(), request.args.get("group", "")[:MAX_NAME_CHARS], page_number()
     accounts, total = find_accounts(
@@ -310,6 +332,9 @@ def _list_page(*, problem: str = "", imported: Sequence[ImportedUser] | None = N
         sign_up=site().sign_up,
         sign_up_texts=SIGN_UP_TEXTS,
         second_factor_required=site().second_factor_required,
+        scim_token=scim_token,
+        scim_made_at=token_made_at(),
+        scim_address=f"{base_address()}/scim/v2",
         page=page,
         more=total > PER_PAGE * (page + 1),
         groups=groups[:MOST_GROUPS],

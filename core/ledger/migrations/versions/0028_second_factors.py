@@ -18,7 +18,12 @@ def upgrade() -> None:
         sa.Column("used_step", sa.Integer(), nullable=False),
         sa.Column("recovery_hash", sa.JSON(), nullable=False),
     )
-    op.create_table("provisioned_users", _user(), sa.Column("external_id", sa.Text(), nullable=False))
+    op.create_table(
+        "provisioned_users",
+        _user(),
+        sa.Column("external_id", sa.Text(), nullable=False),
+        sa.Column("removed", sa.Boolean(), nullable=False),
+    )
     op.create_table(
         "provisioned_groups",
         sa.Column("id", sa.Integer(), primary_key=True),

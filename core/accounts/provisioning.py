@@ -1,0 +1,292 @@
+"""Users and groups that an identity provider keeps by SCIM (RFC 7643): as it sees them, and what it changes."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, delete, false, func, insert, select, update
+
+from braid.core.accounts.account_list import THERE, delete_group, rename_group
+from braid.core.accounts.accounts import ACCOUNTS, Accounts, clean_groups
+from braid.core.accounts.credentials import end_programs
+from braid.core.batches import batches
+from braid.core.errors import InvalidInputError, NotFoundError
+from braid.core.ledger.database import storable
+from braid.core.ledger.ledger import Ledger
+from braid.core.ledger.quota import one_at_a_time
+from braid.core.ledger.tables import ProvisionedGroupRow, ProvisionedUserRow, ShareRow, UserGroupRow, UserRow
+from braid.core.types import MAX_ID
+
+IDS_PER_READ = 500
+
+
+@dataclass(frozen=True, slots=True)
+class ProvisionedUser:
+    """An account as the provider sees it. ``groups`` are (id, name) of groups that the provider keeps."""
+
+    id: int
+    name: str
+    active: bool
+    external_id: str
+    groups: tuple[tuple[int, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ProvisionedGroup:
+    """A group that the provider keeps. ``members`` are (id, name) of users."""
+
+    id: int
+    name: str
+    external_id: str
+    members: tuple[tuple[int, str], ...] = ()
+
+
+class TakenError(InvalidInputError):
+    """Another user or group has this name."""
+
+
+class Provisioning:
+    """What the provider may see and do: every account but those that it has removed, and the groups that it has made.
+
+    Methods raise NotFoundError for an id that there is not, `TakenError` for a name that is another's, and
+    InvalidInputError for a wrong value.
+    """
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self._database = ledger.database
+        self._accounts = Accounts(ledger)
+
+    # ------------------------------------------------------------ users
+
+    def users(self, wanted: Mapping[str, str], *, limit: int, offset: int) -> tuple[list[ProvisionedUser], int]:
+        """Return a page of the users by id, and the number of all; ``wanted`` may name an id, name or external_id."""
+        columns = {"external_id": ProvisionedUserRow.external_id, "name": UserRow.name, "id": UserRow.id}
+        statement = _USERS.where(*_conditions(columns, wanted))
+        with self._database.read() as connection:
+            total = connection.execute(select(func.count()).select_from(statement.subquery())).scalar_one()
+            rows = connection.execute(statement.order_by(UserRow.id).limit(limit).offset(offset)).all()
+            return _users(connection, rows), total
+
+    def user(self, user_id: int) -> ProvisionedUser:
+        """Return a user."""
+        found, _ = self.users({"id": str(user_id)}, limit=1, offset=0)
+        if not found:
+            raise NotFoundError(f"there is no user {user_id}")
+        return found[0]
+
+    def add_user(self, name: str, external_id: str = "", *, active: bool = True) -> tuple[ProvisionedUser, bool]:
+        """Add a user, without a password, and return whether the account is new.
+
+        One that the provider has removed comes back, with what it had.
+        """
+        back = select(UserRow.id).join(ProvisionedUserRow, ProvisionedUserRow.user_id == UserRow.id)
+        with self._database.read() as connection:
+            removed = ProvisionedUserRow.removed, UserRow.name == storable(name).strip()
+            user_id = connection.execute(back.where(THERE, *removed)).scalar_one_or_none()
+        is_new = user_id is None
+        if user_id is None:
+            user_id = self._unless_taken(lambda: self._accounts.add(name)).id
+        self._keep(user_id, external_id)
+        if not (is_new and active):
+            self._accounts.set_disabled(user_id, not active)
+        return self.user(user_id), is_new
+
+    def change_user(
+        self, user_id: int, *, name: str | None = None, external_id: str | None = None, active: bool | None = None
+    ) -> ProvisionedUser:
+        """Change what is not None. Who is not active is signed out at once, and their tokens and apps are ended."""
+        before = self.user(user_id)
+        if name is not None and name.strip() != before.name:
+            self._unless_taken(lambda: self._accounts.rename(user_id, name))
+        if external_id is not None and external_id != before.external_id:
+            self._keep(user_id, external_id)
+        if active is not None and active != before.active:
+            self._accounts.set_disabled(user_id, not active)
+            if not active:
+                with self._database.write() as connection:
+                    end_programs(connection, user_id)
+        return self.user(user_id)
+
+    def remove_user(self, user_id: int) -> ProvisionedUser:
+        """Suspend a user, and take them out of the provider's sight and of its groups; what they own stays."""
+        before = self.change_user(user_id, active=False)
+        self._keep(user_id, before.external_id)
+        with self._database.write() as connection:
+            gone = ProvisionedUserRow.user_id == user_id
+            connection.execute(update(ProvisionedUserRow).where(gone).values(removed=True))
+            connection.execute(delete(UserGroupRow).where(UserGroupRow.user_id == user_id))
+        return before
+
+    def _keep(self, user_id: int, external_id: str) -> None:
+        with self._database.write() as connection:
+            connection.execute(delete(ProvisionedUserRow).where(ProvisionedUserRow.user_id == user_id))
+            values = {"user_id": user_id, "external_id": storable(external_id), "removed": False}
+            connection.execute(insert(ProvisionedUserRow).values(**values))
+
+    def _unless_taken(self, act: Any) -> Any:
+        try:
+            return act()
+        except InvalidInputError as error:
+            raise TakenError(str(error), field=error.field) if "exists already" in str(error) else error from None
+
+    # ------------------------------------------------------------ groups
+
+    def groups(
+        self, wanted: Mapping[str, str], *, limit: int, offset: int, with_members: bool = True
+    ) -> tuple[list[ProvisionedGroup], int]:
+        """Return a page of the groups by id, and the number of all; ``wanted`` may name an id, name or external_id."""
+        row = ProvisionedGroupRow
+        columns = {"external_id": row.external_id, "name": row.name, "id": row.id}
+        statement = select(row.id, row.name, row.external_id).where(*_conditions(columns, wanted))
+        with self._database.read() as connection:
+            total = connection.execute(select(func.count()).select_from(statement.subquery())).scalar_one()
+            rows = connection.execute(statement.order_by(row.id).limit(limit).offset(offset)).all()
+            members = _members(connection, [each.name for each in rows]) if with_members else {}
+        return [ProvisionedGroup(*each, tuple(members.get(each.name, ()))) for each in rows], total
+
+    def group(self, group_id: int, *, with_members: bool = True) -> ProvisionedGroup:
+        """Return a group."""
+        found, _ = self.groups({"id": str(group_id)}, limit=1, offset=0, with_members=with_members)
+        if not found:
+            raise NotFoundError(f"there is no group {group_id}")
+        return found[0]
+
+    def add_group(self, name: str, external_id: str = "", members: Collection[int] = ()) -> ProvisionedGroup:
+        """Add a group, or take over the one that has this name in Braid, with its members."""
+        name = _group_name(name)
+        with self._database.write() as connection:
+            one_at_a_time(connection, ACCOUNTS)
+            if connection.execute(select(ProvisionedGroupRow.id).where(ProvisionedGroupRow.name == name)).first():
+                raise TakenError(f"there is a group named {name!r} already; choose another name", field="displayName")
+            values = {"name": name, "external_id": storable(external_id)}
+            made = insert(ProvisionedGroupRow).values(**values).returning(ProvisionedGroupRow.id)
+            group_id = connection.execute(made).scalar_one()
+            _join(connection, name, members)
+        return self.group(group_id)
+
+    def change_group(
+        self,
+        group_id: int,
+        *,
+        name: str | None = None,
+        external_id: str | None = None,
+        add: Collection[int] = (),
+        remove: Collection[int] | None = (),
+    ) -> ProvisionedGroup:
+        """Change what is given; members are removed before others are added, and ``remove`` None removes them all."""
+        before = self.group(group_id, with_members=False)
+        if name is not None and (new := _group_name(name)) != before.name:
+            self._rename(before, new)
+        with self._database.write() as connection:
+            one_at_a_time(connection, ACCOUNTS)
+            own = ProvisionedGroupRow.id == group_id
+            now = connection.execute(select(ProvisionedGroupRow.name).where(own)).scalar_one()
+            if external_id is not None:
+                connection.execute(update(ProvisionedGroupRow).where(own).values(external_id=storable(external_id)))
+            of_group = UserGroupRow.group_name == now
+            if remove is None:
+                connection.execute(delete(UserGroupRow).where(of_group))
+            for some in batches(sorted(remove or ()), IDS_PER_READ):
+                connection.execute(delete(UserGroupRow).where(of_group, UserGroupRow.user_id.in_(some)))
+            _join(connection, now, add)
+        return self.group(group_id)
+
+    def _rename(self, before: ProvisionedGroup, name: str) -> None:
+        with self._database.read() as connection:
+            taken = connection.execute(select(ProvisionedGroupRow.id).where(ProvisionedGroupRow.name == name)).first()
+        try:
+            if taken:
+                raise InvalidInputError(f"there is a group named {name!r} already; choose another name")
+            rename_group(self._database, before.name, name)
+        except InvalidInputError as error:
+            raise TakenError(str(error), field="displayName") from None
+        except NotFoundError:  # it has no members
+            with self._database.write() as connection:
+                own = update(ProvisionedGroupRow).where(ProvisionedGroupRow.id == before.id)
+                connection.execute(own.values(name=name))
+                shared = update(ShareRow).where(ShareRow.group_name == before.name)
+                connection.execute(shared.values(group_name=name))
+
+    def remove_group(self, group_id: int) -> ProvisionedGroup:
+        """Take all members out of a group, take back what is shared with it, and forget it."""
+        before = self.group(group_id, with_members=False)
+        try:
+            delete_group(self._database, before.name)
+        except NotFoundError:  # it has no members
+            with self._database.write() as connection:
+                connection.execute(delete(ShareRow).where(ShareRow.group_name == before.name))
+        with self._database.write() as connection:
+            connection.execute(delete(ProvisionedGroupRow).where(ProvisionedGroupRow.id == group_id))
+        return before
+
+
+_USERS = (
+    select(UserRow.id, UserRow.name, UserRow.disabled, ProvisionedUserRow.external_id)
+    .outerjoin(ProvisionedUserRow, ProvisionedUserRow.user_id == UserRow.id)
+    .where(THERE, ProvisionedUserRow.removed.is_not(True))
+)
+
+
+def _conditions(columns: Mapping[str, Any], wanted: Mapping[str, str]) -> list[ColumnElement[bool]]:
+    """Return the conditions. Names are equal whatever their case, as far as the database can; ids are numbers."""
+    found: list[ColumnElement[bool]] = []
+    for name, value in wanted.items():
+        if name == "id":
+            is_id = value.isascii() and value.isdecimal() and len(value) < 19 and int(value) <= MAX_ID
+            found.append(columns[name] == int(value) if is_id else false())
+        elif name == "name":
+            found.append((columns[name] == storable(value)) | (func.lower(columns[name]) == storable(value).lower()))
+        else:
+            found.append(columns[name] == storable(value))
+    return found
+
+
+def _users(connection: Connection, rows: Sequence[Any]) -> list[ProvisionedUser]:
+    groups: dict[int, list[tuple[int, str]]] = {}
+    statement = (
+        select(UserGroupRow.user_id, ProvisionedGroupRow.id, ProvisionedGroupRow.name)
+        .join(ProvisionedGroupRow, ProvisionedGroupRow.name == UserGroupRow.group_name)
+        .where(UserGroupRow.user_id.in_([row.id for row in rows]))
+        .order_by(ProvisionedGroupRow.id)
+    )
+    for user_id, group_id, name in connection.execute(statement):
+        groups.setdefault(user_id, []).append((group_id, name))
+    return [
+        ProvisionedUser(row.id, row.name, not row.disabled, row.external_id or "", tuple(groups.get(row.id, ())))
+        for row in rows
+    ]
+
+
+def _members(connection: Connection, names: Sequence[str]) -> dict[str, list[tuple[int, str]]]:
+    statement = (
+        select(UserGroupRow.group_name, UserRow.id, UserRow.name)
+        .join(UserRow, UserRow.id == UserGroupRow.user_id)
+        .where(UserGroupRow.group_name.in_(names), THERE)
+        .order_by(UserRow.id)
+    )
+    found: dict[str, list[tuple[int, str]]] = {}
+    for group, user_id, name in connection.execute(statement):
+        found.setdefault(group, []).append((user_id, name))
+    return found
+
+
+def _join(connection: Connection, name: str, members: Collection[int]) -> None:
+    """Put users into a group. Raises InvalidInputError for one that there is not."""
+    for some in batches(sorted(set(members)), IDS_PER_READ):
+        there = set(connection.execute(_USERS.with_only_columns(UserRow.id).where(UserRow.id.in_(some))).scalars())
+        if missing := sorted(set(some) - there):
+            raise InvalidInputError(f"there is no user {missing[0]}; add the user first", field="members")
+        inside = select(UserGroupRow.user_id).where(UserGroupRow.group_name == name, UserGroupRow.user_id.in_(some))
+        new = there - set(connection.execute(inside).scalars())
+        if new:
+            connection.execute(insert(UserGroupRow), [{"user_id": each, "group_name": name} for each in sorted(new)])
+
+
+def _group_name(name: str) -> str:
+    cleaned = clean_groups([name])
+    if not cleaned:
+        raise InvalidInputError("the group's name is empty; give one of at least one character", field="displayName")
+    return next(iter(cleaned))
