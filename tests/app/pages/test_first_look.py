@@ -191,3 +191,13 @@ def test_numbers_on_pages_have_separators(client: FlaskClient, library: Braid) -
         page = text_of(client.get(path).text)
         assert "1,234" in page, path
         assert "1234" not in page, path
+
+
+def test_the_page_that_compares_has_examples_of_ones_own_documents(client: FlaskClient, library: Braid) -> None:
+    chunk = ChunkInput("Seals\nThe seal lasts three years.", heading_path="Pump manual > Seals")
+    library.ledger.put_document(1, DocumentInput("pump.md", "Pump manual", "md", (chunk,)))
+    page = client.get("/search/compare").text
+    found = re.search(r'<ul class="examples">\s*<li><a href="([^"]+)"[^>]*>What does “Pump manual” say', page)
+    assert found
+    assert "/search/compare?q=What+does" in found[1]
+    assert 'class="examples"' not in client.get("/search/compare?q=seal").text
