@@ -88,6 +88,7 @@ SECRET_FORM = (
 """Words, or with ``base64:`` the bytes of a file, as `braid.core.accounts.secret_key.secret_key` takes them."""
 HEADER = r"|[A-Za-z][A-Za-z0-9-]*"
 MODEL_NAME = r"|[a-z][a-z0-9_]*:(?!//)\S+"
+MODEL_PRICE = r"[^\s=,]+=\d{1,9}(\.\d{1,9})?(/\d{1,9}(\.\d{1,9})?)?"
 FilePath = Annotated[Path, BeforeValidator(_resolve_path)]
 Share = Annotated[float, Field(ge=0, le=1)]
 Seconds = Annotated[float, Field(ge=0.01, le=3600)]
@@ -418,6 +419,12 @@ class Settings:
         "Parts in which the chat model reads a document that does not fit into its prompt, one call each, where a "
         "question is about all of it; below 2 it is given the beginning alone",
     ] = 20
+    model_prices: Annotated[
+        tuple[Annotated[str, Form(MODEL_PRICE, "prices such as `openai:gpt-4.1-mini=0.40/1.60`")], ...],
+        BeforeValidator(_as_tuple),
+        "What a million tokens of a model cost, in any currency, for prompts and after a slash for answers, such as "
+        "`openai:gpt-4.1-mini=0.40/1.60`: the usage page shows costs",
+    ] = ()
     llm_model: Annotated[
         str,
         Form(MODEL_NAME, "empty or `provider:model`"),

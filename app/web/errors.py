@@ -59,7 +59,7 @@ REMEDIES = {
     "text": _l("Enter a question of 1 to 10,000 characters."),
     "query": _l("Enter a query of 1 to 10,000 characters."),
     "k": _l("The number of passages must be a whole number from 1 to 1000."),
-    "mode": _l("Choose hybrid, meaning or keywords as the mode."),
+    "mode": _l("Choose “Meaning and keywords”, “Meaning” or “Keywords” as the mode."),
     "fusion": _l("Choose automatic fusion, or fusion by rank or by score."),
     "alpha": _l("The balance must be a number from 0 to 1."),
     "strategy": _l("Choose a strategy from the list."),

@@ -46,6 +46,11 @@ def size(size_bytes: int) -> str:
     return f"{format_decimal(value, format='#,##0' if unit == 'B' or value >= 10 else '#,##0.#')} {unit}"
 
 
+def money(amount: float) -> str:
+    """Return an amount of a currency that is not named, with two decimals, in the page's language."""
+    return str(format_decimal(amount, format="#,##0.00"))
+
+
 MARKS = (
     ("Edg", "Edge"),
     ("OPR/", "Opera"),

@@ -13,6 +13,7 @@ from braid.core.json_form import pick, to_json
 from braid.core.ledger.database import storable
 from braid.core.metadata.gaps import text_of
 from braid.core.options import Datasets, stored_options
+from braid.core.text.token_budget import estimate_tokens
 from braid.core.types import ALL
 
 MAX_STORED_QUERY_CHARS = 300
@@ -94,6 +95,7 @@ def result_settings(result: ChatResult) -> dict[str, Any]:
     )
     return {
         **pick(form, *stored, "stopped"),
+        "answer_tokens": estimate_tokens(result.text),
         **({"calculation": form["calculation"]} if result.calculation else {}),
         **({"editions": form["editions"]} if result.editions else {}),
         **({"printed_pages": printed} if (printed := _printed_pages(result.citations)) else {}),

@@ -86,13 +86,16 @@ def token(site: Site, conversation: int) -> Iterator[str]:
 
 
 def violations(page: Page, *, without: str = "") -> list[str]:
-    """Run axe-core, which is given to a page once, on the whole page or ``without`` the elements of this selector."""
+    """Run axe-core, which is given to a page once, on the whole page or ``without`` the elements of this selector.
+
+    What can be pressed has 24 pixels, or as much room around it.
+    """
     if not page.evaluate("'axe' in window"):
         page.evaluate(AXE_SCRIPT)
     page.evaluate("scrollTo(0, document.body.scrollHeight)")
-    found = page.evaluate(
-        "left => axe.run(left ? {exclude: [[left]]} : document, {resultTypes: ['violations']})", without
-    )["violations"]
+    options = {"resultTypes": ["violations"], "rules": {"target-size": {"enabled": True}}}
+    run = "([left, options]) => axe.run(left ? {exclude: [[left]]} : document, options)"
+    found = page.evaluate(run, [without, options])["violations"]
     return [f"{one['id']}: {one['help']}: {[node['html'][:160] for node in one['nodes']][:3]}" for one in found]
 
 

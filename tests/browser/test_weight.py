@@ -8,6 +8,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import Site
+from tests.browser.test_accessibility import PAGES
 
 pytestmark = pytest.mark.browser
 
@@ -52,3 +53,22 @@ def test_a_chat_of_six_turns(open_page: Callable[..., Page], site: Site, adminis
     again = transferred(first, site.url + "chat")
     assert sum(size for name, size in again.items() if "/static/" in name) == 0, "the static files are kept"
     visitor.close()
+
+
+def test_no_page_is_heavy_at_a_first_visit(
+    open_page: Callable[..., Page], site: Site, administrator: dict[str, str]
+) -> None:
+    browser, heavy, weights = open_page("login").context.browser, {}, {}
+    for path in PAGES:
+        if "{" in path:  # conversations are weighed above
+            continue
+        visitor = browser.new_context()
+        visitor.add_cookies([administrator])
+        sizes = transferred(visitor.new_page(), site.url + path)
+        weights[path] = sum(sizes.values())
+        if weights[path] >= MAX_BYTES:
+            heavy[path] = sizes
+        visitor.close()
+    print(sorted(weights.items(), key=lambda one: -one[1]))
+    assert len(weights) > 20
+    assert heavy == {}

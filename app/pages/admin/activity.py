@@ -16,13 +16,16 @@ from werkzeug.wrappers import Response
 from werkzeug.wrappers import Response as Redirect
 
 from braid.app.auth.access import rule
+from braid.app.auth.identity import identity
 from braid.app.mounted import url_for
 from braid.app.pages.admin.blueprint import admin, audit, page_number
 from braid.app.site import site
 from braid.core.accounts.account_list import account_names
 from braid.core.accounts.audit import DAY_S, AuditFilter
 from braid.core.accounts.usage import last_days
-from braid.core.chat.turns.tally import LEAST_ASKERS, Tally
+from braid.core.chat.conversation import Conversation
+from braid.core.chat.turns.tally import LEAST_ASKERS, ModelUse, Tally, Unanswered
+from braid.core.chat.types import ChatRequest
 from braid.core.errors import InvalidInputError
 from braid.core.jobs.store import Job, JobState, JobStore
 from braid.core.json_form import to_json
@@ -112,6 +115,8 @@ def usage() -> str:
     shared = {entry.id: entry.name for entry in site().braid.registry.entries()}
     charts, busiest = _charts(days), sorted(by_user.items(), key=lambda row: -sum(row[1].values()))[:MOST_USERS]
     names = account_names(site().braid.ledger.database, [user_id for user_id, _counts in busiest])
+    unanswered = tally.unanswered(days=days)
+    models = [each for each in tally.models(days=days) if each.generator != "extractive"]
     return render_template(
         "braid/admin/usage.html",
         charts=charts,
@@ -121,9 +126,11 @@ def usage() -> str:
         days=days,
         choices=DAYS,
         thumbs=site().answer_thumbs.counts(days=days),
-        unanswered=tally.unanswered(days=days),
+        unanswered=unanswered,
+        again=_asked_again(unanswered),
         cited=tally.cited(days=days),
-        models=[each for each in tally.models(days=days) if each.generator != "extractive"],
+        models=models,
+        costs=_costs(models),
         least_askers=LEAST_ASKERS,
         shared=shared,
     )
@@ -136,7 +143,47 @@ def write_answer() -> Redirect:
     title, dataset_id = request.args.get("title", "")[:MAX_QUESTION_CHARS], request.args.get("dataset", 0, type=int)
     if dataset_id not in {entry.id for entry in site().braid.registry.entries()}:
         raise InvalidInputError(f"there is no shared dataset {dataset_id}; choose one of the list", field="dataset")
-    return redirect(url_for("braid.datasets.dataset", dataset_id=dataset_id, title=title, _anchor="paste"))
+    here = url_for("braid.datasets.dataset", dataset_id=dataset_id, title=title, asked=title, _anchor="paste")
+    return redirect(here)
+
+
+@dataclass(frozen=True, slots=True)
+class AskedAgain:
+    """What came of asking the wordings of a question again: how many find something, and where the first one does."""
+
+    question: str
+    found: int
+    wordings: int
+    title: str
+    unread: int
+    """Files of shared datasets that are still to be read."""
+
+
+def _asked_again(unanswered: Sequence[Unanswered]) -> AskedAgain | None:
+    """Ask the question that the request names, in all of its wordings, in the shared datasets; None without one."""
+    wanted = request.args.get("again", "")
+    one = next((each for each in unanswered if each.question[:MAX_QUESTION_CHARS] == wanted), None)
+    if not wanted or one is None:
+        return None
+    here, shared = site(), [entry.id for entry in site().braid.registry.entries() if entry.enabled]
+    asked = (ChatRequest(identity().account.id, text, dataset_ids=shared) for text in one.wordings)
+    found = [result for each in asked if (result := Conversation(here.braid).ask(each)).found] if shared else []
+    cited = found[0].citations if found else ()
+    title = (cited[0].passage.title or cited[0].passage.source) if cited else ""
+    unread = here.background.store.unread(shared)
+    return AskedAgain(one.question, len(found), len(one.wordings), title, unread)
+
+
+def _costs(models: Sequence[ModelUse]) -> dict[str, float]:
+    """Return generator → what its tokens cost by the prices of the settings, for models that have one."""
+    prices = dict(each.split("=", 1) for each in site().settings.model_prices)
+    costs = {}
+    for use in models:
+        if price := prices.get(use.generator):
+            of_prompts, _, of_answers = price.partition("/")
+            tokens = use.prompt_tokens * float(of_prompts) + use.answer_tokens * float(of_answers or of_prompts)
+            costs[use.generator] = tokens / 1e6
+    return costs
 
 
 @admin.get("/audit")

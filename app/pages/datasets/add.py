@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import IO
 
-from flask import Response, jsonify, request
+from flask import Response, flash, jsonify, request
 from flask_babel import gettext as _
 from flask_babel import ngettext
+from werkzeug.utils import redirect
 from werkzeug.wrappers import Response as AnyResponse
 
 from braid.app.auth.access import rule, takes_uploads, wants_json
 from braid.app.auth.identity import identity
 from braid.app.auth.quotas import quotas
+from braid.app.mounted import url_for
 from braid.app.pages.datasets.blueprint import ONE, audit, datasets, done, visible_datasets
 from braid.app.pages.datasets.dataset import dataset_page
 from braid.app.site import site
@@ -96,7 +98,12 @@ def add_text(dataset_id: int) -> tuple[str, int] | AnyResponse:
         job = new_text(here.background.spool, dataset.id, title, text, max_bytes=MAX_TEXT_MB * MEBIBYTE)
     except InvalidInputError as error:
         return _answer_refused(dataset, _explain(error))
-    return _answer_added(dataset, queue_jobs(dataset, [undoable(job)]))
+    jobs = queue_jobs(dataset, [undoable(job)])
+    asked = request.form.get("asked", "")
+    if asked and identity().is_admin:  # it is the answer to a question of the usage page, where it is asked again
+        flash(ngettext("Reading %(num)s document.", "Reading %(num)s documents.", len(jobs)))
+        return redirect(url_for("braid.admin.usage", again=asked, _anchor="unanswered-title"))
+    return _answer_added(dataset, jobs)
 
 
 @datasets.post(f"{ONE}/url")

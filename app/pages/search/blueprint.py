@@ -16,10 +16,11 @@ from braid.app.pages.search.form import NUMBERS, SearchForm, keys_of, read_form
 from braid.app.pages.status import IndexStatus, index_status
 from braid.app.site import Site, site
 from braid.app.user.dataset_picker import make_picker
-from braid.app.user.datasets import readable_datasets
+from braid.app.user.datasets import Readable, readable_datasets
 from braid.app.user.index_progress import progress_with
 from braid.app.user.models import choose_models, model_shelf
 from braid.app.user.preferences import preferences_of
+from braid.app.user.starters import starters
 from braid.app.user.strategy_menu import strategy_choices
 from braid.app.words.languages import language_names
 from braid.core.options import ABOUT, MAX_K, MAX_QUERY_CHARS, Mode
@@ -106,6 +107,12 @@ def status_of(here: Site, datasets: Sequence[Dataset]) -> IndexStatus:
 def address(endpoint: str, carried: Mapping[str, Any], **more: Any) -> str:
     """Return the address of a page with the arguments of a search."""
     return url_for(endpoint, **{**carried, **more})
+
+
+def examples(endpoint: str, readable: Readable) -> list[tuple[str, str]]:
+    """Return questions about the user's documents, or about the guide, each with its address on this page."""
+    ids = [dataset.id for dataset in readable.all]
+    return [(question, url_for(endpoint, q=question, d=ids)) for question in starters(readable)]
 
 
 def back_address(form: SearchForm) -> str:

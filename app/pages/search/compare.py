@@ -12,7 +12,7 @@ from werkzeug.datastructures import MultiDict
 from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
 from braid.app.pages.search.answer import Answer, build_answer
-from braid.app.pages.search.blueprint import search, search_with, template_values
+from braid.app.pages.search.blueprint import examples, search, search_with, template_values
 from braid.app.pages.search.form import SearchForm, read_form
 from braid.app.user.datasets import readable_datasets
 from braid.app.user.preferences import Preferences, preferences_of
@@ -49,6 +49,7 @@ def compare() -> str:
         sides=sides,
         kept=sum(move.kind == "kept" for move in sides[0].moves),
         compared=bool(shown),
+        examples=[] if shown else examples("braid.search.compare", readable),
         **template_values(forms[0]),
     )
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from dataclasses import asdict
 
 from flask import Response, render_template
@@ -16,6 +15,7 @@ from braid.app.mounted import url_for
 from braid.app.pages.search.answer import build_answer
 from braid.app.pages.search.blueprint import (
     address,
+    examples,
     form_of_request,
     search,
     search_with,
@@ -23,8 +23,7 @@ from braid.app.pages.search.blueprint import (
     template_values,
 )
 from braid.app.site import site
-from braid.app.user.datasets import Readable, readable_datasets
-from braid.app.user.starters import starters
+from braid.app.user.datasets import readable_datasets
 
 __all__ = ["search"]
 
@@ -45,7 +44,7 @@ def index() -> str:
         "braid/search.html",
         answer=build_answer(search_with(form), form) if form.text else None,
         status=status_of(site(), form.readable.all),
-        examples=[] if form.text else list(_examples(form.readable)),
+        examples=[] if form.text else examples("braid.search.index", form.readable),
         compare_href=address("braid.search.compare", form.query_arguments()),
         why_not_href=address("braid.search.why_not", form.query_arguments()),
         **template_values(form),
@@ -58,13 +57,3 @@ def status() -> Response:
     """Return the indexing status as JSON, for the page's script."""
     found = status_of(site(), readable_datasets(identity().account).all)
     return Response(json.dumps(asdict(found), ensure_ascii=False), mimetype="application/json")
-
-
-# ---------------------------------------------------------------- what the routes share
-
-
-def _examples(readable: Readable) -> Iterator[tuple[str, str]]:
-    """Yield questions about the user's documents, or about the guide, each with its address."""
-    ids = [dataset.id for dataset in readable.all]
-    for question in starters(readable):
-        yield question, url_for("braid.search.index", q=question, d=ids)

@@ -17,6 +17,7 @@ LEAST_ASKERS = 3
 """Users who have to have asked something before it is shown, so that it is nobody's own question."""
 MOST_QUESTIONS = 1_000
 """Newest questions without an answer that are compared with each other."""
+MOST_WORDINGS = 10
 ALIKE = 0.5
 """Share of terms in common (Jaccard) from which two questions are one."""
 
@@ -28,6 +29,8 @@ class Unanswered:
     question: str
     askers: int
     times: int
+    wordings: tuple[str, ...] = ()
+    """The different ones, the newest first, at most `MOST_WORDINGS`. To be asked again, not to be shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +46,12 @@ class CitedDocument:
 
 @dataclass(frozen=True, slots=True)
 class ModelUse:
-    """Answers of one generator, and the tokens of their prompts, which are estimated."""
+    """Answers of one generator, and the tokens of their prompts and texts, which are estimated."""
 
     generator: str
     answers: int
     prompt_tokens: int
+    answer_tokens: int
 
 
 @dataclass(slots=True)
@@ -88,7 +92,12 @@ class Tally:
             group.questions.append(text)
             group.users.add(user_id)
         found = [
-            Unanswered(min(group.questions, key=len), len(group.users), len(group.questions))
+            Unanswered(
+                min(group.questions, key=len),
+                len(group.users),
+                len(group.questions),
+                tuple(dict.fromkeys(group.questions))[:MOST_WORDINGS],
+            )
             for group in groups
             if len(group.users) >= LEAST_ASKERS
         ]
@@ -112,12 +121,14 @@ class Tally:
     def models(self, *, days: int = 30) -> list[ModelUse]:
         """Return the use of each generator of answers, the most used first; `extractive` is none of a model's."""
         generator = MessageRow.settings["generator"].as_string()
-        tokens = func.sum(func.coalesce(cast(MessageRow.settings["prompt_tokens"].as_integer(), Integer), 0))
-        statement = select(generator, func.count(), tokens).where(*_answers(days)).group_by(generator)
+        tokens = [
+            func.sum(func.coalesce(cast(MessageRow.settings[name].as_integer(), Integer), 0))
+            for name in ("prompt_tokens", "answer_tokens")
+        ]
+        statement = select(generator, func.count(), *tokens).where(*_answers(days)).group_by(generator)
         with self._database.read() as connection:
-            found = [
-                ModelUse(name or "none", count, int(sum_ or 0)) for name, count, sum_ in connection.execute(statement)
-            ]
+            rows = connection.execute(statement).all()
+        found = [ModelUse(name or "none", count, *(int(each or 0) for each in sums)) for name, count, *sums in rows]
         return sorted(
             (each for each in found if each.generator != "none"), key=lambda each: (-each.answers, each.generator)
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,9 @@ from braid.config.settings import Settings
 from braid.core.braid import Braid
 from braid.core.jobs.store import NewJob
 from braid.core.types import ChunkInput, DocumentInput
-from tests.web import csrf_token, make_app, sign_in, site_of, text_of
+from tests.model_server import model_server
+from tests.web import add_user, csrf_token, make_app, post_form, sign_in, site_of, text_of
+from tests.worlds import WAIT_S, eventually
 
 
 @pytest.mark.parametrize(
@@ -133,9 +136,53 @@ def test_usage_says_what_is_missing_and_leads_to_the_form_for_it(client: FlaskCl
     page = text_of(client.get("/admin/usage").text)
     assert "Only what at least 3 users asked is shown, never who asked." in page
     answer = client.get("/admin/usage/answer?title=How+long%3F&dataset=-1")
-    assert answer.location == "/datasets/-1?title=How+long?#paste"
+    assert answer.location == "/datasets/-1?title=How+long?&asked=How+long?#paste"
     assert 'value="How long?"' in client.get("/datasets/-1?title=How+long%3F").text
     assert client.get("/admin/usage/answer?title=x&dataset=1").status_code == 400
+
+
+def test_a_question_in_vain_is_asked_again_when_its_answer_was_written(client: FlaskClient, app: Flask) -> None:
+    here = site_of(app)
+    here.braid.ledger.remove_document(-1, "travel.md")
+    here.braid.registry.add("Repairs", "shared_repairs")
+    here.braid.mirror_registry()
+    for number, wording in enumerate(("xylophone repair", "Xylophone repair?", "repair the xylophone"), start=2):
+        name = f"user{number}"
+        add_user(app, name)
+        assert post_form(sign_in(app, name), "/chat/messages", text=wording, d=["-2"]).status_code == 303
+    page = client.get("/admin/usage").text
+    assert "Xylophone repair?" not in text_of(page), "only the shortest wording is shown"
+    form = client.get("/datasets/-2?title=xylophone+repair&asked=xylophone+repair").text
+    assert '<input type="hidden" name="asked" value="xylophone repair">' in form
+    text = "A xylophone repair is done by the workshop, which has bars of rosewood."
+    added = post_form(client, "/datasets/-2/text", title="Xylophone repair", text=text, asked="xylophone repair")
+    assert added.location == "/admin/usage?again=xylophone+repair#unanswered-title"
+    told = text_of(client.get(added.location).text)
+    assert "Still not found. 0 of 3 wordings find something. 1 file is still being read" in told
+    here.start_jobs()
+    eventually(lambda: not here.background.store.unread([-2]))
+    assert here.braid.indexer.wait(WAIT_S)
+    told = text_of(client.get(added.location).text)
+    assert "Found now, in “Xylophone repair”. 3 of 3 wordings find something." in told
+    assert "Found now" not in client.get("/admin/usage?again=another").text
+
+
+def test_costs_of_models_are_shown_where_their_prices_are_set(library: Braid) -> None:
+    with model_server("They are fused by rank [1]." * 50) as server:
+        base = Settings(summary_model="openai:writer", summary_model_base_url=server.url, summary_model_api_key="k")
+        for prices, shown in (((), ""), (("openai:writer=1000000/2000000", "openai:other=1"), "Cost (estimated)")):
+            client = sign_in(make_app(library, replace(base, model_prices=prices)))
+            assert post_form(client, "/chat/messages", text="How are rankings fused?", d=["1"]).status_code == 303
+            table = client.get("/admin/usage").text.partition('id="models-title"')[2].partition("</table>")[0]
+            cells = re.findall(r'<td class="number-cell">([^<]+)</td>', table)
+            answers, of_prompts, of_answers = (int(each.replace(",", "")) for each in cells[:3])
+            assert answers
+            assert min(of_prompts, of_answers) > 100
+            assert shown in table
+            if prices:
+                assert cells[3] == f"{of_prompts + 2 * of_answers:,}.00"
+            else:
+                assert "Cost" not in table
 
 
 def test_numbers_on_pages_have_separators(client: FlaskClient, library: Braid) -> None:
@@ -145,3 +192,13 @@ def test_numbers_on_pages_have_separators(client: FlaskClient, library: Braid) -
         page = text_of(client.get(path).text)
         assert "1,234" in page, path
         assert "1234" not in page, path
+
+
+def test_the_page_that_compares_has_examples_of_ones_own_documents(client: FlaskClient, library: Braid) -> None:
+    chunk = ChunkInput("Seals\nThe seal lasts three years.", heading_path="Pump manual > Seals")
+    library.ledger.put_document(1, DocumentInput("pump.md", "Pump manual", "md", (chunk,)))
+    page = client.get("/search/compare").text
+    found = re.search(r'<ul class="examples">\s*<li><a href="([^"]+)"[^>]*>What does “Pump manual” say', page)
+    assert found
+    assert "/search/compare?q=What+does" in found[1]
+    assert 'class="examples"' not in client.get("/search/compare?q=seal").text

@@ -282,7 +282,7 @@ def test_documents_and_queries_cannot_inject_markup(own_client: FlaskClient, lib
         ({"k": "0"}, "The number of passages must be a whole number"),
         ({"k": "1001"}, "The number of passages must be a whole number"),
         ({"k": "9" * 5000}, "The number of passages must be a whole number"),
-        ({"mode": "x"}, "Choose hybrid, meaning or keywords"),
+        ({"mode": "x"}, "Choose “Meaning and keywords”, “Meaning” or “Keywords”"),
         ({"fusion": "sum"}, "Choose automatic fusion, or fusion by rank or by score."),
         ({"fusion": "weighted", "alpha": "2"}, "The balance must be a number"),
         ({"fusion": "weighted", "alpha": "nan"}, "The balance must be a number"),

@@ -48,6 +48,7 @@ def test_what_three_users_asked_in_vain_is_told_and_what_fewer_asked_is_not(brai
     tally = Tally(braid.ledger, braid.analyzer)
     found = tally.unanswered()
     assert [(each.question, each.askers, each.times) for each in found] == [("zyxwv qwrtp vacation", 3, 4)]
+    assert found[0].wordings == ("zyxwv qwrtp vacation please", "zyxwv qwrtp vacation")
     assert tally.unanswered(days=0) == []
 
 
@@ -64,3 +65,4 @@ def test_answers_are_counted_by_what_wrote_them(braid: Braid, people: list[int])
     ask(braid, people[1], "How do I book trains?", -1)
     [used] = Tally(braid.ledger, braid.analyzer).models()
     assert (used.generator, used.answers, used.prompt_tokens) == ("extractive", 1, 0)
+    assert used.answer_tokens > 0
