@@ -52,6 +52,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> tuple[Sources, dict[str, 
     folder = tmp_path_factory.mktemp("world")
     with opened(folder / "data") as made:
         ann = Accounts(made.ledger).add("ann", PASSWORD, is_admin=True, groups=["b", "Ä", "a", "_"])
+        Accounts(made.ledger).add("ben", PASSWORD)
         notes, gone = (made.ledger.add_dataset(ann.id, name).id for name in ("notes", "removed"))
         made.ledger.remove_dataset(gone)
         made.registry.add(SHARED, "shared_main")
