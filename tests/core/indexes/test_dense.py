@@ -150,6 +150,7 @@ def test_several_collections_are_searched_at_once(shelf: Shelf) -> None:
     for name in ids:
         assert each[name] == index.search(name, query, 10)
     hits = [hit for of_one in pooled.values() if not isinstance(of_one, BraidError) for hit in of_one]
+    assert len(hits) == 10, "those that are among the best of all, and no others"
     assert sorted((-hit.score, hit.chunk_id) for hit in hits)[:10] == [
         (pytest.approx(score, abs=1e-6), chunk_id) for score, chunk_id in everything[:10]
     ]

@@ -54,6 +54,15 @@ def test_a_collection_of_several_segments_is_searched_as_one(shelf: Shelf, monke
     assert sorted(index.ids("user_1")) == sorted(ids)
 
 
+def test_a_collection_that_is_small_has_one_segment_however_it_came_about(shelf: Shelf) -> None:
+    dataset, index = shelf.dataset(), shelf.open()
+    for number in range(6):
+        shelf.apply(index, shelf.put(dataset, f"part {number}", VECTORS[number * 300 : (number + 1) * 300]))
+    mapped = shelf.reader()._files.load("user_1")
+    assert mapped is not None
+    assert (len(mapped.blocks), mapped.living) == (1, 1800)
+
+
 def test_a_folder_that_cannot_be_written_is_named(shelf: Shelf) -> None:
     ids = shelf.put(shelf.dataset(), "a", VECTORS[:10])
     shelf.folder.write_text("no folder")
