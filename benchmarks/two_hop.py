@@ -1,28 +1,40 @@
-"""Questions whose answer takes two passages: one search against two, without a model, in three languages.
+"""Questions whose answer takes two passages: one search against several, with a model and without, in three languages.
 
 Which of the needed passages is among those that are found (a model would be given these), and what is quoted without a
-model. "One search, as many" is one search with as many passages as the two together have.
+model. "One search, as many" is one search with as many passages as the two together have. "By a model" is a script that
+calls the tool ``search`` up to six times: for each name in the passages that it is shown which the question lacks, with
+the words of the question that the name's sentence lacks, the sentences with most of the question first. It knows
+nothing of the company.
 """
 
 from __future__ import annotations
 
 import argparse
+import re
 import time
 from collections.abc import Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
 from benchmarks.common import arguments, note, scratch_folder, show
+from benchmarks.scripted import Calls, scripted
 from benchmarks.two_hop_questions import TWO_HOP, TwoHop, passages
 from braid.core.braid import Braid
+from braid.core.chat.asking.follow_up import content_words
 from braid.core.chat.conversation import Conversation
+from braid.core.chat.lookups.lookup import LookupLimits
+from braid.core.chat.lookups.names import possible_names
 from braid.core.chat.types import ChatRequest, ChatResult
 from braid.core.models.chat import ChatModels
+from braid.core.text.analyzer import Analyzer
+from braid.core.text.sentences import sentences
 from braid.core.types import ChunkInput, DocumentInput, SearchResult
 
 OPTIONS: Mapping[str, Any] = {"mode": "hybrid", "fusion": "auto", "k": 5}
 """What the app asks with."""
 WAIT_S = 600.0
+MOST_CALLS = 6
+_PASSAGE = re.compile(r'<passage-\w+ number="\d+" title="([^"\n]*)">\n(.*?)\n</passage-', re.DOTALL)
 
 
 def main() -> None:
@@ -80,12 +92,60 @@ def _measure(braid: Braid, chat: Conversation, question: TwoHop, dataset_id: int
         "both passages, one search": float(_recall(question, first) == 1),
         "both passages, two searches": float(_recall(question, result.search) == 1),
         "quoted": float(_is_quoted(question, result)),
+        **_by_model(braid, question, request),
         "passages": len(result.search.hits),
         "searches": 1 + len(result.lookups),
         "ms, first": one_ms,
         "ms, further": sum(each.ms for each in result.lookups),
         "looked for": [f"{each.why}: {each.asked} ({each.new})" for each in result.lookups],
         "answer": result.text,
+    }
+
+
+class Follower:
+    """A script that searches for the names that it reads, for one question."""
+
+    def __init__(self, question: str) -> None:
+        self._analyzer = Analyzer()
+        self._question = question
+        self._words = content_words(question, self._analyzer)
+        self._asked = set[str]()
+
+    def __call__(self, messages: Sequence[Any], tools: bool) -> str | Calls:
+        """Search for the next name, or say that it is done."""
+        if not tools:
+            return "It is in the passages."
+        text = "\n".join(str(message.content) for message in messages if message.type != "system")
+        for query in self._queries(text):
+            if query not in self._asked:
+                self._asked.add(query)
+                return [("search", {"query": query})]
+        return "DONE"
+
+    def _queries(self, text: str) -> list[str]:
+        asked = frozenset[str]().union(*self._words.values())
+        found: list[tuple[int, str]] = []
+        for title, passage in _PASSAGE.findall(text):
+            above = frozenset(self._analyzer.tokens(title))
+            for sentence in sentences(passage):
+                terms = frozenset(self._analyzer.tokens(sentence)) | above
+                missing = [word for word, of_word in self._words.items() if not of_word <= terms]
+                names = [name for name in possible_names(sentence, self._analyzer) if not name.terms & (asked | above)]
+                found += [(len(missing), " ".join((name.text, *missing))) for name in names]
+        return [query for _, query in sorted(found, key=lambda each: each[0])]
+
+
+def _by_model(braid: Braid, question: TwoHop, request: ChatRequest) -> dict[str, float]:
+    """Return the recall with a model that calls tools, and what it has cost."""
+    model = scripted(Follower(question.text))
+    chat = Conversation(braid, models=ChatModels(None, model), lookups=LookupLimits(calls=MOST_CALLS))
+    result, ms = _timed(lambda: chat.ask(request))
+    return {
+        "by a model": _recall(question, result.search),
+        "both passages, by a model": float(_recall(question, result.search) == 1),
+        "calls": sum(each.why == "model" for each in result.lookups),
+        "passages, by a model": len(result.search.hits),
+        "ms, by a model": ms,
     }
 
 

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
-from braid.app.api.chat import FeaturedShown
+from braid.app.api.chat import BillShown, FeaturedShown, LookupShown
 from braid.app.api.check import SupportShown
 from braid.app.api.schemas import DegradedShown
 from braid.app.api.search import CitationShown
@@ -46,6 +46,8 @@ class BraidShown(BaseModel):
     degraded: list[DegradedShown]
     notes: list[str]
     unresolved_dataset_ids: list[int]
+    lookups: list[LookupShown] = Field(description="What was looked for after the first search")
+    bill: BillShown = Field(description="What looking up more has cost; `usage` has the answer alone")
     support: list[SupportShown] = Field(
         description="The sentences of the answer, and how each agrees with what it cites; characters are those of the "
         "message's content"
@@ -298,6 +300,7 @@ def _how(result: ChatResult, notes: Sequence[str], sent: Sent) -> BraidShown:
     return BraidShown.model_validate(
         {
             **to_json({"degraded": result.degraded, "notes": (*result.notes, *notes)}),
+            **to_json({"lookups": result.lookups, "bill": result.bill}),
             "generator": result.generator,
             "found": result.found,
             "featured": to_json(result.featured),

@@ -40,7 +40,7 @@ LEAST_ABOUT = 0.6
 """Least part of the best difference's words of the question for another difference to be one that is asked for."""
 _ALL = re.compile(
     r"\b(?:chang\w{1,4}|differ\w{0,6}|compar\w{1,6}|versus|vs|between|since|from|new|main|important|key|all|every|please|list|show|tell|documents?|files?|versions?|editions?|texts?|years?)\b"
-    r"|違|異な|変更|[どう何]*変わ|改正|改定|差分|相違|差異|比較|比べ|主な|主要|重要|すべて|全て|教えて|挙げ|一覧|文書|ファイル|資料|点"
+    r"|違|異な|変更|[どう何]{0,3}変わ|改正|改定|差分|相違|差異|比較|比べ|主な|主要|重要|すべて|全て|教えて|挙げ|一覧|文書|ファイル|資料|点"
     r"|(?:차이|다른|달라|다릅|바뀌|바뀐|변경|변화|변했|비교|개정|주요|중요|모두|모든|알려|주세요|문서|파일|목록|어떻게|무엇)\w{0,8}",
     re.IGNORECASE,
 )

@@ -493,10 +493,12 @@ def test_shared_datasets_are_read_by_users_and_filled_by_administrators(
     assert rows(settled(admin, shared)) == {"Travel": "done"}
     assert here.audit.entries()[0].action == "documents.added"
     page = text_of(ann, f"/datasets/{shared.id}")
-    assert (rows(page), 'id="upload"' in page, "csrf_token" in page.partition("<main")[2]) == (
+    forms = re.findall(r'<form class="([^"]*)" method="post"', page.partition("<main")[2])
+    assert (rows(page), 'id="upload"' in page, forms, page.partition("<main")[2].count("csrf_token")) == (
         {"Travel": "done"},
         False,
-        False,
+        ["summarise"],
+        1,
     )
     assert shared.name in text_of(ann, "/datasets")
     assert upload(ann, shared, "b.md", b"text").status_code == 403

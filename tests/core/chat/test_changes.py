@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import random
+import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -233,6 +234,40 @@ def test_a_model_is_given_the_passages_that_differ_and_told_what_they_are(office
     assert "earlier document 'Travel policy 2023' and the later document 'Travel policy 2025'" in prompt
     assert "gone: 2. Lounges" in prompt
     assert "new: 5. Bicycles" in prompt
+
+
+def test_what_a_model_cites_of_the_wordings_is_the_passage_with_them(office: Braid) -> None:
+    def reply(messages: Sequence[tuple[str, str]]) -> str:
+        marks = [
+            re.search(rf"{text} (\[[^\]]+\])", messages[-1][1])
+            for text in ("paid up to 160 EUR a night\\.", "30 days\\.")
+        ]
+        return "Hotels rose {}, reports had 30 days {}.".format(*(found[1] for found in marks if found))
+
+    with model_server(reply) as server:
+        models = ChatModels(None, chat_models(None, server.settings()).summary)
+        chat = Conversation(office, models=models)
+        result = chat.ask(ChatRequest(1, "What changed between travel policy 2023 and 2025?", options={"k": 2}))
+    assert result.text == "Hotels rose [1], reports had 30 days [2]."
+    assert [(each.passage.title[-4:], each.passage.heading_path) for each in result.citations] == [
+        ("2025", "1. Hotels"), ("2023", "3. Reports")
+    ]  # fmt: skip
+
+
+def test_more_wordings_than_fit_into_the_prompt_are_said_to_be_left_out(braid: Braid) -> None:
+    dataset = braid.ledger.add_dataset(braid.ledger.add_user("ann").id, "office").id
+    for year in (2024, 2025):
+        rules = {f"Part {at}": f"Rule {at} of {words_of(at)} has {at + year} days." for at in range(60)}
+        store(braid, dataset, f"rules{year}.md", f"House rules {year}", rules)
+    assert braid.indexer.wait(WAIT_S)
+    with model_server("Much.") as server:
+        models = ChatModels(None, chat_models(None, server.settings()).summary)
+        chat = Conversation(braid, models=models, prompt_tokens=1_500)
+        chat.ask(ChatRequest(1, "What changed in the house rules?", options={"k": 2}))
+        prompt = server.calls[-1].messages[-1][1]
+    shown = prompt.count("earlier: ")
+    assert 5 < shown < 40
+    assert f"{60 - shown} more differences are left out" in prompt
 
 
 def read(title: str, sentences: list[str], total: int = 0) -> Read:

@@ -15,6 +15,7 @@ from braid.core.chat.lookups.loop import NOTHING_NEW, REPEATED
 from braid.core.chat.types import ChatRequest, ChatResult
 from braid.core.errors import InvalidInputError
 from braid.core.models.chat import ChatModels, chat_models
+from braid.core.models.rerank import Reranker, Rerankers
 from braid.core.types import Filters
 from tests.model_server import Calls, ModelServer, model_server
 from tests.worlds import WAIT_S, document
@@ -111,6 +112,35 @@ def test_each_search_is_as_the_first_one(braid: Braid, server: ModelServer, data
     assert len(script.sent) <= 2
     found = ask(braid, server, dataset, options={"mode": "keyword"})
     assert {leg.leg for hit in found.search.hits for leg in hit.legs} <= {"bm25"}
+
+
+class Preferring(Rerankers):
+    """Prefers texts with the word *spare*, and records what it was asked."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.name, self.queries = "cohere:spare", list[str]()
+
+    def named(self, name: str) -> Reranker:
+        return self
+
+    def scores(self, query: str, texts: Sequence[str]) -> Sequence[float]:
+        self.queries.append(query)
+        return [float("spare" in text) for text in texts]
+
+
+def test_each_search_is_reranked_as_the_first_one(braid: Braid, server: ModelServer, dataset: int, put: Put) -> None:
+    put(dataset, "spare.md", "Nils Holm, Eva Lund and Olga Berg have spare keys of their cabinets.", title="Spare")
+    server.reply = Script([("search", {"query": "Nils Holm key"})], [("search", {"query": "Olga Berg key"})])
+    rerankers = Preferring()
+    model = chat_models(None, server.settings()).summary
+    chat = Conversation(braid, models=ChatModels(None, model), rerankers=rerankers)
+    options = {"k": 1, "reranker": "cohere:spare"}
+    result = chat.ask(ChatRequest(1, QUESTION, dataset_ids=[dataset], strategy="multi_query", options=options))
+    searched = [each.asked for each in result.lookups if each.tool == "search"]
+    assert searched
+    assert rerankers.queries == [QUESTION, *searched]
+    assert "spare.md" in {hit.passage.source for hit in result.search.hits}
 
 
 def test_files_of_the_chat_are_in_the_scope_of_every_call(braid: Braid, server: ModelServer, dataset: int) -> None:
