@@ -144,6 +144,7 @@ ONE_MEANING = {
     "Details",
     "Documents",
     "Expert",
+    "Glossary",
     "Hand over",
     "Manage conversations",
     "Models",
