@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
 
 from sqlalchemy import delete, func, insert, select
 
@@ -98,7 +97,7 @@ def csv_of(terms: Sequence[Term]) -> str:
     file = io.StringIO(newline="")
     writer = csv.DictWriter(file, COLUMNS, lineterminator="\r\n")
     writer.writeheader()
-    writer.writerows(asdict(term) for term in terms)
+    writer.writerows({"short": term.short, "long": term.long} for term in terms)
     return file.getvalue()
 
 
