@@ -164,11 +164,10 @@ class Assistants:
 
     def _read(self, user_id: int, statement: Select[Any]) -> list[OpenAssistant]:
         found = []
-        for row in self._database.fetch(statement):
-            values, (owner, may_write) = row[:-2], row[-2:]
-            assistant = _assistant(values)
+        for row in map(tuple[Any, ...], self._database.fetch(statement)):
+            assistant, owner, may_write = _assistant(row[:-2]), row[-2], bool(row[-1])
             is_own = assistant.user_id == user_id
-            found.append(OpenAssistant(assistant, "" if is_own else owner, is_own or bool(may_write)))
+            found.append(OpenAssistant(assistant, "" if is_own else owner, is_own or may_write))
         return found
 
     def _one(self, statement: Any, assistant_id: int) -> None:

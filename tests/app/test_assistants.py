@@ -407,9 +407,6 @@ def test_it_has_a_server_of_mcp(world: World) -> None:
         assert "none of the datasets of this assistant is open" in refused.text
         world.take_back("assistant")
         assert call(agent, "tools/call", **search).status_code == 404
-    client = world.app.test_client()
-    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
-    assert client.post(f"/mcp/assistants/{world.assistant.id}", json=message, headers=key).status_code == 404
 
 
 def test_it_is_in_a_frame_of_another_app(braid: Braid) -> None:

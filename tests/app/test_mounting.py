@@ -16,9 +16,10 @@ from braid.app.factory import register_braid
 from braid.app.host import Brand, Host, HostUser
 from braid.app.site import Site
 from braid.core.braid import Braid
+from braid.core.datasets.assistants import Assistant
 from braid.core.errors import InvalidInputError
 from tests.web import csrf_token
-from tests.worlds import WAIT_S, eventually
+from tests.worlds import WAIT_S, document, eventually
 
 ANN = HostUser("ann")
 
@@ -268,6 +269,26 @@ def test_a_hosts_user_makes_a_token_and_an_agent_searches_with_it(fresh: tuple[F
     assert tool(agent, key, "fetch", id=again[0]["id"], _at="/braid/mcp/connector")["structuredContent"]["text"]
     reader = make_token(client)
     assert tool(agent, reader, "put_document", text="x", filepath="x.md")["isError"]
+
+
+def test_an_assistant_of_a_hosts_user_has_a_server_of_its_own(shelf: Braid) -> None:
+    host = make_host()
+    site = register_braid(host, lambda: None, braid=shelf)
+    uma, vic = site.accounts.add("uma"), site.accounts.add("vic")
+    names = ("Valves", "Taps")
+    ids = [shelf.ledger.add_dataset(uma.id, name).id for name in names]
+    for id_, name in zip(ids, names, strict=True):
+        shelf.ledger.put_document(id_, document(f"{id_}.md", f"The valve {id_} is blue.", title=name))
+    assert shelf.indexer.wait(WAIT_S)
+    at = f"/braid/mcp/assistants/{site.assistants.add(uma.id, Assistant('Valves', (ids[0],))).id}"
+    agent, keys = host.test_client(), [site.tokens.add(each.id, "agent", ["read"])[1] for each in (uma, vic)]
+    found = tool(agent, keys[0], "search", query="valve", _at=at)["structuredContent"]["results"]
+    assert [each["title"] for each in found] == ["Valves"]
+    refused = agent.post(at, json=INITIALIZE, headers={**MCP_HEADERS, "Authorization": f"Bearer {keys[1]}"})
+    assert refused.status_code == 404
+    shelf.remove_dataset(ids[0])
+    closed = agent.post(at, json=INITIALIZE, headers={**MCP_HEADERS, "Authorization": f"Bearer {keys[0]}"})
+    assert closed.status_code == 403
 
 
 def test_calls_at_once_in_a_host_share_one_server_each_with_its_own_user(shelf: Braid) -> None:
