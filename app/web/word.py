@@ -30,7 +30,6 @@ CODE_FONT = "Consolas"
 INDENT_PT = 18
 MAX_CHARS = 1_000_000
 """Characters of the conversations that are made as a whole, in memory: documents, and pages to print."""
-NOTE_STYLE, NOTE_MARK = "footnote text", "footnote reference"
 WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 EMPTY_NOTES = f"""<w:footnotes xmlns:w="{WORD}">
 <w:footnote w:type="separator" w:id="-1"><w:p><w:r><w:separator/></w:r></w:p></w:footnote>
@@ -75,8 +74,11 @@ class _Writer:
 
         self.document = Document()
         styles = self.document.styles
-        styles.add_style(NOTE_STYLE, WD_STYLE_TYPE.PARAGRAPH).font.size = Pt(9)
-        styles.add_style(NOTE_MARK, WD_STYLE_TYPE.CHARACTER).font.superscript = True
+        of_note = styles.add_style("footnote text", WD_STYLE_TYPE.PARAGRAPH)
+        of_mark = styles.add_style("footnote reference", WD_STYLE_TYPE.CHARACTER)
+        of_note.font.size, of_mark.font.superscript = Pt(9), True
+        self._note_style, self._mark_style = of_note.style_id, of_mark.style_id
+        """By id: to look a style up by its name takes longer than all else."""
         self._notes: Any = parse_xml(EMPTY_NOTES)
         package = self.document.part.package
         part = XmlPart(PackURI("/word/footnotes.xml"), CONTENT_TYPE.WML_FOOTNOTES, self._notes, package)
@@ -185,8 +187,7 @@ class _Writer:
 
         note, reference = len(self._notes) - 1, OxmlElement("w:footnoteReference")
         reference.set(f"{{{WORD}}}id", str(note))
-        run = paragraph.add_run(style=NOTE_MARK)
-        run._r.append(reference)
+        self._add_mark(paragraph, reference)
         self._note(note, citation, again=number in self._noted)
         self._noted.add(number)
 
@@ -203,11 +204,15 @@ class _Writer:
             element = OxmlElement("w:p")
             note.append(element)
             paragraph = Paragraph(cast("CT_P", element), self.document._body)
-            paragraph.style = self.document.styles[NOTE_STYLE]
+            paragraph._p.style = self._note_style
             if line_number == 0:
-                own = paragraph.add_run(style=NOTE_MARK)
-                own._r.append(OxmlElement("w:footnoteRef"))
+                self._add_mark(paragraph, OxmlElement("w:footnoteRef"))
             self.text(paragraph, f" {line}" if line_number == 0 else line, italic=line_number == 0)
+
+    def _add_mark(self, paragraph: Paragraph, mark: Any) -> None:
+        run = paragraph.add_run()
+        run._r.style = self._mark_style
+        run._r.append(mark)
 
 
 def place_of(citation: StoredCitation) -> str:

@@ -69,7 +69,7 @@ class SecondFactors:
     def pending(self, user_id: int) -> str:
         """Return the secret that was begun and is not confirmed yet, in Base32; empty for none."""
         with self._database.read() as connection:
-            row = self._row(connection, user_id)
+            row = connection.execute(_ROW.where(SecondFactorRow.user_id == user_id)).one_or_none()
         return "" if row is None or row.confirmed else _base32(self._key(row))
 
     def confirm(self, user_id: int, code: str) -> list[str]:
@@ -126,8 +126,7 @@ class SecondFactors:
     def _row(self, connection: Connection, user_id: int) -> Row[Any] | None:
         """Return the user's row, locked: of several requests with one code, one is let in."""
         connection.execute(select(UserRow.id).where(UserRow.id == user_id).with_for_update())
-        own = select(*SecondFactorRow.__table__.columns).where(SecondFactorRow.user_id == user_id)
-        return connection.execute(own).one_or_none()
+        return connection.execute(_ROW.where(SecondFactorRow.user_id == user_id)).one_or_none()
 
     def _key(self, row: Row[Any]) -> bytes:
         """Return the secret; empty where the data directory has another secret than the one it was encrypted with."""
@@ -152,6 +151,9 @@ class SecondFactors:
         hashes = [hash_secret(_plain(code)) for code in codes]
         connection.execute(_of(user_id).values(recovery_hash=hashes, **values))
         return codes
+
+
+_ROW = select(*SecondFactorRow.__table__.columns)
 
 
 def address_of(secret: str, name: str) -> str:

@@ -45,6 +45,8 @@ def written(app: Flask, *messages: StoredMessage, language: str = "en") -> tuple
     with ZipFile(BytesIO(made)) as packed:
         notes = etree.fromstring(packed.read("word/footnotes.xml"))
         body = packed.read("word/document.xml")
+    styles = {style.style_id for style in Document(BytesIO(made)).styles}
+    assert {each.get(f"{W}val") for kind in ("pStyle", "rStyle") for each in notes.iter(f"{W}{kind}")} <= styles
     texts = ["\n".join("".join(line.itertext()) for line in note.iter(f"{W}p")) for note in notes]
     assert [note.get(f"{W}id") for note in notes] == [str(number) for number in range(-1, len(notes) - 1)]
     return Document(BytesIO(made)), texts[2:], body
