@@ -21,6 +21,7 @@ from braid.core.text.letters import (
     CYRILLIC,
     GREEK,
     HEBREW,
+    LEAST_BITS,
     SOUTHERN,
     THAI,
     TURKISH,
@@ -234,6 +235,8 @@ def _legacy(content: bytes) -> str:
     best, least = "", float("inf")
     for encoding, more, weigh in _CANDIDATES:
         text = sample.decode(encoding, "replace")
+        if more + LEAST_BITS * (len(text) - len(text.encode("ascii", "ignore"))) >= least:
+            continue
         found = weigh(text)
         if found.bits + more < least:
             foreign_bytes = len(sample) - len(text) + found.foreign

@@ -153,7 +153,7 @@ def _sections(
 def _others(message: EmailMessage, body: EmailMessage | None) -> Iterator[EmailMessage]:
     """Yield the parts of a mail beside its body, also where that is within another part, as in signed mails."""
     if message.get_content_type() in ("multipart/alternative", "multipart/related") or not message.is_multipart():
-        yield from cast(Iterator[EmailMessage], message.iter_attachments())
+        yield from message.iter_attachments()
         return
     before: EmailMessage | None = None
     for part in cast(Iterator[EmailMessage], message.iter_parts()):

@@ -72,7 +72,9 @@ def _quote(sample: str) -> str:
     """Return the quote around cells: the single one where there is no double one, and each cell that begins with it
     ends with it.
     """
-    begun = len(_BEGINS.findall(sample)) if '"' not in sample else 0
+    if "'" not in sample or '"' in sample:
+        return '"'
+    begun = len(_BEGINS.findall(sample))
     return "'" if begun >= _LEAST_QUOTED and begun == len(_WHOLE.findall(sample)) else '"'
 
 
