@@ -185,7 +185,7 @@ def test_one_choice_and_everything_else_for_experts(open_page: Callable[..., Pag
     page.reload()
     expect(thorough).to_be_checked()
     page.locator("#options-button").click()
-    page.get_by_label("Keywords").check()
+    page.locator("[name=mode][value=keyword]").check()
     page.keyboard.press("Escape")
     expect(thorough).not_to_be_checked()
     expect(page.locator("#options-button output")).to_contain_text("Keywords")

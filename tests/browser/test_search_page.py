@@ -64,7 +64,7 @@ def test_mode_switch_searches_again(open_page: Open) -> None:
     page.get_by_text("Exact words").click()
     page.wait_for_url("**mode=keyword*")
     expect(page.locator(".hit").first.locator(".leg")).to_have_text(["Keywords"])
-    expect(page.get_by_role("radio", name="Keywords")).to_be_checked()
+    expect(page.locator("[name=mode][value=keyword]")).to_be_checked()
 
 
 def test_balance_appears_only_when_it_counts(open_page: Open, picture: Picture) -> None:
@@ -139,7 +139,7 @@ def test_choices_are_remembered(open_page: Open, site: Site) -> None:
     page.goto(site.url + "search")
     expect(page.get_by_role("checkbox", name="Braid guide")).not_to_be_checked()
     expect(page.get_by_role("checkbox", name="My documents")).to_be_checked()
-    expect(page.get_by_role("radio", name="Keywords")).to_be_checked()
+    expect(page.locator("[name=mode][value=keyword]")).to_be_checked()
 
 
 def test_back_button_returns_to_the_search_before(open_page: Open) -> None:

@@ -26,7 +26,7 @@ def compare_fields(page: Page) -> None:
 
 def test_three_fields_show_progress_and_lead_to_a_passage_and_back(open_page: Open, picture: Picture) -> None:
     page = open_page("search/fields")
-    expect(page.get_by_role("radio", name="Meaning")).to_be_checked()
+    expect(page.locator("[name=mode][value=semantic]")).to_be_checked()
     page.evaluate(
         """() => {
           window.seen = [];
@@ -115,11 +115,11 @@ def test_preferences_that_change_win_over_what_the_browser_remembers(open_page: 
     page = open_page()
     page.get_by_text("Exact words").click()
     page.goto(site.url + "search")
-    expect(page.get_by_role("radio", name="Keywords")).to_be_checked()
+    expect(page.locator("[name=mode][value=keyword]")).to_be_checked()
     accounts = site.app.extensions["braid"].accounts
     accounts.set_preferences(1, {"mode": "semantic"})
     try:
         page.goto(site.url + "search")
-        expect(page.get_by_role("radio", name="Meaning")).to_be_checked()
+        expect(page.locator("[name=mode][value=semantic]")).to_be_checked()
     finally:
         accounts.set_preferences(1, {"mode": None})
