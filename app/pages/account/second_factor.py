@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import segno
 from flask import Blueprint, abort, flash, redirect, render_template, request
 from flask_babel import gettext as _
 from flask_babel import ngettext
+from markupsafe import Markup
 from werkzeug.wrappers import Response
 
 from braid.app.auth.access import rule, throttle
@@ -190,10 +192,12 @@ def _own_page(problem: str = "") -> str:
 
 def _set_up_page(account: Account, problem: str = "") -> str:
     secret = site().second_factors.pending(account.id)
+    address = address_of(secret, account.name)
     return render_template(
         "braid/second_factor_new.html",
         secret=" ".join(secret[at : at + 4] for at in range(0, len(secret), 4)),
-        address=address_of(secret, account.name),
+        address=address,
+        picture=Markup(segno.make(address, micro=False).svg_inline(scale=4, border=3, light="#fff")),
         signing_in=waiting_for("enrol") is not None,
         problem=problem,
     )

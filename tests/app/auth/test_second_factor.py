@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable
+from html import unescape
 from unittest.mock import patch
 
 import pytest
+import segno
 from flask import Flask
 from flask.testing import FlaskClient
 
@@ -40,6 +42,8 @@ class Phone:
         assert found, page
         self.secret = found[1].replace(" ", "")
         assert f"secret={self.secret}" in page
+        address = unescape(re.findall(r'href="(otpauth:[^"]+)"', page)[0])
+        assert segno.make(address, micro=False).svg_inline(scale=4, border=3, light="#fff") in page
 
 
 @pytest.fixture
