@@ -19,6 +19,7 @@ from braid.core.chat.texts import Language
 from braid.core.chat.whole.changes import Compared, Read, compare_documents, tell_changes, told_changes
 from braid.core.chat.whole.find import (
     ALL_OF_IT,
+    SUMMARY,
     WholeDocument,
     asks_for_whole,
     find_whole,
@@ -46,6 +47,12 @@ _ALL = re.compile(
 )
 """Words of a question about changes by which no change is meant rather than another one."""
 
+_OF_REQUEST = re.compile(
+    r"\b(?:an?|the|give|me|my|our|your|you|can|could|please|these|those|this|selected|whole|entire|short|brief|quick|of|in)\b"
+    r"|(?:を)?(?:して)?(?:ください|下さい|ほしい|欲しい)|これら|この|全体|해 ?(?:주세요|줘)|주세요|이 |전체",
+    re.IGNORECASE,
+)
+"""Words of a request for a summary that say nothing of what it is about."""
 _DATASET = re.compile(r"\bdatasets?\b|データセット|데이터셋", re.IGNORECASE)
 
 Whole = WholeDocument | Compared
@@ -100,7 +107,11 @@ class WholeFinder:
         asked = question.casefold()
         named = [each for each in datasets if len(each.name) > 1 and each.name.casefold() in asked]
         meant = named if ALL_OF_IT.search(question) and named else datasets
-        if len(meant) != 1 or not ALL_OF_IT.search(question):
+        if (
+            len(meant) != 1
+            or not ALL_OF_IT.search(question)
+            or _names_more(asked.replace(meant[0].name.casefold(), " "))
+        ):
             return None
         return whole_dataset(self.ledger, meant[0], self.filters)
 
@@ -163,6 +174,13 @@ def _aspect(query: str, titles: str, analyzer: Analyzer) -> list[frozenset[str]]
     left = without_versions(_ALL.sub(" ", without_asking(query)))
     named = frozenset(analyzer.tokens(titles))
     return [terms for terms in content_words(left, analyzer).values() if not terms <= named]
+
+
+def _names_more(question: str) -> bool:
+    """Return whether a request for a summary of all documents is about something in them, by its other words."""
+    for words in (SUMMARY, ALL_OF_IT, _ALL, _OF_REQUEST):
+        question = words.sub(" ", question)
+    return re.search(r"[^\W_]{2}", question) is not None
 
 
 def _asked_for(words: Sequence[frozenset[str]], analyzer: Analyzer, texts: Sequence[str]) -> list[int]:

@@ -22,7 +22,7 @@ Weigh = Callable[[Collection[str]], Mapping[str, float]]
 """Terms → their idf, without those that no passage has."""
 Read = Callable[[Passage], tuple[Sequence[Hit], int]]
 """A passage → the passages of its document that may be read, and how many there are."""
-_SUMMARY = re.compile(
+SUMMARY = re.compile(
     r"\b(?:summari[sz]e|summari[sz]ing|summary of|overview of|outline of|outline the|sum up|give me the gist)\b"
     r"|要約|まとめて|概要|要点|あらまし|요약|개요|간추려|정리해",
     re.IGNORECASE,
@@ -91,7 +91,7 @@ def asks_for_whole(question: str) -> Asks | None:
     >>> asks_for_whole("When is the office open?") is None
     True
     """
-    if _SUMMARY.search(question):
+    if SUMMARY.search(question):
         return "summary"
     if not _LISTS.search(question):
         return None

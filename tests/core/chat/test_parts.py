@@ -210,6 +210,22 @@ def test_a_dataset_is_summarised_by_its_documents(braid: Braid, dataset: int) ->
     assert [line for line in named.text.split("\n") if line.startswith("- ")] == lines
 
 
+@pytest.mark.parametrize("question", [
+    "Summarise the documents on valves", "バルブの文書を要約してください", "밸브에 관한 문서를 요약해 주세요"
+])  # fmt: skip
+def test_a_summary_of_what_documents_say_of_something_is_none_of_all(braid: Braid, dataset: int, question: str) -> None:
+    result = Conversation(braid).ask(ChatRequest(1, question, dataset_ids=[dataset]))
+    assert [each for each in result.lookups if each.why == "document"] == []
+
+
+@pytest.mark.parametrize("question", [
+    "Give me a short summary of these documents", "これらの文書を要約してください", "이 문서를 모두 요약해 주세요"
+])  # fmt: skip
+def test_a_summary_of_all_documents_is_asked_for_in_each_language(braid: Braid, dataset: int, question: str) -> None:
+    result = Conversation(braid).ask(ChatRequest(1, question, dataset_ids=[dataset]))
+    assert [each.asked for each in result.lookups if each.why == "document"] == ["works"]
+
+
 def test_a_filter_on_one_document_says_which_is_meant(braid: Braid, dataset: int) -> None:
     result = Conversation(braid).ask(
         ChatRequest(1, "Summarise this", dataset_ids=[dataset], options={"filters": Filters(source_prefix="note")})
