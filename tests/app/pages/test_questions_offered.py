@@ -117,7 +117,7 @@ def test_the_dates_that_a_document_names_lead_to_their_passages(client: FlaskCli
 def summaries(page: str) -> list[dict[str, str]]:
     """Return the fields of each form that asks for a summary."""
     forms = re.findall(r'<form class="summarise".*?</form>', page, re.DOTALL)
-    return [dict(re.findall(r'name="(d|example)" value="([^"]*)"', form)) for form in forms]
+    return [dict(re.findall(r'name="(d|about|example)" value="([^"]*)"', form)) for form in forms]
 
 
 @pytest.mark.parametrize("language", ["en", "ja", "ko"])
