@@ -627,7 +627,10 @@ class Ledger:
         """
         if not dataset_ids or not heads:
             return []
-        rows = self.database.rows(prepared.TERMS_BY_HEAD, datasets=dataset_ids, heads=heads, limit=MAX_TERMS)
+        having = [row[0] for row in self.database.remembered_rows(prepared.DATASETS_WITH_TERMS, datasets=dataset_ids)]
+        if not having:
+            return []
+        rows = self.database.rows(prepared.TERMS_BY_HEAD, datasets=having, heads=heads, limit=MAX_TERMS)
         return [Term(short, long, bool(of_glossary)) for short, long, of_glossary in rows]
 
     def matching_passages(self, dataset_ids: Collection[int], filters: Filters) -> frozenset[str]:

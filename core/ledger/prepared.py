@@ -271,6 +271,9 @@ DELETE_TERMS = "DELETE FROM terms WHERE document_id IN :document_ids"
 INSERT_TERM = """
     INSERT INTO terms (dataset_id, document_id, short, long, short_head, long_head)
     VALUES (:dataset_id, :document_id, :short, :long, :short_head, :long_head)"""
+DATASETS_WITH_TERMS = """
+    SELECT id FROM datasets WHERE id IN :datasets
+    AND EXISTS (SELECT 1 FROM terms WHERE terms.dataset_id = datasets.id)"""
 TERMS_BY_HEAD = """
     SELECT short, long, document_id IS NULL FROM terms WHERE dataset_id IN :datasets AND short_head IN :heads
     UNION SELECT short, long, document_id IS NULL FROM terms WHERE dataset_id IN :datasets AND long_head IN :heads

@@ -40,7 +40,7 @@ def test_a_text_is_parsed_and_leaves_nothing_behind(pool: ParsePool, tmp_path: P
 
 
 def test_one_users_slow_texts_leave_a_place_to_others(pool: ParsePool, tmp_path: Path) -> None:
-    parser = ParseNow(pool, Spool(tmp_path), places=2)
+    parser = ParseNow(pool, Spool(tmp_path), places=2, wait_s=WAIT_S)
     with ThreadPoolExecutor() as threads:
         slow = [threads.submit(parse, parser, ANN, f"{n}.csv", SLOW) for n in range(MAX_PER_USER)]
         eventually(lambda: parser._admission._held)

@@ -127,7 +127,7 @@ def test_a_search_reads_the_ledger_once(braid: Braid) -> None:
 
     assert eventually(lambda: count() == 1)  # the indexes' last notes may be written only now
     braid.ledger.add_user("bob")
-    assert count() == 5  # the user, their datasets, those of the collections, the heads of the log, the passages
+    assert count() == 6  # the user, their datasets, those of the collections and with terms, the heads, the passages
 
 
 @pytest.mark.parametrize("seed", range(3))
