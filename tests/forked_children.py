@@ -16,7 +16,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
@@ -58,7 +58,8 @@ class Forked:
     def kill(self) -> None:
         """End it at once."""
         if self.poll() is None:
-            os.kill(self.pid, signal.SIGKILL)
+            with suppress(ProcessLookupError):  # it has just ended
+                os.kill(self.pid, signal.SIGKILL)
 
     def wait(self, timeout: float | None = None) -> None:
         """Return when it has ended; raise `subprocess.TimeoutExpired` after ``timeout`` seconds."""

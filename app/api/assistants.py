@@ -91,7 +91,7 @@ class AssistantChanges(Given):
     questions: list[str] | None = Field(
         None, max_length=MOST_QUESTIONS, description=f"Of up to {MAX_QUESTION_CHARS} characters each"
     )
-    strategy: str | None = Field(None, json_schema_extra=lambda schema: schema.update(enum=list(strategies())))
+    strategy: str | None = Field(None, json_schema_extra=lambda schema: schema.update(enum=[*strategies(), None]))
     search_mode: Mode | None = None
     top_k: int | None = Field(None, ge=1, le=MAX_K)
     filters: FiltersGiven | None = None

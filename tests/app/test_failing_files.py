@@ -77,14 +77,14 @@ def dying(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def files(tmp_path: Path) -> Path:
-    return write(tmp_path / "files", {**GOOD, **{name: content for name, (content, _) in FAILING.items()}})
+def files(open_folder: Path) -> Path:
+    return write(open_folder / "files", {**GOOD, **{name: content for name, (content, _) in FAILING.items()}})
 
 
 @pytest.fixture
-def app(tmp_path: Path) -> Iterator[Flask]:
+def app(tmp_path: Path, open_folder: Path) -> Iterator[Flask]:
     with Braid(tmp_path / "data", embedding_model=HashEmbeddings()) as braid:
-        opened = make_app(braid, Settings(max_file_mb=MAX_MB, folder_roots=(str(tmp_path),)), jobs=True)
+        opened = make_app(braid, Settings(max_file_mb=MAX_MB, folder_roots=(str(open_folder),)), jobs=True)
         yield opened
         site_of(opened).close()
 

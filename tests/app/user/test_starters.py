@@ -67,7 +67,7 @@ def test_each_document_is_asked_about_before_one_is_asked_about_twice(braid: Bra
     [
         ("travel_rules.docx", ("2.1 Hotels",), "What does “travel rules” say about “Hotels”?"),
         ("FAQ", ("Who pays for the taxi?",), "Who pays for the taxi?"),
-        ("人事規程", ("目次", "第3章 休暇"), "What does “人事規程” say about “休暇”?"),
+        ("人事規程", ("目次", "第3章 休暇"), "「人事規程」には「休暇」についてどう書かれていますか"),
         ("Budget", ("Sheet1", "Page 3", "Contents"), "What is “Budget” about?"),
         ("2024-11", ("Results",), None),
         ("x" * 50, (), None),
