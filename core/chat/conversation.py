@@ -481,7 +481,8 @@ class Conversation:
             if turn.stopped.is_set():  # nobody waits for the answer any more
                 return
             result = self._answerer.answer(task, turn.result, emit, turn.stopped)
-            if result.found:
+            is_table = isinstance(turn.whole, Compared) and result.generator == "extractive"  # quotes side by side
+            if result.found and not is_table:
                 support = check_answer(marked(result.text, result.marks), result.citations, self._braid.analyzer)
                 result = replace(result, support=support)
             _end(turn, result, emit)

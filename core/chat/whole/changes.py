@@ -220,6 +220,7 @@ def _units(read: Read) -> list[Unit]:
         if passage.chunk_kind == "contents":
             continue
         section, heading = _section(passage), passage.heading_path.rpartition(" > ")[2]
+        heading = "" if heading == passage.title else heading
         for text in _texts(passage):
             if len(found) == MOST_UNITS:
                 return list(found.values())
