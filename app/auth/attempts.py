@@ -28,7 +28,7 @@ BY_NAME = parse("30/minute")
 """More than one address may fail, so that one alone cannot keep a user out."""
 BY_DEVICE = parse("10/minute")
 BY_CODE = parse("10/hour")
-"""Codes of one user, of which there are a million: beside the others, which are for passwords."""
+"""Wrong codes per user, of a million possible ones; the limits above are for passwords."""
 AUDITED = parse("60/minute")
 """Failures of all names and addresses that the audit log takes."""
 STRANGER = "-"

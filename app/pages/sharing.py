@@ -44,7 +44,7 @@ def add_sharing(routes: Blueprint, one: str, things: SharedThings[Thing]) -> Non
     @routes.post(f"{one}/share")
     @rule("user")
     def share(**ids: int) -> tuple[str, int] | Response:
-        """Share it with a user or a group, or change what they may do."""
+        """Share the thing with a user or a group, or change what they may do."""
         thing, form = things.sharable(*ids.values()), request.form
         name = form.get("name", "").strip()
         try:
@@ -74,7 +74,7 @@ def add_sharing(routes: Blueprint, one: str, things: SharedThings[Thing]) -> Non
     @routes.post(f"{one}/hand-over")
     @rule("user")
     def give(**ids: int) -> tuple[str, int] | Response:
-        """Give it to another user."""
+        """Give the thing to another user."""
         thing, name = things.own(*ids.values()), request.form.get("name", "").strip()
         try:
             things.hand_over(thing, name)

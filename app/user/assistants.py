@@ -52,7 +52,7 @@ class UsableAssistant(OpenAssistant):
         return model if model in (*offered_models().summary, NO_MODEL) else ""
 
     def require_open(self) -> UsableAssistant:
-        """Return this. Raises InvalidInputError if the user may read none of its datasets."""
+        """Return the assistant itself. Raises InvalidInputError if the user may read none of its datasets."""
         if not self.dataset_ids:
             raise InvalidInputError(NONE_OPEN, field="assistant")
         return self

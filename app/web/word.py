@@ -78,7 +78,7 @@ class _Writer:
         of_mark = styles.add_style("footnote reference", WD_STYLE_TYPE.CHARACTER)
         of_note.font.size, of_mark.font.superscript = Pt(9), True
         self._note_style, self._mark_style = of_note.style_id, of_mark.style_id
-        """By id: to look a style up by its name takes longer than all else."""
+        """Ids of the styles: looking a style up by its name takes longer than all else."""
         self._notes: Any = parse_xml(EMPTY_NOTES)
         package = self.document.part.package
         part = XmlPart(PackURI("/word/footnotes.xml"), CONTENT_TYPE.WML_FOOTNOTES, self._notes, package)

@@ -49,7 +49,7 @@ ACTIONS: Mapping[str, str] = {
     "models.offered": _l("Offered models changed"),
     "retention.applied": _l("Old data deleted"),
     "scans.queued": _l("Scanned pages queued"),
-    "scim.ended": _l("SCIM token taken back"),
+    "scim.ended": _l("SCIM token revoked"),
     "scim.token": _l("SCIM token created"),
     "search.as_group": _l("Searched as a group"),
     "search.as_user": _l("Searched as someone else"),

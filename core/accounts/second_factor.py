@@ -25,7 +25,7 @@ DIGITS = 6
 DRIFT = 1
 """Steps by which the clock of the phone may be wrong, as section 5.2 of the RFC recommends."""
 SECRET_BYTES = 20
-"""As long as the hash, which section 4 of RFC 4226 recommends."""
+"""Bytes of a secret: as long as a SHA-1 hash, as section 4 of RFC 4226 recommends."""
 RECOVERY_CODES = 10
 RECOVERY_BYTES = 10
 """80 random bits, so that a plain hash is enough."""

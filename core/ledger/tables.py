@@ -98,7 +98,7 @@ class SecondFactorRow(Base):
 
     user_id: Mapped[int] = mapped_column(ForeignKey("users.id", ondelete="CASCADE"), primary_key=True)
     secret: Mapped[str]
-    """Encrypted."""
+    """The key of the authenticator app, encrypted with the data directory's secret."""
     confirmed: Mapped[bool]
     """Whether the user has shown a code; until then it is not asked for."""
     used_step: Mapped[int]
@@ -171,7 +171,7 @@ class AssistantRow(Base):
     shows_instruction: Mapped[bool]
     """Whether who uses it may read the instruction."""
     dataset_ids: Mapped[list[int]]
-    """Not foreign keys: some may be deleted, and shared ones are in shared_dbs.json."""
+    """Ids of datasets, without foreign keys: some may be deleted, and shared ones are in shared_dbs.json."""
     strategy: Mapped[str]
     options: Mapped[dict[str, Any]]
     model: Mapped[str]
@@ -279,7 +279,7 @@ class TermRow(Base):
     short: Mapped[str]
     long: Mapped[str]
     short_head: Mapped[str]
-    """What of the folded form a query is looked up by: see `braid.core.text.terms.head_of`."""
+    """Beginning of the folded short form, by which a query finds the term: see `braid.core.text.terms.head_of`."""
     long_head: Mapped[str]
 
 

@@ -82,7 +82,7 @@ _CONTROL_BITS = 30.0
 ASCII_BITS = 5.0
 """Of a letter or digit of ASCII: in some encodings it may be the second byte of another character."""
 LEAST_BITS = 4.0
-"""Of a character that is not ASCII, in any language: a text with too many of them needs no closer look."""
+"""Fewest bits of a character that is not ASCII, in any language: a text with too many of them needs no closer look."""
 _LETTER_BITS, _OTHER_LETTER_BITS, _MARK_BITS, _STRANGE_BITS = 4.5, 7.0, 6.5, 13.0
 _ADJACENT_BITS, _MISPLACED_BITS = 1.5, 8.0
 """More for a letter with a mark beside another one; and for a capital after a small letter, or a sign in a word."""

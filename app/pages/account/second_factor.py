@@ -92,7 +92,7 @@ def _from_the_beginning() -> Response:
 @second_factor.get("/account/second-factor")
 @rule("user")
 def mine() -> str:
-    """Show whether it is on."""
+    """Show whether the user's second factor is on."""
     return _own_page()
 
 
@@ -112,7 +112,7 @@ def begin() -> tuple[str, int] | str | Response:
 @second_factor.post("/account/second-factor/confirm")
 @rule("user")
 def confirm() -> tuple[str, int] | Response:
-    """Turn it on by a first code, and show the recovery codes, once."""
+    """Turn the second factor on by a first code, and show the recovery codes, once."""
     me = _me()
     if not site().second_factors.pending(me.id):
         return redirect(url_for("braid.second_factor.mine"))
@@ -137,7 +137,7 @@ def new_codes() -> tuple[str, int]:
 @second_factor.post("/account/second-factor/off")
 @rule("user")
 def turn_off() -> tuple[str, int] | Response:
-    """Turn it off, for a code, unless it is required; signs all browsers out."""
+    """Turn the second factor off for a code, and sign all browsers out; refused where it is required."""
     me = _me()
     if site().second_factor_required:
         return _own_page(_("It is required here and cannot be turned off.")), 400

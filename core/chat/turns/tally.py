@@ -30,7 +30,7 @@ class Unanswered:
     askers: int
     times: int
     wordings: tuple[str, ...] = ()
-    """The different ones, the newest first, at most `MOST_WORDINGS`. To be asked again, not to be shown."""
+    """Different wordings of the question, the newest first, at most `MOST_WORDINGS`: to be asked again."""
 
 
 @dataclass(frozen=True, slots=True)

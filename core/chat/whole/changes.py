@@ -36,7 +36,7 @@ MOST_SHOWN = 40
 MOST_SECTIONS = 20
 """Sections that are named where differences are left out."""
 MOST_HAVING = 25
-"""Most sentences of a document that have a word by which one is looked for."""
+"""A word that more sentences of a document have than this is not used to look for counterparts."""
 MOST_LOOKED_FOR = 12
 """Rarest words of a sentence by which it is looked for."""
 LEAST_ALIKE, SAME_SECTION = 0.6, 0.35
@@ -103,7 +103,7 @@ class Compared:
     """The headings of the differences that are not among the ``changes``, since the question is about others or there
     are too many."""
     more: int = 0
-    """The number of those."""
+    """Number of the differences that are not among the ``changes``."""
 
     @property
     def is_whole(self) -> bool:

@@ -142,26 +142,8 @@ LIKE_DOCUMENTS = re.compile(
 # ---------------------------------------------------------------- values of metadata
 
 PERSON_KEYS = frozenset(
-    [
-        "author",
-        "authors",
-        "writer",
-        "creator",
-        "created_by",
-        "written_by",
-        "created",
-        "by",
-        "written",
-        "by",
-        "著者",
-        "作成者",
-        "作者",
-        "筆者",
-        "執筆者",
-        "작성자",
-        "저자",
-    ]
-) | {"created by", "written by"}
+    "author|authors|writer|creator|created by|written by|著者|作成者|作者|筆者|執筆者|작성자|저자".split("|")
+)
 """Keys whose values are who wrote a document."""
 _TITLE = r"(?:(?:mr|ms|mrs|dr|prof)\.? )?"
 WRITTEN_BY = re.compile(rf"\b{_WRITTEN} by {_TITLE}$")

@@ -162,7 +162,7 @@ class _Levels:
     def __init__(self, styles: Mapping[str, etree._Element]) -> None:
         self._styles = styles
         self._of_styles: dict[str, int | None] = {}
-        """Of the styles that the text has named so far: a document has many more."""
+        """Heading levels of the styles that the text has named so far: a document has many more styles."""
 
     def of(self, paragraph: etree._Element) -> int | None:
         """Return the level of a paragraph."""

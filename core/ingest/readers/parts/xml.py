@@ -22,7 +22,7 @@ _DOCTYPE = re.compile(
 )
 """A document type that defines nothing itself, as OpenOffice and old books have it. What it names is never fetched."""
 _DEFINITIONS = re.compile(rb"!(?:ENTITY|ATTLIST|ELEMENT|NOTATION|DOCTYPE)")
-"""Looked for without its ``<``, of which every part is full: the sign is found at once."""
+"""Definitions, looked for without their ``<``: every part is full of it, and ``!`` is found at once."""
 
 
 class UnsafeXMLError(ValueError):
