@@ -141,23 +141,8 @@ LIKE_DOCUMENTS = re.compile(
 
 # ---------------------------------------------------------------- values of metadata
 
-PERSON_KEYS = frozenset(
-    [
-        "author",
-        "authors",
-        "writer",
-        "creator",
-        "created by",
-        "written by",
-        "著者",
-        "作成者",
-        "作者",
-        "筆者",
-        "執筆者",
-        "작성자",
-        "저자",
-    ]
-)
+_LATIN_PERSON_KEYS = ("author", "authors", "writer", "creator", "created by", "written by")
+PERSON_KEYS = frozenset((*_LATIN_PERSON_KEYS, "著者", "作成者", "作者", "筆者", "執筆者", "작성자", "저자"))
 """Keys whose values are who wrote a document."""
 _TITLE = r"(?:(?:mr|ms|mrs|dr|prof)\.? )?"
 WRITTEN_BY = re.compile(rf"\b{_WRITTEN} by {_TITLE}$")
