@@ -63,7 +63,7 @@ scim.register_error_handler(InvalidInputError, lambda error: answer(error_body(4
 
 
 def _store() -> Provisioning:
-    return Provisioning(site().braid.ledger)
+    return Provisioning(site().braid.ledger, take_over=site().settings.oidc_take_over)
 
 
 def _id(given: str, what: str) -> int:

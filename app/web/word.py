@@ -30,6 +30,8 @@ CODE_FONT = "Consolas"
 INDENT_PT = 18
 MAX_CHARS = 1_000_000
 """Characters of the conversations that are made as a whole, in memory: documents, and pages to print."""
+MOST_NOTES = 5_000
+"""Footnotes of a document; what is cited behind them keeps its number alone."""
 WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 EMPTY_NOTES = f"""<w:footnotes xmlns:w="{WORD}">
 <w:footnote w:type="separator" w:id="-1"><w:p><w:r><w:separator/></w:r></w:p></w:footnote>
@@ -84,6 +86,7 @@ class _Writer:
         part = XmlPart(PackURI("/word/footnotes.xml"), CONTENT_TYPE.WML_FOOTNOTES, self._notes, package)
         self.document.part.relate_to(part, RELATIONSHIP_TYPE.FOOTNOTES)
         self.document.settings.element.find(f"{{{WORD}}}compat").addprevious(parse_xml(NOTE_SETTINGS))
+        self._number_of_notes = 0
         self._cited: dict[int, StoredCitation] = {}
         self._noted: set[int] = set()
 
@@ -180,12 +183,13 @@ class _Writer:
 
     def _cite(self, paragraph: Paragraph, number: int) -> None:
         citation = self._cited.get(number)
-        if citation is None:
+        if citation is None or self._number_of_notes == MOST_NOTES:
             self.text(paragraph, f"[{number}]")
             return
         from docx.oxml import OxmlElement
 
-        note, reference = len(self._notes) - 1, OxmlElement("w:footnoteReference")
+        self._number_of_notes += 1
+        note, reference = self._number_of_notes, OxmlElement("w:footnoteReference")
         reference.set(f"{{{WORD}}}id", str(note))
         self._add_mark(paragraph, reference)
         self._note(note, citation, again=number in self._noted)

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, delete, false, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, and_, delete, false, func, insert, or_, select, update
 
 from braid.core.accounts.account_list import THERE, delete_group, rename_group
 from braid.core.accounts.accounts import ACCOUNTS, Accounts, clean_groups
@@ -51,11 +51,14 @@ class Provisioning:
     """What the provider may see and do: every account but those that it has removed, and the groups that it has made.
 
     Methods raise NotFoundError for an id that there is not, `TakenError` for a name that is another's, and
-    InvalidInputError for a wrong value.
+    InvalidInputError for a wrong value. An account that waits for an administrator, or has a password and was not made
+    by the provider, may be anybody's who chose its name: unless ``take_over`` says that they are the provider's, it is
+    only ever suspended.
     """
 
-    def __init__(self, ledger: Ledger) -> None:
+    def __init__(self, ledger: Ledger, *, take_over: bool = False) -> None:
         self._ledger = ledger
+        self._take_over = take_over
         self._database = ledger.database
         self._accounts = Accounts(ledger)
 
@@ -84,8 +87,8 @@ class Provisioning:
         """
         back = select(UserRow.id).join(ProvisionedUserRow, ProvisionedUserRow.user_id == UserRow.id)
         with self._database.read() as connection:
-            removed = ProvisionedUserRow.removed, UserRow.name == storable(name).strip()
-            user_id = connection.execute(back.where(THERE, *removed)).scalar_one_or_none()
+            removed = ProvisionedUserRow.removed, func.lower(UserRow.name) == func.lower(storable(name).strip())
+            user_id = connection.execute(back.where(THERE, *removed).order_by(UserRow.id).limit(1)).scalar_one_or_none()
         is_new = user_id is None
         if user_id is None:
             user_id = self._unless_taken(lambda: self._accounts.add(name)).id
@@ -99,6 +102,11 @@ class Provisioning:
     ) -> ProvisionedUser:
         """Change what is not None. Who is not active is signed out at once, and their tokens and apps are ended."""
         before = self.user(user_id)
+        if (name or before.name, external_id or before.external_id) != (before.name, before.external_id) or (
+            active and not before.active
+        ):
+            with self._database.read() as connection:
+                self._require_own(connection, [user_id])
         if name is not None and name.strip() != before.name:
             self._unless_taken(lambda: self._accounts.rename(user_id, name))
         if external_id is not None and external_id != before.external_id:
@@ -125,6 +133,18 @@ class Provisioning:
             connection.execute(delete(ProvisionedUserRow).where(ProvisionedUserRow.user_id == user_id))
             values = {"user_id": user_id, "external_id": storable(external_id), "removed": False}
             connection.execute(insert(ProvisionedUserRow).values(**values))
+
+    def _require_own(self, connection: Connection, user_ids: Collection[int]) -> None:
+        of_others = and_(UserRow.password_hash != "", ProvisionedUserRow.user_id.is_(None))
+        statement = select(UserRow.name).outerjoin(ProvisionedUserRow, ProvisionedUserRow.user_id == UserRow.id)
+        statement = statement.where(UserRow.waiting if self._take_over else or_(UserRow.waiting, of_others))
+        for some in batches(sorted(user_ids), IDS_PER_READ):
+            if name := connection.execute(statement.where(UserRow.id.in_(some)).limit(1)).scalar_one_or_none():
+                raise InvalidInputError(
+                    f"the account {name!r} is not known to be the provider's: it waits for an administrator, or has a "
+                    "password; an administrator lets it in, renames it, or sets oidc_take_over",
+                    field="userName",
+                )
 
     def _unless_taken(self, act: Any) -> Any:
         try:
@@ -164,6 +184,7 @@ class Provisioning:
             values = {"name": name, "external_id": storable(external_id)}
             made = insert(ProvisionedGroupRow).values(**values).returning(ProvisionedGroupRow.id)
             group_id = connection.execute(made).scalar_one()
+            self._require_own(connection, members)
             _join(connection, name, members)
         return self.group(group_id)
 
@@ -191,6 +212,7 @@ class Provisioning:
                 connection.execute(delete(UserGroupRow).where(of_group))
             for some in batches(sorted(remove or ()), IDS_PER_READ):
                 connection.execute(delete(UserGroupRow).where(of_group, UserGroupRow.user_id.in_(some)))
+            self._require_own(connection, add)
             _join(connection, now, add)
         return self.group(group_id)
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from sqlalchemy import delete, func, insert, select
 
 from braid.core.errors import InvalidInputError
 from braid.core.ledger.database import Database, storable
+from braid.core.ledger.quota import one_at_a_time
 from braid.core.ledger.tables import TermRow
 from braid.core.text.terms import Term
 
@@ -48,22 +49,31 @@ class Glossaries:
 
     def put(self, dataset_id: int, terms: Sequence[Term]) -> None:
         """Replace the dataset's glossary. Raises InvalidInputError for a term without two different forms."""
-        kept = list({(term.short, term.long): term for term in map(_checked, terms)}.values())
-        if len(kept) > MAX_TERMS:
-            raise InvalidInputError(f"there are {len(kept):,} terms; at most {MAX_TERMS:,} are kept", field="terms")
-        with self._database.write() as connection:
-            of_glossary = (TermRow.dataset_id == dataset_id, TermRow.document_id.is_(None))
-            connection.execute(delete(TermRow).where(*of_glossary))
-            if kept:
-                connection.execute(insert(TermRow), [{"dataset_id": dataset_id, **term.row} for term in kept])
+        new = [_checked(term) for term in terms]
+        self._change(dataset_id, lambda before: new)
 
     def add(self, dataset_id: int, terms: Sequence[Term]) -> None:
         """Add terms to the dataset's glossary; those that it has stay. Raises InvalidInputError as `put` does."""
-        self.put(dataset_id, [*self.terms(dataset_id), *terms])
+        new = [_checked(term) for term in terms]
+        self._change(dataset_id, lambda before: [*before, *new])
 
     def remove(self, dataset_id: int, term: Term) -> None:
         """Remove a term from the dataset's glossary; nothing happens where there is none."""
-        self.put(dataset_id, [each for each in self.terms(dataset_id) if each != term])
+        self._change(dataset_id, lambda before: [each for each in before if each != term])
+
+    def _change(self, dataset_id: int, change: Callable[[list[Term]], Sequence[Term]]) -> None:
+        """Replace the glossary by what is made of it; nobody else changes it meanwhile."""
+        with self._database.write() as connection:
+            one_at_a_time(connection, f"glossary {dataset_id}")
+            of_glossary = (TermRow.dataset_id == dataset_id, TermRow.document_id.is_(None))
+            rows = connection.execute(select(TermRow.short, TermRow.long).where(*of_glossary))
+            before = [Term(short, long, of_glossary=True) for short, long in rows]
+            kept = list({(term.short, term.long): term for term in change(before)}.values())
+            if len(kept) > MAX_TERMS:
+                raise InvalidInputError(f"there are {len(kept):,} terms; at most {MAX_TERMS:,} are kept", field="terms")
+            connection.execute(delete(TermRow).where(*of_glossary))
+            if kept:
+                connection.execute(insert(TermRow), [{"dataset_id": dataset_id, **term.row} for term in kept])
 
 
 def terms_in_csv(text: str) -> list[Term]:

@@ -277,7 +277,7 @@ DATASETS_WITH_TERMS = """
 TERMS_BY_HEAD = """
     SELECT short, long, document_id IS NULL FROM terms WHERE dataset_id IN :datasets AND short_head IN :heads
     UNION SELECT short, long, document_id IS NULL FROM terms WHERE dataset_id IN :datasets AND long_head IN :heads
-    ORDER BY 1, 2 LIMIT :limit"""
+    ORDER BY 3 DESC, 1, 2 LIMIT :limit"""
 
 CHUNKS_OF_DOCUMENTS = "SELECT id, document_id FROM chunks WHERE document_id IN :document_ids"
 DELETE_CHUNKS = "DELETE FROM chunks WHERE id IN :ids"

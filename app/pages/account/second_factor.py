@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
+
 import segno
-from flask import Blueprint, abort, flash, redirect, render_template, request
+from flask import Blueprint, abort, flash, redirect, render_template, request, session
 from flask_babel import gettext as _
 from flask_babel import ngettext
 from markupsafe import Markup
@@ -14,12 +16,14 @@ from braid.app.auth.attempts import attempt
 from braid.app.auth.identity import identity
 from braid.app.auth.second_factor import OWN_CHECKS, complete, waiting_for
 from braid.app.mounted import url_for
-from braid.app.pages.account.mine import is_fresh, knows_password
+from braid.app.pages.account.mine import FRESH_S, is_fresh, knows_password
 from braid.app.site import site
 from braid.core.accounts.accounts import Account
 from braid.core.accounts.second_factor import Shown, address_of
 
 second_factor = Blueprint("second_factor", __name__)
+BEGUN = "second_factor_begun"
+"""When this browser was shown the secret, in its session."""
 FEW_CODES = 3
 """Recovery codes left from which on the user is told."""
 
@@ -74,6 +78,8 @@ def finish_enrolment() -> tuple[str, int] | Response:
     if waits is None:
         return _from_the_beginning()
     account, page = waits
+    if not site().second_factors.pending(account.id):
+        return redirect(url_for("braid.second_factor.enrol"))
     codes = site().second_factors.confirm(account.id, request.form.get("code", ""))
     if not codes:
         return _set_up_page(account, problem=_wrong_code()), 400
@@ -106,6 +112,7 @@ def begin() -> tuple[str, int] | str | Response:
     if site().second_factors.is_on(me.id):
         return redirect(url_for("braid.second_factor.mine"))
     site().second_factors.begin(me.id)
+    session[BEGUN] = time.time()
     return _set_up_page(me)
 
 
@@ -114,8 +121,10 @@ def begin() -> tuple[str, int] | str | Response:
 def confirm() -> tuple[str, int] | Response:
     """Turn the second factor on by a first code, and show the recovery codes, once."""
     me = _me()
-    if not site().second_factors.pending(me.id):
+    begun_here = time.time() - session.get(BEGUN, 0) < FRESH_S  # the secret is shown to nobody who comes later
+    if not begun_here or not site().second_factors.pending(me.id):
         return redirect(url_for("braid.second_factor.mine"))
+    throttle(OWN_CHECKS, "second-factor", str(me.id))
     codes = site().second_factors.confirm(me.id, request.form.get("code", ""))
     if not codes:
         return _set_up_page(me, problem=_wrong_code()), 400

@@ -252,3 +252,13 @@ def test_who_signs_in_elsewhere_has_none_here(app: Flask) -> None:
     assert "authenticator" not in client.get("/account").text
     assert client.get("/account/second-factor").status_code == 404
     assert client.post("/account/second-factor", data={"csrf_token": token}).status_code == 404
+
+
+def test_a_secret_that_another_browser_began_is_neither_shown_nor_confirmed(app: Flask, phone: Phone) -> None:
+    add_user(app, "una")
+    first, later = sign_in(app, "una"), sign_in(app, "una")
+    phone.read(post_form(first, "/account/second-factor").text)
+    answer = post_form(later, "/account/second-factor/confirm", code="000000")
+    assert (answer.status_code, answer.location) == (302, "/account/second-factor")
+    assert post_form(later, "/account/second-factor/confirm", code=phone.code()).status_code == 302
+    assert post_form(first, "/account/second-factor/confirm", code=phone.code()).status_code == 201

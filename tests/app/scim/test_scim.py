@@ -11,7 +11,7 @@ from flask import Flask
 
 from braid.core.braid import Braid
 from braid.core.datasets.shares import Share
-from tests.web import acts, add_user, bearer, make_app, post_form, sign_in, site_of
+from tests.web import PASSWORD, acts, add_user, bearer, make_app, post_form, sign_in, site_of
 
 USER = "urn:ietf:params:scim:schemas:core:2.0:User"
 ENTERPRISE = "urn:ietf:params:scim:schemas:extension:enterprise:2.0:User"
@@ -117,7 +117,9 @@ DEACTIVATIONS: Mapping[str, Json] = {
 
 @pytest.mark.parametrize("operation", DEACTIVATIONS.values(), ids=DEACTIVATIONS)
 def test_who_is_deactivated_is_out_at_once(app: Flask, provider: Provider, operation: Json) -> None:
-    ann, here = add_user(app, "ann"), site_of(app)
+    here = site_of(app)
+    ann = here.accounts.get(int(provider.add("ann")))
+    here.accounts.set_password(ann.id, PASSWORD)
     browser, key = sign_in(app, "ann"), bearer(app, ann, "read")
     assert app.test_client().get("/api/v1/me", headers=key).status_code == 200
     assert provider.patch(f"/Users/{ann.id}", operation)["active"] is False
@@ -129,6 +131,27 @@ def test_who_is_deactivated_is_out_at_once(app: Flask, provider: Provider, opera
     assert app.test_client().get("/api/v1/me", headers=key).status_code == 401, "tokens have ended for good"
     assert not here.sessions.of_user(ann.id)
     assert not here.tokens.of_user(ann.id)
+
+
+@pytest.mark.parametrize("waiting", [True, False])
+def test_an_account_that_anybody_may_have_made_is_only_suspended(app: Flask, provider: Provider, waiting: bool) -> None:
+    """Who signs up under a colleague's name gets nothing of what the provider opens to that colleague."""
+    here = site_of(app)
+    stranger = here.accounts.sign_up("alice", PASSWORD, waiting=waiting)
+    address = f"/Users/{stranger.id}"
+    provider("POST", "/Users", {"schemas": [USER], "userName": "alice"}, status=409)
+    for told in ({"externalId": "e-1"}, {"userName": "alicia"}, *({"active": True} for _ in range(waiting))):
+        assert (
+            "not known to be the provider's"
+            in provider.patch(address, {"op": "replace", "value": told}, status=400)["detail"]
+        )
+    joined = {"schemas": [GROUP], "displayName": "lab", "members": [{"value": str(stranger.id)}]}
+    provider("POST", "/Groups", joined, status=400)
+    assert provider("GET", "/Groups")["totalResults"] == 0, "nothing of it is kept"
+    found = here.accounts.get(stranger.id)
+    assert (found.name, found.groups, found.waiting) == ("alice", frozenset(), waiting)
+    provider.patch(address, {"op": "replace", "value": {"active": False}})
+    assert here.accounts.get(stranger.id).disabled
 
 
 def active(operation: Json) -> Json:
