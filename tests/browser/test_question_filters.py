@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import overflow
+from tests.browser.conftest import Site, overflow
 
 pytestmark = pytest.mark.browser
 
@@ -21,8 +21,9 @@ QUESTIONS = {
 
 @pytest.mark.parametrize("locale", QUESTIONS)
 @pytest.mark.parametrize("width", [1280, 390])
-def test_a_chip_asks_again_with_the_filter_and_without_it(open_page: Open, locale: str, width: int) -> None:
-    page = open_page("chat", locale=locale, viewport={"width": width, "height": 844})
+def test_a_chip_asks_again_with_the_filter_and_without_it(open_page: Open, site: Site, locale: str, width: int) -> None:
+    every = "&".join(f"d={each.id}" for each in site.braid.ledger.all_datasets() if each.conversation_id is None)
+    page = open_page(f"chat?{every}", locale=locale, viewport={"width": width, "height": 844})
     page.evaluate("window.stayed = true")
     page.locator("#text").fill(QUESTIONS[locale])
     page.keyboard.press("Enter")
