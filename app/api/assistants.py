@@ -166,7 +166,7 @@ def get_assistant(assistant_id: int) -> AssistantShown:
 def change_assistant(assistant_id: int, body: AssistantChanges) -> AssistantShown:
     """Change an assistant of yours, or one that is shared with you to be changed."""
     before = editable_assistant(assistant_id).assistant
-    site().assistants.change(replace(before, **body.values(before)))
+    site().assistants.change(before, replace(before, **body.values(before)))
     return _show(assistant_of(assistant_id))
 
 

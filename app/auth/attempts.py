@@ -29,6 +29,8 @@ BY_NAME = parse("30/minute")
 BY_DEVICE = parse("10/minute")
 BY_CODE = parse("10/hour")
 """Wrong codes per user, of a million possible ones; the limits above are for passwords."""
+BY_CODE_OF_USER = parse("50/hour")
+"""The same from all browsers of a user together, however many are known."""
 AUDITED = parse("60/minute")
 """Failures of all names and addresses that the audit log takes."""
 STRANGER = "-"
@@ -93,7 +95,7 @@ def attempt(name: str, *, by_code: bool = False) -> Attempt:
             (BY_NAME, ("login-name", folded)),
         )
     if by_code:
-        counted = (*counted, (BY_CODE, ("login-code", device or folded)))
+        counted = (*counted, (BY_CODE, ("login-code", device or folded)), (BY_CODE_OF_USER, ("login-codes", folded)))
     return Attempt(name, address, counted, bool(device))
 
 

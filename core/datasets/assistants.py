@@ -147,11 +147,14 @@ class Assistants:
         assert key is not None, "the row is stored"
         return replace(assistant, id=key[0], user_id=user_id)
 
-    def change(self, assistant: Assistant) -> None:
-        """Store an assistant in place of the one with its id; its owner stays. Raises NotFoundError."""
-        self._one(
-            update(AssistantRow).where(AssistantRow.id == assistant.id).values(**_values(assistant)), assistant.id
-        )
+    def change(self, before: Assistant, after: Assistant) -> None:
+        """Store what ``after`` has otherwise than ``before``, so that what others change meanwhile stays; the owner
+        stays, too. Raises NotFoundError.
+        """
+        old = _values(before)
+        changed = {name: value for name, value in _values(after).items() if value != old[name]}
+        changed = changed or {"name": after.name}  # which says whether there is one
+        self._one(update(AssistantRow).where(AssistantRow.id == before.id).values(**changed), before.id)
 
     def remove(self, assistant_id: int) -> None:
         """Delete an assistant, and with it whom it is shared with. Raises NotFoundError."""

@@ -84,7 +84,7 @@ def change(assistant_id: int) -> tuple[str, int] | Response:
     """Change an assistant."""
     found = editable_assistant(assistant_id)
     try:
-        site().assistants.change(read_assistant(request.form, found.assistant))
+        site().assistants.change(found.assistant, read_assistant(request.form, found.assistant))
     except InvalidInputError as error:
         return _page(found, problem=explain(error)), 400
     return _done(_("Saved."), assistant_id)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 
 from braid.core.datasets.metadata_keys import metadata_keys
 from braid.core.ledger.database import Database
@@ -16,6 +17,8 @@ MAX_VALUES_OF_KEY = 300
 MAX_VALUES = 5_000
 """Values of all datasets together."""
 MAX_VALUE_CHARS = 40
+MAX_STATEMENTS = 200
+"""Statements that read values for one question: those of the first datasets, keys and kinds."""
 _FUNCTION_WORDS = frozenset().union(*STOP_WORDS.values())
 # Leaps through the index, one for each value, however many documents have it.
 _VALUES = f"""
@@ -51,12 +54,21 @@ def vocabulary_of(database: Database, dataset_ids: Collection[int]) -> Vocabular
     """Return the metadata of these datasets, which the caller must be allowed to read."""
     values: dict[str, dict[Value, None]] = {}
     left = MAX_VALUES
-    for dataset_id in sorted(dataset_ids):
-        for key, kinds in metadata_keys(database, [dataset_id]).items():
-            for kind in (each for each in kinds if each in ("text", "item") and left > 0):
-                rows = database.remembered_rows(_VALUES, dataset_id=dataset_id, key=key, kind=kind)[:left]
-                left -= len(rows)
-                for (text,) in rows:
-                    if 2 <= len(folded := fold(text)) <= MAX_VALUE_CHARS and folded not in _FUNCTION_WORDS:
-                        values.setdefault(folded, {})[Value(key, kind, text)] = None
+    for dataset_id, key, kind in islice(_labels(database, dataset_ids), MAX_STATEMENTS):
+        rows = database.remembered_rows(_VALUES, dataset_id=dataset_id, key=key, kind=kind)[:left]
+        left -= len(rows)
+        for (text,) in rows:
+            if 2 <= len(folded := fold(text)) <= MAX_VALUE_CHARS and folded not in _FUNCTION_WORDS:
+                values.setdefault(folded, {})[Value(key, kind, text)] = None
+        if not left:
+            break
     return Vocabulary(metadata_keys(database, dataset_ids), {text: tuple(each) for text, each in values.items()})
+
+
+def _labels(database: Database, dataset_ids: Collection[int]) -> Iterator[tuple[int, str, Kind]]:
+    """Yield the datasets with their keys whose values are texts; at most `MAX_STATEMENTS` datasets are asked."""
+    for dataset_id in islice(sorted(dataset_ids), MAX_STATEMENTS):
+        for key, kinds in metadata_keys(database, [dataset_id]).items():
+            for kind in kinds:
+                if kind in ("text", "item"):
+                    yield dataset_id, key, kind

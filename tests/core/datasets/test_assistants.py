@@ -102,11 +102,14 @@ def test_shares_of_assistants_open_no_dataset(world: World) -> None:
 
 def test_it_is_changed_and_deleted(world: World) -> None:
     world.shares.put(world.pumps, Share("user", "ben"), by="ann")
-    world.assistants.change(replace(world.pumps, name="Valves", dataset_ids=(1, 2)))
+    world.assistants.change(world.pumps, replace(world.pumps, name="Valves", dataset_ids=(1, 2)))
     assert world.seen_by("ben") == [("Valves", "ann", False)]
     world.assistants.remove(world.pumps.id)
     assert world.seen_by("ben") == world.seen_by("ann") == []
-    for act in (lambda: world.assistants.remove(world.pumps.id), lambda: world.assistants.change(world.pumps)):
+    for act in (
+        lambda: world.assistants.remove(world.pumps.id),
+        lambda: world.assistants.change(world.pumps, world.pumps),
+    ):
         with pytest.raises(NotFoundError, match="there is no assistant 1"):
             act()
     again = world.assistants.add(world.ids["ann"], Assistant("Pumps", (1,)))
@@ -156,3 +159,11 @@ def test_what_is_wrong_is_named(values: dict[str, object], told: str) -> None:
     given: dict[str, object] = {"name": "Pumps", "dataset_ids": (1,), **values}
     with pytest.raises(InvalidInputError, match=told):
         Assistant(**given)  # type: ignore[arg-type]
+
+
+def test_two_editors_at_once_lose_nothing_of_each_other(world: World) -> None:
+    seen = world.pumps
+    world.assistants.change(seen, replace(seen, instruction="Be brief."))
+    world.assistants.change(seen, replace(seen, name="Valves"))
+    found = world.assistants.get(seen.user_id, seen.id).assistant
+    assert (found.name, found.instruction, found.dataset_ids) == ("Valves", "Be brief.", seen.dataset_ids)
