@@ -7,11 +7,16 @@ database must not cross a fork at all.
 from __future__ import annotations
 
 import itertools
+import logging
 import os
 import threading
 import weakref
+from collections.abc import Callable
+from functools import partial
 from types import TracebackType
 from typing import IO, Protocol
+
+logger = logging.getLogger(__name__)
 
 
 class Forking(Protocol):
@@ -85,20 +90,28 @@ def _all() -> list[Forking]:
 
 def _before() -> None:
     for this in reversed(_all()):
-        getattr(this, "before_fork", _nothing)()
+        _call(getattr(this, "before_fork", _nothing))
 
 
 def _nothing() -> None: ...
 
 
+def _call(tell: Callable[[], object]) -> None:
+    """Tell one; what it raises keeps no other one from being told, whose lock would stay locked in the child."""
+    try:
+        tell()
+    except Exception:
+        logger.exception("something was not ready for a fork")
+
+
 def _in_parent() -> None:
     for this in _all():
-        this.after_fork(in_child=False)
+        _call(partial(this.after_fork, in_child=False))
 
 
 def _in_child() -> None:
     for this in _all():
-        this.after_fork(in_child=True)
+        _call(partial(this.after_fork, in_child=True))
 
 
 if hasattr(os, "register_at_fork"):
