@@ -21,7 +21,9 @@ NAMES = {"en": "Source 1 of ", "ja": "出典 1/", "ko": "출처 1/"}
 @pytest.fixture(scope="module")
 def conversation(site: Site) -> str:
     """The path of a conversation with an answer that cites passages."""
-    answer = post_form(sign_in(site.app), "/chat/messages", text="What can I upload?", d=["1", "-1"], mode="hybrid", pace="fast")
+    answer = post_form(
+        sign_in(site.app), "/chat/messages", text="What can I upload?", d=["1", "-1"], mode="hybrid", pace="fast"
+    )
     return str(answer.location.partition("#")[0])
 
 
