@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import cached_property
 from typing import TypeVar
 
 import numpy as np
 
 from braid.core.errors import InvalidInputError, ModelError
 from braid.core.ledger.change_log import ChangeLog
+from braid.core.lru import lazy
 from braid.core.models.chat import Message
 from braid.core.models.embeddings import EmbeddingModel
 from braid.core.models.prompts import Prompt, Prompts
@@ -99,7 +99,7 @@ class SearchTools:
 
     # ------------------------------------------------------------ words and passages
 
-    @cached_property
+    @lazy
     def added_forms(self) -> tuple[AddedForm, ...]:
         """Other forms of names in the query, which documents or glossaries of the scope say are the same; none for a
         search by meaning alone, and for one that is to rank as LangChain does.
@@ -110,7 +110,7 @@ class SearchTools:
             terms = self.context.ledger.terms(self.scope.dataset_ids, heads_in(self.query.text))
         return tuple(AddedForm(said, added) for said, added in other_forms(self.query.text, terms))
 
-    @cached_property
+    @lazy
     def original(self) -> QueryVariant:
         """The query as it is; by keyword, the other forms of its names are searched, too, and weigh less."""
         if not self.added_forms:
