@@ -63,7 +63,9 @@ def terms_of(texts: Iterable[str]) -> list[Term]:
 def heads_in(query: str) -> list[str]:
     """Return the heads of all terms that a query may have."""
     text = fold(query[:MAX_QUERY_CHARS])
-    return list(dict.fromkeys(head_of(text[at:]) for at in _edges(text) if at < len(text) and not text[at].isspace()))
+    return list(
+        dict.fromkeys(head_of(text[at:]) for at in range(len(text)) if is_edge(text, at) and not text[at].isspace())
+    )
 
 
 def other_forms(query: str, terms: Iterable[Term]) -> list[tuple[str, str]]:
@@ -87,23 +89,23 @@ def _may_be_small(short: str) -> bool:
     return not short.isascii() or not (_VOWEL.search(short) and short.isalpha())
 
 
-def _edges(text: str) -> Iterator[int]:
-    """Yield where a term may begin: anywhere but within a word of Latin letters."""
-    for at in range(len(text)):
-        around = text[max(0, at - 1) : at + 1]
-        if at == 0 or not (around.isascii() and around.isalnum()):
-            yield at
+def is_edge(text: str, at: int) -> bool:
+    """Return whether a name may begin or end here: anywhere but between two Latin letters or digits."""
+    around = text[max(0, at - 1) : at + 1]
+    return at in (0, len(text)) or not (around.isascii() and around.isalnum())
+
+
+def places_of(text: str, name: str) -> Iterator[tuple[int, int]]:
+    """Yield where a name stands in a text, not within a word of Latin letters: start and end."""
+    start = text.find(name)
+    while start >= 0:
+        end = start + len(name)
+        if is_edge(text, start) and is_edge(text, end):
+            yield start, end
+            start = text.find(name, end)
+        else:
+            start = text.find(name, start + 1)
 
 
 def _has(text: str, form: str) -> bool:
-    """Return whether a folded text has a form as a whole word."""
-    start = text.find(form)
-    while start >= 0:
-        end = start + len(form)
-        if all(
-            at in (0, len(text)) or not (text[at - 1 : at + 1].isascii() and text[at - 1 : at + 1].isalnum())
-            for at in (start, end)
-        ):
-            return True
-        start = text.find(form, start + 1)
-    return False
+    return next(places_of(text, form), None) is not None

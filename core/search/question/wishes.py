@@ -16,6 +16,7 @@ from braid.core.text.moments import UnclearPeriodError
 from braid.core.text.normalization import fold
 from braid.core.text.periods import Period, first_day, last_day, period_in
 from braid.core.text.relative_periods import relative_periods
+from braid.core.text.terms import is_edge, places_of
 from braid.core.types import FilterKind, Filters
 
 MAX_QUESTION_CHARS = 500
@@ -68,7 +69,7 @@ class Question:
         taken: list[tuple[int, int]] = []
         found: list[tuple[str, set[int], bool]] = []
         for name in sorted(by_name, key=len, reverse=True):
-            for start, end in _places(self.text, name):
+            for start, end in places_of(self.text, name):
                 if any(start < e and s < end for s, e in taken):
                     continue
                 taken.append((start, end))
@@ -193,25 +194,9 @@ class Question:
 # ---------------------------------------------------------------- names and values in a text
 
 
-def _places(text: str, name: str) -> Iterator[tuple[int, int]]:
-    """Yield where a name stands, not within a word of Latin letters."""
-    start = text.find(name)
-    while start >= 0:
-        end = start + len(name)
-        if _is_edge(text, start) and _is_edge(text, end):
-            yield start, end
-        start = text.find(name, end)
-
-
-def _is_edge(text: str, at: int) -> bool:
-    """Return whether a name may begin or end here: anywhere but between two Latin letters or digits."""
-    around = text[max(0, at - 1) : at + 1]
-    return at in (0, len(text)) or not (around.isascii() and around.isalnum())
-
-
 def _named_values(text: str, values: Mapping[str, tuple[Value, ...]]) -> Iterator[tuple[int, int, tuple[Value, ...]]]:
     """Yield where values stand in a text, at each place the longest one first."""
-    edges = [at for at in range(len(text) + 1) if _is_edge(text, at)]
+    edges = [at for at in range(len(text) + 1) if is_edge(text, at)]
     for number, start in enumerate(edges):
         ends = [end for end in edges[number + 1 : number + 2 + MAX_VALUE_CHARS] if end - start <= MAX_VALUE_CHARS]
         for end in reversed(ends):
