@@ -9,7 +9,6 @@ import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
 from typing import Protocol
 
 VALID_FROM = "valid_from"
@@ -42,15 +41,6 @@ _FORMS = (
     r"(?:施行日|適用開始日|発効日)\s?[:：]?\s?(?P<year>(?:19|20)\d\d)\s?[年/.-]\s?(?P<number>\d{1,2})\s?[月/.-]\s?(?P<day>\d{1,2})",
     r"(?P<year>(?:19|20)\d\d)\s?년\s?(?P<number>\d{1,2})\s?월\s?(?P<day>\d{1,2})\s?일(?:부터)?\s?(?:시행|적용|발효)",
     r"(?:시행일|적용일|발효일)(?:자)?\s?[:：]?\s?(?P<year>(?:19|20)\d\d)\s?[년/.-]\s?(?P<number>\d{1,2})\s?[월/.-]\s?(?P<day>\d{1,2})",
-)
-_WRITTEN = tuple(
-    re.compile(rf"(?<!\d){form}(?!\d)", re.IGNORECASE)
-    for form in (
-        *_DATES,
-        rf"{_YEAR}\s?年\s?(?P<number>\d{{1,2}})\s?月\s?(?P<day>\d{{1,2}})\s?日",
-        rf"{_YEAR}\s?년\s?(?P<number>\d{{1,2}})\s?월\s?(?P<day>\d{{1,2}})\s?일",
-        rf"{_YEAR}[/.]\s?(?P<number>\d{{1,2}})[/.]\s?(?P<day>\d{{1,2}})",
-    )
 )
 _VALID_FROM = tuple(re.compile(form, re.IGNORECASE) for form in _FORMS)
 _REPLACES = tuple(
@@ -139,24 +129,6 @@ def recognized(beginning: str) -> dict[str, str]:
         **({VALID_FROM: days.pop()} if len(days) == 1 else {}),
         **({REPLACES: replaced.pop()} if len(replaced) == 1 else {}),
     }
-
-
-def dates_in(text: str) -> tuple[str, ...]:
-    """Return the days that a text names with their year, as ISO texts in the order of the text, each once.
-
-    >>> dates_in("Signed on 3 May 2024, valid until 2025-12-31. 2024年5月3日。"), dates_in("version 2.0.2024, in May")
-    (('2024-05-03', '2025-12-31'), ())
-    """
-    found = (each for form in _WRITTEN for each in form.finditer(text))
-    days = (_iso(each) for each in sorted(found, key=lambda each: each.start()))
-    return tuple(dict.fromkeys(day for day in days if _is_day(day)))
-
-
-def _is_day(iso: str) -> bool:
-    try:
-        return bool(date.fromisoformat(iso))
-    except ValueError:  # 30 February
-        return False
 
 
 def _iso(found: re.Match[str]) -> str:

@@ -1,10 +1,11 @@
-"""Dates in cells, as ISO texts of a day, a month or a year, which sort and begin alike."""
+"""Dates in cells and in texts, as ISO texts of a day, a month or a year, which sort and begin alike."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
 from collections.abc import Sequence
+from datetime import date
 from typing import Literal
 
 Order = Literal["dmy", "mdy"]
@@ -28,6 +29,9 @@ _FORMS = tuple(
     re.compile(form + _WEEKDAY + _TIME, re.IGNORECASE)
     for form in (_CJK, _ISO, _SPACED, _DAY_FIRST, _MONTH_FIRST, _ERA_SHORT)
 )
+_IN_TEXT = tuple(
+    re.compile(rf"(?<![\d.]){form}(?!\d)", re.IGNORECASE) for form in (_CJK, _ISO, _SPACED, _DAY_FIRST, _MONTH_FIRST)
+)
 _NUMERIC = re.compile(r"(\d{1,2})([./-])(\d{1,2})\2(\d{4})" + _TIME)
 
 
@@ -44,6 +48,24 @@ def date_of(cell: str, order: Order | None = None) -> str | None:
         day, month = (int(found[1]), int(found[3])) if order == "dmy" else (int(found[3]), int(found[1]))
         return _join(int(found[4]), month, day)
     return None
+
+
+def dates_in(text: str) -> tuple[str, ...]:
+    """Return the days that a text names with their year, as ISO texts in the order of the text, each once.
+
+    >>> dates_in("Signed on 3 May 2024, valid until 2025-12-31. 令和6年5月3日。"), dates_in("version 2.0.2024, in May")
+    (('2024-05-03', '2025-12-31'), ())
+    """
+    found = sorted((each.start(), iso(each)) for form in _IN_TEXT for each in form.finditer(text) if iso(each))
+    return tuple(dict.fromkeys(day for _, day in found if day and _is_day(day)))
+
+
+def _is_day(text: str) -> bool:
+    """Return whether an ISO text is a day of the calendar, as no month and no 30 February is."""
+    try:
+        return len(text) == len("2024-05-03") and bool(date.fromisoformat(text))
+    except ValueError:
+        return False
 
 
 def order_of(cells: Sequence[str]) -> Order | None:

@@ -14,8 +14,8 @@ from braid.app.site import site
 from braid.app.user.questions import tried
 from braid.core.chat.asking.follow_up import content_words
 from braid.core.datasets.outlines import Section
-from braid.core.metadata.versions import dates_in
 from braid.core.search.term_weights import TermWeights
+from braid.core.text.dates import dates_in
 from braid.core.types import Dataset, Document, Passage
 
 QUESTIONS = 3
