@@ -266,14 +266,21 @@ class _Words:
     units: Sequence[Unit]
     terms: list[frozenset[str]] = field(default_factory=list)
     idf: Mapping[str, float] = field(default_factory=dict)
+    weights: list[float] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.terms = [_terms(unit.text, self.analyzer) for unit in self.units]
         having = Counter(term for terms in self.terms for term in terms)
         self.idf = {term: math.log(1 + len(self.units) / count) for term, count in having.items()}
+        self.weights = [self._weight(terms) for terms in self.terms]
 
-    def weight(self, terms: Collection[str]) -> float:
+    def _weight(self, terms: Collection[str]) -> float:
         return sum(self.idf[term] for term in terms)
+
+    def alike(self, one: int, other: int) -> float:
+        """Return how alike the words of two sentences are, by their places: 0.0–1.0."""
+        total = self.weights[one] + self.weights[other]
+        return 2 * self._weight(self.terms[one] & self.terms[other]) / total if total else 0.0
 
     def rarest(self, terms: Collection[str]) -> list[str]:
         return sorted(terms, key=lambda term: (-self.idf[term], term))[:MOST_LOOKED_FOR]
@@ -307,10 +314,11 @@ def _paired(gone: Sequence[Unit], came: Sequence[Unit], analyzer: Analyzer) -> d
     scored: list[tuple[float, int, int, int]] = []
     for place, unit in enumerate(came):
         give_way()
-        terms = words.terms[len(gone) + place]
-        looked_for = [having[term] for term in words.rarest(terms) if term in having]
+        own = len(gone) + place
+        looked_for = [having[term] for term in words.rarest(words.terms[own]) if term in having]
         others = {other for places in looked_for if len(places) <= MOST_HAVING for other in places}
-        alike = [(_alike(words, terms, words.terms[other], unit, gone[other]), other) for other in others]
+        beside = {other: SAME_SECTION if unit.section == gone[other].section else 0.0 for other in others}
+        alike = [(words.alike(own, other) + more, other) for other, more in beside.items()]
         scored += [
             (-share, abs(unit.place - gone[other].place), place, other)
             for share, other in alike
@@ -323,12 +331,6 @@ def _paired(gone: Sequence[Unit], came: Sequence[Unit], analyzer: Analyzer) -> d
             taken[place] = other
             used.add(other)
     return taken
-
-
-def _alike(words: _Words, terms: frozenset[str], others: frozenset[str], unit: Unit, other: Unit) -> float:
-    total = words.weight(terms) + words.weight(others)
-    common = 2 * words.weight(terms & others) / total if total else 0.0
-    return common + (SAME_SECTION if unit.section == other.section else 0.0)
 
 
 def _in_order(changes: Sequence[Change], lost: Sequence[Change], after: Sequence[Unit]) -> list[Change]:
