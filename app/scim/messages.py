@@ -174,36 +174,32 @@ class Changes:
     """Members to remove before that; None removes all."""
 
 
-def read_user(body: Mapping[str, Any], changes: Changes) -> None:
-    """Read the attributes of a user into the changes. Raises ScimError."""
+Attributes = Mapping[str, tuple[str, Callable[[str, Any], Any]]]
+"""Attributes in small letters → the field of `Changes`, and what reads a value, which raises ScimError."""
+
+
+def read_attributes(body: Mapping[str, Any], attributes: Attributes, changes: Changes) -> None:
+    """Read attributes into the changes; those that Braid does not keep are passed over. Raises ScimError."""
     for name, value in body.items():
-        attribute = _without_schema(name).lower()
-        if attribute == "username":
-            changes.name = _text(name, value)
-        elif attribute == "externalid":
-            changes.external_id = _text(name, value or "")
-        elif attribute == "active":
-            changes.active = _truth(value)
+        if known := attributes.get(_without_schema(name).lower()):
+            field_name, read = known
+            setattr(changes, field_name, read(name, value))
         else:
             _require_known(name)
 
 
-def read_group(body: Mapping[str, Any], changes: Changes) -> None:
-    """Read the attributes of a group into the changes; its members are those that are added. Raises ScimError."""
-    for name, value in body.items():
-        attribute = _without_schema(name).lower()
-        if attribute == "displayname":
-            changes.name = _text(name, value)
-        elif attribute == "externalid":
-            changes.external_id = _text(name, value or "")
-        elif attribute == "members":
-            changes.add = _members(value)
-        else:
-            _require_known(name)
+def read_whole(schema: str, attributes: Attributes) -> tuple[str, Changes]:
+    """Return the name of a user or a group, which the body must have, and all that it says. Raises ScimError."""
+    changes = Changes()
+    own = {name: value for name, value in read_body(schema).items() if not name.lower().startswith("urn:")}
+    read_attributes(own, attributes, changes)
+    if not changes.name:
+        raise ScimError(400, f"{'userName' if schema == USER else 'displayName'} is missing", "invalidValue")
+    return changes.name, changes
 
 
-def read_patch(read: Callable[[Mapping[str, Any], Changes], None]) -> Changes:
-    """Return what all operations of a PATCH change together; ``read`` reads attributes. Raises ScimError."""
+def read_patch(attributes: Attributes) -> Changes:
+    """Return what all operations of a PATCH change together. Raises ScimError."""
     operations = read_body(f"{MESSAGES}PatchOp").get("Operations")
     if not isinstance(operations, list) or not 1 <= len(operations) <= MOST_OPERATIONS:
         raise ScimError(400, f"Operations must be a list of 1 to {MOST_OPERATIONS} operations", "invalidSyntax")
@@ -216,14 +212,14 @@ def read_patch(read: Callable[[Mapping[str, Any], Changes], None]) -> Changes:
         elif act == "remove":
             _remove(path, changes)
         else:
-            attributes = {path: value} if path else value
-            if not isinstance(attributes, dict):
+            given = {path: value} if path else value
+            if not isinstance(given, dict):
                 raise ScimError(400, "an operation without a path must have an object as its value", "invalidValue")
-            for name, one in _flat(attributes):
+            for name, one in _flat(given):
                 if name.lower() == "members":
                     _change_members(changes, act, one)
                 else:
-                    read({name: one}, changes)
+                    read_attributes({name: one}, attributes, changes)
     return changes
 
 
@@ -250,7 +246,7 @@ def _change_members(changes: Changes, act: str, value: Any) -> None:
     if act == "remove" and value is None:
         changes.add, changes.remove = set(), None
         return
-    members = _members(value)
+    members = _members("members", value)
     if act == "replace":
         changes.add, changes.remove = members, None
     elif act == "add":
@@ -290,7 +286,7 @@ def _text(name: str, value: Any) -> str:
     return value
 
 
-def _truth(value: Any) -> bool:
+def _truth(_name: str, value: Any) -> bool:
     if isinstance(value, str) and value.lower() in ("true", "false"):  # as Entra sends it
         return value.lower() == "true"
     if not isinstance(value, bool):
@@ -298,7 +294,7 @@ def _truth(value: Any) -> bool:
     return value
 
 
-def _members(value: Any) -> set[int]:
+def _members(_name: str, value: Any) -> set[int]:
     listed = value if isinstance(value, list) else [value]
     if len(listed) > MOST_MEMBERS:
         raise ScimError(400, f"{len(listed)} members are named; at most {MOST_MEMBERS:,} at once", "tooMany")
@@ -309,3 +305,8 @@ def _members(value: Any) -> set[int]:
             raise ScimError(400, f"there is no member {str(id_)[:40]!r}; name the id of a user", "invalidValue")
         found.add(int(id_))
     return found
+
+
+_EXTERNAL_ID = ("external_id", lambda name, value: _text(name, value or ""))
+OF_USERS: Attributes = {"username": ("name", _text), "externalid": _EXTERNAL_ID, "active": ("active", _truth)}
+OF_GROUPS: Attributes = {"displayname": ("name", _text), "externalid": _EXTERNAL_ID, "members": ("add", _members)}

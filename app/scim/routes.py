@@ -10,6 +10,8 @@ from braid.app.auth.access import rule, takes_uploads
 from braid.app.auth.authenticate import welcome
 from braid.app.scim.messages import (
     GROUP,
+    OF_GROUPS,
+    OF_USERS,
     USER,
     Changes,
     ScimError,
@@ -18,12 +20,10 @@ from braid.app.scim.messages import (
     group_address,
     group_body,
     page_body,
-    read_body,
     read_filter,
-    read_group,
     read_page,
     read_patch,
-    read_user,
+    read_whole,
     shows,
     user_address,
     user_body,
@@ -96,11 +96,9 @@ def get_user(id_: str) -> Response:
 @takes_uploads(lambda _settings: MAX_BODY_BYTES)
 def add_user() -> Response:
     """Add a user, who signs in by the provider or the proxy."""
-    changes = _read(USER, read_user)
-    if not changes.name:
-        raise ScimError(400, "userName is missing", "invalidValue")
+    name, changes = read_whole(USER, OF_USERS)
     is_active = changes.active is not False
-    added, is_new = _store().add_user(changes.name, changes.external_id or "", active=is_active)
+    added, is_new = _store().add_user(name, changes.external_id or "", active=is_active)
     if is_new:
         welcome(site(), site().accounts.get(added.id), BY_SCIM)
     else:
@@ -113,9 +111,7 @@ def add_user() -> Response:
 @takes_uploads(lambda _settings: MAX_BODY_BYTES)
 def replace_user(id_: str) -> Response:
     """Replace what is kept of a user."""
-    changes = _read(USER, read_user)
-    if not changes.name:
-        raise ScimError(400, "userName is missing", "invalidValue")
+    _name, changes = read_whole(USER, OF_USERS)
     changes.external_id = changes.external_id or ""
     return _change_user(_id(id_, "user"), changes)
 
@@ -125,7 +121,7 @@ def replace_user(id_: str) -> Response:
 @takes_uploads(lambda _settings: MAX_BODY_BYTES)
 def change_user(id_: str) -> Response:
     """Change some of what is kept of a user."""
-    return _change_user(_id(id_, "user"), read_patch(read_user))
+    return _change_user(_id(id_, "user"), read_patch(OF_USERS))
 
 
 @scim.delete("/Users/<id_>")
@@ -171,10 +167,8 @@ def get_group(id_: str) -> Response:
 @takes_uploads(lambda _settings: MAX_BODY_BYTES)
 def add_group() -> Response:
     """Add a group; one of this name in Braid that no provider keeps is taken over with its members."""
-    changes = _read(GROUP, read_group)
-    if not changes.name:
-        raise ScimError(400, "displayName is missing", "invalidValue")
-    added = _store().add_group(changes.name, changes.external_id or "", changes.add)
+    name, changes = read_whole(GROUP, OF_GROUPS)
+    added = _store().add_group(name, changes.external_id or "", changes.add)
     _record("group.added", added.name, _members_text(added))
     return answer(group_body(added), 201, group_address(added.id))
 
@@ -184,9 +178,7 @@ def add_group() -> Response:
 @takes_uploads(lambda _settings: MAX_BODY_BYTES)
 def replace_group(id_: str) -> Response:
     """Replace a group with its members."""
-    changes = _read(GROUP, read_group)
-    if not changes.name:
-        raise ScimError(400, "displayName is missing", "invalidValue")
+    _name, changes = read_whole(GROUP, OF_GROUPS)
     changes.external_id, changes.remove = changes.external_id or "", None
     return _change_group(_id(id_, "group"), changes)
 
@@ -196,7 +188,7 @@ def replace_group(id_: str) -> Response:
 @takes_uploads(lambda _settings: MAX_BODY_BYTES)
 def change_group(id_: str) -> Response:
     """Change a group's name, or some of its members."""
-    return _change_group(_id(id_, "group"), read_patch(read_group))
+    return _change_group(_id(id_, "group"), read_patch(OF_GROUPS))
 
 
 @scim.delete("/Groups/<id_>")
@@ -281,12 +273,6 @@ def _one(found: dict[str, dict[str, Any]], name: str) -> Response:
     if name not in found:
         raise NotFoundError(f"there is no {name[:60]!r}; there are {', '.join(found)}")
     return answer(found[name])
-
-
-def _read(schema: str, read: Any) -> Changes:
-    changes = Changes()
-    read({name: value for name, value in read_body(schema).items() if not name.lower().startswith("urn:")}, changes)
-    return changes
 
 
 def _record(action: str, target: str, detail: str = "") -> None:
