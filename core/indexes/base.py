@@ -13,10 +13,11 @@ from typing import Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from braid.core.errors import BraidError
+from braid.core.errors import BraidError, IndexUnavailableError
 from braid.core.indexes.answers import BestScores, Bm25Statistics, DenseAnswer, Where
 from braid.core.indexes.vector_block import EVERYTHING, Selection
 from braid.core.ledger.change_log import IndexedChunk, StateName
+from braid.core.ledger.outages import outage_of
 from braid.core.models.embeddings import EmbeddingModel
 from braid.core.types import Leg, ScoredChunk
 from braid.core.vector import Vector
@@ -24,6 +25,30 @@ from braid.core.vector import Vector
 TIMEOUT_S = 5.0
 IndexName = Literal["bm25", "dense", "chroma"]
 """A leg's index, or the copy of the vectors in Chroma."""
+
+
+class Unusable:
+    """Turns errors of an index's files, and with ``or_panic`` panics of Rust code, into IndexUnavailableError in plain
+    words. A context manager; ``what`` cannot be used.
+    """
+
+    __slots__ = ("_errors", "_or_panic", "_what")
+
+    def __init__(self, what: str, errors: tuple[type[Exception], ...], *, or_panic: bool = False) -> None:
+        self._what, self._errors, self._or_panic = what, errors, or_panic
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        is_panic = self._or_panic and type(error).__name__ == "PanicException"  # pyo3 does not export its class
+        if error is None or not (isinstance(error, self._errors) or is_panic):
+            return
+        outage = outage_of(error)
+        said = f": {error.strerror}" if isinstance(error, OSError) and error.strerror else ""
+        why = f": {outage.text}" if outage else f"{said}; it is being checked"
+        raise IndexUnavailableError(
+            f"{self._what} cannot be used{why}", inner=f"{type(error).__name__}: {error}"
+        ) from error
 
 
 class LegIndex(Protocol):

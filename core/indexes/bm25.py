@@ -25,9 +25,8 @@ from tantivy import Occur, Query
 
 from braid.core.errors import IndexUnavailableError
 from braid.core.indexes.answers import BestScores, Bm25Counts, Bm25Statistics
-from braid.core.indexes.base import KeywordIndex
+from braid.core.indexes.base import KeywordIndex, Unusable
 from braid.core.ledger.change_log import IndexedChunk, StateName
-from braid.core.ledger.outages import outage_of
 from braid.core.priority import SearchPriority
 from braid.core.text.analyzer import Analyzer
 from braid.core.types import Leg, ScoredChunk
@@ -121,7 +120,7 @@ class Bm25Index(KeywordIndex):
         if opened is None or not terms or k < 1:
             return []
         searcher = opened.searcher
-        with _Translated(collection):
+        with _unusable(collection):
             if document_ids is None or len(document_ids) <= MAX_DOCUMENT_TERMS:
                 named = None if document_ids is None else document_ids.tolist()
                 found = _best(searcher, self._query(terms, dataset_ids, named), k)
@@ -147,7 +146,7 @@ class Bm25Index(KeywordIndex):
         within = Query.const_score_query(self._any_of("dataset_id", dataset_ids), 0.0)
         having = [Query.term_query(self._schema, "body", token, "freq") for token in sorted(tokens)]
         query = Query.boolean_query([(Occur.Must, each) for each in (*having, within)])
-        with _Translated(collection):
+        with _unusable(collection):
             found = opened.searcher.search(query, n, count=True)
             ids = _ids(opened.searcher, [address for _, address in found.hits])
             return ids, int(found.count)  # type: ignore[attr-defined]  # missing in tantivy's types
@@ -163,7 +162,7 @@ class Bm25Index(KeywordIndex):
         like = Query.fuzzy_term_query(self._schema, "body", beginning, 1, True, True)
         within = Query.const_score_query(self._any_of("dataset_id", dataset_ids), 0.0)
         query = Query.boolean_query([(Occur.Must, like), (Occur.Must, within)])
-        with _Translated(collection):
+        with _unusable(collection):
             return _ids(opened.searcher, [address for _, address in _best(opened.searcher, query, n)])
 
     def _best_of(
@@ -199,7 +198,7 @@ class Bm25Index(KeywordIndex):
         opened = self._open(collection)
         if opened is None:
             return Bm25Statistics(0, 0.0, {})
-        with _Translated(collection):
+        with _unusable(collection):
             count = opened.searcher.doc_freq
             frequencies = {term: count("body", term) for term in terms}
             readable = None if dataset_ids is None else self._counts_within(opened.searcher, frequencies, dataset_ids)
@@ -238,7 +237,7 @@ class Bm25Index(KeywordIndex):
     def apply(self, collection: str, upserts: Sequence[IndexedChunk], deletes: Sequence[str]) -> None:
         """Add or replace chunks and delete ids; durable on return."""
         folder = self._path / collection
-        with _Translated(collection):
+        with _unusable(collection):
             folder.mkdir(parents=True, exist_ok=True)
             index = tantivy.Index(self._schema, path=str(folder), reuse=True)
             writer = index.writer(WRITER_HEAP_BYTES, 1)
@@ -271,7 +270,7 @@ class Bm25Index(KeywordIndex):
             self._opened.pop(collection, None)
             self._known.discard(collection)
         folder = self._path / collection
-        with _Translated(collection):
+        with _unusable(collection):
             if folder.is_dir():
                 shutil.rmtree(folder, ignore_errors=True)
             else:
@@ -289,7 +288,7 @@ class Bm25Index(KeywordIndex):
         opened = self._open(collection)
         if opened is None or opened.searcher.num_docs == 0:
             return
-        with _Translated(collection):
+        with _unusable(collection):
             for _, address in opened.searcher.search(Query.all_query(), opened.searcher.num_docs, count=False).hits:
                 yield str(opened.searcher.doc(address).get_first("id"))
 
@@ -310,7 +309,7 @@ class Bm25Index(KeywordIndex):
 
     def collections(self) -> list[str]:
         """Return the names of the collections that exist, sorted."""
-        with _Translated("all collections"):
+        with _unusable("all collections"):
             return sorted(path.name for path in self._path.iterdir() if path.is_dir()) if self._path.is_dir() else []
 
     def rest(self) -> None:
@@ -328,7 +327,7 @@ class Bm25Index(KeywordIndex):
 
     def _open(self, collection: str) -> _Open | None:
         """Return the collection's current searcher; None when it was never written."""
-        with _Translated(collection):
+        with _unusable(collection):
             signature = _signature(f"{self._path}/{collection}")
         with self._lock:
             self._used[collection] = time.monotonic()
@@ -340,7 +339,7 @@ class Bm25Index(KeywordIndex):
             if collection not in self._known:
                 return None
             raise IndexUnavailableError(f"the keyword index of {collection} was removed from disk; it is being rebuilt")
-        with _Translated(collection):
+        with _unusable(collection):
             index = tantivy.Index.open(str(self._path / collection))
             searcher = index.searcher()
             opened = _Open(index, searcher, *_size_seen_by_bm25(self._schema, searcher), signature)
@@ -422,22 +421,5 @@ def _factors(explanation: Mapping[str, object]) -> dict[str, float]:
     return found
 
 
-class _Translated:
-    """Turns tantivy's errors, and panics of its Rust code, into IndexUnavailableError in plain words."""
-
-    __slots__ = ("_collection",)
-
-    def __init__(self, collection: str) -> None:
-        self._collection = collection
-
-    def __enter__(self) -> None: ...
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if not isinstance(error, (ValueError, OSError)) and type(error).__name__ != "PanicException":
-            return  # pyo3 does not export the class of a panic
-        assert error is not None, "it is one of these"
-        outage = outage_of(error)
-        why = f": {outage.text}" if outage else "; it is being checked"
-        raise IndexUnavailableError(
-            f"the keyword index of {self._collection} cannot be used{why}", inner=f"{type(error).__name__}: {error}"
-        ) from error
+def _unusable(collection: str) -> Unusable:
+    return Unusable(f"the keyword index of {collection}", (ValueError, OSError), or_panic=True)

@@ -24,9 +24,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from braid.core.errors import IndexUnavailableError
+from braid.core.indexes.base import Unusable
 from braid.core.indexes.vector_block import SAMPLE, Found, Probe, Selection, VectorBlock
-from braid.core.ledger.outages import outage_of
 
 MANIFEST = "manifest"
 FORMAT = 1
@@ -88,7 +87,7 @@ class VectorFiles:
 
     def load(self, collection: str) -> Loaded | None:
         """Return the collection's vectors as they are now; None where there is no manifest."""
-        with _Translated(collection):
+        with _unusable(collection):
             for _ in range(LOOKS):
                 signature = self.signature(collection)
                 with self._lock:
@@ -146,7 +145,7 @@ class VectorFiles:
     def write(self, collection: str, loaded: Loaded) -> Loaded:
         """Make these the collection's vectors: what is in no file yet is written. Return them mapped."""
         folder = self._folder / collection
-        with _Translated(collection):
+        with _unusable(collection):
             folder.mkdir(parents=True, exist_ok=True)
             files = dict(loaded.files or {})
             blocks = tuple(_written(block, folder, files) for block in loaded.blocks)
@@ -163,7 +162,7 @@ class VectorFiles:
 
     def stage(self, collection: str, block: VectorBlock, files: dict[str, FileNote]) -> VectorBlock:
         """Write a block that a later `write` is given, with ``files``, and return it mapped."""
-        with _Translated(collection):
+        with _unusable(collection):
             (self._folder / collection).mkdir(parents=True, exist_ok=True)
             return _written(block, self._folder / collection, files)
 
@@ -280,23 +279,8 @@ def _read_living(path: Path, note: FileNote, rows: int) -> np.ndarray[tuple[int]
     return living
 
 
-class _Translated:
-    """Turns errors of the disk into IndexUnavailableError in plain words."""
-
-    __slots__ = ("_collection",)
-
-    def __init__(self, collection: str) -> None:
-        self._collection = collection
-
-    def __enter__(self) -> None: ...
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, OSError):
-            outage = outage_of(error)
-            why = outage.text if outage else f"{_words(error)}; it is being checked"
-            raise IndexUnavailableError(
-                f"the vectors of {self._collection} cannot be used: {why}", inner=f"{type(error).__name__}: {error}"
-            ) from error
+def _unusable(collection: str) -> Unusable:
+    return Unusable(f"the vectors of {collection}", (OSError,))
 
 
 def _words(error: OSError) -> str:
