@@ -184,7 +184,8 @@ class SearchAnswer(BaseModel):
         [], description="Filters that were read from the question, where `question_filters` is `on`"
     )
     added_forms: list[AddedFormShown] = Field(
-        [], description="What abbreviations in the query stand for, or are for, by documents and glossaries"
+        [],
+        description="Other forms of names in the query, by documents and glossaries, searched by keyword, too",
     )
     notes: list[str] = Field(
         description="What a limit left out, though nothing failed, and what was given and did nothing"
