@@ -13,7 +13,7 @@ from braid.app.user.assistants import its_datasets, its_model
 from braid.core.datasets.assistants import Assistant
 from braid.core.errors import InvalidInputError
 from braid.core.search.strategies import strategy_named
-from braid.core.types import Filters
+from braid.core.types import MAX_NAME_CHARS, Filters
 
 BLANK = Filters()
 
@@ -50,7 +50,7 @@ def kinds_of(filters: Filters) -> frozenset[str]:
 def explain(error: InvalidInputError) -> str:
     """Return what is wrong with the form, in the page's language."""
     known = {
-        "name": _("Enter a name of 1 to %(most)s visible characters.", most=200),
+        "name": _("Enter a name of 1 to %(most)s visible characters.", most=MAX_NAME_CHARS),
         "dataset_ids": _("Choose at least one dataset."),
         "sign": _("Enter one letter or one emoji."),
     }

@@ -141,3 +141,11 @@ def test_a_document_is_bounded(app: Flask, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(word, "MAX_CHARS", 20)
     with app.test_request_context("/"), pytest.raises(InvalidInputError, match="Markdown or JSON"):
         as_word(TALK, [answer("ten chars."), answer("x", cited(1, "another ten"))])
+
+
+def test_behind_the_most_footnotes_a_citation_is_its_number(app: Flask, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(word, "MOST_NOTES", 2)
+    text = f"a{mark(1)} b{mark(2)} c{mark(1)}"
+    made, notes, body = written(app, answer(text, cited(1, "first"), cited(2, "second")))
+    assert (len(notes), references(body)) == (2, ["1", "2"])
+    assert any(paragraph.text.endswith("c[1]") for paragraph in made.paragraphs)
