@@ -206,7 +206,7 @@ class DataDirectory:
         """In the child, load embedding models again when they are needed; one that was given as an object is used as it
         is.
         """
-        if in_child:
+        if in_child and not self.closed:
             forget_loaded_models()
             self._models = self._models.renewed()
 
