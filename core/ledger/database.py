@@ -59,6 +59,8 @@ WAL_KEPT_BYTES = 4 * 2**20
 somebody reads. Without a limit the file stays as large as it ever was."""
 FORK_PATIENCE_S = 5.0
 """Longest time that a fork waits for running transactions."""
+DATA_VERSION_BITS = 32
+"""Bits of SQLite's number of commits that a connection has seen."""
 ROWS_PER_STATEMENT = 1000  # far below SQLite's limit of 32,766 variables
 CHANNEL = "braid"
 """PostgreSQL's channel by which processes of a fleet wake each other, see `braid.core.ledger.listener`."""
@@ -160,6 +162,7 @@ class Database:
             raise
         self._connect_arguments = self.engine.dialect.create_connect_args(self.engine.url)
         self._writer = self.engine.execution_options(braid_write=True)
+        self._watchers = 0
         self._begin()
         tell_of_forks(self)
 
@@ -299,8 +302,9 @@ class Database:
         with self._watching, suppress(sqlite3.Error):
             if self._watcher is None:
                 self._watcher = self._connect_watcher()
+                self._watchers += 1  # SQLite counts for each connection, from the same number on
             number: int = self._watcher.execute("PRAGMA data_version").fetchone()[0]
-            return number
+            return self._watchers << DATA_VERSION_BITS | number
         return None
 
     def is_read_only(self) -> bool:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
+
+import pytest
 
 from braid.core.ledger.database import MOST_ANSWERS, MOST_ROWS, WAL_KEPT_BYTES, Database, Remembered, Rows
 
@@ -17,6 +20,23 @@ def test_sqlite_says_that_another_process_has_committed(tmp_path: Path) -> None:
     other = sqlite3.connect(tmp_path / "ledger.db", isolation_level=None)
     other.execute("INSERT INTO users (name, created_at, is_admin, disabled) VALUES ('ann', 0, false, false)")
     other.close()
+    assert database.remembered_rows(names) == (("ann",),)
+    database.close()
+
+
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_what_was_committed_before_a_fork_is_seen_after_it(tmp_path: Path) -> None:
+    """SQLite counts commits for each connection, from the same number on, and a fork has them made anew."""
+    database = Database(f"sqlite:///{tmp_path / 'ledger.db'}")
+    names = "SELECT name FROM users"
+    assert database.remembered_rows(names) == ()
+    other = sqlite3.connect(tmp_path / "ledger.db", isolation_level=None)
+    other.execute("INSERT INTO users (name, created_at, is_admin, disabled) VALUES ('ann', 0, false, false)")
+    other.close()
+    pid = os.fork()
+    if pid == 0:
+        os._exit(0 if database.remembered_rows(names) == (("ann",),) else 1)
+    assert os.waitpid(pid, 0)[1] == 0
     assert database.remembered_rows(names) == (("ann",),)
     database.close()
 
