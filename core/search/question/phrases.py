@@ -146,7 +146,7 @@ PERSON_KEYS = frozenset((*_LATIN_PERSON_KEYS, "著者", "作成者", "作者", "
 """Keys whose values are who wrote a document."""
 _TITLE = r"(?:(?:mr|ms|mrs|dr|prof)\.? )?"
 WRITTEN_BY = re.compile(rf"\b{_WRITTEN} by {_TITLE}$")
-BY = re.compile(rf"(?:\b(?P<word>[\w-]+) )?\bby {_TITLE}$")
+BY = re.compile(rf"(?:(?<![\w-])(?P<word>[\w-]+) )?\bby {_TITLE}$")
 NO_NOUN = re.compile(
     r"(?:ed|en|wn|ung|ought|aught|ade|uilt|eld|ead|et|one|un|ound|ent|it|ly)$|^(?:all|both|it|they|that|this|one|is|are|was|were)$"
 )
