@@ -52,6 +52,8 @@ class Named:
     start: int
     end: int
     values: tuple[str, ...] = ()
+    is_excluded: bool = False
+    """Whether the rows with these values are those that are left out."""
 
 
 def find_names(reading: Reading, table: Table) -> list[Named]:
