@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
@@ -13,6 +14,7 @@ from braid.app.opening import embedding_model_of, rerankers_of
 from braid.core.errors import EmbeddingError, ModelError
 
 if TYPE_CHECKING:
+    from braid.config.settings import Settings
     from braid.core.models.known_pairs import Told
 
 COLUMNS = ("role", "model", "language", "first", "right", "wrong", "ms")
@@ -27,18 +29,18 @@ def models(context: click.Context, reranker: str | None, as_json: bool) -> None:
 
     Needs no data directory, and keeps nothing. Ends with 1 when a model fails or puts a wrong passage first.
     """
-    from braid.core.models.known_pairs import mistaken, told_by_scores, told_by_vectors
+    from braid.core.models.known_pairs import mistaken, told_by_scores
 
     settings = current_settings()
     named = settings.reranker if reranker is None else reranker
     tests: list[tuple[str, str, Callable[[], list[Told]]]] = [
-        ("embedding", settings.embedding_model, lambda: told_by_vectors(embedding_model_of(settings))[0])
+        ("embedding", settings.embedding_model, lambda: _told_by_vectors(settings))
     ]
     rerankers = rerankers_of(settings)
     if named:
         rerankers.named(named)  # a name of another form is refused before a model is loaded
         tests.append(
-            ("reranker", named, lambda: told_by_scores(lambda query, texts: rerankers.scores(named, query, texts)))
+            ("reranker", named, lambda: told_by_scores(lambda query, texts: rerankers.scores_of(named, query, texts)))
         )
     failed = False
     found: list[tuple[str, str, Told]] = []
@@ -69,3 +71,11 @@ def models(context: click.Context, reranker: str | None, as_json: bool) -> None:
 
 def _first(told: Told) -> str:
     return "right" if told.is_right else "wrong"
+
+
+def _told_by_vectors(settings: Settings) -> list[Told]:
+    from braid.core.models.embeddings import embed_passages, embed_queries
+    from braid.core.models.known_pairs import told_by_vectors
+
+    model = embedding_model_of(settings)
+    return told_by_vectors(partial(embed_queries, model), partial(embed_passages, model))[0]

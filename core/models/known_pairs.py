@@ -6,7 +6,10 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-from braid.core.models.embeddings import EmbeddingModel, embed_passages, embed_queries
+from braid.core.vector import Vector
+
+Embed = Callable[[Sequence[str]], Vector]
+"""Texts → (n, dim) float32 of unit length."""
 
 
 class Known(NamedTuple):
@@ -69,17 +72,17 @@ def told_by_scores(scores: Callable[[str, Sequence[str]], Sequence[float]]) -> l
     return told
 
 
-def told_by_vectors(model: EmbeddingModel) -> tuple[list[Told], int]:
-    """Return how an embedding model tells the known passages apart, by cosine, and its dimensions. Raises
-    EmbeddingError.
+def told_by_vectors(queries: Embed, passages: Embed) -> tuple[list[Told], int]:
+    """Return how an embedding model tells the known passages apart, by cosine, and its dimensions. ``queries`` and
+    ``passages`` make its vectors; raises what they raise.
     """
     dimensions = 0
 
-    def cosines(question: str, passages: Sequence[str]) -> list[float]:
+    def cosines(question: str, texts: Sequence[str]) -> list[float]:
         nonlocal dimensions
-        (vector,) = embed_queries(model, [question])
+        (vector,) = queries([question])
         dimensions = vector.size
-        cosines: list[float] = (embed_passages(model, passages) @ vector).tolist()
+        cosines: list[float] = (passages(texts) @ vector).tolist()
         return cosines
 
     return told_by_scores(cosines), dimensions

@@ -165,12 +165,12 @@ class Rerankers:
         if not query.reranker or not hits:
             return list(hits)
         texts = [indexed_text(hit.passage.title, hit.passage.heading_path, hit.passage.text) for hit in hits]
-        scores = self.scores(query.reranker, query.text, texts)
+        scores = self.scores_of(query.reranker, query.text, texts)
         scored = [replace(hit, rerank_score=score) for hit, score in zip(hits, scores, strict=True)]
         order = sorted(range(len(scored)), key=lambda index: -scores[index])
         return [scored[index] for index in order]
 
-    def scores(self, name: str, query: str, texts: Sequence[str]) -> Sequence[float]:
+    def scores_of(self, name: str, query: str, texts: Sequence[str]) -> Sequence[float]:
         """Return what the reranker of a ``provider:model`` string gives, a score per text, within the deadline.
 
         Raises ModelError as `rerank` does, and InvalidInputError for no such string.

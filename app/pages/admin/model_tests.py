@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from flask_babel import gettext as _
 
@@ -12,6 +13,7 @@ from braid.app.site import site
 from braid.app.words.languages import language_name
 from braid.core.accounts.secret_key import checked_key
 from braid.core.errors import EmbeddingError, InvalidInputError, ModelError
+from braid.core.models.embeddings import embed_passages, embed_queries
 from braid.core.models.known_pairs import Told, mistaken, told_by_scores, told_by_vectors
 from braid.core.models.model_servers import checked_address
 from braid.core.models.rerank import Rerankers
@@ -66,7 +68,7 @@ def test_embedding(collection: str) -> TestResult:
     model = site().braid.model_of(collection or ANY_PERSONAL)
 
     def tell() -> tuple[list[Told], str]:
-        told, dimensions = told_by_vectors(model)
+        told, dimensions = told_by_vectors(partial(embed_queries, model), partial(embed_passages, model))
         return told, _("%(num)s dimensions", num=dimensions)
 
     return _tested("embedding", names.get(collection) or site().settings.embedding_model, tell)
@@ -85,7 +87,7 @@ def test_reranker(form: Mapping[str, str]) -> TestResult:
         raise InvalidInputError(_("No reranker is configured."), field="reranker")
 
     def scores(query: str, texts: Sequence[str]) -> Sequence[float]:
-        return rerankers.scores(name, query, texts)
+        return rerankers.scores_of(name, query, texts)
 
     try:
         return replace(_tested("reranker", name, lambda: (told_by_scores(scores), "")), base_url=base_url)
