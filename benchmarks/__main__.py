@@ -41,6 +41,7 @@ NAMES = (
     "journeys",
     "reading",
     "two_hop",
+    "one_hop",
     "whole_documents",
 )
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from datetime import date
@@ -27,7 +27,7 @@ from braid.core.chat.lookups.loop import Loop
 from braid.core.chat.lookups.quoted import quotable_citations, quote_parts
 from braid.core.chat.lookups.tools import Toolbox
 from braid.core.chat.marks import marked, without_marks
-from braid.core.chat.query_writing import NormalizedQuestion, normalize_question, write_query
+from braid.core.chat.query_writing import NormalizedQuestion, normalize_question, write_query, write_wordings
 from braid.core.chat.quoting.candidates import Asked
 from braid.core.chat.quoting.extractive import Extract, best_coverage, extract
 from braid.core.chat.quoting.match import ABSENT_COVERAGE, WEAK_COVERAGE, match_of
@@ -62,7 +62,7 @@ from braid.core.models.untrusted_text import as_data
 from braid.core.search.context import SearchModels
 from braid.core.search.term_weights import TermWeights
 from braid.core.text.token_budget import MIN_PROMPT_TOKENS
-from braid.core.types import DEFAULTS, Dataset, Degraded, Hit, Passage, ReadFilter, Scope, SearchResult
+from braid.core.types import DEFAULTS, Degraded, Hit, Passage, ReadFilter, Scope, SearchResult
 
 if TYPE_CHECKING:
     from langgraph.types import StreamWriter
@@ -90,8 +90,8 @@ class ChatTurn:
     """Set when nobody listens to the events any more."""
     question: NormalizedQuestion = field(init=False)
     query: QueryWritten = field(init=False)
-    languages: tuple[str, ...] = ()
-    """Languages of the documents in which the question is not, by their codes."""
+    languages: Mapping[str, frozenset[int]] = field(default_factory=dict)
+    """Languages of the documents in which the question is not, by their codes, and the datasets that have them."""
     wordings: tuple[str, ...] = ()
     """The question in these, as a model has written it."""
     in_others: frozenset[str] = frozenset()
@@ -251,7 +251,7 @@ class Conversation:
                 self._prompts,
                 term_weights,
                 writer=self._writer_of_queries(turn),
-                languages=turn.languages,
+                languages=tuple(turn.languages),
             )
 
     def _read_question(self, turn: ChatTurn) -> None:
@@ -269,9 +269,8 @@ class Conversation:
         writer(StageStarted("generate_query"))
         model = None if turn.degraded else self._query_model(turn)  # it has just failed; do not wait for it again
         with self._its_turn(turn):
-            of_answers = None if turn.degraded else self._writer_of_queries(turn)
             turn.query, turn.wordings, missing = write_query(
-                turn.question, model, self._prompts, writer=of_answers, languages=turn.languages
+                turn.question, model, self._prompts, languages=tuple(turn.languages)
             )
         turn.degraded += missing
         writer(turn.query)
@@ -280,16 +279,18 @@ class Conversation:
         """Return the model of the answers, where it may write queries, too."""
         return None if turn.request.options.get("generator") == "feedback" else self._models.summary
 
-    def _other_languages(self, turn: ChatTurn) -> tuple[str, ...]:
-        """Return the languages of the documents that are searched in which the question is not."""
+    def _other_languages(self, turn: ChatTurn) -> Mapping[str, frozenset[int]]:
+        """Return the languages of the documents that are searched in which the question is not, each with the datasets
+        that have it.
+        """
         if turn.request.fields is not None:
-            return ()
-        shares = self._braid.dataset_languages.shares(self._searched(turn.scope))
-        return other_languages(turn.request.text, shares)
-
-    def _searched(self, scope: Scope) -> list[Dataset]:
-        found = self._braid.ledger.datasets_in([each.collection for each in scope.collections])
-        return [each for each in found if each.id in scope.dataset_ids]
+            return {}
+        found = self._braid.ledger.datasets_in([each.collection for each in turn.scope.collections])
+        searched = [each for each in found if each.id in turn.scope.dataset_ids]
+        passages = self._braid.dataset_languages.passages(searched)
+        total = sum(sum(of_code.values()) for of_code in passages.values())
+        shares = {code: sum(of_code.values()) / total for code, of_code in passages.items()}
+        return {code: frozenset(passages[code]) for code in other_languages(turn.request.text, shares)}
 
     def _search(self, state: GraphState, writer: StreamWriter) -> None:
         turn = state.turn
@@ -378,29 +379,33 @@ class Conversation:
         return replace(found, lookups=(*before.lookups, *found.lookups), bill=before.bill + found.bill)
 
     def _find_elsewhere(self, turn: ChatTurn, writer: StreamWriter) -> Found:
-        """Search in the other languages of the documents, too: by the wordings of a model, else by meaning where the
-        first passages lack words of the question.
+        """Search in the other languages of the documents, too: by the wordings of the model that wrote the query. Where
+        it has written none, and the first passages lack words of the question, by those of the model of the answers,
+        else by meaning.
         """
-        searches: list[Elsewhere] = [(text, partial(self._find, turn, text)) for text in turn.wordings]
         covered = 1.0
-        if not searches and turn.languages and turn.first.query.mode != "keyword":
+        if turn.languages and not turn.wordings:
             citations = [Citation(0, hit.passage, hit.passage.text) for hit in turn.first.hits]
             weights = self._term_weights(turn).of_text(turn.question.query)
             covered = best_coverage(weights, citations, self._braid.analyzer)
-        if covered < WEAK_COVERAGE:
+        if covered < WEAK_COVERAGE and not turn.degraded and turn.question.generator == "none":
+            of_answers = self._writer_of_queries(turn) if self._query_model(turn) is None else None
+            turn.wordings, missing = write_wordings(turn.question, of_answers, self._prompts, tuple(turn.languages))
+            turn.degraded += missing
+        searches: list[Elsewhere] = [(text, partial(self._find, turn, text)) for text in turn.wordings]
+        near = not searches and covered < WEAK_COVERAGE and turn.first.query.mode != "keyword"
+        if near:
             searches = [(turn.question.query, partial(self._find_near, turn, code)) for code in turn.languages]
         found = search_elsewhere(turn.first, searches, stopped=turn.stopped.is_set, tell=writer)
-        if covered < ABSENT_COVERAGE:
+        if near and covered < ABSENT_COVERAGE:
             turn.in_others = frozenset(hit.passage.chunk_id for hit in found.search.hits[len(turn.first.hits) :])
         return found
 
     def _find_near(self, turn: ChatTurn, code: str) -> SearchResult:
         """Search by meaning for the question among passages in another language, in the datasets that have it."""
-        languages = self._braid.dataset_languages.of(self._searched(turn.scope))
-        having = frozenset(dataset_id for dataset_id, codes in languages.items() if code in codes)
         query = turn.first.query
         found = self._manager.search_in(
-            turn.scope.within(having),
+            turn.scope.within(turn.languages[code]),
             turn.question.query,
             models=self._search_models,
             mode="semantic",

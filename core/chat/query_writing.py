@@ -103,32 +103,32 @@ def normalize_question(
 
 
 def write_query(
-    question: NormalizedQuestion,
-    model: ChatModel | None,
-    prompts: Prompts,
-    *,
-    writer: ChatModel | None = None,
-    languages: Sequence[str] = (),
+    question: NormalizedQuestion, model: ChatModel | None, prompts: Prompts, *, languages: Sequence[str] = ()
 ) -> tuple[QueryWritten, tuple[str, ...], Missing]:
-    """Write the query for the question, and its wordings in the ``languages``; report the model if it failed.
-
-    ``writer``, the model of the answers, is asked for the wordings alone, where there is no other ``model`` and it has
-    not been asked for the question.
-    """
-    as_it_is = QueryWritten(question.readable or question.text, question.query, question.generator)
-    by_writer = model is None and bool(languages) and question.generator == "none"
-    model = writer if by_writer else model
+    """Write the query for the question, and its wordings in the ``languages``; report the model if it failed."""
     query, wordings, missing = _lines(
-        model,
+        model, prompts.generate_query, question.text, languages=languages, question=question.text
+    )
+    wordings = wordings or question.wordings
+    if model is not None and query:
+        return QueryWritten(question.text, query, model.name), wordings, ()
+    as_it_is = QueryWritten(question.readable or question.text, question.query, question.generator)
+    return as_it_is, wordings, missing
+
+
+def write_wordings(
+    question: NormalizedQuestion, writer: ChatModel | None, prompts: Prompts, languages: Sequence[str]
+) -> tuple[tuple[str, ...], Missing]:
+    """Word the question in the ``languages`` by the model of the answers; report the model if it failed."""
+    _, wordings, missing = _lines(
+        writer,
         prompts.generate_query,
         question.text,
         languages=languages,
-        timeout_s=QUERY_TIMEOUT_S if by_writer else None,
+        timeout_s=QUERY_TIMEOUT_S,
         question=question.text,
     )
-    if model is not None and query and not by_writer:
-        return QueryWritten(question.text, query, model.name), wordings, ()
-    return as_it_is, wordings or question.wordings, missing
+    return wordings, missing
 
 
 def history_text(history: Sequence[Turn]) -> str:

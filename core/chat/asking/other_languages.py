@@ -8,8 +8,8 @@ from braid.core.text.scripts import LATIN, is_written_in, question_language, tex
 
 MOST_LANGUAGES = 2
 """Languages in which a question is searched for, beside its own."""
-LEAST_SHARE = 0.1
-"""Least share of the documents that are in a language, for the question to be searched for in it."""
+LEAST_SHARE = 0.02
+"""Least share of the passages that are in a language, for the question to be searched for in it."""
 NAMES = {
     "en": "English",
     "ja": "Japanese",
@@ -32,7 +32,7 @@ _SCRIPTS = {"ja": "JAPANESE", "zh": "JAPANESE", "ko": "HANGUL"}
 def other_languages(question: str, shares: Mapping[str, float]) -> tuple[str, ...]:
     """Return the languages in which the question is to be searched for, too, by their codes, the most frequent first.
 
-    ``shares`` are those of the documents by ISO 639-1 code. Of languages with one script, such as English and German,
+    ``shares`` are those of the passages by ISO 639-1 code. Of languages with one script, such as English and German,
     only those count that are surely not the question's, where no document is in the question's own.
 
     >>> other_languages("How long is the warranty?", {"ja": 0.9, "en": 0.1}), other_languages("보증 기간은?", {"ko": 1})
