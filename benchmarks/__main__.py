@@ -42,6 +42,7 @@ NAMES = (
     "reading",
     "two_hop",
     "one_hop",
+    "rerankers",
     "whole_documents",
 )
 
