@@ -44,7 +44,6 @@ from braid.core.chat.thumbs import AnswerThumbs
 from braid.core.chat.turns.running import RunningTurns
 from braid.core.chat.turns.turn_store import TurnStore
 from braid.core.datasets.assistants import Assistants
-from braid.core.datasets.languages import DatasetLanguages
 from braid.core.datasets.outlines import Outlines
 from braid.core.datasets.shared_changes import SharedDatasets
 from braid.core.folders.rules import FolderRules
@@ -83,7 +82,7 @@ class Site:
         self.conversations = ConversationStore(ledger, braid.registry)
         self.feedback = FeedbackStore(ledger)
         self.answer_thumbs = AnswerThumbs(ledger)
-        self.dataset_languages = DatasetLanguages(ledger)
+        self.dataset_languages = braid.dataset_languages
         self.outlines = Outlines(ledger)
         self.turn_store = TurnStore(ledger)
         self.turns = RunningTurns(self.turn_store)

@@ -41,6 +41,8 @@ NAMES = (
     "journeys",
     "reading",
     "two_hop",
+    "one_hop",
+    "rerankers",
     "whole_documents",
 )
 

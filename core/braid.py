@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from braid.core.data_directory import DataDirectory
+from braid.core.datasets.languages import DatasetLanguages
 from braid.core.errors import FilesUnavailableError, InvalidInputError
 from braid.core.extras import is_installed, require
 from braid.core.indexes.milvus.options import MilvusOptions
@@ -175,6 +176,7 @@ class Braid(DataDirectory):
                 with suppress(FilesUnavailableError):  # it is asked again with the first file
                     self.bucket.require_site(seconds=SITE_S)
             self._configured = _checked(strategies)
+            self.dataset_languages = DatasetLanguages(self.ledger)
             self._open_search(rerankers, models, prompts)
             self._roles = self._take_role(work=work)
             self._roles.begin(must_own=must_own)

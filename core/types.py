@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple
 
 from braid.core.metadata import Metadata
@@ -236,6 +236,11 @@ class Scope:
     def dataset_ids(self) -> frozenset[int]:
         """All allowed dataset ids."""
         return frozenset().union(*(c.dataset_ids for c in self.collections))
+
+    def within(self, dataset_ids: frozenset[int]) -> Scope:
+        """Return the scope with those of its datasets that are among these."""
+        kept = (replace(each, dataset_ids=each.dataset_ids & dataset_ids) for each in self.collections)
+        return replace(self, collections=tuple(each for each in kept if each.dataset_ids))
 
 
 # ---------------------------------------------------------------- what is answered

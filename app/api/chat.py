@@ -143,10 +143,10 @@ class LookupShown(Shown):
 
     tool: Literal["search", "read", "find_exact", "list_datasets", "table"]
     asked: str = Field(description="The query, or what was read")
-    why: Literal["name", "thing", "words", "model", "document", "part"] = Field(
+    why: Literal["name", "thing", "words", "model", "document", "part", "language"] = Field(
         description="A name in a passage that answers a part of the question; one of two things that the question "
-        "names; words that no passage had; a model asked for it; the question is about the whole document; or the "
-        "model has read a part of it"
+        "names; words that no passage had; a model asked for it; the question is about the whole document; the "
+        "model has read a part of it; or documents are in another language than the question"
     )
     found: int = Field(description="Passages that it gave")
     new: int = Field(description="Those of them that were added to the search's")

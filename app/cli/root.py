@@ -23,6 +23,7 @@ from braid.app.cli.evaluate import eval_command, qrels
 from braid.app.cli.ingest import documents, ingest
 from braid.app.cli.manage import dataset, shared_db
 from braid.app.cli.mcp import mcp
+from braid.app.cli.models import models
 from braid.app.cli.output import complain, print_json
 from braid.app.cli.records import audit, retention
 from braid.app.cli.scans import scans
@@ -140,5 +141,6 @@ for command in (
     audit,
     retention,
     scans,
+    models,
 ):
     cli.add_command(command)

@@ -51,7 +51,7 @@ function place(form) {
 document.addEventListener("submit", (event) => {
   const button = event.submitter;
   const target = button?.hasAttribute("formaction") ? button.formAction : event.target.action;
-  if (!target.endsWith("/models/test") || event.target.elements.role?.value === "embedding") return;
+  if (!target.endsWith("/models/test") || ["embedding", "reranker"].includes(event.target.elements.role?.value)) return;
   event.preventDefault();
   stream(event.target, button, target);
 });

@@ -32,7 +32,7 @@ def lookup_text(lookup: Mapping[str, Any]) -> str:
         return str(
             ngettext("Read “%(asked)s”: %(num)s passage", "Read “%(asked)s”: %(num)s passages", new, asked=asked)
         )
-    done = str(_("Read “%(asked)s”", asked=asked)) if lookup["why"] == "document" else _did(lookup["tool"], asked)
+    done = _done(lookup, asked)
     if problem := lookup["problem"]:
         return str(_("%(done)s: %(problem)s", done=done, problem=translated(problem) or problem))
     if lookup["tool"] in ("list_datasets", "table"):
@@ -49,6 +49,14 @@ def bill_text(bill: Mapping[str, Any]) -> str:
         parts.append(ngettext("%(num)s token", "%(num)s tokens", bill["tokens"]))
     parts.append(_("%(seconds)s s", seconds=f"{bill['ms'] / 1000:.1f}"))
     return " · ".join(map(str, parts))
+
+
+def _done(lookup: Mapping[str, Any], asked: str) -> str:
+    if lookup["why"] == "document":
+        return str(_("Read “%(asked)s”", asked=asked))
+    if lookup["why"] == "language":
+        return str(_("Searched documents in another language for “%(asked)s”", asked=asked))
+    return _did(lookup["tool"], asked)
 
 
 def _did(tool: str, asked: str) -> str:

@@ -229,6 +229,16 @@ SEARCH = (
     N_("the embedding model %(model)s failed: %(error)s"),
     N_("the embedding model %(model)s cannot be loaded: %(error)s"),
     N_("the reranker %(model)s took longer than %(seconds)s s"),
+    N_("the reranker %(model)s failed: %(error)s; check the key, reranker_api_key"),
+    N_(
+        "the reranker %(model)s failed: %(error)s; check the name of the model, and reranker_depth where the server "
+        "takes fewer passages"
+    ),
+    N_(
+        "the reranker %(model)s failed: %(error)s; check the address, reranker_base_url, and whether the server is "
+        "one of cohere, jina, voyage or tei"
+    ),
+    N_("the reranker %(model)s failed: %(error)s; check that the server runs, and its address, reranker_base_url"),
     N_("the reranker %(model)s failed: %(error)s"),
     N_("%(reason)s; min_score is meant for its scores and was not applied"),
     N_("%(reason)s; the answer is made of sentences of the passages instead"),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from datetime import date
@@ -17,18 +17,20 @@ from typing import TYPE_CHECKING, Any
 from braid.core.admission import LONGEST_S
 from braid.core.chat.answering import Answerer, AnswerTask
 from braid.core.chat.aside import without_aside
+from braid.core.chat.asking.other_languages import other_languages
 from braid.core.chat.citations import Citation, gaps_of_cited
 from braid.core.chat.comparison import compare
+from braid.core.chat.lookups.elsewhere import MOST_NEAR, Elsewhere, only_in, search_elsewhere
 from braid.core.chat.lookups.further import Found, Further
-from braid.core.chat.lookups.lookup import DEFAULT_LIMITS, LookupLimits
+from braid.core.chat.lookups.lookup import DEFAULT_LIMITS, NO_BILL, LookupLimits
 from braid.core.chat.lookups.loop import Loop
 from braid.core.chat.lookups.quoted import quotable_citations, quote_parts
 from braid.core.chat.lookups.tools import Toolbox
 from braid.core.chat.marks import marked, without_marks
-from braid.core.chat.query_writing import NormalizedQuestion, normalize_question, write_query
+from braid.core.chat.query_writing import NormalizedQuestion, normalize_question, write_query, write_wordings
 from braid.core.chat.quoting.candidates import Asked
 from braid.core.chat.quoting.extractive import Extract, best_coverage, extract
-from braid.core.chat.quoting.match import match_of
+from braid.core.chat.quoting.match import ABSENT_COVERAGE, WEAK_COVERAGE, match_of
 from braid.core.chat.quoting.nearness import nearness_to, no_nearness, scale_of
 from braid.core.chat.quoting.wanted import without_asking
 from braid.core.chat.support.check import check_answer
@@ -88,6 +90,12 @@ class ChatTurn:
     """Set when nobody listens to the events any more."""
     question: NormalizedQuestion = field(init=False)
     query: QueryWritten = field(init=False)
+    languages: Mapping[str, frozenset[int]] = field(default_factory=dict)
+    """Languages of the documents in which the question is not, by their codes, and the datasets that have them."""
+    wordings: tuple[str, ...] = ()
+    """The question in these, as a model has written it."""
+    in_others: frozenset[str] = frozenset()
+    """Chunk ids of passages in these, where no passage that was found first has the question's words."""
     degraded: tuple[Degraded, ...] = ()
     read_filters: tuple[ReadFilter, ...] = ()
     """The filters that were read from the question; ``scope`` and the request's options have those that are applied."""
@@ -235,10 +243,15 @@ class Conversation:
         writer(StageStarted("normalize"))
         with self._its_turn(turn):
             self._read_question(turn)
+            turn.languages = self._other_languages(turn)
             model, term_weights = self._query_model(turn), self._term_weights(turn)
-            of_answers = None if turn.request.options.get("generator") == "feedback" else self._models.summary
             turn.question, turn.degraded = normalize_question(
-                turn.request, model, self._prompts, term_weights, writer=of_answers
+                turn.request,
+                model,
+                self._prompts,
+                term_weights,
+                writer=self._writer_of_queries(turn),
+                languages=tuple(turn.languages),
             )
 
     def _read_question(self, turn: ChatTurn) -> None:
@@ -256,9 +269,28 @@ class Conversation:
         writer(StageStarted("generate_query"))
         model = None if turn.degraded else self._query_model(turn)  # it has just failed; do not wait for it again
         with self._its_turn(turn):
-            turn.query, missing = write_query(turn.question, model, self._prompts)
+            turn.query, turn.wordings, missing = write_query(
+                turn.question, model, self._prompts, languages=tuple(turn.languages)
+            )
         turn.degraded += missing
         writer(turn.query)
+
+    def _writer_of_queries(self, turn: ChatTurn) -> ChatModel | None:
+        """Return the model of the answers, where it may write queries, too."""
+        return None if turn.request.options.get("generator") == "feedback" else self._models.summary
+
+    def _other_languages(self, turn: ChatTurn) -> Mapping[str, frozenset[int]]:
+        """Return the languages of the documents that are searched in which the question is not, each with the datasets
+        that have it.
+        """
+        if turn.request.fields is not None:
+            return {}
+        found = self._braid.ledger.datasets_in([each.collection for each in turn.scope.collections])
+        searched = [each for each in found if each.id in turn.scope.dataset_ids]
+        passages = self._braid.dataset_languages.passages(searched)
+        total = sum(sum(of_code.values()) for of_code in passages.values())
+        shares = {code: sum(of_code.values()) / total for code, of_code in passages.items()}
+        return {code: frozenset(passages[code]) for code in other_languages(turn.request.text, shares)}
 
     def _search(self, state: GraphState, writer: StreamWriter) -> None:
         turn = state.turn
@@ -333,17 +365,55 @@ class Conversation:
 
     def _find_further(self, turn: ChatTurn, writer: StreamWriter) -> Found:
         """Look up what the first passages name or lack, by a model or without one; not in a three-field search."""
-        found, find = Found(turn.first), partial(self._find, turn)
-        if turn.request.fields is not None or not turn.first.hits:
-            return found
+        before, find = self._find_elsewhere(turn, writer), partial(self._find, turn)
+        found = replace(before, lookups=(), bill=NO_BILL)
+        if turn.request.fields is not None or not found.search.hits:
+            return before
         further = Further(turn.question.text, turn.question.query, self._term_weights(turn))
         model, calls = self._lookup_model(turn), self._lookups.calls_of(turn.request.strategy)
-        if model is not None and (calls > 1 or (calls and further.wishes(turn.first.hits))):
-            found = self._loop(turn, model, calls, writer).run(turn.question.text)
-        if found.lookups:
-            return found
-        more = further.search(found.search, find, stopped=turn.stopped.is_set, tell=writer)
-        return replace(more, bill=found.bill + more.bill)
+        if model is not None and (calls > 1 or (calls and further.wishes(found.search.hits))):
+            found = self._loop(turn, found.search, model, calls, writer).run(turn.question.text)
+        if not found.lookups:
+            more = further.search(found.search, find, stopped=turn.stopped.is_set, tell=writer)
+            found = replace(more, bill=found.bill + more.bill)
+        return replace(found, lookups=(*before.lookups, *found.lookups), bill=before.bill + found.bill)
+
+    def _find_elsewhere(self, turn: ChatTurn, writer: StreamWriter) -> Found:
+        """Search in the other languages of the documents, too: by the wordings of the model that wrote the query. Where
+        it has written none, and the first passages lack words of the question, by those of the model of the answers,
+        else by meaning.
+        """
+        covered = 1.0
+        if turn.languages and not turn.wordings:
+            citations = [Citation(0, hit.passage, hit.passage.text) for hit in turn.first.hits]
+            weights = self._term_weights(turn).of_text(turn.question.query)
+            covered = best_coverage(weights, citations, self._braid.analyzer)
+        if covered < WEAK_COVERAGE and not turn.degraded and turn.question.generator == "none":
+            of_answers = self._writer_of_queries(turn) if self._query_model(turn) is None else None
+            turn.wordings, missing = write_wordings(turn.question, of_answers, self._prompts, tuple(turn.languages))
+            turn.degraded += missing
+        searches: list[Elsewhere] = [(text, partial(self._find, turn, text)) for text in turn.wordings]
+        near = not searches and covered < WEAK_COVERAGE and turn.first.query.mode != "keyword"
+        if near:
+            searches = [(turn.question.query, partial(self._find_near, turn, code)) for code in turn.languages]
+        found = search_elsewhere(turn.first, searches, stopped=turn.stopped.is_set, tell=writer)
+        if near and covered < ABSENT_COVERAGE:
+            turn.in_others = frozenset(hit.passage.chunk_id for hit in found.search.hits[len(turn.first.hits) :])
+        return found
+
+    def _find_near(self, turn: ChatTurn, code: str) -> SearchResult:
+        """Search by meaning for the question among passages in another language, in the datasets that have it."""
+        query = turn.first.query
+        found = self._manager.search_in(
+            turn.scope.within(turn.languages[code]),
+            turn.question.query,
+            models=self._search_models,
+            mode="semantic",
+            k=MOST_NEAR,
+            filters=query.filters,
+            question_filters="off",
+        )
+        return only_in(code, without_aside(found, turn.request.aside), query.k)
 
     def _lookup_model(self, turn: ChatTurn) -> ChatModel | None:
         """Return the model that looks up more: the one that writes queries, else the one that answers."""
@@ -352,7 +422,7 @@ class Conversation:
         model = self._models.search or (None if turn.request.evaluation_mode else self._models.summary)
         return model if hasattr(model, "call") else None
 
-    def _loop(self, turn: ChatTurn, model: ChatModel, calls: int, writer: StreamWriter) -> Loop:
+    def _loop(self, turn: ChatTurn, first: SearchResult, model: ChatModel, calls: int, writer: StreamWriter) -> Loop:
         def calculate(question: str) -> str:
             calculated = self._calculator(turn).answer(question, turn.first, turn.request.answer_language)
             return without_marks(calculated.text) if isinstance(calculated, Calculated) else ""
@@ -366,7 +436,7 @@ class Conversation:
             calculate,
         )
         limits, stopped = self._lookups, turn.stopped.is_set
-        return Loop(model, self._prompts, toolbox, limits, stopped, writer, turn.first, calls)
+        return Loop(model, self._prompts, toolbox, limits, stopped, writer, first, calls)
 
     def _answer(self, state: GraphState, writer: StreamWriter) -> None:
         turn, analyzer = state.turn, self._braid.analyzer
@@ -382,7 +452,8 @@ class Conversation:
             weigh = self._term_weights(turn).known
             if quoted := quote_parts(turn.found.parts, asked, citations, analyzer, weigh, around):
                 return quoted
-            citations = quotable_citations(citations, len(search.hits), asked, analyzer)
+            in_others = [each for each in citations if each.passage.chunk_id in turn.in_others]
+            citations = in_others or quotable_citations(citations, len(search.hits), asked, analyzer)
             covered = best_coverage(self._term_weights(turn).of_text(query), citations, analyzer)
             known = scale_of(search, self._braid.answering_model)
             match = match_of(search, known[1] if known else None, covered)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from braid.core.chat.asking.follow_up import complete
+from braid.core.chat.asking.other_languages import NAMES, wordings_in
 from braid.core.chat.comparison import ThreeFields
 from braid.core.chat.marks import CitationFilter, marked, without_marks
 from braid.core.chat.types import ChatRequest, QueryWritten, Turn
@@ -43,6 +44,8 @@ class NormalizedQuestion:
     fields: ThreeFields | None = None
     readable: str = ""
     """The text with what it leaves out, as it is shown; empty where it is the text itself."""
+    wordings: tuple[str, ...] = ()
+    """The same in other languages, where the model that rewrote it has written these."""
 
     @property
     def alone(self) -> str:
@@ -63,10 +66,12 @@ def normalize_question(
     term_weights: TermWeights,
     *,
     writer: ChatModel | None = None,
+    languages: Sequence[str] = (),
 ) -> tuple[NormalizedQuestion, Missing]:
     """Rewrite the request's question so that it can be understood alone; report the model if it failed.
 
-    ``writer``, the model of the answers, rewrites what is searched for where there is no other ``model``.
+    ``writer``, the model of the answers, rewrites what is searched for where there is no other ``model``, and in the
+    same call into the ``languages``, which are codes.
     Without a model, or when it fails, generator ``feedback`` takes its place: words of the earlier turns are added.
     """
     if request.fields is not None:
@@ -76,12 +81,19 @@ def normalize_question(
     by_writer, model = model is None, model or writer
     timeout_s = QUERY_TIMEOUT_S if by_writer else None
     history = history_text(request.history)
-    question, missing = _one_line(
-        model, prompts.normalize, request.text, timeout_s=timeout_s, history=history, question=request.text
+    question, wordings, missing = _lines(
+        model,
+        prompts.normalize,
+        request.text,
+        languages=languages if by_writer else (),
+        timeout_s=timeout_s,
+        history=history,
+        question=request.text,
     )
     if model is not None and question:
         if by_writer:  # its prompt has the turns themselves, and the question as it was typed
-            return NormalizedQuestion(request.text, question, model.name, readable=question), ()
+            rewritten = NormalizedQuestion(request.text, question, model.name, readable=question, wordings=wordings)
+            return rewritten, ()
         return NormalizedQuestion(question, question, model.name), ()
     earlier = [turn.text for turn in request.history if turn.role == "user"]
     answered = next((turn.text for turn in reversed(request.history) if turn.role == "assistant"), "")
@@ -91,13 +103,32 @@ def normalize_question(
 
 
 def write_query(
-    question: NormalizedQuestion, model: ChatModel | None, prompts: Prompts
-) -> tuple[QueryWritten, Missing]:
-    """Write the query for the question; report the model if it failed."""
-    query, missing = _one_line(model, prompts.generate_query, question.text, question=question.text)
+    question: NormalizedQuestion, model: ChatModel | None, prompts: Prompts, *, languages: Sequence[str] = ()
+) -> tuple[QueryWritten, tuple[str, ...], Missing]:
+    """Write the query for the question, and its wordings in the ``languages``; report the model if it failed."""
+    query, wordings, missing = _lines(
+        model, prompts.generate_query, question.text, languages=languages, question=question.text
+    )
+    wordings = wordings or question.wordings
     if model is not None and query:
-        return QueryWritten(question.text, query, model.name), ()
-    return QueryWritten(question.readable or question.text, question.query, question.generator), missing
+        return QueryWritten(question.text, query, model.name), wordings, ()
+    as_it_is = QueryWritten(question.readable or question.text, question.query, question.generator)
+    return as_it_is, wordings, missing
+
+
+def write_wordings(
+    question: NormalizedQuestion, writer: ChatModel | None, prompts: Prompts, languages: Sequence[str]
+) -> tuple[tuple[str, ...], Missing]:
+    """Word the question in the ``languages`` by the model of the answers; report the model if it failed."""
+    _, wordings, missing = _lines(
+        writer,
+        prompts.generate_query,
+        question.text,
+        languages=languages,
+        timeout_s=QUERY_TIMEOUT_S,
+        question=question.text,
+    )
+    return wordings, missing
 
 
 def history_text(history: Sequence[Turn]) -> str:
@@ -161,18 +192,27 @@ def _read_fields(written: str, asked: ThreeFields) -> dict[str, str]:
     return found
 
 
-def _one_line(
-    model: ChatModel | None, prompt: Prompt, asked: str, *, timeout_s: float | None = None, **values: object
-) -> tuple[str, Missing]:
-    """Ask for one line in the script of ``asked``; empty if there is no model, or its reply is unusable."""
-    written, missing = _ask(model, prompt, timeout_s=timeout_s, **values)
+def _lines(
+    model: ChatModel | None,
+    prompt: Prompt,
+    asked: str,
+    *,
+    languages: Sequence[str] = (),
+    timeout_s: float | None = None,
+    **values: object,
+) -> tuple[str, tuple[str, ...], Missing]:
+    """Ask for one line in the script of ``asked``, and for the same in each of the languages; empty if there is no
+    model, or its reply is unusable.
+    """
+    names = [NAMES[code] for code in languages]
+    written, missing = _ask(model, prompt.also_in(names), timeout_s=timeout_s, **values)
     if model is None or missing:
-        return "", missing
+        return "", (), missing
     longest = min(MAX_QUERY_CHARS, max(MAX_QUERY_LINE_CHARS, 2 * len(asked)))
-    lines = parse_queries(written, question="", limit=1, max_chars=longest)
-    if not lines or not same_script(asked, lines[0]):
-        return "", (_unusable(model, written),)
-    return lines[0], ()
+    lines = parse_queries(written, question="", limit=1 + len(languages), max_chars=longest) or []
+    first = lines[0] if lines and same_script(asked, lines[0]) else ""
+    wordings = wordings_in(languages, lines[1:] if first else lines)
+    return first, wordings, () if first or wordings else (_unusable(model, written),)
 
 
 def _ask(

@@ -60,6 +60,17 @@ class DatasetLanguages:
             for dataset in filled
         }
 
+    def passages(self, datasets: Sequence[Dataset]) -> Mapping[str, Mapping[int, float]]:
+        """Return language code → dataset id → about how many passages are in it, of the `FEW` largest datasets."""
+        filled = sorted((each for each in datasets if each.chunks), key=lambda each: (-each.chunks, each.id))[:FEW]
+        heads = self._changes.heads({dataset.collection for dataset in filled}) if filled else {}
+        found: dict[str, dict[int, float]] = {}
+        for dataset in filled:
+            counts = self._counts(dataset, heads.get(dataset.collection, 0), beside=len(filled))
+            for code, count in counts.items():
+                found.setdefault(code, {})[dataset.id] = dataset.chunks * count / counts.total()
+        return found
+
     def counts(self, dataset: Dataset) -> Counter[str]:
         """Count the sample's documents by language code; an empty code is for unrecognized texts."""
         return self._counts(dataset, self._changes.heads({dataset.collection}).get(dataset.collection, 0))

@@ -96,12 +96,17 @@ def checked_url(provider: str, address: str) -> str:
         if not known.base_url:
             raise InvalidInputError("the address is empty; write it as http://localhost:8080/v1", field="base_url")
         return known.base_url
+    address = checked_address(address)
+    return address if urlsplit(address).path.strip("/") else f"{address}/v1"
+
+
+def checked_address(address: str) -> str:
+    """Return the address of a server with its scheme: ``localhost:8080`` is ``http://localhost:8080``.
+
+    Raises InvalidInputError for what cannot be one.
+    """
     if "://" not in address:
         address = f"{'http' if _is_near(urlsplit(f'//{address}').hostname or '') else 'https'}://{address}"
-    return _complete(address)
-
-
-def _complete(address: str) -> str:
     try:
         parts = urlsplit(address)
         host, _ = parts.hostname or "", parts.port
@@ -116,8 +121,7 @@ def _complete(address: str) -> str:
         refusal = "it leads to this machine's own secrets in a cloud; give the address of a model server"
     if refusal:
         raise InvalidInputError(f"the address is {_without_password(address)!r}: {refusal}", field="base_url")
-    address = address.rstrip("/")
-    return address if parts.path.strip("/") else f"{address}/v1"
+    return address.rstrip("/")
 
 
 def _without_password(address: str) -> str:

@@ -8,16 +8,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, get_args
 
 from braid.core.errors import EmbeddingError, InvalidInputError
+from braid.core.models.known_pairs import KNOWN
 from braid.core.models.onnx_model import OnnxModel, Pooling
 
 if TYPE_CHECKING:
     from braid.core.vector import Vector
 
-PAIRS = (
-    ("How do I make bread rise?", "Yeast makes the dough of bread rise within an hour."),
-    ("電車の切符はどこで買えますか", "電車の切符は駅の窓口と券売機で買える。"),
-    ("도서관은 언제 문을 여나요?", "도서관은 평일 아침 아홉 시에 문을 연다."),
-)
+PAIRS = tuple((known.question, known.right) for known in KNOWN)
 """Questions and passages: each question must be nearest to its own passage."""
 PREFIXES = (("", ""), ("query: ", "passage: "), ("search_query: ", "search_document: "))
 """Prefixes of a query and of a passage: none, those of E5, and those of Nomic."""

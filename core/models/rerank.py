@@ -162,16 +162,22 @@ class Rerankers:
 
         Raises ModelError when the reranker fails or takes longer than the deadline.
         """
-        reranker = self.named(query.reranker)
-        if reranker is None or not hits:
+        if not query.reranker or not hits:
             return list(hits)
         texts = [indexed_text(hit.passage.title, hit.passage.heading_path, hit.passage.text) for hit in hits]
-        scores = self._scores(reranker, query.text, texts)
+        scores = self.scores_of(query.reranker, query.text, texts)
         scored = [replace(hit, rerank_score=score) for hit, score in zip(hits, scores, strict=True)]
         order = sorted(range(len(scored)), key=lambda index: -scores[index])
         return [scored[index] for index in order]
 
-    def _scores(self, reranker: Reranker, query: str, texts: Sequence[str]) -> Sequence[float]:
+    def scores_of(self, name: str, query: str, texts: Sequence[str]) -> Sequence[float]:
+        """Return what the reranker of a ``provider:model`` string gives, a score per text, within the deadline.
+
+        Raises ModelError as `rerank` does, and InvalidInputError for no such string.
+        """
+        reranker = self.named(name)
+        if reranker is None:
+            raise InvalidInputError(f"no reranker is named; write one of {RERANKER_FORMS}", field="reranker")
         future = self._executor.submit(reranker.scores, query, texts)
         try:
             scores = future.result(self._timeout_s)

@@ -88,7 +88,8 @@ class HttpReranker:
             given = _scores_in(self._post(query, texts, key))
         except Exception as error:  # the edge to a provider: any of them raises its own family
             said = str(error) if isinstance(error, RerankServerError) else ""
-            raise ModelError(f"the reranker {self.name} failed: {safe_reason(error, (key,), said=said)}") from error
+            failed = f"the reranker {self.name} failed: {safe_reason(error, (key,), said=said)}"
+            raise ModelError(f"{failed}{_remedy(error)}") from error
         return checked_scores(self.name, [given.get(index, math.nan) for index in range(len(texts))], len(texts))
 
     def _post(self, query: str, texts: Sequence[str], key: str) -> Any:
@@ -109,6 +110,18 @@ class HttpReranker:
                 text = bytes(content[: 4 * MAX_ERROR_CHARS]).decode("utf-8", "replace")[:MAX_ERROR_CHARS]
                 raise RerankServerError(response.status_code, text, response.headers)
         return json.loads(content)
+
+
+def _remedy(error: Exception) -> str:
+    """Return what to check, to be put behind what went wrong; empty where nothing that is set can be the cause."""
+    status = error.status_code if isinstance(error, RerankServerError) else 0
+    if status in (401, 403):
+        return "; check the key, reranker_api_key"
+    if status in (400, 413, 422):
+        return "; check the name of the model, and reranker_depth where the server takes fewer passages"
+    if status in (404, 405) or isinstance(error, ValueError):
+        return "; check the address, reranker_base_url, and whether the server is one of cohere, jina, voyage or tei"
+    return "" if status else "; check that the server runs, and its address, reranker_base_url"
 
 
 def checked_scores(name: str, scores: list[float], expected: int) -> list[float]:

@@ -17,6 +17,7 @@ from werkzeug.wrappers import Response
 from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
 from braid.app.pages.admin.blueprint import admin, audit, done
+from braid.app.pages.admin.model_tests import SERVER_KINDS, TEST_S, TestResult, test_embedding, test_reranker
 from braid.app.site import site
 from braid.app.user.models import offered_models, site_default
 from braid.app.web.event_stream import event
@@ -24,17 +25,13 @@ from braid.app.web.live_turns import StreamForm, error_event, last_of, run_turn,
 from braid.app.words.values import model_name
 from braid.core.accounts.model_connections import Connection
 from braid.core.chat.types import ChatRequest
-from braid.core.errors import EmbeddingError, InvalidInputError, ModelError
+from braid.core.errors import InvalidInputError, ModelError
 from braid.core.models.chat import ROLES, ChatModel, ModelSettings, Role, key_variable, package_of
-from braid.core.models.embeddings import embed_queries
 from braid.core.models.model_servers import PROVIDERS, LocalServer, find_local_servers, host_of
 from braid.core.models.reasoning import answer_pieces
 
-TEST_S = 30.0
 ANSWER_CHARS = 300
 MAX_OFFERED = 100
-ANY_PERSONAL = "user_0"
-"""A collection whose embedding model is the site's."""
 IN_LANGUAGE = {"ja": "日本語で一文で", "ko": "한국어로 한 문장으로"}
 
 
@@ -52,18 +49,6 @@ class ModelRow:
     key: str
     is_default: bool
     install: str
-
-
-@dataclass(frozen=True, slots=True)
-class TestResult:
-    """The outcome of a test. ``error`` is empty if the model answered; ``first_s`` is the time to the first word."""
-
-    role: str
-    name: str
-    answer: str
-    error: str
-    seconds: float
-    first_s: float = 0.0
 
 
 @admin.get("/models")
@@ -125,10 +110,14 @@ def choose_for_everyone(roles: list[Role], name: str) -> None:
 @admin.post("/models/test")
 @rule("admin")
 def test_model() -> tuple[str, int] | Response:
-    """Ask a model for one sentence, streamed to scripts, or the embedding model for one vector."""
+    """Ask a chat model for one sentence, streamed to scripts; let an embedding model or a reranker tell known passages
+    apart.
+    """
     role, name = request.form.get("test") or request.form.get("role", ""), request.form.get("name", "")
     if role == "embedding":
-        return models_page(tested=_test_embedding()), 200
+        return models_page(tested=test_embedding(request.form.get("collection", ""))), 200
+    if role == "reranker":
+        return _reranker_tested()
     name = name or f"{request.form.get('server', '')}:{request.form.get('model', '').strip()}"
     found: Role = "search" if role == "search" else "summary"
     offered = role in ROLES and name in offered_models().of(found)
@@ -142,6 +131,15 @@ def test_model() -> tuple[str, int] | Response:
     if request.accept_mimetypes.best == "text/event-stream":
         return stream_of(turn, StreamForm(_told, error_event))
     return models_page(tested=last_of(turn)), 200
+
+
+def _reranker_tested() -> tuple[str, int]:
+    """Test the reranker of the settings, or the one that is typed, with the lines that make it the site's."""
+    typed = {name: request.form.get(name, "") for name in ("kind", "model", "base_url")}
+    try:
+        return models_page(tested=test_reranker(request.form), reranking=typed), 200
+    except InvalidInputError as error:
+        return models_page(problem=str(error), reranking=typed), 400
 
 
 def _test(role: str, model: ModelSettings, question: str) -> Iterator[TestResult]:
@@ -172,17 +170,6 @@ def _told(result: TestResult) -> str:
     return event("test", {"text": result.answer, "html": render_template("braid/admin/_test.html", tested=result)})
 
 
-def _test_embedding() -> TestResult:
-    model, started = site().braid.model_of(ANY_PERSONAL), time.perf_counter()
-    answer = error = ""
-    try:
-        vectors = embed_queries(model, ["ready"])
-        answer = _("%(num)s dimensions", num=vectors.shape[1])
-    except EmbeddingError as failed:
-        error = str(failed)
-    return TestResult("embedding", site().settings.embedding_model, answer, error, time.perf_counter() - started)
-
-
 # ---------------------------------------------------------------- what is shown
 
 
@@ -191,9 +178,10 @@ def models_page(
     problem: str = "",
     typed: dict[Role, str] | None = None,
     connecting: dict[str, str] | None = None,
+    reranking: dict[str, str] | None = None,
     tested: TestResult | None = None,
 ) -> str:
-    """Render the page. ``typed`` and ``connecting`` are what was sent with a mistake; keys are not among it."""
+    """Render the page. ``typed``, ``connecting`` and ``reranking`` are what was sent; keys are not among it."""
     here, connected = site().settings, site().models.connections.all()
     return render_template(
         "braid/admin/models.html",
@@ -206,6 +194,8 @@ def models_page(
         timeouts={"search": here.search_model_timeout_s, "summary": here.summary_model_timeout_s},
         embedding_model=here.embedding_model,
         reranker=here.reranker,
+        server_kinds=SERVER_KINDS,
+        reranking=reranking or {},
         collections=_other_embeddings(),
         problem=problem,
         tested=tested,

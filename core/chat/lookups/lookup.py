@@ -8,9 +8,10 @@ from typing import ClassVar, Literal
 from braid.core.errors import InvalidInputError
 
 Tool = Literal["search", "read", "find_exact", "list_datasets", "table"]
-Why = Literal["name", "thing", "words", "model", "document", "part"]
+Why = Literal["name", "thing", "words", "model", "document", "part", "language"]
 """A name in a sentence that answers a part of the question; a thing that is named beside another one; words that no
-passage had; a model asked for it; the question is about the whole document, or the model has read a part of it."""
+passage had; a model asked for it; the question is about the whole document, or the model has read a part of it;
+documents are in another language than the question."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,6 +30,7 @@ from braid.core.chat.whole.find import (
 from braid.core.chat.whole.outline import outline
 from braid.core.chat.whole.pairs import asks_for_changes, pair_meant, without_versions
 from braid.core.ledger.ledger import Ledger
+from braid.core.metadata.where import Condition, parse_where
 from braid.core.models.untrusted_text import as_data
 from braid.core.search.term_weights import TermWeights
 from braid.core.text.analyzer import Analyzer
@@ -79,6 +80,8 @@ class WholeFinder:
         asks, changes = asks_for_whole(question), asks_for_changes(question)
         if asks is None and not changes:
             return None
+        if asks == "summary" and (dataset := self._dataset_of_filters(question)):
+            return dataset
         named = self._named_by_filters() if self.filters != Filters() else []
         if changes and (compared := self._compare(query, first, named)):
             return compared
@@ -99,6 +102,20 @@ class WholeFinder:
         ids, _ = self.ledger.matching_documents(self.scope.dataset_ids, self.filters, limit=3)
         several = [self.ledger.document_passages(int(each), self.scope.dataset_ids, limit=1) for each in sorted(ids)]
         return [passages[0] for passages in several if passages] if len(ids) < 3 else []
+
+    def _dataset_of_filters(self, question: str) -> WholeDocument | None:
+        """Return the one dataset that the filters are, where all of it is asked for, whatever name the question quotes:
+        it is shown under another one in other languages.
+        """
+        where = parse_where(self.filters.metadata)
+        if self.filters != Filters(metadata=self.filters.metadata) or not isinstance(where, Condition):
+            return None
+        rest = _without_quoted(question)
+        if where.key != "dataset_id" or asks_for_changes(rest) or not ALL_OF_IT.search(rest) or _names_more(rest):
+            return None
+        searched = self.ledger.datasets_in([each.collection for each in self.scope.collections])
+        meant = [each for each in searched if each.id in self.scope.dataset_ids and where.values == (each.id, each.id)]
+        return whole_dataset(self.ledger, meant[0], self.filters) if meant else None
 
     def _dataset(self, question: str) -> WholeDocument | None:
         """Return the dataset that a question names, or the only one that is searched, where all of it is asked for."""
@@ -174,6 +191,13 @@ def _aspect(query: str, titles: str, analyzer: Analyzer) -> list[frozenset[str]]
     left = without_versions(_ALL.sub(" ", without_asking(query)))
     named = frozenset(analyzer.tokens(titles))
     return [terms for terms in content_words(left, analyzer).values() if not terms <= named]
+
+
+def _without_quoted(question: str) -> str:
+    """Return a question without what stands between its first opening and its last closing quotation mark."""
+    start = min((at for mark in '“「『"' if (at := question.find(mark)) >= 0), default=-1)
+    end = max(question.rfind(mark) for mark in '”」』"')
+    return f"{question[:start]} {question[end + 1 :]}" if 0 <= start < end else question
 
 
 def _names_more(question: str) -> bool:

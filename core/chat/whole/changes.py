@@ -1,13 +1,15 @@
 """What differs between two documents, without a model: sentence by sentence, each beside the one that took its place.
 
 Equal sentences are found by their text, wherever they stand; those that are left are paired by the words that both
-have, weighed by rarity, sooner within sections of one heading. The work grows with the number of sentences.
+have, weighed by rarity, sooner within sections of one heading. The work grows with the number of sentences, and has a
+deadline: of documents that take longer, the beginnings are compared.
 """
 
 from __future__ import annotations
 
 import math
 import re
+import time
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -31,6 +33,8 @@ from braid.core.types import Hit, Passage
 
 MOST_UNITS = 6_000
 """Sentences and table rows of a document that are compared."""
+READ_S = 4.0
+"""Seconds for reading the sentences that are not in both documents; pairing takes no longer than reading them."""
 MOST_SHOWN = 40
 """Differences that are shown; the sections of the others are named."""
 MOST_SECTIONS = 20
@@ -118,15 +122,29 @@ class Compared:
 
 
 def compare_documents(
-    old: Read, new: Read, analyzer: Analyzer, *, about: Callable[[Sequence[str]], Sequence[int]] | None = None
+    old: Read,
+    new: Read,
+    analyzer: Analyzer,
+    *,
+    about: Callable[[Sequence[str]], Sequence[int]] | None = None,
+    clock: Callable[[], float] = time.monotonic,
 ) -> Compared | None:
     """Return what differs between two documents; None where they have too little in common to be compared.
 
     ``about`` is given a text for each difference and returns the places of those that the question is about: none where
-    it is about all of them.
+    it is about all of them. Where ``clock``, in seconds, reaches the deadline, or the documents have too many
+    sentences, their beginnings are compared, and are what `Compared` has of them.
     """
-    before, after = _units(old), _units(new)
-    changes, common = _changes(before, after, analyzer)
+    (before, old), (after, new) = _units(old), _units(new)
+    deadline = clock() + READ_S
+    gone, came = _differing(before, after)
+    placed = [(unit.place / len(before), unit) for unit in gone] + [(unit.place / len(after), unit) for unit in came]
+    terms, share = _read_terms(placed, analyzer, lambda: clock() >= deadline)
+    if share < 1.0:
+        (before, old), (after, new) = _beginning(before, old, share), _beginning(after, new, share)
+        gone, came = ([unit for unit in units if unit.text in terms] for units in (gone, came))
+    taken = _paired(gone, came, terms)
+    changes, common = _changes(gone, came, taken, after), len(before) - len(gone) + len(taken)
     if not before or not after or common < LEAST_COMMON * min(len(before), len(after)):
         return None
     if not (old.is_whole and new.is_whole):
@@ -211,10 +229,12 @@ def told_changes(compared: Compared) -> str:
 # ---------------------------------------------------------------- reading
 
 
-def _units(read: Read) -> list[Unit]:
-    """Return the sentences and rows of a document in order, each text once: passages overlap."""
+def _units(read: Read) -> tuple[list[Unit], Read]:
+    """Return the sentences and rows of a document in order, each text once, since passages overlap; and the document,
+    or its beginning where it has more than `MOST_UNITS` of them.
+    """
     found: dict[str, Unit] = {}
-    for hit in read.hits:
+    for place, hit in enumerate(read.hits):
         give_way()
         passage = hit.passage
         if passage.chunk_kind == "contents":
@@ -223,10 +243,18 @@ def _units(read: Read) -> list[Unit]:
         heading = "" if heading == passage.title else heading
         for text in _texts(passage):
             if len(found) == MOST_UNITS:
-                return list(found.values())
+                return list(found.values()), replace(read, hits=read.hits[: max(1, place)])
             if key := _key(text):
                 found.setdefault(key, Unit(text, section, heading, hit, len(found)))
-    return list(found.values())
+    return list(found.values()), read
+
+
+def _beginning(units: Sequence[Unit], read: Read, share: float) -> tuple[list[Unit], Read]:
+    """Return the first sentences of a document, this share of all, and its passages that these are in."""
+    kept = [unit for unit in units if unit.place < share * len(units)]
+    chunk_ids = [hit.passage.chunk_id for hit in read.hits]
+    last = chunk_ids.index(kept[-1].hit.passage.chunk_id) if kept else 0
+    return kept, replace(read, hits=read.hits[: max(1, last)])
 
 
 def _texts(passage: Passage) -> Iterator[str]:
@@ -258,20 +286,39 @@ def _key(text: str) -> str:
 # ---------------------------------------------------------------- aligning
 
 
+def _differing(before: Sequence[Unit], after: Sequence[Unit]) -> tuple[list[Unit], list[Unit]]:
+    """Return the sentences that only the earlier document has, and those that only the later one has."""
+    keys = {_key(unit.text) for unit in before} & {_key(unit.text) for unit in after}
+    gone, came = ([unit for unit in units if _key(unit.text) not in keys] for units in (before, after))
+    return gone, came
+
+
+def _read_terms(
+    placed: Sequence[tuple[float, Unit]], analyzer: Analyzer, is_over: Callable[[], bool]
+) -> tuple[dict[str, frozenset[str]], float]:
+    """Return the words of sentences by their texts, read in the order of their places, 0.0–1.0; and the place of the
+    first one for which the time was over, 1.0 where there is none.
+    """
+    terms: dict[str, frozenset[str]] = {}
+    for place, unit in sorted(placed, key=lambda each: each[0]):
+        give_way()
+        if is_over():
+            return {unit.text: terms[unit.text] for at, unit in placed if at < place}, place
+        terms[unit.text] = _terms(unit.text, analyzer)
+    return terms, 1.0
+
+
 @dataclass
 class _Words:
     """The words of the sentences that both documents have not alike, and how rare they are."""
 
-    analyzer: Analyzer
-    units: Sequence[Unit]
-    terms: list[frozenset[str]] = field(default_factory=list)
+    terms: Sequence[frozenset[str]]
     idf: Mapping[str, float] = field(default_factory=dict)
     weights: list[float] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.terms = [_terms(unit.text, self.analyzer) for unit in self.units]
         having = Counter(term for terms in self.terms for term in terms)
-        self.idf = {term: math.log(1 + len(self.units) / count) for term, count in having.items()}
+        self.idf = {term: math.log(1 + len(self.terms) / count) for term, count in having.items()}
         self.weights = [self._weight(terms) for terms in self.terms]
 
     def _weight(self, terms: Collection[str]) -> float:
@@ -292,21 +339,19 @@ def _terms(text: str, analyzer: Analyzer) -> frozenset[str]:
     return read.terms or frozenset(term for term in analyzer.tokens(text) if not term[0].isdigit())
 
 
-def _changes(before: Sequence[Unit], after: Sequence[Unit], analyzer: Analyzer) -> tuple[list[Change], int]:
-    """Return what differs in the order of the later document, and how many sentences have a counterpart."""
-    keys = {_key(unit.text) for unit in before} & {_key(unit.text) for unit in after}
-    gone = [unit for unit in before if _key(unit.text) not in keys]
-    came = [unit for unit in after if _key(unit.text) not in keys]
-    taken = _paired(gone, came, analyzer)
+def _changes(
+    gone: Sequence[Unit], came: Sequence[Unit], taken: Mapping[int, int], after: Sequence[Unit]
+) -> list[Change]:
+    """Return what differs in the order of the later document."""
     changes = [Change(gone[taken[place]] if place in taken else None, unit) for place, unit in enumerate(came)]
     replaced = frozenset(taken.values())
     lost = [Change(unit, None) for place, unit in enumerate(gone) if place not in replaced]
-    return _in_order(changes, lost, after), len(keys) + len(taken)
+    return _in_order(changes, lost, after)
 
 
-def _paired(gone: Sequence[Unit], came: Sequence[Unit], analyzer: Analyzer) -> dict[int, int]:
+def _paired(gone: Sequence[Unit], came: Sequence[Unit], terms: Mapping[str, frozenset[str]]) -> dict[int, int]:
     """Return for places among those that came the place of the one that each replaces, the most alike first."""
-    words = _Words(analyzer, [*gone, *came])
+    words = _Words([terms[unit.text] for unit in (*gone, *came)])
     having: dict[str, list[int]] = {}
     for place in range(len(gone)):
         for term in words.terms[place]:

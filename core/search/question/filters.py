@@ -104,10 +104,7 @@ def _is_given(wish: Wish, filters: Filters) -> bool:
 
 
 def _within(scope: Scope, wish: Wish) -> Scope:
-    if wish.kind != "dataset":
-        return scope
-    kept = (replace(each, dataset_ids=each.dataset_ids & wish.dataset_ids) for each in scope.collections)
-    return replace(scope, collections=tuple(each for each in kept if each.dataset_ids))
+    return scope.within(wish.dataset_ids) if wish.kind == "dataset" else scope
 
 
 def _with(options: SearchOptions, wish: Wish) -> SearchOptions:

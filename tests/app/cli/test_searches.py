@@ -19,6 +19,7 @@ import braid
 from braid.core.text.token_budget import estimate_tokens
 from tests.app.cli.processes import REPOSITORY, CommandLine, finished
 from tests.model_server import model_server
+from tests.rerank_server import rerank_server
 from tests.worlds import WAIT_S, eventually, write
 
 # ---------------------------------------------------------------- with the indexes
@@ -318,3 +319,19 @@ def test_control_c_while_embedding_loses_nothing(run: CommandLine, dataset: int)
     assert "everything is stored; indexing and embedding continue at the next start" in err
     assert "Traceback" not in err
     assert run.json("dataset", "list")[0]["documents"] == 30
+
+
+def test_models_are_tested_by_known_passages(run: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+    told = run.json("models")
+    assert [(each["role"], each["language"]) for each in told] == [("embedding", code) for code in ("en", "ja", "ko")]
+    assert all(each["right"] > each["wrong"] for each in told)
+    with rerank_server() as server:
+        monkeypatch.setenv("BRAID_RERANKER_BASE_URL", server.url)
+        server.results = [{"index": place, "relevance_score": place} for place in range(3)]  # the right one is the last
+        failed = run("models", "--reranker", "jina:m", status=1)
+        assert "a wrong passage is first in en, ja, ko" in failed.stderr
+        assert failed.stdout.count("reranker ") == 3
+        server.status = 401
+        assert "check the key, reranker_api_key" in run("models", "--reranker", "jina:m", status=1).stderr
+    assert "write one of cohere:MODEL" in run("models", "--reranker", "nothing", status=2).stderr
+    assert not run.data_dir.exists()

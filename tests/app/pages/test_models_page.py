@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import html
 import json
 import logging
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -16,10 +18,12 @@ from braid.app.opening import open_braid
 from braid.app.user.models import choose_models
 from braid.config.settings import Settings
 from braid.core.braid import Braid
+from braid.core.models.known_pairs import KNOWN
 from braid.core.models.model_servers import LOCAL_SERVERS
 from braid.core.types import ChunkInput, DocumentInput
 from tests.model_server import ModelServer, model_server
-from tests.web import acts, add_user, bearer, csrf_token, make_app, post_form, sign_in, site_of
+from tests.rerank_server import RerankServer, rerank_server
+from tests.web import acts, add_user, bearer, csrf_token, make_app, post_form, sign_in, site_of, text_of
 from tests.worlds import WAIT_S
 
 KEY = "sk-very-secret-1"
@@ -233,3 +237,75 @@ def test_the_line_below_an_answer_leads_to_who_can_connect_a_model(app: Flask, a
     assert "/admin/models" not in his
     name = site_of(app).accounts.all()[0].name
     assert f"ask {name} to connect a language model" in his
+
+
+# ---------------------------------------------------------------- rerankers and embedding models
+
+
+@pytest.fixture
+def reranking() -> Iterator[RerankServer]:
+    with rerank_server() as running:
+        yield running
+
+
+def scored_by(reranking: RerankServer, *, reverse: bool = False) -> None:
+    """Score the first passage, which is the right one, highest; or lowest."""
+    reranking.results = [{"index": place, "relevance_score": place if reverse else -place} for place in range(3)]
+
+
+@pytest.mark.parametrize(("kind", "path"), [("cohere", "/v2/rerank"), ("jina", "/v1/rerank"), ("voyage", "/v1/rerank")])
+def test_a_reranker_is_tested_by_known_passages(
+    admin: FlaskClient, reranking: RerankServer, kind: str, path: str
+) -> None:
+    scored_by(reranking)
+    form = {"role": "reranker", "kind": kind, "model": "m-1", "base_url": reranking.url, "key": KEY}
+    page = text_of(post_form(admin, "/admin/models/test", **form).text)
+    assert f"{kind}:m-1 puts the right passage first in each language." in page
+    assert re.search(r"Korean: right passage 0\.000, best wrong one -1\.000, in \d+ ms", page)
+    assert f'reranker = "{kind}:m-1" reranker_base_url = "{reranking.url}"' in html.unescape(page)
+    assert reranking.paths == [path] * 3
+    assert reranking.keys == [f"Bearer {KEY}"] * 3
+    assert [each["query"] for each in reranking.requests] == [known.question for known in KNOWN]
+    assert KEY not in page
+
+
+def test_a_reranker_that_does_not_know_a_language_is_found_out(admin: FlaskClient, reranking: RerankServer) -> None:
+    scored_by(reranking, reverse=True)
+    form = {"role": "reranker", "kind": "jina", "model": "m", "base_url": reranking.url.removeprefix("http://")}
+    page = text_of(post_form(admin, "/admin/models/test", **form).text)
+    assert "puts a wrong passage first in: English, Japanese, Korean" in page
+
+
+@pytest.mark.parametrize(
+    ("status", "remedy"), [(401, "the key, reranker_api_key"), (404, "the address, reranker_base_url")]
+)
+def test_a_reranker_that_fails_is_told_with_the_remedy(
+    admin: FlaskClient, reranking: RerankServer, status: int, remedy: str
+) -> None:
+    reranking.status = status
+    form = {"role": "reranker", "kind": "tei", "base_url": reranking.url}
+    page = text_of(post_form(admin, "/admin/models/test", **form).text)
+    assert "tei:default is not responding." in page
+    assert remedy in page
+
+
+@pytest.mark.parametrize(("form", "said"), [
+    ({"kind": "onnx", "model": "/etc"}, "choose one of cohere, jina, voyage, tei"),
+    ({"kind": "jina", "model": ""}, "Write it as the server does"),
+    ({"kind": "tei"}, "The address is empty"),
+    ({"kind": "jina", "model": "m", "base_url": "http://169.254.169.254/x"}, "secrets in a cloud"),
+    ({}, "No reranker is configured."),
+])  # fmt: skip
+def test_what_is_no_reranker_is_not_asked(admin: FlaskClient, form: dict[str, str], said: str) -> None:
+    answer = post_form(admin, "/admin/models/test", role="reranker", **form)
+    assert answer.status_code == 400
+    assert said in text_of(answer.text)
+
+
+def test_the_embedding_model_of_a_collection_is_tested(app: Flask, admin: FlaskClient) -> None:
+    site_of(app).braid.registry.add("Own", "shared_own", embedding_model="onnx:/nowhere")
+    assert 'name="collection" value="shared_own"' in admin.get("/admin/models").text
+    assert post_form(admin, "/admin/models/test", role="embedding", collection="user_1").status_code == 400
+    page = text_of(post_form(admin, "/admin/models/test", role="embedding").text)
+    assert "dimensions" in page
+    assert re.search(r"Japanese: right passage [\d.-]+, best wrong one [\d.-]+, in \d+ ms", page)

@@ -7,6 +7,7 @@ import re
 import pytest
 from flask.testing import FlaskClient
 
+from braid.app.opening import FIRST_DATASET
 from braid.core.braid import Braid
 from braid.core.types import ChunkInput, DocumentInput
 from tests.web import post_form, text_of
@@ -135,7 +136,9 @@ def test_a_document_a_dataset_and_a_citation_are_summarised_by_a_button(
         assert "5" in said, "all passages were read"
         assert "The seal of the pump lasts three years." in text_of(answer.text)
         assert "Use grease of class two for bearings." in text_of(answer.text)
+    manual.ledger.rename_dataset(1, FIRST_DATASET)  # which pages show in their language
     (fields,) = summaries(client.get("/datasets/1", headers=headers).text)
+    assert (FIRST_DATASET in fields["example"]) == (language == "en")
     whole = text_of(client.get(post_form(client, "/chat/messages", **fields).location, headers=headers).text)
     titles = {each.title for each in manual.ledger.documents(1)}
     assert len(titles) > 1

@@ -6,6 +6,7 @@ import random
 import re
 import time
 from collections.abc import Iterator, Sequence
+from itertools import chain, repeat
 from typing import Any
 
 import pytest
@@ -14,8 +15,8 @@ from braid.core.braid import Braid
 from braid.core.chat.conversation import Conversation
 from braid.core.chat.texts import Language, say
 from braid.core.chat.types import ChatRequest, ChatResult, Turn
-from braid.core.chat.whole import about
-from braid.core.chat.whole.changes import MOST_SHOWN, Read, compare_documents
+from braid.core.chat.whole import about, changes
+from braid.core.chat.whole.changes import MOST_SHOWN, READ_S, Read, compare_documents, told_changes
 from braid.core.chat.whole.pairs import asks_for_changes
 from braid.core.models.chat import ChatModels, chat_models
 from braid.core.text.analyzer import Analyzer
@@ -338,6 +339,30 @@ def test_what_was_not_read_of_one_document_is_not_said_to_be_gone() -> None:
         assert found is not None
         assert not found.is_whole
         assert found.changes == ()
+
+
+def test_at_the_deadline_the_beginnings_are_compared_and_it_is_said() -> None:
+    old = long_document(100)
+    new = [text.replace("days", "weeks") for text in old[1:]] + [old[0]]  # what is first in one is last in the other
+    ticks = chain([0.0] * 81, repeat(READ_S))
+    found = compare_documents(read("Rules", old), read("Rules", new), Analyzer(), clock=lambda: next(ticks))
+    assert found is not None
+    assert all(each.hits and len(each.hits) < each.total for each in (found.old, found.new))
+    assert found.more + len(found.changes) in (39, 40), "80 sentences were read, of both documents alike"
+    for change in found.changes:
+        old_text, new_text = (unit.text if unit else "" for unit in (change.old, change.new))
+        assert old_text.replace("days", "weeks") == new_text
+    assert "only the first" in told_changes(found).lower()
+
+
+def test_of_documents_with_too_many_sentences_the_beginnings_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(changes, "MOST_UNITS", 50)
+    old = long_document(100)
+    found = compare_documents(read("Rules", old), read("Rules", old[:50]), Analyzer())
+    assert found is not None
+    assert len(found.old.hits) < found.old.total
+    assert found.new.is_whole
+    assert found.changes == ()
 
 
 def test_a_question_reads_a_bounded_part_of_both_and_says_so(office: Braid, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -113,7 +113,7 @@ def test_invented_citations_are_removed_and_counted(braid: Braid, user_id: int) 
 
 @pytest.mark.parametrize("answer", [["NOT_FOUND"], ["NOT", "_FOUND."], ["<think>hm [1]</th", "ink>\n", "NOT_FOUND"]])
 def test_a_model_may_say_that_nothing_was_found(braid: Braid, user_id: int, answer: list[str]) -> None:
-    summary = ScriptedModel("fake:summary", answer)
+    summary = ScriptedModel("fake:summary", "황제\nemperor", answer)  # its first call is for the documents' language
     result = Conversation(braid, models=models(summary=summary)).ask(ChatRequest(user_id, "황제는 누구였나?"))
     assert (result.text, result.found, result.citations) == (say("not_found", "ko"), False, ())
 

@@ -132,6 +132,27 @@ def test_a_question_that_names_no_document_is_answered_as_any_other(braid: Braid
     assert all(each.why != "document" for each in result.lookups)
 
 
+@pytest.mark.parametrize(("question", "is_all"), [
+    ("Summarize the documents of the dataset “Papers about changes since 2024”", True),
+    ("データセット「マイドキュメント」の文書を要約してください", True),
+    ("“내 문서” 데이터셋의 문서를 요약해 주세요", True),
+    ("Summarize these documents", True),
+    ("Summarize what the documents of “Papers” say about illness", False),
+    ("Summarize the employee handbook", False),
+])  # fmt: skip
+def test_the_dataset_that_filters_are_is_summarised_by_whatever_name(
+    braid: Braid, dataset: int, question: str, is_all: bool
+) -> None:
+    other = braid.ledger.add_dataset(1, "other").id
+    store(braid, other, "other.md", "Other", {"": "Other documents are elsewhere."})
+    filters = {"metadata": {"$or": [{"dataset_id": dataset}]}}
+    request = ChatRequest(1, question, dataset_ids=[dataset, other], options={"k": 2, "filters": filters})
+    read = [each for each in Conversation(braid).ask(request).lookups if each.why == "document"]
+    assert [each.asked for each in read] == (
+        ["office"] if is_all else ["Employee handbook"] if "book" in question else []
+    )
+
+
 def test_scope_and_filters_hold_for_the_whole_document(braid: Braid, dataset: int) -> None:
     stranger = braid.ledger.add_user("bob").id
     theirs = braid.ledger.add_dataset(stranger, "theirs").id

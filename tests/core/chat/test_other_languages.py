@@ -1,0 +1,145 @@
+"""Questions in another language than the documents: looked for in both, by one call of a model or by meaning."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from braid.core.braid import Braid
+from braid.core.chat.asking.other_languages import other_languages, wordings_in
+from braid.core.chat.conversation import Conversation
+from braid.core.chat.texts import say
+from braid.core.chat.types import ChatRequest, ChatResult, Turn
+from braid.core.errors import ModelError
+from braid.core.models.chat import ChatModels
+from braid.core.types import ChunkInput, DocumentInput
+from tests.core.chat.scripted import ScriptedModel, models
+from tests.fakes import HashEmbeddings
+from tests.worlds import ByHand, catch_up
+
+JAPANESE = "保証期間は納入の日から二年間とする。部品の交換は保証に含まれる。"
+ENGLISH = "The canteen is open from eleven to two. The menu of the canteen changes every week."
+QUESTION = "How long is the warranty of the press?"
+WORDING = "プレス機の保証期間"
+
+
+@pytest.fixture
+def braid(tmp_path: Path) -> Any:
+    with ByHand(tmp_path, embedding_model=HashEmbeddings(64)) as opened:
+        ann, ben = opened.ledger.add_user("ann").id, opened.ledger.add_user("ben").id
+        mixed = opened.ledger.add_dataset(ann, "mixed").id
+        english = opened.ledger.add_dataset(ann, "english").id
+        his = opened.ledger.add_dataset(ben, "ben").id
+        store(opened, mixed, {"lease.md": JAPANESE, "canteen.md": ENGLISH})
+        store(opened, english, {f"menu{n}.md": f"{ENGLISH} Menu {n}." for n in range(6)})
+        store(opened, his, {"secret.md": f"{JAPANESE}秘密の文書。"})
+        catch_up(opened)
+        yield opened
+
+
+def store(braid: Braid, dataset: int, texts: Mapping[str, str]) -> None:
+    for source, text in texts.items():
+        braid.ledger.put_document(dataset, DocumentInput(source, source, "md", (ChunkInput(text),)))
+
+
+def ask(braid: Braid, question: str, chat: ChatModels | None = None, **request: Any) -> ChatResult:
+    asked = ChatRequest(1, question, **{"dataset_ids": [1, 2], "options": {"k": 3}, **request})
+    return Conversation(braid, models=chat or ChatModels()).ask(asked)
+
+
+def elsewhere(result: ChatResult) -> list[str]:
+    return [each.asked for each in result.lookups if each.why == "language"]
+
+
+def sources(result: ChatResult) -> list[str]:
+    return [hit.passage.source for hit in result.search.hits]
+
+
+# ---------------------------------------------------------------- with a model
+
+
+def test_the_call_that_writes_the_query_writes_it_in_the_language_of_the_documents(braid: Braid) -> None:
+    search, summary = ScriptedModel("fake:s", f"press warranty\n{WORDING}"), ScriptedModel("fake:w", "Two years [4].")
+    result = ask(braid, QUESTION, models(search, summary), options={"k": 3, "mode": "keyword"})
+    assert len(search.sent) == len(summary.sent) == 1
+    assert search.sent[0][0][1].endswith("one further line for each of: Japanese.")
+    assert (result.query, elsewhere(result)) == ("press warranty", [WORDING])
+    assert "lease.md" in sources(result)
+    assert JAPANESE[:10] in summary.sent[0][1][1]
+    assert result.bill.searches == 2
+
+
+def test_the_model_of_the_answers_is_asked_where_it_is_the_only_one(braid: Braid) -> None:
+    summary = ScriptedModel("fake:w", f"Press warranty length?\n1. {WORDING}", "Two years [4].")
+    result = ask(braid, QUESTION, models(summary=summary))
+    assert len(summary.sent) == 2
+    assert (result.query, result.query_generator, elsewhere(result)) == (QUESTION, "none", [WORDING])
+
+
+def test_a_follow_up_is_completed_and_worded_in_one_call(braid: Braid) -> None:
+    history = (Turn("user", "Tell me of the press"), Turn("assistant", "It bends steel."))
+    summary = ScriptedModel("fake:w", f"How long is the warranty of the press?\n{WORDING}", "Two years [4].")
+    result = ask(braid, "And its warranty?", models(summary=summary), history=history)
+    assert len(summary.sent) == 2
+    assert elsewhere(result) == [WORDING]
+
+
+@pytest.mark.parametrize("reply", [ModelError("gone"), "press warranty", "press\nwarranty\nlength"])
+def test_a_model_without_a_wording_leaves_the_first_search(braid: Braid, reply: Any) -> None:
+    result = ask(braid, QUESTION, models(ScriptedModel("fake:s", reply), ScriptedModel("fake:w", "No idea.")))
+    assert all(asked == QUESTION or asked == "press warranty" for asked in elsewhere(result)), "by meaning at most"
+    assert result.text == "No idea."
+
+
+def test_in_the_language_of_the_documents_nothing_is_added_to_the_call(braid: Braid) -> None:
+    search = ScriptedModel("fake:s", "canteen open")
+    result = ask(braid, "When is the canteen open?", models(search, None), dataset_ids=[2])
+    assert "further line" not in search.sent[0][0][1]
+    assert elsewhere(result) == []
+
+
+# ---------------------------------------------------------------- without a model
+
+
+def test_without_a_model_the_nearest_passages_in_the_other_language_are_quoted(braid: Braid) -> None:
+    result = ask(braid, QUESTION)
+    assert elsewhere(result) == [QUESTION]
+    assert sources(result)[3:] == ["lease.md"], "no other one is Japanese, and Ben's is not Ann's"
+    assert result.text.startswith(say("another_script", "en"))
+    assert "保証" in result.text
+
+
+@pytest.mark.parametrize(("question", "options"), [
+    ("The canteen is open from eleven to two?", {}),  # its words are found
+    (QUESTION, {"mode": "keyword"}),  # nobody asks for meaning
+])  # fmt: skip
+def test_without_need_nothing_is_looked_for_elsewhere(braid: Braid, question: str, options: Mapping[str, Any]) -> None:
+    assert elsewhere(ask(braid, question, options={"k": 3, **options})) == []
+
+
+# ---------------------------------------------------------------- which languages
+
+
+@pytest.mark.parametrize(("question", "shares", "expected"), [
+    (QUESTION, {"en": 0.5, "ja": 0.3, "ko": 0.2}, ("ja", "ko")),
+    (QUESTION, {"en": 0.99, "ja": 0.01}, ()),
+    (QUESTION, {"de": 1.0}, ("de",)),
+    (QUESTION, {"de": 0.5, "en": 0.5}, ()),
+    ("Warranty XZ-1", {"de": 1.0}, ()),  # it may be German
+    ("保証期間は？", {"zh": 1.0}, ()),  # Han may be both
+    ("Halden の規程", {"en": 0.6, "ja": 0.4}, ("en",)),
+    ("Halden 규정", {"en": 0.6, "ja": 0.3, "": 0.1}, ("en", "ja")),
+])  # fmt: skip
+def test_languages_of_the_documents_that_are_not_the_questions(
+    question: str, shares: Mapping[str, float], expected: tuple[str, ...]
+) -> None:
+    assert other_languages(question, shares) == expected
+
+
+def test_each_wording_is_in_its_language() -> None:
+    lines = ["warranty period", "보증 기간", "保証期間"]
+    assert wordings_in(("ja", "ko"), lines) == ("保証期間", "보증 기간")
+    assert wordings_in(("en", "ja"), lines[:2]) == ("warranty period",)
