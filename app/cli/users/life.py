@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 import click
 
@@ -14,6 +14,9 @@ from braid.app.cli.manage import YES_OPTION, confirm
 from braid.app.cli.output import plural, print_json, print_result, print_table
 from braid.app.cli.users.accounts import user
 from braid.app.opening import open_data_directory
+
+if TYPE_CHECKING:
+    from braid.core.accounts.user_import import Change
 
 NAME = click.argument("name", metavar="NAME|ID")
 
@@ -174,5 +177,5 @@ def import_csv(file: IO[str], dry_run: bool, as_json: bool) -> None:
     click.echo(f"{'Would be: ' if dry_run else ''}{told}.")
 
 
-def _import_told(counts: Mapping[str, int]) -> str:
+def _import_told(counts: Mapping[Change, int]) -> str:
     return ", ".join(f"{counts[change]:,} {change}" for change in ("added", "changed", "unchanged"))
