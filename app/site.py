@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import threading
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -102,6 +103,10 @@ class Site:
         self.shares = braid.shares
         self.assistants = Assistants(ledger)
         self.background = _background(settings, braid)
+
+    def whole(self) -> AbstractContextManager[object]:
+        """Have all that the block changes, and its lines of the audit log, be written together, or nothing of it."""
+        return self.braid.ledger.database.write()
 
     def start_jobs(self) -> None:
         """Run queued jobs, mostly uploads, in this process as soon as it owns the indexes; a second call does nothing.

@@ -34,6 +34,7 @@ HEAVY = (
     "opentelemetry",
     "pptx",
     "pypdfium2",
+    "reportlab",
     "scipy",
     "sentence_transformers",
     "tree_sitter",

@@ -20,7 +20,7 @@ from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
 from braid.app.mounted import url_for
 from braid.app.site import site
-from braid.app.web.transfers import WORD_TYPE
+from braid.app.web.transfers import PDF_TYPE, WORD_TYPE
 from braid.app.web.transfers import delete_conversation as delete
 from braid.app.web.transfers import export_conversation as export
 from braid.core.chat.store import MAX_LABEL_CHARS, MAX_TITLE_CHARS, StoredConversation
@@ -109,7 +109,9 @@ class ThumbGiven(Given):
 class ExportQuery(Given):
     """The export's format."""
 
-    format: Literal["md", "json", "docx"] = Field("md", description="`docx`: a Word document with footnotes")
+    format: Literal["md", "json", "docx", "pdf"] = Field(
+        "md", description="`docx`: a Word document with footnotes; `pdf`: a PDF with notes under each answer"
+    )
 
 
 @resource.get("/conversations", Page[ConversationShown])
@@ -211,7 +213,9 @@ def put_thumb(conversation_id: int, message_id: int, body: ThumbGiven) -> None:
 
 
 @resource.get(
-    "/conversations/<int:conversation_id>/export", None, media_types=("text/markdown", "application/json", WORD_TYPE)
+    "/conversations/<int:conversation_id>/export",
+    None,
+    media_types=("text/markdown", "application/json", WORD_TYPE, PDF_TYPE),
 )
 @rule("user")
 def export_conversation(conversation_id: int, query: ExportQuery) -> Response:

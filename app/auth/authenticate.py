@@ -126,25 +126,29 @@ def _identity_of_host_user(site: Site, user: HostUser | None) -> Identity | None
 
 def _account_of(site: Site, user: HostUser) -> Account:
     """Return the account of this name, added at the first visit, with the groups and rights that the host app gives."""
-    account, _ = _mirrored(site, user.name)
+    account = _mirrored(site, user.name)
     groups = frozenset(user.groups)
-    if account.groups != groups:
-        site.accounts.set_groups(account.id, groups)
     if account.is_admin != user.is_admin or account.groups != groups:
-        site.accounts.mirror_admin(account.id, user.is_admin)
+        with site.whole():
+            site.accounts.set_groups(account.id, groups)
+            site.accounts.mirror_admin(account.id, user.is_admin)
         account = site.accounts.get(account.id)
     return account
 
 
-def _mirrored(site: Site, name: str) -> tuple[Account, bool]:
-    """Return the account of this name, and whether it was added now."""
+def _mirrored(site: Site, name: str, how: str = "") -> Account:
+    """Return the account of this name, added now if there is none; ``how`` welcomes who is new."""
     if found := site.accounts.named(name):
-        return found, False
+        return found
     try:
-        return site.accounts.mirror(name), True
+        with site.whole():
+            added = site.accounts.mirror(name)
+            if how:
+                welcome(site, added, how)
+        return added
     except InvalidInputError:
         if found := site.accounts.named(name):  # another request of the same first visit added it
-            return found, False
+            return found
         raise
 
 
@@ -153,9 +157,7 @@ def _identity_of_proxy_user(site: Site, user: HostUser) -> Identity:
 
     Groups, and who is an administrator, are the proxy's where the settings say so, and Braid's own elsewhere.
     """
-    account, is_new = _mirrored(site, user.name)
-    if is_new:
-        welcome(site, account, BY_PROXY)
+    account = _mirrored(site, user.name, BY_PROXY)
     _require_enabled(account)
     groups = frozenset(user.groups) if site.settings.sign_in_groups_header else None
     return Identity(follow(site, account, groups, BY_PROXY), fresh=True, by_proxy=True)
@@ -172,9 +174,10 @@ def account_of_provider(site: Site, user: ProvidedUser) -> Account:
 
     Raises InvalidInputError for a name that is somebody else's, and Forbidden for an account that is suspended.
     """
-    account, is_new = site.accounts.provided(user.subject, user.name, take_over=site.settings.oidc_take_over)
-    if is_new:
-        welcome(site, account, BY_PROVIDER)
+    with site.whole():
+        account, is_new = site.accounts.provided(user.subject, user.name, take_over=site.settings.oidc_take_over)
+        if is_new:
+            welcome(site, account, BY_PROVIDER)
     _require_enabled(account)
     return follow(site, account, user.groups, BY_PROVIDER)
 
@@ -189,16 +192,17 @@ def follow(site: Site, account: Account, groups: frozenset[str] | None, how: str
     """Return the account with these groups, and as an administrator if one of them says so; as it is for None."""
     if groups is None:
         return account
-    if account.groups != groups:
-        site.accounts.set_groups(account.id, groups)
-        account = site.accounts.get(account.id)
     admins = site.settings.sign_in_admin_group
-    if admins and account.is_admin != (admins in groups):
-        site.accounts.mirror_admin(account.id, admins in groups)
-        what = "user.made_administrator" if admins in groups else "user.no_administrator"
-        site.audit.add(account.name, what, account.name, how)
-        account = site.accounts.get(account.id)
-    return account
+    is_admin = admins in groups if admins else account.is_admin
+    if (account.groups, account.is_admin) == (groups, is_admin):
+        return account
+    with site.whole():
+        site.accounts.set_groups(account.id, groups)
+        if account.is_admin != is_admin:
+            site.accounts.mirror_admin(account.id, is_admin)
+            what = "user.made_administrator" if is_admin else "user.no_administrator"
+            site.audit.add(account.name, what, account.name, how)
+    return site.accounts.get(account.id)
 
 
 def _require_enabled(account: Account) -> None:

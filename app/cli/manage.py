@@ -106,8 +106,9 @@ def transfer_dataset(dataset_id: int, new_owner: str, as_json: bool) -> None:
         found, owner = directory.dataset(dataset_id), find_user(directory.ledger, new_owner)
         if found.shared or found.user_id is None:
             raise click.UsageError(f"Dataset {dataset_id} is shared; it has no owner.")
-        transfer_datasets(directory.ledger, found.user_id, owner.id, [dataset_id])
-        record(directory.ledger, "dataset.transferred", owner.name, f"dataset {dataset_id} of user {found.user_id}")
+        with directory.ledger.database.write():
+            transfer_datasets(directory.ledger, found.user_id, owner.id, [dataset_id])
+            record(directory.ledger, "dataset.transferred", owner.name, f"dataset {dataset_id} of user {found.user_id}")
         moved = directory.dataset(dataset_id)
     print_result(moved, f"Dataset {found.id}, {found.name}, is now of user {owner.id}, {owner.name}.", as_json=as_json)
 

@@ -98,11 +98,12 @@ def add_user() -> Response:
     """Add a user, who signs in by the provider or the proxy."""
     name, changes = read_whole(USER, OF_USERS)
     is_active = changes.active is not False
-    added, is_new = _store().add_user(name, changes.external_id or "", active=is_active)
-    if is_new:
-        welcome(site(), site().accounts.get(added.id), BY_SCIM)
-    else:
-        _record("user.enabled" if is_active else "user.changed", added.name)
+    with site().whole():
+        added, is_new = _store().add_user(name, changes.external_id or "", active=is_active)
+        if is_new:
+            welcome(site(), site().accounts.get(added.id), BY_SCIM)
+        else:
+            _record("user.enabled" if is_active else "user.changed", added.name)
     return answer(user_body(added), 201, user_address(added.id))
 
 
@@ -128,17 +129,20 @@ def change_user(id_: str) -> Response:
 @rule("client")
 def remove_user(id_: str) -> Response:
     """Suspend a user, whom the provider does not see any more; an administrator deletes what is theirs."""
-    _record("user.disabled", _store().remove_user(_id(id_, "user")).name, "removed by the provider")
+    with site().whole():
+        _record("user.disabled", _store().remove_user(_id(id_, "user")).name, "removed by the provider")
     return Response(status=204)
 
 
 def _change_user(user_id: int, changes: Changes) -> Response:
-    before = _store().user(user_id)
-    after = _store().change_user(user_id, name=changes.name, external_id=changes.external_id, active=changes.active)
-    if before.active != after.active:
-        _record("user.enabled" if after.active else "user.disabled", after.name)
-    if before.name != after.name:
-        _record("user.changed", after.name, f"was {before.name}")
+    with site().whole():
+        before, after = _store().change_user(
+            user_id, name=changes.name, external_id=changes.external_id, active=changes.active
+        )
+        if before.active != after.active:
+            _record("user.enabled" if after.active else "user.disabled", after.name)
+        if before.name != after.name:
+            _record("user.changed", after.name, f"was {before.name}")
     return answer(user_body(after))
 
 
@@ -168,8 +172,9 @@ def get_group(id_: str) -> Response:
 def add_group() -> Response:
     """Add a group; one of this name in Braid that no provider keeps is taken over with its members."""
     name, changes = read_whole(GROUP, OF_GROUPS)
-    added = _store().add_group(name, changes.external_id or "", changes.add)
-    _record("group.added", added.name, _members_text(added))
+    with site().whole():
+        added = _store().add_group(name, changes.external_id or "", changes.add)
+        _record("group.added", added.name, _members_text(added))
     return answer(group_body(added), 201, group_address(added.id))
 
 
@@ -195,20 +200,21 @@ def change_group(id_: str) -> Response:
 @rule("client")
 def remove_group(id_: str) -> Response:
     """Take all members out of a group, and forget it."""
-    _record("group.removed", _store().remove_group(_id(id_, "group")).name)
+    with site().whole():
+        _record("group.removed", _store().remove_group(_id(id_, "group")).name)
     return Response(status=204)
 
 
 def _change_group(group_id: int, changes: Changes) -> Response:
-    before = _store().group(group_id)
-    after = _store().change_group(
-        group_id, name=changes.name, external_id=changes.external_id, add=changes.add, remove=changes.remove
-    )
-    if before.name != after.name:
-        site().shared_datasets.rename_group(before.name, after.name, by=ACTOR)
-        _record("group.renamed", after.name, before.name)
-    if before.members != after.members:
-        _record("group.members", after.name, _members_text(after))
+    with site().whole():
+        before, after = _store().change_group(
+            group_id, name=changes.name, external_id=changes.external_id, add=changes.add, remove=changes.remove
+        )
+        if before.members != after.members:
+            _record("group.members", after.name, _members_text(after))
+        if before.name != after.name:
+            _record("group.renamed", after.name, before.name)
+            site().shared_datasets.rename_group(before.name, after.name, by=ACTOR)
     return answer(group_body(after))
 
 

@@ -31,9 +31,10 @@ def hand_over(dataset: Dataset, name: str) -> None:
             f"{settings.max_user_documents:,} documents, which are the limits; an administrator can raise them",
             field="name",
         )
-    transfer_datasets(ledger, dataset.user_id or 0, user_id, [dataset.id])
+    with here.whole():
+        transfer_datasets(ledger, dataset.user_id or 0, user_id, [dataset.id])
+        here.audit.add(identity().account.name, "dataset.transferred", name, f"{dataset.id} {dataset.name}")
     here.braid.wake()
-    here.audit.add(identity().account.name, "dataset.transferred", name, f"{dataset.id} {dataset.name}")
 
 
 def hand_over_assistant(assistant: Assistant, name: str) -> None:
@@ -48,21 +49,23 @@ def hand_over_assistant(assistant: Assistant, name: str) -> None:
         raise InvalidInputError(f"{name} would have more than {MOST_OF_USER} assistants, the limit", field="name")
     with here.braid.ledger.database.write() as connection:
         give_assistant(connection, assistant.id, user_id)
-    here.audit.add(identity().account.name, "assistant.transferred", name, f"{assistant.id} {assistant.name}")
+        here.audit.add(identity().account.name, "assistant.transferred", name, f"{assistant.id} {assistant.name}")
 
 
 def make_link(conversation_id: int) -> None:
     """Share one of the user's conversations as it is now by a new link. Raises NotFoundError and InvalidInputError."""
     me = identity().account
-    site().conversations.links.share(me.id, conversation_id)
-    site().audit.add(me.name, "conversation.shared", str(conversation_id))
+    with site().whole():
+        site().conversations.links.share(me.id, conversation_id)
+        site().audit.add(me.name, "conversation.shared", str(conversation_id))
 
 
 def end_link(conversation_id: int) -> None:
     """Take the link of one of the user's conversations back, if there is one. Raises NotFoundError."""
     me = identity().account
-    if site().conversations.links.end(me.id, conversation_id):
-        site().audit.add(me.name, "conversation.unshared", str(conversation_id))
+    with site().whole():
+        if site().conversations.links.end(me.id, conversation_id):
+            site().audit.add(me.name, "conversation.unshared", str(conversation_id))
 
 
 def link_of(conversation_id: int) -> str:

@@ -8,6 +8,7 @@ from flask import Response, request, send_file
 
 from braid.app.auth.quotas import quotas
 from braid.app.site import site
+from braid.app.web.pdf import as_pdf
 from braid.app.web.word import as_word
 from braid.config.settings import Settings
 from braid.core.accounts.accounts import Account
@@ -19,6 +20,7 @@ from braid.core.ingest.plan import MEBIBYTE
 from braid.core.jobs.store import Job, JobKind, JobState
 from braid.core.types import Dataset
 
+PDF_TYPE = "application/pdf"
 WORD_TYPE = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 FORM_BYTES = MEBIBYTE
 """Allowance for the form around the file, in bytes."""
@@ -94,7 +96,7 @@ def queue_import(account: Account, stream: IO[bytes], *, name: str = "") -> Job:
 
 def export_conversation(user_id: int, conversation_id: int, kind: str) -> Response:
     """Return a conversation as a download: ``md`` and ``json`` are written a message at a time as they are sent, and
-    ``docx`` is made as a whole. Raises InvalidInputError for a conversation that is too long for that.
+    ``docx`` and ``pdf`` are made as a whole. Raises InvalidInputError for a conversation that is too long for that.
     """
     store = site().conversations
     found, (path, others) = store.conversation(user_id, conversation_id), store.ids(user_id, conversation_id)
@@ -104,6 +106,8 @@ def export_conversation(user_id: int, conversation_id: int, kind: str) -> Respon
         response = Response(pieces, mimetype="application/json")
     elif kind == "docx":
         response = Response(as_word(found, messages), mimetype=WORD_TYPE)
+    elif kind == "pdf":
+        response = Response(as_pdf(found, messages), mimetype=PDF_TYPE)
     else:
         response = Response(as_markdown(found, messages), mimetype="text/markdown")
     response.headers["Content-Disposition"] = f"attachment; filename=braid-conversation-{conversation_id}.{kind}"

@@ -163,8 +163,17 @@ class Accounts:
         """
         return _hash_password(password, _INITIAL_HASHER)
 
-    def write_all(self, new: Iterable[NewAccount], changes: Iterable[AccountChange], *, dry_run: bool = False) -> None:
-        """Add and change accounts in one transaction, all or none; with ``dry_run`` only check them."""
+    def write_all(
+        self,
+        new: Iterable[NewAccount],
+        changes: Iterable[AccountChange],
+        *,
+        dry_run: bool = False,
+        then: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Add and change accounts in one transaction, all or none; with ``dry_run`` only check them. ``then`` is called
+        in the transaction, and what it raises undoes it.
+        """
         with self._ledger.database.write() as connection:
             one_at_a_time(connection, ACCOUNTS)
             had_one = _count_administrators(connection) > 0
@@ -184,6 +193,8 @@ class Accounts:
                 _require_an_administrator(connection)
             if dry_run:
                 connection.rollback()
+            else:
+                then()
 
     def verify(self, name: str, password: str, *, or_waiting: bool = False, known: bool = False) -> Account | None:
         """Return the account with this name and password, unless it is disabled; as slow for an unknown name.
@@ -233,7 +244,17 @@ class Accounts:
         Without ``revoke_tokens`` whoever has a token goes on having the user's documents. With ``mark``, a
         `password_mark`, NotFoundError is raised when the password is another one by now.
         """
-        hashed = _hash_password(password)
+        return self.store_password(user_id, self.hash_password(password), revoke_tokens=revoke_tokens, mark=mark)
+
+    def hash_password(self, password: str) -> str:
+        """Return a hash for `store_password`: it takes a tenth of a second, which no transaction is to wait for.
+
+        Raises InvalidInputError for a password that is too short or too long.
+        """
+        return _hash_password(password)
+
+    def store_password(self, user_id: int, hashed: str, *, revoke_tokens: bool = True, mark: str | None = None) -> int:
+        """Set a new password as `set_password` does, by its hash."""
         with self._ledger.database.write() as connection:
             _change(connection, user_id, {})  # locks the row
             if mark is not None and _mark(connection, user_id) != mark:

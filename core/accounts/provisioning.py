@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, and_, delete, false, func, insert, or_, select, update
 
-from braid.core.accounts.account_list import THERE, delete_group, rename_group
+from braid.core.accounts.account_list import THERE, rename_group
 from braid.core.accounts.accounts import ACCOUNTS, Accounts, clean_groups
 from braid.core.accounts.credentials import end_programs
 from braid.core.batches import batches
@@ -86,53 +87,53 @@ class Provisioning:
         One that the provider has removed comes back, with what it had.
         """
         back = select(UserRow.id).join(ProvisionedUserRow, ProvisionedUserRow.user_id == UserRow.id)
-        with self._database.read() as connection:
-            removed = ProvisionedUserRow.removed, func.lower(UserRow.name) == func.lower(storable(name).strip())
+        removed = ProvisionedUserRow.removed, func.lower(UserRow.name) == func.lower(storable(name).strip())
+        with self._changing() as connection:
             user_id = connection.execute(back.where(THERE, *removed).order_by(UserRow.id).limit(1)).scalar_one_or_none()
-        is_new = user_id is None
-        if user_id is None:
-            user_id = self._unless_taken(lambda: self._accounts.add(name)).id
-        self._keep(user_id, external_id)
-        if not (is_new and active):
-            self._accounts.set_disabled(user_id, not active)
-        return self.user(user_id), is_new
+            is_new = user_id is None
+            if user_id is None:
+                user_id = self._unless_taken(lambda: self._accounts.add(name)).id
+            _keep(connection, user_id, external_id)
+            if not (is_new and active):
+                self._accounts.set_disabled(user_id, not active)
+            return self.user(user_id), is_new
 
     def change_user(
         self, user_id: int, *, name: str | None = None, external_id: str | None = None, active: bool | None = None
-    ) -> ProvisionedUser:
-        """Change what is not None. Who is not active is signed out at once, and their tokens and apps are ended."""
-        before = self.user(user_id)
-        if (name or before.name, external_id or before.external_id) != (before.name, before.external_id) or (
-            active and not before.active
-        ):
-            with self._database.read() as connection:
+    ) -> tuple[ProvisionedUser, ProvisionedUser]:
+        """Change what is not None, and return the user before and after. Who is not active is signed out at once, and
+        their tokens and apps are ended.
+        """
+        with self._changing() as connection:
+            before = self.user(user_id)
+            if (name or before.name, external_id or before.external_id) != (before.name, before.external_id) or (
+                active and not before.active
+            ):
                 self._require_own(connection, [user_id])
-        if name is not None and name.strip() != before.name:
-            self._unless_taken(lambda: self._accounts.rename(user_id, name))
-        if external_id is not None and external_id != before.external_id:
-            self._keep(user_id, external_id)
-        if active is not None and active != before.active:
-            self._accounts.set_disabled(user_id, not active)
-            if not active:
-                with self._database.write() as connection:
+            if name is not None and name.strip() != before.name:
+                self._unless_taken(lambda: self._accounts.rename(user_id, name))
+            if external_id is not None and external_id != before.external_id:
+                _keep(connection, user_id, external_id)
+            if active is not None and active != before.active:
+                self._accounts.set_disabled(user_id, not active)
+                if not active:
                     end_programs(connection, user_id)
-        return self.user(user_id)
+            return before, self.user(user_id)
 
     def remove_user(self, user_id: int) -> ProvisionedUser:
         """Suspend a user, and take them out of the provider's sight and of its groups; what they own stays."""
-        before = self.change_user(user_id, active=False)
-        self._keep(user_id, before.external_id)
-        with self._database.write() as connection:
-            gone = ProvisionedUserRow.user_id == user_id
-            connection.execute(update(ProvisionedUserRow).where(gone).values(removed=True))
+        with self._changing() as connection:
+            before, _ = self.change_user(user_id, active=False)
+            _keep(connection, user_id, before.external_id, removed=True)
             connection.execute(delete(UserGroupRow).where(UserGroupRow.user_id == user_id))
         return before
 
-    def _keep(self, user_id: int, external_id: str) -> None:
+    @contextmanager
+    def _changing(self) -> Iterator[Connection]:
+        """Have accounts be changed by one transaction at a time, and what it changes whole or not at all."""
         with self._database.write() as connection:
-            connection.execute(delete(ProvisionedUserRow).where(ProvisionedUserRow.user_id == user_id))
-            values = {"user_id": user_id, "external_id": storable(external_id), "removed": False}
-            connection.execute(insert(ProvisionedUserRow).values(**values))
+            one_at_a_time(connection, ACCOUNTS)
+            yield connection
 
     def _require_own(self, connection: Connection, user_ids: Collection[int]) -> None:
         of_others = and_(UserRow.password_hash != "", ProvisionedUserRow.user_id.is_(None))
@@ -177,8 +178,7 @@ class Provisioning:
     def add_group(self, name: str, external_id: str = "", members: Collection[int] = ()) -> ProvisionedGroup:
         """Add a group, or take over the one that has this name in Braid, with its members."""
         name = _group_name(name)
-        with self._database.write() as connection:
-            one_at_a_time(connection, ACCOUNTS)
+        with self._changing() as connection:
             if connection.execute(select(ProvisionedGroupRow.id).where(ProvisionedGroupRow.name == name)).first():
                 raise TakenError(f"there is a group named {name!r} already; choose another name", field="displayName")
             values = {"name": name, "external_id": storable(external_id)}
@@ -196,15 +196,15 @@ class Provisioning:
         external_id: str | None = None,
         add: Collection[int] = (),
         remove: Collection[int] | None = (),
-    ) -> ProvisionedGroup:
-        """Change what is given; members are removed before others are added, and ``remove`` None removes them all."""
-        before = self.group(group_id, with_members=False)
-        if name is not None and (new := _group_name(name)) != before.name:
-            self._rename(before, new)
-        with self._database.write() as connection:
-            one_at_a_time(connection, ACCOUNTS)
-            own = ProvisionedGroupRow.id == group_id
-            now = connection.execute(select(ProvisionedGroupRow.name).where(own)).scalar_one()
+    ) -> tuple[ProvisionedGroup, ProvisionedGroup]:
+        """Change what is given, and return the group before and after. Members are removed before others are added, and
+        ``remove`` None removes them all.
+        """
+        with self._changing() as connection:
+            before, own = self.group(group_id), ProvisionedGroupRow.id == group_id
+            now = before.name if name is None else _group_name(name)
+            if now != before.name:
+                self._rename(connection, before, now)
             if external_id is not None:
                 connection.execute(update(ProvisionedGroupRow).where(own).values(external_id=storable(external_id)))
             of_group = UserGroupRow.group_name == now
@@ -214,35 +214,35 @@ class Provisioning:
                 connection.execute(delete(UserGroupRow).where(of_group, UserGroupRow.user_id.in_(some)))
             self._require_own(connection, add)
             _join(connection, now, add)
-        return self.group(group_id)
+            return before, self.group(group_id)
 
-    def _rename(self, before: ProvisionedGroup, name: str) -> None:
-        with self._database.read() as connection:
-            taken = connection.execute(select(ProvisionedGroupRow.id).where(ProvisionedGroupRow.name == name)).first()
+    def _rename(self, connection: Connection, before: ProvisionedGroup, name: str) -> None:
+        own, taken = update(ProvisionedGroupRow).where(ProvisionedGroupRow.id == before.id), ProvisionedGroupRow.name
+        if connection.execute(select(taken).where(taken == name)).first():
+            raise TakenError(f"there is a group named {name!r} already; choose another name", field="displayName")
         try:
-            if taken:
-                raise InvalidInputError(f"there is a group named {name!r} already; choose another name")
             rename_group(self._database, before.name, name)
         except InvalidInputError as error:
             raise TakenError(str(error), field="displayName") from None
         except NotFoundError:  # it has no members
-            with self._database.write() as connection:
-                own = update(ProvisionedGroupRow).where(ProvisionedGroupRow.id == before.id)
-                connection.execute(own.values(name=name))
-                shared = update(ShareRow).where(ShareRow.group_name == before.name)
-                connection.execute(shared.values(group_name=name))
+            shared = update(ShareRow).where(ShareRow.group_name == before.name)
+            connection.execute(shared.values(group_name=name))
+            connection.execute(own.values(name=name))
 
     def remove_group(self, group_id: int) -> ProvisionedGroup:
         """Take all members out of a group, take back what is shared with it, and forget it."""
-        before = self.group(group_id, with_members=False)
-        try:
-            delete_group(self._database, before.name)
-        except NotFoundError:  # it has no members
-            with self._database.write() as connection:
-                connection.execute(delete(ShareRow).where(ShareRow.group_name == before.name))
-        with self._database.write() as connection:
+        with self._changing() as connection:
+            before = self.group(group_id, with_members=False)
+            connection.execute(delete(ShareRow).where(ShareRow.group_name == before.name))
+            connection.execute(delete(UserGroupRow).where(UserGroupRow.group_name == before.name))
             connection.execute(delete(ProvisionedGroupRow).where(ProvisionedGroupRow.id == group_id))
         return before
+
+
+def _keep(connection: Connection, user_id: int, external_id: str, *, removed: bool = False) -> None:
+    connection.execute(delete(ProvisionedUserRow).where(ProvisionedUserRow.user_id == user_id))
+    values = {"user_id": user_id, "external_id": storable(external_id), "removed": removed}
+    connection.execute(insert(ProvisionedUserRow).values(**values))
 
 
 _USERS = (

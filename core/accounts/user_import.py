@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Literal
@@ -51,13 +52,20 @@ class _Wanted:
         return {name: value for name, value in fields.items() if value is not None}
 
 
-def import_users(accounts: Accounts, text: str, *, dry_run: bool = False) -> list[ImportedUser]:
+def import_users(
+    accounts: Accounts,
+    text: str,
+    *,
+    dry_run: bool = False,
+    then: Callable[[Mapping[Change, int]], None] = lambda counts: None,
+) -> list[ImportedUser]:
     """Add the users of the lines, and make those that there are like their lines; return what changes for each.
 
     The first line names the columns: ``name``, and of ``password``, ``groups`` (separated by semicolons), ``admin`` and
     ``disabled`` (``yes`` or ``no``) those that are to be set. A password is for a new user only. Users who are not in
     the file stay as they are. Raises InvalidInputError with the lines that are wrong, or when no administrator would
-    be left; then nothing has changed. With ``dry_run`` nothing changes either way.
+    be left; then nothing has changed. With ``dry_run`` nothing changes either way. ``then`` is called with the number
+    of users that each change has, in the same transaction, for the audit log.
     """
     wanted = list(_lines(text))
     known = {account.name: account for account in accounts.all()}
@@ -75,7 +83,8 @@ def import_users(accounts: Accounts, text: str, *, dry_run: bool = False) -> lis
         for each, result in zip(wanted, done, strict=True)
         if result.change == "changed"
     ]
-    accounts.write_all(new, changes, dry_run=dry_run)
+    counts = Counter(each.change for each in done)
+    accounts.write_all(new, changes, dry_run=dry_run, then=lambda: then(counts))
     return done
 
 

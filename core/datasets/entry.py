@@ -6,7 +6,7 @@ import json
 import re
 import reprlib
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from braid.core.errors import InvalidInputError, RegistryError
@@ -91,6 +91,12 @@ def render(entries: Sequence[SharedDataset]) -> str:
 def as_plain(entry: SharedDataset) -> dict[str, Any]:
     """Return the entry as in the file, without values equal to the default."""
     return {f.name: value for f in fields(entry) if (value := getattr(entry, f.name)) != f.default}
+
+
+def with_group_renamed(entry: SharedDataset, name: str, new_name: str) -> SharedDataset:
+    """Return the entry with a group under its new name, once, in the place of the old one."""
+    groups = dict.fromkeys(new_name if each == name else each for each in entry.allowed_groups)
+    return replace(entry, allowed_groups=tuple(groups))
 
 
 def require_size(size: int) -> None:

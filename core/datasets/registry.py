@@ -13,7 +13,16 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from braid.core.datasets.entry import SharedDataset, as_plain, decode, parse, render, require_size, validate
+from braid.core.datasets.entry import (
+    SharedDataset,
+    as_plain,
+    decode,
+    parse,
+    render,
+    require_size,
+    validate,
+    with_group_renamed,
+)
 from braid.core.datasets.shared_list import ListFile, SharedList, State, fingerprint, has_another
 from braid.core.errors import NotFoundError, RegistryConflictError, RegistryError
 from braid.core.forks import tell_of_forks
@@ -133,6 +142,11 @@ class Registry:
             entries = self._now()
             place = entries.index(_entry_of(entries, dataset_id))
             return self._put([as_plain(e) | (changes if e.id == dataset_id else {}) for e in entries], put)[place]
+
+    def rename_group(self, name: str, new_name: str) -> None:
+        """Name a group by its new name wherever a shared dataset is open to it, in one change."""
+        with self._exclusive() as put:
+            self._put([as_plain(with_group_renamed(e, name, new_name)) for e in self._now()], put)
 
     def remove(self, dataset_id: int) -> SharedDataset:
         """Remove an entry and return it. Raises NotFoundError for an unknown id."""

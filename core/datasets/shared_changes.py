@@ -6,6 +6,7 @@ import difflib
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from braid.core.datasets.entry import with_group_renamed
 from braid.core.datasets.registry import Registry, SharedDataset
 from braid.core.ledger.ledger import Ledger
 from braid.core.models.embeddings import embedding_model
@@ -54,10 +55,13 @@ class SharedDatasets:
 
     def rename_group(self, name: str, new_name: str, *, by: str) -> None:
         """Name a group by its new name wherever a shared dataset is open to it."""
-        for entry in self._registry.entries():
-            if name in entry.allowed_groups:
-                groups = dict.fromkeys(new_name if each == name else each for each in entry.allowed_groups)
-                self.update(entry.id, allowed_groups=[*groups], by=by)
+        opened = [entry for entry in self._registry.entries() if name in entry.allowed_groups]
+        with self._directory.ledger.database.write():
+            for before in opened:
+                after = with_group_renamed(before, name, new_name)
+                self._audit(by, "shared_db.changed", _label(after), _differences(before, after))
+            if opened:  # last, because a file is not rolled back
+                self._registry.rename_group(name, new_name)
 
     def add(self, name: str, collection_name: str, *, by: str, **fields: Any) -> SharedDataset:
         """Add a shared dataset with the next free negative id. ``fields`` are those of `Registry.add`."""

@@ -118,9 +118,9 @@ class Shares:
                     field="name",
                 )
             connection.execute(insert(ShareRow).values({column: shared.id}).values(**values))
-        verb = "read" if isinstance(shared, Dataset) else "use"
-        allowed = f"may {verb} and change" if share.may_write else f"may {verb}"
-        self._audit(by, f"{_kind(shared)}.shared", _label(shared), f"{share.kind} {share.name} {allowed}")
+            verb = "read" if isinstance(shared, Dataset) else "use"
+            allowed = f"may {verb} and change" if share.may_write else f"may {verb}"
+            self._audit(by, f"{_kind(shared)}.shared", _label(shared), f"{share.kind} {share.name} {allowed}")
 
     def remove(self, shared: Shareable, kind: Kind, name: str, *, by: str) -> None:
         """Take back what was shared. Raises NotFoundError when it is not shared with this user or group."""
@@ -128,9 +128,9 @@ class Shares:
             user_id = select(UserRow.id).where(UserRow.name == storable(name)).scalar_subquery()
             whom = ShareRow.user_id == user_id if kind == "user" else ShareRow.group_name == storable(name)
             gone = connection.execute(delete(ShareRow).where(_column(shared) == shared.id, whom)).rowcount
-        if not gone:
-            raise NotFoundError(f"{_kind(shared)} {shared.id} is not shared with the {kind} {name!r}")
-        self._audit(by, f"{_kind(shared)}.unshared", _label(shared), f"{kind} {name}")
+            if not gone:
+                raise NotFoundError(f"{_kind(shared)} {shared.id} is not shared with the {kind} {name!r}")
+            self._audit(by, f"{_kind(shared)}.unshared", _label(shared), f"{kind} {name}")
 
     def find(self, kind: Kind, typed: str, *, besides: int | None = None) -> list[str]:
         """Return up to `MOST_FOUND` names of users who can sign in, or of groups, that contain what was typed.
@@ -204,7 +204,7 @@ class Shares:
             )
             if not connection.execute(update(AccessRequestRow).where(*asked).values(declined=True)).rowcount:
                 raise NotFoundError(f"{user!r} does not ask for access to dataset {dataset.id}")
-        self._audit(by, "dataset.access_declined", _label(dataset), f"user {user}")
+            self._audit(by, "dataset.access_declined", _label(dataset), f"user {user}")
 
 
 def _column(shared: Shareable) -> InstrumentedAttribute[int | None]:

@@ -173,10 +173,20 @@ class Database:
         self._watcher: sqlite3.Connection | None = None
         self._remembered = Remembered(self.version)
         self._turns = Admission(1)
+        self._of_thread = threading.local()
+
+    @property
+    def _running(self) -> Connection | None:
+        """The transaction of `write` that this thread is in."""
+        running: Connection | None = getattr(self._of_thread, "connection", None)
+        return running
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
-        """Open a transaction that sees one state of the database."""
+        """Open a transaction that sees one state of the database; within `write`, what that has written so far."""
+        if (running := self._running) is not None:
+            yield running
+            return
         with self._use, self.engine.connect() as connection:
             yield connection
 
@@ -184,16 +194,27 @@ class Database:
     def write(self) -> Iterator[Connection]:
         """Open a transaction that is committed at the end, or rolled back when the block raises.
 
+        A block within another one of the same thread is part of it: committed with it, and rolled back alone when it
+        raises. So whoever surrounds several changes by a block has all of them or none.
+
         In SQLite the threads of this process write in the order in which they come: SQLite would have them try again
         every 100 ms, and under load some for half a minute.
         """
+        if (running := self._running) is not None:
+            with running.begin_nested():
+                yield running
+            return
         is_sqlite = self.engine.dialect.name == "sqlite"
         turn = self._turns.hold(None, SQLITE_BUSY_TIMEOUT_S) if is_sqlite else nullcontext()
         news: set[News] = set()
         with self._use, turn, self._writer.connect() as connection:
             with connection.begin():
                 connection.info[NEWS] = news
-                yield connection
+                self._of_thread.connection = connection
+                try:
+                    yield connection
+                finally:
+                    self._of_thread.connection = None
             if news and self.serves_fleet:  # by the same connection: all others may be in use
                 with suppress(SQLAlchemyError, self.engine.dialect.loaded_dbapi.Error):
                     _notify(connection.connection, news)
@@ -223,7 +244,7 @@ class Database:
     def remembered_rows(self, statement: str, **parameters: Value) -> tuple[Any, ...]:
         """Return the rows of one statement, which SQLite is asked again only after somebody has committed."""
         text, values = self._in_dialect(statement, parameters)
-        return self._remembered.get((text, *values.values()), lambda: tuple(self._rows(text, values)))
+        return self._remember((text, *values.values()), lambda: tuple(self._rows(text, values)))
 
     def remembered_numbers(self, statement: str, **parameters: Value) -> NDArray[np.int64]:
         """Return the one column of a statement's rows (n,), remembered like `remembered_rows`; not to be changed."""
@@ -234,7 +255,11 @@ class Database:
         def read() -> NDArray[np.int64]:
             return np.array([row[0] for row in self._rows(text, values)], dtype=np.int64)
 
-        return self._remembered.get((np.ndarray, text, *values.values()), read, per_row=NUMBERS_PER_ROW)
+        return self._remember((np.ndarray, text, *values.values()), read, per_row=NUMBERS_PER_ROW)
+
+    def _remember(self, key: Hashable, read: Callable[[], Answer], *, per_row: int = 1) -> Answer:
+        """Return what `Remembered` has; within `write`, what that has written so far, which nobody else is to see."""
+        return read() if self._running is not None else self._remembered.get(key, read, per_row=per_row)
 
     def batches(self, statement: str, size: int, **parameters: Value) -> Iterator[list[Any]]:
         """Yield the rows of one statement, ``size`` at a time, as one state of the database has them.
@@ -252,6 +277,8 @@ class Database:
         return text_for(dialect, statement), parameters_for(dialect, parameters)
 
     def _rows(self, text: str, values: dict[str, Any]) -> list[Any]:
+        if (running := self._running) is not None:
+            return [tuple(row) for row in running.exec_driver_sql(text, values)]
         driver = self.engine.dialect.loaded_dbapi
         try:
             with self._use, spans.statement(text), closing(self.engine.raw_connection()) as pooled, _autocommit(pooled):
@@ -318,7 +345,9 @@ class Database:
         In the transaction itself, it would have those of all processes commit one after another. Nothing is sent where
         there is no fleet.
         """
-        if self.serves_fleet:
+        if (running := self._running) is not None:
+            tell(running, news)
+        elif self.serves_fleet:
             with suppress(SQLAlchemyError):
                 self._rows(NOTIFY, {"news": news})
 

@@ -133,11 +133,17 @@ def test_a_window_that_is_swept_at_the_same_time_is_counted_anew(
     def add_between(connection: Connection, statement: str, **parameters: Value) -> None:
         """Meet the row of another process at the first time, which a sweep deletes at once."""
         monkeypatch.setattr(attempt_windows, "execute", add)
+        with ThreadPoolExecutor(1) as other_process:
+            other_process.submit(write, lambda other: add(other, statement, **parameters)).result(WAIT_S)
+            add(connection, statement, **parameters)
+            assert other_process.submit(write, sweep).result(WAIT_S) == 1
+
+    def write(act: Callable[[Connection], int | None]) -> int | None:
         with ledger.database.write() as other:
-            add(other, statement, **parameters)
-        add(connection, statement, **parameters)
-        with ledger.database.write() as other:
-            assert other.execute(delete(AttemptWindowRow)).rowcount == 1
+            return act(other)
+
+    def sweep(other: Connection) -> int:
+        return other.execute(delete(AttemptWindowRow)).rowcount
 
     monkeypatch.setattr(attempt_windows, "execute", add_between)
     assert attempts.take("key", limit=1, window_s=60)

@@ -18,6 +18,7 @@ import httpx
 import pytest
 from flask import Flask
 from flask.testing import FlaskClient
+from pypdfium2 import PdfDocument
 
 from braid.app.mcp.documents import shown_id
 from braid.app.user.archive import archive
@@ -262,9 +263,9 @@ class Surfaces:
         found = {what: text_of(person.browser.get(path).text) for what, path in paths.items()}
         for conversation in town.here.conversations.all(person.account.id):
             if person.is_in:
-                found[f"word {conversation.id}"] = in_word(
-                    person.browser.get(f"/chat/{conversation.id}/export.docx").data
-                )
+                own = f"/chat/{conversation.id}"
+                found[f"word {conversation.id}"] = in_word(person.browser.get(f"{own}/export.docx").data)
+                found[f"pdf {conversation.id}"] = in_pdf(person.browser.get(f"{own}/export.pdf").data)
         return found
 
     def links(self, name: str) -> dict[str, str]:
@@ -326,6 +327,11 @@ def in_word(document: bytes) -> str:
         return text_of("".join(packed.read(f"word/{part}.xml").decode() for part in ("document", "footnotes")))
 
 
+def in_pdf(document: bytes) -> str:
+    """The text of a PDF."""
+    return " ".join(page.get_textpage().get_text_range() for page in PdfDocument(document))
+
+
 ENDS = ("/export.md", "/export.json", "/print")
 SURE = ("search", "api, search", "mcp, search", "mcp, exact", "dify", "api, datasets")
 """Surfaces on which everything is that may be read."""
@@ -353,7 +359,7 @@ def town_on(kind: str, folder: Path, new_url: Callable[[str], str]) -> Iterator[
 def test_nobody_is_shown_more_than_they_may_read(
     kind: str, tmp_path: Path, new_database_url: Callable[[str], str], is_long: bool
 ) -> None:
-    wanted = (LONG if is_long else SHORT) if kind == "sqlite" else SHORT // 2
+    wanted = LONG if is_long else SHORT if kind == "sqlite" else SHORT // 2
     with (
         town_on(kind, tmp_path, new_database_url) as town,
         serving(town.app) as url,

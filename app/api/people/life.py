@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Literal
 
 from flask import Response
@@ -18,7 +19,7 @@ from braid.app.site import site
 from braid.app.user.archive import archive, archive_name
 from braid.core.accounts.credentials import WebSession
 from braid.core.accounts.transfer import transfer_datasets
-from braid.core.accounts.user_import import import_users
+from braid.core.accounts.user_import import Change, import_users
 from braid.core.types import MAX_ID
 
 ZIP = "application/zip"
@@ -142,9 +143,10 @@ def export_user(user_id: int) -> Response:
 def transfer(user_id: int, body: TransferGiven) -> Transferred:
     """Give datasets of a user to another. Nothing is embedded again; the indexes follow."""
     account, heir = site().accounts.get(user_id), site().accounts.get(body.to_user_id)
-    moved = transfer_datasets(site().braid.ledger, account.id, heir.id, body.dataset_ids)
+    with site().whole():
+        moved = transfer_datasets(site().braid.ledger, account.id, heir.id, body.dataset_ids)
+        _record("dataset.transferred", heir.name, f"{len(moved)} datasets of {account.name}")
     site().braid.wake()
-    _record("dataset.transferred", heir.name, f"{len(moved)} datasets of {account.name}")
     return Transferred(dataset_ids=moved)
 
 
@@ -156,12 +158,13 @@ def import_list(body: CsvGiven) -> Imported:
     Users who are not in the list stay as they are. A password is for a new user only.
     """
     require_own_accounts()
-    done = import_users(site().accounts, body.csv, dry_run=body.dry_run)
-    if not body.dry_run:
-        counts = {change: sum(each.change == change for each in done) for change in ("added", "changed")}
-        _record("users.imported", f"{counts['added']} added, {counts['changed']} changed")
+    done = import_users(site().accounts, body.csv, dry_run=body.dry_run, then=_record_import)
     shown = [ImportedShown(line=e.line, name=e.name, change=e.change, fields=list(e.fields)) for e in done]
     return Imported(users=shown)
+
+
+def _record_import(counts: Mapping[Change, int]) -> None:
+    _record("users.imported", f"{counts['added']} added, {counts['changed']} changed")
 
 
 def _show_session(session: WebSession) -> SessionShown:

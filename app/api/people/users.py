@@ -123,14 +123,16 @@ def change_user(user_id: int, body: UserChanges) -> UserChanged:
     accounts, before = site().accounts, site().accounts.get(user_id)
     if body.is_admin is False or body.disabled:
         _require_another(user_id)
-    if body.groups is not None:
-        accounts.set_groups(user_id, body.groups)
-    if body.is_admin is not None:
-        accounts.set_admin(user_id, body.is_admin)
-    if body.disabled is not None:
-        accounts.set_disabled(user_id, body.disabled)
-    revoked = 0 if body.password is None else accounts.set_password(user_id, body.password)
-    _record("changed", before, ", ".join(sorted(body.model_fields_set)))
+    hashed = None if body.password is None else accounts.hash_password(body.password)
+    with site().whole():
+        if body.groups is not None:
+            accounts.set_groups(user_id, body.groups)
+        if body.is_admin is not None:
+            accounts.set_admin(user_id, body.is_admin)
+        if body.disabled is not None:
+            accounts.set_disabled(user_id, body.disabled)
+        revoked = 0 if hashed is None else accounts.store_password(user_id, hashed)
+        _record("changed", before, ", ".join(sorted(body.model_fields_set)))
     return UserChanged(**_show_user(accounts.get(user_id)).model_dump(), revoked_tokens=revoked)
 
 

@@ -50,12 +50,14 @@ def set_password(name: str, password_stdin: bool, admin: bool) -> None:
     password = _password()
     with open_data_directory(current_settings()) as directory:
         accounts, found = Accounts(directory.ledger), find_user(directory.ledger, name)
-        revoked = accounts.set_password(found.id, password)
-        if admin:
-            accounts.set_admin(found.id, True)
-            accounts.set_disabled(found.id, False)
-        detail = f"{plural(revoked, 'token')} revoked" + (", made administrator" if admin else "")
-        record(directory.ledger, "user.password", found.name, detail)
+        hashed = accounts.hash_password(password)
+        with directory.ledger.database.write():
+            revoked = accounts.store_password(found.id, hashed)
+            if admin:
+                accounts.set_admin(found.id, True)
+                accounts.set_disabled(found.id, False)
+            detail = f"{plural(revoked, 'token')} revoked" + (", made administrator" if admin else "")
+            record(directory.ledger, "user.password", found.name, detail)
     click.echo(f"User {found.id}, {found.name}, has a new password; {plural(revoked, 'API token')} revoked.")
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 import click
 
@@ -13,6 +14,9 @@ from braid.app.cli.manage import YES_OPTION, confirm
 from braid.app.cli.output import plural, print_json, print_result, print_table
 from braid.app.cli.users.accounts import user
 from braid.app.opening import open_data_directory
+
+if TYPE_CHECKING:
+    from braid.core.accounts.user_import import Change
 
 NAME = click.argument("name", metavar="NAME|ID")
 
@@ -31,9 +35,10 @@ def groups(name: str, added: tuple[str, ...], removed: tuple[str, ...], as_json:
         if missing := set(removed) - found.groups:
             raise click.UsageError(f"{found.name} is not in the group {', '.join(sorted(missing))}.")
         if added or removed:
-            accounts.set_groups(found.id, (found.groups | set(added)) - set(removed))
-            after = ", ".join(sorted(accounts.get(found.id).groups)) or "none"
-            record(directory.ledger, "user.groups", found.name, after)
+            with directory.ledger.database.write():
+                accounts.set_groups(found.id, (found.groups | set(added)) - set(removed))
+                after = ", ".join(sorted(accounts.get(found.id).groups)) or "none"
+                record(directory.ledger, "user.groups", found.name, after)
         now = sorted(accounts.get(found.id).groups)
     print_result(
         {"id": found.id, "name": found.name, "groups": now},
@@ -51,8 +56,9 @@ def set_admin(name: str, off: bool) -> None:
 
     with open_data_directory(current_settings()) as directory:
         found = find_user(directory.ledger, name)
-        Accounts(directory.ledger).set_admin(found.id, not off)
-        record(directory.ledger, "user.no_administrator" if off else "user.made_administrator", found.name)
+        with directory.ledger.database.write():
+            Accounts(directory.ledger).set_admin(found.id, not off)
+            record(directory.ledger, "user.no_administrator" if off else "user.made_administrator", found.name)
     click.echo(f"User {found.id}, {found.name}, is {'no longer' if off else 'now'} an administrator.")
 
 
@@ -155,15 +161,21 @@ def import_csv(file: IO[str], dry_run: bool, as_json: bool) -> None:
     except UnicodeDecodeError as error:
         raise click.UsageError(f"{file.name} is not UTF-8 ({error.reason}); save it as CSV in UTF-8.") from None
     with open_data_directory(current_settings()) as directory:
-        done = import_users(Accounts(directory.ledger), text, dry_run=dry_run)
-        counts = Counter(each.change for each in done)
-        told = ", ".join(f"{counts[change]:,} {change}" for change in ("added", "changed", "unchanged"))
-        if not dry_run:
-            record(directory.ledger, "users.imported", told)
+        done = import_users(
+            Accounts(directory.ledger),
+            text,
+            dry_run=dry_run,
+            then=lambda counts: record(directory.ledger, "users.imported", _import_told(counts)),
+        )
     if as_json:
         print_json(done)
         return
     if dry_run:
         rows = [(each.line, each.change, each.name, ", ".join(each.fields)) for each in done]
         print_table(("line", "change", "name", "fields"), rows, right=("line",))
+    told = _import_told(Counter(each.change for each in done))
     click.echo(f"{'Would be: ' if dry_run else ''}{told}.")
+
+
+def _import_told(counts: Mapping[Change, int]) -> str:
+    return ", ".join(f"{counts[change]:,} {change}" for change in ("added", "changed", "unchanged"))

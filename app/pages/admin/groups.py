@@ -33,11 +33,12 @@ def add_member() -> tuple[str, int] | Response:
     name, user = _named(), request.form.get("user", "").strip()
     try:
         account = site().accounts.get(site().shares.user_named(user))
-        site().accounts.set_groups(account.id, account.groups | {name})
+        with site().whole():
+            site().accounts.set_groups(account.id, account.groups | {name})
+            audit("user.groups", account.name, ", ".join(sorted(account.groups | {name})))
     except InvalidInputError as error:
         told = _("There is nobody named “%(name)s”. Type a name as it is in their account.", name=user[:40])
         return _page(name, problem=str(told if error.field == "name" else error)), 400
-    audit("user.groups", account.name, ", ".join(sorted(account.groups | {name})))
     return _done(_("%(user)s is now in “%(name)s”.", user=account.name, name=name), name)
 
 
@@ -48,8 +49,9 @@ def remove_member() -> Response:
     require_own_accounts()
     name = _named()
     account = site().accounts.get(request.form.get("user_id", 0, type=int))
-    site().accounts.set_groups(account.id, account.groups - {name})
-    audit("user.groups", account.name, ", ".join(sorted(account.groups - {name})) or "none")
+    with site().whole():
+        site().accounts.set_groups(account.id, account.groups - {name})
+        audit("user.groups", account.name, ", ".join(sorted(account.groups - {name})) or "none")
     return _done(_("%(user)s is no longer in “%(name)s”.", user=account.name, name=name), name)
 
 
@@ -60,11 +62,12 @@ def rename_one() -> tuple[str, int] | Response:
     require_own_accounts()
     name = _named()
     try:
-        new = rename_group(site().braid.ledger.database, name, request.form.get("new_name", ""))
-        site().shared_datasets.rename_group(name, new, by=identity().account.name)
+        with site().whole():
+            new = rename_group(site().braid.ledger.database, name, request.form.get("new_name", ""))
+            audit("group.renamed", new, name)
+            site().shared_datasets.rename_group(name, new, by=identity().account.name)
     except BraidError as error:
         return _page(name, problem=str(error)), 400
-    audit("group.renamed", new, name)
     return _done(_("The group is now called “%(name)s”.", name=new), new)
 
 
@@ -77,8 +80,9 @@ def delete_one() -> tuple[str, int] | Response:
     if opened := _opened(name):
         told = _("“%(name)s” may read %(datasets)s. Take it out there first.", name=name, datasets=", ".join(opened))
         return _page(name, problem=str(told)), 400
-    delete_group(site().braid.ledger.database, name)
-    audit("group.removed", name)
+    with site().whole():
+        delete_group(site().braid.ledger.database, name)
+        audit("group.removed", name)
     return done(_("The group “%(name)s” has been deleted.", name=name), "users")
 
 

@@ -24,7 +24,7 @@ from braid.app.user.archive import archive, archive_name
 from braid.app.words.values import dataset_name
 from braid.core.accounts.account_list import count_waiting, find_accounts, group_sizes, shared_with_groups
 from braid.core.accounts.accounts import MIN_PASSWORD_CHARS, Account
-from braid.core.accounts.user_import import ImportedUser, import_users
+from braid.core.accounts.user_import import Change, ImportedUser, import_users
 from braid.core.errors import InvalidInputError, NotFoundError
 from braid.core.types import MAX_ID, MAX_NAME_CHARS
 
@@ -82,14 +82,11 @@ def import_table() -> tuple[str, int] | str:
         if file is None or not file.filename:
             raise InvalidInputError("no file was chosen; choose one", field="file")
         text = file.read().decode("utf-8-sig")
-        done = import_users(site().accounts, text, dry_run=dry_run)
+        done = import_users(site().accounts, text, dry_run=dry_run, then=_record_import)
     except UnicodeDecodeError:
         return _list_page(problem=_("The file is no text in UTF-8. Save it as “CSV UTF-8”.")), 400
     except InvalidInputError as error:
         return _list_page(problem=str(error)), 400
-    if not dry_run:
-        counts = {change: sum(each.change == change for each in done) for change in ("added", "changed")}
-        audit("users.imported", f"{counts['added']} added, {counts['changed']} changed")
     return _list_page(imported=done)
 
 
@@ -113,10 +110,11 @@ def require_second_factor() -> tuple[str, int] | Response:
     wanted, me = request.form.get("required") == "1", identity().account
     if wanted and me.has_password and not site().second_factors.is_on(me.id):
         return _list_page(problem=_("Set up your own second factor first, on your account page.")), 400
-    site().app_settings.set(SECOND_FACTOR, wanted or None)
-    if wanted:
-        site().second_factors.sign_out_those_without()
-    audit("second_factor.required" if wanted else "second_factor.optional", "everyone")
+    with site().whole():
+        site().app_settings.set(SECOND_FACTOR, wanted or None)
+        if wanted:
+            site().second_factors.sign_out_those_without()
+        audit("second_factor.required" if wanted else "second_factor.optional", "everyone")
     if wanted:
         return done(_("Everyone who signs in with a password now shows a code, too."), "users")
     return done(_("A second factor is no longer required."), "users")
@@ -312,6 +310,10 @@ def remove_user(user_id: int) -> tuple[str, int] | Response:
 
 
 # ---------------------------------------------------------------- what the routes share
+
+
+def _record_import(counts: Mapping[Change, int]) -> None:
+    audit("users.imported", f"{counts['added']} added, {counts['changed']} changed")
 
 
 def _list_page(*, problem: str = "", imported: Sequence[ImportedUser] | None = None, scim_token: str = "") -> str:

@@ -18,9 +18,9 @@ from braid.app.pages.chat.view import build_exchanges, build_how, find_chunk_ids
 from braid.app.site import site
 from braid.app.user.datasets import readable_datasets
 from braid.app.user.sharing import link_of
+from braid.app.web.exported import MAX_CHARS, place_of
 from braid.app.web.markdown import answer_html
 from braid.app.web.transfers import delete_conversation, export_conversation
-from braid.app.web.word import MAX_CHARS, place_of
 from braid.core.chat.export import within
 from braid.core.chat.feedback import Feedback
 from braid.core.chat.store import MAX_LABEL_CHARS, MAX_TITLE_CHARS, StoredMessage
@@ -72,7 +72,7 @@ def delete(conversation_id: int) -> Redirect:
     return redirect(url_for("braid.chat.page"), 303)
 
 
-@chat.get("/<int:conversation_id>/export.<any(md, json, docx):kind>")
+@chat.get("/<int:conversation_id>/export.<any(md, json, docx, pdf):kind>")
 @rule("user")
 def export(conversation_id: int, kind: str) -> Response:
     """Download a conversation as a file."""

@@ -230,6 +230,7 @@ def test_a_conversation_keeps_its_turns(ann: Caller, bob: Caller) -> None:
     assert ann("GET", f"{where}/export").text.startswith("# Printer\n")
     assert len(ann("GET", f"{where}/export?format=json").json["messages"]) == 4
     assert ann("GET", f"{where}/export?format=docx").data.startswith(b"PK")
+    assert ann("GET", f"{where}/export?format=pdf").data.startswith(b"%PDF")
     for method, path, body in (
         ("GET", where, None),
         ("PATCH", where, {"title": "mine"}),

@@ -10,6 +10,7 @@ import pytest
 from docx import Document
 from flask import Flask
 from flask.testing import FlaskClient
+from pypdfium2 import PdfDocument
 
 from braid.app.pages.chat import manage
 from braid.core.braid import Braid
@@ -62,7 +63,11 @@ def test_a_conversation_is_exported(client: FlaskClient) -> None:
     word = client.get("/chat/1/export.docx")
     assert word.mimetype.endswith("wordprocessingml.document")
     assert any(QUESTION in paragraph.text for paragraph in Document(io.BytesIO(word.data)).paragraphs)
+    pdf = client.get("/chat/1/export.pdf")
+    assert pdf.mimetype == "application/pdf"
+    assert QUESTION in " ".join(PdfDocument(pdf.data)[0].get_textpage().get_text_range().split())
     links = client.get("/chat/1/manage").text
+    assert 'href="/chat/1/export.pdf"' in links
     assert 'href="/chat/1/export.docx"' in links
     assert 'href="/chat/1/print"' in links
 

@@ -393,3 +393,54 @@ def test_only_the_token_that_counts_opens_it(app: Flask, provider: Provider) -> 
     assert post_form(boss, "/admin/users/scim/end").status_code == 302
     newer("GET", "/Users", status=401)
     assert [entry.action for entry in acts(app)[:3]] == ["scim.ended", "scim.token", "scim.token"]
+
+
+def test_a_change_that_is_refused_in_part_changes_nothing(app: Flask, provider: Provider) -> None:
+    here = site_of(app)
+    ann, ben = int(provider.add("ann", externalId="e-1")), int(provider.add("ben"))
+    here.accounts.set_password(ann, PASSWORD)
+    browser = sign_in(app, "ann")
+    before, told = provider("GET", f"/Users/{ann}"), acts(app)
+    wanted = {"externalId": "e-2", "active": False, "userName": "BEN"}
+    provider.patch(f"/Users/{ann}", {"op": "replace", "value": wanted}, status=409)
+    provider("PUT", f"/Users/{ann}", {"schemas": [USER], **wanted}, status=409)
+    assert provider("GET", f"/Users/{ann}") == before
+    assert browser.get("/account").status_code == 200
+    lab = provider(
+        "POST", "/Groups", {"schemas": [GROUP], "displayName": "lab", "members": [{"value": str(ann)}]}, status=201
+    )
+    handbook = here.shared_datasets.add("Handbook", "shared_handbook", allowed_groups=["lab"], by="kim")
+    group, told = provider("GET", f"/Groups/{lab['id']}"), acts(app)
+    members = [{"value": str(ben)}, {"value": "999"}]
+    provider.patch(
+        f"/Groups/{lab['id']}",
+        {"op": "replace", "path": "displayName", "value": "works"},
+        {"op": "replace", "path": "externalId", "value": "g-2"},
+        {"op": "replace", "path": "members", "value": members},
+        status=400,
+    )
+    assert provider("GET", f"/Groups/{lab['id']}") == group
+    assert here.braid.registry.get(handbook.id) == handbook
+    assert acts(app) == told
+
+
+def test_a_group_keeps_its_name_where_the_list_of_shared_datasets_cannot_be_written(
+    app: Flask, provider: Provider
+) -> None:
+    here = site_of(app)
+    ann = provider.add("ann")
+    lab = provider(
+        "POST", "/Groups", {"schemas": [GROUP], "displayName": "lab", "members": [{"value": ann}]}, status=201
+    )
+    here.shared_datasets.add("Handbook", "shared_handbook", allowed_groups=["lab"], by="kim")
+    told = acts(app)
+    here.braid.registry.path.write_text("no list", encoding="utf-8")
+    provider.patch(
+        f"/Groups/{lab['id']}",
+        {"op": "replace", "path": "displayName", "value": "works"},
+        {"op": "remove", "path": "members"},
+        status=400,
+    )
+    assert provider("GET", f"/Groups/{lab['id']}") == lab
+    assert here.accounts.get(int(ann)).groups == {"lab"}
+    assert acts(app) == told

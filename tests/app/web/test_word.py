@@ -11,7 +11,7 @@ from docx.document import Document as WordDocument
 from flask import Flask
 from lxml import etree
 
-from braid.app.web import word
+from braid.app.web import exported, word
 from braid.app.web.word import as_word
 from braid.core.braid import Braid
 from braid.core.chat.marks import mark, shown
@@ -138,13 +138,13 @@ def test_characters_that_xml_cannot_have_are_replaced(app: Flask) -> None:
 
 
 def test_a_document_is_bounded(app: Flask, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(word, "MAX_CHARS", 20)
+    monkeypatch.setattr(exported, "MAX_CHARS", 20)
     with app.test_request_context("/"), pytest.raises(InvalidInputError, match="Markdown or JSON"):
         as_word(TALK, [answer("ten chars."), answer("x", cited(1, "another ten"))])
 
 
 def test_behind_the_most_footnotes_a_citation_is_its_number(app: Flask, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(word, "MOST_NOTES", 2)
+    monkeypatch.setattr(exported, "MOST_NOTES", 2)
     text = f"a{mark(1)} b{mark(2)} c{mark(1)}"
     made, notes, body = written(app, answer(text, cited(1, "first"), cited(2, "second")))
     assert (len(notes), references(body)) == (2, ["1", "2"])

@@ -16,6 +16,7 @@ from braid.core.datasets.shared_list import ListInLedger
 from braid.core.errors import RegistryConflictError, RegistryError
 from braid.core.ledger.ledger import Ledger
 from tests.databases import on_both_databases
+from tests.worlds import WAIT_S
 
 HANDBOOK = '[{"id": -1, "name": "Handbook", "collection_name": "shared_main"}]\n'
 
@@ -88,8 +89,8 @@ def test_a_list_that_another_process_holds_is_said_to_be_locked(
     one, _ = taken_over(ledger, tmp_path / "none")
     monkeypatch.setattr(shared_list, "LOCK_TIMEOUT_S", 0.05)
     locked = pytest.raises(RegistryError, match=r"shared datasets has been locked by another process for 0\.05 s")
-    with ListInLedger(ledger.database).alone(), locked:
-        one.add("Handbook", "shared_main")
+    with ListInLedger(ledger.database).alone(), ThreadPoolExecutor(1) as other_process, locked:
+        other_process.submit(one.add, "Handbook", "shared_main").result(WAIT_S)
     assert one.add("Handbook", "shared_main").id == -1
 
 

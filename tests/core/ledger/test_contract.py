@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import replace
 from datetime import date as day
@@ -26,6 +27,7 @@ from braid.core.types import ChunkInput, DocumentInput, Filters
 from tests.core.ledger.contents import ALL, counts, document, ids, passages, put_stored, selected, vectors
 from tests.core.ledger.followers import follow_at_random
 from tests.databases import all_on_both_databases
+from tests.worlds import WAIT_S
 
 pytest_generate_tests = all_on_both_databases
 
@@ -370,9 +372,11 @@ def test_a_write_after_a_read_can_be_undone(database: Database) -> None:
 def test_what_is_remembered_is_read_again_after_a_commit(database: Database) -> None:
     assert database.remembered_rows(NAMES, ids=[1], name="x") == (("ann",),)
     assert database.remembered_rows(NAMES, ids=[1, 2], name="x") == (("ann",), ("田中",))
-    with database.write() as connection:
+    with database.write() as connection, ThreadPoolExecutor() as other:
         connection.exec_driver_sql("UPDATE users SET name = 'bob' WHERE id = 1")
-        assert database.remembered_rows(NAMES, ids=[1], name="x") == (("ann",),)
+        assert database.remembered_rows(NAMES, ids=[1], name="x") == (("bob",),)
+        seen = other.submit(database.remembered_rows, NAMES, ids=[1], name="x")
+        assert seen.result(WAIT_S) == (("ann",),), "nobody else sees what is not committed"
     assert database.remembered_rows(NAMES, ids=[1], name="x") == (("bob",),)
 
 
@@ -578,3 +582,31 @@ def test_pruning_keeps_the_last_change(ledger: Ledger, log: ChangeLog, dataset: 
     assert [change.seq for change in log.after("user_1", 0, 100)] == [5]
     ledger.remove_document(dataset, "a")
     assert [change.seq for change in log.after("user_1", 5, 100)] == [6, 7, 8, 9, 10]
+
+
+# ---------------------------------------------------------------- transactions
+
+
+def test_a_block_within_a_block_is_part_of_it(ledger: Ledger, dataset: int) -> None:
+    def named() -> set[str]:
+        return {each.name for each in ledger.datasets(1)}
+
+    def add_and_fail(name: str) -> None:
+        with ledger.database.write():
+            added = ledger.add_dataset(1, name)
+            assert name in named(), "what is written is read in the same thread"
+            assert ledger.dataset(added.id).name == name
+            raise RuntimeError
+
+    before = named()
+    with pytest.raises(RuntimeError):
+        add_and_fail("lost")
+    assert named() == before
+    with ledger.database.write():
+        ledger.add_dataset(1, "kept")
+        with pytest.raises(NotFoundError):
+            ledger.remove_dataset(999)
+        with pytest.raises(RuntimeError):
+            add_and_fail("lost")
+        assert named() == before | {"kept"}, "the inner block is undone alone"
+    assert named() == before | {"kept"}
