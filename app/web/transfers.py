@@ -110,15 +110,21 @@ def export_conversation(user_id: int, conversation_id: int, kind: str) -> Respon
     return response
 
 
-def delete_conversation(user_id: int, conversation_id: int) -> None:
-    """Delete a conversation with its files, and what still waits to be read or was exported of them."""
+def delete_conversation(user_id: int, conversation_id: int, *, for_good: bool = False) -> None:
+    """Delete a conversation with its files, so that it can be restored unless it is deleted ``for_good``.
+
+    What still waits to be read or was exported of the files goes for good at once.
+    """
     here = site()
     here.turns.stop_all(user_id, conversation_id)
     files = here.conversations.files.dataset(user_id, conversation_id)
     if files is not None:
         drop_all(files.id)
-    here.conversations.delete(user_id, conversation_id)
-    here.braid.wake()
+    if for_good:
+        here.conversations.delete(user_id, conversation_id)
+        here.braid.wake()
+    else:
+        here.conversations.discard(user_id, conversation_id)
 
 
 def drop_all(dataset_id: int) -> None:

@@ -19,6 +19,7 @@ ACTIONS: Mapping[str, str] = {
     "backup.started": _l("Backup started"),
     "conversation.deleted": _l("Conversation deleted"),
     "conversation.exported": _l("Conversation exported"),
+    "conversation.restored": _l("Conversation restored"),
     "conversation.shared": _l("Conversation shared"),
     "conversation.unshared": _l("Link to a conversation taken back"),
     "database.upgraded": _l("Database upgraded"),

@@ -337,11 +337,11 @@ class Accounts:
         The row stays, without its name, so that the id and the collection are never used again.
         """
         is_needed = self.require_removable(user_id)
-        for dataset in (*self._ledger.datasets(user_id), *self._ledger.attached_datasets(user_id)):
-            self._ledger.remove_dataset(dataset.id)
+        left = select(DatasetRow.id).where(DatasetRow.user_id == user_id, DatasetRow.removed_at.is_(None))
+        for row in self._ledger.database.fetch(left):
+            self._ledger.remove_dataset(row.id)
         with self._ledger.database.write() as connection:
             one_at_a_time(connection, ACCOUNTS)
-            left = select(DatasetRow.id).where(DatasetRow.user_id == user_id, DatasetRow.removed_at.is_(None))
             if connection.execute(left).first() is not None:
                 raise InvalidInputError("a dataset was added meanwhile; delete the user again", field="user_id")
             _forget(connection, user_id)

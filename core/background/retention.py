@@ -1,4 +1,7 @@
-"""Retention: conversations, audit log, counts of use and expired API tokens are deleted at an age, if one is set."""
+"""Retention: conversations, audit log, counts of use and expired API tokens are deleted at an age, if one is set.
+
+Conversations that were deleted by their users go for good at an age, too.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ from braid.core.data_directory import DataDirectory
 from braid.core.errors import NotFoundError
 from braid.core.ledger.tables import ApiTokenRow, AuditRow, Base, ConversationRow, UsageRow
 
-Kept = Literal["conversations", "audit", "usage", "expired_tokens"]
+Kept = Literal["conversations", "deleted_conversations", "audit", "usage", "expired_tokens"]
 KEPT: tuple[Kept, ...] = get_args(Kept)
 CONVERSATIONS_PER_READ = 100
 
@@ -27,6 +30,8 @@ class RetentionDays:
 
     conversations: int = 0
     """Since the last message or file; pinned or not, with the files that were attached."""
+    deleted_conversations: int = 30
+    """Since their user deleted them; until then they can be restored."""
     audit: int = 0
     usage: int = 0
     expired_tokens: int = 0
@@ -42,7 +47,7 @@ class Retention:
     """Counts and deletes what is older than its days.
 
     >>> Retention(braid, RetentionDays(audit=365)).preview()
-    {'conversations': 0, 'audit': 0, 'usage': 0, 'expired_tokens': 0}
+    {'conversations': 0, 'deleted_conversations': 0, 'audit': 0, 'usage': 0, 'expired_tokens': 0}
     """
 
     def __init__(self, directory: DataDirectory, days: RetentionDays) -> None:
@@ -66,6 +71,8 @@ class Retention:
                 done[kind] = 0
             elif kind == "conversations":
                 done[kind] = self._delete_conversations(now)
+            elif kind == "deleted_conversations":
+                done[kind] = self._conversations.delete_discarded(now - self.days.of(kind) * DAY_S)
             else:
                 with self._database.write() as connection:
                     done[kind] = connection.execute(_old(kind, now - self.days.of(kind) * DAY_S, delete)).rowcount
@@ -103,4 +110,6 @@ def _old(kind: Kept, before: float, start: Any) -> Any:
         return start(UsageRow).where(UsageRow.day < f"{datetime.fromtimestamp(before, UTC):%Y-%m-%d}")
     if kind == "expired_tokens":
         return start(ApiTokenRow).where(ApiTokenRow.expires_at < before)
+    if kind == "deleted_conversations":
+        return start(ConversationRow).where(ConversationRow.deleted_at < before)
     return start(ConversationRow).where(ConversationRow.updated_at < before)

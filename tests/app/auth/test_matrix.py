@@ -341,6 +341,7 @@ ROUTES: dict[str, str] = {
     "PATCH /api/v1/conversations/{conversation}": "own",
     "PUT /api/v1/conversations/{conversation}/messages/{message}/thumb": "own",
     "DELETE /api/v1/conversations/{conversation}": "own",
+    "POST /api/v1/conversations/{conversation}/restore": "own",
     "GET /api/v1/datasets": "any",
     "POST /api/v1/datasets": "any",
     f"GET {DATASET_API}": "own",
