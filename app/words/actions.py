@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from flask_babel import gettext as _
 from flask_babel import lazy_gettext as _l
 
+COMMAND_LINE = "command line"
+"""The actor of what commands do, as `braid.app.cli.common.ACTOR`, which is imported without Flask."""
 ACTIONS: Mapping[str, str] = {
     "administrator.created": _l("Administrator created"),
     "app.connected": _l("App connected"),
@@ -93,3 +96,8 @@ ACTIONS: Mapping[str, str] = {
 def action_name(action: str) -> str:
     """Return what an action is called on pages; the code of one that is not known, as of a newer version."""
     return str(ACTIONS.get(action, action))
+
+
+def actor_name(actor: str) -> str:
+    """Return who did something as pages have it: a user's name, or the command line."""
+    return _("command line") if actor == COMMAND_LINE else actor

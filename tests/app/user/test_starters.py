@@ -69,7 +69,10 @@ def test_each_document_is_asked_about_before_one_is_asked_about_twice(braid: Bra
         ("FAQ", ("Who pays for the taxi?",), "Who pays for the taxi?"),
         ("人事規程", ("目次", "第3章 休暇"), "「人事規程」には「休暇」についてどう書かれていますか？"),
         ("Budget", ("Sheet1", "Page 3", "Contents"), "What is “Budget” about?"),
+        ("The FAQ", ("apt-get 및 apt-cdrom",), "“The FAQ”에는 “apt-get 및 apt-cdrom”에 대해 뭐라고 나와 있나요?"),
         ("2024-11", ("Results",), None),
+        ("table.csv", (), None),
+        ("Introduction", (), None),
         ("x" * 50, (), None),
     ],
 )
