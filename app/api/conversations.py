@@ -14,7 +14,7 @@ from braid.app.api.framework.idempotency import HEADER
 from braid.app.api.framework.operations import Answered, Resource
 from braid.app.api.framework.requests import KEY_HEADERS, SAYS_SOMETHING, Given
 from braid.app.api.framework.streams import wants_stream
-from braid.app.api.schemas import Moment, Page, PageQuery, Shown, following_page, next_link, page_of
+from braid.app.api.schemas import DeletionQuery, Moment, Page, PageQuery, Shown, following_page, next_link, page_of
 from braid.app.api.search import CitationShown
 from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
@@ -50,12 +50,6 @@ class ConversationsQuery(PageQuery):
     """Which conversations to list."""
 
     deleted: bool = Field(False, description="List the deleted ones that can be restored instead, the last one first")
-
-
-class DeletionQuery(Given):
-    """How to delete."""
-
-    permanently: bool = Field(False, description="Delete it so that it cannot be restored; also one deleted before")
 
 
 class StoredCitationShown(CitationShown):
@@ -132,7 +126,7 @@ def list_conversations(query: ConversationsQuery) -> Answered:
 
     def read(limit: int, offset: int) -> list[StoredConversation]:
         store = site().conversations
-        listed = store.discarded if query.deleted else store.conversations
+        listed = store.deleted if query.deleted else store.conversations
         return listed(identity().account.id, limit=limit, offset=offset)
 
     return page_of(Page[ConversationShown], query, read, ConversationShown.model_validate)
@@ -193,7 +187,7 @@ def change_conversation(conversation_id: int, body: ConversationChanges) -> Conv
 def delete_conversation(conversation_id: int, query: DeletionQuery) -> None:
     """Delete a conversation with its messages and its files; for some days it can be restored.
 
-    How many days, the setting `deleted_conversation_days` says. Meanwhile it is in no list, search or export, and its
+    How many days, the setting `deleted_days` says. Meanwhile it is in no list, search or export, and its
     link has ended.
     """
     delete(identity().account.id, conversation_id, for_good=query.permanently)

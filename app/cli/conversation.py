@@ -88,7 +88,7 @@ def delete(conversation_id: int, user: str | None, permanently: bool, yes: bool,
         else:
             store.discard(user_id, conversation_id)
         record(directory.ledger, "conversation.deleted", str(found.id), f"of user {user_id}")
-    days = plural(settings.deleted_conversation_days, "day")
+    days = plural(settings.deleted_days, "day")
     until = "" if permanently else f" It can be restored for {days}: conversation restore {found.id}"
     print_result(found, clean(f"Deleted conversation {found.id}, {found.title}.{until}"), as_json=as_json)
 

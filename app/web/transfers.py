@@ -127,6 +127,19 @@ def delete_conversation(user_id: int, conversation_id: int, *, for_good: bool = 
         here.conversations.discard(user_id, conversation_id)
 
 
+def delete_dataset(dataset_id: int, *, for_good: bool = False) -> None:
+    """Delete a personal dataset, so that it can be restored unless it is deleted ``for_good``; what still waits to be
+    read, or was exported, goes for good at once.
+    """
+    here = site()
+    drop_all(dataset_id)
+    if for_good:
+        here.braid.remove_dataset(dataset_id)
+    else:
+        here.deleted_datasets.discard(dataset_id)
+        here.braid.wake()
+
+
 def drop_all(dataset_id: int) -> None:
     """Remove all jobs of a dataset that is about to be deleted, with their files, exports too."""
     kinds, states = get_args(JobKind), get_args(JobState)

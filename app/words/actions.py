@@ -31,6 +31,7 @@ ACTIONS: Mapping[str, str] = {
     "dataset.glossary_changed": _l("Glossary changed"),
     "dataset.reembedded": _l("Dataset re-embedded"),
     "dataset.removed": _l("Dataset deleted"),
+    "dataset.restored": _l("Dataset restored"),
     "dataset.shared": _l("Dataset shared"),
     "dataset.transferred": _l("Datasets handed over"),
     "dataset.unshared": _l("Dataset no longer shared"),

@@ -20,6 +20,7 @@ from braid.core.accounts.credentials import end_programs
 from braid.core.admission import Admission
 from braid.core.errors import InvalidInputError, NotFoundError, TooManyError
 from braid.core.ledger.database import storable
+from braid.core.ledger.deleted import DeletedDatasets
 from braid.core.ledger.ledger import REMOVED_USER, Ledger
 from braid.core.ledger.quota import one_at_a_time
 from braid.core.ledger.tables import DatasetRow, UserGroupRow, UserIdentityRow, UserRow, WebSessionRow
@@ -340,6 +341,9 @@ class Accounts:
         left = select(DatasetRow.id).where(DatasetRow.user_id == user_id, DatasetRow.removed_at.is_(None))
         for row in self._ledger.database.fetch(left):
             self._ledger.remove_dataset(row.id)
+        deleted = DeletedDatasets(self._ledger)
+        for dataset in deleted.of_user(user_id):
+            deleted.erase(user_id, dataset.id)
         with self._ledger.database.write() as connection:
             one_at_a_time(connection, ACCOUNTS)
             if connection.execute(left).first() is not None:

@@ -40,7 +40,7 @@ def manage(conversation_id: int) -> str:
     return render_template(
         "braid/chat_manage.html",
         conversation=found,
-        deleted_days=site().settings.deleted_conversation_days,
+        deleted_days=site().settings.deleted_days,
         max_title_chars=MAX_TITLE_CHARS,
         labels=site().conversations.labels(user_id),
         max_label_chars=MAX_LABEL_CHARS,

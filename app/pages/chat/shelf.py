@@ -15,6 +15,7 @@ from braid.app.mounted import url_for
 from braid.app.pages.chat.blueprint import chat
 from braid.app.site import site
 from braid.app.web.transfers import delete_conversation
+from braid.app.web.undo import flash_undo
 from braid.core.chat.store import MAX_LABEL_CHARS
 from braid.core.errors import InvalidInputError, NotFoundError
 from braid.core.types import MAX_ID
@@ -39,7 +40,7 @@ def shelf() -> str:
         conversations=found[:PER_PAGE],
         archived=archived,
         deleted=deleted,
-        deleted_days=site().settings.deleted_conversation_days,
+        deleted_days=site().settings.deleted_days,
         page=page,
         more=len(found) > PER_PAGE,
         labels=store.labels(user_id),
@@ -95,12 +96,12 @@ def shelve(conversation_id: int) -> Redirect:
 def flash_deleted(ids: Sequence[int]) -> None:
     """Say on the next page that these conversations were deleted, with a button that undoes it."""
     told = ngettext("%(num)s conversation deleted.", "%(num)s conversations deleted.", len(ids))
-    flash({"text": told, "act": "undelete", "ids": list(ids)}, "undo")
+    flash_undo(told, url_for("braid.chat.arrange"), "undelete", ids)
 
 
 def _archived(ids: Sequence[int]) -> Redirect:
     told = ngettext("%(num)s conversation archived.", "%(num)s conversations archived.", len(ids))
-    flash({"text": told, "act": "restore", "ids": list(ids)}, "undo")
+    flash_undo(told, url_for("braid.chat.arrange"), "restore", ids)
     return _to_list(archived=False)
 
 

@@ -143,6 +143,7 @@ ROUTES: dict[str, str] = {
     # datasets
     "GET /datasets": "any",
     "POST /datasets": "any",
+    "POST /datasets/deleted": "any",
     "GET /datasets/live": "any",
     "POST /datasets/import": "any",
     f"GET {DATASET_PAGES}": "own",
@@ -364,6 +365,9 @@ ROUTES: dict[str, str] = {
     f"DELETE {DATASET_API}/documents/{{document}}": "own",
     f"PATCH {DATASET_API}": "own",
     f"DELETE {DATASET_API}": "own",
+    "GET /api/v1/deleted-datasets": "any",
+    "POST /api/v1/deleted-datasets/{dataset}/restore": "own, 404",
+    "DELETE /api/v1/deleted-datasets/{dataset}": "own, 404",
     "GET /api/v1/assistants": "any",
     "POST /api/v1/assistants": "any",
     "GET /api/v1/assistants/{assistant}": "own",
