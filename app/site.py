@@ -49,6 +49,7 @@ from braid.core.datasets.outlines import Outlines
 from braid.core.datasets.shared_changes import SharedDatasets
 from braid.core.folders.rules import FolderRules
 from braid.core.ingest.plan import MEBIBYTE, IngestOptions
+from braid.core.ledger.deleted import DeletedDatasets
 
 EXTENSION = "braid"
 """Key of the `Site` in Flask's extensions, unless a host app has mounted Braid under another name."""
@@ -81,6 +82,7 @@ class Site:
         self.audit = AuditLog(ledger)
         self.usage = Usage(ledger)
         self.conversations = ConversationStore(ledger, braid.registry)
+        self.deleted_datasets = DeletedDatasets(ledger)
         self.feedback = FeedbackStore(ledger)
         self.answer_thumbs = AnswerThumbs(ledger)
         self.dataset_languages = braid.dataset_languages

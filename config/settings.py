@@ -487,6 +487,9 @@ class Settings:
         Field(ge=0, le=36500),
         "Days after its last message or file until a conversation is deleted, pinned or not; 0: never",
     ] = 0
+    deleted_days: Annotated[
+        int, Field(ge=1, le=365), "Days that a conversation or a dataset can be restored after its user deleted it"
+    ] = 30
     audit_days: Annotated[int, Field(ge=0, le=36500), "Days that entries of the audit log are kept; 0: for ever"] = 0
     usage_days: Annotated[int, Field(ge=0, le=36500), "Days that the counts of use are kept; 0: for ever"] = 0
     expired_token_days: Annotated[

@@ -14,7 +14,7 @@ from braid.app.api.framework.idempotency import HEADER
 from braid.app.api.framework.operations import Answered, Resource
 from braid.app.api.framework.requests import KEY_HEADERS, SAYS_SOMETHING, Given
 from braid.app.api.framework.streams import wants_stream
-from braid.app.api.schemas import Moment, Page, PageQuery, Shown, following_page, next_link, page_of
+from braid.app.api.schemas import DeletionQuery, Moment, Page, PageQuery, Shown, following_page, next_link, page_of
 from braid.app.api.search import CitationShown
 from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
@@ -43,6 +43,13 @@ class ConversationShown(Shown):
     pinned: bool = Field(description="Whether it is kept at the top of the list")
     archived: bool = Field(description="Whether it is out of the list of the pages; it comes back when it goes on")
     label: str = Field(description="Your word for what it belongs to; empty for none")
+    deleted_at: Moment | None = Field(description="When you deleted it; null while it is there")
+
+
+class ConversationsQuery(PageQuery):
+    """Which conversations to list."""
+
+    deleted: bool = Field(False, description="List the deleted ones that can be restored instead, the last one first")
 
 
 class StoredCitationShown(CitationShown):
@@ -116,11 +123,13 @@ class ExportQuery(Given):
 
 @resource.get("/conversations", Page[ConversationShown])
 @rule("user")
-def list_conversations(query: PageQuery) -> Answered:
+def list_conversations(query: ConversationsQuery) -> Answered:
     """List your conversations: pinned ones first, then most recently used first."""
 
     def read(limit: int, offset: int) -> list[StoredConversation]:
-        return site().conversations.conversations(identity().account.id, limit=limit, offset=offset)
+        store = site().conversations
+        listed = store.deleted if query.deleted else store.conversations
+        return listed(identity().account.id, limit=limit, offset=offset)
 
     return page_of(Page[ConversationShown], query, read, ConversationShown.model_validate)
 
@@ -177,9 +186,22 @@ def change_conversation(conversation_id: int, body: ConversationChanges) -> Conv
 
 @resource.delete("/conversations/<int:conversation_id>")
 @rule("user")
-def delete_conversation(conversation_id: int) -> None:
-    """Delete a conversation with its messages and its files."""
-    delete(identity().account.id, conversation_id)
+def delete_conversation(conversation_id: int, query: DeletionQuery) -> None:
+    """Delete a conversation with its messages and its files; for some days it can be restored.
+
+    How many days, the setting `deleted_days` says. Meanwhile it is in no list, search or export, and its
+    link has ended.
+    """
+    delete(identity().account.id, conversation_id, for_good=query.permanently)
+
+
+@resource.post("/conversations/<int:conversation_id>/restore", ConversationShown)
+@rule("user")
+def restore_conversation(conversation_id: int) -> ConversationShown:
+    """Restore a deleted conversation with its messages and its files, without its link."""
+    user_id, store = identity().account.id, site().conversations
+    store.restore(user_id, [conversation_id], most=site().settings.max_user_conversations)
+    return ConversationShown.model_validate(store.conversation(user_id, conversation_id))
 
 
 @resource.post(

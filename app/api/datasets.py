@@ -8,13 +8,14 @@ from pydantic import BaseModel, Field
 
 from braid.app.api.framework.operations import Answered, Resource
 from braid.app.api.framework.requests import SAYS_SOMETHING, Given
-from braid.app.api.schemas import Page, PageQuery, Shown, page_of, slice_rows
+from braid.app.api.schemas import DeletionQuery, Moment, Page, PageQuery, Shown, page_of, slice_rows
 from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
 from braid.app.mounted import url_for
 from braid.app.site import site
 from braid.app.user.datasets import caller_datasets, readable_datasets
 from braid.app.user.index_progress import progress_with
+from braid.app.web.transfers import delete_dataset as delete
 from braid.core.datasets.glossary import MAX_FORM_CHARS, MAX_TERMS, Glossaries
 from braid.core.datasets.statistics import statistics_of
 from braid.core.text.terms import Term
@@ -40,6 +41,15 @@ class DatasetShown(Shown):
     chunks: int
     owner: str = Field(description="Name of the user who shares a personal dataset with you; else empty")
     may_write: bool = Field(description="Whether you may add and remove its documents")
+
+
+class DeletedDatasetShown(Shown):
+    """A deleted dataset that can be restored."""
+
+    id: int
+    name: str
+    documents: int
+    deleted_at: Moment
 
 
 class DatasetGiven(Given):
@@ -140,9 +150,38 @@ def rename_dataset(dataset_id: int, body: DatasetGiven) -> DatasetShown:
 
 @resource.delete("/datasets/<int(signed=True):dataset_id>")
 @rule("user")
-def delete_dataset(dataset_id: int) -> None:
-    """Delete a personal dataset with its documents, immediately and permanently."""
-    site().braid.remove_dataset(caller_datasets().personal(dataset_id).id)
+def delete_dataset(dataset_id: int, query: DeletionQuery) -> None:
+    """Delete a personal dataset with its documents, immediately; for some days it can be restored.
+
+    How many days, the setting `deleted_days` says. Meanwhile nobody finds it or lists it, and it is shared with nobody.
+    """
+    delete(caller_datasets().personal(dataset_id).id, for_good=query.permanently)
+
+
+@resource.get("/deleted-datasets", Page[DeletedDatasetShown])
+@rule("user")
+def list_deleted_datasets(query: PageQuery) -> Answered:
+    """List your deleted datasets that can be restored, the one deleted last first."""
+    rows = slice_rows(site().deleted_datasets.of_user(identity().account.id))
+    return page_of(Page[DeletedDatasetShown], query, rows, DeletedDatasetShown.model_validate)
+
+
+@resource.post("/deleted-datasets/<int:dataset_id>/restore", DatasetShown)
+@rule("user")
+def restore_dataset(dataset_id: int) -> DatasetShown:
+    """Restore a deleted dataset with its documents. It is shared with nobody."""
+    most = site().settings.max_user_datasets
+    site().deleted_datasets.restore(identity().account.id, dataset_id, most=most)
+    site().braid.wake()
+    return _show_dataset(caller_datasets().get(dataset_id))
+
+
+@resource.delete("/deleted-datasets/<int:dataset_id>")
+@rule("user")
+def erase_dataset(dataset_id: int) -> None:
+    """Delete a deleted dataset permanently."""
+    site().deleted_datasets.erase(identity().account.id, dataset_id)
+    site().braid.wake()
 
 
 @resource.get("/datasets/<int(signed=True):dataset_id>/statistics", Statistics)

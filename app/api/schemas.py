@@ -52,6 +52,12 @@ class PageQuery(Given):
     offset: int = Field(0, ge=0, le=MAX_OFFSET, description="Items to skip")
 
 
+class DeletionQuery(Given):
+    """How to delete what could be restored for some days."""
+
+    permanently: bool = Field(False, description="Delete it so that it cannot be restored")
+
+
 class Page(BaseModel, Generic[Item]):
     """A page of a list. ``next`` is the address of the next page; null at the end."""
 

@@ -27,16 +27,18 @@ ID_ARGUMENT = click.argument("conversation_id", metavar="ID", type=int)
 
 @click.group(cls=BraidGroup)
 def conversation() -> None:
-    """List, show, rename, delete and export conversations."""
+    """List, show, rename, delete, restore and export conversations."""
 
 
 @conversation.command("list")
 @USER_OPTION
+@click.option("--deleted", is_flag=True, help="Those that were deleted and can be restored.")
 @json_option
-def list_conversations(user: str | None, as_json: bool) -> None:
+def list_conversations(user: str | None, deleted: bool, as_json: bool) -> None:
     """List the user's conversations, most recently used first."""
     with open_data_directory(current_settings()) as directory:
-        found = _store(directory).conversations(choose_user(directory.ledger, user).id)
+        store, user_id = _store(directory), choose_user(directory.ledger, user).id
+        found = store.deleted(user_id) if deleted else store.conversations(user_id)
     if as_json:
         print_json(found)
     else:
@@ -70,18 +72,39 @@ def rename(conversation_id: int, title: str, user: str | None, as_json: bool) ->
 @conversation.command("delete")
 @ID_ARGUMENT
 @USER_OPTION
+@click.option("--permanently", is_flag=True, help="So that it cannot be restored; also one deleted before.")
 @YES_OPTION
 @json_option
-def delete(conversation_id: int, user: str | None, yes: bool, as_json: bool) -> None:
-    """Delete the conversation ID with its messages and citations."""
+def delete(conversation_id: int, user: str | None, permanently: bool, yes: bool, as_json: bool) -> None:
+    """Delete the conversation ID with its messages and files; it can be restored for some days."""
+    settings = current_settings()
+    with open_data_directory(settings) as directory:
+        store, user_id = _store(directory), choose_user(directory.ledger, user).id
+        found = store.conversation(user_id, conversation_id, also_deleted=permanently)
+        how = "permanently " if permanently else ""
+        confirm(clean(f"Delete conversation {found.id}, {found.title}, {how}with all of its messages and files?"), yes)
+        if permanently:
+            store.delete(user_id, conversation_id)
+        else:
+            store.discard(user_id, conversation_id)
+        record(directory.ledger, "conversation.deleted", str(found.id), f"of user {user_id}")
+    days = plural(settings.deleted_days, "day")
+    until = "" if permanently else f" It can be restored for {days}: conversation restore {found.id}"
+    print_result(found, clean(f"Deleted conversation {found.id}, {found.title}.{until}"), as_json=as_json)
+
+
+@conversation.command("restore")
+@ID_ARGUMENT
+@USER_OPTION
+@json_option
+def restore(conversation_id: int, user: str | None, as_json: bool) -> None:
+    """Restore the deleted conversation ID with its messages and files, without its link."""
     with open_data_directory(current_settings()) as directory:
         store, user_id = _store(directory), choose_user(directory.ledger, user).id
+        store.restore(user_id, [conversation_id])
         found = store.conversation(user_id, conversation_id)
-        messages = plural(len(store.path(user_id, conversation_id)), "message")
-        confirm(clean(f"Delete conversation {found.id}, {found.title}, with {messages}?"), yes)
-        store.delete(user_id, conversation_id)
-        record(directory.ledger, "conversation.deleted", str(found.id), f"of user {user_id}")
-    print_result(found, clean(f"Deleted conversation {found.id}, {found.title}, with {messages}."), as_json=as_json)
+        record(directory.ledger, "conversation.restored", str(found.id), f"of user {user_id}")
+    print_result(found, clean(f"Restored conversation {found.id}, {found.title}."), as_json=as_json)
 
 
 @conversation.command("export")

@@ -78,20 +78,47 @@ def list_datasets(owner: str | None, as_json: bool) -> None:
 
 @dataset.command("remove", context_settings=NEGATIVE_IDS)
 @click.argument("dataset_id", metavar="ID", type=int)
+@click.option("--permanently", is_flag=True, help="So that it cannot be restored.")
 @YES_OPTION
 @json_option
-def remove_dataset(dataset_id: int, yes: bool, as_json: bool) -> None:
-    """Remove a personal dataset with all its documents."""
-    with open_data_directory(current_settings()) as directory:
+def remove_dataset(dataset_id: int, permanently: bool, yes: bool, as_json: bool) -> None:
+    """Remove a personal dataset with all its documents; it can be restored for some days."""
+    from braid.core.ledger.deleted import DeletedDatasets
+
+    settings = current_settings()
+    with open_data_directory(settings) as directory:
         found = directory.dataset(dataset_id)
         if found.shared:
             raise click.UsageError(f"Dataset {dataset_id} is shared; remove it with: shared-db remove {dataset_id}")
-        confirm(f"Remove dataset {found.id}, {found.name}, with {plural(found.documents, 'document')}?", yes)
-        directory.remove_dataset(dataset_id)
+        what = f"dataset {found.id}, {found.name}, {'permanently ' if permanently else ''}"
+        confirm(f"Remove {what}with {plural(found.documents, 'document')}?", yes)
+        if permanently:
+            directory.remove_dataset(dataset_id)
+        else:
+            DeletedDatasets(directory.ledger).discard(dataset_id)
+            directory.wake()
         record(directory.ledger, "dataset.removed", str(dataset_id), plural(found.documents, "document"))
-    print_result(
-        found, f"Removed dataset {found.id}, {found.name}, with {plural(found.documents, 'document')}.", as_json=as_json
-    )
+    days = plural(settings.deleted_days, "day")
+    until = "" if permanently else f" It can be restored for {days}: dataset restore {found.id}"
+    told = f"Removed dataset {found.id}, {found.name}, with {plural(found.documents, 'document')}.{until}"
+    print_result(found, told, as_json=as_json)
+
+
+@dataset.command("restore")
+@click.argument("dataset_id", metavar="ID", type=int)
+@click.option("--user", metavar="NAME|ID", help="Owner of the dataset; optional if there is only one user.")
+@json_option
+def restore_dataset(dataset_id: int, user: str | None, as_json: bool) -> None:
+    """Restore a removed dataset with its documents. It is shared with nobody."""
+    from braid.core.ledger.deleted import DeletedDatasets
+
+    with open_data_directory(current_settings()) as directory:
+        DeletedDatasets(directory.ledger).restore(choose_user(directory.ledger, user).id, dataset_id)
+        directory.wake()
+        found = directory.dataset(dataset_id)
+        record(directory.ledger, "dataset.restored", str(dataset_id), plural(found.documents, "document"))
+    told = f"Restored dataset {found.id}, {found.name}, with {plural(found.documents, 'document')}."
+    print_result(found, told, as_json=as_json)
 
 
 @dataset.command("transfer")

@@ -13,7 +13,7 @@ from braid.app.auth.identity import identity
 from braid.app.site import site
 from braid.core.datasets.outlines import Outline, Section, says_something
 from braid.core.errors import BraidError
-from braid.core.text.scripts import display_language
+from braid.core.text.scripts import question_language
 
 MAX_TITLE_CHARS = 44
 MAX_HEADING_CHARS = 60
@@ -40,19 +40,19 @@ _SAYS_NOTHING = re.compile(
 
 def question_about(title: str, heading: str) -> str:
     """Return a question about a section; empty where neither title nor heading says enough. It is in the language of a
-    Japanese or Korean heading, else in the page's.
+    heading with Japanese or Korean words, else in the page's.
 
     ``title`` is the document's as `spoken_title` returns it. A heading that is a question is asked as it is.
     """
     heading = _NUMBERING.sub("", heading)
-    if not _tells(heading) or heading.casefold() == title.casefold():
+    if not tells(heading) or heading.casefold() == title.casefold():
         return ""
     if _QUESTION.search(heading):
         return heading
     if not title:
         return ""
-    language = display_language(heading)
-    with force_locale(language) if language else nullcontext():
+    language = question_language(heading)
+    with force_locale(language) if language != "en" else nullcontext():
         return str(_("What does “%(title)s” say about “%(heading)s”?", title=title, heading=heading))
 
 
@@ -109,7 +109,8 @@ def _finds(question: str, section: Section) -> bool:
     )
 
 
-def _tells(heading: str) -> bool:
+def tells(heading: str) -> bool:
+    """Return whether a heading or a title says what its text is about, as "Contents" and "table" do not."""
     letters = sum(letter.isalpha() for letter in heading)
     is_short = len(heading) <= MAX_HEADING_CHARS
     return is_short and letters >= MIN_LETTERS and not _SAYS_NOTHING.fullmatch(heading)

@@ -10,7 +10,7 @@ from flask_babel import gettext as _
 from braid.app.opening import SAMPLE_NAME
 from braid.app.site import site
 from braid.app.user.datasets import Readable
-from braid.app.user.questions import question_about, spoken_title
+from braid.app.user.questions import question_about, spoken_title, tells
 from braid.core.datasets.outlines import Outline
 from braid.core.types import Dataset
 
@@ -52,5 +52,5 @@ def _questions_about(outline: Outline) -> Iterator[str]:
     title = spoken_title(outline)
     about = [question for heading in outline.headings if (question := question_about(title, heading))]
     yield from about
-    if title and not about:
+    if not about and tells(title):
         yield _("What is “%(title)s” about?", title=title)

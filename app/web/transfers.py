@@ -114,15 +114,34 @@ def export_conversation(user_id: int, conversation_id: int, kind: str) -> Respon
     return response
 
 
-def delete_conversation(user_id: int, conversation_id: int) -> None:
-    """Delete a conversation with its files, and what still waits to be read or was exported of them."""
+def delete_conversation(user_id: int, conversation_id: int, *, for_good: bool = False) -> None:
+    """Delete a conversation with its files, so that it can be restored unless it is deleted ``for_good``.
+
+    What still waits to be read or was exported of the files goes for good at once.
+    """
     here = site()
     here.turns.stop_all(user_id, conversation_id)
     files = here.conversations.files.dataset(user_id, conversation_id)
     if files is not None:
         drop_all(files.id)
-    here.conversations.delete(user_id, conversation_id)
-    here.braid.wake()
+    if for_good:
+        here.conversations.delete(user_id, conversation_id)
+        here.braid.wake()
+    else:
+        here.conversations.discard(user_id, conversation_id)
+
+
+def delete_dataset(dataset_id: int, *, for_good: bool = False) -> None:
+    """Delete a personal dataset, so that it can be restored unless it is deleted ``for_good``; what still waits to be
+    read, or was exported, goes for good at once.
+    """
+    here = site()
+    drop_all(dataset_id)
+    if for_good:
+        here.braid.remove_dataset(dataset_id)
+    else:
+        here.deleted_datasets.discard(dataset_id)
+        here.braid.wake()
 
 
 def drop_all(dataset_id: int) -> None:

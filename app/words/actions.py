@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from flask_babel import gettext as _
 from flask_babel import lazy_gettext as _l
 
+COMMAND_LINE = "command line"
+"""The actor of what commands do, as `braid.app.cli.common.ACTOR`, which is imported without Flask."""
 ACTIONS: Mapping[str, str] = {
     "administrator.created": _l("Administrator created"),
     "app.connected": _l("App connected"),
@@ -19,6 +22,7 @@ ACTIONS: Mapping[str, str] = {
     "backup.started": _l("Backup started"),
     "conversation.deleted": _l("Conversation deleted"),
     "conversation.exported": _l("Conversation exported"),
+    "conversation.restored": _l("Conversation restored"),
     "conversation.shared": _l("Conversation shared"),
     "conversation.unshared": _l("Link to a conversation taken back"),
     "database.upgraded": _l("Database upgraded"),
@@ -27,6 +31,7 @@ ACTIONS: Mapping[str, str] = {
     "dataset.glossary_changed": _l("Glossary changed"),
     "dataset.reembedded": _l("Dataset re-embedded"),
     "dataset.removed": _l("Dataset deleted"),
+    "dataset.restored": _l("Dataset restored"),
     "dataset.shared": _l("Dataset shared"),
     "dataset.transferred": _l("Datasets handed over"),
     "dataset.unshared": _l("Dataset no longer shared"),
@@ -92,3 +97,8 @@ ACTIONS: Mapping[str, str] = {
 def action_name(action: str) -> str:
     """Return what an action is called on pages; the code of one that is not known, as of a newer version."""
     return str(ACTIONS.get(action, action))
+
+
+def actor_name(actor: str) -> str:
+    """Return who did something as pages have it: a user's name, or the command line."""
+    return _("command line") if actor == COMMAND_LINE else actor

@@ -20,6 +20,7 @@ from braid.core.accounts.credentials import end_programs
 from braid.core.admission import Admission
 from braid.core.errors import InvalidInputError, NotFoundError, TooManyError
 from braid.core.ledger.database import storable
+from braid.core.ledger.deleted import DeletedDatasets
 from braid.core.ledger.ledger import REMOVED_USER, Ledger
 from braid.core.ledger.quota import one_at_a_time
 from braid.core.ledger.tables import DatasetRow, UserGroupRow, UserIdentityRow, UserRow, WebSessionRow
@@ -358,11 +359,14 @@ class Accounts:
         The row stays, without its name, so that the id and the collection are never used again.
         """
         is_needed = self.require_removable(user_id)
-        for dataset in (*self._ledger.datasets(user_id), *self._ledger.attached_datasets(user_id)):
-            self._ledger.remove_dataset(dataset.id)
+        left = select(DatasetRow.id).where(DatasetRow.user_id == user_id, DatasetRow.removed_at.is_(None))
+        for row in self._ledger.database.fetch(left):
+            self._ledger.remove_dataset(row.id)
+        deleted = DeletedDatasets(self._ledger)
+        for dataset in deleted.of_user(user_id):
+            deleted.erase(user_id, dataset.id)
         with self._ledger.database.write() as connection:
             one_at_a_time(connection, ACCOUNTS)
-            left = select(DatasetRow.id).where(DatasetRow.user_id == user_id, DatasetRow.removed_at.is_(None))
             if connection.execute(left).first() is not None:
                 raise InvalidInputError("a dataset was added meanwhile; delete the user again", field="user_id")
             _forget(connection, user_id)

@@ -1,4 +1,7 @@
-"""Retention: conversations, audit log, counts of use and expired API tokens are deleted at an age, if one is set."""
+"""Retention: conversations, audit log, counts of use and expired API tokens are deleted at an age, if one is set.
+
+Conversations and datasets that were deleted by their users go for good at an age, too.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +17,10 @@ from braid.core.accounts.audit import DAY_S
 from braid.core.chat.store import ConversationStore
 from braid.core.data_directory import DataDirectory
 from braid.core.errors import NotFoundError
-from braid.core.ledger.tables import ApiTokenRow, AuditRow, Base, ConversationRow, UsageRow
+from braid.core.ledger.deleted import IS_DELETED, DeletedDatasets
+from braid.core.ledger.tables import ApiTokenRow, AuditRow, Base, ConversationRow, DatasetRow, UsageRow
 
-Kept = Literal["conversations", "audit", "usage", "expired_tokens"]
+Kept = Literal["conversations", "deleted", "audit", "usage", "expired_tokens"]
 KEPT: tuple[Kept, ...] = get_args(Kept)
 CONVERSATIONS_PER_READ = 100
 
@@ -27,6 +31,8 @@ class RetentionDays:
 
     conversations: int = 0
     """Since the last message or file; pinned or not, with the files that were attached."""
+    deleted: int = 30
+    """Conversations and datasets, since their user deleted them; until then they can be restored."""
     audit: int = 0
     usage: int = 0
     expired_tokens: int = 0
@@ -42,13 +48,14 @@ class Retention:
     """Counts and deletes what is older than its days.
 
     >>> Retention(braid, RetentionDays(audit=365)).preview()
-    {'conversations': 0, 'audit': 0, 'usage': 0, 'expired_tokens': 0}
+    {'conversations': 0, 'deleted': 0, 'audit': 0, 'usage': 0, 'expired_tokens': 0}
     """
 
     def __init__(self, directory: DataDirectory, days: RetentionDays) -> None:
         self.days = days
         self._database = directory.ledger.database
         self._conversations = ConversationStore(directory.ledger, directory.registry)
+        self._datasets = DeletedDatasets(directory.ledger)
 
     def preview(self) -> dict[Kept, int]:
         """Return how much of each kind `apply` would delete now; nothing where no days are set."""
@@ -66,13 +73,20 @@ class Retention:
                 done[kind] = 0
             elif kind == "conversations":
                 done[kind] = self._delete_conversations(now)
+            elif kind == "deleted":
+                before = now - self.days.of(kind) * DAY_S
+                done[kind] = self._conversations.delete_discarded(before) + self._datasets.erase_old(before)
             else:
                 with self._database.write() as connection:
                     done[kind] = connection.execute(_old(kind, now - self.days.of(kind) * DAY_S, delete)).rowcount
         return done
 
     def _count(self, kind: Kept) -> int:
-        return int(self._database.value(_old(kind, time.time() - self.days.of(kind) * DAY_S, _counted)))
+        before = time.time() - self.days.of(kind) * DAY_S
+        number = int(self._database.value(_old(kind, before, _counted)))
+        if kind == "deleted":
+            number += int(self._database.value(_counted(DatasetRow).where(IS_DELETED, DatasetRow.removed_at < before)))
+        return number
 
     def _delete_conversations(self, now: float) -> int:
         before, number = now - self.days.conversations * DAY_S, 0
@@ -103,4 +117,6 @@ def _old(kind: Kept, before: float, start: Any) -> Any:
         return start(UsageRow).where(UsageRow.day < f"{datetime.fromtimestamp(before, UTC):%Y-%m-%d}")
     if kind == "expired_tokens":
         return start(ApiTokenRow).where(ApiTokenRow.expires_at < before)
+    if kind == "deleted":
+        return start(ConversationRow).where(ConversationRow.deleted_at < before)
     return start(ConversationRow).where(ConversationRow.updated_at < before)

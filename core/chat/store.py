@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal
 
-from sqlalchemy import Connection, delete, func, insert, select, update
+from sqlalchemy import Connection, Select, delete, func, insert, select, update
 
 from braid.core.batches import batches
 from braid.core.chat.files import ConversationFiles, delete_files
@@ -27,6 +27,7 @@ from braid.core.chat.turns.fates import (
 from braid.core.chat.turns.find import excerpt, find_messages, fold, words_of
 from braid.core.chat.turns.lineage import lost_answers, searched_in
 from braid.core.chat.turns.rows import (
+    IS_THERE,
     MAX_TURN_S,
     State,
     StoredTurn,
@@ -38,7 +39,7 @@ from braid.core.chat.turns.rows import (
     touch,
     write_answer,
 )
-from braid.core.chat.turns.shared import ConversationLinks
+from braid.core.chat.turns.shared import ConversationLinks, end_link
 from braid.core.chat.turns.turn_store import require_user
 from braid.core.chat.types import ChatRequest, ChatResult, Turn
 from braid.core.datasets.registry import Registry
@@ -50,6 +51,8 @@ from braid.core.ledger.tables import CitationRow, ConversationRow, MessageRow
 
 MAX_TITLE_CHARS = 200
 MAX_LABEL_CHARS = 60
+MOST_DISCARDED = 1_000
+"""Deleted conversations of one user that can be restored; of more the oldest are deleted for good."""
 OVERDUE_S = MAX_TURN_S + 60
 """Seconds after which nothing writes an answer any more, whatever is stored of it."""
 MOST_IDS = 1_000
@@ -82,6 +85,8 @@ class StoredConversation:
     pinned: bool = False
     archived: bool = False
     label: str = ""
+    deleted_at: float | None = None
+    """When it was deleted; None while it is there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,11 +170,8 @@ class ConversationStore:
             raise NotFoundError(f"there is no user {user_id}; add one first")
         now = time.time()
         values: dict[str, Any] = {"user_id": user_id, "title": _title(title), "created_at": now, "updated_at": now}
-        own = select(func.count()).select_from(ConversationRow).where(ConversationRow.user_id == user_id)
         with self._ledger.database.write() as connection:
-            if most is not None:
-                told = f"you have {most:,} conversations, which is the limit; delete some first"
-                require_room(connection, user_id, own, most, told, field="title")
+            _require_room(connection, user_id, most)
             statement = insert(ConversationRow).values(**values).returning(ConversationRow.id)
             conversation_id = connection.execute(statement).scalar_one()
         return StoredConversation(id=conversation_id, **values)
@@ -182,16 +184,24 @@ class ConversationStore:
         ``archived`` selects those that are archived, or those that are not; None selects all.
         """
         order = (ConversationRow.pinned.desc(), ConversationRow.updated_at.desc(), ConversationRow.id.desc())
-        statement = select(*ConversationRow.__table__.columns).where(ConversationRow.user_id == user_id)
+        statement = select(*ConversationRow.__table__.columns).where(ConversationRow.user_id == user_id, IS_THERE)
         if archived is not None:
             statement = statement.where(ConversationRow.archived.is_(archived))
+        return self._listed(statement.order_by(*order).limit(limit).offset(offset))
+
+    def deleted(self, user_id: int, *, limit: int | None = None, offset: int = 0) -> list[StoredConversation]:
+        """Return the user's deleted conversations that can be restored, the one deleted last first."""
+        order = (ConversationRow.deleted_at.desc(), ConversationRow.id.desc())
+        statement = select(*ConversationRow.__table__.columns).where(ConversationRow.user_id == user_id, ~IS_THERE)
+        return self._listed(statement.order_by(*order).limit(limit).offset(offset))
+
+    def _listed(self, statement: Select[Any]) -> list[StoredConversation]:
         with self._ledger.database.read() as connection:
-            rows = connection.execute(statement.order_by(*order).limit(limit).offset(offset))
-            return [StoredConversation(**row._mapping) for row in rows]
+            return [StoredConversation(**row._mapping) for row in connection.execute(statement)]
 
     def all(self, user_id: int) -> Iterator[StoredConversation]:
         """Yield all of the user's conversations by id, a part of them in memory at a time."""
-        statement = select(*ConversationRow.__table__.columns).where(ConversationRow.user_id == user_id)
+        statement = select(*ConversationRow.__table__.columns).where(ConversationRow.user_id == user_id, IS_THERE)
         last, rows = 0, None
         while rows is None or rows:
             with self._ledger.database.read() as connection:
@@ -226,10 +236,10 @@ class ConversationStore:
         folded = fold(found[0].text) if found else ""
         return excerpt(found[0].text, words[0]) if all(word in folded for word in words) else ""
 
-    def conversation(self, user_id: int, conversation_id: int) -> StoredConversation:
-        """Return one of the user's conversations."""
+    def conversation(self, user_id: int, conversation_id: int, *, also_deleted: bool = False) -> StoredConversation:
+        """Return one of the user's conversations, with ``also_deleted`` a deleted one that can be restored, too."""
         with self._ledger.database.read() as connection:
-            return _require(connection, user_id, conversation_id)
+            return _require(connection, user_id, conversation_id, also_deleted=also_deleted)
 
     def rename(self, user_id: int, conversation_id: int, title: str) -> StoredConversation:
         """Change the title. Raises InvalidInputError for an empty one."""
@@ -266,29 +276,74 @@ class ConversationStore:
         if values:
             with self._ledger.database.write() as connection:
                 for some in batches(sorted(ids), MOST_IDS):
-                    own = ConversationRow.user_id == user_id, ConversationRow.id.in_(some)
+                    own = ConversationRow.user_id == user_id, ConversationRow.id.in_(some), IS_THERE
                     statement = update(ConversationRow).where(*own).values(**values).returning(ConversationRow.id)
                     changed += connection.execute(statement).scalars()
         return sorted(changed)
 
     def labels(self, user_id: int) -> list[str]:
         """Return the labels that the user's conversations have, sorted."""
-        statement = select(ConversationRow.label).where(ConversationRow.user_id == user_id, ConversationRow.label != "")
+        own = ConversationRow.user_id == user_id, ConversationRow.label != "", IS_THERE
+        statement = select(ConversationRow.label).where(*own)
         with self._ledger.database.read() as connection:
             return sorted(connection.execute(statement.distinct()).scalars())
 
     def delete(self, user_id: int, conversation_id: int, *, unused_since: float | None = None) -> bool:
-        """Delete it with its messages, citations and files, in one transaction; the indexes follow.
+        """Delete it for good with its messages, citations and files, in one transaction; the indexes follow.
 
-        With ``unused_since``, in seconds since the epoch, one that was used then or later stays; False then.
+        One that was discarded, too. With ``unused_since``, in seconds since the epoch, one that was used then or later
+        stays; False then.
         """
         with self._ledger.database.write() as connection:
-            found = _require(connection, user_id, conversation_id, lock=True)
+            found = _require(connection, user_id, conversation_id, lock=True, also_deleted=True)
             if unused_since is not None and found.updated_at >= unused_since:
                 return False
-            delete_files(connection, conversation_id)
-            connection.execute(delete(ConversationRow).where(ConversationRow.id == conversation_id))
+            _delete(connection, conversation_id)
         return True
+
+    def discard(self, user_id: int, conversation_id: int) -> None:
+        """Delete a conversation so that it can be restored: with its files it is in no list, search or export.
+
+        Its link ends for good. Of more than `MOST_DISCARDED` the oldest are deleted for good.
+        """
+        oldest_first = (ConversationRow.deleted_at.desc(), ConversationRow.id.desc())
+        discarded = select(ConversationRow.id).where(ConversationRow.user_id == user_id, ~IS_THERE)
+        with self._ledger.database.write() as connection:
+            _require(connection, user_id, conversation_id, lock=True)
+            row = update(ConversationRow).where(ConversationRow.id == conversation_id)
+            connection.execute(row.values(deleted_at=time.time()))
+            end_link(connection, conversation_id)
+            beyond = discarded.order_by(*oldest_first).offset(MOST_DISCARDED).limit(MOST_IDS)
+            for id_ in connection.execute(beyond).scalars().all():
+                _delete(connection, id_)
+
+    def restore(self, user_id: int, ids: Collection[int], *, most: int | None = None) -> list[int]:
+        """Bring discarded conversations back with all they had but their links; return the ids of those that came.
+
+        Ids that are not among the user's discarded ones are left out. Raises InvalidInputError when the user would
+        have more than ``most``.
+        """
+        restored: list[int] = []
+        with self._ledger.database.write() as connection:
+            for some in batches(sorted(ids), MOST_IDS):
+                own = ConversationRow.user_id == user_id, ConversationRow.id.in_(some), ~IS_THERE
+                statement = update(ConversationRow).where(*own).values(deleted_at=None)
+                restored += connection.execute(statement.returning(ConversationRow.id)).scalars()
+            if restored:
+                _require_room(connection, user_id, None if most is None else most + 1)
+        return sorted(restored)
+
+    def delete_discarded(self, before: float) -> int:
+        """Delete for good what was discarded before this time, in seconds since the epoch; return how many."""
+        old = ConversationRow.deleted_at < before
+        number = 0
+        for row in self._ledger.database.fetch(select(ConversationRow.id).where(old)):
+            with self._ledger.database.write() as connection:
+                still = select(ConversationRow.id).where(ConversationRow.id == row.id, old)  # its user may restore it
+                if connection.execute(still.with_for_update()).first() is not None:
+                    _delete(connection, row.id)
+                    number += 1
+        return number
 
     def add(self, conversation_id: int, request: ChatRequest, result: ChatResult) -> StoredTurn:
         """Store a turn after the last one: the question with its settings, the answer with its citations.
@@ -438,8 +493,24 @@ def _readable(message: StoredMessage, *, is_lost: bool) -> StoredMessage:
     return replace(message, text=text, settings=withheld_settings(message.settings, marks))
 
 
-def _require(connection: Connection, user_id: int, conversation_id: int, *, lock: bool = False) -> StoredConversation:
-    return StoredConversation(**require_conversation(connection, user_id, conversation_id, lock=lock)._mapping)
+def _require(
+    connection: Connection, user_id: int, conversation_id: int, *, lock: bool = False, also_deleted: bool = False
+) -> StoredConversation:
+    row = require_conversation(connection, user_id, conversation_id, lock=lock, also_deleted=also_deleted)
+    return StoredConversation(**row._mapping)
+
+
+def _require_room(connection: Connection, user_id: int, most: int | None) -> None:
+    """Raise InvalidInputError when the user has ``most`` conversations or more; None is no limit."""
+    if most is not None:
+        own = select(func.count()).select_from(ConversationRow).where(ConversationRow.user_id == user_id, IS_THERE)
+        told = f"you have {most:,} conversations, which is the limit; delete some first"
+        require_room(connection, user_id, own, most, told, field="title")
+
+
+def _delete(connection: Connection, conversation_id: int) -> None:
+    delete_files(connection, conversation_id)
+    connection.execute(delete(ConversationRow).where(ConversationRow.id == conversation_id))
 
 
 def _read_messages(

@@ -8,6 +8,7 @@ from typing import Literal, get_args
 
 from sqlalchemy import select, update
 
+from braid.core.chat.turns.rows import IS_THERE, OF_THOSE_THERE
 from braid.core.errors import InvalidInputError, NotFoundError
 from braid.core.ledger.ledger import Ledger
 from braid.core.ledger.tables import ConversationRow, MessageRow
@@ -38,7 +39,7 @@ class AnswerThumbs:
         if thumb not in get_args(Thumb):
             raise InvalidInputError(f"kind is {thumb!r}; choose one of {', '.join(get_args(Thumb))}", field="kind")
         owned = select(ConversationRow.id).where(
-            ConversationRow.id == conversation_id, ConversationRow.user_id == user_id
+            ConversationRow.id == conversation_id, ConversationRow.user_id == user_id, IS_THERE
         )
         answer = (
             MessageRow.id == message_id,
@@ -57,7 +58,8 @@ class AnswerThumbs:
         """Count the thumbs on all users' answers of the last ``days`` days, per generator, the most judged first."""
         generator = MessageRow.settings["generator"].as_string()
         since = time.time() - days * DAY_S
-        statement = select(generator, MessageRow.thumb).where(MessageRow.thumb != "", MessageRow.created_at >= since)
+        given = MessageRow.thumb != "", MessageRow.created_at >= since, OF_THOSE_THERE
+        statement = select(generator, MessageRow.thumb).where(*given)
         counted: dict[str, dict[str, int]] = {}
         with self._database.read() as connection:
             for name, thumb in connection.execute(statement):

@@ -197,7 +197,7 @@ class Ledger:
         return _datasets(self.database.remembered_rows(prepared.DATASETS_OF_USER, user_id=user_id))
 
     def attached_datasets(self, user_id: int) -> list[Dataset]:
-        """Return the datasets with the files of a user's conversations, by id."""
+        """Return the datasets with the files of a user's conversations, by id, without those of deleted ones."""
         return _datasets(self.database.remembered_rows(prepared.ATTACHED_DATASETS, user_id=user_id))
 
     def datasets_shared_with(self, user_id: int) -> list[Dataset]:

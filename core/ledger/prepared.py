@@ -21,7 +21,8 @@ USER = """
 _DATASETS = """
     SELECT id, name, collection, user_id, documents, chunks, conversation_id FROM datasets WHERE removed_at IS NULL"""
 DATASETS_OF_USER = f"{_DATASETS} AND user_id = :user_id AND conversation_id IS NULL ORDER BY id"
-ATTACHED_DATASETS = f"{_DATASETS} AND user_id = :user_id AND conversation_id IS NOT NULL ORDER BY id"
+ATTACHED_DATASETS = f"""{_DATASETS} AND user_id = :user_id AND conversation_id IS NOT NULL AND NOT EXISTS
+    (SELECT 1 FROM conversations WHERE conversations.id = conversation_id AND deleted_at IS NOT NULL) ORDER BY id"""
 DATASETS_IN_COLLECTIONS = f"{_DATASETS} AND collection IN :collections ORDER BY id"
 _SHARES_OF_USER = """
     SELECT s.dataset_id FROM shares s LEFT JOIN user_groups g ON g.group_name = s.group_name AND g.user_id = :user_id

@@ -41,12 +41,13 @@ def require_dataset_room(connection: Connection, user_id: int, most: int | None)
 def require_document_room(connection: Connection, dataset_id: int, most: int | None) -> None:
     """Raise InvalidInputError when the dataset's owner has ``most`` documents; None is no limit.
 
+    Those of deleted datasets count until these can no longer be restored.
     Who writes to a shared dataset, which nobody owns, has none.
     """
     owner = select(DatasetRow.user_id).where(DatasetRow.id == dataset_id)
     if most is None or (user_id := connection.execute(owner).scalar_one_or_none()) is None:
         return
-    own = DatasetRow.user_id == user_id, DatasetRow.removed_at.is_(None)
-    count = select(func.coalesce(func.sum(DatasetRow.documents), 0)).where(*own)
+    own = DatasetRow.user_id == user_id
+    count = select(func.coalesce(func.sum(DatasetRow.documents), 0)).where(own)
     told = f"you have {most:,} documents, which is the limit; delete some first"
     require_room(connection, user_id, count, most, told, field="file")

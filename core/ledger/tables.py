@@ -407,6 +407,8 @@ class ConversationRow(Base):
     """Out of the list until it is asked for, or goes on."""
     label: Mapped[str] = mapped_column(default="", server_default="")
     """The user's word for what it belongs to; empty for none."""
+    deleted_at: Mapped[float | None]
+    """When its user deleted it; None while it is there. It can be restored until it is deleted for good."""
 
 
 class ConversationLinkRow(Base):

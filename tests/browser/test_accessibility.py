@@ -20,6 +20,7 @@ PAGES = (
     "chat/{conversation}/manage",
     "chat/{conversation}/print",
     "chat/shelf",
+    "chat/shelf?deleted=1",
     "chat/shared/{token}",
     "search",
     "search?q=ranking&d=-1&d=1",
@@ -68,6 +69,9 @@ def conversation(site: Site) -> int:
     number = int(answer.location.partition("#")[0].rpartition("/")[2])
     for question in QUESTIONS[1:]:
         assert post_form(client, f"/chat/{number}/messages", text=question, d=["1", "-1"]).status_code == 303
+    here, admin = site_of(site.app), site_of(site.app).accounts.all()[0]
+    here.conversations.discard(admin.id, here.conversations.create(admin.id, "Deleted").id)
+    here.deleted_datasets.discard(here.braid.ledger.add_dataset(admin.id, "Deleted").id)
     return number
 
 

@@ -117,3 +117,11 @@ def test_on_a_phone_the_open_section_the_places_and_the_language_are_in_view(ope
         expect(place).to_be_in_viewport(ratio=1)
     page.locator("#languages").get_by_text("日本語").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("監査ログ")
+
+
+@pytest.mark.parametrize("path", ["audit", "shared", "jobs", "folders"])
+def test_on_a_phone_no_part_of_a_table_is_out_of_sight(open_page: Callable[..., Page], path: str) -> None:
+    page = open_page(f"admin/{path}", viewport={"width": 390, "height": 844})
+    hidden = page.locator(".scroll").evaluate_all("all => all.map((one) => one.scrollWidth - one.clientWidth)")
+    assert hidden
+    assert max(hidden) <= 0

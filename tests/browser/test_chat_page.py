@@ -230,10 +230,11 @@ def test_rename_and_delete(open_chat: Callable[..., Page]) -> None:
     expect(page.get_by_text("Nothing found in titles, questions and answers.")).to_be_visible()
     page.get_by_label("Search conversations").fill("fus")
     page.get_by_role("link", name="Rename, export or delete: Fusion").click()
-    dialog.get_by_text("Delete…").click()
     dialog.get_by_role("button", name="Delete conversation").click()
     page.wait_for_url("**/chat")
     expect(page.get_by_text("Your conversations will appear here.")).to_be_visible()
+    page.get_by_role("button", name="Undo").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Fusion")
 
 
 def test_errors_keep_the_question(open_chat: Callable[..., Page]) -> None:

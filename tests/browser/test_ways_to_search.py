@@ -105,6 +105,8 @@ def test_phone_needs_no_sideways_scrolling(
     open_page: Open, picture: Picture, locale: str, name: str, path: str
 ) -> None:
     page = open_page(path, locale=locale, viewport=PHONE, has_touch=True)
+    rows = page.locator(".ways a").evaluate_all("tabs => new Set(tabs.map((tab) => tab.offsetTop)).size")
+    assert rows <= 1, "the tabs stand in one row; a reason has none"
     if name == "fields":
         expect(page.locator(".hit").first).to_be_visible()
     assert overflow(page) == 0

@@ -14,6 +14,7 @@ from braid.app.auth.access import rule, wants_json
 from braid.app.auth.identity import identity
 from braid.app.mounted import url_for
 from braid.app.pages.chat.blueprint import chat, make_shelf
+from braid.app.pages.chat.shelf import flash_deleted
 from braid.app.pages.chat.view import build_exchanges, build_how, find_chunk_ids
 from braid.app.site import site
 from braid.app.user.datasets import readable_datasets
@@ -36,11 +37,10 @@ def manage(conversation_id: int) -> str:
     """Show the page to rename, export and delete; scripts show it as a dialog."""
     user_id = identity().account.id
     found = site().conversations.conversation(user_id, conversation_id)
-    questions = (len(site().conversations.path(user_id, conversation_id)) + 1) // 2
     return render_template(
         "braid/chat_manage.html",
         conversation=found,
-        questions=questions,
+        deleted_days=site().settings.deleted_days,
         max_title_chars=MAX_TITLE_CHARS,
         labels=site().conversations.labels(user_id),
         max_label_chars=MAX_LABEL_CHARS,
@@ -67,8 +67,9 @@ def pin(conversation_id: int) -> Redirect:
 @chat.post("/<int:conversation_id>/delete")
 @rule("user")
 def delete(conversation_id: int) -> Redirect:
-    """Delete a conversation with all its turns and its files."""
+    """Delete a conversation with all its turns and its files; the next page offers to undo it."""
     delete_conversation(identity().account.id, conversation_id)
+    flash_deleted([conversation_id])
     return redirect(url_for("braid.chat.page"), 303)
 
 

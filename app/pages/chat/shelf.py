@@ -1,4 +1,4 @@
-"""Many conversations at once: archive them, bring them back, give them a label, delete them."""
+"""Many conversations at once: archive them, give them a label, delete them; what was done to them can be undone."""
 
 from __future__ import annotations
 
@@ -15,42 +15,49 @@ from braid.app.mounted import url_for
 from braid.app.pages.chat.blueprint import chat
 from braid.app.site import site
 from braid.app.web.transfers import delete_conversation
-from braid.core.chat.store import MAX_LABEL_CHARS, StoredConversation
+from braid.app.web.undo import flash_undo
+from braid.core.chat.store import MAX_LABEL_CHARS
 from braid.core.errors import InvalidInputError, NotFoundError
 from braid.core.types import MAX_ID
 
 PER_PAGE = 100
 MAX_PAGE = 10**6
-ACTS = ("archive", "restore", "label", "delete")
+ACTS = ("archive", "restore", "label", "delete", "undelete", "erase")
+"""``restore`` those that are archived, ``undelete`` those that were deleted, and ``erase`` these for good."""
 
 
 @chat.get("/shelf")
 @rule("user")
 def shelf() -> str:
-    """List the user's conversations, or the archived ones, to choose several; says what was done last."""
+    """List the user's conversations, the archived or the deleted ones, to choose several."""
     user_id, store = identity().account.id, site().conversations
-    archived, page = request.args.get("archived") == "1", min(max(0, request.args.get("page", 0, type=int)), MAX_PAGE)
-    found = store.conversations(user_id, archived=archived, limit=PER_PAGE + 1, offset=page * PER_PAGE)
+    archived, deleted = (request.args.get(name) == "1" for name in ("archived", "deleted"))
+    page = min(max(0, request.args.get("page", 0, type=int)), MAX_PAGE)
+    place = {"limit": PER_PAGE + 1, "offset": page * PER_PAGE}
+    found = store.deleted(user_id, **place) if deleted else store.conversations(user_id, archived=archived, **place)
     return render_template(
         "braid/chat_shelf.html",
         conversations=found[:PER_PAGE],
         archived=archived,
+        deleted=deleted,
+        deleted_days=site().settings.deleted_days,
         page=page,
         more=len(found) > PER_PAGE,
         labels=store.labels(user_id),
         max_label_chars=MAX_LABEL_CHARS,
-        undo=_ids(request.args.getlist("undo")),
     )
 
 
 @chat.post("/shelf")
 @rule("user")
 def arrange() -> str | Redirect:
-    """Do something with the chosen conversations; before they are deleted the page asks."""
+    """Do something with the chosen conversations; before they are deleted for good the page asks."""
     act, chosen = request.form.get("act", ""), _ids(request.form.getlist("c"))
     archived = request.form.get("archived") == "1"
     if act not in ACTS:
         raise InvalidInputError(f"act is {act[:20]!r}; choose one of {', '.join(ACTS)}", field="act")
+    if act == "erase":
+        return _erase(chosen)
     if act == "delete":
         return _delete(chosen, archived=archived)
     user_id, store = identity().account.id, site().conversations
@@ -58,9 +65,14 @@ def arrange() -> str | Redirect:
         done = store.arrange(user_id, chosen, label=request.form.get("label", ""))
         flash(ngettext("%(num)s conversation labeled.", "%(num)s conversations labeled.", len(done)))
         return _to_list(archived=archived)
-    done = store.arrange(user_id, chosen, archived=act == "archive")
+    if act == "undelete":
+        done = store.restore(user_id, chosen, most=site().settings.max_user_conversations)
+    else:
+        done = store.arrange(user_id, chosen, archived=act == "archive")
     if act == "archive":
-        return _to_list(archived=archived, undo=done)
+        return _archived(done)
+    if act == "undelete" and len(done) == 1:
+        return redirect(url_for("braid.chat.conversation", conversation_id=done[0]), 303)
     flash(
         ngettext("%(num)s conversation is back in the list.", "%(num)s conversations are back in the list.", len(done))
     )
@@ -77,30 +89,48 @@ def shelve(conversation_id: int) -> Redirect:
     if not done:
         raise NotFoundError(f"there is no conversation {conversation_id}")
     if archived:
-        return _to_list(archived=False, undo=done)
+        return _archived(done)
     return redirect(url_for("braid.chat.conversation", conversation_id=conversation_id), 303)
 
 
-def _delete(chosen: Sequence[int], *, archived: bool) -> str | Redirect:
-    """Delete the chosen conversations once that is confirmed."""
-    found = _own(chosen)
-    if found and "confirmed" not in request.form:
-        return render_template("braid/chat_delete.html", conversations=found, archived=archived)
-    for one in found:
-        delete_conversation(identity().account.id, one.id)
-    flash(ngettext("%(num)s conversation deleted.", "%(num)s conversations deleted.", len(found)))
+def flash_deleted(ids: Sequence[int]) -> None:
+    """Say on the next page that these conversations were deleted, with a button that undoes it."""
+    told = ngettext("%(num)s conversation deleted.", "%(num)s conversations deleted.", len(ids))
+    flash_undo(told, url_for("braid.chat.arrange"), "undelete", ids)
+
+
+def _archived(ids: Sequence[int]) -> Redirect:
+    told = ngettext("%(num)s conversation archived.", "%(num)s conversations archived.", len(ids))
+    flash_undo(told, url_for("braid.chat.arrange"), "restore", ids)
+    return _to_list(archived=False)
+
+
+def _delete(chosen: Sequence[int], *, archived: bool) -> Redirect:
+    """Delete the chosen conversations, so that they can be restored."""
+    done = []
+    for conversation_id in chosen:
+        try:
+            delete_conversation(identity().account.id, conversation_id)
+        except NotFoundError:
+            continue  # deleted in another window
+        done.append(conversation_id)
+    flash_deleted(done)
     return _to_list(archived=archived)
 
 
-def _own(ids: Sequence[int]) -> list[StoredConversation]:
-    """Return those of the conversations that are the user's and still there."""
-    found = []
-    for conversation_id in ids:
-        try:
-            found.append(site().conversations.conversation(identity().account.id, conversation_id))
-        except NotFoundError:
-            continue  # deleted in another window
-    return found
+def _erase(chosen: Sequence[int]) -> str | Redirect:
+    """Delete the chosen ones of the deleted conversations for good, once that is confirmed."""
+    user_id, store = identity().account.id, site().conversations
+    found = [one for one in store.deleted(user_id) if one.id in set(chosen)]
+    if found and "confirmed" not in request.form:
+        return render_template("braid/chat_delete.html", conversations=found)
+    for one in found:
+        store.delete(user_id, one.id)
+    site().braid.wake()
+    flash(
+        ngettext("%(num)s conversation permanently deleted.", "%(num)s conversations permanently deleted.", len(found))
+    )
+    return redirect(url_for("braid.chat.shelf", deleted=1), 303)
 
 
 def _ids(given: Sequence[str]) -> list[int]:
@@ -111,5 +141,5 @@ def _ids(given: Sequence[str]) -> list[int]:
     return sorted(one for one in ids if one <= MAX_ID)
 
 
-def _to_list(*, archived: bool, undo: Sequence[int] = ()) -> Redirect:
-    return redirect(url_for("braid.chat.shelf", archived=1 if archived else None, undo=list(undo)), 303)
+def _to_list(*, archived: bool) -> Redirect:
+    return redirect(url_for("braid.chat.shelf", archived=1 if archived else None), 303)

@@ -41,6 +41,8 @@ class Listed:
     groups: tuple[Group, ...]
     more: str
     any_archived: bool = False
+    any_deleted: bool = False
+    """Whether there are some that can be restored."""
 
 
 def list_conversations() -> Listed:
@@ -58,7 +60,7 @@ def list_conversations() -> Listed:
     is_more = len(found) > limit and limit < MOST_CONVERSATIONS
     more = url_for("braid.chat.page", list=2 * limit, find=wanted or None) if is_more else ""
     any_archived = bool(site().conversations.conversations(user_id, archived=True, limit=1))
-    return Listed(tuple(groups), more, any_archived)
+    return Listed(tuple(groups), more, any_archived, bool(site().conversations.deleted(user_id, limit=1)))
 
 
 def render_sidebar(shown: StoredConversation | None) -> str:

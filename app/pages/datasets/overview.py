@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from flask import Response, jsonify, render_template, request
+from flask import Response, jsonify, redirect, render_template, request
 from flask_babel import gettext as _
 from flask_babel import lazy_gettext as _l
 from werkzeug.wrappers import Response as AnyResponse
@@ -17,7 +17,8 @@ from braid.app.pages.datasets.blueprint import ONE, datasets, done, visible_data
 from braid.app.pages.datasets.dataset import dataset_page
 from braid.app.pages.datasets.dataset_list import Order, dataset_list
 from braid.app.site import site
-from braid.app.web.transfers import drop_all, import_bytes, queue_import, require_import_room
+from braid.app.web.transfers import delete_dataset, import_bytes, queue_import, require_import_room
+from braid.app.web.undo import flash_undo
 from braid.app.words.values import dataset_name
 from braid.core.datasets.shares import AccessRequest
 from braid.core.errors import InvalidInputError
@@ -104,9 +105,26 @@ def delete(dataset_id: int) -> tuple[str, int] | AnyResponse:
     }:
         problem = _("The name does not match “%(name)s”. Nothing was deleted.", name=dataset_name(dataset.name))
         return dataset_page(dataset, problem=problem), 400
-    drop_all(dataset.id)
-    site().braid.remove_dataset(dataset.id)
-    return done(_("“%(name)s” and all its documents have been deleted.", name=dataset_name(dataset.name)), "index")
+    delete_dataset(dataset.id)
+    told = str(_("“%(name)s” and all its documents have been deleted.", name=dataset_name(dataset.name)))
+    flash_undo(told, url_for("braid.datasets.restore"), "restore", [dataset.id])
+    return redirect(url_for("braid.datasets.index"))
+
+
+@datasets.post("/deleted")
+@rule("user")
+def restore() -> AnyResponse:
+    """Restore a deleted dataset, or delete it for good."""
+    me, act, dataset_id = identity().account, request.form.get("act", ""), request.form.get("c", 0, type=int)
+    if act == "erase":
+        site().deleted_datasets.erase(me.id, dataset_id)
+        site().braid.wake()
+        return done(_("The dataset has been permanently deleted."), "index")
+    if act != "restore":
+        raise InvalidInputError(f"act is {act[:20]!r}; choose restore or erase", field="act")
+    site().deleted_datasets.restore(me.id, dataset_id, most=site().settings.max_user_datasets)
+    site().braid.wake()
+    return done(_("The dataset is back."), dataset_id=dataset_id)
 
 
 def name_problem(error: InvalidInputError) -> str:
@@ -131,6 +149,7 @@ def _page(*, problem: str = "") -> str:
         max_name=MAX_NAME_CHARS,
         max_import_mb=most,
         requests=_requests(),
+        deleted=site().deleted_datasets.of_user(identity().account.id),
         listed=dataset_list(),
         orders=ORDER_NAMES,
     )

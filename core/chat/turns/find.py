@@ -33,7 +33,7 @@ def find_messages(connection: Connection, user_id: int, words: Sequence[str]) ->
     newest = (
         select(MessageTextRow.conversation_id, func.max(MessageTextRow.message_id))
         .join(ConversationRow, ConversationRow.id == MessageTextRow.conversation_id)
-        .where(ConversationRow.user_id == user_id, has_all)
+        .where(ConversationRow.user_id == user_id, ConversationRow.deleted_at.is_(None), has_all)
         .group_by(MessageTextRow.conversation_id)
     )
     return {row.conversation_id: row[1] for row in connection.execute(newest)}

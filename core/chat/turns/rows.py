@@ -24,6 +24,10 @@ State = Literal["complete", "running", "stopped", "interrupted", "cut", "failed"
 """Of an answer: being written, whole, stopped by the user, lost in the middle, cut off by the model, or failed."""
 MAX_TURN_S = 1_800
 """Seconds that a turn may take; one that is longer is interrupted."""
+IS_THERE = ConversationRow.deleted_at.is_(None)
+"""The condition that a conversation was not deleted, neither for good nor so that it can be restored."""
+OF_THOSE_THERE = MessageRow.conversation_id.in_(select(ConversationRow.id).where(IS_THERE))
+"""The condition that a message is in such a conversation."""
 OVERDUE_S = 60
 """Seconds after which an answer that should have been ended is no longer waited for."""
 MAX_MESSAGES = 2_000
@@ -52,13 +56,16 @@ class StoredTurn:
         return self.question_id, self.answer_id
 
 
-def require_conversation(connection: Connection, user_id: int, conversation_id: int, *, lock: bool = False) -> Row[Any]:
-    """Return the row of a conversation of this user. Raises NotFoundError for any other."""
+def require_conversation(
+    connection: Connection, user_id: int, conversation_id: int, *, lock: bool = False, also_deleted: bool = False
+) -> Row[Any]:
+    """Return the row of a conversation of this user. Raises NotFoundError for any other, and for a discarded one."""
     row = None
     if 0 < conversation_id <= MAX_ID:
-        statement = select(*ConversationRow.__table__.columns).where(
-            ConversationRow.id == conversation_id, ConversationRow.user_id == user_id
-        )
+        of_user = ConversationRow.id == conversation_id, ConversationRow.user_id == user_id
+        statement = select(*ConversationRow.__table__.columns).where(*of_user)
+        if not also_deleted:
+            statement = statement.where(IS_THERE)
         row = connection.execute(statement.with_for_update() if lock else statement).one_or_none()
     if row is None:
         raise NotFoundError(f"there is no conversation {conversation_id}")

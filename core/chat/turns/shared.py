@@ -6,7 +6,7 @@ import secrets
 import time
 from dataclasses import dataclass
 
-from sqlalchemy import delete, insert, select
+from sqlalchemy import Connection, delete, insert, select
 
 from braid.core.chat.turns.rows import read_branches, require_conversation
 from braid.core.errors import InvalidInputError, NotFoundError
@@ -51,8 +51,7 @@ class ConversationLinks:
             if not answers:
                 raise InvalidInputError("there is no answer to share yet; ask a question first", field="id")
             token = secrets.token_urlsafe(TOKEN_BYTES)
-            link = delete(ConversationLinkRow).where(ConversationLinkRow.conversation_id == conversation_id)
-            connection.execute(link)
+            end_link(connection, conversation_id)
             values = {"token": token, "message_id": max(answers), "created_at": time.time()}
             connection.execute(insert(ConversationLinkRow).values(conversation_id=conversation_id, **values))
         return token
@@ -68,8 +67,7 @@ class ConversationLinks:
         """Take the link back; False without one."""
         with self._database.write() as connection:
             require_conversation(connection, user_id, conversation_id)
-            link = delete(ConversationLinkRow).where(ConversationLinkRow.conversation_id == conversation_id)
-            return bool(connection.execute(link).rowcount)
+            return end_link(connection, conversation_id)
 
     def find(self, token: str) -> SharedConversation:
         """Return what a link leads to. Raises NotFoundError when it was taken back, or its owner cannot sign in."""
@@ -88,3 +86,9 @@ class ConversationLinks:
             branches = read_branches(connection, conversation_id)
         shown = (*branches.above(message_id), message_id) if message_id in branches else ()
         return SharedConversation(user_id, owner, conversation_id, shown, created_at)
+
+
+def end_link(connection: Connection, conversation_id: int) -> bool:
+    """End a conversation's link in this transaction; False without one."""
+    link = delete(ConversationLinkRow).where(ConversationLinkRow.conversation_id == conversation_id)
+    return bool(connection.execute(link).rowcount)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from sqlalchemy import ColumnElement, Integer, case, cast, func, select
 from sqlalchemy.orm import aliased
 
+from braid.core.chat.turns.rows import OF_THOSE_THERE
 from braid.core.ledger.ledger import Ledger
 from braid.core.ledger.tables import CitationRow, ConversationRow, MessageRow
 from braid.core.text.analyzer import Analyzer
@@ -134,9 +135,9 @@ class Tally:
         )
 
 
-def _answers(days: int) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
+def _answers(days: int) -> tuple[ColumnElement[bool], ...]:
     since = time.time() - days * DAY_S
-    return MessageRow.role == "assistant", MessageRow.created_at >= since
+    return MessageRow.role == "assistant", MessageRow.created_at >= since, OF_THOSE_THERE
 
 
 def _alike(one: frozenset[str], other: frozenset[str]) -> bool:

@@ -346,3 +346,20 @@ def test_the_choices_are_listed(with_model: Caller) -> None:
     assert all(named.values())
     assert with_model("GET", "/models").json["summary"] == ["openai:house"]
     assert with_model("GET", "/me").json["scopes"] == ["read", "write"]
+
+
+def test_a_deleted_conversation_is_restored_or_deleted_for_good_by_its_owner(ann: Caller, bob: Caller) -> None:
+    where = ann("POST", "/conversations", {"title": "Pumps"}).headers["Location"]
+    number = int(where.rpartition("/")[2])
+    assert ann("DELETE", where).status_code == 204
+    problem(ann("GET", where), 404)
+    problem(ann("GET", f"{where}/export"), 404)
+    assert number not in [one["id"] for one in ann("GET", "/conversations").json["items"]]
+    [listed] = ann("GET", "/conversations?deleted=true").json["items"]
+    assert (listed["id"], listed["deleted_at"] is not None) == (number, True)
+    assert bob("GET", "/conversations?deleted=true").json["items"] == []
+    problem(bob("POST", f"{where}/restore"), 404)
+    assert ann("POST", f"{where}/restore").json["deleted_at"] is None
+    assert ann("DELETE", f"{where}?permanently=true").status_code == 204
+    problem(ann("POST", f"{where}/restore"), 404)
+    assert ann("GET", "/conversations?deleted=true").json["items"] == []

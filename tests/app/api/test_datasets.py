@@ -31,6 +31,25 @@ def test_datasets_are_made_renamed_and_deleted_by_their_owner(ann: Caller, bob: 
     problem(ann("DELETE", "/datasets/-1"), 403)
 
 
+def test_a_deleted_dataset_is_restored_or_deleted_for_good_by_its_owner(ann: Caller, bob: Caller) -> None:
+    where = ann("POST", "/datasets", {"name": "Letters"}).headers["Location"]
+    number = int(where.rpartition("/")[2])
+    assert ann("DELETE", where).status_code == 204
+    [listed] = ann("GET", "/deleted-datasets").json["items"]
+    assert (listed["id"], listed["name"], listed["documents"]) == (number, "Letters", 0)
+    assert bob("GET", "/deleted-datasets").json["items"] == []
+    for method, path in (("POST", f"/deleted-datasets/{number}/restore"), ("DELETE", f"/deleted-datasets/{number}")):
+        problem(bob(method, path), 404)
+    assert ann("POST", f"/deleted-datasets/{number}/restore").json["name"] == "Letters"
+    assert ann("GET", where).status_code == 200
+    assert ann("DELETE", f"{where}?permanently=true").status_code == 204
+    problem(ann("POST", f"/deleted-datasets/{number}/restore"), 404)
+    where = ann("POST", "/datasets", {"name": "Mail"}).headers["Location"]
+    assert ann("DELETE", where).status_code == 204
+    assert ann("DELETE", f"/deleted-datasets/{where.rpartition('/')[2]}").status_code == 204
+    assert ann("GET", "/deleted-datasets").json["items"] == []
+
+
 def test_a_text_becomes_a_document_that_is_found(ann: Caller, bob: Caller, braid: Braid) -> None:
     text = {"source": "memo.md", "text": "# Printer\n\nThe tray of the printer is empty.", "format": "md"}
     stored = ann("PUT", "/datasets/1/documents", text)

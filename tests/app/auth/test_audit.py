@@ -176,11 +176,17 @@ def test_what_is_too_old_is_counted_and_deleted(filled: Flask, braid: Braid) -> 
             insert(UsageRow),
             [{"day": day, "user_id": 1, "kind": "chat", "count": 1} for day in ("2020-01-01", "9999-01-01")],
         )
-    for_ever = Retention(braid, RetentionDays())
+    for_ever = Retention(braid, RetentionDays(deleted=0))
     assert set(for_ever.preview().values()) == set(for_ever.apply().values()) == {0}
+    deleted = here.conversations.create(1, "deleted").id
+    here.conversations.discard(1, deleted)
+    with braid.ledger.database.write() as connection:
+        long_ago = update(ConversationRow).where(ConversationRow.id == deleted)
+        connection.execute(long_ago.values(deleted_at=now - 31 * DAY_S))
     retention = Retention(braid, RetentionDays(conversations=10, audit=3, usage=10, expired_tokens=10))
     counts = retention.preview()
     assert (counts["conversations"], counts["usage"], counts["expired_tokens"]) == (1, 1, 1)
+    assert counts["deleted"] == 1
     assert counts["audit"] == 3
     assert retention.apply() == counts
     assert set(retention.preview().values()) == {0}

@@ -216,6 +216,16 @@ def test_removing_asks(
     assert (run.json("dataset", "list") == []) is gone
 
 
+def test_what_was_removed_is_restored_unless_it_is_gone_for_good(run: CommandLine, dataset: int) -> None:
+    told = run("dataset", "remove", dataset, "--yes").stdout
+    assert told.endswith(f"It can be restored for 30 days: dataset restore {dataset}\n")
+    assert run("dataset", "restore", dataset).stdout.startswith(f"Restored dataset {dataset}, ")
+    assert [each["id"] for each in run.json("dataset", "list")] == [dataset]
+    assert "there is no deleted dataset" in run("dataset", "restore", dataset, status=2).stderr
+    assert "restored" not in run("dataset", "remove", dataset, "--permanently", "--yes").stdout
+    assert "there is no deleted dataset" in run("dataset", "restore", dataset, status=2).stderr
+
+
 def test_removing_a_shared_dataset(run: CommandLine, dataset: int) -> None:
     run("shared-db", "add", "Handbook", "--collection", "shared_handbook")
     assert "remove it with: shared-db remove -1" in run("dataset", "remove", -1, status=2).stderr

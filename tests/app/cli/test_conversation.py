@@ -89,13 +89,25 @@ def test_rename(run: CommandLine) -> None:
     assert "the title is empty" in run("rename", run.id, " ", status=2).stderr
 
 
-def test_delete_asks_first(run: CommandLine) -> None:
+def test_delete_asks_first_and_can_be_undone(run: CommandLine) -> None:
     refused = run("delete", run.id, answer="n\n", status=1)
-    assert f"Delete conversation {run.id}, {QUESTION}, with 2 messages?" in refused.stderr
+    assert f"Delete conversation {run.id}, {QUESTION}, with all of its messages and files?" in refused.stderr
     assert len(run.json("list")) == 1
-    assert run("delete", run.id, answer="y\n").stdout.startswith(f"Deleted conversation {run.id}, ")
+    told = run("delete", run.id, answer="y\n").stdout
+    assert told.startswith(f"Deleted conversation {run.id}, ")
+    assert told.endswith(f"It can be restored for 30 days: conversation restore {run.id}\n")
     assert run.json("list") == []
+    assert [each["id"] for each in run.json("list", "--deleted")] == [int(run.id)]
     assert "there is no conversation" in run("delete", run.id, "--yes", status=2).stderr
+    assert run("restore", run.id).stdout == f"Restored conversation {run.id}, {QUESTION}.\n"
+    assert len(run.json("list")) == 1
+
+
+def test_delete_permanently(run: CommandLine) -> None:
+    run("delete", run.id, "--yes")
+    assert run("delete", run.id, "--permanently", "--yes").stdout == f"Deleted conversation {run.id}, {QUESTION}.\n"
+    assert "there is no conversation" in run("restore", run.id, status=2).stderr
+    assert run.json("list", "--deleted") == []
 
 
 def test_export(run: CommandLine, tmp_path: Path) -> None:

@@ -157,6 +157,7 @@ def test_it_is_deleted_with_the_conversation_with_files_and_exports(app: Flask, 
     assert post_form(ana, f"{address}/delete").status_code == 303
     assert ana.get(f"/datasets/{dataset.id}").status_code == 404
     assert list(spool.iterdir()) == []
+    post_form(ana, "/chat/shelf", act="erase", confirmed="1", c=address.rpartition("/")[2])
     assert here.braid.indexer.wait(WAIT_S)
     assert here.braid.bm25.count(dataset.collection) == 1
 

@@ -590,7 +590,7 @@ def test_the_picker_says_what_is_not_indexed_yet(
 
 def test_examples_are_offered_in_the_language_of_the_page(app: Flask, library: Braid) -> None:
     page = sign_in(app).get("/chat?lang=ja").get_data(as_text=True)
-    assert 'value="「Fusion」はどんな内容ですか"' in page
+    assert 'value="「Fusion」はどんな内容ですか？"' in page
     assert "Braid" not in "".join(re.findall(r'name="example" value="([^"]*)"', page))
 
 

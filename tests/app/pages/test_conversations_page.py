@@ -48,7 +48,7 @@ def test_conversations_are_listed_found_renamed_and_deleted(client: FlaskClient)
     assert post(client, "/chat/1/rename", title="Travel").status_code == 303
     assert "<h1" in (page := client.get("/chat/1").get_data(as_text=True))
     assert "Travel" in page
-    assert "This deletes the conversation" in client.get("/chat/1/manage").get_data(as_text=True)
+    assert "You can restore it for 30 days." in client.get("/chat/1/manage").get_data(as_text=True)
     assert post(client, "/chat/1/delete").location == "/chat"
     assert client.get("/chat/1").status_code == 404
 

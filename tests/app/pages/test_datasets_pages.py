@@ -137,13 +137,39 @@ def test_a_full_dataset_goes_only_when_its_name_is_typed_again(ann: FlaskClient,
     document = DocumentInput("a.md", "A", "md", (ChunkInput("one"), ChunkInput("two")))
     here.braid.ledger.put_document(dataset.id, document)
     page = text_of(ann, f"/datasets/{dataset.id}")
-    assert re.search(r"This permanently deletes:\s*<strong>1 document, 2 passages</strong>", page)
+    assert re.search(r"This deletes:\s*<strong>1 document, 2 passages</strong>", page)
     for wrong in ({}, {"name": "notes"}):
         response = post_form(ann, f"/datasets/{dataset.id}/delete", **wrong)
         assert response.status_code == 400
         assert "Nothing was deleted" in response.get_data(as_text=True)
     assert post_form(ann, f"/datasets/{dataset.id}/delete", name="Notes").status_code == 302
     assert ann.get(f"/datasets/{dataset.id}").status_code == 404
+
+
+def test_a_deleted_dataset_is_gone_at_once_and_comes_back_with_undo(
+    ann: FlaskClient, here: Site, dataset: Dataset
+) -> None:
+    here.braid.ledger.put_document(dataset.id, DocumentInput("a.md", "A", "md", (ChunkInput("Zircon pumps."),)))
+    page = ann.get(post_form(ann, f"/datasets/{dataset.id}/delete", name="Notes").location).text
+    assert "and all its documents have been deleted." in page
+    assert re.search(rf'name="c" value="{dataset.id}".*?value="restore">Undo', page, re.DOTALL)
+    assert "Recently deleted datasets" in page
+    for address in (f"/datasets/{dataset.id}", f"/search?q=zircon&d={dataset.id}"):
+        assert "Zircon" not in ann.get(address).text
+    assert here.braid.indexer.wait(WAIT_S)
+    assert post_form(ann, "/datasets/deleted", act="restore", c=dataset.id).location == f"/datasets/{dataset.id}"
+    assert here.braid.indexer.wait(WAIT_S)
+    assert "Zircon" in ann.get(f"/search?q=zircon&d={dataset.id}").text
+    assert f'name="c" value="{dataset.id}"' not in ann.get("/datasets").text
+
+
+def test_a_deleted_dataset_goes_for_good_when_that_is_wanted(ann: FlaskClient, here: Site, dataset: Dataset) -> None:
+    post_form(ann, f"/datasets/{dataset.id}/delete")
+    assert post_form(ann, "/datasets/deleted", act="burn", c=dataset.id).status_code == 400
+    assert "permanently deleted" in text_of(
+        ann, post_form(ann, "/datasets/deleted", act="erase", c=dataset.id).location
+    )
+    assert post_form(ann, "/datasets/deleted", act="restore", c=dataset.id).status_code == 404
 
 
 @pytest.fixture

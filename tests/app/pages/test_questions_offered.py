@@ -101,7 +101,7 @@ def test_questions_are_in_the_language_of_their_section_and_without_numbers(
     assert library.indexer.wait(WAIT_S)
     asked = offered(client.get("/chat").text)
     assert "“대화 상자와 도킹”에는 “대화 상자 위치”에 대해 뭐라고 나와 있나요?" in asked
-    assert "「保守の手引き」には「点検の間隔」についてどう書かれていますか" in asked
+    assert "「保守の手引き」には「点検の間隔」についてどう書かれていますか？" in asked
 
 
 def test_the_dates_that_a_document_names_lead_to_their_passages(client: FlaskClient, library: Braid) -> None:

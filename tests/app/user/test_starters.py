@@ -37,7 +37,7 @@ def test_the_guide_is_asked_about_until_there_is_something_of_ones_own(braid: Br
     assert "What happens when a dataset is deleted?" in asked(braid)
     put(braid, mine, "Travel rules", "Daily allowance")
     assert asked(braid) == ["What does “Travel rules” say about “Daily allowance”?"]
-    assert asked(braid, "ja") == ["「Travel rules」には「Daily allowance」についてどう書かれていますか"]
+    assert asked(braid, "ja") == ["「Travel rules」には「Daily allowance」についてどう書かれていますか？"]
 
 
 def test_shared_documents_are_asked_about_when_there_are_no_personal_ones(braid: Braid) -> None:
@@ -67,9 +67,12 @@ def test_each_document_is_asked_about_before_one_is_asked_about_twice(braid: Bra
     [
         ("travel_rules.docx", ("2.1 Hotels",), "What does “travel rules” say about “Hotels”?"),
         ("FAQ", ("Who pays for the taxi?",), "Who pays for the taxi?"),
-        ("人事規程", ("目次", "第3章 休暇"), "「人事規程」には「休暇」についてどう書かれていますか"),
+        ("人事規程", ("目次", "第3章 休暇"), "「人事規程」には「休暇」についてどう書かれていますか？"),
         ("Budget", ("Sheet1", "Page 3", "Contents"), "What is “Budget” about?"),
+        ("The FAQ", ("apt-get 및 apt-cdrom",), "“The FAQ”에는 “apt-get 및 apt-cdrom”에 대해 뭐라고 나와 있나요?"),
         ("2024-11", ("Results",), None),
+        ("table.csv", (), None),
+        ("Introduction", (), None),
         ("x" * 50, (), None),
     ],
 )

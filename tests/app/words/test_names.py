@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from braid.app.words.actions import ACTIONS, action_name
+from braid.app.cli.common import ACTOR
+from braid.app.words.actions import ACTIONS, action_name, actor_name
 from braid.app.words.values import device, size
 from braid.core.braid import Braid
 from tests.app.words.test_translations import ROOT
@@ -73,3 +74,9 @@ def _name(called: ast.expr) -> str:
 def test_sizes_are_in_units_that_one_reads_easily(braid: Braid, size_bytes: int, shown: str) -> None:
     with make_app(braid).test_request_context("/?lang=en"):
         assert size(size_bytes) == shown
+
+
+@pytest.mark.parametrize(("language", "named"), [("en", "command line"), ("ja", "コマンドライン"), ("ko", "명령줄")])
+def test_what_commands_did_is_said_in_the_language_of_the_page(braid: Braid, language: str, named: str) -> None:
+    with make_app(braid).test_request_context(headers={"Accept-Language": language}):
+        assert (actor_name(ACTOR), actor_name("Ana")) == (named, "Ana")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from sqlalchemy import event, select
 
@@ -86,6 +88,40 @@ def test_it_goes_with_the_conversation_with_vectors_index_entries_and_jobs(
     with braid.ledger.database.read() as connection:
         assert connection.execute(select(EmbeddingRow.chunk_id)).all() == []
         assert connection.execute(select(DatasetRow.removed_at)).scalar_one() is not None
+
+
+def test_what_is_deleted_is_found_by_nobody_and_comes_back_without_being_embedded_again(
+    braid: Braid, store: ConversationStore, embeddings: HashEmbeddings
+) -> None:
+    ann, conversation, dataset = attach(braid, store)
+    embedded = embeddings.documents_embedded
+    store.discard(ann, conversation)
+    assert found(braid, ann, [dataset]) == []
+    assert (store.files.dataset(ann, conversation), braid.ledger.attached_datasets(ann)) == (None, [])
+    for use in (store.files.add_dataset, store.messages, store.links.share, store.discard):
+        with pytest.raises(NotFoundError):
+            use(ann, conversation)
+    assert store.restore(ann, [conversation]) == [conversation]
+    catch_up(braid)
+    assert found(braid, ann, [dataset]) == ["valve.md"]
+    assert embeddings.documents_embedded == embedded
+
+
+def test_files_of_a_deleted_conversation_go_with_its_age_and_with_its_user(
+    braid: Braid, store: ConversationStore
+) -> None:
+    ann, conversation, dataset = attach(braid, store)
+    store.discard(ann, conversation)
+    assert store.delete_discarded(store.deleted(ann)[0].deleted_at or 0) == 0, "not yet older"
+    assert store.delete_discarded(time.time() + 1) == 1
+    assert store.restore(ann, [conversation]) == store.deleted(ann) == []
+    with pytest.raises(NotFoundError):
+        braid.ledger.dataset(dataset)
+    ben, later, files = attach(braid, store, "Ben")
+    store.discard(ben, later)
+    Accounts(braid.ledger).remove(ben)
+    with pytest.raises(NotFoundError):
+        braid.ledger.dataset(files)
 
 
 def test_it_goes_with_its_user(braid: Braid, store: ConversationStore) -> None:

@@ -15,6 +15,7 @@ from braid.core.chat.export import as_json, as_markdown
 from braid.core.chat.query_writing import history_text
 from braid.core.chat.store import ConversationStore
 from braid.core.chat.thumbs import AnswerThumbs, Thumb, ThumbCount
+from braid.core.chat.turns.turn_store import TurnStore
 from braid.core.chat.types import ChatRequest, ChatResult
 from braid.core.datasets.registry import Registry
 from braid.core.errors import InvalidInputError, NotFoundError
@@ -219,6 +220,42 @@ def test_renaming_and_deleting(ledger: Ledger, store: ConversationStore) -> None
     with ledger.database.read() as connection:
         for table in (MessageRow, CitationRow):
             assert connection.execute(select(func.count()).select_from(table)).scalar_one() == 0
+
+
+@on_both_databases
+def test_what_was_deleted_is_in_no_list_until_it_is_restored(
+    ledger: Ledger, store: ConversationStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ann, ben = ledger.add_user("ann").id, ledger.add_user("ben").id
+    first, second, third = (store.create(ann, title).id for title in ("pump", "seal", "valve"))
+    dataset = ledger.add_dataset(ann, "notes").id
+    store.add(first, ChatRequest(ann, "pump?"), result("[1]", *put(ledger, dataset, "One.")))
+    store.arrange(ann, [first], label="Plant")
+    token = store.links.share(ann, first)
+    thumbs, answer = AnswerThumbs(ledger), store.messages(ann, first)[1].id
+    thumbs.put(ann, first, answer, "up")
+    store.discard(ann, first)
+    assert [one.title for one in store.conversations(ann)] == [one.title for one in store.all(ann)][::-1]
+    assert (store.find(ann, "pump", limit=9), store.labels(ann), store.arrange(ann, [first], label="x")) == ([], [], [])
+    with pytest.raises(NotFoundError):
+        store.links.find(token)
+    with pytest.raises(NotFoundError):
+        thumbs.put(ann, first, answer, "down")
+    with pytest.raises(NotFoundError):
+        TurnStore(ledger).begin(first, ChatRequest(ann, "and then?"))
+    assert thumbs.counts() == []
+    assert store.restore(ben, [first]) == []
+    with pytest.raises(InvalidInputError, match="you have 3 conversations, which is the limit"):
+        store.restore(ann, [first], most=2)
+    assert [one.id for one in store.deleted(ann)] == [first], "what is refused changes nothing"
+    assert store.restore(ann, [first], most=3) == [first]
+    assert [one.conversation.title for one in store.find(ann, "pump", limit=9)] == ["pump"]
+    assert (len(store.messages(ann, first)), store.labels(ann), store.links.token(ann, first)) == (2, ["Plant"], "")
+    assert [count.up for count in thumbs.counts()] == [1]
+    monkeypatch.setattr("braid.core.chat.store.MOST_DISCARDED", 2)
+    for one in (second, first, third):
+        store.discard(ann, one)
+    assert [one.id for one in store.deleted(ann)] == [third, first]
 
 
 @on_both_databases
