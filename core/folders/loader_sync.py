@@ -122,8 +122,8 @@ class LoaderSync:
         ignored = ignore_spec(self.options.ignore)
         found: dict[str, ListedDocument] = {}
         for document in listed:
-            if not isinstance(document, ListedDocument):
-                raise LoaderError(f"{name} lists {type(document).__name__}, not ListedDocument")
+            if not isinstance(document, ListedDocument) or not isinstance(document.name, str):
+                raise LoaderError(f"{name} lists {type(document).__name__}, not ListedDocument with a name")
             if ignored.match_file(document.name) or not self._is_wanted(document):
                 continue
             source = source_name(document.name, prefix=self._prefix)

@@ -324,9 +324,6 @@ class RunningTurns:
         self._is_watched = False
         tell_of_forks(self)
 
-    def before_fork(self) -> None:
-        """Do nothing: turns go on in the parent."""
-
     def after_fork(self, *, in_child: bool) -> None:
         """Begin without a turn in the child: those there are the parent's."""
         if in_child:
