@@ -62,6 +62,7 @@ class ChunkSource(Protocol):
 
     def complete(self, collection: str, version: str) -> None:
         """Clean up after a rebuild with this version, before it is recorded as complete; harmless when repeated."""
+        return None  # nothing, unless a source keeps something until then
 
 
 class Bm25Source(ChunkSource):
