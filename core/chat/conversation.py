@@ -19,7 +19,7 @@ from braid.core.chat.answering import Answerer, AnswerTask
 from braid.core.chat.aside import without_aside
 from braid.core.chat.citations import Citation, gaps_of_cited
 from braid.core.chat.comparison import compare
-from braid.core.chat.lookups.further import Found, Further
+from braid.core.chat.lookups.further import Further, FurtherResult
 from braid.core.chat.lookups.lookup import DEFAULT_LIMITS, LookupLimits
 from braid.core.chat.lookups.loop import Loop
 from braid.core.chat.lookups.quoted import quotable_citations, quote_parts
@@ -97,7 +97,7 @@ class ChatTurn:
     """When it was looked up last whether the user may read them."""
     first: SearchResult = field(init=False)
     """The first search, by which the match is judged."""
-    found: Found = field(init=False)
+    found: FurtherResult = field(init=False)
     whole: Whole | None = None
     """The document, or the two, that the question is about as a whole."""
     notes: str = ""
@@ -307,7 +307,7 @@ class Conversation:
         finder = WholeFinder(self._braid.ledger, turn.scope, filters, weights, by_title)
         return finder.find(turn.question.text, turn.question.query, turn.first.hits)
 
-    def _read_whole(self, turn: ChatTurn, whole: Whole, writer: StreamWriter) -> Found:
+    def _read_whole(self, turn: ChatTurn, whole: Whole, writer: StreamWriter) -> FurtherResult:
         """Return the passages of a document in place of those that were found; with a model, as far as they fit into
         its prompt, or as notes of each part.
         """
@@ -329,11 +329,11 @@ class Conversation:
         for each in lookups:
             writer(each)
         search = replace(turn.first, hits=hits, did_you_mean="", degraded=(*turn.first.degraded, *notes.degraded))
-        return Found(search, (*notes.lookups, *lookups), bill=notes.bill)
+        return FurtherResult(search, (*notes.lookups, *lookups), bill=notes.bill)
 
-    def _find_further(self, turn: ChatTurn, writer: StreamWriter) -> Found:
+    def _find_further(self, turn: ChatTurn, writer: StreamWriter) -> FurtherResult:
         """Look up what the first passages name or lack, by a model or without one; not in a three-field search."""
-        found, find = Found(turn.first), partial(self._find, turn)
+        found, find = FurtherResult(turn.first), partial(self._find, turn)
         if turn.request.fields is not None or not turn.first.hits:
             return found
         further = Further(turn.question.text, turn.question.query, self._term_weights(turn))
