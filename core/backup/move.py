@@ -14,8 +14,8 @@ from braid.core.backup.archive import Progress
 from braid.core.backup.destinations import Destination, open_destination, require_empty, require_no_member, shown
 from braid.core.backup.make import Sources, opened, revision_of
 from braid.core.backup.manifest import SHARED_DBS, BackupError
+from braid.core.backup.move_notes import Copied, MoveIdentity, begin, copied, end, note_copied
 from braid.core.backup.moved_files import compare_files, copy_files, files_of
-from braid.core.backup.notes import Copied, MoveIdentity, begin, copied, end, note_copied
 from braid.core.backup.rows import (
     Digest,
     count_rows,

@@ -34,7 +34,7 @@ from braid.core.chat.quoting.wanted import without_asking
 from braid.core.chat.support.check import check_answer
 from braid.core.chat.tables.calculate import Calculated, Calculator, NotCalculated
 from braid.core.chat.texts import Language
-from braid.core.chat.turns.fates import require_readable
+from braid.core.chat.turns.cited_passages import require_readable
 from braid.core.chat.types import (
     ChatRequest,
     ChatResult,
@@ -94,7 +94,7 @@ class ChatTurn:
     read_from: frozenset[int] = frozenset()
     """The datasets whose passages have been found so far."""
     looked_at: float = 0.0
-    """When it was looked up last whether the user may read them."""
+    """When the rights of the user to read these datasets were looked up last."""
     first: SearchResult = field(init=False)
     """The first search, by which the match is judged."""
     found: FurtherResult = field(init=False)

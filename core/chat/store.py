@@ -14,7 +14,7 @@ from braid.core.batches import batches
 from braid.core.chat.files import ConversationFiles, delete_files
 from braid.core.chat.marks import literal, marked
 from braid.core.chat.turns.branches import Branches
-from braid.core.chat.turns.fates import (
+from braid.core.chat.turns.cited_passages import (
     Fate,
     Fates,
     fates,

@@ -44,7 +44,7 @@ class ListedDocument:
     read: Callable[[], bytes]
     """Called only for a document that is new, or has another date than the one stored."""
     date: float | None = None
-    """When it was changed, in seconds since the epoch. Without one it is read each time."""
+    """When the document was changed, in seconds since the epoch. Without a date it is read each time."""
     metadata: Mapping[str, Any] = field(default_factory=dict)
 
 

@@ -16,7 +16,7 @@ from braid.core.admission import give_way
 from braid.core.chat.asking.follow_up import content_words
 from braid.core.chat.lookups.lookup import NO_BILL, Bill, Lookup, Why
 from braid.core.chat.lookups.names import MOST_NAMES, Name, possible_names
-from braid.core.chat.lookups.things import named_things
+from braid.core.chat.lookups.two_things import named_things
 from braid.core.chat.quoting.wanted import Wanted
 from braid.core.search.term_weights import TermWeights
 from braid.core.text.analyzer import Analyzer

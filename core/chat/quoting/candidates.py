@@ -43,7 +43,7 @@ class Asked:
 
     @lazy
     def wanted(self) -> Wanted:
-        """What it wants to hear."""
+        """What the question wants to hear."""
         return Wanted.of(self.text)
 
 
@@ -52,7 +52,7 @@ class Candidate:
     """A sentence, or cells of a table row, with the terms that it is found by."""
 
     number: int
-    """That of its citation."""
+    """The number of the citation that the candidate is from."""
     text: str
     terms: frozenset[str]
     heading: frozenset[str]
@@ -64,7 +64,7 @@ class Candidate:
     name: frozenset[str] = NO_TERMS
     """The terms of a row's first cell."""
     is_whole: bool = True
-    """Whether it is no piece of a sentence that is cut off."""
+    """Whether the candidate is a whole sentence, and no piece of one that is cut off."""
     headed: float = 0.0
     """How well the heading right above says what is asked, 0.0–1.0."""
     lead: float = 0.0

@@ -70,7 +70,7 @@ class Sentence:
 
     @property
     def is_long(self) -> bool:
-        """Whether it is too long to be compared word by word."""
+        """Whether the sentence is too long to be compared word by word."""
         return len(self.text) > MAX_CHARS
 
     @lazy
@@ -80,7 +80,7 @@ class Sentence:
 
     @lazy
     def negations(self) -> list[tuple[int, int]]:
-        """Where it denies something."""
+        """The characters of the sentence that deny something."""
         return negations(self.text, self.language)
 
     @property

@@ -42,7 +42,7 @@ class Plan:
     group: Column | None = None
     labels: tuple[Column, ...] = ()
     is_lookup: bool = False
-    """Whether it adds up what may be the cell of one row: ``how much is the budget of Sales``."""
+    """Whether the statement adds up what may be the cell of one row: ``how much is the budget of Sales``."""
     period: tuple[str, str] = ("", "")
     """First and last day, month or year, where the rows are those of a period; the end of an open one is empty."""
 

@@ -25,7 +25,7 @@ _MIN_LINES = 3
 _FILLED, _MIN_FILLED = 0.6, 0.6
 """A line fills its column when it goes over this share of its width; so much of the length of all lines is of such."""
 _MAX_STRIPS = 20
-"""That are looked at for one gutter, from the tallest on."""
+"""Most strips that are looked at for one gutter, from the tallest on."""
 _HALF_LINE = 12
 """Pixels that are looked at."""
 _ROOM = 12
