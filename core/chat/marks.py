@@ -152,6 +152,7 @@ _ANDS = frozenset(
     ("", ",", ";", "、", "，", "；", "&", "・", "and", ", and", "und", "および", "及び", "と", "및", "와", "과")
 )
 _LONGEST_AND = 8
+_BEGINS_LINE = re.compile(rf"[\s>*+\-\d.)]*(?:{MARKS.pattern})+")
 _FORMULA_ENDS = {"\\(": "\\)", "\\[": "\\]", "$$": "$$"}
 _LABEL = re.compile(
     r"(?:box|fig(?:ure)?\.?|tab(?:le)?\.?|step|option|item|section|chapter|eq(?:uation)?\.?|key|button|page|line|row|column"
@@ -205,6 +206,8 @@ class CitationFilter:
     """What ends the code or the formula that the text is in, a fence behind a line break; empty outside of them."""
     _was_mark: bool = False
     """Whether the last character returned is a mark."""
+    _line: str = ""
+    """The beginning of the line that the text is in."""
     _since: str = "?"
     """What follows the last mark, which may have been removed, as far as another one may belong to it."""
     _dropped: str = ""
@@ -267,9 +270,11 @@ class CitationFilter:
     def _append(self, out: list[str], written: str) -> None:
         if not written:
             return
-        if self._was_mark and written[0] in "(:":  # a citation is no text of a link, nor the name of its target
+        names_target = written[0] == ":" and _BEGINS_LINE.fullmatch(self._line)
+        if self._was_mark and (written[0] == "(" or names_target):  # a citation is no text of a link, nor names one
             out.append(" ")
         out.append(written)
+        self._line = (self._line + written).rpartition("\n")[2][:_CONTEXT_CHARS]
         self._was_mark = bool(MARKS.match(written[-1]))
         self._since = "" if self._was_mark else (self._since + written)[: _LONGEST_AND + 1]
 

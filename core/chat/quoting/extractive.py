@@ -105,7 +105,8 @@ def extract(
     candidates = [each for each in every if len(each.text) <= MOST_CHARS] or every
     by_number = {citation.number: citation for citation in citations}
     chooser = _Chooser(asked, by_number, nearness, _newest_years(citations))
-    chosen = _list_first(reader, citations, chooser.choose(candidates)) or _first_of_each(candidates)
+    best = chooser.choose(candidates)
+    chosen = _list_first(reader, citations, best, chooser.shares_of(candidates)) or _first_of_each(candidates)
     shown = [_feature(reader, by_number[each.number], each, chooser, around) for each in chosen[:MOST_SHOWN]]
     if not shown:
         return Extract("", False)
@@ -207,9 +208,11 @@ def _feature(
     return feature(each, place, chooser.score_of)
 
 
-def _list_first(reader: CandidateReader, citations: Sequence[Citation], chosen: list[Candidate]) -> list[Candidate]:
+def _list_first(
+    reader: CandidateReader, citations: Sequence[Citation], chosen: list[Candidate], shares: Mapping[int, float]
+) -> list[Candidate]:
     """Return the chosen ones with an item of the list before them that has most of the question's words, if a list is
-    asked for, and one has enough of them.
+    asked for, and one has enough of them. ``shares`` says by number how near each citation is to what is asked.
     """
     weights = reader.asked.weights
     if not reader.asked.wanted.list or not chosen or chosen[0].value:
@@ -228,7 +231,7 @@ def _list_first(reader: CandidateReader, citations: Sequence[Citation], chosen: 
             if part.kind == "item" and (items := place.list_at(at)) and items[0] == at:
                 texts = [place.parts[n].text for n in range(max(0, at - 1), items[-1] + 1)]
                 share = coverage(weights, local | reader.terms("\n".join(texts))) + headed * (1.0 if begins else 0.5)
-                share /= 1 + RANK_DECAY * citation.number
+                share *= shares.get(citation.number, 0.0) / (1 + RANK_DECAY * citation.number)
                 if share >= most:
                     best, most = Candidate(citation.number, part.text, reader.terms(part.text), local), share
     return chosen if best is None else [best, *(each for each in chosen if each.number != best.number)]
@@ -249,6 +252,14 @@ class _Chooser:
     def score_of(self, text: str) -> float:
         """Return the score of a sentence of the passages; 0 for one that was not a candidate."""
         return self.scores.get(text, 0.0)
+
+    def shares_of(self, candidates: Sequence[Candidate]) -> dict[int, float]:
+        """Return the score of the best sentence of each citation, as a part of that of the best one, 0.0–1.0."""
+        best: dict[int, float] = {}
+        for each in candidates:
+            best[each.number] = max(best.get(each.number, 0.0), self.score_of(each.text))
+        most = max(best.values(), default=0.0)
+        return {number: score / most if most else 1.0 for number, score in best.items()}
 
     def choose(self, candidates: Sequence[Candidate]) -> list[Candidate]:
         """Return the best candidates. Among equals come rows whose name is asked for, which another row may have as a

@@ -93,7 +93,9 @@ def _is_cut(last: str, after: str) -> bool:
 
 
 def feature(chosen: Candidate, place: Place, score: Callable[[str], float]) -> Featured:
-    """Return up to four sentences around a chosen one, at most 600 characters if there is a choice."""
+    """Return up to four sentences around a chosen one, at most 600 characters if there is a choice. What a
+    sentence leads to, such as a list, is marked with it.
+    """
     at = place.find(chosen.text)
     if chosen.value or at is None:
         line = one_line(chosen.text)
@@ -105,6 +107,7 @@ def feature(chosen: Candidate, place: Place, score: Callable[[str], float]) -> F
             last += 1
         while last + 1 in items and len(_text(place.parts, range(first, last + 2))) <= MOST_CHARS:
             last += 1
+    main = range(at, last + 1)
     while last - first + 1 < MOST_SENTENCES:
         beside = [n for n in (first - 1, last + 1) if _is_prose(place.parts, n)]
         for n in sorted(beside, key=lambda n: (-score(place.parts[n].text), -n)):
@@ -114,7 +117,7 @@ def feature(chosen: Candidate, place: Place, score: Callable[[str], float]) -> F
                 break
         else:
             break
-    return _featured(place, range(first, last + 1), range(at, at + 1))
+    return _featured(place, range(first, last + 1), main)
 
 
 def feature_list(place: Place, items: range) -> Featured:

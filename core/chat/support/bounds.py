@@ -41,7 +41,9 @@ _BOUND_AFTER = (
     (
         -1,
         re.compile(
-            rf"{_PARTICLE}(?:以下|未満|以内|を下回|이하|미만|이내|까지|[をは을를이가]? ?(?:{_NO_MORE})"
+            rf"{_PARTICLE}(?:以下|未満|以内|を下回(?:る|った|れば|り)?|이하|미만|이내|까지"
+            r"|에 ?(?:미달|못 ?미치)|을? ?밑도"
+            rf"|[をは을를이가]? ?(?:{_NO_MORE})"
             r"|보다 ?(?:적|작|낮|짧|젊)|より(?:も)?(?:少な|小さ|低|短|若)"
             r"|or (?:less|fewer|below|under|younger|lower|earlier)\b|and (?:below|under|younger)\b|at (?:the )?most\b)"
         ),
@@ -49,7 +51,8 @@ _BOUND_AFTER = (
     (
         1,
         re.compile(
-            rf"{_PARTICLE}(?:以上|超|を超え|を上回|を過ぎ|余り?|여\s?[명개]|이상|초과(?:할 ?수 ?있)?"
+            rf"{_PARTICLE}(?:以上|超|を超え(?:る|た|て|れば)?|を上回(?:る|った|れば|り)?"
+            r"|を過ぎ|余り?|여\s?[명개]|이상|초과(?:할 ?수 ?있)?"
             rf"|[을를이가]? ?(?:초과할 ?수 ?있|넘|지나)"
             r"|보다 ?(?:많|크|큰|높|길|긴)|より(?:も)?(?:多|大き|高|長)"
             r"|or (?:more|above|over|older|higher|later)\b|and (?:above|over|older|up)\b|at least\b)"

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache
-from itertools import pairwise
+from itertools import combinations, pairwise
 
 from braid.core.chat.support.alignment import LITERAL, Alignment, align_sentences
 from braid.core.chat.support.calculations import Calculations
@@ -14,7 +14,7 @@ from braid.core.chat.support.evidence import Evidence, Window
 from braid.core.chat.support.facts import Fact, Moment, Number, comparable, same
 from braid.core.chat.support.findings import Finding, Kind
 from braid.core.chat.support.reading import Sentence
-from braid.core.chat.support.words import SMALL_WORDS, denial, opposite, other_name, pair_of
+from braid.core.chat.support.words import JOINING, SMALL_WORDS, denial, freed, opposite, other_name, pair_of
 
 # Chosen by `python -m benchmarks.checks` on its first half.
 LEAST_COVERAGE, LEAST_OF_BIGRAMS = 0.8, 0.5
@@ -51,13 +51,14 @@ def compare(said: Sentence, window: Window, evidence: Evidence) -> list[Finding]
     alike = [each for each in there if each.language == said.language]
     findings = list(_quotations(said, evidence))
     alignment = align_sentences(said, alike[0]) if alike and not said.is_long else Alignment((), 0.0)
-    facts = list(_facts(said, window, alike, alignment, evidence))
+    facts = list(_exchanged(said, alike)) or list(_facts(said, window, alike, alignment, evidence))
     findings += facts
     if not alike or said.is_long or any(each.differs for each in facts):
         return findings
     is_near = alignment.is_literal or window.coverage >= LEAST_NEAR
     found = opposite(said, alike[0], alignment) if is_near else None
-    found = found or denial(said, alike[0], alignment, evidence) or other_name(said, alike[0], alignment, evidence)
+    for look in (denial, freed, other_name):
+        found = found or look(said, alike[0], alignment, evidence)
     return findings + ([found] if found else [])
 
 
@@ -85,7 +86,7 @@ def _facts(
         may_move = found or not alignment.is_literal
         is_moved = may_move and exact is not None and any(same(each, exact) for each in said.facts if each is not fact)
         is_other = exact is not None and (comparable(fact, exact) or not calculated.has(fact))
-        if exact and is_other and literal and (not is_moved or _is_exchanged(said, fact, exact, alike[0], alignment)):
+        if exact and is_other and literal and not is_moved:
             yield _differs(said, fact, alike[0], exact)
             continue
         if turned := _turned(said, fact, alike, alignment):
@@ -105,6 +106,23 @@ def _facts(
             yield _differs(said, fact, *other)
         else:
             yield from _not_found(said, fact, evidence)
+
+
+def _exchanged(said: Sentence, alike: Sequence[Sentence]) -> Iterator[Finding]:
+    """Yield two facts that have changed places where all other words are the same in the same order, unless one only
+    stands beside the other: *2 and 3*.
+    """
+    if not alike or said.is_long or [word.key for word in said.words] != [word.key for word in alike[0].words]:
+        return
+    there = alike[0].facts
+    moved = [place for place, (fact, other) in enumerate(zip(said.facts, there, strict=True)) if not same(fact, other)]
+    for first, second in combinations(moved, 2):
+        mine = said.facts[first], said.facts[second]
+        between = {word.key for word in said.words if mine[0].end <= word.start < mine[1].start}
+        if between - JOINING and same(mine[0], there[second]) and same(mine[1], there[first]):
+            yield _differs(said, mine[0], alike[0], there[first])
+            yield _differs(said, mine[1], alike[0], there[second])
+            return
 
 
 def _not_found(said: Sentence, fact: Fact, evidence: Evidence) -> Iterator[Finding]:
@@ -154,21 +172,6 @@ def _in_place(said: Sentence, place: int, alike: Sequence[Sentence], alignment: 
             fact = said.facts[place]
             return other if other and (_are_numbers(fact, other) or comparable(fact, other)) else None
     return None
-
-
-def _is_exchanged(said: Sentence, fact: Fact, exact: Fact, one: Sentence, alignment: Alignment) -> bool:
-    """Return whether two facts have changed places, and all words between them are as they were: in what is only said
-    in another order, words have moved with the facts.
-    """
-    replaced = [gap for gap in alignment.gaps if gap.said]
-    if any(word.fact < 0 for gap in replaced for word in gap.said) or len(said.words) != len(one.words):
-        return False
-    pairs = [
-        (said.facts[gap.said[0].fact], one.facts[gap.there[0].fact])
-        for gap in replaced
-        if len(gap.said) == len(gap.there) == 1 and gap.there[0].fact >= 0
-    ]
-    return any(same(mine, exact) and same(fact, there) for mine, there in pairs if mine is not fact)
 
 
 def _turned(
@@ -319,7 +322,7 @@ def _differs(said: Sentence, fact: Fact, one: Sentence, there: Fact) -> Finding:
 
 
 def _kind(fact: Fact) -> Kind:
-    return "number" if isinstance(fact, Number) else "date"
+    return "number" if isinstance(fact, Number) or "v0" in fact.parts else "date"
 
 
 # ---------------------------------------------------------------- quotations

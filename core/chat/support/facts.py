@@ -12,6 +12,7 @@ CONVERTED_DEGREES = 0.004
 """The same of temperatures, which are far from zero in their base unit."""
 DAYS_OF_MONTHS = 0.04
 """Relative difference of the same time in months and in days."""
+DAY = 86_400.0
 FEW = 10
 LEAST_ROUNDED = 3.0
 """Least value that a number with more decimals is rounded to: 4 of 4.4."""
@@ -53,6 +54,12 @@ class Number:
         """Whether the number is a bare one up to ten, which often counts what is listed: *the three largest*."""
         return not self.dimension and self.values[0] <= FEW
 
+    def is_begin_of(self, version: Moment) -> bool:
+        """Return whether it is the first parts of a version: 3.11 of 3.11.7."""
+        parts = dict(version.readings[0])
+        begins = (f"{parts['v0']}", f"{parts['v0']}.{parts['v1']}") if "v0" in parts else ()
+        return f"{self.values[0]:.{self.places}f}" in begins
+
     def bases(self) -> tuple[float, ...]:
         """Return the possible values in the base unit of the dimension."""
         return tuple(value * self.factor + self.offset for value in self.values)
@@ -60,7 +67,9 @@ class Number:
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """A date, a time of day, or a part of one: ``y``, ``m``, ``d``, hour ``H``, minute ``M``, weekday ``w``."""
+    """A date, a time of day, or a part of one: ``y``, ``m``, ``d``, hour ``H``, minute ``M``, weekday ``w``; also a
+    version of three parts or more, ``v0`` and so on, which is compared like a date, part by part.
+    """
 
     start: int
     end: int
@@ -84,9 +93,9 @@ def same(said: Fact, there: Fact) -> bool:
         case Moment(), Moment():
             return any(reading <= other for reading in said.readings for other in there.readings)
         case Number(), Moment():
-            return _is_part(said, there)
+            return said.is_begin_of(there) or _is_part(said, there)
         case Moment(), Number():
-            return there.dimension != "decade" and _is_part(there, said)
+            return there.dimension != "decade" and len(said.parts) == 1 and _is_part(there, said)
     return False
 
 
@@ -138,6 +147,8 @@ def _are_of_a_kind(one: Number, other: Number) -> bool:
 def _same_number(said: Number, there: Number) -> bool:
     if said.dimension and there.dimension and _kind(said) != _kind(there):
         return _is_other_word(said, there) or _is_other_word(there, said)
+    if said.dimension == there.dimension == "label" and said.places and there.places and said.places != there.places:
+        return False  # version 2.1 is not 2.10
     if said.per and there.per and said.per != there.per:
         return any(_near(a / said.per, b / there.per, CONVERTED) for a in said.bases() for b in there.bases())
     convertible = bool(_kind(said)) and _kind(said) == _kind(there)
@@ -228,11 +239,11 @@ def _near(one: float, other: float, tolerance: float) -> bool:
 
 
 def _is_part(number: Number, moment: Moment) -> bool:
-    """Return whether a bare number is a part of a moment: 10日 of 4月10日, 2025 of a year; the 1980s have 1984."""
+    """Return whether a bare number, or days, are part of a moment: 10日 of 4月10日; 1984 is of the 1980s."""
     if number.dimension == "decade":
         return any(value in [10 * (year // 10) for year in years_of(moment)] for value in number.values)
     names = ("d",) if number.dimension == "time" else ("y", "m", "d", "H", "M")
-    if number.dimension not in ("", "time"):
+    if number.dimension not in ("", "time") or (number.dimension == "time" and number.factor != DAY):
         return False
     return any(name in names and value in number.values for reading in moment.readings for name, value in reading)
 

@@ -111,6 +111,13 @@ def _lone_year(found: re.Match[str]) -> Iterator[Parts]:
     yield frozenset({("y", int(found[0]))})
 
 
+def _version(found: re.Match[str]) -> Iterator[Parts]:
+    """Yield the parts of a version, a section's number or an address; 1.234.567 is a number with marks of thousands."""
+    numbers = found[0].split(".")
+    if any(len(each) != 3 for each in numbers[1:]):
+        yield frozenset((f"v{place}", int(each)) for place, each in enumerate(numbers))
+
+
 _PARTS = {
     **{
         word: number
@@ -191,6 +198,7 @@ _FORMS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Iterator[Parts]]]
     ),
     (re.compile(r"\b(?P<w>monday|tuesday|wednesday|thursday|friday|saturday|sunday)(?=s?\b)", re.I), _weekday),
     (re.compile(r"(?P<w>[月火水木金土日])曜|(?P<w2>[월화수목금토일])요일"), lambda found: _weekday_either(found)),
+    (re.compile(r"(?<![\d.,])\d{1,5}(?:\.\d{1,5}){2,5}(?![\d,]|\.\d)"), _version),
     (
         re.compile(
             r"(?<![\d.,:/$€£¥₩%A-Za-z_-])(?:1[0-9]|20)\d\d(?!\d|[.,:/]\d|[A-Za-z_]|\s?[年년](?:代|대)|\s?[十百千万億兆십백천만억조])"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import combinations
+from itertools import combinations, takewhile
 
 _OPPOSITES: Mapping[str, str] = {
     "en": """
@@ -18,9 +18,10 @@ _OPPOSITES: Mapping[str, str] = {
         early / late
         earliest / latest
         increase rise growth / decrease decline drop fall reduction
-        increases rises grows / decreases declines drops falls
-        increased rose grew climbed gained / decreased declined dropped fell lost
-        increasing rising growing / decreasing declining dropping falling
+        increases rises grows raises / decreases declines drops falls reduces lowers
+        increased rose grew climbed gained raised / decreased declined dropped fell lost reduced lowered
+        increasing rising growing raising / decreasing declining dropping falling reducing lowering
+        increase raise / reduce lower
         maximum / minimum
         first / last
         include includes included including / exclude excludes excluded excluding except
@@ -29,6 +30,9 @@ _OPPOSITES: Mapping[str, str] = {
         open opens opened opening / close closes closed closing shut
         start starts started begin begins began / stop stops stopped end ends ended finish finishes finished
         hour / day / week / month / quarter / year
+        hours / days / weeks / months / quarters / years
+        calendar / business working
+        during / after before
         longer / shorter
         longest / shortest
         all none no / some
@@ -40,7 +44,41 @@ _OPPOSITES: Mapping[str, str] = {
         left / right
         top / bottom
         front / rear back
-        accept accepts accepted / reject rejects rejected
+        accept accepts accepted approve approves approved adopt adopts adopted / reject rejects rejected
+        favour favor for / against
+        add adds added introduce introduces introduced / remove removes removed
+        include includes included / omit omits omitted
+        allow allows allowed permit permits permitted / forbid forbids forbade prohibit prohibits prohibited
+        encrypted / plain
+        grant grants granted / deny denies denied revoke revokes revoked
+        hire hires hired / dismiss dismisses dismissed
+        lend lends lent / borrow borrows borrowed
+        install installs installed / uninstall uninstalls uninstalled
+        connect connects connected / disconnect disconnects disconnected
+        expand expands expanded / shrink shrinks shrank
+        win wins / lose loses
+        pass passes passed / fail fails failed
+        agree agrees agreed / disagree disagrees disagreed
+        active / inactive
+        visible / invisible
+        manual manually / automatic automatically
+        public / private
+        parallel / serial
+        hot warm / cold cool
+        wet / dry
+        strong / weak
+        full / empty
+        fast faster / slow slower
+        heavy heavier / light lighter
+        high / low
+        long / short
+        old older / new newer young younger
+        best / worst
+        better / worse
+        easy easier / difficult hard harder
+        safe / dangerous
+        same / different
+        minimal / maximal
         enable enables enabled / disable disables disabled
         required mandatory compulsory obligatory / optional voluntary
         on / off
@@ -75,7 +113,7 @@ _OPPOSITES: Mapping[str, str] = {
     """,
     "ja": """
         以上 / 以下 未満
-        超 / 以下 未満
+        超 上回 / 以下 未満 下回
         以前 / 以後 以降
         以内 / 以降 以後
         前 / 後
@@ -114,7 +152,38 @@ _OPPOSITES: Mapping[str, str] = {
         初頭 / 末
         成功 / 失敗
         合格 / 不合格
-        開 / 閉
+        開 / 閉 休
+        可決 承認 採択 / 否決 却下
+        全会一致 満場一致 / 賛成多数
+        入 / 退 出
+        初 / 末
+        発効 / 失効
+        購入 / 売却
+        昇 / 降
+        着 / 発
+        勝 / 敗
+        収入 / 支出
+        黒 / 白
+        新 / 旧
+        強 / 弱
+        速 / 遅
+        軽 / 重
+        厚 / 薄
+        温 熱 / 冷
+        常時 / 随時
+        手動 / 自動
+        全員 / 一部
+        暗号 / 平文
+        追加 / 削除
+        導入 / 廃止
+        受理 承認 / 否認
+        接続 / 切断
+        雇用 採用 / 解雇
+        拡大 / 縮小
+        個人 / 法人
+        直接 / 間接
+        延長 / 短縮
+        事前 / 事後
         増 / 減
         輸出 / 輸入
         入口 / 出口
@@ -127,7 +196,39 @@ _OPPOSITES: Mapping[str, str] = {
     """,
     "ko": """
         이상 / 이하 미만
-        초과 / 이하 미만
+        초과 / 이하 미만 미달
+        개 / 휴 폐
+        가결 승인 / 부결
+        만장일치 / 다수결
+        동 / 서 / 남 / 북
+        입 / 퇴 출
+        월초 연초 주초 / 월말 연말 주말
+        열 열고 엽니다 연다 열립니다 열리 열린 열려 / 닫 닫고 닫습니다 닫는다 닫힙니다 닫히 닫힌 닫혀
+        발효 / 실효 만료
+        구입 구매 / 매각 판매
+        승인 수리 / 반려 거부
+        추가 / 삭제
+        도입 / 폐지
+        연결 / 해제
+        채용 고용 / 해고
+        확대 / 축소
+        연장 / 단축
+        사전 / 사후
+        직접 / 간접
+        개인 / 법인
+        수동 / 자동
+        빠른 빠르 / 느린 느리
+        무거운 무겁 / 가벼운 가볍
+        강한 강하 / 약한 약하
+        두꺼운 두껍 / 얇은 얇
+        새 / 헌
+        같은 / 다른
+        잠 잠그 잠긴 / 열 열린
+        늘리 늘려 / 줄이 줄여
+        올리 올려 / 내리 내려
+        켜 켜져 켠 / 꺼 꺼져 끈
+        이상 / 미달
+        수입 / 지출
         이전 / 이후
         이내 / 이후
         전 / 후
@@ -184,6 +285,9 @@ def _pairs(lines: str) -> frozenset[frozenset[str]]:
 
 
 _KNOWN = {language: _pairs(lines) for language, lines in _OPPOSITES.items()}
+_DENIES = {"en": ("non-", "un"), "ja": ("未", "非", "不", "無"), "ko": ("미", "비", "불", "부", "무")}
+_LEAST = {"en": 4, "ja": 2, "ko": 2}
+"""Beginnings that deny a word, and letters of the shortest word behind one: *unlocked*, 未成年, 비공개."""
 _WORDS = {language: frozenset(word for pair in pairs for word in pair) for language, pairs in _KNOWN.items()}
 
 
@@ -197,16 +301,26 @@ def are_opposites(one: str, other: str, language: str) -> bool:
         return False
     if frozenset((one, other)) in _KNOWN[language]:
         return True
+    shorter, longer = sorted((one, other), key=len)
+    if any(longer == f"{prefix}{shorter}" for prefix in _DENIES[language]) and len(shorter) >= _LEAST[language]:
+        return True
     if language == "en":
-        return one == f"non-{other}" or other == f"non-{one}"
-    end = 0
-    while end < min(len(one), len(other)) and one[-1 - end] == other[-1 - end]:
-        end += 1
-    if end > 0 and frozenset((one[: len(one) - end], other[: len(other) - end])) in _KNOWN[language]:
+        return False
+    start = _alike(one, other)
+    end = min(_alike(one[::-1], other[::-1]), len(shorter) - start)
+    mine, there = one[start : len(one) - end], other[start : len(other) - end]
+    if start + end > 0 and frozenset((mine, there)) in _KNOWN[language]:
+        return True
+    if frozenset((one[: len(one) - end], other[: len(other) - end])) in _KNOWN[language]:
         return True
     return language == "ko" and any(
         frozenset((mine, there)) in _KNOWN[language] for mine in _stems(one) for there in _stems(other)
     )
+
+
+def _alike(one: str, other: str) -> int:
+    """Return the number of letters with which both begin."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
 
 
 def _stems(word: str) -> list[str]:

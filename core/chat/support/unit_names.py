@@ -55,15 +55,6 @@ _OTHER_UNITS: Mapping[str, tuple[str, float, str]] = {
     "m2": ("area", 1.0, "m2 square-meters square-metres 平方メートル 제곱미터"),
     "ha": ("area", 1e4, "ha hectare hectares ヘクタール 헥타르"),
     "acre": ("area", 4_046.86, "acre acres エーカー 에이커"),
-    "W": ("power", 1.0, "W watt watts ワット 와트"),
-    "kW": ("power", 1e3, "kW キロワット 킬로와트"),
-    "MW": ("power", 1e6, "MW メガワット 메가와트"),
-    "V": ("voltage", 1.0, "V volt volts ボルト 볼트"),
-    "A": ("current", 1.0, "ampere amperes アンペア 암페어"),
-    "Hz": ("frequency", 1.0, "Hz ヘルツ 헤르츠"),
-    "kHz": ("frequency", 1e3, "kHz"),
-    "MHz": ("frequency", 1e6, "MHz"),
-    "GHz": ("frequency", 1e9, "GHz"),
     "dB": ("level", 1.0, "dB デシベル 데시벨"),
     "px": ("pixels", 1.0, "px pixel pixels ピクセル 픽셀"),
     "dpi": ("resolution", 1.0, "dpi ppi"),
@@ -79,7 +70,74 @@ _OTHER_UNITS: Mapping[str, tuple[str, float, str]] = {
     "位": ("rank", 1.0, "位 위"),
     "count": ("count", 1.0, _COUNTERS),
 }
+_PREFIXED: Mapping[str, tuple[str, float, str, str, str]] = {
+    # symbol: dimension, factor, prefixes, spellings of one, names that follow a prefix's name
+    "W": ("power", 1.0, "m k M G T", "W watt watts ワット 와트", "watt watts ワット 와트"),
+    "Wh": ("energy", 3_600.0, "m k M G T", "Wh watt-hours ワット時 와트시", "watt-hours ワット時 와트시"),
+    "V": ("voltage", 1.0, "µ m k M", "V volt volts ボルト 볼트", "volt volts ボルト 볼트"),
+    "VA": ("apparent power", 1.0, "k M", "VA", ""),
+    "A": ("current", 1.0, "µ m k", "ampere amperes amp amps アンペア 암페어", "ampere amperes amps アンペア 암페어"),
+    "Ah": ("charge", 3_600.0, "m k", "Ah", ""),
+    "Hz": ("frequency", 1.0, "k M G T", "Hz hertz ヘルツ 헤르츠", "hertz ヘルツ 헤르츠"),
+    "J": ("energy", 1.0, "m k M G", "J joule joules ジュール 줄", "joule joules ジュール 줄"),
+    "cal": ("energy", 4.184, "k", "cal calories カロリー 칼로리", "calories カロリー 칼로리"),
+    "N": ("force", 1.0, "m k M", "newton newtons ニュートン 뉴턴", "newton newtons ニュートン 뉴턴"),
+    "bar": ("pressure", 1e5, "m k", "", ""),
+    "Pa": ("pressure", 1.0, "h", "", "pascal pascals パスカル 파스칼"),
+    "Ω": ("resistance", 1.0, "m k M", "Ω ohm ohms オーム 옴", "ohm ohms オーム 옴"),
+    "F": ("capacitance", 1.0, "p n µ m", "farad farads", "farad farads"),
+    "lx": ("illuminance", 1.0, "k", "lx lux ルクス 럭스", ""),
+    "lm": ("luminous flux", 1.0, "k", "lm lumen lumens ルーメン 루멘", ""),
+    "bps": ("data rate", 1.0, "k K M G T", "bps bit/s", ""),
+    "bit/s": ("data rate", 1.0, "k M G T", "", ""),
+    "b/s": ("data rate", 1.0, "k M G T", "", ""),
+    "B/s": ("data rate", 8.0, "k K M G T", "B/s", ""),
+    "Sv": ("dose", 1.0, "µ m", "Sv sievert sieverts シーベルト 시버트", "sievert sieverts シーベルト 시버트"),
+    "Bq": ("activity", 1.0, "k M G T", "Bq becquerel becquerels ベクレル 베크렐", "becquerels ベクレル 베크렐"),
+    "eV": ("energy", 1.602e-19, "k M G", "eV", ""),
+    "g": ("mass", 1e-3, "n", "", ""),
+    "t": ("mass", 1e3, "M", "", ""),
+    "L": ("volume", 1e-3, "d c k", "", ""),
+    "l": ("volume", 1e-3, "d c", "", ""),
+    "m": ("length", 1.0, "d", "", "meter meters metre metres"),
+    "mol": ("amount", 1.0, "n µ m k", "mol mole moles モル 몰", ""),
+    "s": ("time", 1.0, "n µ", "", "second seconds 秒 초"),
+}
+_PREFIXES: Mapping[str, tuple[float, str]] = {
+    # symbol: factor, names
+    "p": (1e-12, "pico ピコ 피코"),
+    "n": (1e-9, "nano ナノ 나노"),
+    "µ": (1e-6, "micro マイクロ 마이크로"),
+    "m": (1e-3, "milli ミリ 밀리"),
+    "c": (1e-2, "centi センチ 센티"),
+    "d": (1e-1, "deci デシ 데시"),
+    "h": (1e2, "hecto ヘクト 헥토"),
+    "k": (1e3, "kilo キロ 킬로"),
+    "K": (1e3, ""),
+    "M": (1e6, "mega メガ 메가"),
+    "G": (1e9, "giga ギガ 기가"),
+    "T": (1e12, "tera テラ 테라"),
+}
+
+
+def _prefixed() -> dict[str, Unit]:
+    """Return the units that have prefixes, by symbol and by name: kV, kilovolts, キロボルト."""
+    found: dict[str, Unit] = {}
+    for symbol, (dimension, factor, prefixes, alone, names) in _PREFIXED.items():
+        found.update((name.replace("-", " "), (dimension, factor, 0.0)) for name in alone.split())
+        for prefix in prefixes.split():
+            times, written = _PREFIXES[prefix]
+            unit = (dimension, factor * times, 0.0)
+            found[prefix + symbol] = unit
+            for before in written.split():
+                for name in names.split():
+                    if before.isascii() == name.isascii():
+                        found[(before + name).replace("-", " ")] = unit
+    return {normalize(name): unit for name, unit in found.items()}
+
+
 BY_NAME: dict[str, Unit] = {
+    **_prefixed(),
     **{
         normalize(name).replace("-", " "): (dimension, factor, offset)
         for unit, (dimension, factor, offset, others) in UNITS.items()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from braid.core.chat.support.alignment import LITERAL, Alignment
 from braid.core.chat.support.denial import denied, is_softened
 from braid.core.chat.support.evidence import Evidence
@@ -10,6 +12,7 @@ from braid.core.chat.support.findings import Finding, Kind
 from braid.core.chat.support.names import are_other_names
 from braid.core.chat.support.opposites import are_opposites
 from braid.core.chat.support.reading import Sentence, SentenceWord
+from braid.core.text.scripts import KANA
 from braid.core.text.stopwords import STOP_WORDS
 
 # Chosen by `python -m benchmarks.checks` on its first half.
@@ -22,10 +25,38 @@ SMALL_WORDS = STOP_WORDS["en"] | {"may", "must", "can", "could", "should", "shal
 """English words that sentences of one content need not have in common."""
 
 
+JOINING = frozenset(("", "and", "or", "と", "や", "か", "又", "及", "び", "は", "와", "과", "및", "또는", "이나", "나"))
+"""Words between facts, or others, that may stand in any order; facts have no word."""
+_KANA = re.compile(f"[{KANA}]*")
+_MUST = {
+    "en": re.compile(
+        r"\b(?:must|shall|ha(?:s|ve) to|needs? to|(?:is|are) (?:required|obliged) to)\b(?! not\b)", re.IGNORECASE
+    ),
+    "ja": re.compile(
+        r"な(?:ければ|くては)(?:なら|なり|いけ)(?:ない|ません)|ねばな(?:らない|りません)|(?:必要|義務)があ[るりっ]|べき"
+    ),
+    "ko": re.compile(r"[해여야어아]야 ?[한하합할함][가-힣]*|(?:필요|의무)가 ?있[가-힣]*"),
+}
+_NEED_NOT = {
+    "en": re.compile(
+        r"\bneed(?:s not| not|n['’]t)\b|\b(?:do|does|did)(?: not|n['’]t) (?:need|have) to\b"
+        r"|\b(?:is|are)(?: not|n['’]t) (?:required|obliged) to\b",
+        re.IGNORECASE,
+    ),
+    "ja": re.compile(
+        r"(?:必要|義務)[はがも]?(?:な[いく]|ありません)|なくても?(?:よい|いい|良い|構わない|かまわない)|不要"
+    ),
+    "ko": re.compile(r"(?:필요|의무)[가는도]? ?없[가-힣]*|(?:지 ?않아도|안 ?해도) ?[되된됩좋][가-힣]*"),
+}
+"""What says that something has to be done, and that it need not be done."""
+
+
 def opposite(said: Sentence, one: Sentence, alignment: Alignment) -> Finding | None:
     """Return an opposite that stands in the place of a word, if the sentences are alike otherwise."""
     if alignment.share < LITERAL:
         return None
+    if exchanged := _exchanged(said, one):
+        return exchanged
     written, there = ({word.key for word in each.words} for each in (said, one))
     moved = [word for gap in alignment.gaps if gap.there for word in gap.said if word.key in there - SMALL_WORDS]
     if any(word.fact < 0 for word in moved):  # the tunnel is shorter than the bridge, which is longer than the tunnel
@@ -39,6 +70,37 @@ def opposite(said: Sentence, one: Sentence, alignment: Alignment) -> Finding | N
                     continue
                 if are_opposites(mine.key, other.key, said.language) and _deny_alike(said, mine, one, other):
                     return pair_of("opposite", said, (mine.start, mine.end), one, (other.start, other.end))
+    return None
+
+
+def _exchanged(said: Sentence, one: Sentence) -> Finding | None:
+    """Return the first of two opposites that have changed places, if all else is equal but for endings in kana: it
+    opens at 6 and closes at 4.
+    """
+    if len(said.words) != len(one.words):
+        return None
+    pairs = [(mine, other) for mine, other in zip(said.words, one.words, strict=True) if mine.key != other.key]
+    turned = [pair for pair in pairs if are_opposites(pair[0].key, pair[1].key, said.language)]
+    rest = [word.key for pair in pairs if pair not in turned for word in pair]
+    if len(turned) != 2 or not all(_KANA.fullmatch(key) for key in rest):
+        return None
+    (mine, other), (last, _) = turned
+    between = {word.key for word in said.words if mine.end <= word.start < last.start}
+    if not between - JOINING:
+        return None
+    return pair_of("opposite", said, (mine.start, mine.end), one, (other.start, other.end))
+
+
+def freed(said: Sentence, one: Sentence, alignment: Alignment, evidence: Evidence) -> Finding | None:
+    """Return that something need not be done that has to be done in the other sentence, or the other way about."""
+    if not alignment.is_literal and evidence.coverage(said.terms, one.terms) < DENIED:
+        return None
+    must, need_not = _MUST[said.language], _NEED_NOT[said.language]
+    of_said = list(must.finditer(said.text)), list(need_not.finditer(said.text))
+    of_one = list(must.finditer(one.text)), list(need_not.finditer(one.text))
+    for forth, back in ((0, 1), (1, 0)):
+        if len(of_said[forth]) > len(of_one[forth]) and len(of_said[back]) < len(of_one[back]):
+            return pair_of("negation", said, of_said[forth][-1].span(), one, of_one[back][-1].span())
     return None
 
 

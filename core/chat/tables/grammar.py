@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from braid.core.chat.tables import words
 from braid.core.chat.tables.amounts import amount, value_of
@@ -92,6 +93,7 @@ def plan(question: str, table: Table) -> Plan:
 def _planned(asked: _Asked) -> Plan | None:
     reading, table = asked.reading, asked.table
     comparisons = _comparisons(reading)
+    excluded = _exclusions(reading, table)
     of_dates = any(column.kind == "date" for column in table.columns)
     period = _period(asked) if of_dates else None
     if not of_dates:
@@ -103,7 +105,7 @@ def _planned(asked: _Asked) -> Plan | None:
             reading.take(*match.span())
             asked.period = length
     is_whole = _top(asked)
-    asked.named = find_names(reading, table)
+    asked.named = [replace(each, is_excluded=each.start in excluded) for each in find_names(reading, table)]
     if not is_whole or _is_range_of_names(asked):
         return None
     _operations(asked)
@@ -147,6 +149,33 @@ def _comparisons(reading: QuestionReading) -> list[tuple[int, str, float]]:
             if value is not None:
                 reading.take(*match.span())
                 found.append((match.start(), operator, value))
+    return found
+
+
+def _exclusions(reading: QuestionReading, table: Table) -> set[int]:
+    """Find ``without Osaka and Seoul``: return where the values begin whose rows are left out."""
+    text, found = reading.text, set[int]()
+    before = {match.end(): match for match in words.LEAVES_OUT_BEFORE.finditer(text)}
+    if not before and not words.LEAVES_OUT_AFTER.search(text):
+        return found
+    named = find_names(QuestionReading(text), table)
+    values = [each for each in named if each.values]
+    for place, each in enumerate(values):
+        if each.start in before:
+            reading.take(*before[each.start].span())
+            found.add(each.start)
+            for one, other in pairwise(values[place:]):
+                if not words.JOINS.fullmatch(text, one.end, other.start):
+                    break
+                found.add(other.start)
+        column = next((one for one in named if one.start == each.end and one.column is each.column), each)
+        if after := words.LEAVES_OUT_AFTER.match(text, column.end):
+            reading.take(*after.span())
+            found.add(each.start)
+            for one, other in pairwise(values[place::-1]):
+                if not words.JOINS.fullmatch(text, other.end, one.start):
+                    break
+                found.add(other.start)
     return found
 
 
@@ -280,17 +309,21 @@ def _date_filter(asked: _Asked, period: Period | None) -> bool:
 
 def _value_filters(asked: _Asked) -> bool:
     """Add the conditions on texts and years. False for an "or" between columns."""
-    by_column: dict[str, list[str]] = {}
+    by_column: dict[tuple[str, bool], list[str]] = {}
     for each in asked.named:
         if each.values:
-            by_column.setdefault(each.column.name, []).extend(each.values)
+            by_column.setdefault((each.column.name, each.is_excluded), []).extend(each.values)
     if len(by_column) + len(asked.conditions) > 1 and _OR.search(asked.reading.text):
         return False
-    for name, values in by_column.items():
-        listed = ", ".join(literal(value) for value in dict.fromkeys(values))
-        asked.conditions.append(f"{quoted(name)} IN ({listed})" if "," in listed else f"{quoted(name)} = {listed}")
+    for (name, is_excluded), values in by_column.items():
+        listed, column = ", ".join(literal(value) for value in dict.fromkeys(values)), quoted(name)
+        if is_excluded:
+            asked.conditions.append(f"({column} NOT IN ({listed}) OR {column} IS NULL)")
+        else:
+            asked.conditions.append(f"{column} IN ({listed})" if "," in listed else f"{column} = {listed}")
     # "the department Sales": the name of a column whose value is given says nothing more
-    asked.named = [each for each in asked.named if not (not each.values and each.column.name in by_column)]
+    given = {name for name, _ in by_column}
+    asked.named = [each for each in asked.named if each.values or each.column.name not in given]
     return _year_filter(asked)
 
 
@@ -324,11 +357,16 @@ def _made(asked: _Asked) -> Plan | None:
         return _extreme(asked, extreme, measure or _implied(asked, extreme) or _only(dates), texts)
     if "average" in operations:
         return _aggregate(asked, "average", measure or _implied(asked), texts)
-    if "count" in operations and measure is None:
+    if "count" in operations and (measure is None or _counts_rows(asked, measure)):
         return _count(asked, texts)
     if "sum" in operations or (measure is not None and ("count" in operations or asked.group is not None)):
         return _aggregate(asked, "sum", measure or _implied(asked), texts)
     return None
+
+
+def _counts_rows(asked: _Asked, measure: Column) -> bool:
+    """Return whether rows are counted, whatever else is named: 数量が5未満の売上は何件."""
+    return words.OF_ROWS.search(asked.reading.text) is not None and not words.OF_ROWS.search(measure.name.casefold())
 
 
 def _implied(asked: _Asked, extreme: str = "") -> Column | None:
@@ -392,11 +430,16 @@ def _grouped(asked: _Asked, operation: Operation, selected: str, measure: Column
         is_lookup = operation == "sum" and not asked.says_sum
         sql = f"SELECT {selected} FROM {table}{condition}"
         return Plan(asked.table, operation, sql, where, measure, is_lookup=is_lookup)
-    key = quoted(asked.group.name)
-    by = f"substr({key}, 1, {asked.period})" if asked.period else key
+    by = _key(asked, asked.group)
     order = "1" if asked.period or asked.group.kind == "date" else "2 DESC"
     sql = f"SELECT {by}, {selected} FROM {table}{condition} GROUP BY 1 ORDER BY {order}"
     return Plan(asked.table, operation, sql, where, measure, asked.group)
+
+
+def _key(asked: _Asked, group: Column) -> str:
+    """Return the column that groups, of dates its month or year where those are asked for, in SQL."""
+    key = quoted(group.name)
+    return f"substr({key}, 1, {asked.period})" if asked.period and group.kind == "date" else key
 
 
 def _extreme(asked: _Asked, operation: Operation, measure: Column | None, texts: Sequence[Column]) -> Plan | None:
@@ -405,13 +448,15 @@ def _extreme(asked: _Asked, operation: Operation, measure: Column | None, texts:
         (f for name, f in (("sum", "SUM"), ("average", "AVG"), ("count", "COUNT")) if name in asked.operations), ""
     )
     label = asked.group or (texts[0] if texts else None)
+    if asked.period and (label is None or texts):
+        return None
     if function == "COUNT" and measure is not None:
         function = ""
     if function == "COUNT" or measure is None:
         return None
     if measure.kind == "date" and re.search(r"\b(?:oldest|youngest)\b|若|어린|젊은", asked.reading.text):
         return None  # by a birth date, or by a date of entry
-    if label is not None and not _is_unique(asked.table, label, asked.conditions):
+    if label is not None and (asked.period or not _is_unique(asked.table, label, asked.conditions)):
         if not function and (measure.kind != "number" or words.NOT_ADDITIVE.search(measure.name.casefold())):
             return _best_rows(asked, operation, measure, (label,)) if not asked.group else None
         return _best_groups(asked, operation, measure, label, function or "SUM")
@@ -423,7 +468,7 @@ def _extreme(asked: _Asked, operation: Operation, measure: Column | None, texts:
 
 def _best_groups(asked: _Asked, operation: Operation, measure: Column, label: Column, function: str) -> Plan:
     where = " AND ".join(dict.fromkeys(asked.conditions))
-    key, order = quoted(label.name), "DESC" if operation == "highest" else "ASC"
+    key, order = _key(asked, label), "DESC" if operation == "highest" else "ASC"
     sql = (
         f"SELECT {key}, {function}({quoted(measure.name)}) FROM {quoted(asked.table.name)}"
         f"{f' WHERE {where}' if where else ''} GROUP BY 1 ORDER BY 2 {order} LIMIT {asked.top or 1}"

@@ -52,6 +52,8 @@ class NamedColumn:
     start: int
     end: int
     values: tuple[str, ...] = ()
+    is_excluded: bool = False
+    """Whether the rows with these values are those that are left out."""
 
 
 def find_names(reading: QuestionReading, table: Table) -> list[NamedColumn]:

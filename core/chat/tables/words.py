@@ -11,7 +11,7 @@ Operation = Literal["count", "sum", "average", "highest", "lowest"]
 _ADJECTIVE_UP = "高|多|大き|長|重|広|新し|速"
 OPERATIONS: Mapping[Operation, re.Pattern[str]] = {
     "count": re.compile(
-        r"\bhow many\b|\bnumber of\b|\bcount(?: of| the)?\b"
+        r"\bhow many(?: different| distinct| unique)?\b|\bnumber of(?: different| distinct| unique)?\b|\bcount(?: of| the)?\b"
         r"|何(?:件|人|名|個|台|社|冊|店舗?|行|品目?|種類?|か所|カ所|ヶ所|校|本|枚|回|組|つ)|いくつ|件数|(?<=の)数(?=[はをが])"
         r"|몇\s?(?:명|개|건|대|곳|권|가지|종류|행|회|번|분|군데)(?:의)?|(?<![가-힣])(?:개수|건수)|(?<=\s)수(?=[는가를])"
     ),
@@ -126,10 +126,35 @@ COMPARISONS: tuple[tuple[re.Pattern[str], Comparison], ...] = (
 GROUPS_BEFORE = re.compile(r"\b(?:by|per|(?:for|in|of) each|for every|each|every)\s(?:the\s)?$")
 GROUPS_AFTER = re.compile(r"^\s?(?:ごと|毎|別|별)(?:の|に|로|의)?")
 PERIODS = (
-    (re.compile(r"\b(?:by|per|each|every) month\b|月別|月ごと|月毎|월별"), 7),
-    (re.compile(r"\b(?:by|per|each|every) year\b|年別|年ごと|年度別|연도별|년도별"), 4),
+    (
+        re.compile(
+            r"\b(?:by|per|each|every) month\b|\b(?:in )?(?:which|what) month\b|月別|月ごと|月毎|월별"
+            r"|(?:どの|何)月|(?<![\d\d今先来毎])月(?=[はが]\s?(?:いつ|何月|どの月|どれ|[？?]|$))|(?:어느|무슨) ?달|몇 ?월|(?<![가-힣])달(?=[은이]\s?(?:언제|몇|어느|[？?]|$))"
+        ),
+        7,
+    ),
+    (
+        re.compile(
+            r"\b(?:by|per|each|every) year\b|\b(?:in )?(?:which|what) year\b|年別|年ごと|年度別|연도별|년도별"
+            r"|(?:どの|何)年|(?<![\d今去来毎])年(?=[はが]\s?(?:いつ|何年|どの年|どれ|[？?]|$))|(?:어느|무슨) ?해|몇 ?년"
+        ),
+        4,
+    ),
 )
 """Groups of dates, and the length of their ISO texts."""
+
+LEAVES_OUT_BEFORE = re.compile(
+    r"\b(?:(?:not|(?:is|are|was|were|do|does|did)n['’]t) (?:in|from|of|for|at|by)|without|except(?:ing)?(?: for)?|excluding"
+    r"|other than|apart from|outside(?: of)?) (?:the )?"
+)
+LEAVES_OUT_AFTER = re.compile(
+    r"\s?(?:以外(?:[のでに]は?)?|を?除(?:く|い[たて]|き|けば|外し[たて])"
+    r"|[은는을를]? ?(?:제외(?:한|하고|하면|하여|된)?|빼고|뺀|말고)| ?이외[의에]?|[이가] 아닌)"
+)
+"""Words right before, and behind, values whose rows are left out."""
+JOINS = re.compile(r"\s?(?:,|、|と|や|および|及び|와|과|및|(?:, )?(?:and|or|nor))\s?(?:the )?")
+OF_ROWS = re.compile(r"\bhow many (?:rows|records|entries)\b|何件|件数|몇\s?건|건수")
+"""Words that count rows, and no other number."""
 
 MONEY = re.compile(
     r"price|cost|amount|budget|salary|revenue|sales|expens|fee|wage|価格|値段|単価|金額|費用|料金|給与|年収|予算|売上|가격|단가|금액|비용|요금|급여|연봉|예산|매출"

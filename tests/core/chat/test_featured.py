@@ -342,6 +342,25 @@ def test_a_sentence_that_leads_to_a_list_brings_its_list_also_of_questions() -> 
     asked = "- Does the upload help the maintainer?\n- Was there time enough?\n- Is the change tried?"
     shown = texts("When may the upload be made?", f"Think before the upload may be made:\n\n{asked}\n\nIt is red.")
     assert shown[0].startswith(f"Think before the upload may be made:\n{asked}")
+    one = answer("When may the upload be made?", passage(f"Think before the upload may be made:\n\n{asked}")).shown[0]
+    assert one.text[one.start : one.end] == f"Think before the upload may be made:\n{asked}", "marked with its list"
+
+
+def test_a_list_that_has_the_words_between_its_items_comes_after_a_sentence_that_is_nearer() -> None:
+    question = "Which steps do you do when the keeper is away?"
+    notes = "- A keeper has a lamp.\n- Birds go away.\n- Count the steps, which are steep."
+    spread = passage(f"Some notes:\n\n{notes}", 1)
+    asked = passage("The keeper is away in autumn. Ring the bell then, and light the fire.", 2)
+    citations = [Citation(number, one, one.text) for number, one in enumerate((spread, asked), start=1)]
+    wanted = Asked(question, dict.fromkeys(ANALYZER.tokens(question), 1.0), question_language(question))
+
+    def first(near: str) -> int:
+        def nearness(texts: Sequence[str]) -> list[float]:
+            return [float(near in text) for text in texts]
+
+        return extract(wanted, citations, ANALYZER, match="strong", nearness=nearness).shown[0].citation
+
+    assert (first("keeper is away"), first("lamp")) == (2, 1)
 
 
 def test_a_list_too_long_to_be_shown_is_shown_as_far_as_it_goes() -> None:

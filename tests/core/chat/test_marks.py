@@ -67,6 +67,8 @@ def test_of_an_answer_with_the_marks_asked_for_everything_else_stays_to_the_lett
         ("```\nx = 1  # ⟦1⟧\n```", "```\nx = 1  # [1]\n```", [1]),
         ("⟦1⟧(https://evil.example)", "[1] (https://evil.example)", [1]),
         ("⟦1⟧: https://evil.example", "[1] : https://evil.example", [1]),
+        ("- ⟦1⟧⟦2⟧: https://evil.example", "- [1][2] : https://evil.example", [1, 2]),
+        ("- **Key** ⟦1⟧: a value", "- **Key** [1]: a value", [1]),
         (f"二年〔{OWN}1〕。", "二年[1]。", [1]),
         (f"a [{OWN}1-3] b [{OWN}4–{OWN}5].", "a [1][2][3] b [4][5].", [1, 2, 3, 4, 5]),
         ("a [p‑7f3a:1], b [P-7F3A: 2], c 【p-7f3a：3】.", "a [1], b [2], c [3].", [1, 2, 3]),

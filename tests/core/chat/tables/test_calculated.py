@@ -113,7 +113,7 @@ def test_only_tables_that_the_user_may_read_are_asked(shelf: Braid, dataset: tup
         "How many employees in Sales left?",
         "How much is the salary of Anna?",
         "What is the total salary of the Marketing department?",
-        "How many employees are not in Sales?",
+        "How many employees are neither in Sales nor in Oslo?",
         "Why is the average salary so low?",
         "How many employees can I have in Sales?",
         "How many employees started in 2024 and 2025?",
@@ -131,7 +131,7 @@ def test_a_question_that_is_not_wholly_understood_is_answered_by_quotes(
 def test_a_model_writes_the_sql_where_the_grammar_cannot(shelf: Braid, dataset: tuple[int, int]) -> None:
     where = "\"Department\" <> 'Sales'"
     model = Model(json.dumps({"sql": f'SELECT SUM("Salary") FROM "Staff" WHERE {where}', "where": where}))
-    result = ask(shelf, dataset, "What is the total salary of all who are not in Sales?", model)
+    result = ask(shelf, dataset, "What is the total salary of all who are neither Anna nor in Sales?", model)
     assert result.text.startswith("Calculated: **70,000 EUR** [1]")
     assert result.generator == "model"
     assert result.calculation is not None
@@ -151,7 +151,7 @@ def test_a_slow_model_keeps_no_other_question_from_its_tables(shelf: Braid, data
 
     started: list[bool] = []
     model = Slow(json.dumps({"sql": 'SELECT COUNT(*) FROM "Staff"', "where": ""}))
-    result = ask(shelf, dataset, "What is the total salary of all who are not in Sales?", model)
+    result = ask(shelf, dataset, "What is the total salary of all who are neither Anna nor in Sales?", model)
     assert started == [True], "every place is free while the model writes"
     assert result.generator == "model"
 
@@ -170,7 +170,7 @@ def test_a_slow_model_keeps_no_other_question_from_its_tables(shelf: Braid, data
 def test_where_the_model_fails_the_question_is_answered_as_any_other(
     shelf: Braid, dataset: tuple[int, int], reply: str | Exception
 ) -> None:
-    result = ask(shelf, dataset, "What is the total salary of all who are not in Sales?", Model(reply))
+    result = ask(shelf, dataset, "What is the total salary of all who are neither Anna nor in Sales?", Model(reply))
     assert result.calculation is None
     assert result.text == "They are paid well [1]."
 

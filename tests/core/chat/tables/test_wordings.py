@@ -84,6 +84,51 @@ def test_the_first_few_come_in_their_order(language: str, question: str, names: 
 
 
 @pytest.mark.parametrize(
+    ("language", "question", "count"),
+    [
+        ("en", "How many employees are not in Oslo?", 2),
+        ("en", "How many employees aren't in Oslo?", 2),
+        ("en", "How many employees are there without Sales and IT?", 0),
+        ("en", "What is the total salary excluding Rotterdam?", 184_000),
+        ("en", "How many different offices are there?", 2),
+        ("ja", "東京以外の社員は何人ですか？", 2),
+        ("ja", "営業部を除く月給の合計は？", 630_000),
+        ("ja", "営業部と開発部を除いた社員は何人？", 0),
+        ("ja", "月給が300000以上の月給は何件？", 3),
+        ("ko", "대전을 제외한 급여 합계는?", 6_900_000),
+        ("ko", "대전 이외의 직원은 몇 명인가요?", 2),
+        ("ko", "영업과 개발을 제외하면 직원은 몇 명인가요?", 0),
+        ("ko", "급여가 3000000 이상인 급여는 몇 건인가요?", 3),
+    ],
+)
+def test_rows_are_left_out_and_counted(language: str, question: str, count: int) -> None:
+    assert first_cells(language, question) == [count]
+
+
+SALES = table(
+    """Date | City | Amount
+2024-01-05 | Oslo | 30
+2024-01-20 | Bern | 40
+2024-02-03 | Oslo | 60
+2025-02-09 | Bern | 90"""
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "rows"),
+    [
+        ("In which month of 2024 was the amount highest?", [("2024-01", 70)]),
+        ("Which year has the lowest total amount?", [("2025", 90)]),
+        ("2024年でAmountが最も多い月は？", [("2024-01", 70)]),
+        ("2024년에 Amount가 가장 많은 달은?", [("2024-01", 70)]),
+        ("What is the total amount in Oslo by month?", [("2024-01", 30), ("2024-02", 60)]),
+    ],
+)
+def test_a_month_or_year_is_the_highest_by_the_sum_of_its_rows(question: str, rows: list[tuple[str, int]]) -> None:
+    assert list(TableDatabase([SALES]).ask(plan(question, SALES).sql).rows) == rows
+
+
+@pytest.mark.parametrize(
     ("language", "question", "said"),
     [
         ("en", "How many employees in Sales resigned?", "resigned"),
