@@ -25,12 +25,12 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Worker:
-    """One of the processes, as it sees itself."""
+    """One of the processes that serve the port, as this process sees itself."""
 
     is_first: bool
-    """Whether it opens the data directory before the others."""
+    """Whether this process opens the data directory before the others."""
     ready: int
-    """Where it writes a byte as soon as it answers."""
+    """The file descriptor to which this process writes a byte as soon as it answers; negative for none."""
 
     def say_ready(self) -> None:
         """Let the parent start the others."""

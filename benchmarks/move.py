@@ -27,7 +27,7 @@ from benchmarks.common import ROOT, arguments, note, scratch_folder, show
 from benchmarks.passages import LowRankVectors, scale_passages, word_queries
 from braid.core.accounts.accounts import Accounts
 from braid.core.accounts.secret_key import secret_key
-from braid.core.backup.notes import copied
+from braid.core.backup.move_notes import copied
 from braid.core.braid import Braid, IndexOptions
 from braid.core.chat.store import ConversationStore
 from braid.core.indexes.milvus.options import MilvusOptions

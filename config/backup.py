@@ -10,7 +10,7 @@ from typing import Any
 
 from braid.config.settings import Settings, holds_secret
 from braid.core.backup.make import Sources
-from braid.core.backup.manifest import PROMPTS, SETTINGS, SHARED_DBS, Manifest
+from braid.core.backup.manifest import PROMPTS, SETTINGS, SHARED_DBS, BackupManifest
 
 
 def sources_of(settings: Settings, *, with_keys: bool = False) -> Sources:
@@ -62,7 +62,7 @@ _NOWHERE = "http://belonged-to-the-site-that-was-backed-up.invalid"
 _NO_DATABASE = "unset://set-BRAID_DATABASE_URL-to-the-database-that-was-restored"
 
 
-def as_copy(manifest: Manifest, text: str) -> str:
+def as_copy(manifest: BackupManifest, text: str) -> str:
     """Return the settings of a backup for what is restored from it, with no service of the site that it is of.
 
     They are comments, and what cannot be left out names nothing: the database of a ledger in PostgreSQL, with which

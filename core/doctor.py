@@ -51,7 +51,7 @@ class Finding:
     repair: str = ""
     leg: Leg | None = None
     waits: bool = False
-    """Whether it is work still to be done, which needs no repair, and no damage."""
+    """Whether the difference is work still to be done, which needs no repair, and no damage."""
 
 
 def examine(

@@ -14,6 +14,12 @@ from braid.core.json_form import to_json
 from braid.core.metadata import parse_where
 from braid.core.metadata.where import PASSAGE_FACTS, conditions_of
 
+GONE = {
+    "dense_search": "vectors are always searched exactly",
+    "dense_memory_mb": "vectors are in files, of which the system keeps in memory what it has room for",
+}
+"""Options and settings that are no more, with what is true instead."""
+
 Leg = Literal["dense", "bm25"]
 Mode = Literal["semantic", "keyword", "hybrid"]
 Fusion = Literal["auto", "rrf", "weighted"]

@@ -343,7 +343,7 @@ class ReadFilter:
     said: str
     """The words of the question."""
     value: str
-    """What it selects: names of datasets, file types, a value of metadata, or ISO days, ``2025-04/2026-03``."""
+    """What the filter selects: names of datasets, file types, a value of metadata, or ISO days, ``2025-04/2026-03``."""
     key: str
     """The key of metadata; empty for the other kinds."""
     applied: bool

@@ -12,7 +12,7 @@ from typing import Any, get_type_hints
 
 import pytest
 
-from braid.app.api.search_options import SearchOptions as ApiOptions
+from braid.app.api.search_options import SearchOptionsGiven as ApiOptions
 from braid.app.cli.root import cli
 from braid.app.mcp.server import make_server
 from braid.core.options import ABOUT, QueryOptions, RetrieverOptions, SearchOptions

@@ -17,7 +17,7 @@ from braid.app.api.framework.streams import OWN, wants_stream
 from braid.app.api.request_models import conversation, require_no_options, with_model_of
 from braid.app.api.schemas import DegradedShown, Shown
 from braid.app.api.search import DEPRECATED_AT, CitationShown, SearchAnswer, show_search
-from braid.app.api.search_options import FILTER_WORDS, FilterWordsGiven, SearchOptions
+from braid.app.api.search_options import FILTER_WORDS, FilterWordsGiven, SearchOptionsGiven
 from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
 from braid.app.site import site
@@ -44,7 +44,7 @@ class TurnGiven(Given):
     text: str = Field(max_length=MAX_TURN_CHARS)
 
 
-class Question(SearchOptions):
+class Question(SearchOptionsGiven):
     """A question, and how to search for its answer."""
 
     message: str = Field(

@@ -13,7 +13,7 @@ from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
 from braid.app.site import site
 from braid.core.chat.feedback import CHUNK_ID, MAX_RANKING, Feedback
-from braid.core.chat.turns.fates import lost_of
+from braid.core.chat.turns.cited_passages import lost_of
 from braid.core.datasets.scope import MAX_DATASET_IDS
 from braid.core.types import MAX_K, MAX_QUERY_CHARS
 

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from flask import request
 
 from braid.app.api.framework.requests import KEY_HEADERS, KEY_PATTERN, InvalidRequestError
-from braid.app.api.search_options import SearchOptions
+from braid.app.api.search_options import SearchOptionsGiven
 from braid.app.auth.identity import identity
 from braid.app.site import site
 from braid.app.user.assistants import UsableAssistant
@@ -43,15 +43,15 @@ Others would find credentials or servers of the site.
 """
 
 
-Body = TypeVar("Body", bound=SearchOptions)
+Body = TypeVar("Body", bound=SearchOptionsGiven)
 
 
-def search_models(body: SearchOptions, options: dict[str, Any]) -> SearchModels:
+def search_models(body: SearchOptionsGiven, options: dict[str, Any]) -> SearchModels:
     """Return the models of the request's search. Raises InvalidInputError."""
     return _search_models(body, _choose_models(body), options)
 
 
-def conversation(body: SearchOptions, options: dict[str, Any]) -> Conversation:
+def conversation(body: SearchOptionsGiven, options: dict[str, Any]) -> Conversation:
     """Return a conversation with the request's models and prompts. Raises InvalidInputError."""
     chosen = _choose_models(body)
     models = _search_models(body, chosen, options)
@@ -68,7 +68,7 @@ def conversation(body: SearchOptions, options: dict[str, Any]) -> Conversation:
     )
 
 
-def require_no_options(body: SearchOptions, allowed: Collection[str] = ()) -> None:
+def require_no_options(body: SearchOptionsGiven, allowed: Collection[str] = ()) -> None:
     """Raise InvalidInputError for an option beside an assistant, which has its own."""
     given = sorted(body.model_fields_set - set(allowed))
     if given:
@@ -84,14 +84,14 @@ def with_model_of(body: Body, assistant: UsableAssistant | None) -> Body:
     return body.model_copy(update={"summary_llm_model": model}) if model else body
 
 
-def _search_models(body: SearchOptions, chosen: ChosenModels, options: dict[str, Any]) -> SearchModels:
+def _search_models(body: SearchOptionsGiven, chosen: ChosenModels, options: dict[str, Any]) -> SearchModels:
     """Return the chosen models, with the prompts and the reranker's key from the request."""
     sites = model_shelf().search_models(chosen)
     rerankers, prompts = _rerankers(options["reranker"]), _prompts(body)
     return replace(sites, prompts=prompts or sites.prompts, rerankers=rerankers or sites.rerankers)
 
 
-def _choose_models(body: SearchOptions) -> ChosenModels:
+def _choose_models(body: SearchOptionsGiven) -> ChosenModels:
     return ChosenModels(
         _choose_model("search", body.search_llm_model or body.llm_model),
         _choose_model("summary", body.summary_llm_model or body.llm_model),
@@ -157,7 +157,7 @@ def _rerankers(name: str) -> Rerankers | None:
     return None
 
 
-def _prompts(body: SearchOptions) -> Prompts | None:
+def _prompts(body: SearchOptionsGiven) -> Prompts | None:
     """Return the site's prompts with those that the request replaces, or None if it replaces none."""
     if not body.custom_prompts:
         return None

@@ -12,7 +12,7 @@ from braid.app.api.framework.operations import Answered, Resource
 from braid.app.api.framework.requests import KEY_HEADERS, SAYS_SOMETHING
 from braid.app.api.request_models import conversation, search_models
 from braid.app.api.schemas import DegradedShown, PassageShown, Shown
-from braid.app.api.search_options import FILTER_WORDS, FilterWordsGiven, SearchOptions
+from braid.app.api.search_options import FILTER_WORDS, FilterWordsGiven, SearchOptionsGiven
 from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
 from braid.app.site import site
@@ -29,7 +29,7 @@ MAX_FIELD_CHARS = 3_000
 resource = Resource("search", "Search any datasets that you may read, by meaning and by keyword.")
 
 
-class TextSearch(SearchOptions):
+class TextSearch(SearchOptionsGiven):
     """A search by free text."""
 
     query: str = Field(
@@ -44,7 +44,7 @@ def _at_least_one(schema: dict[str, Any]) -> None:
     schema["anyOf"] = [{"required": [name], "properties": {name: {"pattern": SAYS_SOMETHING}}} for name in names]
 
 
-class ThreeFieldSearch(SearchOptions):
+class ThreeFieldSearch(SearchOptionsGiven):
     """A search by purpose, materials and methods, at least one of them. They are combined into one query."""
 
     model_config = ConfigDict(json_schema_extra=_at_least_one)

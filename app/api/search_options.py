@@ -130,7 +130,7 @@ else:
     _Plain = create_model("_Plain", __base__=Given, **{name: _field(name) for name in API_OPTIONS})
 
 
-class SearchOptions(_Plain):
+class SearchOptionsGiven(_Plain):
     """Options of a search, those of `API_OPTIONS` among them. The site's settings replace what is left out."""
 
     dataset_ids: ChosenDatasets = Field(

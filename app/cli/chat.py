@@ -9,7 +9,7 @@ import click
 
 from braid.app.cli.common import BraidCommand, choose_user, current_settings, json_option
 from braid.app.cli.options import FILTER_OPTIONS, RANKING_OPTIONS, SCOPE_OPTIONS, add_options, query_options
-from braid.app.cli.output import complain, print_json
+from braid.app.cli.output import complain, complain_degraded, print_json
 from braid.app.opening import open_braid
 from braid.app.terminal import clean, one_line
 
@@ -105,10 +105,7 @@ def _show_sources(result: ChatResult, conversation: int) -> None:
     for citation in result.citations:
         passage = citation.passage
         click.echo(one_line(f"[{citation.number}] {passage.title} — {passage.source} (dataset {passage.dataset_id})"))
-    for part in result.degraded:
-        complain(f"degraded: {part.leg}{f' of {part.collection}' if part.collection else ''}: {part.reason}")
-    for note in result.notes:
-        complain(f"note: {note}")
+    complain_degraded(result)
     if result.removed_citations:
         complain(f"{result.removed_citations} citations without a passage were removed")
     complain(f"conversation {conversation}; continue with: chat --continue {conversation} …")

@@ -16,6 +16,9 @@ from braid.core.json_form import to_json
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from braid.core.chat.types import ChatResult
+    from braid.core.types import SearchResult
+
 PIPED_WIDTH = 100_000  # in a pipe nothing is cut
 MOST_RULED_ROWS = 500  # rich lays out some thousand rows a second
 
@@ -23,6 +26,14 @@ MOST_RULED_ROWS = 500  # rich lays out some thousand rows a second
 def complain(message: str) -> None:
     """Print one line to stderr."""
     click.echo(one_line(message), err=True)
+
+
+def complain_degraded(result: SearchResult | ChatResult) -> None:
+    """Print what is missing from a result, and its notes, to standard error."""
+    for part in result.degraded:
+        complain(f"degraded: {part.leg}{f' of {part.collection}' if part.collection else ''}: {part.reason}")
+    for note in result.notes:
+        complain(f"note: {note}")
 
 
 def print_json(value: object) -> None:

@@ -12,7 +12,7 @@ import click
 
 from braid.app.cli.common import BraidCommand, choose_user, current_settings, json_option
 from braid.app.cli.options import FILTER_OPTIONS, RANKING_OPTIONS, SCOPE_OPTIONS, add_options, query_options
-from braid.app.cli.output import complain, make_console, print_json
+from braid.app.cli.output import complain, complain_degraded, make_console, print_json
 from braid.app.opening import open_braid
 from braid.app.terminal import clean, one_line
 from braid.core.errors import NotFoundError
@@ -53,10 +53,7 @@ def search(
         if datasets in (None, ALL) and not result.collections:
             result = replace(result, notes=(*result.notes, NO_DATASET))
     _refuse_unknown(result.unresolved_dataset_ids, datasets)
-    for part in result.degraded:
-        complain(f"degraded: {part.leg}{f' of {part.collection}' if part.collection else ''}: {part.reason}")
-    for note in result.notes:
-        complain(f"note: {note}")
+    complain_degraded(result)
     for read in result.read_filters:
         complain(f"filter: {read.reason}")
     for form in result.added_forms:

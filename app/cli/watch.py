@@ -1,9 +1,11 @@
-"""``watch``: keeps a dataset in sync with a folder."""
+"""``watch``: keeps a dataset in sync with a folder, or with what a loader of another package lists."""
 
 from __future__ import annotations
 
+import os
 import signal
 import time
+from contextlib import nullcontext
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
@@ -16,9 +18,11 @@ from braid.app.cli.progress import follow_indexing
 from braid.app.opening import open_data_directory
 
 if TYPE_CHECKING:
+    from braid.core.data_directory import DataDirectory
+    from braid.core.folders.loader_sync import LoaderSync
     from braid.core.folders.plan import SyncPlan
     from braid.core.folders.sync import FolderSync, SyncReport
-    from braid.core.folders.watch import FolderWatch
+    from braid.core.folders.watch import FolderWatch, RegularWatch
 
 
 @click.command(cls=BraidCommand)
@@ -44,9 +48,11 @@ def watch(
 ) -> None:
     """Keep a dataset in sync with a folder until Ctrl-C.
 
-    Stores new and changed files, keeps the passages of moved ones, and removes documents whose file is gone.
+    Stores new and changed files, keeps the passages of moved ones, and removes documents whose file is gone. FOLDER may
+    also be an address for an installed loader, such as wiki:team.
     """
     from braid.core.braid import Braid
+    from braid.core.folders.loader_sync import LoaderSync, find_loader
     from braid.core.folders.sync import FolderSync
     from braid.core.ingest.parse import parse_and_read
     from braid.core.ingest.plan import MEBIBYTE, IngestOptions
@@ -60,13 +66,17 @@ def watch(
         chunk_overlap_chars=settings.chunk_overlap_chars,
         scan_languages=settings.scan_languages,
     )
+
+    def sync_of(directory: DataDirectory) -> FolderSync | LoaderSync:
+        kind = LoaderSync if find_loader(folder) and not os.path.isdir(folder) else FolderSync
+        return kind(directory, dataset_id, folder, options, allow_empty, parse=parse_and_read)
+
     if dry_run:
         with open_data_directory(settings) as directory:
-            sync = FolderSync(directory, dataset_id, folder, options, allow_empty, parse=parse_and_read)
-            _print_plan(sync.plan(), as_json)
+            _print_plan(sync_of(directory).plan(), as_json)
         return
     with open_to_store(settings) as directory:
-        sync = FolderSync(directory, dataset_id, folder, options, allow_empty, parse=parse_and_read)
+        sync = sync_of(directory)
         if once:
             report = sync.run()
             _print_report(report, as_json)
@@ -75,12 +85,14 @@ def watch(
         _follow(sync, as_json)
 
 
-def _follow(sync: FolderSync, as_json: bool) -> None:
-    from braid.core.folders.watch import FolderWatch
+def _follow(sync: FolderSync | LoaderSync, as_json: bool) -> None:
+    from braid.core.folders.sync import FolderSync
+    from braid.core.folders.watch import FolderWatch, RegularWatch
 
-    with FolderWatch(sync.folder) as folder:
+    watched = sync.folder if isinstance(sync, FolderSync) else sync.address
+    with FolderWatch(watched) if isinstance(sync, FolderSync) else nullcontext(RegularWatch()) as folder:
         _stop_on_signals(folder)
-        complain(f"watching {sync.folder}; Ctrl-C stops")
+        complain(f"watching {watched}; Ctrl-C stops")
         first = True
 
         def sync_once() -> None:
@@ -94,7 +106,7 @@ def _follow(sync: FolderSync, as_json: bool) -> None:
         complain("stopped; run the same command again to continue")
 
 
-def _stop_on_signals(folder: FolderWatch) -> None:
+def _stop_on_signals(folder: FolderWatch | RegularWatch) -> None:
     """Stop after the current document at the first Ctrl-C, at once at the second."""
 
     def stop(number: int, _: object) -> None:

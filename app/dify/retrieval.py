@@ -12,7 +12,7 @@ from braid.app.api.framework.operations import Resource
 from braid.app.api.framework.requests import SAYS_SOMETHING, WHOLE, Lenient
 from braid.app.api.request_models import search_models
 from braid.app.api.schemas import DegradedShown
-from braid.app.api.search_options import SearchOptions
+from braid.app.api.search_options import SearchOptionsGiven
 from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
 from braid.app.dify.conditions import MetadataConditionGiven, metadata_filter
@@ -77,7 +77,7 @@ def retrieve(body: RetrievalGiven) -> RecordsShown:
     """
     account, here, setting = identity().account, site(), body.retrieval_setting or RetrievalSetting.model_validate({})
     choice = choice_named(account, body.knowledge_id.strip()).given
-    plain = SearchOptions.model_validate({"dataset_ids": choice, "top_k": setting.top_k})
+    plain = SearchOptionsGiven.model_validate({"dataset_ids": choice, "top_k": setting.top_k})
     options = plain.options("hybrid") | {"filters": Filters(metadata=metadata_filter(body.metadata_condition))}
     here.usage.count(account.id, "search")
     result = here.braid.manager.search(

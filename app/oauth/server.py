@@ -88,7 +88,7 @@ class Client:
         return any(is_same(registered, redirect_uri) for registered in self.app.redirect_uris)
 
     def check_client_secret(self, client_secret: str) -> bool:
-        """Return whether it is the app's."""
+        """Return whether the secret is the app's."""
         return self.app.has_secret(client_secret)
 
     def check_endpoint_auth_method(self, method: str, _endpoint: str) -> bool:
@@ -110,7 +110,7 @@ class Credential:
 
     grant: Grant
     give: Callable[[Collection[str]], IssuedTokens]
-    """Exchanges it for tokens with these scopes, once."""
+    """Exchanges the credential for tokens with these scopes, once."""
 
     code_challenge_method = "S256"
 
@@ -128,7 +128,7 @@ class Credential:
         return str(list_to_scope(sorted(self.grant.scopes)))
 
     def check_client(self, client: Client) -> bool:
-        """Return whether it was given to this client."""
+        """Return whether the code or token was given to this client."""
         return self.grant.app_id == client.app.id
 
 

@@ -47,18 +47,18 @@ def complete_chat(body: CompletionGiven) -> Completion | Response:
     `Retry-After` if its server is busy, else 503; in a stream that has text already, an event.
     """
     asked = answered(body, Chunks)
-    return completion(asked.head, asked.result) if isinstance(asked, Answered) else asked
+    return completion(asked.head, asked.result) if isinstance(asked, EndedTurn) else asked
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class EndedTurn:
     """A turn that has ended, to be written as a whole."""
 
     head: Head
     result: ChatResult
 
 
-def answered(body: CompletionGiven, form: type[Chunks]) -> Answered | Response:
+def answered(body: CompletionGiven, form: type[Chunks]) -> EndedTurn | Response:
     """Run the turn; return its result, or the stream of its events in this form if the body asks for one."""
     with _named_by_caller(body):
         body.require_supported()
@@ -94,7 +94,7 @@ def answered(body: CompletionGiven, form: type[Chunks]) -> Answered | Response:
     if body.stream:
         chunks = form(head, with_usage=bool(body.stream_options and body.stream_options.include_usage))
         return stream_of(turn, StreamForm(chunks.event, chunks.error, beginning=chunks))
-    return Answered(head, result_of(turn))
+    return EndedTurn(head, result_of(turn))
 
 
 @contextmanager

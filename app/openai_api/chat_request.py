@@ -8,9 +8,9 @@ from typing import Any, Literal
 from pydantic import Field
 
 from braid.app.api.framework.requests import Lenient
-from braid.app.api.search_options import MAX_PROMPT_CHARS, SearchOptions
+from braid.app.api.search_options import MAX_PROMPT_CHARS, SearchOptionsGiven
 from braid.app.openai_api.footnotes import without_footnotes
-from braid.app.openai_api.limits import Limits
+from braid.app.openai_api.limits import AnswerLimits
 from braid.app.openai_api.tasks import is_task
 from braid.core.chat.query_writing import history_text
 from braid.core.chat.types import Turn
@@ -57,8 +57,8 @@ class CompletionGiven(Lenient):
     stop: str | list[str] | None = Field(None, description="Up to 16 texts that end the answer and are not in it")
     max_tokens: int | None = Field(None, description="Estimated tokens of the answer, its footnotes not counted")
     max_completion_tokens: int | None = Field(None, description="The newer name of `max_tokens`")
-    braid: SearchOptions = Field(
-        SearchOptions.model_validate({}),
+    braid: SearchOptionsGiven = Field(
+        SearchOptionsGiven.model_validate({}),
         description="Braid's own options, as in `POST /api/v1/search`, without `dataset_ids`",
     )
 
@@ -87,7 +87,7 @@ class CompletionGiven(Lenient):
             )
 
     @property
-    def limits(self) -> Limits:
+    def limits(self) -> AnswerLimits:
         """The texts and the number of tokens that end the answer. Raises InvalidInputError."""
         stops = [self.stop] if isinstance(self.stop, str) else self.stop or []
         if len(stops) > MAX_STOPS or any(not 0 < len(stop) <= MAX_STOP_CHARS for stop in stops):
@@ -100,8 +100,8 @@ class CompletionGiven(Lenient):
             if (tokens := getattr(self, name)) is not None:
                 if tokens < 1:
                     raise InvalidInputError(f"{name} is {tokens}; give 1 or more, or leave it out", field=name)
-                return Limits(tuple(stops), tokens)
-        return Limits(tuple(stops))
+                return AnswerLimits(tuple(stops), tokens)
+        return AnswerLimits(tuple(stops))
 
     def named(self, field: str) -> str:
         """Return the name by which the caller gave the field of an error."""
@@ -116,7 +116,7 @@ class CompletionGiven(Lenient):
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class AskedTurn:
     """A question, the turns before it, the oldest first, and what the app instructs the model to do."""
 
     question: str
@@ -134,7 +134,7 @@ class Asked:
         return f"<chat_history>\n{turns}\n</chat_history>\n\n{self.question}" if turns else self.question
 
 
-def read_messages(messages: list[MessageGiven]) -> Asked:
+def read_messages(messages: list[MessageGiven]) -> AskedTurn:
     """Return what the messages ask: the last of the role user, which system messages alone may follow, and answers of
     the assistant, which are left out: apps that let a stopped answer go on send it, and get a whole one.
 
@@ -160,7 +160,7 @@ def read_messages(messages: list[MessageGiven]) -> Asked:
             f"the system messages have {chars:,} characters; at most {MAX_PROMPT_CHARS:,} are allowed", field="messages"
         )
     is_answered = any(message.role == "assistant" for message in messages[last:])
-    return Asked(
+    return AskedTurn(
         texts[last],
         tuple(turns[-MAX_TURNS:]),
         "\n\n".join(filter(str.strip, instructions)),

@@ -13,7 +13,7 @@ from braid.core.text.token_budget import estimate_tokens
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class AnswerLimits:
     """Texts that end an answer, and are left out of it, and the tokens that it may have, estimated; None for any."""
 
     stop: tuple[str, ...] = ()
@@ -29,7 +29,7 @@ def required(events: Iterator[Event]) -> Iterator[Event]:
             yield happened
 
 
-def limited(asked: ChatRequest, events: Iterator[Event], limits: Limits) -> Iterator[Event]:
+def limited(asked: ChatRequest, events: Iterator[Event], limits: AnswerLimits) -> Iterator[Event]:
     """Yield the events of a turn, which is ended where its answer reaches a limit: its model writes no more."""
     if not limits.stop and limits.tokens is None:
         yield from events
@@ -61,7 +61,7 @@ def _closing(events: Iterator[Event]) -> closing[Generator[Event]]:
 class _Cutter:
     """Cuts the pieces of one answer at the limits. What may be the beginning of a text that ends it is held back."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: AnswerLimits) -> None:
         self.reached = ""
         """``stop`` or ``length`` once a limit is reached."""
         self._limits = limits

@@ -12,9 +12,9 @@ from pydantic import BaseModel, Field, PrivateAttr
 from braid.app.api.framework.operations import Resource
 from braid.app.api.framework.requests import KEY_HEADERS, Lenient
 from braid.app.api.framework.streams import EVENT_STREAM
-from braid.app.api.search_options import SearchOptions
+from braid.app.api.search_options import SearchOptionsGiven
 from braid.app.auth.access import rule
-from braid.app.openai_api.chat import Answered, answered
+from braid.app.openai_api.chat import EndedTurn, answered
 from braid.app.openai_api.chat_request import MAX_MESSAGES, MAX_MODEL_CHARS, CompletionGiven, MessageGiven
 from braid.app.openai_api.completions import Annotation, BraidShown, Chunks, Completion, LinkedCitation, completion
 from braid.app.openai_api.errors import failure_in_stream
@@ -49,8 +49,8 @@ class ResponseGiven(Lenient):
     previous_response_id: str | None = Field(None, description="Refused: send the earlier messages in `input`")
     conversation: Any = None
     background: bool | None = None
-    braid: SearchOptions = Field(
-        SearchOptions.model_validate({}),
+    braid: SearchOptionsGiven = Field(
+        SearchOptionsGiven.model_validate({}),
         description="Braid's own options, as in `POST /api/v1/search`, without `dataset_ids`",
     )
 
@@ -130,7 +130,7 @@ def create_response(body: ResponseGiven) -> ResponseShown | Response:
     Responses are not kept: `previous_response_id`, `conversation` and `background` are refused.
     """
     asked = answered(body.as_completion(), ResponseEvents)
-    if isinstance(asked, Answered):
+    if isinstance(asked, EndedTurn):
         return _shown(completion(asked.head, asked.result))
     return asked
 

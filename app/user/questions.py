@@ -11,7 +11,7 @@ from flask_babel import gettext as _
 
 from braid.app.auth.identity import identity
 from braid.app.site import site
-from braid.core.datasets.outlines import Outline, Section, says_something
+from braid.core.datasets.outlines import DocumentOutline, OutlineSection, says_something
 from braid.core.errors import BraidError
 from braid.core.text.scripts import question_language
 
@@ -56,7 +56,7 @@ def question_about(title: str, heading: str) -> str:
         return str(_("What does “%(title)s” say about “%(heading)s”?", title=title, heading=heading))
 
 
-def spoken_title(document: Outline | Section) -> str:
+def spoken_title(document: DocumentOutline | OutlineSection) -> str:
     """Return the title as one would say it: without a file's ending, or a chapter's number ("2.3."), but with other
     numbers ("2024 in figures"); empty when it says nothing or is too long.
     """
@@ -68,7 +68,7 @@ def spoken_title(document: Outline | Section) -> str:
     return spoken if is_name else ""
 
 
-def tried(sections: Iterable[Section], *, most: int, but: Collection[str] = ()) -> list[str]:
+def tried(sections: Iterable[OutlineSection], *, most: int, but: Collection[str] = ()) -> list[str]:
     """Return up to ``most`` questions about the sections that a search of their dataset answers with the section.
 
     Up to `MOST_TRIED` sections are tried. ``but`` are questions that were asked already.
@@ -82,13 +82,13 @@ def tried(sections: Iterable[Section], *, most: int, but: Collection[str] = ()) 
     return found
 
 
-def _asked(sections: Iterable[Section]) -> Iterator[tuple[Section, str]]:
+def _asked(sections: Iterable[OutlineSection]) -> Iterator[tuple[OutlineSection, str]]:
     for section in sections:
         if question := question_about(spoken_title(section), section.heading):
             yield section, question
 
 
-def _finds(question: str, section: Section) -> bool:
+def _finds(question: str, section: OutlineSection) -> bool:
     """Return whether a search by keyword finds a text of the section among its first hits."""
     try:
         found = site().braid.manager.search(

@@ -11,7 +11,7 @@ from braid.app.opening import SAMPLE_NAME
 from braid.app.site import site
 from braid.app.user.datasets import Readable
 from braid.app.user.questions import question_about, spoken_title, tells
-from braid.core.datasets.outlines import Outline
+from braid.core.datasets.outlines import DocumentOutline
 from braid.core.types import Dataset
 
 STARTERS = 4
@@ -42,13 +42,13 @@ def _about_the_guide(shared: Sequence[Dataset]) -> list[str]:
     ]
 
 
-def _questions(outlines: Sequence[Outline]) -> Iterator[str]:
+def _questions(outlines: Sequence[DocumentOutline]) -> Iterator[str]:
     """Yield questions, one about each document before the second one about any."""
     for asked_together in zip_longest(*map(_questions_about, outlines)):
         yield from (question for question in asked_together if question)
 
 
-def _questions_about(outline: Outline) -> Iterator[str]:
+def _questions_about(outline: DocumentOutline) -> Iterator[str]:
     title = spoken_title(outline)
     about = [question for heading in outline.headings if (question := question_about(title, heading))]
     yield from about

@@ -147,6 +147,8 @@ FILES = (
     N_("%(name)s made the program that reads it crash; split it, or save it in another format"),
     N_("%(name)s takes more than %(most)s MiB of memory to read; split it"),
     N_("%(name)s has too much text for one document; split it"),
+    N_("%(name)s cannot be read: the reader %(reader)s failed: %(error)s"),
+    N_("%(name)s cannot be read: the reader %(reader)s returned %(type)s, not a ParsedDocument of Sections"),
     N_("%(name)s cannot be read: its form is not one that is known; save it again, or in another format"),
     N_("%(name)s has a name that is not valid UTF-8; rename it"),
     N_("%(names)s have the same source; ingest them with different prefixes"),

@@ -17,8 +17,8 @@ from braid.core.backup.manifest import (
     MAX_MANIFEST_BYTES,
     ORIGINALS,
     BackupError,
-    Manifest,
-    Member,
+    BackupFile,
+    BackupManifest,
     read_manifest,
 )
 
@@ -41,7 +41,7 @@ class ArchiveWriter:
 
     def __init__(self, file: IO[bytes]) -> None:
         self._zip = zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=FASTEST)
-        self.members: dict[str, Member] = {}
+        self.members: dict[str, BackupFile] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -63,7 +63,7 @@ class ArchiveWriter:
                 out.write(block)
 
             yield write
-        self.members[name] = Member(size, digest.hexdigest())
+        self.members[name] = BackupFile(size, digest.hexdigest())
 
     def add_bytes(self, name: str, content: bytes) -> None:
         """Add a small file."""
@@ -83,7 +83,7 @@ class ArchiveWriter:
         with path.open("rb") as file, self._zip.open(zipfile.ZipInfo(ORIGINALS + name), "w", force_zip64=True) as out:
             shutil.copyfileobj(file, out, BLOCK_BYTES)
 
-    def finish(self, manifest: Manifest) -> None:
+    def finish(self, manifest: BackupManifest) -> None:
         """Add the manifest and the archive's directory. What is not finished is no archive."""
         self._zip.writestr(MANIFEST, manifest.to_bytes())
         self._zip.close()
@@ -92,7 +92,7 @@ class ArchiveWriter:
 class ArchiveReader:
     """Reads the members of a backup by their names in the manifest; nothing in the archive names a path."""
 
-    def __init__(self, archive: zipfile.ZipFile, manifest: Manifest) -> None:
+    def __init__(self, archive: zipfile.ZipFile, manifest: BackupManifest) -> None:
         self._zip = archive
         self.manifest = manifest
 
@@ -102,7 +102,7 @@ class ArchiveReader:
         No more is read than the manifest says there is.
         """
         if name.startswith(ORIGINALS):
-            expected = Member(self._zip.getinfo(name).file_size, name.removeprefix(ORIGINALS))
+            expected = BackupFile(self._zip.getinfo(name).file_size, name.removeprefix(ORIGINALS))
         else:
             expected = self.manifest.files[name]
         digest, size = hashlib.sha256(), 0

@@ -18,7 +18,7 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from braid.core.backup.archive import ArchiveWriter, Progress
 from braid.core.backup.files import HeldFiles
-from braid.core.backup.manifest import LEDGER, BackupError, Manifest
+from braid.core.backup.manifest import LEDGER, BackupError, BackupManifest
 from braid.core.backup.record import LastBackup, note_backup
 from braid.core.backup.snapshot import snapshot_of
 from braid.core.errors import LedgerDamagedError
@@ -76,7 +76,7 @@ def make_backup(
     *,
     note: bool = True,
     on_progress: Progress = lambda what, done, total: None,
-) -> Manifest:
+) -> BackupManifest:
     """Write a backup into a new file that only this system user can read; it is there whole or not at all.
 
     Writers wait for as long as it takes to begin to read, some milliseconds, and not for the copying. What was
@@ -213,7 +213,7 @@ def _ledger_files(ledger: Path) -> list[Path]:
     return [path for path in (ledger, Path(f"{ledger}-wal")) if path.is_file()]
 
 
-def _write(sources: Sources, engine: Engine, files: HeldFiles, partial: Path, on_progress: Progress) -> Manifest:
+def _write(sources: Sources, engine: Engine, files: HeldFiles, partial: Path, on_progress: Progress) -> BackupManifest:
     with open(partial, "xb", opener=owner_only) as file, ArchiveWriter(file) as archive:
         hold = files.hold if sources.with_files else lambda *_names: files.hold((), ())
         with snapshot_of(engine, hold) as snapshot:
@@ -222,7 +222,7 @@ def _write(sources: Sources, engine: Engine, files: HeldFiles, partial: Path, on
         originals = files.write(archive, on_progress)
         for name, text in sources.texts.items():
             archive.add_bytes(name, text.encode())
-        manifest = Manifest(
+        manifest = BackupManifest(
             made_at=files.held_at,
             braid=version(),
             revision=revision,

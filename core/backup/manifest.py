@@ -34,7 +34,7 @@ class BackupError(BraidError):
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class BackupFile:
     """A file of a backup. ``sha256`` is that of its bytes, in hexadecimal."""
 
     size_bytes: int
@@ -42,7 +42,7 @@ class Member:
 
 
 @dataclass(frozen=True, slots=True)
-class Manifest:
+class BackupManifest:
     """The contents of a backup: its files, and the number of rows of each table of the ledger."""
 
     made_at: float
@@ -55,7 +55,7 @@ class Manifest:
     """``sqlite`` or ``postgresql``: where the ledger was. In the file it is a database of SQLite in any case."""
     with_keys: bool
     """Whether the settings are in it with their keys and passwords."""
-    files: Mapping[str, Member]
+    files: Mapping[str, BackupFile]
     rows: Mapping[str, int]
     """Table → rows."""
     missing: tuple[str, ...] = ()
@@ -78,21 +78,21 @@ class Manifest:
         return json.dumps({"format": FORMAT, **asdict(self)}, indent=1).encode()
 
 
-def read_manifest(content: bytes) -> Manifest:
-    """Return the manifest that `Manifest.to_bytes` wrote. Raises BackupError."""
+def read_manifest(content: bytes) -> BackupManifest:
+    """Return the manifest that `BackupManifest.to_bytes` wrote. Raises BackupError."""
     try:
         form: dict[str, Any] = json.loads(content)
         number = form.pop("format")
         if number != FORMAT and (number, form["database"]) != (1, "sqlite"):
             raise BackupError(f"its format is {number!r} and this Braid reads {FORMAT}; use the Braid that made it")
-        manifest = Manifest(
+        manifest = BackupManifest(
             made_at=float(form["made_at"]),
             braid=str(form["braid"]),
             revision=str(form["revision"]),
             database=str(form["database"]),
             with_keys=bool(form["with_keys"]),
             files={
-                str(name): Member(int(one["size_bytes"]), str(one["sha256"])) for name, one in form["files"].items()
+                str(name): BackupFile(int(one["size_bytes"]), str(one["sha256"])) for name, one in form["files"].items()
             },
             rows={str(table): int(count) for table, count in form["rows"].items()},
             missing=tuple(map(str, form["missing"])),

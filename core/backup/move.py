@@ -14,8 +14,8 @@ from braid.core.backup.archive import Progress
 from braid.core.backup.destinations import Destination, open_destination, require_empty, require_no_member, shown
 from braid.core.backup.make import Sources, opened, revision_of
 from braid.core.backup.manifest import SHARED_DBS, BackupError
+from braid.core.backup.move_notes import Copied, MoveIdentity, begin, copied, end, note_copied
 from braid.core.backup.moved_files import compare_files, copy_files, files_of
-from braid.core.backup.notes import Copied, Move, begin, copied, end, note_copied
 from braid.core.backup.rows import (
     Digest,
     count_rows,
@@ -107,7 +107,7 @@ def _back_into_a_file(writing: Connection, path: Path) -> None:
 def _begin(source: Sources, target: Engine, to: Destination) -> bool:
     """Note the move in the destination; return whether it was begun before."""
     where = f"{shown(source.url)} with the files in {source.data_dir}"
-    noted = Move(where, "" if to.folder is None else str(to.folder.resolve()), newest_revision())
+    noted = MoveIdentity(where, "" if to.folder is None else str(to.folder.resolve()), newest_revision())
     if to.folder is not None and not _is_begun(target):
         file = file_of(target)
         require_empty(to.folder, ledger=file is not None and file.parent == to.folder)

@@ -15,7 +15,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from braid.core.backup.archive import ArchiveReader, Progress, open_backup
 from braid.core.backup.make import ROOM
-from braid.core.backup.manifest import LEDGER, ORIGINALS, SETTINGS, BackupError, Manifest
+from braid.core.backup.manifest import LEDGER, ORIGINALS, SETTINGS, BackupError, BackupManifest
 from braid.core.backup.snapshot import copy_rows
 from braid.core.backup.verify import check_ledger, require_complete
 from braid.core.ledger.database import make_engine
@@ -34,9 +34,9 @@ def restore_backup(
     data_dir: Path,
     *,
     database_url: str = "",
-    settings: Callable[[Manifest, str], str] = lambda manifest, text: text,
+    settings: Callable[[BackupManifest, str], str] = lambda manifest, text: text,
     on_progress: Progress = lambda what, done, total: None,
-) -> Manifest:
+) -> BackupManifest:
     """Unpack a backup into a folder that is new or empty, check it, and return its manifest.
 
     A ledger of PostgreSQL goes into the empty database of ``database_url``. ``settings`` makes the settings file of
@@ -91,7 +91,7 @@ def _empty(data_dir: Path, *, remove: bool) -> None:
         data_dir.rmdir()
 
 
-def _require_target(manifest: Manifest, database_url: str) -> None:
+def _require_target(manifest: BackupManifest, database_url: str) -> None:
     if manifest.database == "sqlite":
         return
     if manifest.database != "postgresql":

@@ -9,13 +9,13 @@ from contextlib import closing
 from pathlib import Path
 
 from braid.core.backup.archive import ArchiveReader, Progress, open_backup
-from braid.core.backup.manifest import LEDGER, SECRET_KEY, BackupError, Manifest
+from braid.core.backup.manifest import LEDGER, SECRET_KEY, BackupError, BackupManifest
 from braid.core.backup.snapshot import count_rows
 from braid.core.backup.soundness import require_whole
 from braid.core.errors import LedgerDamagedError
 
 
-def verify_backup(path: Path, *, on_progress: Progress = lambda what, done, total: None) -> Manifest:
+def verify_backup(path: Path, *, on_progress: Progress = lambda what, done, total: None) -> BackupManifest:
     """Read a backup whole, check the hash of each file, open its ledger and count what is in it.
 
     The ledger is unpacked into the system's folder for temporary files (``TMPDIR``). Raises BackupError, which says
@@ -46,7 +46,7 @@ def require_complete(archive: ArchiveReader) -> None:
         raise BackupError(f"{LEDGER} is missing from it")
 
 
-def check_ledger(path: Path, manifest: Manifest) -> None:
+def check_ledger(path: Path, manifest: BackupManifest) -> None:
     """Open an unpacked ledger and compare it with the manifest. Raises BackupError."""
     try:
         with closing(sqlite3.connect(path)) as database:
@@ -60,7 +60,7 @@ def check_ledger(path: Path, manifest: Manifest) -> None:
             raise BackupError(f"the table {table} in it has {has} rows, and had {had} when the backup was made")
 
 
-def lacks(manifest: Manifest) -> list[str]:
+def lacks(manifest: BackupManifest) -> list[str]:
     """Return what a backup does not have, in words for its administrator."""
     lacking = []
     if SECRET_KEY not in manifest.files:

@@ -21,7 +21,7 @@ from braid.core.chat.asking.other_languages import other_languages
 from braid.core.chat.citations import Citation, gaps_of_cited
 from braid.core.chat.comparison import compare
 from braid.core.chat.lookups.elsewhere import MOST_NEAR, Elsewhere, only_in, search_elsewhere
-from braid.core.chat.lookups.further import Found, Further
+from braid.core.chat.lookups.further import Further, FurtherResult
 from braid.core.chat.lookups.lookup import DEFAULT_LIMITS, NO_BILL, LookupLimits
 from braid.core.chat.lookups.loop import Loop
 from braid.core.chat.lookups.quoted import quotable_citations, quote_parts
@@ -36,7 +36,7 @@ from braid.core.chat.quoting.wanted import without_asking
 from braid.core.chat.support.check import check_answer
 from braid.core.chat.tables.calculate import Calculated, Calculator, NotCalculated
 from braid.core.chat.texts import Language
-from braid.core.chat.turns.fates import require_readable
+from braid.core.chat.turns.cited_passages import require_readable
 from braid.core.chat.types import (
     ChatRequest,
     ChatResult,
@@ -102,10 +102,10 @@ class ChatTurn:
     read_from: frozenset[int] = frozenset()
     """The datasets whose passages have been found so far."""
     looked_at: float = 0.0
-    """When it was looked up last whether the user may read them."""
+    """When the rights of the user to read these datasets were looked up last."""
     first: SearchResult = field(init=False)
     """The first search, by which the match is judged."""
-    found: Found = field(init=False)
+    found: FurtherResult = field(init=False)
     whole: Whole | None = None
     """The document, or the two, that the question is about as a whole."""
     notes: str = ""
@@ -339,7 +339,7 @@ class Conversation:
         finder = WholeFinder(self._braid.ledger, turn.scope, filters, weights, by_title)
         return finder.find(turn.question.text, turn.question.query, turn.first.hits)
 
-    def _read_whole(self, turn: ChatTurn, whole: Whole, writer: StreamWriter) -> Found:
+    def _read_whole(self, turn: ChatTurn, whole: Whole, writer: StreamWriter) -> FurtherResult:
         """Return the passages of a document in place of those that were found; with a model, as far as they fit into
         its prompt, or as notes of each part.
         """
@@ -361,9 +361,9 @@ class Conversation:
         for each in lookups:
             writer(each)
         search = replace(turn.first, hits=hits, did_you_mean="", degraded=(*turn.first.degraded, *notes.degraded))
-        return Found(search, (*notes.lookups, *lookups), bill=notes.bill)
+        return FurtherResult(search, (*notes.lookups, *lookups), bill=notes.bill)
 
-    def _find_further(self, turn: ChatTurn, writer: StreamWriter) -> Found:
+    def _find_further(self, turn: ChatTurn, writer: StreamWriter) -> FurtherResult:
         """Look up what the first passages name or lack, by a model or without one; not in a three-field search."""
         before, find = self._find_elsewhere(turn, writer), partial(self._find, turn)
         found = replace(before, lookups=(), bill=NO_BILL)
@@ -378,7 +378,7 @@ class Conversation:
             found = replace(more, bill=found.bill + more.bill)
         return replace(found, lookups=(*before.lookups, *found.lookups), bill=before.bill + found.bill)
 
-    def _find_elsewhere(self, turn: ChatTurn, writer: StreamWriter) -> Found:
+    def _find_elsewhere(self, turn: ChatTurn, writer: StreamWriter) -> FurtherResult:
         """Search in the other languages of the documents, too: by the wordings of the model that wrote the query. Where
         it has written none, and the first passages lack words of the question, by those of the model of the answers,
         else by meaning.

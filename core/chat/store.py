@@ -14,7 +14,7 @@ from braid.core.batches import batches
 from braid.core.chat.files import ConversationFiles, delete_files
 from braid.core.chat.marks import literal, marked
 from braid.core.chat.turns.branches import Branches
-from braid.core.chat.turns.fates import (
+from braid.core.chat.turns.cited_passages import (
     Fate,
     Fates,
     fates,
@@ -169,7 +169,8 @@ class ConversationStore:
         if self._ledger.user(user_id) is None:
             raise NotFoundError(f"there is no user {user_id}; add one first")
         now = time.time()
-        values: dict[str, Any] = {"user_id": user_id, "title": _title(title), "created_at": now, "updated_at": now}
+        title = _one_line("title", title, MAX_TITLE_CHARS)
+        values: dict[str, Any] = {"user_id": user_id, "title": title, "created_at": now, "updated_at": now}
         with self._ledger.database.write() as connection:
             _require_room(connection, user_id, most)
             statement = insert(ConversationRow).values(**values).returning(ConversationRow.id)
@@ -243,7 +244,7 @@ class ConversationStore:
 
     def rename(self, user_id: int, conversation_id: int, title: str) -> StoredConversation:
         """Change the title. Raises InvalidInputError for an empty one."""
-        title = _title(title)
+        title = _one_line("title", title, MAX_TITLE_CHARS)
         if not title:
             raise InvalidInputError("the title is empty; type at least one character", field="title")
         with self._ledger.database.write() as connection:
@@ -271,7 +272,7 @@ class ConversationStore:
         if archived is not None:
             values["archived"] = archived
         if label is not None:
-            values["label"] = _label(label)
+            values["label"] = _one_line("label", label, MAX_LABEL_CHARS)
         changed: list[int] = []
         if values:
             with self._ledger.database.write() as connection:
@@ -537,19 +538,9 @@ def _state(row: Any) -> State:
     return state
 
 
-def _label(label: str) -> str:
-    label = " ".join(storable(label).split())
-    if len(label) > MAX_LABEL_CHARS:
-        raise InvalidInputError(
-            f"the label has {len(label)} characters; at most {MAX_LABEL_CHARS} are allowed", field="label"
-        )
-    return label
-
-
-def _title(title: str) -> str:
-    title = " ".join(storable(title).split())
-    if len(title) > MAX_TITLE_CHARS:
-        raise InvalidInputError(
-            f"the title has {len(title)} characters; at most {MAX_TITLE_CHARS} are allowed", field="title"
-        )
-    return title
+def _one_line(name: str, text: str, most: int) -> str:
+    """Return a label or title as it is stored. Raises InvalidInputError, with the field ``name``, for a long one."""
+    text = " ".join(storable(text).split())
+    if len(text) > most:
+        raise InvalidInputError(f"the {name} has {len(text)} characters; at most {most} are allowed", field=name)
+    return text

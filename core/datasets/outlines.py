@@ -37,7 +37,7 @@ AGAIN_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
-class Outline:
+class DocumentOutline:
     """A document's title and the headings of its first passages, in order; each heading is the innermost one."""
 
     dataset_id: int
@@ -47,7 +47,7 @@ class Outline:
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class OutlineSection:
     """A part of a document under one heading, the innermost of ``path``; ``position`` is that of its first passage."""
 
     dataset_id: int
@@ -62,7 +62,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    outlines: tuple[Outline, ...]
+    outlines: tuple[DocumentOutline, ...]
     heads: Mapping[str, int]
     at: float
 
@@ -77,7 +77,7 @@ class Outlines:
         self._kept: dict[tuple[frozenset[int], int], _Kept] = {}
         self._lock = threading.Lock()
 
-    def newest(self, datasets: Sequence[Dataset], *, limit: int) -> tuple[Outline, ...]:
+    def newest(self, datasets: Sequence[Dataset], *, limit: int) -> tuple[DocumentOutline, ...]:
         """Return outlines of up to ``limit`` readable documents of the datasets, the newest first."""
         filled = [dataset for dataset in datasets if dataset.chunks]
         if not filled:
@@ -94,11 +94,11 @@ class Outlines:
                 self._kept[key] = kept
         return kept.outlines
 
-    def of_document(self, document_id: int, dataset_id: int) -> tuple[Section, ...]:
+    def of_document(self, document_id: int, dataset_id: int) -> tuple[OutlineSection, ...]:
         """Return the sections of a document in order, each heading once; none for one of another dataset."""
         return self._sections(document_id, dataset_id, None)[:SECTIONS]
 
-    def near(self, chunk_ids: Sequence[str], dataset_ids: Collection[int]) -> tuple[Section, ...]:
+    def near(self, chunk_ids: Sequence[str], dataset_ids: Collection[int]) -> tuple[OutlineSection, ...]:
         """Return the sections beside these passages, which are left out themselves; per passage the next ones first.
 
         Passages that are in none of the datasets have none.
@@ -107,7 +107,7 @@ class Outlines:
         mine = ChunkRow.id.in_(chunk_ids) & ChunkRow.dataset_id.in_(dataset_ids)
         passages = {row.id: row for row in self._database.fetch(select(*columns).where(mine))}
         own = {(row.document_id, row.heading_path) for row in passages.values()}
-        found: dict[tuple[int, str], Section] = {}
+        found: dict[tuple[int, str], OutlineSection] = {}
         for row in (passages[chunk_id] for chunk_id in chunk_ids if chunk_id in passages):
             beside = self._sections(row.document_id, row.dataset_id, row.position)
             behind = [section for section in beside if section.position > row.position]
@@ -117,7 +117,7 @@ class Outlines:
                     found.setdefault((section.document_id, section.heading), section)
         return tuple(found.values())
 
-    def _sections(self, document_id: int, dataset_id: int, position: int | None) -> tuple[Section, ...]:
+    def _sections(self, document_id: int, dataset_id: int, position: int | None) -> tuple[OutlineSection, ...]:
         """Return the sections of a document, or those around a position of it."""
         of_document = ChunkRow.document_id == document_id, ChunkRow.dataset_id == dataset_id
         place, page = func.min(ChunkRow.position), func.min(ChunkRow.page)
@@ -132,17 +132,17 @@ class Outlines:
             document = connection.execute(named).one_or_none()
         if document is None:
             return ()
-        found: dict[str, Section] = {}
+        found: dict[str, OutlineSection] = {}
         for path, start, on_page in rows:
             heading = path.rpartition(" > ")[2].strip()
             if heading and heading != document.title:
-                section = Section(
+                section = OutlineSection(
                     dataset_id, document_id, document.source, document.title, heading, path, start, on_page
                 )
                 found.setdefault(heading, section)
         return tuple(found.values())
 
-    def _read(self, dataset_ids: frozenset[int], limit: int) -> tuple[Outline, ...]:
+    def _read(self, dataset_ids: frozenset[int], limit: int) -> tuple[DocumentOutline, ...]:
         columns = DocumentRow.id, DocumentRow.dataset_id, DocumentRow.source, DocumentRow.title
         mine = select(*columns).where(DocumentRow.dataset_id.in_(dataset_ids), DocumentRow.state == "ready")
         last = select(func.max(DocumentRow.id)).scalar_subquery()
@@ -164,7 +164,7 @@ class Outlines:
             if says_something(text):
                 paths.setdefault(document_id, []).append(path)
         return tuple(
-            Outline(dataset_id, source, title, _innermost(paths.get(document_id, ()), title))
+            DocumentOutline(dataset_id, source, title, _innermost(paths.get(document_id, ()), title))
             for document_id, dataset_id, source, title in documents
         )
 

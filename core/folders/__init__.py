@@ -1,5 +1,6 @@
-"""Folders in sync with datasets: they are watched, and sync jobs store what changed.
+"""Folders, and what loaders of other packages list, in sync with datasets.
 
 May import: `core.ingest`, `core.jobs` and the rooms below them.
-Way in: `supervisor.FolderSupervisor`; `sync.FolderSync` makes a dataset equal to a folder, as `plan` says.
+Way in: `supervisor.FolderSupervisor`; `sync.FolderSync` makes a dataset equal to a folder, as `plan`
+says, `loader_sync.LoaderSync` to a list.
 """

@@ -27,6 +27,25 @@ RESCAN_S = 300.0
 """Seconds between two calls without changes: the system loses events when there are too many."""
 
 
+class RegularWatch:
+    """Calls back every `RESCAN_S` seconds, for what cannot say that it has changed."""
+
+    def __init__(self) -> None:
+        self.stopping = False
+
+    def follow(self, on_change: Callable[[], object]) -> None:
+        """Call ``on_change`` now and again and again, until `stop`."""
+        while not self.stopping:
+            on_change()
+            end = time.monotonic() + RESCAN_S
+            while not self.stopping and time.monotonic() < end:
+                time.sleep(LOOK_S)
+
+    def stop(self) -> None:
+        """End `follow` after the running callback, within a second; safe in any signal handler."""
+        self.stopping = True
+
+
 class FolderWatch(FileSystemEventHandler):
     """Watches a folder within a ``with`` block. Raises OSError when the system cannot watch it.
 

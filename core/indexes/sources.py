@@ -29,7 +29,8 @@ class ChunkSource(Protocol):
         """Count the chunks that a complete index of the collection has."""
 
     def to_read(self, collection: str) -> int:
-        """Count the chunks that `read_all` will read."""
+        """Count the chunks that `read_all` will read: those of a complete index, unless a source has some already."""
+        return self.count(collection)
 
     def read(self, collection: str, chunk_ids: Sequence[str]) -> list[IndexedChunk]:
         """Read these chunks as they are now; those that are gone are left out."""
@@ -44,19 +45,27 @@ class ChunkSource(Protocol):
         """
 
     def ahead(self, collection: str, applied_seq: int) -> list[IndexedChunk]:
-        """Return chunks to index before the log comes to them, with their vectors; none when it is the log's turn."""
+        """Return chunks to index before the log comes to them, with their vectors; none when it is the log's turn, as
+        it always is unless a source chooses an order.
+        """
+        return []
 
     def waiting(self, collection: str, pending: int) -> int:
-        """Return how many of the log's ``pending`` changes a search still misses; at least one of any."""
+        """Return how many of the log's ``pending`` changes a search still misses: all, unless chunks were indexed
+        ahead; at least one of any.
+        """
+        return pending
 
     def left_out(self, collection: str) -> int:
-        """Count the chunks that were covered but could not be indexed."""
+        """Count the chunks that were covered but could not be indexed: none, unless the source can refuse a chunk."""
+        return 0
 
     def complete(self, collection: str, version: str) -> None:
         """Clean up after a rebuild with this version, before it is recorded as complete; harmless when repeated."""
+        return None  # nothing, unless a source keeps something until then
 
 
-class Bm25Source:
+class Bm25Source(ChunkSource):
     """Chunks of the BM25 leg: indexed as they are, under the analyzer's version."""
 
     changes_per_read = TEXTS_PER_READ
@@ -81,28 +90,9 @@ class Bm25Source:
         """Read every chunk of the collection, in batches."""
         return self._changes.all_chunks(collection, TEXTS_PER_READ)
 
-    def to_read(self, collection: str) -> int:
-        """Count the collection's chunks."""
-        return self.count(collection)
-
     def prepare(self, collection: str, chunks: Sequence[IndexedChunk]) -> tuple[list[IndexedChunk], int]:
         """Return all chunks: text needs no preparation."""
         return list(chunks), len(chunks)
-
-    def ahead(self, collection: str, applied_seq: int) -> list[IndexedChunk]:
-        """Return nothing: the log's order is as good as any."""
-        return []
-
-    def waiting(self, collection: str, pending: int) -> int:
-        """Return ``pending``."""
-        return pending
-
-    def left_out(self, collection: str) -> int:
-        """Return 0: every text can be indexed."""
-        return 0
-
-    def complete(self, collection: str, version: str) -> None:
-        """Do nothing."""
 
 
 class DenseSource:
@@ -196,7 +186,7 @@ WITH_TEXTS = " with texts"
 """Follows the model's fingerprint in the version of a copy that has texts."""
 
 
-class CopySource:
+class CopySource(ChunkSource):
     """Chunks of the copy in Chroma: those that have a vector of the model that answers."""
 
     changes_per_read = 512
@@ -217,10 +207,6 @@ class CopySource:
         """Count the collection's chunks that have a vector."""
         return self._changes.embedded_count(collection, self._model(collection))
 
-    def to_read(self, collection: str) -> int:
-        """Count the collection's chunks that have a vector."""
-        return self.count(collection)
-
     def read(self, collection: str, chunk_ids: Sequence[str]) -> list[IndexedChunk]:
         """Read these chunks as they are now, with the vectors that are stored."""
         return self._changes.chunks(collection, chunk_ids, self._model(collection))
@@ -232,18 +218,3 @@ class CopySource:
     def prepare(self, collection: str, chunks: Sequence[IndexedChunk]) -> tuple[list[IndexedChunk], int]:
         """Return the chunks that have a vector; the model has refused the others."""
         return [chunk for chunk in chunks if chunk.vector is not None], len(chunks)
-
-    def ahead(self, collection: str, applied_seq: int) -> list[IndexedChunk]:
-        """Return nothing: the log's order is as good as any."""
-        return []
-
-    def waiting(self, collection: str, pending: int) -> int:
-        """Return ``pending``."""
-        return pending
-
-    def left_out(self, collection: str) -> int:
-        """Return 0: what the model has refused is missing in the dense leg, too."""
-        return 0
-
-    def complete(self, collection: str, version: str) -> None:
-        """Do nothing."""

@@ -2,7 +2,22 @@
 
 from __future__ import annotations
 
+import logging
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
+from importlib.metadata import EntryPoint
+
+from braid.core.extras import installed
+
+READERS = "braid.readers"
+"""Group of entry points: the name is a format and its suffix without the dot, the object a function that reads a
+`SourceFile` and returns a `ParsedDocument`.
+"""
+_NAME = re.compile(r"[a-z0-9][a-z0-9_+-]{0,19}")
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +31,9 @@ class Format:
     reader: str
     """The module in `readers/` that reads it; loaded, with its library, when the first such file comes."""
     kind: str = "text"
-    """The answer of `braid.core.ingest.readers.sniff` for bytes of this format."""
+    """The answer of `braid.core.ingest.readers.sniff` for bytes of this format; empty where the reader judges them."""
+    point: EntryPoint | None = None
+    """The function that reads it, where that is of another package."""
 
 
 FORMATS: tuple[Format, ...] = (
@@ -86,13 +103,36 @@ PICTURES = frozenset({"png", "jpg", "tiff", "webp"})
 """Formats that have no text but what a machine reads on them."""
 
 
+@lru_cache(maxsize=1)
+def formats() -> tuple[Format, ...]:
+    """Return all formats: Braid's, then those of installed packages, of which it loads none.
+
+    One whose name is taken, or is no suffix, is logged and left out.
+    """
+    taken = {form.file_type for form in FORMATS} | {suffix[1:] for form in FORMATS for suffix in form.suffixes}
+    found = list(FORMATS)
+    for name, point in installed(READERS).items():
+        if name in taken or not _NAME.fullmatch(name):
+            why = "the name is taken" if name in taken else "the name is not a suffix such as ics"
+            logger.warning("reader %r of %s is left out: %s", name, point.value, why)
+        else:
+            found.append(Format(name, f"a {name} file", (f".{name}",), point.value, kind="", point=point))
+    return tuple(found)
+
+
+@lru_cache(maxsize=1)
+def format_of_suffix() -> Mapping[str, Format]:
+    """Return the formats by suffix, with its dot."""
+    return {suffix: form for form in formats() for suffix in form.suffixes}
+
+
 def file_types() -> tuple[str, ...]:
     """The names of all formats."""
-    return tuple(form.file_type for form in FORMATS)
+    return tuple(form.file_type for form in formats())
 
 
 def format_named(name: str) -> Format | None:
     """Return the format with this name or suffix, in capitals or not; None for a label that is no format."""
     name = name.strip().lower().removeprefix(".")
-    of_name = (form for form in FORMATS if name == form.file_type or f".{name}" in form.suffixes)
+    of_name = (form for form in formats() if name == form.file_type or f".{name}" in form.suffixes)
     return next(of_name, None)

@@ -28,7 +28,7 @@ _BEGINS = re.compile(r"[^\W\d_]|[\"'“‘「『(（.-]")
 class _Heading:
     section: int
     line: int
-    """Where it begins in its section's text, from 0."""
+    """Where the heading begins in its section's text, from 0."""
     number: tuple[int, ...]
     title: str
 

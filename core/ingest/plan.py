@@ -9,13 +9,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from braid.core.errors import InvalidInputError
-from braid.core.ingest.formats import FORMATS
+from braid.core.ingest.formats import format_of_suffix
 from braid.core.ingest.scans.program import LANGUAGES
 from braid.core.ingest.walk import FoundFile
 
 MEBIBYTE = 2**20
-
-_TYPE_OF_SUFFIX = {suffix: form.file_type for form in FORMATS for suffix in form.suffixes}
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +91,8 @@ def _why_not(path: str, options: IngestOptions) -> str:
 def file_type_of(name: str) -> str:
     """Return the format of a file name, ``md`` for ``notes.markdown``; for an unknown suffix that without its dot."""
     suffix = os.path.splitext(f"_{os.path.basename(name)}")[1].lower()
-    return _TYPE_OF_SUFFIX.get(suffix, suffix.removeprefix("."))
+    form = format_of_suffix().get(suffix)
+    return form.file_type if form else suffix.removeprefix(".")
 
 
 def _is_older(path: str, time: float) -> bool:

@@ -44,7 +44,7 @@ def find_files(
     """
     if not paths:
         raise InvalidInputError("no file or folder is given", field="paths")
-    always = _spec(ignore)
+    always = ignore_spec(ignore)
     starts = [_start(path) for path in paths]
     return (file for start in starts for file in _find(start, always, frozenset(leave_out)))
 
@@ -87,8 +87,8 @@ def _glob_start(given: str) -> _Start:
         raise InvalidInputError(f"{given!r} matches nothing: there is no folder {folder!r}", field="paths")
     wanted = parts[fixed:]
     depth = None if "**" in wanted else len(wanted)
-    start = _Start(folder, is_folder=True, wanted=_spec(["/" + "/".join(wanted)]), depth=depth)
-    if not any(not file.skipped for file in _find(start, _spec([]), frozenset())):
+    start = _Start(folder, is_folder=True, wanted=ignore_spec(["/" + "/".join(wanted)]), depth=depth)
+    if not any(not file.skipped for file in _find(start, ignore_spec([]), frozenset())):
         raise InvalidInputError(f"no file matches {given!r} (hidden and ignored files do not count)", field="paths")
     return start
 
@@ -221,7 +221,8 @@ def _lines(path: str) -> list[str]:
         return file.read().splitlines()
 
 
-def _spec(patterns: Sequence[str]) -> GitIgnoreSpec:
+def ignore_spec(patterns: Sequence[str]) -> GitIgnoreSpec:
+    """Return what matches gitignore patterns. Raises InvalidInputError for what is none."""
     try:
         return GitIgnoreSpec.from_lines(patterns)
     except (ValueError, re.error) as error:

@@ -14,7 +14,7 @@ import httpcore
 import httpx
 
 from braid.core.errors import InvalidInputError
-from braid.core.ingest.formats import FORMATS
+from braid.core.ingest.formats import format_of_suffix
 from braid.core.ingest.spool import visible
 from braid.core.outgoing.network import AddressRefusedError, GuardedNetwork, Resolve, TooSlowError, resolve
 
@@ -67,7 +67,6 @@ _SUFFIXES: Mapping[str, str] = {
 }
 _UNSPECIFIC = ("", "text/plain", "application/octet-stream", "binary/octet-stream", "application/zip")
 """Media types that servers give to files they do not know; there the name says more."""
-_KNOWN_SUFFIXES = frozenset(suffix for form in FORMATS for suffix in form.suffixes)
 _TEXT_ENCODING = re.compile(r"(utf|iso|windows|cp|shift|sjis|euc|gb|big5|koi8|ks|ms|mac|latin)[\w.:-]*", re.IGNORECASE)
 _CHARSET = re.compile(r"""charset\s*=\s*["']?([\w.:-]+)""", re.IGNORECASE)
 _REDIRECTS = (301, 302, 303, 307, 308)
@@ -191,7 +190,7 @@ def _filename(url: httpx.URL, content_type: str) -> str:
     media_type = content_type.partition(";")[0].strip().lower()
     name = visible(PurePosixPath(url.path).name)
     suffix = PurePosixPath(name).suffix.lower()
-    if media_type in _UNSPECIFIC and suffix in _KNOWN_SUFFIXES:
+    if media_type in _UNSPECIFIC and suffix in format_of_suffix():
         return name
     if media_type not in _SUFFIXES:
         shown = f"is {media_type[:60]!r}" if media_type else "does not say what it is"

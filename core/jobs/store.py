@@ -79,7 +79,7 @@ class AddJobs(Protocol):
     """Queues jobs as `JobStore.add` does, and wakes who runs them."""
 
     def __call__(self, user_id: int, jobs: Sequence[NewJob], *, same: Same | None = None) -> list[Job]:
-        """Return those that were queued."""
+        """Return the jobs that were queued."""
 
 
 class JobStore:

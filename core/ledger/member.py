@@ -166,7 +166,7 @@ class Member:
         return self._held.get(what, "") if self.is_sure else ""
 
     def held(self, prefix: str) -> dict[str, str]:
-        """Return what it has claimed that begins so, without the beginning, and under which name."""
+        """Return what this process has claimed that begins so, without the beginning, and under which name."""
         with self._changing:
             held = dict(self._held) if self.is_sure else {}
         return {what.removeprefix(prefix): name for what, name in held.items() if what.startswith(prefix)}

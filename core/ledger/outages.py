@@ -128,7 +128,7 @@ class Outage:
 
     @property
     def lasts(self) -> bool:
-        """Whether it does not end by itself, so that trying again in a moment is of no use."""
+        """Whether the outage does not end by itself, so that trying again in a moment is of no use."""
         return self.cause in LASTING
 
 

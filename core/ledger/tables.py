@@ -376,7 +376,7 @@ class ProcessRow(Base):
     name: Mapped[str] = mapped_column(primary_key=True)
     host: Mapped[str]
     works: Mapped[bool]
-    """Whether it indexes and runs jobs, or only serves."""
+    """Whether the process indexes and runs jobs, or only serves."""
     started_at: Mapped[float]
     seen_at: Mapped[float]
     """Its last heartbeat, by the database's clock."""

@@ -53,7 +53,7 @@ class _JsonForm:
 Metadata = Annotated[Mapping[str, MetadataValue], _JsonForm()]
 
 
-class Row(NamedTuple):
+class ValueRow(NamedTuple):
     """A value, or one text of a list, as the ledger's index has it."""
 
     key: str
@@ -123,23 +123,23 @@ def read_metadata(stored: Mapping[str, Any]) -> dict[str, MetadataValue]:
     return {key: _read_date(value) if isinstance(value, Mapping) else value for key, value in stored.items()}
 
 
-def index_rows(stored: Mapping[str, Any]) -> list[Row]:
+def index_rows(stored: Mapping[str, Any]) -> list[ValueRow]:
     """Return the rows of the ledger's index for metadata in its JSON form."""
-    rows: list[Row] = []
+    rows: list[ValueRow] = []
     for key, value in stored.items():
         if len(key) > MAX_KEY_CHARS:  # stored by an earlier version
             continue
         if isinstance(value, bool):
-            rows.append(Row(key, 0, "flag", None, float(value)))
+            rows.append(ValueRow(key, 0, "flag", None, float(value)))
         elif isinstance(value, int | float):
-            rows.append(Row(key, 0, "number", None, float(value)))
+            rows.append(ValueRow(key, 0, "number", None, float(value)))
         elif isinstance(value, Mapping):
-            rows.append(Row(key, 0, "date", None, seconds(_read_date(value))))
+            rows.append(ValueRow(key, 0, "date", None, seconds(_read_date(value))))
         elif isinstance(value, list):
-            rows += [Row(key, place, "item", _compared(each), None) for place, each in enumerate(value)]
-            rows += [] if value else [Row(key, 0, "item", None, None)]
+            rows += [ValueRow(key, place, "item", _compared(each), None) for place, each in enumerate(value)]
+            rows += [] if value else [ValueRow(key, 0, "item", None, None)]
         else:
-            rows.append(Row(key, 0, "text", _compared(str(value)), None))
+            rows.append(ValueRow(key, 0, "text", _compared(str(value)), None))
     return rows
 
 

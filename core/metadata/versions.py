@@ -210,7 +210,7 @@ class Edition:
     citation: int
     year: str
     in_force: bool
-    """Whether it is certainly the version in force: it says since when, and no other that was found is newer."""
+    """Whether this edition is certainly in force: it says since when, and no newer one was found."""
     others: tuple[str, ...] = ()
     """The years of the other versions that were found, the newest first."""
 

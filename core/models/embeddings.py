@@ -324,22 +324,6 @@ def _onnx_e5(threads: int | None) -> OnnxE5:
     return OnnxE5(threads)
 
 
-def raw_vectors(model: EmbeddingModel, texts: Sequence[str], *, of_queries: bool) -> Vector:
-    """Return (n, dim) float32 as the model gives them, for another process that makes `_vectors` of them.
-
-    Raises EmbeddingError, whatever the provider raises.
-    """
-    import numpy as np
-
-    def embed() -> Vector:
-        if not of_queries:
-            return np.asarray(model.embed_documents(list(texts)), dtype=np.float32)
-        batch = getattr(model, "embed_queries", None)
-        return np.asarray(batch(list(texts)) if batch else _one_by_one(model.embed_query, texts), dtype=np.float32)
-
-    return _watched(model, embed)
-
-
 def forget_loaded_models() -> None:
     """Load models again when they are needed: after a fork, what runs them has lost its threads."""
     _onnx_e5.cache_clear()

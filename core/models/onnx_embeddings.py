@@ -26,7 +26,7 @@ _POOLING_KEYS: dict[str, Pooling] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class VectorForm:
     """How a model's vectors are made."""
 
     pooling: Pooling
@@ -48,7 +48,7 @@ class OnnxEmbeddings:
         self._model = OnnxModel(folder)
         self.fingerprint = f"onnx:{self._model.folder.name}-{self._model.digest()}"
         self._lock = threading.Lock()
-        self._way: Way | None = None
+        self._way: VectorForm | None = None
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
         """Vectors of passages."""
@@ -73,7 +73,7 @@ class OnnxEmbeddings:
         unit: Vector = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
         return unit
 
-    def _checked_way(self) -> Way:
+    def _checked_way(self) -> VectorForm:
         with self._lock:
             if self._way is None:
                 margins = {way: self._margin(way) for way in self._possible_ways()}
@@ -87,7 +87,7 @@ class OnnxEmbeddings:
                 self._way = best
             return self._way
 
-    def _possible_ways(self) -> Iterator[Way]:
+    def _possible_ways(self) -> Iterator[VectorForm]:
         """Yield the way that the folder's files name, else all that may be; the plainest first."""
         pooled = self._model.config("1_Pooling/config.json")
         poolings = [pooling for key, pooling in _POOLING_KEYS.items() if pooled.get(key)]
@@ -101,9 +101,9 @@ class OnnxEmbeddings:
         prefixes = [(str(named.get("query") or ""), passage)] if named else PREFIXES
         for pooling in poolings or get_args(Pooling):
             for query, document in prefixes:
-                yield Way(pooling, query, document)
+                yield VectorForm(pooling, query, document)
 
-    def _margin(self, way: Way) -> float:
+    def _margin(self, way: VectorForm) -> float:
         """Return by how much each question is nearer to its passage than to any other: the least of the three."""
         questions = self._embed([question for question, _ in PAIRS], way.query, way.pooling)
         cosines = questions @ self._embed([passage for _, passage in PAIRS], way.passage, way.pooling).T

@@ -145,7 +145,7 @@ def group_equal_texts(
 
 
 def _same_text(row: PassageRow, known: Sequence[EqualTexts], *, of_document: bool) -> EqualTexts | None:
-    """Return the one with the row's text, with ``of_document`` in the row's document alone; None for none."""
+    """Return the known text that is the row's, with ``of_document`` in the row's document alone; None for none."""
     text = _without_spacing(row.text) if known else ""
     near = (each for each in known if not of_document or each.rows[0].document_id == row.document_id)
     return next((each for each in near if _without_spacing(each.rows[0].text) == text), None)

@@ -25,7 +25,7 @@ UNSEEN_CHANGES_S = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ChunkRow:
     """A chunk of the collection."""
 
     id: str
@@ -72,9 +72,9 @@ class ChromaReader:
             size = len(ids)
             offset += size
 
-    def rows(self, ids: Sequence[str], where: Mapping[str, Any] | None = None) -> dict[str, Row]:
+    def rows(self, ids: Sequence[str], where: Mapping[str, Any] | None = None) -> dict[str, ChunkRow]:
         """Return, by id, those of the chunks that exist now and that the filter selects."""
-        found: dict[str, Row] = {}
+        found: dict[str, ChunkRow] = {}
         for part in batches(ids, ROWS_PER_PAGE):
             with self._read():
                 page = self._collection.get(
@@ -84,7 +84,7 @@ class ChromaReader:
                 )
             texts, metadatas = page["documents"] or [], page["metadatas"] or []
             for chunk_id, text, metadata in zip(page["ids"], texts, metadatas, strict=True):
-                found[chunk_id] = Row(chunk_id, text or "", dict(metadata or {}))
+                found[chunk_id] = ChunkRow(chunk_id, text or "", dict(metadata or {}))
         return found
 
     def nearest(self, query: str, vector: Vector | None, k: int, where: Mapping[str, Any] | None) -> list[ScoredChunk]:

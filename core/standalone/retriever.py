@@ -16,7 +16,7 @@ from braid.core.indexes.bm25 import Bm25Index
 from braid.core.ledger.change_log import IndexedChunk
 from braid.core.models.embeddings import EmbeddingModel, embed_query, labelled_model
 from braid.core.search import fusion
-from braid.core.standalone.chroma_reader import ChromaReader, Row, check_filter, unwrapped
+from braid.core.standalone.chroma_reader import ChromaReader, ChunkRow, check_filter, unwrapped
 from braid.core.text.analyzer import Analyzer
 from braid.core.types import MAX_K, MAX_QUERY_CHARS, GroupBy, ScoredChunk, plain_number
 
@@ -237,7 +237,7 @@ class HybridRetriever:
         return [_result(rows[hit.chunk_id], hit.score) for hit in order if hit.chunk_id in rows]
 
 
-def _result(row: Row, score: float) -> RetrieverHit:
+def _result(row: ChunkRow, score: float) -> RetrieverHit:
     filepath = str(row.metadata.get("filepath") or row.id)
     return RetrieverHit(id=row.id, filepath=filepath, score=score, document=row.document, metadata=dict(row.metadata))
 

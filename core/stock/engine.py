@@ -28,7 +28,7 @@ from braid.core.search.ranking import FusedRanking, Ranking, fuse
 from braid.core.search.stock_ensemble import EnsembleRetriever
 from braid.core.search.strategies.base import QueryVariant
 from braid.core.stock.store import ChromaStores, Selected, metadata_of, where
-from braid.core.stock.strategies import Asked, by_strategy, embeddings_for
+from braid.core.stock.strategies import AskedPrompts, by_strategy, embeddings_for
 from braid.core.types import CollectionScope, Leg, Query, ScoredChunk, SearchResult
 
 CACHED_RETRIEVERS = 16
@@ -64,13 +64,13 @@ class StockEngine:
     def run(self, search: Search) -> SearchResult:
         """Search by the strategy; for the query alone where its model fails, which is reported."""
         with search.trace.stage("total"):
-            asked = Asked(search)
+            asked = AskedPrompts(search)
             try:
                 legs = self._legs(search, asked)
                 found = _ask(search, asked, legs)
             except ModelError as error:
                 search.trace.report_missing("model", "", f"{error}; the query alone was searched for")
-                asked = Asked(search, fails=True)
+                asked = AskedPrompts(search, fails=True)
                 legs = self._legs(search, asked)
                 found = _ask(search, asked, legs)
             hits = search.best_hits(_fused(search, asked, legs, found))
@@ -80,7 +80,7 @@ class StockEngine:
         queries = tuple(dict.fromkeys(query for leg in legs for query, _ in leg.found)) or (search.query.text,)
         return search.result(hits, generator=asked.generator, queries=queries)
 
-    def _legs(self, search: Search, asked: Asked) -> list[StockLeg]:
+    def _legs(self, search: Search, asked: AskedPrompts) -> list[StockLeg]:
         with search.trace.stage("scope"):
             selected = self._select(search)
         memory: dict[str, Embeddings] = {}
@@ -202,7 +202,7 @@ class StockLeg(BaseRetriever):
         return documents
 
 
-def _ask(search: Search, asked: Asked, legs: Sequence[StockLeg]) -> list[Document]:
+def _ask(search: Search, asked: AskedPrompts, legs: Sequence[StockLeg]) -> list[Document]:
     """Ask one leg alone, or the stock ensemble of them all, by the search's strategy."""
     if not legs:
         return []
@@ -224,7 +224,7 @@ def _weights(query: Query, legs: Sequence[StockLeg]) -> list[float]:
     return [weight / sum(weights) for weight in weights]
 
 
-def _fused(search: Search, asked: Asked, legs: Sequence[StockLeg], found: Sequence[Document]) -> FusedRanking:
+def _fused(search: Search, asked: AskedPrompts, legs: Sequence[StockLeg], found: Sequence[Document]) -> FusedRanking:
     """Return what was found, in LangChain's order; ranks and contributions are added for the explanation.
 
     MultiQueryRetriever unites what its queries find, without scores: there the score is that of the place.

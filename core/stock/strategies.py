@@ -22,7 +22,7 @@ HYDE_PROMPT = "web_search"
 ROLES: Mapping[str, str] = {"human": "user", "ai": "assistant"}
 
 
-class Asked:
+class AskedPrompts:
     """What one search asks of its chat model, as LangChain's classes ask it: equal prompts once.
 
     With ``fails``, the search is for the query alone. Raises ModelError from within LangChain's classes.
@@ -63,7 +63,7 @@ class First(BaseRetriever):
         return self.of.invoke(query, {"callbacks": run_manager.get_child()})[: self.k]
 
 
-def by_strategy(search: Search, asked: Asked, ensemble: BaseRetriever) -> BaseRetriever:
+def by_strategy(search: Search, asked: AskedPrompts, ensemble: BaseRetriever) -> BaseRetriever:
     """Return the retriever of the search's strategy over the ensemble; ``hyde`` is in its embeddings already."""
     if asked.strategy == "multi_query":
         return MultiQueryRetriever.from_llm(retriever=ensemble, llm=asked.model)
@@ -74,7 +74,7 @@ def by_strategy(search: Search, asked: Asked, ensemble: BaseRetriever) -> BaseRe
     return ensemble
 
 
-def embeddings_for(asked: Asked, embeddings: Embeddings) -> Embeddings:
+def embeddings_for(asked: AskedPrompts, embeddings: Embeddings) -> Embeddings:
     """Return the embeddings that queries are embedded with: of ``hyde``, of a passage that the model writes."""
     if asked.strategy != "hyde":
         return embeddings

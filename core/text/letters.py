@@ -89,7 +89,7 @@ _ADJACENT_BITS, _MISPLACED_BITS = 1.5, 8.0
 _CAPITAL_BITS = 1.5
 
 
-class Evidence(NamedTuple):
+class LanguageCost(NamedTuple):
     """Bits that a text costs in the language that it is likeliest in."""
 
     bits: float
@@ -194,15 +194,15 @@ _CAPITAL_WITHIN = re.compile(r"[^\x00-\x7f](?<=[a-zß-öø-ÿа-џα-ώ].)")
 _WITHIN = re.compile(r"[^\x00-\x7f](?<=[A-Za-z].)(?=[A-Za-z])")
 
 
-def east_asian(text: str, language: str) -> Evidence:
+def east_asian(text: str, language: str) -> LanguageCost:
     """Return what a text costs in one of `EAST_ASIAN`."""
     bits_of = EAST_ASIAN[language]
     counts = Counter(_FOREIGN.findall(text))
     foreign = sum(count * (_odd(letter) or bits_of(letter)) for letter, count in counts.items())
-    return Evidence(foreign + _ascii_bits(text), counts.total(), foreign)
+    return LanguageCost(foreign + _ascii_bits(text), counts.total(), foreign)
 
 
-def latin(text: str, languages: tuple[str, ...]) -> Evidence:
+def latin(text: str, languages: tuple[str, ...]) -> LanguageCost:
     """Return what a text costs in the likeliest of these languages, which are written in Latin letters."""
     counts = Counter(_FOREIGN.findall(text))
     others = _WESTERN_LETTERS if languages is WESTERN else frozenset[str]()
@@ -215,10 +215,10 @@ def latin(text: str, languages: tuple[str, ...]) -> Evidence:
     foreign += _MISPLACED_BITS * sum(
         (not each.isalpha() and each not in "’·") or each in "ªº" for each in _WITHIN.findall(text)
     )
-    return Evidence(foreign + _ascii_bits(text), counts.total(), foreign)
+    return LanguageCost(foreign + _ascii_bits(text), counts.total(), foreign)
 
 
-def alphabetic(text: str, alphabets: tuple[Alphabet, ...]) -> Evidence:
+def alphabetic(text: str, alphabets: tuple[Alphabet, ...]) -> LanguageCost:
     """Return what a text costs in the likeliest of languages that have their own letters, and no word of Latin ones."""
     counts = Counter(_FOREIGN.findall(text))
     foreign = min(
@@ -228,7 +228,7 @@ def alphabetic(text: str, alphabets: tuple[Alphabet, ...]) -> Evidence:
     foreign += _MISPLACED_BITS * sum(each.isalpha() for each in _BESIDE_LATIN.findall(text))
     foreign += _MISPLACED_BITS * len(_WITHOUT_LETTER.findall(text))
     foreign += _MISPLACED_BITS * sum(map(str.isupper, _CAPITAL_WITHIN.findall(text)))
-    return Evidence(foreign + _ascii_bits(text), counts.total(), foreign)
+    return LanguageCost(foreign + _ascii_bits(text), counts.total(), foreign)
 
 
 def _ascii_bits(text: str) -> float:

@@ -25,7 +25,7 @@ class UnclearPeriodError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class PeriodEnd:
     """One end of a period, as far as it is said. ``number`` counts halves, quarters or months of the year from 1."""
 
     start: int
@@ -93,12 +93,12 @@ _TIME_BEFORE = re.compile(
 _TIME_AFTER = re.compile(r"\s(?:to|through|until)\s|\s?[-–~]\s?(?=[a-z\d])")
 
 
-def moments_in(text: str) -> list[Moment]:
+def moments_in(text: str) -> list[PeriodEnd]:
     """Return all moments in a folded question, none within another, in the order of the text.
 
     Raises UnclearPeriodError for a business year whose first month is not known, and for many moments.
     """
-    found: list[Moment] = []
+    found: list[PeriodEnd] = []
     for form in _FORMS:
         for match in form.finditer(text):
             if not any(each.start < match.end() and match.start() < each.end for each in found):
@@ -109,7 +109,7 @@ def moments_in(text: str) -> list[Moment]:
     return [each for each in _with_last_days(text, found) if _is_said_as_time(text, each)]
 
 
-def _with_last_days(text: str, moments: Sequence[Moment]) -> Iterator[Moment]:
+def _with_last_days(text: str, moments: Sequence[PeriodEnd]) -> Iterator[PeriodEnd]:
     """Yield the moments, with the second day of ``April 1 to 15, 2026``, which is only a number."""
     end = 0
     for each in moments:
@@ -121,10 +121,10 @@ def _with_last_days(text: str, moments: Sequence[Moment]) -> Iterator[Moment]:
             if after and not any(after.start("d") >= one.start > each.start for one in moments):
                 end = after.end()
                 year = int(after["y"]) if after["y"] else None
-                yield Moment(after.start("d"), end, "day", year, 0, int(after["d"]))
+                yield PeriodEnd(after.start("d"), end, "day", year, 0, int(after["d"]))
 
 
-def _moment(match: re.Match[str]) -> Moment:
+def _moment(match: re.Match[str]) -> PeriodEnd:
     """Return the moment of a match. Raises UnclearPeriodError for a business year whose first month is not known."""
     said = {name: value for name, value in match.groupdict().items() if value}
     if "fiscal" in said:
@@ -156,10 +156,10 @@ def _moment(match: re.Match[str]) -> Moment:
         unit = "fiscal year" if "fy" in said else "year"
     if number > 12 // MONTHS_OF[unit]:
         raise UnclearPeriodError(match[0])
-    return Moment(match.start(), match.end(), unit, year, number, day, "fy" in said)
+    return PeriodEnd(match.start(), match.end(), unit, year, number, day, "fy" in said)
 
 
-def _is_said_as_time(text: str, moment: Moment) -> bool:
+def _is_said_as_time(text: str, moment: PeriodEnd) -> bool:
     """Return whether a moment is meant as one: not the verb *may*, nor the product *Q2*."""
     word = text[moment.start : moment.end]
     if moment.year is None and word.isascii() and word.isalnum():

@@ -12,7 +12,7 @@ import re
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 
-from braid.core.text.moments import FISCAL_START, MONTHS_OF, Moment, UnclearPeriodError, moments_in
+from braid.core.text.moments import FISCAL_START, MONTHS_OF, PeriodEnd, UnclearPeriodError, moments_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ _OPEN: tuple[tuple[str, re.Pattern[str], re.Pattern[str]], ...] = (
 )
 
 
-def _range(text: str, one: Moment, other: Moment, years: Collection[int]) -> Period:
+def _range(text: str, one: PeriodEnd, other: PeriodEnd, years: Collection[int]) -> Period:
     """Return the period from one moment to another. Raises UnclearPeriodError for a list, or anything else."""
     start, end = one.start, other.end
     between = text[one.end : other.start]
@@ -124,7 +124,7 @@ def _range(text: str, one: Moment, other: Moment, years: Collection[int]) -> Per
     return Period(start, end, *shortened(first, last))
 
 
-def _completed(one: Moment, other: Moment, years: Collection[int]) -> tuple[Moment, Moment]:
+def _completed(one: PeriodEnd, other: PeriodEnd, years: Collection[int]) -> tuple[PeriodEnd, PeriodEnd]:
     """Return both ends with the year, and the month, that only the other one has."""
     if one.unit == "day" and other.unit == "day":
         if not other.number:
@@ -146,7 +146,7 @@ def _completed(one: Moment, other: Moment, years: Collection[int]) -> tuple[Mome
     return one, other
 
 
-def _in_year(moment: Moment) -> tuple[int, int]:
+def _in_year(moment: PeriodEnd) -> tuple[int, int]:
     """Return the place of a moment in its year: month and day."""
     month = (moment.number - 1) * MONTHS_OF[moment.unit] + 1
     if moment.fiscal and moment.unit == "month":
@@ -154,7 +154,7 @@ def _in_year(moment: Moment) -> tuple[int, int]:
     return month, moment.day
 
 
-def _single(text: str, moment: Moment, years: Collection[int]) -> Period:
+def _single(text: str, moment: PeriodEnd, years: Collection[int]) -> Period:
     """Return the period of one moment, or the one that it begins or ends."""
     start, end, sign = _open_end(text, moment)
     if moment.year is None and len(years) == 1:
@@ -170,7 +170,7 @@ def _single(text: str, moment: Moment, years: Collection[int]) -> Period:
     return Period(start, end, *shortened(*ends[sign]))
 
 
-def _open_end(text: str, moment: Moment) -> tuple[int, int, str]:
+def _open_end(text: str, moment: PeriodEnd) -> tuple[int, int, str]:
     """Return where the words of a moment begin and end, and its operator: empty for the moment itself."""
     start, end, sign = moment.start, moment.end, ""
     for operator, before, after in _OPEN:
@@ -193,7 +193,7 @@ def _open_end(text: str, moment: Moment) -> tuple[int, int, str]:
 # ---------------------------------------------------------------- days
 
 
-def _first_month(moment: Moment) -> tuple[int, int]:
+def _first_month(moment: PeriodEnd) -> tuple[int, int]:
     """Return year and month in which a moment begins."""
     assert moment.year is not None
     month = 1 if moment.unit in ("year", "fiscal year") else (moment.number - 1) * MONTHS_OF[moment.unit] + 1
@@ -210,13 +210,13 @@ def later_month(year: int, month: int, months: int) -> tuple[int, int]:
     return count // 12, count % 12 + 1
 
 
-def _first_day(moment: Moment) -> str:
+def _first_day(moment: PeriodEnd) -> str:
     """Return the ISO text of the first day; empty for a day that does not exist."""
     year, month = _first_month(moment)
     return _day(year, month, moment.day or 1)
 
 
-def _last_day(moment: Moment) -> str:
+def _last_day(moment: PeriodEnd) -> str:
     year, month = _first_month(moment)
     if moment.unit == "day":
         return _day(year, month, moment.day)

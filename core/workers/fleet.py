@@ -27,7 +27,7 @@ _of_the_parent: list[object] = []
 logger = logging.getLogger(__name__)
 
 
-class Host(Protocol):
+class FleetHost(Protocol):
     """What has a role."""
 
     def open_indexes(self, closing: ExitStack, *, crashed: bool) -> Indexes:
@@ -40,7 +40,7 @@ class Host(Protocol):
 class Fleet:
     """Makes the process a member, and keeps its heartbeat. The host is held weakly, see `braid.core.workers.roles`."""
 
-    def __init__(self, database: Database, host: Host, *, works: bool) -> None:
+    def __init__(self, database: Database, host: FleetHost, *, works: bool) -> None:
         self._database = database
         self._host = weakref.ref(host)
         self._start_over(works=works)

@@ -26,7 +26,7 @@ _of_the_parent: list[object] = []
 logger = logging.getLogger(__name__)
 
 
-class Host(Protocol):
+class RoleHost(Protocol):
     """What has a role."""
 
     opened_with: Mapping[str, str]
@@ -48,7 +48,7 @@ class Roles:
     The host is held weakly, so that one that nobody uses can be collected.
     """
 
-    def __init__(self, data_dir: Path, host: Host) -> None:
+    def __init__(self, data_dir: Path, host: RoleHost) -> None:
         self._data_dir = data_dir
         self._host = weakref.ref(host)
         self._changing = threading.RLock()
@@ -157,7 +157,7 @@ class Roles:
         if indexes.indexer.has_looked:
             self._lock.note_recovery()
 
-    def _require_host(self) -> Host:
+    def _require_host(self) -> RoleHost:
         host = self._host()
         if host is None:
             raise NotOwnerError("nobody uses the data directory in this process any more")

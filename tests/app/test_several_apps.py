@@ -21,7 +21,7 @@ from braid.app.first_start import begin
 from braid.app.site import Site
 from braid.config.settings import Settings
 from braid.core.braid import Braid
-from braid.core.chat.turns.running import Pauses, RunningTurns
+from braid.core.chat.turns.running import RunningTurns, TurnPauses
 from braid.core.data_directory import DataDirectory
 from braid.core.datasets.shared_list import ListInLedger
 from braid.core.doctor import examine
@@ -119,7 +119,7 @@ def test_an_upload_is_found_and_revoked_tokens_and_users_are_refused_everywhere(
 def save_often(app: Flask) -> None:
     """Have what one process has of a running answer soon known to the others."""
     for site in sites(app):
-        site.turns = RunningTurns(site.turn_store, pauses=Pauses(save_s=0.2))
+        site.turns = RunningTurns(site.turn_store, pauses=TurnPauses(save_s=0.2))
 
 
 def test_a_running_answer_is_followed_and_stopped_from_other_processes(

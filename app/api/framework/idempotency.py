@@ -13,7 +13,7 @@ from braid.app.api.framework.requests import InvalidRequestError
 from braid.app.auth.identity import identity
 from braid.app.site import site
 from braid.core.accounts.idempotency import IdempotencyKeys, KeptAnswer, KeyReusedError
-from braid.core.chat.turns.fates import lost_of
+from braid.core.chat.turns.cited_passages import lost_of
 
 HEADER = "Idempotency-Key"
 KEY_PATTERN = r"^[!-~]{1,200}$"

@@ -18,7 +18,7 @@ from braid.core.errors import BraidError
 if TYPE_CHECKING:
     from braid.core.backup.archive import Progress
     from braid.core.backup.make import Sources
-    from braid.core.backup.manifest import Manifest
+    from braid.core.backup.manifest import BackupManifest
 
 
 @click.command(cls=BraidCommand)
@@ -78,7 +78,7 @@ def _variable_for(url: str) -> str:
     return f"BRAID_DATABASE_URL={shlex.quote(url)}"
 
 
-def _record(sources: Sources, manifest: Manifest, file: Path) -> None:
+def _record(sources: Sources, manifest: BackupManifest, file: Path) -> None:
     """Add the backup to the audit log, unless the ledger is of an earlier version and left as it is."""
     from sqlalchemy.exc import SQLAlchemyError
 
@@ -94,7 +94,7 @@ def _record(sources: Sources, manifest: Manifest, file: Path) -> None:
         complain(f"warning: the backup is not in the audit log: {error}")
 
 
-def _record_restored(manifest: Manifest, file: Path, url: str) -> None:
+def _record_restored(manifest: BackupManifest, file: Path, url: str) -> None:
     """Add the restoring to the audit log of what was restored, which stays of its version."""
     from sqlalchemy.exc import SQLAlchemyError
 
@@ -115,7 +115,7 @@ def _shower(bars: Bars) -> Progress:
     return lambda what, done, total: bars.show({what: Count(done, total)})
 
 
-def _report(what: str, file: Path, manifest: Manifest, *, as_json: bool) -> None:
+def _report(what: str, file: Path, manifest: BackupManifest, *, as_json: bool) -> None:
     from braid.core.backup.verify import lacks
 
     lacking = lacks(manifest)

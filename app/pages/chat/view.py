@@ -28,7 +28,7 @@ from braid.core.chat.columns import asked_datasets
 from braid.core.chat.feedback import Kind
 from braid.core.chat.store import StoredCitation, StoredMessage
 from braid.core.chat.turns.rows import State
-from braid.core.ingest.formats import FORMATS
+from braid.core.ingest.formats import file_types
 from braid.core.ingest.plan import file_type_of
 from braid.core.text.scripts import display_language
 from braid.core.types import Dataset, Degraded, LegScore
@@ -399,7 +399,7 @@ def _cut(text: str, chars: int) -> str:
 def _file_type(source: str) -> str:
     """Return the format that the source's name tells of; that of a plain text for a page, a note or a label."""
     named = file_type_of(source)
-    return named if any(form.file_type == named for form in FORMATS) else "txt"
+    return named if named in file_types() else "txt"
 
 
 # ---------------------------------------------------------------- how it was found

@@ -13,7 +13,7 @@ from braid.app.auth.identity import identity
 from braid.app.site import site
 from braid.app.user.questions import tried
 from braid.core.chat.asking.follow_up import content_words
-from braid.core.datasets.outlines import Section
+from braid.core.datasets.outlines import OutlineSection
 from braid.core.search.term_weights import TermWeights
 from braid.core.text.dates import dates_in
 from braid.core.types import Dataset, Document, Passage
@@ -35,7 +35,7 @@ FEW_PASSAGES = 3
 class Summary:
     """What one sees of a document before reading it."""
 
-    sections: tuple[Section, ...]
+    sections: tuple[OutlineSection, ...]
     terms: tuple[str, ...]
     questions: tuple[str, ...]
     dates: tuple[tuple[str, Passage], ...]

@@ -7,7 +7,7 @@ from dataclasses import replace
 from time import monotonic
 
 from braid.core.chat.asking.other_languages import may_be_in
-from braid.core.chat.lookups.further import Found, merge
+from braid.core.chat.lookups.further import FurtherResult, merge
 from braid.core.chat.lookups.lookup import Bill, Lookup
 from braid.core.text.scripts import SEEN_CHARS
 from braid.core.types import SearchResult
@@ -21,9 +21,9 @@ Elsewhere = tuple[str, Callable[[], SearchResult]]
 
 def search_elsewhere(
     first: SearchResult, searches: Sequence[Elsewhere], *, stopped: Callable[[], bool], tell: Callable[[Lookup], object]
-) -> Found:
+) -> FurtherResult:
     """Return the first search with what these find behind its own passages. Each is told of."""
-    found = Found(first)
+    found = FurtherResult(first)
     for query, search in searches:
         if stopped():
             break
@@ -33,7 +33,7 @@ def search_elsewhere(
         new, ms = len(merged.hits) - len(found.search.hits), (monotonic() - started) * 1000
         lookup = Lookup("search", query, "language", len(more.hits), new, ms)
         tell(lookup)
-        found = Found(merged, (*found.lookups, lookup), found.bill + Bill(searches=2, ms=ms))
+        found = FurtherResult(merged, (*found.lookups, lookup), found.bill + Bill(searches=2, ms=ms))
     return found
 
 

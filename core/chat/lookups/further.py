@@ -16,7 +16,7 @@ from braid.core.admission import give_way
 from braid.core.chat.asking.follow_up import content_words
 from braid.core.chat.lookups.lookup import NO_BILL, Bill, Lookup, Why
 from braid.core.chat.lookups.names import MOST_NAMES, Name, possible_names
-from braid.core.chat.lookups.things import named_things
+from braid.core.chat.lookups.two_things import named_things
 from braid.core.chat.quoting.wanted import Wanted
 from braid.core.search.term_weights import TermWeights
 from braid.core.text.analyzer import Analyzer
@@ -68,7 +68,7 @@ Searches = Callable[[str], SearchResult]
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class FurtherSearch:
     """A further search, and what a passage needs to have for it to be of use."""
 
     query: str
@@ -92,7 +92,7 @@ class Wish:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class QuotedPart:
     """A part of an answer without a model: the passages to quote, best first, and the terms to choose by."""
 
     chunk_ids: tuple[str, ...]
@@ -102,7 +102,7 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FurtherResult:
     """A search with what further ones added to it."""
 
     search: SearchResult
@@ -110,7 +110,7 @@ class Found:
     bill: Bill = NO_BILL
     calculated: tuple[str, ...] = ()
     """What a model had calculated from tables, for the one that answers."""
-    parts: tuple[Part, ...] = ()
+    parts: tuple[QuotedPart, ...] = ()
     """The parts of an answer without a model, where there is more than one."""
 
 
@@ -134,13 +134,13 @@ class Further:
 
     def search(
         self, first: SearchResult, searches: Searches, *, stopped: Callable[[], bool], tell: Callable[[Lookup], object]
-    ) -> Found:
+    ) -> FurtherResult:
         """Search up to twice more and return all passages, the first ones first. Each further search is told of.
 
         Nothing more is searched for where a part of the first search failed, or took long.
         """
         begun = monotonic() - first.timings_ms.get("total", 0.0) / 1000
-        found, answered = Found(first), list[tuple[Wish, Sequence[Hit]]]()
+        found, answered = FurtherResult(first), list[tuple[FurtherSearch, Sequence[Hit]]]()
         if not first.hits or any(part.leg != "model" for part in first.degraded):
             return found
         wishes = self.wishes(first.hits)
@@ -157,14 +157,14 @@ class Further:
             ms = (monotonic() - started) * 1000
             lookup = Lookup("search", wish.query, wish.why, len(more.hits), new, ms, about=wish.about)
             tell(lookup)
-            found = Found(merged, (*found.lookups, lookup))
+            found = FurtherResult(merged, (*found.lookups, lookup))
             answered.append((wish, useful))
             if wish.why == "words" and new:
                 wishes += self._by_names(merged.hits[-new:])
         bill = Bill(1 + len(found.lookups), ms=sum(each.ms for each in found.lookups))
         return replace(found, bill=bill, parts=self._parts(answered, first))
 
-    def _useful(self, wish: Wish, hits: Sequence[Hit]) -> list[Hit]:
+    def _useful(self, wish: FurtherSearch, hits: Sequence[Hit]) -> list[Hit]:
         """Return the passages that meet a wish: those with the words that were missing first, wherever they are."""
         found = [(rank, hit, self._terms_of(hit.passage)) for rank, hit in enumerate(hits)]
         met = [
@@ -174,11 +174,11 @@ class Further:
         ]
         return [hit for _, _, hit in sorted(met, key=lambda each: each[:2])[:MOST_TAKEN]]
 
-    def wishes(self, hits: Sequence[Hit]) -> list[Wish]:
+    def wishes(self, hits: Sequence[Hit]) -> list[FurtherSearch]:
         """Return up to two further searches, the most promising first."""
         if things := named_things(self._question):
             return [
-                Wish(query, "thing", (frozenset(self._analyzer.tokens(name)),))
+                FurtherSearch(query, "thing", (frozenset(self._analyzer.tokens(name)),))
                 for name, query in zip(things.names, things.questions, strict=True)
             ]
         shares = [self._share(self._terms_of(hit.passage)) for hit in hits[:READ_HITS]]
@@ -187,7 +187,7 @@ class Further:
             return []
         return (self._by_codes(hits) + self._by_names(hits))[:MOST_SEARCHES] or self._by_words(hits)
 
-    def _by_codes(self, hits: Sequence[Hit]) -> list[Wish]:
+    def _by_codes(self, hits: Sequence[Hit]) -> list[FurtherSearch]:
         """Return a search for the codes of the question that the index has and no passage that was found."""
         there = frozenset[str]().union(*(self._terms_of(hit.passage) for hit in hits))
         codes = {
@@ -196,14 +196,14 @@ class Further:
             if _CODE.fullmatch(word) and terms <= self._known.keys() and not terms <= there
         }
         missing = frozenset[str]().union(*codes.values()) - there
-        return [Wish(" ".join(codes), "words", (), missing, about=", ".join(codes))] if codes else []
+        return [FurtherSearch(" ".join(codes), "words", (), missing, about=", ".join(codes))] if codes else []
 
-    def _by_names(self, hits: Sequence[Hit]) -> list[Wish]:
+    def _by_names(self, hits: Sequence[Hit]) -> list[FurtherSearch]:
         """Return searches for names in the sentences that have most of the question."""
         read = list(self._read(hits))
         best = max((weight for weight, *_ in read), default=0.0)
         leading = [each for each in sorted(read, key=lambda each: -each[0]) if each[0] >= LEAST_OF_BEST * best > 0]
-        found: list[Wish] = []
+        found: list[FurtherSearch] = []
         known = [self._names(sentence, passage) for _, sentence, passage, _ in leading[:LEADING]]
         passages = self._passages_with({term for names in known for name in names for term in name.terms})
         most = max(FEW_PASSAGES, MOST_SHARE * self._passages()) if passages else 0.0
@@ -217,10 +217,10 @@ class Further:
             if names and sought and len(query) <= MAX_QUERY_CHARS:
                 own = tuple(name.terms for name in names)
                 about = ", ".join(name.text for name in names)
-                found.append(Wish(query, "name", own, sought, passage.chunk_id, sentence, about))
+                found.append(FurtherSearch(query, "name", own, sought, passage.chunk_id, sentence, about))
         return found
 
-    def _by_words(self, hits: Sequence[Hit]) -> list[Wish]:
+    def _by_words(self, hits: Sequence[Hit]) -> list[FurtherSearch]:
         """Return a search for the words of the question that no passage has, if they weigh enough."""
         there = frozenset[str]().union(*(self._terms_of(hit.passage) for hit in hits))
         words = {
@@ -229,7 +229,7 @@ class Further:
         missing = frozenset[str]().union(*words.values()) - there
         if not words or self._share(there) > 1 - LEAST_MISSING:
             return []
-        return [Wish(" ".join(words), "words", (), missing, about=", ".join(words))]
+        return [FurtherSearch(" ".join(words), "words", (), missing, about=", ".join(words))]
 
     def _read(self, hits: Sequence[Hit]) -> list[tuple[float, str, Passage, frozenset[str]]]:
         """Return the sentences of the first passages: their weight, text, passage, and terms with those above them."""
@@ -253,7 +253,7 @@ class Further:
         total = sum(self._weights.values())
         return there / total if total else 0.0
 
-    def _is_about(self, passage: Passage, wish: Wish) -> bool:
+    def _is_about(self, passage: Passage, wish: FurtherSearch) -> bool:
         """Return whether a name is in the title or heading of a passage, or where its text begins, and a sentence
         tells of it what is looked for.
         """
@@ -276,11 +276,13 @@ class Further:
     def _terms_of(self, passage: Passage) -> frozenset[str]:
         return terms_of(passage, self._analyzer)
 
-    def _parts(self, answered: Sequence[tuple[Wish, Sequence[Hit]]], first: SearchResult) -> tuple[Part, ...]:
+    def _parts(
+        self, answered: Sequence[tuple[FurtherSearch, Sequence[Hit]]], first: SearchResult
+    ) -> tuple[QuotedPart, ...]:
         """Return the parts of an answer: one for each thing; or where a name has led to, and the sentence with it."""
         if answered and answered[0][0].why == "thing":
             parts = [
-                Part(_chunk_ids(useful), frozenset(self._analyzer.tokens(wish.query)), wish.query)
+                QuotedPart(_chunk_ids(useful), frozenset(self._analyzer.tokens(wish.query)), wish.query)
                 for wish, useful in answered
                 if useful
             ]
@@ -298,8 +300,10 @@ class Further:
                 if self._is_about(hit.passage, wish) and self._share(before | self._terms_of(hit.passage)) >= least
             ]
             if others:
-                sentence = Part((wish.leads_from,), frozenset(self._analyzer.tokens(wish.sentence)), wish.sentence)
-                return Part(_chunk_ids(others), wish.words.union(*wish.names)), sentence
+                sentence = QuotedPart(
+                    (wish.leads_from,), frozenset(self._analyzer.tokens(wish.sentence)), wish.sentence
+                )
+                return QuotedPart(_chunk_ids(others), wish.words.union(*wish.names)), sentence
         return ()
 
 

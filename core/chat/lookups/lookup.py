@@ -28,14 +28,14 @@ class Lookup:
     """The query, or what was read."""
     why: Why
     found: int = 0
-    """Passages that it gave."""
+    """How many passages the lookup gave."""
     new: int = 0
-    """Those that no search before it had given."""
+    """How many of these passages no earlier search of the turn had given."""
     ms: float = 0.0
     problem: str = ""
-    """Why it gave nothing, where it failed or was not done."""
+    """Why the lookup gave nothing, where it failed or was not done."""
     about: str = ""
-    """What it looked for, for people, where the query is a heap of words: the names, or the words that were missing."""
+    """What was looked for, in words for people, where the query is a heap of words: names, or what was missing."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,9 @@ from time import monotonic
 from typing import Any
 
 from braid.core.admission import give_way
-from braid.core.chat.lookups.further import Found, merge, with_hits
+from braid.core.chat.lookups.further import FurtherResult, merge, with_hits
 from braid.core.chat.lookups.lookup import NO_BILL, Bill, Lookup, LookupLimits, Tool
-from braid.core.chat.lookups.tools import DESCRIPTIONS, Given, Toolbox, shown_passages, tools
+from braid.core.chat.lookups.tools import DESCRIPTIONS, Toolbox, ToolResult, shown_passages, tools
 from braid.core.errors import BraidError, ModelError
 from braid.core.models.chat import ChatModel
 from braid.core.models.prompts import Prompts
@@ -55,7 +55,7 @@ class Loop:
     """Score of the last passage that the search before gave."""
     _ended: bool = False
 
-    def run(self, question: str) -> Found:
+    def run(self, question: str) -> FurtherResult:
         """Return the first search with what was looked up. A model that fails is named in ``degraded``."""
         self._least = min((hit.score for hit in self.found.hits), default=0.0)
         try:
@@ -71,7 +71,7 @@ class Loop:
             degraded=(*self.found.degraded, *self.degraded),
             notes=tuple(dict.fromkeys((*self.found.notes, *self.notes))),
         )
-        return Found(search, tuple(self.lookups), bill=bill, calculated=tuple(self.texts))
+        return FurtherResult(search, tuple(self.lookups), bill=bill, calculated=tuple(self.texts))
 
     # ------------------------------------------------------------ asking the model
 
@@ -153,7 +153,7 @@ class Loop:
         first = len(self.found.hits) - len(new) + 1
         return shown_passages(new, self._tag, first=first) or "nothing new"
 
-    def _take(self, tool: str, given: Given) -> tuple[list[Passage], str]:
+    def _take(self, tool: str, given: ToolResult) -> tuple[list[Passage], str]:
         """Add what a tool gave; return the new passages, and why looking up more ends with it, if it does."""
         before = len(self.found.hits)
         if given.search is not None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 
 from braid.core.chat.citations import Citation, Featured
-from braid.core.chat.lookups.further import Part, terms_of
+from braid.core.chat.lookups.further import QuotedPart, terms_of
 from braid.core.chat.quoting.candidates import Around, Asked
 from braid.core.chat.quoting.extractive import Extract, extract, quoted_text
 from braid.core.chat.texts import say
@@ -25,7 +25,12 @@ def quotable_citations(citations: Sequence[Citation], first: int, asked: Asked, 
 
 
 def quote_parts(
-    parts: Sequence[Part], asked: Asked, citations: Sequence[Citation], analyzer: Analyzer, weigh: Weigh, around: Around
+    parts: Sequence[QuotedPart],
+    asked: Asked,
+    citations: Sequence[Citation],
+    analyzer: Analyzer,
+    weigh: Weigh,
+    around: Around,
 ) -> Extract | None:
     """Return an answer that quotes one passage for each part, the first part first; None where that part has none."""
     by_id = {citation.passage.chunk_id: citation for citation in citations}

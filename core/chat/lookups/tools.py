@@ -51,7 +51,7 @@ def _described(name: str, does: str, parameter: str, what: str) -> dict[str, Any
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class ToolResult:
     """What a tool gave: passages, or a text."""
 
     asked: str
@@ -76,10 +76,10 @@ class Toolbox:
     find_exact: Callable[[str], ExactResult]
     calculate: Callable[[str], str]
 
-    def run(self, name: str, arguments: Mapping[str, Any], passages: Sequence[Passage]) -> Given:
+    def run(self, name: str, arguments: Mapping[str, Any], passages: Sequence[Passage]) -> ToolResult:
         """Run a call; ``passages`` are those that have numbers, from 1. Raises InvalidInputError for a wrong call."""
         if name == "list_datasets":
-            return Given("", text=self._datasets())
+            return ToolResult("", text=self._datasets())
         if name == "read":
             return self._read(arguments.get("passage"), passages)
         if name not in DESCRIPTIONS:
@@ -90,12 +90,12 @@ class Toolbox:
             raise InvalidInputError(f"{name} needs a text as {parameter}", field=parameter)
         if name == "search":
             found = self.search(text)
-            return Given(text, found.hits[:MOST_FOUND], search=found)
+            return ToolResult(text, found.hits[:MOST_FOUND], search=found)
         if name == "find_exact":
-            return Given(text, self._as_hits([match.passage for match in self.find_exact(text).matches]))
-        return Given(text, text=self.calculate(text) or "no table of the documents found answers this")
+            return ToolResult(text, self._as_hits([match.passage for match in self.find_exact(text).matches]))
+        return ToolResult(text, text=self.calculate(text) or "no table of the documents found answers this")
 
-    def _read(self, number: object, passages: Sequence[Passage]) -> Given:
+    def _read(self, number: object, passages: Sequence[Passage]) -> ToolResult:
         if isinstance(number, str) and number.isascii() and number.isdecimal() and len(number) < 6:
             number = int(number)
         if not isinstance(number, int) or isinstance(number, bool) or not 1 <= number <= len(passages):
@@ -104,7 +104,7 @@ class Toolbox:
         following = self.ledger.document_passages(
             passage.document_id, self.scope.dataset_ids, limit=MOST_FOUND, offset=passage.position + 1
         )
-        return Given(passage.title or passage.source, self._as_hits(following))
+        return ToolResult(passage.title or passage.source, self._as_hits(following))
 
     def _as_hits(self, passages: Sequence[Passage]) -> tuple[Hit, ...]:
         """Return passages as hits, those that scope and filters select, read again from the ledger."""

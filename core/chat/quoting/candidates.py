@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from braid.core.admission import give_way
 from braid.core.chat.citations import Citation
-from braid.core.chat.quoting.parts import Part, begins_within, parts_of
-from braid.core.chat.quoting.tables import Row, split_tables
+from braid.core.chat.quoting.parts import TextPart, begins_within, parts_of
+from braid.core.chat.quoting.tables import QuotedRow, split_tables
 from braid.core.chat.quoting.wanted import Wanted, is_question, without_asking
 from braid.core.chat.texts import Language
 from braid.core.lru import lazy
@@ -43,7 +43,7 @@ class Asked:
 
     @lazy
     def wanted(self) -> Wanted:
-        """What it wants to hear."""
+        """What the question wants to hear."""
         return Wanted.of(self.text)
 
 
@@ -52,7 +52,7 @@ class Candidate:
     """A sentence, or cells of a table row, with the terms that it is found by."""
 
     number: int
-    """That of its citation."""
+    """The number of the citation that the candidate is from."""
     text: str
     terms: frozenset[str]
     heading: frozenset[str]
@@ -64,7 +64,7 @@ class Candidate:
     name: frozenset[str] = NO_TERMS
     """The terms of a row's first cell."""
     is_whole: bool = True
-    """Whether it is no piece of a sentence that is cut off."""
+    """Whether the candidate is a whole sentence, and no piece of one that is cut off."""
     headed: float = 0.0
     """How well the heading right above says what is asked, 0.0–1.0."""
     lead: float = 0.0
@@ -77,7 +77,7 @@ def headings_of(citation: Citation) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Reader:
+class CandidateReader:
     """Makes the candidates of passages."""
 
     asked: Asked
@@ -116,7 +116,7 @@ class Reader:
         mean = 2 * common / (total + common + others)
         return mean if mean >= LEAST_HEADED else 0.0
 
-    def _of_prose(self, citation: Citation, parts: Sequence[Part], heading: frozenset[str]) -> Iterator[Candidate]:
+    def _of_prose(self, citation: Citation, parts: Sequence[TextPart], heading: frozenset[str]) -> Iterator[Candidate]:
         own = [self.terms(part.text) if part.kind in ("sentence", "item") else NO_TERMS for part in parts]
         local = NO_TERMS
         headed = self.headed(headings_of(citation)[-1] or citation.passage.title)
@@ -142,7 +142,7 @@ class Reader:
                     lead=lead,
                 )
 
-    def _of_row(self, number: int, row: Row, heading: frozenset[str]) -> Candidate:
+    def _of_row(self, number: int, row: QuotedRow, heading: frozenset[str]) -> Candidate:
         """Return the cells of the columns that the question names, or the whole row."""
         own, name = self.terms(" ".join(row.cells)), self.terms(row.cells[0])
         scores = {

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from braid.core.chat.citations import Citation, Featured
 from braid.core.chat.marks import mark
-from braid.core.chat.quoting.candidates import Around, Asked, Candidate, Reader, headings_of, nothing_around
+from braid.core.chat.quoting.candidates import Around, Asked, Candidate, CandidateReader, headings_of, nothing_around
 from braid.core.chat.quoting.featured import (
     MOST_CHARS,
     feature,
@@ -100,7 +100,7 @@ def extract(
         return Extract("", False)
     citations = [each for each in citations if each.passage.chunk_kind != "contents"]
     asked = _without_versions(asked, citations)
-    reader = Reader(asked, analyzer, around)
+    reader = CandidateReader(asked, analyzer, around)
     every = reader.candidates(citations)
     candidates = [each for each in every if len(each.text) <= MOST_CHARS] or every
     by_number = {citation.number: citation for citation in citations}
@@ -194,7 +194,9 @@ def _first_of_each(candidates: Sequence[Candidate]) -> list[Candidate]:
     return list({each.number: each for each in reversed(candidates)}.values())[::-1]
 
 
-def _feature(reader: Reader, citation: Citation, each: Candidate, chooser: _Chooser, around: Around) -> Featured:
+def _feature(
+    reader: CandidateReader, citation: Citation, each: Candidate, chooser: _Chooser, around: Around
+) -> Featured:
     """Return a chosen sentence with those around it, or the list that is asked for."""
     if each.value:
         line = one_line(each.text)
@@ -207,7 +209,7 @@ def _feature(reader: Reader, citation: Citation, each: Candidate, chooser: _Choo
 
 
 def _list_first(
-    reader: Reader, citations: Sequence[Citation], chosen: list[Candidate], shares: Mapping[int, float]
+    reader: CandidateReader, citations: Sequence[Citation], chosen: list[Candidate], shares: Mapping[int, float]
 ) -> list[Candidate]:
     """Return the chosen ones with an item of the list before them that has most of the question's words, if a list is
     asked for, and one has enough of them. ``shares`` says by number how near each citation is to what is asked.

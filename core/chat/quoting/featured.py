@@ -9,7 +9,15 @@ from dataclasses import dataclass
 from braid.core.chat.citations import Citation, Featured
 from braid.core.chat.marks import literal
 from braid.core.chat.quoting.candidates import Around, Candidate, headings_of, nothing_around
-from braid.core.chat.quoting.parts import LIST_MARK, LONGEST_HEADING, Part, begins_within, ends, introduces, parts_of
+from braid.core.chat.quoting.parts import (
+    LIST_MARK,
+    LONGEST_HEADING,
+    TextPart,
+    begins_within,
+    ends,
+    introduces,
+    parts_of,
+)
 from braid.core.chat.quoting.tables import split_tables
 from braid.core.chat.quoting.wanted import is_question
 from braid.core.text.scripts import HAN, KANA
@@ -31,7 +39,7 @@ class Place:
     """A passage, continued from its neighbours, as parts, and which of these are its own sentences."""
 
     citation: Citation
-    parts: tuple[Part, ...]
+    parts: tuple[TextPart, ...]
 
     def find(self, text: str) -> int | None:
         """Return the place of the part that is, or goes on, the given sentence; None where there is none."""
@@ -127,7 +135,7 @@ def one_line(text: str) -> str:
     return cut(line, MOST_SENTENCE_TOKENS) or line[: 2 * MOST_SENTENCE_TOKENS] + " …"
 
 
-def _is_prose(parts: Sequence[Part], at: int) -> bool:
+def _is_prose(parts: Sequence[TextPart], at: int) -> bool:
     """Return whether a part can be quoted beside another: neither a heading nor a question."""
     return 0 <= at < len(parts) and parts[at].kind in ("sentence", "item") and not is_question(parts[at].text)
 
@@ -140,14 +148,14 @@ def _featured(place: Place, shown: range, main: range) -> Featured:
     return Featured(text, start, end, place.citation.number)
 
 
-def _text(parts: Sequence[Part], shown: Iterable[int]) -> str:
+def _text(parts: Sequence[TextPart], shown: Iterable[int]) -> str:
     text = ""
     for at in shown:
         text += (_gap(parts, at) if text else "") + one_line(parts[at].line)
     return text
 
 
-def _gap(parts: Sequence[Part], at: int) -> str:
+def _gap(parts: Sequence[TextPart], at: int) -> str:
     """Return what is between a part and the one before it."""
     if parts[at].paragraph != parts[at - 1].paragraph:
         return "\n"

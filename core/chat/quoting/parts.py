@@ -31,7 +31,7 @@ _NUMBERED = re.compile(r"^(?:\d+(?:\.\d+)+\.?|[A-Z]\.\d+(?:\.\d+)*\.?|第[\d一�
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class TextPart:
     """A sentence, an item of a list, a heading or another line, on one line."""
 
     text: str
@@ -73,7 +73,7 @@ def begins_within(text: str) -> bool:
     return _BEGINS_WITHIN.match(text.lstrip()) is not None
 
 
-def parts_of(text: str, headings: Sequence[str] = ()) -> list[Part]:
+def parts_of(text: str, headings: Sequence[str] = ()) -> list[TextPart]:
     """Return the parts of a passage's text, in order; lines of tables and of code are furniture here.
 
     ``headings`` are its title and the headings above it, which may be repeated in it.
@@ -82,7 +82,7 @@ def parts_of(text: str, headings: Sequence[str] = ()) -> list[Part]:
     lines = text.split("\n")
     contents = frozenset(line for found in contents_lines(lines) for line in lines[found.start : found.stop])
     blocks = [block for paragraph in _PARAGRAPH.split(text) for block in _blocks(paragraph, known, contents)]
-    found: list[Part] = []
+    found: list[TextPart] = []
     before = ""
     for number, (kind, mark, lines) in enumerate(blocks):
         joined = " ".join(_BETWEEN.sub("", "\n".join(lines)).split())
@@ -92,10 +92,10 @@ def parts_of(text: str, headings: Sequence[str] = ()) -> list[Part]:
             kind = "heading" if may_be or _is_known(joined, known) else kind
         before = joined if kind in ("sentence", "item") else ""
         if kind in ("heading", "furniture"):
-            found.append(Part(joined, kind, number))
+            found.append(TextPart(joined, kind, number))
             continue
         pieces = [piece.strip() for piece in sentences(joined) if piece.strip()]
-        found += [Part(piece, kind, number, mark if not at else "") for at, piece in enumerate(pieces)]
+        found += [TextPart(piece, kind, number, mark if not at else "") for at, piece in enumerate(pieces)]
     return found
 
 

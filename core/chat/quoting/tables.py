@@ -15,7 +15,7 @@ _LETTERS = re.compile(r"[A-Za-z]+")
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class QuotedRow:
     """A row of a table. ``columns`` are empty where the table has no header."""
 
     columns: tuple[str, ...]
@@ -35,14 +35,14 @@ class Row:
         return self.columns[position] if position < len(self.columns) else "", self.cells[position]
 
 
-def split_tables(text: str) -> tuple[str, list[Row]]:
+def split_tables(text: str) -> tuple[str, list[QuotedRow]]:
     """Return the text without its tables, and the rows of these.
 
     A table is two or more lines of cells between bars, as readers of workbooks, documents and Markdown write it. Its
     first line is the header, unless its cells look like those below.
     """
     prose: list[str] = []
-    rows: list[Row] = []
+    rows: list[QuotedRow] = []
     for is_table, lines in _runs(text.split("\n")):
         if is_table and len(lines) >= _MIN_LINES:
             rows += _rows(lines)
@@ -68,13 +68,13 @@ def is_row(line: str) -> bool:
     return line.lstrip().startswith("|") or " | " in line
 
 
-def _rows(lines: Sequence[str]) -> list[Row]:
+def _rows(lines: Sequence[str]) -> list[QuotedRow]:
     table = [cells_of(line) for line in lines if not is_rule(line)]
     if len(table) < _MIN_LINES:
-        return [Row((), cells) for cells in table]
+        return [QuotedRow((), cells) for cells in table]
     has_header = is_rule(lines[1]) or not look_alike(table[0], table[1])
     header = table[0] if has_header else ()
-    return [Row(header, cells) for cells in (table[1:] if header else table) if any(cells)]
+    return [QuotedRow(header, cells) for cells in (table[1:] if header else table) if any(cells)]
 
 
 def look_alike(first: Sequence[str], second: Sequence[str]) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from braid.core.chat.support.facts import Fact, Number, same
-from braid.core.chat.support.reading import Sentence, Word
+from braid.core.chat.support.reading import Sentence, SentenceWord
 
 LITERAL = 0.7
 """Share of aligned words from which a sentence is nearly the passage's wording."""
@@ -20,8 +20,8 @@ MAX_WORDS = 120
 class Gap:
     """Words of a sentence that are not in the other, and those in the same place of the other."""
 
-    said: tuple[Word, ...]
-    there: tuple[Word, ...]
+    said: tuple[SentenceWord, ...]
+    there: tuple[SentenceWord, ...]
     is_flanked: bool
     """Whether equal words stand before and behind, or the sentences begin or end there; two before the end suffice."""
 
@@ -106,7 +106,9 @@ def _common(mine: Sequence[str], others: Sequence[str]) -> Iterator[tuple[int, i
     yield from zip(range(last, len(mine)), range(other_last, len(others)), strict=True)
 
 
-def _gaps(mine: Sequence[Word], others: Sequence[Word], pairs: Sequence[tuple[int, int]]) -> Iterator[Gap]:
+def _gaps(
+    mine: Sequence[SentenceWord], others: Sequence[SentenceWord], pairs: Sequence[tuple[int, int]]
+) -> Iterator[Gap]:
     before, other_before, run = 0, 0, 0
     for one, other in [*pairs, (len(mine), len(others))]:
         if one > before:

@@ -15,7 +15,7 @@ from braid.core.chat.citations import Citation
 from braid.core.chat.marks import CitationFilter, cited_in, shown
 from braid.core.chat.support.comparing import compare
 from braid.core.chat.support.evidence import LEAST_COVERAGE, Evidence, ReadPassage, Window, read_passage
-from braid.core.chat.support.findings import Finding, Source, Support, Verdict
+from braid.core.chat.support.findings import Finding, Support, SupportingSentence, Verdict
 from braid.core.chat.support.reading import Sentence
 from braid.core.chat.support.splitting import Span, added, lent_to, pieces_of, read_piece, says_something
 from braid.core.errors import InvalidInputError
@@ -37,7 +37,7 @@ checked."""
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class CheckedText:
     """A text with its citations as ``[1]``, and its sentences. ``marks`` is where the citations begin."""
 
     text: str
@@ -47,7 +47,7 @@ class Checked:
     """Number of citations of passages that were not given, which the text has no more."""
 
 
-def check(text: str, passages: Sequence[str], *, analyzer: Analyzer | None = None) -> Checked:
+def check(text: str, passages: Sequence[str], *, analyzer: Analyzer | None = None) -> CheckedText:
     """Check each sentence of a text against the passages that it cites, as ``[1]`` for the first and so on.
 
     Raises InvalidInputError for passages that are no list of texts.
@@ -63,10 +63,10 @@ def check(text: str, passages: Sequence[str], *, analyzer: Analyzer | None = Non
     marked = citations.read(text)
     checker = Checker(given, analyzer or Analyzer())
     written, marks = shown(marked)
-    return Checked(written, marks, tuple(checker.sentences(marked)), citations.removed)
+    return CheckedText(written, marks, tuple(checker.sentences(marked)), citations.removed)
 
 
-def check_given(text: str, passages: Sequence[str], analyzer: Analyzer) -> Checked:
+def check_given(text: str, passages: Sequence[str], analyzer: Analyzer) -> CheckedText:
     """Check a text of another program, within limits. Raises InvalidInputError for more than that."""
     if not text.strip() or len(text) > MAX_TEXT_CHARS:
         raise InvalidInputError(
@@ -166,7 +166,7 @@ class Checker:
         ):
             one = other.sentences[0]
             found = Finding("source", *span, said.text.strip(), one.passage, *one.whole, one.text.strip())
-            return Support(*span, "elsewhere", cited, (Source(one.passage, *one.whole),), (found,))
+            return Support(*span, "elsewhere", cited, (SupportingSentence(one.passage, *one.whole),), (found,))
         return Support(*span, verdict, cited, self._sources(said, cited, window), tuple(findings))
 
     def _elsewhere(self, said: Sentence, cited: Sequence[int]) -> Window | None:
@@ -178,14 +178,14 @@ class Checker:
                 return window
         return None
 
-    def _sources(self, said: Sentence, cited: Sequence[int], window: Window) -> tuple[Source, ...]:
+    def _sources(self, said: Sentence, cited: Sequence[int], window: Window) -> tuple[SupportingSentence, ...]:
         found = [each for each in window.sentences if _is_meant(window, said)]
         for number in cited:
             if not any(each.passage == number for each in found):
                 alone = self._of((number,)).window(said)
                 if _is_meant(alone, said):
                     found += alone.sentences[:1]
-        return tuple(Source(each.passage, *each.whole) for each in found)
+        return tuple(SupportingSentence(each.passage, *each.whole) for each in found)
 
 
 def _verdict(said: Sentence, window: Window, findings: Sequence[Finding]) -> Verdict:

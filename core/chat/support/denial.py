@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from itertools import takewhile
 
-from braid.core.chat.support.reading import Sentence, Word
+from braid.core.chat.support.reading import Sentence, SentenceWord
 from braid.core.text.stopwords import STOP_WORDS
 
 Span = tuple[int, int]
@@ -60,7 +60,7 @@ def denied(sentence: Sentence, negation: Span, other: Sentence) -> tuple[Span, S
     return None
 
 
-def _is_said_too(word: Word, sentence: Sentence) -> bool:
+def _is_said_too(word: SentenceWord, sentence: Sentence) -> bool:
     """Return whether a word that is denied is in the sentence without a denial, too: *shares of A, no shares of B*.
 
     Of the other languages only words of one sign are looked for: longer ones are named again as a matter of course.
@@ -71,7 +71,7 @@ def _is_said_too(word: Word, sentence: Sentence) -> bool:
     return any(not _is_denied(each, sentence) for each in others)
 
 
-def _english(sentence: Sentence, negation: Span, other: Sentence) -> Iterator[tuple[Word, Word]]:
+def _english(sentence: Sentence, negation: Span, other: Sentence) -> Iterator[tuple[SentenceWord, SentenceWord]]:
     behind = [word for word in sentence.words if word.start >= negation[1]][:_AFTER]
     content = [word for word in behind if word.fact < 0 and word.key not in STOP_WORDS["en"]]
     for word in content[:1]:
@@ -86,7 +86,7 @@ def _are_forms(one: str, other: str) -> bool:
     return 0 < min(LONGEST_STEM, shorter) <= same and longer - same <= ending
 
 
-def _japanese(sentence: Sentence, negation: Span, other: Sentence) -> Iterator[tuple[Word, Word]]:
+def _japanese(sentence: Sentence, negation: Span, other: Sentence) -> Iterator[tuple[SentenceWord, SentenceWord]]:
     before = [word for word in sentence.words if word.end <= negation[0] + 1 and word.key and word.key[0] > "\u309f"]
     if before and negation[0] - before[-1].end <= _REACH:
         word = before[-1]
@@ -97,7 +97,7 @@ def _japanese(sentence: Sentence, negation: Span, other: Sentence) -> Iterator[t
         )
 
 
-def _korean(sentence: Sentence, negation: Span, other: Sentence) -> Iterator[tuple[Word, Word]]:
+def _korean(sentence: Sentence, negation: Span, other: Sentence) -> Iterator[tuple[SentenceWord, SentenceWord]]:
     written = sentence.text[slice(*negation)]
     touched = next((word for word in sentence.words if word.start <= negation[0] < word.end), None)
     before = [word for word in sentence.words if word.end <= negation[0]][-1:]
@@ -123,12 +123,12 @@ def _korean(sentence: Sentence, negation: Span, other: Sentence) -> Iterator[tup
                 yield word, there
 
 
-def _is_noun(word: Word, stem: str, sentence: Sentence) -> bool:
+def _is_noun(word: SentenceWord, stem: str, sentence: Sentence) -> bool:
     """Return whether a word is the stem with a particle: 만료를, which is no form of 만료되다."""
     return sentence.text[word.start + len(stem) : word.end] in _PARTICLES
 
 
-def _begins_with(word: Word, stem: str, other: Sentence) -> Iterator[tuple[Word, Word]]:
+def _begins_with(word: SentenceWord, stem: str, other: Sentence) -> Iterator[tuple[SentenceWord, SentenceWord]]:
     """Yield the other's words with the stem; the last syllable may go on: 피하 in 피합니다."""
     letters = unicodedata.normalize("NFD", stem)
     # 열지 못한다, 연다: a final ㄹ goes before ㄴ and ㅂ
@@ -141,7 +141,7 @@ def _begins_with(word: Word, stem: str, other: Sentence) -> Iterator[tuple[Word,
         )
 
 
-def _is_denied(word: Word, sentence: Sentence) -> bool:
+def _is_denied(word: SentenceWord, sentence: Sentence) -> bool:
     """Return whether a denial stands at a word: before it in English, behind it in the others."""
     if sentence.language == "en":
         return any(0 <= word.start - end < 20 for _, end in sentence.negations)
@@ -159,9 +159,9 @@ def _end_of_word(sentence: Sentence, end: int) -> int:
     return next((word.end for word in sentence.words if word.start < end <= word.end), end)
 
 
-def _end_of_phrase(sentence: Sentence, word: Word) -> int:
+def _end_of_phrase(sentence: Sentence, word: SentenceWord) -> int:
     """Return the end of a word with its ending: kana behind a Japanese word, 있다 behind a Korean one."""
-    words: Sequence[Word] = sentence.words
+    words: Sequence[SentenceWord] = sentence.words
     place = words.index(word)
     if sentence.language != "en" and place + 1 < len(words) and words[place + 1].start - word.end <= 1:
         following = words[place + 1]

@@ -55,7 +55,7 @@ class ReadPassage:
 
     @property
     def facts(self) -> list[Fact]:
-        """Its facts, those of its title and headings included."""
+        """The facts of the passage, of its title and of its headings."""
         return [fact for each in (*self.sentences, *filter(None, (self.context,))) for fact in each.facts]
 
     def looks(self, said: Sentence) -> int:

@@ -27,7 +27,7 @@ class Number:
     start: int
     end: int
     values: tuple[float, ...]
-    """What it may be: 1.234 is 1234 as well."""
+    """The values that the number may have: 1.234 is 1234 as well."""
     dimension: str = ""
     """What it measures, such as ``length`` or ``EUR``; ``count`` with a counter (人, 명), empty for a bare number."""
     factor: float = 1.0
@@ -36,22 +36,22 @@ class Number:
     places: int = 0
     """Decimals that are written."""
     about: bool = False
-    """Whether it is said to be rounded."""
+    """Whether the text says that the number is rounded."""
     bound: int = 0
     """1 for *at least*, -1 for *at most*."""
     bounded: tuple[int, int] = (0, 0)
-    """Its characters with those words."""
+    """The characters of the number with the words that say so."""
     per: float = 0.0
     """The seconds in which it is reached: 3,600 per hour; 0 where none are said."""
 
     @property
     def is_small(self) -> bool:
-        """Whether it is a bare 0 or 2, or a 1, which stand anywhere, and count only in the place of another number."""
+        """Whether this is a bare 0 or 2, or a 1: they are common, and count only in the place of another number."""
         return self.values[0] == 1.0 or (self.dimension in ("", "ordinal") and self.values[0] in (0.0, 2.0))
 
     @property
     def is_few(self) -> bool:
-        """Whether it is a bare number up to ten, which often counts what is listed: *the three largest*."""
+        """Whether the number is a bare one up to ten, which often counts what is listed: *the three largest*."""
         return not self.dimension and self.values[0] <= FEW
 
     def is_begin_of(self, version: Moment) -> bool:
@@ -74,7 +74,7 @@ class Moment:
     start: int
     end: int
     readings: tuple[frozenset[tuple[str, int]], ...]
-    """What it may be: 4/1/2025 is a day of April or of January."""
+    """The days that the text may mean: 4/1/2025 is a day of April or of January."""
 
     @property
     def parts(self) -> frozenset[str]:

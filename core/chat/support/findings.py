@@ -35,7 +35,7 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class SupportingSentence:
     """The sentence of a passage that supports one of an answer: characters ``start`` to ``end`` of its text."""
 
     passage: int
@@ -57,6 +57,6 @@ class Support:
     verdict: Verdict
     cited: tuple[int, ...] = ()
     """Numbers of the passages that it cites."""
-    sources: tuple[Source, ...] = ()
+    sources: tuple[SupportingSentence, ...] = ()
     """The sentences that support it, the nearest of each cited passage first."""
     findings: tuple[Finding, ...] = ()

@@ -43,7 +43,7 @@ _DROPPED = re.compile(r"\*{1,3}|`+|(?<![^\W_])_{1,2}|_{1,2}(?![^\W_])")
 
 
 @dataclass(frozen=True, slots=True)
-class Word:
+class SentenceWord:
     """A word, or a fact, with its characters."""
 
     key: str
@@ -70,17 +70,17 @@ class Sentence:
 
     @property
     def is_long(self) -> bool:
-        """Whether it is too long to be compared word by word."""
+        """Whether the sentence is too long to be compared word by word."""
         return len(self.text) > MAX_CHARS
 
     @lazy
-    def words(self) -> list[Word]:
+    def words(self) -> list[SentenceWord]:
         """Its words and facts in order."""
         return words_of(self.text, self.facts)
 
     @lazy
     def negations(self) -> list[tuple[int, int]]:
-        """Where it denies something."""
+        """The characters of the sentence that deny something."""
         return negations(self.text, self.language)
 
     @property
@@ -150,10 +150,10 @@ def language_of(text: str) -> str:
     return max(counts, key=lambda name: counts[name])
 
 
-def words_of(text: str, facts: Sequence[Fact]) -> list[Word]:
+def words_of(text: str, facts: Sequence[Fact]) -> list[SentenceWord]:
     """Return words and facts in order; words of Hangul have lost their particles."""
-    found = [Word(_key(match[0]), match.start(), match.end()) for match in _WORD.finditer(blanked(text, facts))]
-    found += [Word("", each.start, each.end, place) for place, each in enumerate(facts)]
+    found = [SentenceWord(_key(match[0]), match.start(), match.end()) for match in _WORD.finditer(blanked(text, facts))]
+    found += [SentenceWord("", each.start, each.end, place) for place, each in enumerate(facts)]
     return sorted(found, key=lambda each: each.start)
 
 

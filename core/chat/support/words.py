@@ -11,7 +11,7 @@ from braid.core.chat.support.facts import Number, same
 from braid.core.chat.support.findings import Finding, Kind
 from braid.core.chat.support.names import are_other_names
 from braid.core.chat.support.opposites import are_opposites
-from braid.core.chat.support.reading import Sentence, Word
+from braid.core.chat.support.reading import Sentence, SentenceWord
 from braid.core.text.scripts import KANA
 from braid.core.text.stopwords import STOP_WORDS
 
@@ -104,7 +104,7 @@ def freed(said: Sentence, one: Sentence, alignment: Alignment, evidence: Evidenc
     return None
 
 
-def _deny_alike(said: Sentence, mine: Word, one: Sentence, other: Word) -> bool:
+def _deny_alike(said: Sentence, mine: SentenceWord, one: Sentence, other: SentenceWord) -> bool:
     """Return whether both sentences deny the same, apart from two words."""
     return _denials(said, mine.start, mine.end) % 2 == _denials(one, other.start, other.end) % 2
 

@@ -59,12 +59,12 @@ class Table:
     totals: tuple[str, ...] = ()
     """The rows that are left out because they add up others."""
     context: str = ""
-    """The title of the document, and what stands above the table."""
+    """The title of the document, and the lines above the table."""
     document: int = 0
 
 
 def typed(raw: RawTable, name: str, *, document: int = 0, title: str = "") -> Table | None:
-    """Return the table with the types of its columns; None where it has no rows but totals, or far too many columns."""
+    """Return the table with the types of its columns; None where all its rows are totals, or it is too wide."""
     width = max(len(raw.header), *map(len, raw.rows))
     if width > MAX_COLUMNS:
         return None

@@ -44,7 +44,7 @@ class QueryError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class StatementResult:
     """What a statement returned, and the tables that it read."""
 
     columns: tuple[str, ...]
@@ -70,7 +70,7 @@ class TableDatabase:
         self._names = {table.name.casefold(): table.name for table in tables}
         self._limit()
 
-    def ask(self, sql: str, *, max_rows: int = MAX_RESULT_ROWS) -> Answer:
+    def ask(self, sql: str, *, max_rows: int = MAX_RESULT_ROWS) -> StatementResult:
         """Run one SELECT. Raises QueryError for anything else, and for one that fails or takes too long."""
         if len(sql) > MAX_SQL_CHARS:
             raise QueryError(f"the statement has more than {MAX_SQL_CHARS} characters")
@@ -89,7 +89,9 @@ class TableDatabase:
         cursor.close()
         if any(isinstance(value, bytes) for row in rows for value in row):
             raise QueryError("the statement returned bytes")
-        return Answer(columns, tuple(map(tuple, rows[:max_rows])), frozenset(self._read), len(rows) <= max_rows)
+        return StatementResult(
+            columns, tuple(map(tuple, rows[:max_rows])), frozenset(self._read), len(rows) <= max_rows
+        )
 
     def _limit(self) -> None:
         """Refuse all but reading from here on."""

@@ -19,7 +19,7 @@ from braid.core.chat.tables.dated import (
     year_condition,
     years_of,
 )
-from braid.core.chat.tables.reading import Named, Reading, find_names, in_columns
+from braid.core.chat.tables.reading import NamedColumn, QuestionReading, find_names, in_columns
 from braid.core.chat.tables.words import Operation
 from braid.core.text.moments import UnclearPeriodError
 from braid.core.text.periods import Period, period_in
@@ -43,7 +43,7 @@ class Plan:
     group: Column | None = None
     labels: tuple[Column, ...] = ()
     is_lookup: bool = False
-    """Whether it adds up what may be the cell of one row: ``how much is the budget of Sales``."""
+    """Whether the statement adds up what may be the cell of one row: ``how much is the budget of Sales``."""
     period: tuple[str, str] = ("", "")
     """First and last day, month or year, where the rows are those of a period; the end of an open one is empty."""
 
@@ -63,10 +63,10 @@ class NotUnderstoodError(Exception):
 class _Asked:
     """What a question asks of a table."""
 
-    reading: Reading
+    reading: QuestionReading
     table: Table
     operations: set[Operation]
-    named: list[Named]
+    named: list[NamedColumn]
     conditions: list[str]
     top: int = 0
     period: int = 0
@@ -79,7 +79,7 @@ class _Asked:
 
 def plan(question: str, table: Table) -> Plan:
     """Return the SQL for a question about a table. Raises NotUnderstoodError unless every word of it is understood."""
-    asked = _Asked(Reading(question), table, set(), [], [])
+    asked = _Asked(QuestionReading(question), table, set(), [], [])
     try:
         made = _planned(asked)
     except UnclearPeriodError as error:
@@ -121,7 +121,7 @@ def _is_about(asked: _Asked) -> bool:
     text = asked.reading.text
     if not any(pattern.search(text) for pattern in words.OPERATIONS.values()):
         return False
-    return bool(asked.named or find_names(Reading(text), asked.table))
+    return bool(asked.named or find_names(QuestionReading(text), asked.table))
 
 
 def _refused(asked: _Asked) -> str:
@@ -138,7 +138,7 @@ def _known(table: Table) -> str:
 # ---------------------------------------------------------------- what is found in the question
 
 
-def _comparisons(reading: Reading) -> list[tuple[int, str, float]]:
+def _comparisons(reading: QuestionReading) -> list[tuple[int, str, float]]:
     """Find ``more than 50,000``: (place, operator, number)."""
     found: list[tuple[int, str, float]] = []
     for pattern, operator in words.COMPARISONS:
@@ -152,13 +152,13 @@ def _comparisons(reading: Reading) -> list[tuple[int, str, float]]:
     return found
 
 
-def _exclusions(reading: Reading, table: Table) -> set[int]:
+def _exclusions(reading: QuestionReading, table: Table) -> set[int]:
     """Find ``without Osaka and Seoul``: return where the values begin whose rows are left out."""
     text, found = reading.text, set[int]()
     before = {match.end(): match for match in words.LEAVES_OUT_BEFORE.finditer(text)}
     if not before and not words.LEAVES_OUT_AFTER.search(text):
         return found
-    named = find_names(Reading(text), table)
+    named = find_names(QuestionReading(text), table)
     values = [each for each in named if each.values]
     for place, each in enumerate(values):
         if each.start in before:
@@ -257,7 +257,7 @@ def _operations(asked: _Asked) -> None:
         asked.operations.add(_direction(asked.reading))
 
 
-def _direction(reading: Reading) -> Operation:
+def _direction(reading: QuestionReading) -> Operation:
     """Return which end is meant by ``売上の高い3社``: the highest unless an adjective says the lowest."""
     found: Operation = "highest"
     for operation, pattern in (("highest", words.UP), ("lowest", words.DOWN)):

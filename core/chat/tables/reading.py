@@ -17,7 +17,7 @@ _SUFFIX = re.compile(r"(?<=..)(?:名称|名|額|日付|日|数|명|이름|일자
 _ASCII = re.compile(r"[a-z0-9]")
 
 
-class Reading:
+class QuestionReading:
     """A question, folded, and which of its characters are understood."""
 
     def __init__(self, question: str) -> None:
@@ -45,7 +45,7 @@ class Reading:
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class NamedColumn:
     """A column, or values of it, named in a question."""
 
     column: Column
@@ -56,9 +56,9 @@ class Named:
     """Whether the rows with these values are those that are left out."""
 
 
-def find_names(reading: Reading, table: Table) -> list[Named]:
+def find_names(reading: QuestionReading, table: Table) -> list[NamedColumn]:
     """Find the columns and values of a table in a question, the longest names first, and mark them as understood."""
-    found: list[Named] = []
+    found: list[NamedColumn] = []
     phrases = sorted(_phrases(table).items(), key=lambda item: -len(item[0]))
     folded = reading.text
     stems = {stem(word) for word in re.findall(r"[a-z0-9]+", folded)}
@@ -68,7 +68,7 @@ def find_names(reading: Reading, table: Table) -> list[Named]:
             continue
         for match in reading.find(_pattern(phrase)):
             reading.take(*match.span())
-            found.append(Named(column, *match.span(), values))
+            found.append(NamedColumn(column, *match.span(), values))
     return sorted(found, key=lambda each: each.start)
 
 
@@ -135,6 +135,6 @@ def _pattern(phrase: str) -> re.Pattern[str]:
     return re.compile(before + "".join(parts) + after)
 
 
-def in_columns(named: Sequence[Named], kind: str = "") -> list[Column]:
+def in_columns(named: Sequence[NamedColumn], kind: str = "") -> list[Column]:
     """Return the columns that are named by their own name, each once."""
     return list(dict.fromkeys(each.column for each in named if not each.values and kind in ("", each.column.kind)))

@@ -17,7 +17,7 @@ TABLE_TYPES = frozenset({"xlsx", "xls", "csv", "tsv", "ods"})
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class TablePassage:
     """A passage, as far as tables are concerned."""
 
     text: str
@@ -46,7 +46,7 @@ class RawTable:
         self.places.append(place)
 
 
-def tables_of(pieces: Sequence[Piece], file_type: str) -> list[RawTable]:
+def tables_of(pieces: Sequence[TablePassage], file_type: str) -> list[RawTable]:
     """Return the tables of a document that have a header and rows, from all its passages in order."""
     tables: list[RawTable] = []
     for place, piece in enumerate(pieces):
@@ -78,7 +78,11 @@ def _runs(lines: Sequence[str]) -> list[tuple[int, int]]:
 
 
 def _add_run(
-    tables: list[RawTable], piece: Piece, place: int, run: tuple[Sequence[str], int, int], before: RawTable | None
+    tables: list[RawTable],
+    piece: TablePassage,
+    place: int,
+    run: tuple[Sequence[str], int, int],
+    before: RawTable | None,
 ) -> None:
     lines, start, end = run
     rows = [cells_of(line) for line in lines[start:end] if not is_rule(line)]
@@ -110,7 +114,7 @@ def _without_overlap(known: Sequence[tuple[str, ...]], rows: list[tuple[str, ...
     return rows
 
 
-def _title(piece: Piece, lines: Sequence[str], start: int) -> str:
+def _title(piece: TablePassage, lines: Sequence[str], start: int) -> str:
     """Return the line directly above a table if it is short, else the nearest heading."""
     above = next((line for line in reversed(lines[:start]) if line.strip()), "")
     found = _TITLE.fullmatch(above.strip())
@@ -119,7 +123,7 @@ def _title(piece: Piece, lines: Sequence[str], start: int) -> str:
     return piece.heading.rpartition(" > ")[2]
 
 
-def _add_labelled(tables: list[RawTable], piece: Piece, place: int) -> bool:
+def _add_labelled(tables: list[RawTable], piece: TablePassage, place: int) -> bool:
     """Add the rows of a passage of ``column: value`` lines, which tables with long headers become; False for others."""
     blocks = [block.split("\n") for block in piece.text.split("\n\n")]
     found = [[_LABELLED.fullmatch(line) for line in block] for block in blocks]

@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from braid.core.chat.tables.columns import Column, Table, typed
-from braid.core.chat.tables.database import Answer, QueryError, TableDatabase, quoted
+from braid.core.chat.tables.database import QueryError, StatementResult, TableDatabase, quoted
 from braid.core.chat.tables.grammar import NotUnderstoodError, Plan, plan
-from braid.core.chat.tables.rebuild import Piece, tables_of
+from braid.core.chat.tables.rebuild import TablePassage, tables_of
 from braid.core.chat.tables.words import stem
 from braid.core.text.normalization import fold
 
@@ -96,7 +96,7 @@ class TableWork:
         """Describe the tables for a model: columns with their kinds, some rows, and texts of which there are few."""
         return "\n\n".join(_described(table) for table in self._tables[:MAX_TIED])
 
-    def _form(self, table: Table, answer: Answer, made: Plan, *, by_model: bool = False) -> Json:
+    def _form(self, table: Table, answer: StatementResult, made: Plan, *, by_model: bool = False) -> Json:
         condition = f" WHERE ({made.where})" if made.where else ""
         used = self._database.ask(f"SELECT rowid FROM {quoted(table.name)}{condition}", max_rows=len(table.rows))
         numbers = [int(row[0] or 0) - 1 for row in used.rows]
@@ -126,7 +126,7 @@ class TableWork:
 def _tables(documents: Sequence[Mapping[str, Any]]) -> list[Table]:
     found: list[Table] = []
     for number, document in enumerate(documents):
-        pieces = [Piece(*piece) for piece in document["pieces"]]
+        pieces = [TablePassage(*piece) for piece in document["pieces"]]
         for raw in tables_of(pieces, document["file_type"])[:MAX_TABLES]:
             name = " ".join((raw.title or document["title"]).replace('"', "'").split())[:40] or "table"
             name = f"table {name}" if name.casefold().startswith("sqlite_") else name
@@ -152,7 +152,7 @@ def _nearness(question: str, table: Table) -> int:
     )
 
 
-def _written(made: Plan, answer: Answer) -> list[tuple[str, ...]]:
+def _written(made: Plan, answer: StatementResult) -> list[tuple[str, ...]]:
     """Write the values of a plan's answer as the table writes them."""
     last = len(answer.columns) - 1
     return [
@@ -161,7 +161,7 @@ def _written(made: Plan, answer: Answer) -> list[tuple[str, ...]]:
     ]
 
 
-def _written_by_model(table: Table, answer: Answer) -> list[tuple[str, ...]]:
+def _written_by_model(table: Table, answer: StatementResult) -> list[tuple[str, ...]]:
     columns = [_column_of(table, name) for name in answer.columns]
     return [
         tuple(_value(value, column, "average") for value, column in zip(row, columns, strict=True))
@@ -192,7 +192,7 @@ def _value(value: float | str | None, column: Column | None, operation: str) -> 
     return f"{value:,}" if isinstance(value, int) else f"{value:,.4f}".rstrip("0").rstrip(".")
 
 
-def _label(table: Table, made: Plan, answer: Answer, position: int) -> str:
+def _label(table: Table, made: Plan, answer: StatementResult, position: int) -> str:
     if position == len(answer.columns) - 1 and made.measure is not None:
         return made.measure.name
     if made.group is not None and position == 0:

@@ -14,7 +14,7 @@ from sqlalchemy import select
 from braid.core.batches import batches
 from braid.core.chat.columns import asked_datasets
 from braid.core.chat.turns.branches import Branches
-from braid.core.chat.turns.fates import MOST_IDS, found_in
+from braid.core.chat.turns.cited_passages import MOST_IDS, found_in
 from braid.core.ledger.database import Database
 from braid.core.ledger.tables import CitationRow, MessageRow
 

@@ -128,7 +128,7 @@ def write_answer(
 
 
 def abandoned_answers(connection: Connection, *, in_fleet: bool) -> list[int]:
-    """Return the ids of the answers that nobody writes any more, though they are said to be written.
+    """Return the ids of answers whose row says that they are being written, though no process writes them any more.
 
     In a fleet a process lives while the ledger has it, and one of the same number on this machine means nothing.
     """
@@ -145,7 +145,7 @@ def abandoned_answers(connection: Connection, *, in_fleet: bool) -> list[int]:
 
 
 def end_answers(connection: Connection, *which: ColumnElement[bool], state: State) -> int:
-    """End answers that are said to be written, and let their words be found; returns how many there were."""
+    """End answers whose row says that they are being written, let their words be found, and return how many."""
     columns = (MessageRow.id, MessageRow.conversation_id, MessageRow.text)
     ended = update(MessageRow).where(MessageRow.state == "running", *which).values(state=state).returning(*columns)
     rows = connection.execute(ended).all()

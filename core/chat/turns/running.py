@@ -44,7 +44,7 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Pauses:
+class TurnPauses:
     """How long is paused between two writes of a turn, in seconds."""
 
     save_s: float = 0.8
@@ -93,7 +93,7 @@ class RunningTurn(Generic[Happened]):
         *,
         store: TurnStore,
         done: Done,
-        pauses: Pauses = Pauses(),
+        pauses: TurnPauses = TurnPauses(),
     ) -> None:
         self.ids = ids
         self.error: Exception | None = None
@@ -312,7 +312,7 @@ class RunningTurns:
         *,
         most: int = MOST_TURNS,
         most_of_a_user: int = MOST_OF_A_USER,
-        pauses: Pauses = Pauses(),
+        pauses: TurnPauses = TurnPauses(),
     ) -> None:
         self._store = store
         self._pauses = pauses
@@ -323,9 +323,6 @@ class RunningTurns:
         self._turns: dict[RunningTurn[Any], int] = {}
         self._is_watched = False
         tell_of_forks(self)
-
-    def before_fork(self) -> None:
-        """Do nothing: turns go on in the parent."""
 
     def after_fork(self, *, in_child: bool) -> None:
         """Begin without a turn in the child: those there are the parent's."""

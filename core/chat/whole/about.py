@@ -12,7 +12,7 @@ from functools import partial
 from braid.core.chat.asking.follow_up import content_words
 from braid.core.chat.citations import Citation
 from braid.core.chat.lookups.lookup import Lookup
-from braid.core.chat.lookups.things import named_things
+from braid.core.chat.lookups.two_things import named_things
 from braid.core.chat.quoting.extractive import Extract
 from braid.core.chat.quoting.wanted import without_asking
 from braid.core.chat.texts import Language

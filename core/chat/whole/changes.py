@@ -65,7 +65,7 @@ class Unit:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class Difference:
     """What differs in one place: two wordings, or one where the other document has none."""
 
     old: Unit | None
@@ -102,7 +102,7 @@ class Compared:
 
     old: Read
     new: Read
-    changes: tuple[Change, ...]
+    changes: tuple[Difference, ...]
     left_out: tuple[str, ...] = ()
     """The headings of the differences that are not among the ``changes``, since the question is about others or there
     are too many."""
@@ -341,11 +341,11 @@ def _terms(text: str, analyzer: Analyzer) -> frozenset[str]:
 
 def _changes(
     gone: Sequence[Unit], came: Sequence[Unit], taken: Mapping[int, int], after: Sequence[Unit]
-) -> list[Change]:
+) -> list[Difference]:
     """Return what differs in the order of the later document."""
-    changes = [Change(gone[taken[place]] if place in taken else None, unit) for place, unit in enumerate(came)]
+    changes = [Difference(gone[taken[place]] if place in taken else None, unit) for place, unit in enumerate(came)]
     replaced = frozenset(taken.values())
-    lost = [Change(unit, None) for place, unit in enumerate(gone) if place not in replaced]
+    lost = [Difference(unit, None) for place, unit in enumerate(gone) if place not in replaced]
     return _in_order(changes, lost, after)
 
 
@@ -378,7 +378,7 @@ def _paired(gone: Sequence[Unit], came: Sequence[Unit], terms: Mapping[str, froz
     return taken
 
 
-def _in_order(changes: Sequence[Change], lost: Sequence[Change], after: Sequence[Unit]) -> list[Change]:
+def _in_order(changes: Sequence[Difference], lost: Sequence[Difference], after: Sequence[Unit]) -> list[Difference]:
     """Put what is gone behind the last difference of its section; what no section of the later document has, at the
     end.
     """
@@ -389,7 +389,7 @@ def _in_order(changes: Sequence[Change], lost: Sequence[Change], after: Sequence
     return [change for _, change in sorted(keyed, key=lambda each: each[0])]
 
 
-def _before_the_cut(changes: Sequence[Change], before: Sequence[Unit], after: Sequence[Unit]) -> list[Change]:
+def _before_the_cut(changes: Sequence[Difference], before: Sequence[Unit], after: Sequence[Unit]) -> list[Difference]:
     """Leave out what is only in one document behind the last passage that has a counterpart: the other one may have it
     where it was not read.
     """
@@ -408,11 +408,11 @@ def _before_the_cut(changes: Sequence[Change], before: Sequence[Unit], after: Se
 # ---------------------------------------------------------------- telling
 
 
-def _as_text(change: Change) -> str:
+def _as_text(change: Difference) -> str:
     return "\n".join((change.heading, *(unit.text for unit in change.units)))
 
 
-def _row(change: Change, numbers: Mapping[str, int], analyzer: Analyzer, language: Language) -> str:
+def _row(change: Difference, numbers: Mapping[str, int], analyzer: Analyzer, language: Language) -> str:
     old, new = (read_sentence(_shown(unit), 0, analyzer) if unit else None for unit in (change.old, change.new))
 
     def cell(unit: Unit | None, own: Sentence | None, other: Sentence | None, missing: str) -> str:

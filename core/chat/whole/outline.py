@@ -47,7 +47,7 @@ class _Line:
     section: str
     text: str
     number: int
-    """That of its citation."""
+    """The number of the citation that shows the part."""
     terms: Counter[str]
 
 

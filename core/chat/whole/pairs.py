@@ -46,7 +46,7 @@ MOST_CANDIDATES = 40
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class NamedDocument:
     """A document that a question may name: its words without those of its version, and what its version is called."""
 
     passage: Passage
@@ -95,7 +95,7 @@ def pair_meant(
     return None
 
 
-def _named(question: str, found: Sequence[Passage], weigh: Weigh, analyzer: Analyzer) -> list[Named]:
+def _named(question: str, found: Sequence[Passage], weigh: Weigh, analyzer: Analyzer) -> list[NamedDocument]:
     """Return the documents of which the question has enough words of the title or the file's name, each once."""
     asked = frozenset(analyzer.tokens(CHANGES.sub(" ", question))) | frozenset(analyzer.tokens(question))
     by_id = {passage.document_id: passage for passage in reversed(found)}
@@ -106,23 +106,25 @@ def _named(question: str, found: Sequence[Passage], weigh: Weigh, analyzer: Anal
         if name.strip()
     ]
     idf = weigh(frozenset[str]().union(*(words for _, words, _ in names)))
-    best: dict[int, Named] = {}
+    best: dict[int, NamedDocument] = {}
     for passage, words, versions in names:
         total = sum(idf.get(word, 1.0) for word in words)
         share = sum(idf.get(word, 1.0) for word in words & asked) / total if total else 0.0
         known = best.get(passage.document_id)
         if share >= LEAST_OF_TITLE and (known is None or (share, bool(versions)) > (known.share, bool(known.versions))):
-            best[passage.document_id] = Named(passage, words, versions, share)
+            best[passage.document_id] = NamedDocument(passage, words, versions, share)
     return list(best.values())
 
 
-def _by_promise(named: Sequence[Named], asked: Collection[str], *, since: bool) -> list[tuple[Named, Named]]:
+def _by_promise(
+    named: Sequence[NamedDocument], asked: Collection[str], *, since: bool
+) -> list[tuple[NamedDocument, NamedDocument]]:
     """Return the pairs of documents, those that the question more probably means first.
 
     Of one version that is named, what it changed is asked for; with ``since``, what has changed after it.
     """
 
-    def promise(pair: tuple[Named, Named]) -> tuple[bool, int, float, bool, list[tuple[int, ...]]]:
+    def promise(pair: tuple[NamedDocument, NamedDocument]) -> tuple[bool, int, float, bool, list[tuple[int, ...]]]:
         older, newer = sorted(pair, key=_numbers)
         versions = sum(each.is_named_by(asked) for each in pair)
         is_way = versions != 1 or (older if since else newer).is_named_by(asked)
@@ -132,7 +134,7 @@ def _by_promise(named: Sequence[Named], asked: Collection[str], *, since: bool) 
     return sorted(combinations(named, 2), key=promise, reverse=True)
 
 
-def _name_each_other(first: Named, second: Named, question: str, analyzer: Analyzer) -> bool:
+def _name_each_other(first: NamedDocument, second: NamedDocument, question: str, analyzer: Analyzer) -> bool:
     """Return whether a question names two titles: each has words of it that the other has not, or both are in it as
     they are written.
     """
@@ -144,11 +146,11 @@ def _name_each_other(first: Named, second: Named, question: str, analyzer: Analy
     return bool(shorter) and longer in text and shorter in text.replace(longer, " ")
 
 
-def _dates_differ(first: Named, second: Named) -> bool:
+def _dates_differ(first: NamedDocument, second: NamedDocument) -> bool:
     return _date(first) != _date(second)
 
 
-def _in_order(first: Named, second: Named, question: str) -> tuple[Passage, Passage]:
+def _in_order(first: NamedDocument, second: NamedDocument, question: str) -> tuple[Passage, Passage]:
     """Return the earlier version first; where nothing says which it is, the one that the question names first."""
     keys = [(_numbers(each), _date(each)) for each in (first, second)]
     early = [not each.versions.isdisjoint(_FIRST) for each in (first, second)]
@@ -162,13 +164,13 @@ def _in_order(first: Named, second: Named, question: str) -> tuple[Passage, Pass
     return (first.passage, second.passage) if is_first else (second.passage, first.passage)
 
 
-def _numbers(named: Named) -> tuple[int, ...]:
+def _numbers(named: NamedDocument) -> tuple[int, ...]:
     """Return the numbers of a version, the longest (a year) first; the parts of 2.10 one by one."""
     found = sorted((each for each in named.versions if each[0].isdigit()), key=len, reverse=True)
     return tuple(int(part) for each in found for part in each.split(".") if len(part) < 10)
 
 
-def _date(named: Named) -> str:
+def _date(named: NamedDocument) -> str:
     """Return since when a version is valid, by what its document says."""
     since: Mapping[str, object] = named.passage.metadata
     return str(since.get(VALID_FROM, ""))

@@ -50,9 +50,6 @@ class ChromaProcess:
         self._caller = ThreadPoolExecutor(1, "braid-chroma")  # all but `close` happens in its thread
         tell_of_forks(self)
 
-    def before_fork(self) -> None:
-        """Do nothing."""
-
     def after_fork(self, *, in_child: bool) -> None:
         """Leave the process to the parent: in the child nobody calls it."""
         if in_child and self._process is not None:

@@ -43,7 +43,7 @@ _NO_SUCH_COLLECTION = 100
 Row = Mapping[str, Any]
 
 
-class Hit(NamedTuple):
+class MilvusHit(NamedTuple):
     """A chunk with Milvus's distance."""
 
     chunk_id: str
@@ -260,7 +260,7 @@ class Store:
         parameters: Mapping[str, Any],
         timeout_s: float,
         fields: Sequence[str] = ("collection",),
-    ) -> list[Hit]:
+    ) -> list[MilvusHit]:
         """Return up to ``k`` hits of one query with these fields, best first; none of a store that is not there."""
         if not self.server.is_there(self.name, max(0.1, timeout_s)):
             return []
@@ -275,7 +275,7 @@ class Store:
                 output_fields=list(fields),
                 timeout=max(0.1, timeout_s),
             )
-        return [Hit(_chunk_id(hit["id"]), hit["distance"], hit["entity"]) for hit in found[0]]
+        return [MilvusHit(_chunk_id(hit["id"]), hit["distance"], hit["entity"]) for hit in found[0]]
 
     def count(self, expression: str) -> int:
         """Count the rows that the expression selects."""

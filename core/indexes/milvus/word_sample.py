@@ -32,7 +32,7 @@ class WordSample:
     having: Mapping[str, int]
     """How many of the sample have each word."""
     until: float
-    """When it is to be read again, by the monotonic clock."""
+    """When the sample is to be read again, by the monotonic clock."""
 
     @classmethod
     def of(cls, passages: Iterable[Words], *, documents: int, until: float) -> WordSample:

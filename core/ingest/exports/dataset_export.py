@@ -116,9 +116,9 @@ class _Originals:
         self._archive = archive
         self._whole: dict[str, bool] = {}
         self.documents = 0
-        """Those whose original is in the archive."""
+        """How many documents have their original in the archive."""
         self.lost = 0
-        """Those whose original is gone or has other bytes."""
+        """How many documents have an original that is gone or has other bytes."""
 
     def add(self, document: Document, path: Path | None) -> bool:
         """Write a document's original, if there is one; return whether it is in the archive, whole."""

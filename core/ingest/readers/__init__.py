@@ -1,7 +1,8 @@
 """Files to text with structure: one reader per family of formats, and the table from format to reader.
 
 May import: `core.text`, `core.types`, `core.metadata`, `core.errors`.
-Way in: `read_document`; a new format is a file here and a row in `braid.core.ingest.formats.FORMATS`.
+Way in: `read_document`; a new format is a file here and a row in `braid.core.ingest.formats.FORMATS`, or an entry
+point of another package in the group ``braid.readers``.
 """
 
 from __future__ import annotations
@@ -11,11 +12,12 @@ import logging
 import re
 from collections.abc import Mapping
 from dataclasses import replace
+from importlib.metadata import EntryPoint
 from typing import Protocol, cast
 
-from braid.core.errors import ReaderFaultError, UnreadableDocumentError
+from braid.core.errors import ReaderFaultError, UnreadableDocumentError, fault_of
 from braid.core.extras import MissingExtraError
-from braid.core.ingest.formats import FORMATS, Format
+from braid.core.ingest.formats import FORMATS, Format, format_of_suffix
 from braid.core.ingest.readers.document import (
     MAX_HEADING_PATH_CHARS,
     ParsedDocument,
@@ -29,11 +31,12 @@ from braid.core.ingest.readers.sniff import Sniffed, sniff
 from braid.core.ingest.scans.reading import PageReading
 from braid.core.metadata.values import kept_metadata
 
-__all__ = ["ParsedDocument", "Section", "clean_text", "read_document"]
+__all__ = ["ParsedDocument", "Section", "SourceFile", "clean_text", "read_document"]
 
 logger = logging.getLogger(__name__)
 
 MAX_TITLE_CHARS = 300
+MAX_FAULT_CHARS = 300
 
 
 class Reader(Protocol):
@@ -51,7 +54,6 @@ READABLE = (
     "txt, md, html, pdf, docx, pptx, xlsx, odt, ods, odp, hwpx, rtf, csv, tsv, json, jsonl, xml, eml, msg, mht, epub, "
     "srt, vtt, ipynb, zip, png, jpg, tiff, webp and source code"
 )
-_BY_SUFFIX = {suffix: form for form in FORMATS for suffix in form.suffixes}
 _BY_KIND = {form.kind: form for form in FORMATS if form.kind != "text"}
 _BEGINNING = 4_096
 _WRITTEN_AS = (
@@ -95,7 +97,8 @@ def read_document(
             f"has {len(content):,} bytes; at most {max_bytes:,} are read, so split it", code="too_large"
         )
     form = _format_of(file)
-    parsed = _read(form, replace(file, file_type=form.file_type))
+    file = replace(file, file_type=form.file_type)
+    parsed = _read(form, file) if form.point is None else _read_elsewhere(form.point, file)
     if parsed.scanned:
         parsed = with_scans(file, parsed, scans)
     return _clean_document(file, parsed, may_be_empty=bool(parsed.scanned))
@@ -124,6 +127,31 @@ def _read(form: Format, file: SourceFile) -> ParsedDocument:
         raise ReaderFaultError.of(file.name, error) from error
 
 
+def _read_elsewhere(point: EntryPoint, file: SourceFile) -> ParsedDocument:
+    """Call the reader of another package. Raises UnreadableDocumentError, which names the reader, whatever it raises or
+    returns that is no document; MemoryError.
+    """
+    reader = f"{point.name} of {point.value}"
+    try:
+        read = point.load()
+    except Exception as error:  # the edge to another package
+        told = one_line(f"{type(error).__name__}: {error}")[:MAX_FAULT_CHARS]
+        raise file.unreadable(
+            f"cannot be read here: the reader {reader} cannot be loaded: {told}", code="not_here"
+        ) from error
+    try:
+        parsed: object = read(file)
+    except (UnreadableDocumentError, MemoryError):
+        raise
+    except Exception as error:  # the edge to another package: its fault in one file is no fault of the others
+        raise file.unreadable(f"cannot be read: the reader {reader} failed: {fault_of(error)}", code="fault") from error
+    if not isinstance(parsed, ParsedDocument) or not all(isinstance(each, Section) for each in parsed.sections):
+        kind = type(parsed).__name__
+        message = f"cannot be read: the reader {reader} returned {kind}, not a ParsedDocument of Sections"
+        raise file.unreadable(message, code="fault")
+    return replace(parsed, file_type=file.file_type, scanned=())
+
+
 def _unreadable_here(form: Format, file: SourceFile, error: ModuleNotFoundError) -> UnreadableDocumentError:
     missing = MissingExtraError(f"reading {form.label}", "readers", str(error.name))
     return file.unreadable(f"cannot be read here: {missing}", code="not_here")
@@ -132,10 +160,11 @@ def _unreadable_here(form: Format, file: SourceFile, error: ModuleNotFoundError)
 def _format_of(file: SourceFile) -> Format:
     """Return the format of the file's name. Raises UnreadableDocumentError if it is unknown, or the bytes differ."""
     sniffed = sniff(file.content)
-    form = _BY_SUFFIX.get(file.suffix)
+    by_suffix = format_of_suffix()
+    form = by_suffix.get(file.suffix)
     if form is None and not file.suffix and file.name.lower() in _PLAIN_NAMES:
-        form = _BY_SUFFIX[".txt"]
-    if form is not None and form.kind == sniffed.kind:
+        form = by_suffix[".txt"]
+    if form is not None and form.kind in (sniffed.kind, ""):
         return form
     if form is not None and form.reader == "office.converted" and (written := _written_as(file, form, sniffed)):
         return written
@@ -167,8 +196,8 @@ def _written_as(file: SourceFile, form: Format, sniffed: Sniffed) -> Format | No
     beginning = decode(file.content[:_BEGINNING]).lstrip()
     for suffix, pattern in _WRITTEN_AS:
         if pattern.search(beginning):
-            return _BY_SUFFIX[suffix]
-    return _BY_SUFFIX[{"xls": ".csv", "doc": ".txt"}.get(form.file_type, ".txt")]
+            return format_of_suffix()[suffix]
+    return format_of_suffix()[{"xls": ".csv", "doc": ".txt"}.get(form.file_type, ".txt")]
 
 
 def _wrong_content(form: Format, sniffed: Sniffed) -> str:

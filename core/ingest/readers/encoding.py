@@ -27,7 +27,7 @@ from braid.core.text.letters import (
     TURKISH,
     VIETNAMESE,
     WESTERN,
-    Evidence,
+    LanguageCost,
     alphabetic,
     east_asian,
     latin,
@@ -48,7 +48,7 @@ _FAMILIAR = frozenset(map(chr, range(0x20, 0x7F))) | frozenset(
     + "的一是不了在人有我他这這中大来上国个到说们为子和你地出道也时年得就那要下以生会自着去之過來國個說們為時會"
     + "éèêëàâäáãåçñíîïóôöõøúûüùßæœÉÈÀÄÁÅÇÑÍÓÖÕØÚÜ¿¡«»°§£€“”‘’–—…·©®"
 )
-_CANDIDATES: tuple[tuple[str, float, Callable[[str], Evidence]], ...] = (
+_CANDIDATES: tuple[tuple[str, float, Callable[[str], LanguageCost]], ...] = (
     ("cp932", 0, partial(east_asian, language="ja")),
     ("euc_jp", 0, partial(east_asian, language="ja")),
     ("euc_jis_2004", 4, partial(east_asian, language="ja")),

@@ -18,7 +18,7 @@ _MIN_COLUMNS = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class MergedCells:
     """A range of merged cells, its row and column counted from 0."""
 
     row: int
@@ -48,7 +48,7 @@ def laid_out(rows: Sequence[Sequence[Cell]]) -> Grid:
     """Return the rows of a table whose cells cover several rows or columns."""
     taken: list[set[int]] = [set() for _ in rows]
     texts: list[list[str]] = []
-    spans: list[Span] = []
+    spans: list[MergedCells] = []
     left = MAX_COVERED
     for number, row in enumerate(rows):
         line: list[str] = []
@@ -65,13 +65,13 @@ def laid_out(rows: Sequence[Sequence[Cell]]) -> Grid:
                     below.update(range(column, column + width))
             line += [""] * (column - len(line)) + [cell.text]
             if width * height > 1:
-                spans.append(Span(number, column, height, width))
+                spans.append(MergedCells(number, column, height, width))
             column += width
         texts.append(line)
     return merged(texts, spans)
 
 
-def merged(rows: Iterable[Sequence[str]], spans: Iterable[Span]) -> Grid:
+def merged(rows: Iterable[Sequence[str]], spans: Iterable[MergedCells]) -> Grid:
     """Return rows whose merged cells have their text in the first cell alone, as they are to be stored.
 
     Columns that only merged cells cover are left out. A form's rows have their texts side by side, without gaps.
@@ -88,7 +88,7 @@ def merged(rows: Iterable[Sequence[str]], spans: Iterable[Span]) -> Grid:
     return Grid(texts)
 
 
-def _bounded(spans: Iterable[Span], rows: int) -> Iterator[Span]:
+def _bounded(spans: Iterable[MergedCells], rows: int) -> Iterator[MergedCells]:
     left = MAX_COVERED
     for span in spans:
         area = span.rows * span.columns
@@ -101,7 +101,7 @@ def _at(rows: Sequence[Sequence[str]], row: int, column: int) -> str:
     return rows[row][column] if column < len(rows[row]) else ""
 
 
-def _without_covered(rows: list[list[str]], spans: list[Span]) -> tuple[list[list[str]], list[Span]]:
+def _without_covered(rows: list[list[str]], spans: list[MergedCells]) -> tuple[list[list[str]], list[MergedCells]]:
     """Leave out the columns that merged cells cover and in which none begins, as on sheets ruled like grid paper."""
     begun = {column for row in rows for column, text in enumerate(row) if text}
     covered = {column for span in spans for column in range(span.column + 1, span.column + span.columns)}
@@ -118,11 +118,11 @@ def _without_covered(rows: list[list[str]], spans: list[Span]) -> tuple[list[lis
     moved = []
     for span in spans:
         first, end = places[span.column], places[min(span.column + span.columns, width)]
-        moved.append(Span(span.row, first, span.rows, max(1, end - first)))
+        moved.append(MergedCells(span.row, first, span.rows, max(1, end - first)))
     return kept, moved
 
 
-def _is_form(filled: list[int], spans: list[Span]) -> bool:
+def _is_form(filled: list[int], spans: list[MergedCells]) -> bool:
     """Whether most rows of more than one text have one that is merged over columns in which other rows have texts."""
     titles = {number for number, count in enumerate(filled) if count < 2}
     wide = {span.row for span in spans if span.columns > 1} - titles
@@ -130,7 +130,7 @@ def _is_form(filled: list[int], spans: list[Span]) -> bool:
     return 2 * len(wide | lone) > len(filled) - len(titles) + len(lone)
 
 
-def _has_header(rows: list[list[str]], filled: list[int], spans: list[Span]) -> bool:
+def _has_header(rows: list[list[str]], filled: list[int], spans: list[MergedCells]) -> bool:
     """Whether the first row that is no title names each column, as in timetables: other rows may be merged at will."""
     first = next((number for number, count in enumerate(filled) if count > 1), None)
     if first is None or any(span.row == first and span.columns > 1 for span in spans):
@@ -138,7 +138,7 @@ def _has_header(rows: list[list[str]], filled: list[int], spans: list[Span]) -> 
     return _MIN_COLUMNS <= filled[first] == max(map(len, rows))
 
 
-def _repeat(rows: list[list[str]], filled: list[int], spans: list[Span]) -> None:
+def _repeat(rows: list[list[str]], filled: list[int], spans: list[MergedCells]) -> None:
     """Write the texts of merged cells again: above the names of columns, and beside each row that has other texts."""
     wide = {span.row for span in spans if span.columns > 1}
     most = max(filled)

@@ -66,7 +66,7 @@ class _Message:
 
     @property
     def date(self) -> str:
-        """When it was sent, as UTC."""
+        """When the message was sent, as UTC."""
         name = (*self.folder, "__properties_version1.0")
         content = self.ole.openstream(list(name)).read() if name in self.names else b""
         start = 24 if self.folder else 32

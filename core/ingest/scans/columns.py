@@ -25,7 +25,7 @@ _MIN_LINES = 3
 _FILLED, _MIN_FILLED = 0.6, 0.6
 """A line fills its column when it goes over this share of its width; so much of the length of all lines is of such."""
 _MAX_STRIPS = 20
-"""That are looked at for one gutter, from the tallest on."""
+"""Most strips that are looked at for one gutter, from the tallest on."""
 _HALF_LINE = 12
 """Pixels that are looked at."""
 _ROOM = 12
@@ -34,7 +34,7 @@ _ROOM = 12
 Ink = NDArray[np.bool_]
 
 
-class Box(NamedTuple):
+class PictureBox(NamedTuple):
     """A part of a picture in pixels from its upper left corner."""
 
     left: int
@@ -43,15 +43,15 @@ class Box(NamedTuple):
     bottom: int
 
 
-def columns_of(picture: Image.Image) -> list[Box]:
+def columns_of(picture: Image.Image) -> list[PictureBox]:
     """Return the parts of the page in reading order; one for a page without columns."""
     small = picture.convert("L").reduce(_SCALE)
     ink = ink_of(small)
-    parts = list(_parts(ink, Box(0, 0, small.width, small.height)))
+    parts = list(_parts(ink, PictureBox(0, 0, small.width, small.height)))
     if len(parts) < 2:
-        return [Box(0, 0, *picture.size)]
+        return [PictureBox(0, 0, *picture.size)]
     return [
-        Box(
+        PictureBox(
             max(part.left * _SCALE - _ROOM, 0),
             max(part.top * _SCALE - _ROOM, 0),
             min(part.right * _SCALE + _ROOM, picture.width),
@@ -61,7 +61,7 @@ def columns_of(picture: Image.Image) -> list[Box]:
     ]
 
 
-def _parts(ink: Ink, within: Box) -> Iterator[Box]:
+def _parts(ink: Ink, within: PictureBox) -> Iterator[PictureBox]:
     """Yield what is above a gutter, left of it, right of it and below it, each divided in the same way."""
     box = _trimmed(ink, within)
     if box is None:
@@ -72,23 +72,23 @@ def _parts(ink: Ink, within: Box) -> Iterator[Box]:
         yield box
         return
     top, bottom, middle = box.top + gutter.top, box.top + gutter.bottom, box.left + (gutter.left + gutter.right) // 2
-    yield from _parts(ink, Box(box.left, box.top, box.right, top))
-    yield from _parts(ink, Box(box.left, top, middle, bottom))
-    yield from _parts(ink, Box(middle, top, box.right, bottom))
-    yield from _parts(ink, Box(box.left, bottom, box.right, box.bottom))
+    yield from _parts(ink, PictureBox(box.left, box.top, box.right, top))
+    yield from _parts(ink, PictureBox(box.left, top, middle, bottom))
+    yield from _parts(ink, PictureBox(middle, top, box.right, bottom))
+    yield from _parts(ink, PictureBox(box.left, bottom, box.right, box.bottom))
 
 
-def _trimmed(ink: Ink, box: Box) -> Box | None:
+def _trimmed(ink: Ink, box: PictureBox) -> PictureBox | None:
     """Return the part of a box that has ink."""
     inside = ink[box.top : box.bottom, box.left : box.right]
     rows, columns = np.flatnonzero(inside.any(axis=1)), np.flatnonzero(inside.any(axis=0))
     if not len(rows):
         return None
     first, last = int(rows[0]), int(rows[-1]) + 1
-    return Box(box.left + int(columns[0]), box.top + first, box.left + int(columns[-1]) + 1, box.top + last)
+    return PictureBox(box.left + int(columns[0]), box.top + first, box.left + int(columns[-1]) + 1, box.top + last)
 
 
-def _gutter(ink: Ink, least: int) -> Box | None:
+def _gutter(ink: Ink, least: int) -> PictureBox | None:
     """Return the tallest strip without ink, as wide as ``least``, that has columns on both sides.
 
     What is taller may be white between two pictures above or below the columns; in the rows of a strip that has none
@@ -111,7 +111,9 @@ def _gutter(ink: Ink, least: int) -> Box | None:
         if tallest[at] < _MIN_HEIGHT:
             return None
         same = np.flatnonzero((tallest == tallest[at]) & (ends == ends[at]))
-        strip = Box(int(lefts[same[0]]), int(ends[at] - tallest[at]), int(lefts[same[-1]]) + least, int(ends[at]))
+        strip = PictureBox(
+            int(lefts[same[0]]), int(ends[at] - tallest[at]), int(lefts[same[-1]]) + least, int(ends[at])
+        )
         beside = ink[strip.top : strip.bottom, : strip.left], ink[strip.top : strip.bottom, strip.right :]
         if all(_is_text(side) for side in beside):
             return _between_lines(ink, strip)
@@ -120,7 +122,7 @@ def _gutter(ink: Ink, least: int) -> Box | None:
     return None
 
 
-def _between_lines(ink: Ink, strip: Box) -> Box:
+def _between_lines(ink: Ink, strip: PictureBox) -> PictureBox:
     """Return the strip without the lower half of a line above it, and the upper half of one below it."""
     blank = np.asarray(ink.sum(axis=1)) == 0
     top, bottom = strip.top, strip.bottom

@@ -7,7 +7,7 @@ from __future__ import annotations
 import numpy as np
 from PIL import Image
 
-from braid.core.ingest.scans.columns import Box, Ink, columns_of
+from braid.core.ingest.scans.columns import Ink, PictureBox, columns_of
 from braid.core.ingest.scans.skew import ink_of
 
 _SCALE = 2
@@ -36,10 +36,10 @@ def reading_scale(picture: Image.Image) -> float:
     return min(1.0, _BEST_STROKE / stroke) if stroke else 1.0
 
 
-def tiers_of(picture: Image.Image) -> list[Box]:
+def tiers_of(picture: Image.Image) -> list[PictureBox]:
     """Return the parts of a page, whose lines run downwards, in reading order: its tiers from top to bottom."""
     turned = columns_of(picture.transpose(Image.Transpose.ROTATE_90))
-    return [Box(picture.width - box.bottom, box.left, picture.width - box.top, box.right) for box in turned]
+    return [PictureBox(picture.width - box.bottom, box.left, picture.width - box.top, box.right) for box in turned]
 
 
 def _stroke(ink: Ink) -> float:

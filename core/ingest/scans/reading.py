@@ -18,7 +18,7 @@ IS_PART = "is_part"
 """Key of a picture's ``info`` that tells `PageReading.is_part`."""
 
 
-class Word(NamedTuple):
+class ScannedWord(NamedTuple):
     """A word, or in Japanese some characters, with its box in pixels from the upper left corner."""
 
     text: str
@@ -37,7 +37,7 @@ class Word(NamedTuple):
 class PageReading:
     """The words of a page in reading order, on a picture of ``width`` × ``height`` pixels."""
 
-    words: Sequence[Word]
+    words: Sequence[ScannedWord]
     width: int
     height: int
     turn: int = 0
@@ -58,7 +58,7 @@ class PageReading:
     @classmethod
     def from_json(cls, read: Mapping[str, Any]) -> PageReading:
         """Return the reading that `to_json` wrote."""
-        return cls(**{**read, "words": tuple(Word(*each) for each in read["words"])})
+        return cls(**{**read, "words": tuple(ScannedWord(*each) for each in read["words"])})
 
     def to_json(self) -> dict[str, Any]:
         """Return the reading as JSON."""
@@ -114,7 +114,7 @@ class PageReading:
         return text, starts
 
 
-def _gap(before: Word, word: Word) -> str:
+def _gap(before: ScannedWord, word: ScannedWord) -> str:
     if word.paragraph != before.paragraph:
         return "\n\n"
     if word.line != before.line:
@@ -122,7 +122,7 @@ def _gap(before: Word, word: Word) -> str:
     return "" if _ENDS_IN_CJK.search(before.text) and _BEGINS_IN_CJK.search(word.text) else " "
 
 
-def _split(word: Word) -> list[tuple[int, int, int, int]]:
+def _split(word: ScannedWord) -> list[tuple[int, int, int, int]]:
     """Return a box per character, each as wide as the others; as high in lines from top to bottom."""
     count = len(word.text)
     if word.bottom - word.top > 1.5 * (word.right - word.left) and count > 1:

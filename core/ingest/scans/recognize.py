@@ -24,7 +24,7 @@ from braid.core.errors import ReadingInterruptedError, UnreadableDocumentError
 from braid.core.ingest.scans.columns import columns_of
 from braid.core.ingest.scans.direction import reading_scale, runs_downwards, tiers_of
 from braid.core.ingest.scans.program import ORIENTATION, Tesseract
-from braid.core.ingest.scans.reading import IS_PART, PageReading, Word
+from braid.core.ingest.scans.reading import IS_PART, PageReading, ScannedWord
 from braid.core.ingest.scans.skew import skew_of
 
 DPI = 300
@@ -134,7 +134,7 @@ def _is_sure(reading: PageReading) -> bool:
 
 def _is_scattered(reading: PageReading) -> bool:
     """Return whether gaps between words were taken for gaps between columns: many lines begin where another ends."""
-    lines: dict[int, list[Word]] = {}
+    lines: dict[int, list[ScannedWord]] = {}
     for word in reading.words:
         lines.setdefault(word.line, []).append(word)
     boxes = [
@@ -207,7 +207,7 @@ class _Reader:
         turn = int(facts.get("Rotate", 0)) % 360 if sure >= LEAST_TURN else 0
         return turn, facts.get("Script", "").strip()
 
-    def words(self, picture: Image.Image, attempt: _Attempt) -> tuple[Word, ...]:
+    def words(self, picture: Image.Image, attempt: _Attempt) -> tuple[ScannedWord, ...]:
         """Return the words on the picture in reading order."""
         if attempt.mode != _OWN_COLUMNS:
             return tuple(self._words(picture, attempt.languages, attempt.mode))
@@ -218,7 +218,7 @@ class _Reader:
             for word in self._words(picture.crop(column), attempt.languages, _BLOCK)
         )
 
-    def _words(self, picture: Image.Image, languages: str, mode: int) -> Iterator[Word]:
+    def _words(self, picture: Image.Image, languages: str, mode: int) -> Iterator[ScannedWord]:
         has_syllables = _SYLLABLES in languages.split("+")
         text_as_well = ("-c", "tessedit_create_txt=1") if has_syllables else ()
         said = self._run(
@@ -251,7 +251,7 @@ class _Reader:
         return done.stdout.decode("utf-8", "replace")
 
 
-def _words(rows: Iterator[Mapping[str, str]]) -> Iterator[Word]:
+def _words(rows: Iterator[Mapping[str, str]]) -> Iterator[ScannedWord]:
     for row in rows:
         text = (row.get("text") or "").strip()
         confidence = float(row.get("conf") or -1)
@@ -261,12 +261,12 @@ def _words(rows: Iterator[Mapping[str, str]]) -> Iterator[Word]:
         block, paragraph, line = (int(row[name]) for name in ("block_num", "par_num", "line_num"))
         of_paragraph = block * 1000 + paragraph
         box = (left, top, left + width, top + height)
-        yield Word(text, *box, round(confidence), of_paragraph * 1000 + line, of_paragraph)
+        yield ScannedWord(text, *box, round(confidence), of_paragraph * 1000 + line, of_paragraph)
 
 
-def _joined(words: Iterator[Word], text: str) -> Iterator[Word]:
+def _joined(words: Iterator[ScannedWord], text: str) -> Iterator[ScannedWord]:
     """Yield the words with those joined that stand in the text, which has them all, with nothing between them."""
-    last: Word | None = None
+    last: ScannedWord | None = None
     end = 0
     for word in words:
         start = text.find(word.text, end)
@@ -281,7 +281,7 @@ def _joined(words: Iterator[Word], text: str) -> Iterator[Word]:
         yield last
 
 
-def _one(first: Word, second: Word) -> Word:
+def _one(first: ScannedWord, second: ScannedWord) -> ScannedWord:
     letters = len(first.text), len(second.text)
     sure = (first.confidence * letters[0] + second.confidence * letters[1]) / sum(letters)
     return first._replace(
@@ -294,7 +294,7 @@ def _one(first: Word, second: Word) -> Word:
     )
 
 
-def _moved(word: Word, right: int, down: int, column: int) -> Word:
+def _moved(word: ScannedWord, right: int, down: int, column: int) -> ScannedWord:
     """Return a word of a column where it is on the page."""
     return word._replace(
         left=word.left + right,
@@ -306,7 +306,7 @@ def _moved(word: Word, right: int, down: int, column: int) -> Word:
     )
 
 
-def _enlarged(word: Word, scale: float) -> Word:
+def _enlarged(word: ScannedWord, scale: float) -> ScannedWord:
     """Return a word of a page that was made smaller where it is on the page itself."""
     left, top, right, bottom = (round(side / scale) for side in (word.left, word.top, word.right, word.bottom))
     return word._replace(left=left, top=top, right=right, bottom=bottom)

@@ -24,7 +24,7 @@ _MAGIC = b"E5S1"
 _HEADER = struct.Struct("<4sI7ifi")
 
 
-class Vocabulary(NamedTuple):
+class UnigramPieces(NamedTuple):
     """The pieces of a unigram tokenizer, and what each character is replaced by beforehand."""
 
     pieces: Sequence[str]
@@ -47,7 +47,7 @@ class ModelFile:
     longest: int
     """Tokens that the model reads at once, with the two that mark beginning and end."""
     epsilon: float
-    vocabulary: Vocabulary
+    vocabulary: UnigramPieces
 
     def floats(self, name: str) -> Vector:
         """Return a float32 tensor, flat."""
@@ -87,7 +87,7 @@ def read_model_file() -> ModelFile:
     return ModelFile(raw, _read_places(raw, offset), width, layers, heads, longest, epsilon, vocabulary)
 
 
-def _read_vocabulary(raw: NDArray[np.uint8], offset: int) -> tuple[Vocabulary, int]:
+def _read_vocabulary(raw: NDArray[np.uint8], offset: int) -> tuple[UnigramPieces, int]:
     """Return the vocabulary at ``offset``, and the offset behind it."""
     count, begin, end, _, unknown, text_bytes = struct.unpack_from("<5iQ", raw.data, offset)
     offset += 28
@@ -102,7 +102,7 @@ def _read_vocabulary(raw: NDArray[np.uint8], offset: int) -> tuple[Vocabulary, i
     offset += text_bytes
     replaced, size = struct.unpack_from("<iI", raw.data, offset)
     replacements = _read_replacements(raw[offset + 8 : offset + 8 + size].tobytes(), replaced)
-    return Vocabulary(pieces, array("d", scores), replacements, begin, end, unknown), offset + 8 + size
+    return UnigramPieces(pieces, array("d", scores), replacements, begin, end, unknown), offset + 8 + size
 
 
 def _read_replacements(table: bytes, count: int) -> dict[int, str]:

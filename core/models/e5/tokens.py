@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from braid.core.models.e5.model_file import Vocabulary
+from braid.core.models.e5.model_file import UnigramPieces
 
 _BEGINS_WORD = "\u2581"
 """Stands for the space before a word. No piece has it but at its beginning, so words are cut one by one."""
@@ -24,7 +24,7 @@ class Tokenizer:
     1 ms of the 30 that its vector takes.
     """
 
-    def __init__(self, vocabulary: Vocabulary) -> None:
+    def __init__(self, vocabulary: UnigramPieces) -> None:
         self._replacements = vocabulary.replacements
         self._scores = vocabulary.scores
         self._unknown = vocabulary.unknown

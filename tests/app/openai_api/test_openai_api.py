@@ -20,7 +20,7 @@ from braid.app.factory import register_braid
 from braid.app.host import HostUser
 from braid.app.openai_api.completions import Chunks, Head, Sent
 from braid.app.openai_api.footnotes import footnotes, with_footnotes
-from braid.app.openai_api.limits import Limits, limited, required
+from braid.app.openai_api.limits import AnswerLimits, limited, required
 from braid.app.web.markdown import answer_html
 from braid.config.settings import Settings
 from braid.core.braid import Braid
@@ -370,7 +370,7 @@ def test_an_answer_that_is_ended_ends_its_turn() -> None:
             closed.append("closed")
 
     turn = events()  # referred to until the end, so that nothing but closing closes it
-    happened = list(limited(ChatRequest(1, "Which?"), required(turn), Limits(stop=("3",))))
+    happened = list(limited(ChatRequest(1, "Which?"), required(turn), AnswerLimits(stop=("3",))))
     assert closed == ["closed"]
     assert isinstance(happened[-1], ChatResult)
     assert happened[-1].text == "word 0 word 1 word 2 word"

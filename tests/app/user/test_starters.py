@@ -12,7 +12,7 @@ from braid.app.user.datasets import readable_datasets
 from braid.core.braid import Braid
 from braid.core.chat.conversation import Conversation
 from braid.core.chat.types import ChatRequest
-from braid.core.datasets.outlines import Outline
+from braid.core.datasets.outlines import DocumentOutline
 from braid.core.types import ChunkInput, DocumentInput
 from tests.web import make_app, site_of
 from tests.worlds import WAIT_S
@@ -80,7 +80,7 @@ def test_what_is_asked_about_a_document(
     braid: Braid, title: str, headings: tuple[str, ...], question: str | None
 ) -> None:
     with make_app(braid).test_request_context("/", headers={"Accept-Language": "en"}):
-        found = list(made._questions([Outline(1, title, title, headings)]))
+        found = list(made._questions([DocumentOutline(1, title, title, headings)]))
     assert found == ([question] if question else [])
 
 

@@ -31,7 +31,7 @@ from braid.core.background.backups import Backups, BackupState
 from braid.core.backup.archive import ArchiveWriter
 from braid.core.backup.files import HELD, HeldFiles
 from braid.core.backup.make import LOCK, Sources, make_backup
-from braid.core.backup.manifest import BackupError, Manifest
+from braid.core.backup.manifest import BackupError, BackupManifest
 from braid.core.backup.record import last_backup
 from braid.core.backup.restore import restore_backup
 from braid.core.backup.soundness import damage_in
@@ -553,7 +553,7 @@ def test_a_text_that_is_no_json_does_not_fill_a_database(new_postgres_url: Calla
 
 def test_a_manifest_is_read_as_it_was_written(small: tuple[Sources, Path]) -> None:
     manifest = verify_backup(small[1])
-    assert isinstance(manifest, Manifest)
+    assert isinstance(manifest, BackupManifest)
     assert (manifest.database, manifest.uploads, manifest.documents, manifest.with_keys) == ("sqlite", 1, 1, False)
     [lack] = lacks(manifest)
     assert lack.startswith("secret_key: ")

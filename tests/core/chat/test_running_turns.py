@@ -13,7 +13,7 @@ from sqlalchemy.exc import OperationalError
 from braid.core.chat.store import ConversationStore
 from braid.core.chat.turns import running, writer_names
 from braid.core.chat.turns.bell import waited
-from braid.core.chat.turns.running import News, Pauses, RunningTurns, TooManyError
+from braid.core.chat.turns.running import News, RunningTurns, TooManyError, TurnPauses
 from braid.core.chat.turns.turn_store import TurnStore
 from braid.core.chat.types import AnswerText, ChatRequest, ChatResult, Draft, Event, StageStarted
 from braid.core.datasets.registry import Registry
@@ -74,7 +74,7 @@ def test_continue_keeps_the_partial_answer_until_it_has_more(talk: Talk, save_s:
     ids = talk.turns.begin(talk.id, talk.request)
     talk.turns.save(ids, said(PARTIAL, stopped=True), "stopped")
     request, ended, begun = ChatRequest(talk.user, "How long?", draft=Draft(PARTIAL)), threading.Event(), []
-    turn = RunningTurns(talk.turns, pauses=Pauses(save_s=save_s)).start(
+    turn = RunningTurns(talk.turns, pauses=TurnPauses(save_s=save_s)).start(
         request,
         silent(ended),
         begin=lambda: talk.turns.resume(talk.user, talk.id, ids.answer_id),
@@ -121,7 +121,7 @@ def test_a_turn_that_another_process_stopped_ends(talk: Talk) -> None:
         yield AnswerText(" here")
         raise AssertionError("it goes on though it was stopped")
 
-    turn = talk.run(RunningTurns(talk.turns, pauses=Pauses(save_s=0.0)), written())
+    turn = talk.run(RunningTurns(talk.turns, pauses=TurnPauses(save_s=0.0)), written())
     assert begun.wait(WAIT_S)
     elsewhere = TurnStore(talk.ledger)
     assert elsewhere.end(talk.user, talk.id, turn.ids.answer_id, "stopped")
@@ -144,7 +144,7 @@ def test_a_short_outage_of_the_database_loses_no_answer(
         return save(ids, result, as_)  # type: ignore[arg-type]
 
     monkeypatch.setattr(talk.turns, "save", fail_once)
-    runs = RunningTurns(talk.turns, pauses=Pauses(save_s=0.0, outage_s=(0.01,)))
+    runs = RunningTurns(talk.turns, pauses=TurnPauses(save_s=0.0, outage_s=(0.01,)))
     talk.run(runs, told(AnswerText("Hello "), AnswerText("world"), said("Hello world"))).wait()
     assert not failures
     assert talk.last() == ("Hello world", "complete")
@@ -167,7 +167,7 @@ def test_what_a_silent_model_has_written_is_stored(talk: Talk) -> None:
         yield AnswerText(" live here")
         more.wait(WAIT_S)
 
-    turn = talk.run(RunningTurns(talk.turns, pauses=Pauses(save_s=0.3)), written())
+    turn = talk.run(RunningTurns(talk.turns, pauses=TurnPauses(save_s=0.3)), written())
     eventually(lambda: talk.last() == ("Okapis live here", "running"))
     more.set()
     turn.wait()

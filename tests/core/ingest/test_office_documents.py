@@ -17,7 +17,7 @@ from pptx.util import Inches
 from braid.core.errors import UnreadableDocumentError
 from braid.core.ingest.readers import ParsedDocument, read_document
 from braid.core.ingest.readers.office.number_format import number_format
-from braid.core.ingest.readers.office.reading_order import Box, in_reading_order
+from braid.core.ingest.readers.office.reading_order import ShapeBox, in_reading_order
 from braid.core.ingest.readers.parts.numerals import numeral
 from tests import more_samples, samples
 from tests.office_files import STRICT, A, chart, element, numbered, numbering, paragraph, word
@@ -594,9 +594,14 @@ def test_boxes_of_a_slide_are_read_from_the_top_and_column_by_column() -> None:
     ):
         slide.shapes.add_textbox(Inches(left), Inches(top), Inches(4), Inches(0.5)).text_frame.text = text
     assert lines_of("a.pptx", saved(show)) == ["first", "second", "third"]
-    columns = [Box(600, 100, 300, 100), Box(0, 220, 300, 100), Box(600, 220, 300, 100), Box(0, 100, 300, 100)]
+    columns = [
+        ShapeBox(600, 100, 300, 100),
+        ShapeBox(0, 220, 300, 100),
+        ShapeBox(600, 220, 300, 100),
+        ShapeBox(0, 100, 300, 100),
+    ]
     assert in_reading_order(columns) == [3, 1, 0, 2]
-    assert sorted(in_reading_order([Box(0, 0, 0, 0)] * 2000)) == list(range(2000))
+    assert sorted(in_reading_order([ShapeBox(0, 0, 0, 0)] * 2000)) == list(range(2000))
 
 
 def test_charts_struck_out_text_and_comments_of_a_slide_are_read() -> None:

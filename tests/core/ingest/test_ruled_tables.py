@@ -11,7 +11,7 @@ from reportlab.pdfbase import pdfmetrics  # type: ignore[import-untyped]
 from reportlab.pdfbase.cidfonts import UnicodeCIDFont  # type: ignore[import-untyped]
 from reportlab.pdfgen.canvas import Canvas  # type: ignore[import-untyped]
 
-from braid.core.chat.tables.rebuild import Piece, tables_of
+from braid.core.chat.tables.rebuild import TablePassage, tables_of
 from braid.core.ingest.chunking import chunk_sections
 from braid.core.ingest.readers import ParsedDocument, read_document
 from braid.core.ingest.readers.paged import ruled
@@ -154,7 +154,7 @@ def test_a_long_table_is_records_under_its_caption_with_its_columns_in_each_pass
     assert {chunk.heading_path for chunk in of_table} == {"Table 4: Teams and their budgets"}
     assert all(chunk.text.startswith("Team | Leads | Budget\n") and chunk.page == 1 for chunk in of_table)
     assert len(of_table) > 2
-    [counted] = tables_of([Piece(chunk.text, chunk.heading_path) for chunk in of_table], "pdf")
+    [counted] = tables_of([TablePassage(chunk.text, chunk.heading_path) for chunk in of_table], "pdf")
     assert (counted.header, len(counted.rows)) == (LONG[0], 26)
     shown = draw_page(content, 1)
     for chunk in of_table:

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 import threading
-import tomllib
-import zipfile
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -19,12 +16,12 @@ import pytest
 from braid.config.settings import Settings, load_settings
 from braid.core.braid import Braid
 from braid.core.errors import InvalidInputError, ModelError
-from braid.core.extras import installed
 from braid.core.models import rerank_http
 from braid.core.models.rerank import OnnxReranker, Rerankers, reranker_named
 from braid.core.models.rerank_http import HttpReranker
 from braid.core.types import Query, SearchResult
 from tests.fakes import HashEmbeddings
+from tests.plugins import package, section_of
 from tests.rerank_server import RerankServer, rerank_server
 from tests.web import make_app, sign_in
 from tests.worlds import WAIT_S, ByHand, catch_up, document
@@ -527,32 +524,14 @@ def test_no_name_is_no_reranker() -> None:
 # ---------------------------------------------------------------- one of another package
 
 
-def install(target: Path, module: str, points: str) -> None:
-    """Install a package of one module with these entry points, as pip does."""
-    wheel, info = target / "my_reranker-1.0-py3-none-any.whl", "my_reranker-1.0.dist-info"
-    target.mkdir()
-    with zipfile.ZipFile(wheel, "w") as archive:
-        archive.writestr("my_reranker.py", module)
-        archive.writestr(f"{info}/METADATA", "Metadata-Version: 2.1\nName: my-reranker\nVersion: 1.0\n")
-        archive.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
-        archive.writestr(f"{info}/entry_points.txt", f"[braid.rerankers]\n{points}\n")
-        archive.writestr(f"{info}/RECORD", "")
-    pip = [sys.executable, "-m", "pip", "install", "-q", "--disable-pip-version-check", "--no-index", "--no-deps"]
-    subprocess.run([*pip, "--target", str(target), str(wheel)], check=True)
-
-
 @pytest.fixture
-def of_the_docs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def of_the_docs(tmp_path: Path) -> Iterator[None]:
     """The package of docs/reranking.md is installed, under its name and under one of Braid's."""
-    page = (Path(__file__).parents[3] / "docs" / "reranking.md").read_text(encoding="utf-8")
-    section = page.partition("## One of another package")[2]
-    module, points = (section.partition(f"```{kind}\n")[2].partition("```")[0] for kind in ("python", "toml"))
-    named = tomllib.loads(points)["project"]["entry-points"]["braid.rerankers"]["words"]
-    install(tmp_path / "site", module, f"words = {named}\nonnx = {named}\nlost = my_reranker:Lost")
-    monkeypatch.syspath_prepend(str(tmp_path / "site"))
-    installed.cache_clear()
-    yield
-    installed.cache_clear()
+    module, name, points = section_of("reranking.md", "One of another package")
+    named = points.partition(" = ")[2]
+    more = f"onnx = {named}\nlost = {name}:Lost"
+    with package(tmp_path, name, module, "braid.rerankers", f"{points}\n{more}"):
+        yield
 
 
 @pytest.mark.usefixtures("of_the_docs")

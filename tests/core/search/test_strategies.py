@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 import time
-import zipfile
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
@@ -15,7 +12,6 @@ import pytest
 
 from braid.core.braid import Braid
 from braid.core.errors import InvalidInputError
-from braid.core.extras import installed
 from braid.core.models.chat import ChatModels, chat_models
 from braid.core.models.prompts import Prompts, custom_prompts
 from braid.core.search.strategies import BUILT_IN, StrategyInfo, compression, strategies
@@ -34,6 +30,7 @@ from tests.core.search.strategy_worlds import (
     written,
 )
 from tests.model_server import model_server
+from tests.plugins import package
 from tests.worlds import WAIT_S, catch_up, chunk_ids, document, shown
 
 each_way = pytest.mark.parametrize(("strategy", "generator"), WAYS)
@@ -467,34 +464,12 @@ class Shouting(ExpandOnly):
 class Lacking:
     description = "Has no methods."
 """
+POINTS = {"shouting": "Shouting", "lacking": "Lacking", "broken": "Missing", "basic": "Shouting"}
 
 
-def build_wheel(folder: Path) -> Path:
-    wheel = folder / "braid_shouting-1.0-py3-none-any.whl"
-    info = "braid_shouting-1.0.dist-info"
-    points = (
-        "[braid.strategies]\nshouting = braid_shouting:Shouting\nlacking = braid_shouting:Lacking\n"
-        "broken = braid_shouting:Missing\nbasic = braid_shouting:Shouting\n"
-    )
-    with zipfile.ZipFile(wheel, "w") as archive:
-        archive.writestr("braid_shouting.py", PLUGIN)
-        archive.writestr(f"{info}/METADATA", "Metadata-Version: 2.1\nName: braid-shouting\nVersion: 1.0\n")
-        archive.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
-        archive.writestr(f"{info}/entry_points.txt", points)
-        archive.writestr(f"{info}/RECORD", "")
-    return wheel
-
-
-def test_another_package_adds_a_strategy(
-    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    wheel, target = build_wheel(tmp_path), tmp_path / "site"
-    pip = [sys.executable, "-m", "pip", "install", "-q", "--disable-pip-version-check", "--no-index", "--no-deps"]
-    subprocess.run([*pip, "--target", str(target), str(wheel)], check=True)
-    monkeypatch.syspath_prepend(str(target))
-    installed.cache_clear()
-    strategies.cache_clear()
-    try:
+def test_another_package_adds_a_strategy(world: World, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    points = "\n".join(f"{name} = braid_shouting:{kind}" for name, kind in POINTS.items())
+    with package(tmp_path, "braid_shouting", PLUGIN, "braid.strategies", points):
         result = world.search("cat", "animals", strategy="shouting")
         assert (result.queries, result.generator) == (("CAT",), "shouting")
         assert StrategyInfo("shouting", "Searches in capitals.", {}) in world.braid.manager.strategies()
@@ -503,9 +478,6 @@ def test_another_package_adds_a_strategy(
             world.search("cat", strategy="lacking")
         for name in ("'lacking'", "'broken'", "'basic'"):
             assert f"strategy {name}" in caplog.text
-    finally:
-        installed.cache_clear()
-        strategies.cache_clear()
 
 
 def test_options_of_a_query() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 
-class Box(NamedTuple):
+class ShapeBox(NamedTuple):
     """Where a shape is, in any unit; the origin is at the top left."""
 
     left: int
@@ -21,7 +21,7 @@ MAX_BOXES = 500
 """Of a slide; those with more are sorted from the top without a look at columns."""
 
 
-def in_reading_order(boxes: Sequence[Box]) -> list[int]:
+def in_reading_order(boxes: Sequence[ShapeBox]) -> list[int]:
     """Return the places of the boxes in reading order.
 
     They are parted where the widest gap goes through, across or down, and each part again, as in the recursive cuts of
@@ -45,7 +45,7 @@ def in_reading_order(boxes: Sequence[Box]) -> list[int]:
     return found
 
 
-def _parted(boxes: Sequence[Box], group: list[int]) -> list[list[int]]:
+def _parted(boxes: Sequence[ShapeBox], group: list[int]) -> list[list[int]]:
     """Return the two parts of a group at its widest gap; none where no gap goes through. Across goes before down."""
     across = _widest([(boxes[at].top, boxes[at].height, at) for at in group])
     down = _widest([(boxes[at].left, boxes[at].width, at) for at in group])

@@ -24,7 +24,7 @@ from braid.core.ingest.readers.office.drawing import chart_lines, is_description
 from braid.core.ingest.readers.office.equation import equation
 from braid.core.ingest.readers.office.numbering import labelled
 from braid.core.ingest.readers.office.package import embedded, open_xml
-from braid.core.ingest.readers.office.reading_order import Box, in_reading_order
+from braid.core.ingest.readers.office.reading_order import ShapeBox, in_reading_order
 from braid.core.ingest.readers.parts.numerals import numeral
 from braid.core.ingest.readers.parts.xml import local, parse_xml
 from braid.core.ingest.readers.table_rows import bars
@@ -84,19 +84,19 @@ def _slide_lines(file: SourceFile, slide: Slide, title: BaseShape | None, seen: 
 
 
 def _lines(file: SourceFile, seen: set[str], shapes: Sequence[BaseShape]) -> Iterator[str]:
-    placed: list[tuple[Box, list[str]]] = []
+    placed: list[tuple[ShapeBox, list[str]]] = []
     for shape in shapes:
         if text := "\n".join(_shape_lines(file, seen, shape)):
             box = _box(shape)
             if box is None and placed:
                 placed[-1][1].append(text)
             else:
-                placed.append((box or Box(0, 0, 0, 0), [text]))
+                placed.append((box or ShapeBox(0, 0, 0, 0), [text]))
     for place in in_reading_order([box for box, _ in placed]):
         yield from placed[place][1]
 
 
-def _box(shape: BaseShape) -> Box | None:
+def _box(shape: BaseShape) -> ShapeBox | None:
     """Return where a shape is; a placeholder that does not say so is where that of its layout is. None where nothing
     says so: it follows what is drawn before it.
     """
@@ -107,7 +107,7 @@ def _box(shape: BaseShape) -> Box | None:
         sides = [other if own is None else own for own, other in zip(sides, inherited, strict=True)]
     if sides[0] is None and sides[1] is None:
         return None
-    return Box(*(int(side or 0) for side in sides))
+    return ShapeBox(*(int(side or 0) for side in sides))
 
 
 def _shape_lines(file: SourceFile, seen: set[str], shape: BaseShape) -> Iterator[str]:

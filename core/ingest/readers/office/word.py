@@ -17,7 +17,7 @@ from lxml import etree
 
 from braid.core.ingest.readers.archive import PACKAGE_ERRORS
 from braid.core.ingest.readers.document import Outline, ParsedDocument, SourceFile, first_title, one_line, struck
-from braid.core.ingest.readers.merged import Grid, Span, merged
+from braid.core.ingest.readers.merged import Grid, MergedCells, merged
 from braid.core.ingest.readers.office.drawing import chart_lines, is_description, paragraphs
 from braid.core.ingest.readers.office.equation import equation
 from braid.core.ingest.readers.office.numbering import WordNumbering, labelled
@@ -41,7 +41,7 @@ _STYLE_OF, _STYLE_ID, _NAME = qn("w:style"), qn("w:styleId"), qn("w:name")
 _VAL = qn("w:val")
 _CELL_PROPERTIES, _V_MERGE, _GRID_SPAN = qn("w:tcPr"), qn("w:vMerge"), qn("w:gridSpan")
 _ROW_PROPERTIES, _DELETED, _GRID_BEFORE = qn("w:trPr"), qn("w:del"), qn("w:gridBefore")
-_NO_SPAN = Span(-1, 0, 1, 1)
+_NO_SPAN = MergedCells(-1, 0, 1, 1)
 MAX_COLUMNS = 63
 """Most columns of a table in Word."""
 _BREAKS = {
@@ -266,14 +266,14 @@ def _plain(element: etree._Element) -> str:
 def _grid(table: etree._Element, text_of: Callable[[etree._Element], str]) -> Grid:
     """Return the texts of a table's cells; cells may be merged over several columns and rows."""
     rows: list[list[str]] = []
-    spans: list[Span] = []
-    open_spans: dict[int, Span] = {}  # by their column
+    spans: list[MergedCells] = []
+    open_spans: dict[int, MergedCells] = {}  # by their column
     rows_left = [row for row in _find(table, _TR) if _property(row, _DELETED, _ROW_PROPERTIES) is None]
     before = [_columns_before(row) for row in rows_left]
     least = min(before, default=0)
     for number, row in enumerate(rows_left):
         cells = [""] * (before[number] - least)
-        going_on: dict[int, Span] = {}
+        going_on: dict[int, MergedCells] = {}
         for cell in _find(row, _TC):
             column = len(cells)
             text = " ".join(one_line(text_of(block)) for block in _find(cell, _P))
@@ -281,10 +281,10 @@ def _grid(table: etree._Element, text_of: Callable[[etree._Element], str]) -> Gr
             width = min(int(across.get(_VAL) or 1), MAX_COLUMNS) if across is not None else 1
             above = open_spans.get(column)
             if down is not None and down.get(_VAL) in (None, "continue") and above is not None:
-                going_on[column] = Span(above.row, column, above.rows + 1, above.columns)
+                going_on[column] = MergedCells(above.row, column, above.rows + 1, above.columns)
                 text = ""
             else:
-                span = Span(number, column, 1, width)
+                span = MergedCells(number, column, 1, width)
                 if down is not None:
                     going_on[column] = span
                 elif width > 1:

@@ -31,7 +31,7 @@ from braid.core.ingest.readers.document import (
     struck,
 )
 from braid.core.ingest.readers.hidden_cells import HiddenCounts
-from braid.core.ingest.readers.merged import Grid, Span, merged
+from braid.core.ingest.readers.merged import Grid, MergedCells, merged
 from braid.core.ingest.readers.office.drawing import chart_lines, paragraphs
 from braid.core.ingest.readers.office.number_format import Shown, number_format
 from braid.core.ingest.readers.office.package import embedded, open_xml, related
@@ -103,12 +103,12 @@ def _path_of(sheet: ReadOnlyWorksheet) -> str:
     return str(sheet._worksheet_path).lstrip("/")  # type: ignore[attr-defined]  # not in the stub
 
 
-def _merged(sheet: bytes) -> Iterator[Span]:
+def _merged(sheet: bytes) -> Iterator[MergedCells]:
     """Yield the merged ranges of a sheet, which openpyxl does not tell of while it reads row by row."""
     for found in islice(_MERGED.finditer(sheet), MAX_MERGED):
         first_column, first_row, last_column, last_row = (text.decode() for text in found.groups())
         row, column = int(first_row) - 1, column_index_from_string(first_column) - 1
-        yield Span(row, column, int(last_row) - row, column_index_from_string(last_column) - column)
+        yield MergedCells(row, column, int(last_row) - row, column_index_from_string(last_column) - column)
 
 
 def _rows(file: SourceFile, sheet: ReadOnlyWorksheet, formats: _Formats, counts: HiddenCounts) -> Iterator[list[str]]:

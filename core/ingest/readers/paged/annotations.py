@@ -17,7 +17,7 @@ import pypdfium2  # type: ignore[import-untyped]
 from pypdfium2 import raw
 
 from braid.core.ingest.readers.document import one_line
-from braid.core.ingest.readers.paged.characters import Box, Piece, Turn
+from braid.core.ingest.readers.paged.characters import Box, LinePiece, PageTransform
 
 MAX_ANNOTATIONS = 1_000
 """Of a page."""
@@ -50,8 +50,8 @@ class PageText:
 
     text: str
     count: int
-    values: tuple[Piece, ...] = ()
-    notes: tuple[Piece, ...] = ()
+    values: tuple[LinePiece, ...] = ()
+    notes: tuple[LinePiece, ...] = ()
 
 
 def open_forms(document: pypdfium2.PdfDocument) -> None:
@@ -65,22 +65,22 @@ def with_annotations(page: pypdfium2.PdfPage, text: str) -> PageText:
     """Return the page's text with what was filled in and noted on it."""
     if not raw.FPDFPage_GetAnnotCount(page):
         return PageText(text, len(text))
-    turn = Turn(page)
+    turn = PageTransform(page)
     count, there = len(text), "".join(text.split())
-    pieces: tuple[list[Piece], list[Piece]] = ([], [])
+    pieces: tuple[list[LinePiece], list[LinePiece]] = ([], [])
     for is_note, said, box in _found(page):
         if is_note and "".join(said.removeprefix(NOTE).split()) in there:  # some programs note the text that is marked
             continue
         corners = turn.shown(np.array([box]))[0]
         start = len(text) + 1
         text += "\n" + said
-        kind: list[Piece] = pieces[is_note]
-        kind.append(Piece(start, len(text), *_shown(corners.tolist(), said), -1 - len(pieces[0]) - len(pieces[1])))
+        kind: list[LinePiece] = pieces[is_note]
+        kind.append(LinePiece(start, len(text), *_shown(corners.tolist(), said), -1 - len(pieces[0]) - len(pieces[1])))
     values = tuple(piece for piece in pieces[0] if turn.is_within(piece[2:6]))
     return PageText(text, count, values, tuple(pieces[1]))
 
 
-def placed(pieces: Sequence[Piece], values: Sequence[Piece]) -> list[Piece]:
+def placed(pieces: Sequence[LinePiece], values: Sequence[LinePiece]) -> list[LinePiece]:
     """Return the pieces in their order with each value beside what is in its row, or else below what is above it."""
     order = list(pieces)
     for value in values:

@@ -39,7 +39,7 @@ _LINE = re.compile(f"[^\\r\\n{HYPHENS}]+[{HYPHENS}]?")
 Box = tuple[float, float, float, float]
 
 
-class Piece(NamedTuple):
+class LinePiece(NamedTuple):
     """A line, or a part of one with wide gaps on both sides: its characters on the page, and their box in points."""
 
     start: int
@@ -82,18 +82,18 @@ def _letter(code: int, following: int, before: int) -> str:
     return chr(code) if code < 0x110000 and not 0xD800 <= code < 0xE000 else "\ufffd"
 
 
-def pieces_of(found: pypdfium2.PdfTextPage, text: str, turn: Turn) -> list[Piece]:
+def pieces_of(found: pypdfium2.PdfTextPage, text: str, turn: PageTransform) -> list[LinePiece]:
     """Return the lines that are within the page, cut at wide gaps, in the order in which they are drawn."""
     pieces = []
     for number, match in enumerate(_LINE.finditer(text)):
         for first, last, drawn in _parts(found, match, turn):
             box = _box(found, text, (first, last), drawn, turn)
             if box is not None and turn.is_within(box):
-                pieces.append(Piece(first, last, *box, number))
+                pieces.append(LinePiece(first, last, *box, number))
     return pieces
 
 
-class Turn:
+class PageTransform:
     """From the coordinates of a page to the page as it is shown: cropped and rotated."""
 
     def __init__(self, page: pypdfium2.PdfPage) -> None:
@@ -120,7 +120,9 @@ def _on_screen(page: pypdfium2.PdfPage, size: tuple[int, int], x: float, y: floa
     return np.array([across.value, down.value], dtype=np.float64)
 
 
-def _parts(found: pypdfium2.PdfTextPage, line: re.Match[str], turn: Turn) -> Iterator[tuple[int, int, Corners]]:
+def _parts(
+    found: pypdfium2.PdfTextPage, line: re.Match[str], turn: PageTransform
+) -> Iterator[tuple[int, int, Corners]]:
     """Yield the parts of a line between wide gaps, and the boxes of their ink. Only a line drawn in parts is looked at
     by its characters.
     """
@@ -151,7 +153,7 @@ def _gaps(boxes: Corners, from_the_right: bool = False) -> NDArray[np.bool_]:
     return gaps
 
 
-def _drawn(found: pypdfium2.PdfTextPage, start: int, end: int, turn: Turn) -> Corners:
+def _drawn(found: pypdfium2.PdfTextPage, start: int, end: int, turn: PageTransform) -> Corners:
     """Return the boxes of the ink of characters, one for those in one row that are drawn together."""
     boxes = [found.get_rect(index) for index in range(found.count_rects(start, end - start))]
     return turn.shown(np.array(boxes).reshape(-1, 4))
@@ -167,7 +169,9 @@ def loose_boxes(found: pypdfium2.PdfTextPage, start: int, count: int) -> Corners
     return corners
 
 
-def _box(found: pypdfium2.PdfTextPage, text: str, span: tuple[int, int], drawn: Corners, turn: Turn) -> Box | None:
+def _box(
+    found: pypdfium2.PdfTextPage, text: str, span: tuple[int, int], drawn: Corners, turn: PageTransform
+) -> Box | None:
     """Return where a piece is: as wide as its ink, and as high as the font, so that lines of one size are alike."""
     inked = [at for at in range(*span) if not text[at].isspace() and text[at] not in HYPHENS]
     if not len(drawn) or not inked:

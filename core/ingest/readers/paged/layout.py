@@ -14,7 +14,7 @@ from statistics import median
 
 import numpy as np
 
-from braid.core.ingest.readers.paged.characters import Piece
+from braid.core.ingest.readers.paged.characters import LinePiece
 from braid.core.ingest.readers.paged.vertical import turned
 
 MARGIN = 0.12
@@ -34,17 +34,17 @@ _TIER_SPACE = 1.2
 _STEPS = 121
 _MAX_DEPTH = 3
 
-Row = tuple[Piece, ...]
+Row = tuple[LinePiece, ...]
 """Pieces side by side, from left to right."""
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class RuledTable:
     """Cells between ruled lines, and the box of all, in points."""
 
     grid: tuple[tuple[int, ...], ...]
     """A row of numbers of cells per row; a merged cell is in several places."""
-    cells: Mapping[int, tuple[Piece, ...]]
+    cells: Mapping[int, tuple[LinePiece, ...]]
     """The pieces of each cell that has text, in the order in which they are drawn."""
     left: float
     top: float
@@ -52,22 +52,22 @@ class Table:
     bottom: float
 
     @property
-    def pieces(self) -> list[Piece]:
+    def pieces(self) -> list[LinePiece]:
         """The pieces of all cells, row by row."""
         return [piece for cell in self.cells.values() for piece in cell]
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class ColumnBlock:
     """Rows that follow each other in one column, and where the column is; or a table, which has none."""
 
     rows: tuple[Row, ...]
     left: float
     right: float
-    table: Table | None = None
+    table: RuledTable | None = None
 
     @property
-    def pieces(self) -> list[Piece]:
+    def pieces(self) -> list[LinePiece]:
         """All pieces in reading order."""
         return self.table.pieces if self.table else [piece for row in self.rows for piece in row]
 
@@ -77,17 +77,17 @@ class Layout:
     """A page in reading order: rows of its upper margin, its body, rows of its lower margin."""
 
     head: tuple[Row, ...]
-    body: tuple[Block, ...]
+    body: tuple[ColumnBlock, ...]
     foot: tuple[Row, ...]
 
     @property
-    def pieces(self) -> list[Piece]:
+    def pieces(self) -> list[LinePiece]:
         """All pieces in reading order."""
         head, foot = ([piece for row in rows for piece in row] for rows in (self.head, self.foot))
         return [*head, *(piece for block in self.body for piece in block.pieces), *foot]
 
 
-def layout_of(pieces: Sequence[Piece], height: float, tables: Sequence[Table] = ()) -> Layout:
+def layout_of(pieces: Sequence[LinePiece], height: float, tables: Sequence[RuledTable] = ()) -> Layout:
     """Return the reading order of a page of ``height`` points; ``tables`` have pieces of their own.
 
     >>> def line(text, left, top): return Piece(0, 20, left, top, left + 200, top + 10, text)
@@ -108,7 +108,10 @@ def layout_of(pieces: Sequence[Piece], height: float, tables: Sequence[Table] = 
 
 
 def upright_layout(
-    level: Sequence[Piece], upright: Sequence[Piece], size: tuple[float, float], tables: Sequence[Table] = ()
+    level: Sequence[LinePiece],
+    upright: Sequence[LinePiece],
+    size: tuple[float, float],
+    tables: Sequence[RuledTable] = (),
 ) -> Layout:
     """Return the reading order of a page of ``size``, width and height in points, with columns of letters from top to
     bottom: ``upright``, a piece per letter. What is above or below them, such as a page number, is ``level``.
@@ -125,16 +128,16 @@ def upright_layout(
         for side, margin in ((above, head), (below, foot))
     )
     columns = [block for tier in _tiers(turned(upright, width)) for block in _split(tier, _gutter(tier), _MAX_DEPTH)]
-    of_tables = [Block((), table.left, table.right, table) for table in tables]
+    of_tables = [ColumnBlock((), table.left, table.right, table) for table in tables]
     return Layout(tuple(head), (*before, *columns, *after, *of_tables), tuple(foot))
 
 
-def _tiers(letters: list[Piece]) -> list[list[Piece]]:
+def _tiers(letters: list[LinePiece]) -> list[list[LinePiece]]:
     """Return the letters of a turned page in parts between white that goes from its top to its bottom: what is tiers
     before it is turned. Lines of a poem fill no column.
     """
     space = _TIER_SPACE * median(letter.height for letter in letters)
-    tiers: list[list[Piece]] = []
+    tiers: list[list[LinePiece]] = []
     reach = -space
     for letter in sorted(letters, key=lambda letter: letter.left):
         if letter.left - reach >= space:
@@ -144,7 +147,7 @@ def _tiers(letters: list[Piece]) -> list[list[Piece]]:
     return tiers if all(len(_rows(tier)) >= _MIN_ROWS for tier in tiers) else [letters]
 
 
-def _blocks(pieces: list[Piece]) -> list[Block]:
+def _blocks(pieces: list[LinePiece]) -> list[ColumnBlock]:
     upright = [piece for piece in pieces if not _is_vertical(piece)]
     if 2 * len(upright) < len(pieces) or (gutter := _gutter(upright)) is None:
         rows = tuple(tuple(group) for _, group in groupby(pieces, key=lambda piece: piece.line))
@@ -154,9 +157,9 @@ def _blocks(pieces: list[Piece]) -> list[Block]:
     return [*blocks, *([_block(sideways)] if sideways else [])]
 
 
-def _with_table(blocks: Sequence[Block], table: Table) -> list[Block]:
+def _with_table(blocks: Sequence[ColumnBlock], table: RuledTable) -> list[ColumnBlock]:
     """Return the blocks with the table before what is below it in its column."""
-    made, last = Block((), table.left, table.right, table), len(blocks)
+    made, last = ColumnBlock((), table.left, table.right, table), len(blocks)
     for at, block in enumerate(blocks):
         if block.right <= table.left or block.left >= table.right:
             continue
@@ -170,18 +173,18 @@ def _with_table(blocks: Sequence[Block], table: Table) -> list[Block]:
     return [*blocks[:last], made, *blocks[last:]]
 
 
-def _block(rows: tuple[Row, ...]) -> Block:
+def _block(rows: tuple[Row, ...]) -> ColumnBlock:
     pieces = [piece for row in rows for piece in row]
-    return Block(rows, min(piece.left for piece in pieces), max(piece.right for piece in pieces))
+    return ColumnBlock(rows, min(piece.left for piece in pieces), max(piece.right for piece in pieces))
 
 
-def _is_vertical(piece: Piece) -> bool:
+def _is_vertical(piece: LinePiece) -> bool:
     return piece.end - piece.start > 2 and piece.height > 2 * piece.width
 
 
-def _rows(pieces: Sequence[Piece]) -> list[Row]:
+def _rows(pieces: Sequence[LinePiece]) -> list[Row]:
     """Return the rows from top to bottom: pieces whose middles are within each other's height."""
-    rows: list[list[Piece]] = []
+    rows: list[list[LinePiece]] = []
     for piece in sorted(pieces, key=lambda piece: piece.top + piece.bottom):
         middle = (piece.top + piece.bottom) / 2
         last = rows[-1][0] if rows else None
@@ -207,7 +210,7 @@ def _margin(rows: list[Row], is_near_edge: Callable[[Row], bool]) -> list[Row]:
 # ------------------------------------------------------------ columns
 
 
-def _gutter(pieces: Sequence[Piece]) -> float | None:
+def _gutter(pieces: Sequence[LinePiece]) -> float | None:
     """Return where the space between two columns is; None where there are none."""
     if len(pieces) < 2 * _MIN_ROWS:
         return None
@@ -225,7 +228,7 @@ def _gutter(pieces: Sequence[Piece]) -> float | None:
     return best if _are_columns(pieces, best) else None
 
 
-def _are_columns(pieces: Sequence[Piece], gutter: float) -> bool:
+def _are_columns(pieces: Sequence[LinePiece], gutter: float) -> bool:
     before = [piece for piece in pieces if piece.right <= gutter]
     after = [piece for piece in pieces if piece.left >= gutter]
     if not before or not after or not _is_text(before) or not _is_text(after):
@@ -235,7 +238,7 @@ def _are_columns(pieces: Sequence[Piece], gutter: float) -> bool:
     return bottom - top >= _MIN_ROWS * median(piece.height for piece in pieces)
 
 
-def _is_text(pieces: Sequence[Piece]) -> bool:
+def _is_text(pieces: Sequence[LinePiece]) -> bool:
     """Return whether most of the characters are in rows that fill the width."""
     rows = _rows(pieces)
     width = max(piece.right for piece in pieces) - min(piece.left for piece in pieces)
@@ -252,13 +255,13 @@ def _length(row: Row) -> int:
     return sum(piece.end - piece.start for piece in row)
 
 
-def _split(pieces: Sequence[Piece], gutter: float | None, depth: int) -> list[Block]:
+def _split(pieces: Sequence[LinePiece], gutter: float | None, depth: int) -> list[ColumnBlock]:
     """Return the blocks of columns, each band between rows that cross the gutter for itself."""
     if gutter is None or depth == 0:
         rows = tuple(_rows(pieces))
         return [_block(rows)] if rows else []
-    blocks: list[Block] = []
-    band: list[Piece] = []
+    blocks: list[ColumnBlock] = []
+    band: list[LinePiece] = []
 
     def end_band() -> None:
         for side in ([p for p in band if p.right <= gutter], [p for p in band if p.right > gutter]):
@@ -276,7 +279,7 @@ def _split(pieces: Sequence[Piece], gutter: float | None, depth: int) -> list[Bl
     return blocks
 
 
-def _crossing(pieces: Sequence[Piece], gutter: float) -> list[tuple[bool, Row]]:
+def _crossing(pieces: Sequence[LinePiece], gutter: float) -> list[tuple[bool, Row]]:
     """Return the rows with whether each crosses the gutter: with a piece, or as one of several rows of a table."""
     rows = _rows(pieces)
     tabular = [_is_of_table(row, gutter, pieces) for row in rows]
@@ -287,7 +290,7 @@ def _crossing(pieces: Sequence[Piece], gutter: float) -> list[tuple[bool, Row]]:
     ]
 
 
-def _is_of_table(row: Row, gutter: float, pieces: Sequence[Piece]) -> bool:
+def _is_of_table(row: Row, gutter: float, pieces: Sequence[LinePiece]) -> bool:
     left, right = min(piece.left for piece in pieces), max(piece.right for piece in pieces)
     before = sum(piece.width for piece in row if piece.right <= gutter)
     after = sum(piece.width for piece in row if piece.left >= gutter)

@@ -15,7 +15,7 @@ from pypdfium2 import raw
 
 from braid.core.errors import UnreadableDocumentError
 from braid.core.ingest.readers.paged.annotations import open_forms, with_annotations
-from braid.core.ingest.readers.paged.characters import Piece, Turn, loose_boxes, page_text
+from braid.core.ingest.readers.paged.characters import LinePiece, PageTransform, loose_boxes, page_text
 from braid.core.ingest.readers.paged.legible import legible
 from braid.core.ingest.readers.paged.pdf import MAX_OBJECTS, is_picture_of_text
 from braid.core.ingest.readers.paged.picture import (
@@ -169,7 +169,7 @@ def _characters(page: pypdfium2.PdfPage) -> tuple[str, NDArray[np.int64]]:
     with closing(page.get_textpage()) as found:
         text = with_annotations(page, legible(page_text(found)[:MAX_CHARACTERS]).text)
         corners = np.zeros((len(text.text), 4))
-        corners[: text.count] = Turn(page).shown(loose_boxes(found, 0, text.count))
+        corners[: text.count] = PageTransform(page).shown(loose_boxes(found, 0, text.count))
         layout = page_layout(page, found, text)
     for value in (*text.values, *text.notes):
         corners[value.start : value.end] = _evenly(value)
@@ -179,7 +179,7 @@ def _characters(page: pypdfium2.PdfPage) -> tuple[str, NDArray[np.int64]]:
     return "".join("\n" if index < 0 else text.text[index] for index in at), boxes
 
 
-def _evenly(value: Piece) -> NDArray[np.float64]:
+def _evenly(value: LinePiece) -> NDArray[np.float64]:
     """Return a box per character of what was filled in or noted, each as wide as the others."""
     edges = np.linspace(value.left, value.right, value.end - value.start + 1)
     boxes = np.array([[value.left, value.top, value.right, value.bottom]] * (value.end - value.start))

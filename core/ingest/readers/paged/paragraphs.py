@@ -14,8 +14,8 @@ from itertools import groupby, pairwise
 from statistics import median
 
 from braid.core.ingest.readers.document import CJK
-from braid.core.ingest.readers.paged.characters import Piece
-from braid.core.ingest.readers.paged.layout import Block, Layout, Row, Table
+from braid.core.ingest.readers.paged.characters import LinePiece
+from braid.core.ingest.readers.paged.layout import ColumnBlock, Layout, Row, RuledTable
 from braid.core.ingest.readers.paged.right_to_left import spaced
 from braid.core.text.contents import has_leader
 
@@ -119,15 +119,15 @@ def page_parts(text: str, layout: Layout, left_out: set[Row], words: Words) -> l
     return found
 
 
-def _blocks(layout: Layout, left_out: set[Row]) -> list[Block]:
+def _blocks(layout: Layout, left_out: set[Row]) -> list[ColumnBlock]:
     head, foot = (
-        [Block((row,), row[0].left, row[-1].right) for row in rows if row not in left_out]
+        [ColumnBlock((row,), row[0].left, row[-1].right) for row in rows if row not in left_out]
         for rows in (layout.head, layout.foot)
     )
     return [*head, *layout.body, *foot]
 
 
-def _table_parts(text: str, table: Table, words: Words) -> list[Part]:
+def _table_parts(text: str, table: RuledTable, words: Words) -> list[Part]:
     """Return the texts of a table's cells. A merged cell is repeated above the columns of its header, and down the rows
     that it names; else it is there once. One for which that would be too much is a paragraph below the table instead.
     """
@@ -155,7 +155,7 @@ def _without_repeated(grid: Sequence[Sequence[int]]) -> list[list[int]]:
     return [list(row) for row in zip(*kept, strict=True)]
 
 
-def _cell(text: str, pieces: Sequence[Piece], words: Words) -> str:
+def _cell(text: str, pieces: Sequence[LinePiece], words: Words) -> str:
     joined = ""
     for piece in pieces:
         joined = join_lines(joined, " ".join(text[piece.start : piece.end].split()), words)
@@ -166,9 +166,9 @@ def _plain(text: str) -> str:
     return spaced(_SHY.sub("", _MARK.sub("-", text)).strip())
 
 
-def _paragraphs(text: str, blocks: Sequence[Block], words: Words) -> str:
+def _paragraphs(text: str, blocks: Sequence[ColumnBlock], words: Words) -> str:
     parts: list[str] = []
-    before: tuple[Block, Row] | None = None
+    before: tuple[ColumnBlock, Row] | None = None
     for block in blocks:
         lines = list(_block_text(text, block, words))
         if not lines:
@@ -236,7 +236,7 @@ def _is_one_korean_word(first: str, second: str, words: Words) -> bool:
     return _PARTICLE.match(second) is not None or _ENDING.search(first) is None
 
 
-def _block_text(text: str, block: Block, words: Words) -> Iterator[str]:
+def _block_text(text: str, block: ColumnBlock, words: Words) -> Iterator[str]:
     """Yield the lines of a block with what is between them."""
     rows = [row for row in block.rows if _row_text(text, row)]
     if not rows:
@@ -284,7 +284,7 @@ class _Steps:
         return sizes[0] if abs(sizes[0] - sizes[1]) <= 1 else 0
 
 
-def _begins(text: str, block: Block, before: Row, after: Row) -> bool:
+def _begins(text: str, block: ColumnBlock, before: Row, after: Row) -> bool:
     """Return whether a row begins a paragraph, or is a row of a table, or of another size."""
     heights = before[-1].height, after[0].height
     return (
@@ -303,7 +303,7 @@ def _is_behind_mark(text: str, row: Row) -> bool:
     return len(row) == 2 and _MARK_ALONE.fullmatch(text[row[0].start : row[0].end].strip()) is not None
 
 
-def _is_indented(text: str, block: Block, before: Row, after: Row) -> bool:
+def _is_indented(text: str, block: ColumnBlock, before: Row, after: Row) -> bool:
     """Return whether a row begins further to the right than the one before, but for those below an item's first."""
     left = before[-1].left if _is_behind_mark(text, before) else before[0].left
     hangs = len(before) == 1 and _ITEM.match(_row_text(text, before)) is not None
@@ -312,7 +312,7 @@ def _is_indented(text: str, block: Block, before: Row, after: Row) -> bool:
     return after[0].left - left > 0.7 * after[0].height and after[0].left - block.left < 5 * after[0].height
 
 
-def _fills(before: Row, after: Row, text: str, block: Block) -> bool:
+def _fills(before: Row, after: Row, text: str, block: ColumnBlock) -> bool:
     """Return whether the first word of the next row would not have fitted into the row."""
     following = _row_text(text, after)
     width = after[-1].right - after[0].left
@@ -324,7 +324,7 @@ def _fills(before: Row, after: Row, text: str, block: Block) -> bool:
     return block.right - before[-1].right < needed * 1.15 or _goes_on_in_korean(before, after, text, block)
 
 
-def _goes_on_in_korean(before: Row, after: Row, text: str, block: Block) -> bool:
+def _goes_on_in_korean(before: Row, after: Row, text: str, block: ColumnBlock) -> bool:
     """Return whether a long line ends within a sentence of Korean: some programs break its lines at any length."""
     said, following = _row_text(text, before), _row_text(text, after)
     is_long = before[-1].right - block.left >= _LONG * (block.right - block.left)
@@ -332,7 +332,9 @@ def _goes_on_in_korean(before: Row, after: Row, text: str, block: Block) -> bool
     return is_long and is_within and any(_KOREAN_SENTENCE.search(_row_text(text, row)) for row in block.rows)
 
 
-def _goes_on(text: str, before: tuple[Block, Row], after: tuple[Block, Row], said: str, following: str) -> bool:
+def _goes_on(
+    text: str, before: tuple[ColumnBlock, Row], after: tuple[ColumnBlock, Row], said: str, following: str
+) -> bool:
     """Return whether a sentence goes on in the next column."""
     first = following[0]
     return (
@@ -349,7 +351,7 @@ def _row_text(text: str, row: Row) -> str:
     if len(row) == 1:
         return " ".join(text[row[0].start : row[0].end].split())
     joined = ""
-    last: Piece | None = None
+    last: LinePiece | None = None
     for piece in row:
         said = " ".join(text[piece.start : piece.end].split())
         is_next = last is not None and last.end - last.start == piece.end - piece.start == 1

@@ -24,12 +24,12 @@ from braid.core.ingest.readers.paged import vertical
 from braid.core.ingest.readers.paged.annotations import PageText, placed
 from braid.core.ingest.readers.paged.characters import (
     Box,
-    Piece,
-    Turn,
+    LinePiece,
+    PageTransform,
     loose_boxes,
     pieces_of,
 )
-from braid.core.ingest.readers.paged.layout import Block, Layout, Table, layout_of, upright_layout
+from braid.core.ingest.readers.paged.layout import ColumnBlock, Layout, RuledTable, layout_of, upright_layout
 from braid.core.ingest.readers.paged.right_to_left import Corners, is_right_to_left
 
 MAX_OBJECTS, MAX_SEGMENTS = 20_000, 5_000
@@ -70,23 +70,25 @@ class _Characters(NamedTuple):
 
     found: pypdfium2.PdfTextPage
     page: PageText
-    turn: Turn
+    turn: PageTransform
 
 
 def page_layout(page: pypdfium2.PdfPage, found: pypdfium2.PdfTextPage, text: PageText) -> Layout:
     """Return the reading order of a page, its ruled tables as tables, and its notes at the end."""
-    characters = _Characters(found, text, Turn(page))
+    characters = _Characters(found, text, PageTransform(page))
     pieces = placed(pieces_of(found, text.text[: text.count], characters.turn), text.values)
-    tables: list[Table] = []
+    tables: list[RuledTable] = []
     for grid in islice(_grids(*_rules(page, characters.turn)), MAX_GRIDS):
         table, pieces = _table(grid, pieces, characters)
         tables += [table] if table else []
     layout = _layout(page, characters, pieces, tables)
-    notes = (Block(((note,),), note.left, note.right) for note in text.notes)
+    notes = (ColumnBlock(((note,),), note.left, note.right) for note in text.notes)
     return replace(layout, body=(*layout.body, *notes))
 
 
-def _layout(page: pypdfium2.PdfPage, characters: _Characters, pieces: list[Piece], tables: list[Table]) -> Layout:
+def _layout(
+    page: pypdfium2.PdfPage, characters: _Characters, pieces: list[LinePiece], tables: list[RuledTable]
+) -> Layout:
     found, text, turn = characters
     if vertical.is_suspect(pieces, text.text):
         own = [piece for piece in pieces if piece.start < text.count]
@@ -103,7 +105,7 @@ def _layout(page: pypdfium2.PdfPage, characters: _Characters, pieces: list[Piece
 # ---------------------------------------------------------------- lines
 
 
-def _rules(page: pypdfium2.PdfPage, turn: Turn) -> tuple[list[_Rule], list[_Rule]]:
+def _rules(page: pypdfium2.PdfPage, turn: PageTransform) -> tuple[list[_Rule], list[_Rule]]:
     """Return the horizontal and the vertical lines that the page draws."""
     count = raw.FPDFPage_CountObjects(page)
     segments: list[Box] = []
@@ -241,7 +243,7 @@ class _Grid:
     columns: Sequence[float]
     owners: Owners
 
-    def covers(self, piece: Piece) -> bool:
+    def covers(self, piece: LinePiece) -> bool:
         """Return whether a piece is within the outermost lines, at least in part."""
         is_beside = piece.right < self.columns[0] or piece.left > self.columns[-1]
         return not is_beside and piece.bottom >= self.rows[0] and piece.top <= self.rows[-1]
@@ -252,7 +254,7 @@ class _Grid:
         column = np.searchsorted(self.columns, (boxes[:, 0] + boxes[:, 2]) / 2)
         return np.pad(self.owners, 1, constant_values=-1)[row, column]
 
-    def cell_around(self, piece: Piece) -> int | None:
+    def cell_around(self, piece: LinePiece) -> int | None:
         """Return the cell that a piece is in as a whole, if it is in one."""
         top, bottom = np.searchsorted(self.rows, (piece.top, piece.bottom)).tolist()
         left, right = np.searchsorted(self.columns, (piece.left, piece.right)).tolist()
@@ -330,10 +332,10 @@ def _unite(owners: Owners, one: int, other: int) -> None:
 # ---------------------------------------------------------------- text
 
 
-def _table(grid: _Grid, pieces: list[Piece], characters: _Characters) -> tuple[Table | None, list[Piece]]:
+def _table(grid: _Grid, pieces: list[LinePiece], characters: _Characters) -> tuple[RuledTable | None, list[LinePiece]]:
     """Return the table of a grid, and the pieces that are not in it; None where the grid is none."""
-    cells: dict[int, list[Piece]] = defaultdict(list)
-    others: list[Piece] = []
+    cells: dict[int, list[LinePiece]] = defaultdict(list)
+    others: list[LinePiece] = []
     letters = Counter[int]()
     for piece in pieces:
         for owner, part in _parts(piece, grid, characters) if grid.covers(piece) else [(-1, piece)]:
@@ -352,10 +354,10 @@ def _table(grid: _Grid, pieces: list[Piece], characters: _Characters) -> tuple[T
     kept = grid.owners[filled.any(axis=1)][:, filled.any(axis=0)]
     numbers = tuple(tuple(row) for row in kept.tolist())
     box = (grid.columns[0], grid.rows[0], grid.columns[-1], grid.rows[-1])
-    return Table(numbers, {owner: tuple(parts) for owner, parts in sorted(cells.items())}, *box), others
+    return RuledTable(numbers, {owner: tuple(parts) for owner, parts in sorted(cells.items())}, *box), others
 
 
-def _parts(piece: Piece, grid: _Grid, characters: _Characters) -> Iterator[tuple[int, Piece]]:
+def _parts(piece: LinePiece, grid: _Grid, characters: _Characters) -> Iterator[tuple[int, LinePiece]]:
     """Yield the parts of a piece with the cell that each is in; -1 outside of the table."""
     found, page, turn = characters
     text = page.text
@@ -373,15 +375,15 @@ def _parts(piece: Piece, grid: _Grid, characters: _Characters) -> Iterator[tuple
         places = [at for _, at in group]
         (left, top), (right, bottom) = boxes[places, :2].min(axis=0), boxes[places, 2:].max(axis=0)
         box = (float(left), float(top), float(right), float(bottom))
-        yield int(cell), Piece(piece.start + places[0], piece.start + places[-1] + 1, *box, piece.line)
+        yield int(cell), LinePiece(piece.start + places[0], piece.start + places[-1] + 1, *box, piece.line)
 
 
-def _mirrored(pieces: Sequence[Piece], width: float) -> list[Piece]:
+def _mirrored(pieces: Sequence[LinePiece], width: float) -> list[LinePiece]:
     """Return the pieces of a page of ``width`` points as they are in its mirror image."""
     return [piece._replace(left=width - piece.right, right=width - piece.left) for piece in pieces]
 
 
-def _mirrored_table(table: Table, width: float) -> Table:
+def _mirrored_table(table: RuledTable, width: float) -> RuledTable:
     """Return a table of a page of ``width`` points as it is in the page's mirror image."""
     return replace(
         table,

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 from pypdfium2 import raw
 
-from braid.core.ingest.readers.paged.characters import Box, Turn
+from braid.core.ingest.readers.paged.characters import Box, PageTransform
 
 LEAST_SHARE = 0.12
 """Share of the page that a picture has at least."""
@@ -95,7 +95,7 @@ def _large_pictures(page: pypdfium2.PdfPage) -> list[Box]:
         left, bottom, right, top = (side.value for side in sides)
         if (right - left) * (top - bottom) >= LEAST_SHARE * width * height > 0:
             found.append((left, bottom, right, top))
-    return [tuple(box) for box in Turn(page).shown(np.array(found[:MAX_PICTURES])).tolist()] if found else []
+    return [tuple(box) for box in PageTransform(page).shown(np.array(found[:MAX_PICTURES])).tolist()] if found else []
 
 
 def _cut(pixels: Grey, box: Box, scale: float) -> Grey:

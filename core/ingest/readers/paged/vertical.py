@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from braid.core.ingest.readers.document import CJK
-from braid.core.ingest.readers.paged.characters import Box, Piece
+from braid.core.ingest.readers.paged.characters import Box, LinePiece
 from braid.core.ingest.readers.paged.right_to_left import Corners
 
 _UPRIGHT = re.compile(f"[{CJK}\uac00-\ud7a3]")
@@ -25,11 +25,11 @@ _BESIDE, _STEP = 0.5, 2.0
 class Split(NamedTuple):
     """The pieces of a page: those from left to right, and those from top to bottom, a letter each."""
 
-    level: list[Piece]
-    upright: list[Piece]
+    level: list[LinePiece]
+    upright: list[LinePiece]
 
 
-def is_suspect(pieces: Sequence[Piece], text: str) -> bool:
+def is_suspect(pieces: Sequence[LinePiece], text: str) -> bool:
     """Return whether lines from top to bottom are likely: half of the letters stand alone or in tall pieces."""
     if _UPRIGHT.search(text) is None:
         return False
@@ -42,7 +42,7 @@ def is_suspect(pieces: Sequence[Piece], text: str) -> bool:
     return letters >= LEAST_LETTERS and 2 * alone >= letters
 
 
-def split(pieces: Sequence[Piece], text: str, boxes: Corners) -> Split:
+def split(pieces: Sequence[LinePiece], text: str, boxes: Corners) -> Split:
     """Return the pieces with those of columns apart. ``boxes`` (n, 4) are of the n characters of ``text``."""
     at = [index for piece in pieces for index in range(piece.start, piece.end) if not text[index].isspace()]
     below = _below(at, text, boxes)
@@ -53,7 +53,7 @@ def split(pieces: Sequence[Piece], text: str, boxes: Corners) -> Split:
     level = [piece for piece in pieces if _is_level(piece, below) or piece.bottom <= top or piece.top >= bottom]
     kept = set(level)
     upright = [
-        Piece(index, index + 1, *_box(boxes, index), piece.line)
+        LinePiece(index, index + 1, *_box(boxes, index), piece.line)
         for piece in pieces
         if piece not in kept
         for index in range(piece.start, piece.end)
@@ -62,7 +62,7 @@ def split(pieces: Sequence[Piece], text: str, boxes: Corners) -> Split:
     return Split(level, upright)
 
 
-def turned(pieces: Sequence[Piece], width: float) -> list[Piece]:
+def turned(pieces: Sequence[LinePiece], width: float) -> list[LinePiece]:
     """Return the pieces of a page of ``width`` points as they are on the page turned by a quarter against the clock."""
     return [
         piece._replace(left=piece.top, top=width - piece.right, right=piece.bottom, bottom=width - piece.left)
@@ -88,7 +88,7 @@ def _box(boxes: Corners, index: int) -> Box:
     return left, top, right, bottom
 
 
-def _is_level(piece: Piece, below: dict[int, bool]) -> bool:
+def _is_level(piece: LinePiece, below: dict[int, bool]) -> bool:
     """Return whether a piece is wide and hardly a letter of it is in a column."""
     inside = [below[index] for index in range(piece.start, piece.end) if index in below]
     return piece.width > 2 * piece.height and 4 * sum(inside) < len(inside)

@@ -40,7 +40,7 @@ _RECEIVER = re.compile(r"(?<!\w)(\w++)\s*+(?:\[[^\[\]]*+\])?\s*+\)$")
 _TYPE_ARGUMENTS = re.compile(r"<.*", re.DOTALL)
 
 
-class Place(NamedTuple):
+class DefinitionPlace(NamedTuple):
     """Where a definition is, or what it is: its path, and its kind."""
 
     path: str
@@ -52,10 +52,10 @@ class Definition(NamedTuple):
 
     first: int
     last: int
-    place: Place
+    place: DefinitionPlace
 
 
-TOP = Place("", "module")
+TOP = DefinitionPlace("", "module")
 
 
 def read(file: SourceFile) -> ParsedDocument:
@@ -87,7 +87,7 @@ def _sections(lines: list[str], definitions: Iterator[Definition]) -> Iterator[S
 
 
 def _definitions(
-    node: Node, grammar: Grammar, around: Place, first: int | None = None, last: int | None = None
+    node: Node, grammar: Grammar, around: DefinitionPlace, first: int | None = None, last: int | None = None
 ) -> Iterator[Definition]:
     """Yield the definitions under a node, outer ones first. ``first`` and ``last`` are lines of a wrapper."""
     lead = previous_end = -1
@@ -102,7 +102,7 @@ def _definitions(
         begin = begin if first is None else min(first, begin)
         name = _name(child, grammar)
         if name:
-            inner = Place(join_path(around.path, *name), _kind(child, grammar, around, name))
+            inner = DefinitionPlace(join_path(around.path, *name), _kind(child, grammar, around, name))
             yield Definition(begin, end if last is None else last, inner)
             if child.type in grammar.scopes:
                 yield from _definitions(child.child_by_field_name("body") or child, grammar, inner)
@@ -119,7 +119,7 @@ def _rows(node: Node) -> tuple[int, int]:
     return node.start_point.row, end
 
 
-def _kind(node: Node, grammar: Grammar, around: Place, name: tuple[str, ...]) -> ChunkKind:
+def _kind(node: Node, grammar: Grammar, around: DefinitionPlace, name: tuple[str, ...]) -> ChunkKind:
     """Return what a definition is; a function is a method in a class, or where its name has that of its type."""
     if node.type in MODULES:
         return "module"

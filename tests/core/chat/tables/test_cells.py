@@ -6,7 +6,7 @@ import pytest
 
 from braid.core.chat.tables.amounts import amount, style_of, value_of
 from braid.core.chat.tables.columns import typed
-from braid.core.chat.tables.rebuild import Piece, tables_of
+from braid.core.chat.tables.rebuild import TablePassage, tables_of
 from braid.core.text.dates import date_of
 
 
@@ -67,14 +67,14 @@ def test_dates_become_iso_texts(cell: str, iso: str | None) -> None:
 
 
 def test_the_first_number_of_a_date_is_the_day_where_another_cell_tells() -> None:
-    [raw] = tables_of([Piece("Name | Day\nA | 03/04/2026\nB | 25/04/2026")], "csv")
+    [raw] = tables_of([TablePassage("Name | Day\nA | 03/04/2026\nB | 25/04/2026")], "csv")
     table = typed(raw, "t")
     assert table is not None
     assert [row[1] for row in table.rows] == ["2026-04-03", "2026-04-25"]
 
 
 def test_rows_that_add_up_others_are_left_out_and_empty_cells_are_no_zeros() -> None:
-    [raw] = tables_of([Piece("Unit | Q1\nSales | 10\nIT | n/a\nTotal | 10")], "xlsx")
+    [raw] = tables_of([TablePassage("Unit | Q1\nSales | 10\nIT | n/a\nTotal | 10")], "xlsx")
     table = typed(raw, "t")
     assert table is not None
     assert table.rows == (("Sales", 10), ("IT", None))

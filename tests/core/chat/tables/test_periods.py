@@ -12,7 +12,7 @@ import pytest
 from braid.core.chat.tables.columns import Table, typed
 from braid.core.chat.tables.database import TableDatabase
 from braid.core.chat.tables.grammar import NotUnderstoodError, plan
-from braid.core.chat.tables.rebuild import Piece, tables_of
+from braid.core.chat.tables.rebuild import TablePassage, tables_of
 
 MONTHS_EN = calendar.month_name
 START, DAYS = date(2023, 1, 1), 4 * 365 + 1
@@ -35,7 +35,7 @@ SALES = sales()
 
 
 def table(text: str, title: str = "Sales") -> Table:
-    [raw] = tables_of([Piece(text, title)], "csv")
+    [raw] = tables_of([TablePassage(text, title)], "csv")
     made = typed(raw, "t", title=title)
     assert made is not None
     return made

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from braid.core.chat.tables.rebuild import Piece, tables_of
+from braid.core.chat.tables.rebuild import TablePassage, tables_of
 from braid.core.ingest.chunking import chunk_sections
 from braid.core.ingest.readers import read_document
 
@@ -11,7 +11,7 @@ def rows_of(name: str, content: str, chars: int = 300) -> list[tuple[str, int]]:
     parsed = read_document(name, content.encode(), max_bytes=10**7)
     chunks = chunk_sections(parsed, chunk_chars=chars, overlap_chars=chars // 3)
     assert len(chunks) > 3
-    tables = tables_of([Piece(c.text, c.heading_path, c.line, c.line_end) for c in chunks], parsed.file_type)
+    tables = tables_of([TablePassage(c.text, c.heading_path, c.line, c.line_end) for c in chunks], parsed.file_type)
     return [(row[0], int(row[1])) for table in tables for row in table.rows]
 
 
@@ -36,12 +36,12 @@ def test_columns_with_long_names_are_read_from_their_labelled_lines() -> None:
 
 
 def test_a_row_with_one_cell_does_not_part_a_sheet() -> None:
-    [table] = tables_of([Piece("Name | Pay\nAnna | 1\nNorth\nBo | 2", "Staff")], "xlsx")
+    [table] = tables_of([TablePassage("Name | Pay\nAnna | 1\nNorth\nBo | 2", "Staff")], "xlsx")
     assert table.rows == [("Anna", "1"), ("North",), ("Bo", "2")]
 
 
 def test_an_empty_first_cell_stays_a_cell() -> None:
-    [table] = tables_of([Piece("Team | Name | Pay\nA | Anna | 1\n | Bo | 2", "Staff")], "xlsx")
+    [table] = tables_of([TablePassage("Team | Name | Pay\nA | Anna | 1\n | Bo | 2", "Staff")], "xlsx")
     assert table.rows == [("A", "Anna", "1"), ("", "Bo", "2")]
 
 
@@ -49,7 +49,12 @@ def test_a_row_that_may_be_cut_in_two_makes_a_table_one_that_is_not_counted() ->
     long = "word " * 120
     assert (
         tables_of(
-            [Piece(f"Name | Text\nAnna | {long}"), Piece(f"Name | Text\n{long}"), Piece("Name | Text\nB | x")], "csv"
+            [
+                TablePassage(f"Name | Text\nAnna | {long}"),
+                TablePassage(f"Name | Text\n{long}"),
+                TablePassage("Name | Text\nB | x"),
+            ],
+            "csv",
         )
         == []
     )

@@ -12,7 +12,7 @@ from braid.core.chat.tables.calculate import statement_of
 from braid.core.chat.tables.columns import typed
 from braid.core.chat.tables.database import QueryError, TableDatabase
 from braid.core.chat.tables.process import table_process
-from braid.core.chat.tables.rebuild import Piece, tables_of
+from braid.core.chat.tables.rebuild import TablePassage, tables_of
 from braid.core.chat.tables.work import _tables
 
 ROWS = "Name | Pay\n" + "\n".join(f"P{n} | {n} EUR" for n in range(60))
@@ -20,7 +20,7 @@ ROWS = "Name | Pay\n" + "\n".join(f"P{n} | {n} EUR" for n in range(60))
 
 @pytest.fixture(scope="module")
 def tables() -> TableDatabase:
-    [raw] = tables_of([Piece(ROWS, "Staff")], "xlsx")
+    [raw] = tables_of([TablePassage(ROWS, "Staff")], "xlsx")
     table = typed(raw, "Staff")
     assert table is not None
     return TableDatabase([table])

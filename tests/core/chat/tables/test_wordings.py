@@ -8,7 +8,7 @@ from braid.core.chat.tables.amounts import Style
 from braid.core.chat.tables.columns import Table, typed
 from braid.core.chat.tables.database import TableDatabase
 from braid.core.chat.tables.grammar import NotUnderstoodError, plan
-from braid.core.chat.tables.rebuild import Piece, tables_of
+from braid.core.chat.tables.rebuild import TablePassage, tables_of
 from braid.core.chat.tables.work import TableWork
 
 EN = """Employee | Office | Department | Salary
@@ -30,7 +30,7 @@ KO = """직원 | 근무지 | 부서 | 급여
 
 
 def table(text: str) -> Table:
-    [raw] = tables_of([Piece(text, "")], "csv")
+    [raw] = tables_of([TablePassage(text, "")], "csv")
     made = typed(raw, "t")
     assert made is not None
     return made

@@ -11,7 +11,7 @@ from reportlab.lib.utils import ImageReader  # type: ignore[import-untyped]
 from reportlab.pdfgen.canvas import Canvas  # type: ignore[import-untyped]
 
 from braid.core.ingest.readers import ParsedDocument, read_document
-from braid.core.ingest.scans.reading import PageReading, Word
+from braid.core.ingest.scans.reading import PageReading, ScannedWord
 from braid.core.metadata.gaps import gap_sentences
 from tests.scans import LATIN
 
@@ -87,7 +87,7 @@ def test_a_machine_reads_covers_too() -> None:
     content = pdf("title", "The harbour opens.")
     waiting = read_document("a.pdf", content, max_bytes=10**7, scans={})
     assert (waiting.scanned, waiting.metadata["pages_to_read"]) == ((1,), 1)
-    scans = {1: PageReading((Word("Report", 0, 0, 90, 20, 90, 0, 0),), 100, 100, languages="eng")}
+    scans = {1: PageReading((ScannedWord("Report", 0, 0, 90, 20, 90, 0, 0),), 100, 100, languages="eng")}
     found = read_document("a.pdf", content, max_bytes=10**7, scans=scans)
     assert [(section.page, section.text) for section in found.sections] == [(1, "Report"), (2, "The harbour opens.")]
     nothing = read_document("a.pdf", content, max_bytes=10**7, scans={1: PageReading((), 100, 100, languages="eng")})

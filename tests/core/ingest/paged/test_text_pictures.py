@@ -17,7 +17,7 @@ from braid.core.ingest.plan import IngestOptions
 from braid.core.ingest.readers import read_document
 from braid.core.ingest.readers.paged.page_picture import draw_page, page_for_reading
 from braid.core.ingest.scans.program import find_tesseract
-from braid.core.ingest.scans.reading import IS_PART, PageReading, Word
+from braid.core.ingest.scans.reading import IS_PART, PageReading, ScannedWord
 from braid.core.ingest.scans.recognize import read_picture
 from tests.scans import LATIN
 
@@ -59,7 +59,7 @@ def pdf(picture: Image.Image, *, height: float = 210) -> bytes:
 
 
 def reading(line: str, *, is_part: bool) -> PageReading:
-    words = tuple(Word(word, 20 * at, 0, 20 * at + 18, 9, 90, 0, 0) for at, word in enumerate(line.split()))
+    words = tuple(ScannedWord(word, 20 * at, 0, 20 * at + 18, 9, 90, 0, 0) for at, word in enumerate(line.split()))
     return PageReading(words, 100, 100, languages="eng", is_part=is_part)
 
 

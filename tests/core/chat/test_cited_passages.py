@@ -13,7 +13,7 @@ from braid.core.chat.marks import mark, shown
 from braid.core.chat.store import ConversationStore
 from braid.core.chat.support.findings import Finding, Support
 from braid.core.chat.tables.calculate import Calculation, UsedRows
-from braid.core.chat.turns.fates import withheld_text
+from braid.core.chat.turns.cited_passages import withheld_text
 from braid.core.chat.types import ChatRequest, ChatResult
 from braid.core.datasets.registry import Registry
 from braid.core.ledger.ledger import Ledger

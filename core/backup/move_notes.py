@@ -35,7 +35,7 @@ class Copied(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Move:
+class MoveIdentity:
     """The identity of a move: only the same move may continue what is in the destination."""
 
     source: str
@@ -44,7 +44,7 @@ class Move:
     revision: str
 
 
-def begin(target: Engine, move: Move) -> bool:
+def begin(target: Engine, move: MoveIdentity) -> bool:
     """Create the tables in an empty database, or go on with the same move; return whether it was begun before.
 
     Until `end` is called, the database has a revision that every version of Braid refuses to open. Raises BackupError
@@ -100,11 +100,11 @@ def _name(table: str) -> str:
     return f"table {table}"
 
 
-def _form(move: Move) -> Mapping[str, str]:
+def _form(move: MoveIdentity) -> Mapping[str, str]:
     return {"source": move.source, "files": move.files, "revision": move.revision}
 
 
-def _require_same(connection: Connection, move: Move, where: str) -> None:
+def _require_same(connection: Connection, move: MoveIdentity, where: str) -> None:
     noted = {row.name: row.value for row in connection.execute(select(NOTES))}
     wanted = _form(move)
     words = {

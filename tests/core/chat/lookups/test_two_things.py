@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from braid.core.chat.lookups.names import possible_names
-from braid.core.chat.lookups.things import named_things
+from braid.core.chat.lookups.two_things import named_things
 from braid.core.text.analyzer import Analyzer
 
 

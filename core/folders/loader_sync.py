@@ -1,0 +1,177 @@
+"""A dataset kept equal to what a loader of another package lists: the pages of a wiki, the mails of a mailbox."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from importlib.metadata import EntryPoint
+from itertools import islice
+from typing import Any
+
+from braid.core.data_directory import DataDirectory
+from braid.core.errors import BraidError, InvalidInputError
+from braid.core.extras import installed
+from braid.core.folders.plan import SyncPlan
+from braid.core.folders.sync import SyncReport
+from braid.core.ingest.incoming import Incoming, Parse, last_part
+from braid.core.ingest.ingest_document import ingest_document
+from braid.core.ingest.plan import IngestOptions, PlannedFile, file_type_of, source_name
+from braid.core.ingest.walk import ignore_spec
+
+LOADERS = "braid.loaders"
+"""Group of entry points: the name is what an address begins with, the object a function that takes the rest of the
+address and returns an iterable of `ListedDocument`.
+"""
+MAX_LISTED = 1_000_000
+MAX_FAULT_CHARS = 300
+
+
+class LoaderError(BraidError):
+    """A loader of another package cannot be loaded, failed, or listed what is no list of documents."""
+
+
+@dataclass(frozen=True, slots=True)
+class ListedDocument:
+    """A document that a loader lists, and how to read its bytes.
+
+    >>> page = ListedDocument("Home.md", lambda: b"# Home", date=1_700_000_000.0, metadata={"space": "team"})
+    >>> page.read()
+    b'# Home'
+    """
+
+    name: str
+    """Unique in the list; its suffix decides the format."""
+    read: Callable[[], bytes]
+    """Called only for a document that is new, or has another date than the one stored."""
+    date: float | None = None
+    """When the document was changed, in seconds since the epoch. Without a date it is read each time."""
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+
+def find_loader(address: str) -> EntryPoint | None:
+    """Return the loader that an address such as ``wiki:team`` begins with; None where no such loader is installed."""
+    name, colon, _ = address.partition(":")
+    return installed(LOADERS).get(name) if colon else None
+
+
+@dataclass(slots=True)
+class LoaderSync:
+    """Keeps the documents below an address equal to what its loader lists; other documents are never touched.
+
+    Sources are the address, a slash and the name in the list, or with ``options.id_prefix`` the prefix and the name.
+    Each document is one transaction. One that the loader cannot read keeps its stored version. Raises LoaderError,
+    before anything is changed, when the list cannot be read to its end; InvalidInputError for an address without a
+    loader, and for an empty list while there are documents, unless ``allow_empty`` is set; NotFoundError when there is
+    no such dataset.
+    """
+
+    directory: DataDirectory
+    dataset_id: int
+    address: str
+    options: IngestOptions = field(default_factory=IngestOptions)
+    allow_empty: bool = False
+    parse: Parse = field(kw_only=True)
+
+    def plan(self) -> SyncPlan:
+        """Plan what `run` would do now; no document is read."""
+        return self._plan(self._listed())
+
+    def run(self, *, should_stop: Callable[[], bool] = lambda: False) -> SyncReport:
+        """Sync once. When ``should_stop()`` becomes true, the sync ends after the current document."""
+        listed = self._listed()
+        plan = self._plan(listed)
+        done: list[str] = []
+        failures: list[tuple[str, str]] = []
+        for planned in plan.puts:
+            if should_stop():
+                break
+            state, reason = self._put(planned.source, listed[planned.source])
+            done.append(state)
+            if reason:
+                failures.append((planned.source, reason))
+        removals = () if should_stop() else plan.removals
+        for source in removals:
+            self.directory.ledger.remove_document(self.dataset_id, source)
+        report = SyncReport(
+            put=done.count("put"),
+            unchanged=plan.unchanged + done.count("unchanged"),
+            removed=len(removals),
+            failures=tuple(failures),
+            stopped=len(done) < len(plan.puts) or len(removals) < len(plan.removals),
+        )
+        if report.changed:
+            self.directory.wake()
+        return report
+
+    def _listed(self) -> dict[str, ListedDocument]:
+        """Return the listed documents by source, without those that the options leave out."""
+        self.directory.dataset(self.dataset_id)
+        point = find_loader(self.address)
+        if point is None:
+            known = ", ".join(installed(LOADERS)) or "none"
+            raise InvalidInputError(
+                f"{self.address!r} begins with no loader that is installed (there is {known})", field="address"
+            )
+        name = f"the loader {point.name} of {point.value}"
+        try:
+            listed = list(islice(point.load()(self.address.partition(":")[2]), MAX_LISTED + 1))
+        except Exception as error:  # the edge to another package
+            raise LoaderError(f"{name} failed, so nothing is changed: {_fault(error)}") from error
+        if len(listed) > MAX_LISTED:
+            raise LoaderError(f"{name} lists more than {MAX_LISTED:,} documents; give an address with fewer")
+        ignored = ignore_spec(self.options.ignore)
+        found: dict[str, ListedDocument] = {}
+        for document in listed:
+            if not isinstance(document, ListedDocument) or not isinstance(document.name, str):
+                raise LoaderError(f"{name} lists {type(document).__name__}, not ListedDocument with a name")
+            if ignored.match_file(document.name) or not self._is_wanted(document):
+                continue
+            source = source_name(document.name, prefix=self._prefix)
+            if source in found:
+                raise LoaderError(f"{name} lists {document.name!r} twice; give each document a name of its own")
+            found[source] = document
+        return found
+
+    def _plan(self, listed: Mapping[str, ListedDocument]) -> SyncPlan:
+        documents = self.directory.ledger.documents(self.dataset_id, source_prefix=self._prefix)
+        stored = {each.source: each.date if each.state == "ready" else None for each in documents}
+        gone = tuple(source for source in stored if source not in listed)
+        if gone and not listed and not self.allow_empty:
+            raise InvalidInputError(
+                f"{self.address!r} lists nothing, so the {len(gone):,} documents of it in dataset {self.dataset_id} "
+                "stay; if that is meant, `watch --once --allow-empty` on the command line removes them",
+                field="address",
+            )
+        changed = [source for source, each in listed.items() if each.date is None or each.date != stored.get(source)]
+        puts = tuple(PlannedFile(listed[source].name, source) for source in changed)
+        return SyncPlan(puts, removals=gone, unchanged=len(listed) - len(puts))
+
+    def _put(self, source: str, listed: ListedDocument) -> tuple[str, str]:
+        """Store one document; return its state, and why it failed."""
+        try:
+            content: object = listed.read()
+        except Exception as error:  # the edge to another package: the other documents are stored all the same
+            return "failed", f"it cannot be loaded: {_fault(error)}"
+        if not isinstance(content, bytes):
+            return "failed", f"the loader read {type(content).__name__}, not bytes"
+        incoming = Incoming.from_bytes(content, source, filename=last_part(listed.name), date=listed.date)
+        try:
+            incoming = replace(incoming, metadata=listed.metadata)
+            stored = ingest_document(self.directory.ledger, self.dataset_id, incoming, self.options, parse=self.parse)
+        except InvalidInputError as error:  # metadata that cannot be stored
+            return "failed", str(error)
+        return stored.state, stored.reason
+
+    @property
+    def _prefix(self) -> str:
+        return self.options.id_prefix or f"{self.address}/"
+
+    def _is_wanted(self, listed: ListedDocument) -> bool:
+        since, file_types = self.options.since, self.options.file_types
+        if file_types and file_type_of(listed.name) not in file_types:
+            return False
+        return since is None or listed.date is None or listed.date >= since
+
+
+def _fault(error: Exception) -> str:
+    return " ".join(f"{type(error).__name__}: {error}".split())[:MAX_FAULT_CHARS]
