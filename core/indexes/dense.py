@@ -230,7 +230,8 @@ class DenseIndex(VectorIndex):
         try:
             loaded = self._files.load(collection)
             if loaded is not None:
-                sound = loaded.version == version
+                lacks_stage = any(block.is_large and block.two_stage is None for block in loaded.blocks)
+                sound = loaded.version == version and not lacks_stage
                 self._filed.add(collection)
             else:
                 sound = collection not in self._filed and (seen is not None or self.dimension(collection) is None)
