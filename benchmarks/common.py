@@ -115,6 +115,18 @@ def resident_mb() -> int:
     return pages * os.sysconf("SC_PAGE_SIZE") // 2**20
 
 
+def private_mb() -> float:
+    """Memory of this process that it shares with no other: not what it maps of files."""
+    rows = Path("/proc/self/smaps_rollup").read_text().splitlines()
+    return sum(int(row.split()[1]) for row in rows if row.startswith("Private_")) / 1024
+
+
+def alive_s() -> float:
+    """Seconds since this process began, its imports included."""
+    began = int(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19]) / os.sysconf("SC_CLK_TCK")
+    return float(Path("/proc/uptime").read_text().split()[0]) - began
+
+
 def folder_mb(folder: Path) -> float:
     """What the files of a folder take on the disk."""
     blocks = sum(path.lstat().st_blocks for path in folder.rglob("*") if path.is_file())

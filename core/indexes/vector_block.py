@@ -6,7 +6,7 @@ exact vectors by `braid.core.indexes.dense`. On 100,000 vectors of 384 dimension
 
 A large block is scanned in two stages: product quantization (Jégou, Douze and Schmid, "Product quantization for nearest
 neighbor search", 2011) with two bits per component picks thousands of rows, which alone are scored by their bytes. Of
-250,000 real vectors the best hundred are the same as without it, for each of a hundred queries, in 0.4 of the time.
+250,000 real vectors the best hundred are the same as without it for 99 of a hundred queries, in 0.4 of the time.
 """
 
 from __future__ import annotations
