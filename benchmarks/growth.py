@@ -67,6 +67,8 @@ def main() -> None:
     if args.child:
         print(json.dumps(CHILDREN[args.child](args)))
         return
+    if args.scratch is None and not {"build", "search"} <= set(args.parts):
+        sys.exit("without the parts build and search there is nothing to show; name them in --parts, or give --scratch")
     figures = json.loads(args.results.read_text(encoding="utf-8")) if args.results else _measure(args)
     folder = DOCS if args.write else RESULTS
     folder.mkdir(parents=True, exist_ok=True)
@@ -85,7 +87,9 @@ def main() -> None:
 def _options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--sizes", nargs="+", type=int, default=list(SIZES), help="passages")
     parser.add_argument("--timeout", type=float, default=36_000, help="seconds to wait for the indexes of one size")
-    parser.add_argument("--parts", nargs="+", choices=CHILDREN, default=list(CHILDREN), help="measure these only")
+    parser.add_argument(
+        "--parts", nargs="+", choices=CHILDREN, default=list(CHILDREN), help="these, and those in --scratch"
+    )
     parser.add_argument(
         "--copy", choices=("texts", "vectors", "none"), default="texts", help="what is copied to Chroma"
     )
@@ -106,8 +110,10 @@ def _measure(args: argparse.Namespace) -> dict[str, Any]:
             folder = scratch / f"growth-{size}"
             note(f"{size:,} passages")
             found = {"passages": size}
-            for part in args.parts:
+            for part in CHILDREN:
                 kept = folder.with_suffix(f".{part}.json")  # by an earlier run that was given --scratch
+                if part not in args.parts and not kept.exists():
+                    continue
                 if part in args.again or not kept.exists():
                     if part == "build":
                         shutil.rmtree(folder, ignore_errors=True)

@@ -105,7 +105,8 @@ def by_score_then_id(fused: Mapping[str, float], ties: Mapping[str, float] | Non
     ``ties`` decides between equal scores before the id does: higher is better.
     """
     if not has_ties(fused):
-        return list(starmap(ScoredChunk, sorted(fused.items(), key=itemgetter(1), reverse=True)))
+        best_first = sorted(fused.items(), key=itemgetter(1), reverse=True)
+        return list(starmap(ScoredChunk, best_first))
     ties = ties or {}
     ordered = sorted((-score, -ties.get(chunk_id, 0.0), chunk_id) for chunk_id, score in fused.items())
     return [ScoredChunk(chunk_id, -negative) for negative, _, chunk_id in ordered]
