@@ -115,10 +115,13 @@ def resident_mb() -> int:
     return pages * os.sysconf("SC_PAGE_SIZE") // 2**20
 
 
-def private_mb() -> float:
-    """Memory of this process that it shares with no other: not what it maps of files."""
+def private_mb() -> dict[str, float]:
+    """Memory that only this process has: ``own``, what it has written; ``mapped``, pages of files, which the system may
+    take back, and which become shared as soon as another process reads them.
+    """
     rows = Path("/proc/self/smaps_rollup").read_text().splitlines()
-    return sum(int(row.split()[1]) for row in rows if row.startswith("Private_")) / 1024
+    kb = {row.split(":")[0]: int(row.split()[1]) for row in rows if row.startswith("Private_")}
+    return {"own": kb["Private_Dirty"] / 1024, "mapped": kb["Private_Clean"] / 1024}
 
 
 def alive_s() -> float:

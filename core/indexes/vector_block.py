@@ -28,6 +28,8 @@ from braid.core.vector import Vector
 ID_BYTES = 32
 SAMPLE = 100
 """Rows in a sample."""
+SAMPLED_ROWS = 2**14
+"""Rows among which a sample of what is selected is looked for first."""
 FIRST = 1_000
 """Rows that tell how many are selected."""
 WIDE_SHARE = 0.25
@@ -199,11 +201,11 @@ class VectorBlock:
             rows, scores = self._scan(probe, n)
             kept = self._mask(selection, rows)
             if n == len(self) or int(np.count_nonzero(kept)) >= k:
-                return Found(self, rows[kept][:k], scores[kept][:k], np.flatnonzero(selected)[:sample])
+                return Found(self, rows[kept][:k], scores[kept][:k], _first(selected, sample))
         mask = self._mask(selection, slice(None))
         if not mask.any():
             return Found(self, np.empty(0, np.int64), np.empty(0, np.float32), np.empty(0, np.int64))
-        return Found(self, *self._scan(probe, k, mask), np.flatnonzero(mask)[:sample])
+        return Found(self, *self._scan(probe, k, mask), _first(mask, sample))
 
     def _mask(self, selection: Selection, rows: Rows | slice) -> NDArray[np.bool_]:
         """Return which of these rows are selected."""
@@ -371,6 +373,12 @@ def merged(blocks: Sequence[VectorBlock]) -> VectorBlock:
     )
 
 
+def _first(mask: NDArray[np.bool_], n: int) -> Rows:
+    """Return the first ``n`` rows of the mask; of a large one, most of the time without looking at all of it."""
+    rows = np.flatnonzero(mask[:SAMPLED_ROWS])
+    return (rows if len(rows) >= n else np.flatnonzero(mask))[:n]
+
+
 def _are_among(numbers: Rows, wanted: Rows) -> NDArray[np.bool_]:
     """Return which of the numbers are wanted; by a table where these are near each other, which takes a tenth."""
     if not len(wanted):
@@ -379,9 +387,9 @@ def _are_among(numbers: Rows, wanted: Rows) -> NDArray[np.bool_]:
     if high - low > MOST_TABLE * (len(numbers) + len(wanted)):
         found: NDArray[np.bool_] = np.isin(numbers, wanted)
         return found
-    table = np.zeros(high - low + 2, np.bool_)  # the last place, which is that of -1, is for all numbers outside
-    table[wanted - low] = True
-    return table[np.clip(numbers - low, -1, high - low + 1)]
+    table = np.zeros(high - low + 3, np.bool_)  # the first and the last place are for all numbers outside
+    table[wanted - (low - 1)] = True
+    return table.take(numbers - (low - 1), mode="clip")
 
 
 def _numbers(ids: Collection[int] | NDArray[np.int64]) -> NDArray[np.int64]:
