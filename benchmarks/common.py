@@ -115,6 +115,21 @@ def resident_mb() -> int:
     return pages * os.sysconf("SC_PAGE_SIZE") // 2**20
 
 
+def private_mb() -> dict[str, float]:
+    """Memory that only this process has: ``own``, what it has written; ``mapped``, pages of files, which the system may
+    take back, and which become shared as soon as another process reads them.
+    """
+    rows = Path("/proc/self/smaps_rollup").read_text().splitlines()
+    kb = {row.split(":")[0]: int(row.split()[1]) for row in rows if row.startswith("Private_")}
+    return {"own": kb["Private_Dirty"] / 1024, "mapped": kb["Private_Clean"] / 1024}
+
+
+def alive_s() -> float:
+    """Seconds since this process began, its imports included."""
+    began = int(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19]) / os.sysconf("SC_CLK_TCK")
+    return float(Path("/proc/uptime").read_text().split()[0]) - began
+
+
 def folder_mb(folder: Path) -> float:
     """What the files of a folder take on the disk."""
     blocks = sum(path.lstat().st_blocks for path in folder.rglob("*") if path.is_file())

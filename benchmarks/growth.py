@@ -1,31 +1,37 @@
 """How Braid grows: 1,000 to 1,000,000 passages in four collections, each size in processes of its own.
 
 One process stores and indexes, another opens the directory and searches, so that memory and start are those of a
-server that is started again; a third makes every index that answers again from the ledger. Texts are real, above
-100,000 passages with changed words; vectors lie near a space of 32 dimensions and cost nothing. ``--write`` puts
-tables and plots into docs/benchmarks.md.
+server that is started again; a third puts passages that it and a reader beside it look for; a fourth makes every index
+that answers again from the ledger. Texts are real, above 100,000 passages with changed words; vectors lie near a space
+of 32 dimensions and cost nothing. ``--write`` puts tables and plots into docs/benchmarks.md.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib
 import itertools
 import json
+import multiprocessing
 import shutil
+import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
 from benchmarks.common import (
     ROOT,
+    alive_s,
     arguments,
     folder_mb,
     markdown_table,
     note,
     percentiles,
+    private_mb,
     resident_mb,
     scratch_folder,
     show,
@@ -34,7 +40,7 @@ from benchmarks.common import (
 from benchmarks.passages import LowRankVectors, many_texts, scale_passages, word_queries
 from benchmarks.plots import panels
 from braid.core.braid import Braid, IndexOptions
-from braid.core.types import ChunkInput, DocumentInput, Mode
+from braid.core.types import ChunkInput, DocumentInput, Filters, Mode
 
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
 COLLECTIONS = 4
@@ -45,6 +51,11 @@ WARM_UP = 10
 K = 10
 LEG_TIMEOUT_S = 60.0
 SAY_EVERY_S = 60.0
+SHARES = (50, 10, 1)
+"""Percent of the documents that a filter selects, by their date, which is a number from 0 to 99."""
+PUTS = 10
+FOUND_TIMEOUT_S = 60.0
+PARTS = ("p50", "p95")
 MODES: tuple[Mode, ...] = ("keyword", "semantic", "hybrid")
 RESULTS = ROOT / ".artifacts" / "benchmarks"
 DOCS = ROOT / "docs" / "benchmarks"
@@ -57,6 +68,8 @@ def main() -> None:
     if args.child:
         print(json.dumps(CHILDREN[args.child](args)))
         return
+    if args.scratch is None and not {"build", "search"} <= set(args.parts):
+        sys.exit("without the parts build and search there is nothing to show; name them in --parts, or give --scratch")
     figures = json.loads(args.results.read_text(encoding="utf-8")) if args.results else _measure(args)
     folder = DOCS if args.write else RESULTS
     folder.mkdir(parents=True, exist_ok=True)
@@ -76,6 +89,12 @@ def _options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--sizes", nargs="+", type=int, default=list(SIZES), help="passages")
     parser.add_argument("--timeout", type=float, default=36_000, help="seconds to wait for the indexes of one size")
     parser.add_argument(
+        "--parts", nargs="+", choices=CHILDREN, default=list(CHILDREN), help="these, and those in --scratch"
+    )
+    parser.add_argument(
+        "--copy", choices=("texts", "vectors", "none"), default="texts", help="what is copied to Chroma"
+    )
+    parser.add_argument(
         "--again", nargs="+", choices=CHILDREN, default=[], help="parts to measure again with --scratch"
     )
     parser.add_argument("--write", action="store_true", help="write into docs/benchmarks.md")
@@ -94,10 +113,12 @@ def _measure(args: argparse.Namespace) -> dict[str, Any]:
             found = {"passages": size}
             for part in CHILDREN:
                 kept = folder.with_suffix(f".{part}.json")  # by an earlier run that was given --scratch
+                if part not in args.parts and not kept.exists():
+                    continue
                 if part in args.again or not kept.exists():
                     if part == "build":
                         shutil.rmtree(folder, ignore_errors=True)
-                    kept.write_text(json.dumps(_child(part, folder, size, args.timeout)), encoding="utf-8")
+                    kept.write_text(json.dumps(_child(part, folder, size, args)), encoding="utf-8")
                 found |= json.loads(kept.read_text())
             figures["sizes"].append(found)
             note(json.dumps(found))
@@ -106,9 +127,9 @@ def _measure(args: argparse.Namespace) -> dict[str, Any]:
     return figures
 
 
-def _child(part: str, folder: Path, size: int, timeout_s: float) -> dict[str, Any]:
+def _child(part: str, folder: Path, size: int, args: argparse.Namespace) -> dict[str, Any]:
     command = [sys.executable, "-m", "benchmarks.growth", "--child", part, "--folder", str(folder)]
-    command += ["--sizes", str(size), "--timeout", str(timeout_s)]
+    command += ["--sizes", str(size), "--timeout", str(args.timeout), "--copy", args.copy]
     child = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
     if child.returncode:
         sys.exit(f"{part} of {size:,} passages ended with {child.returncode}")
@@ -124,7 +145,7 @@ def _build(args: argparse.Namespace) -> dict[str, Any]:
     size, spent = args.sizes[0], 0.0
     texts = many_texts([text for _, text in scale_passages(min(size, 100_000))], size)
     started, core_s = time.perf_counter(), time.process_time()
-    with _opened(args.folder) as braid:
+    with _opened(args.folder, args.copy) as braid:
         for number in range(COLLECTIONS):
             dataset = braid.registry.add(f"part {number}", f"shared_growth_{number}")
             braid.mirror_registry()
@@ -164,65 +185,151 @@ def _rebuild(args: argparse.Namespace) -> dict[str, Any]:
     """Make every index that answers again from the ledger, which has the vectors."""
     shutil.rmtree(args.folder / "indexes")
     started, core_s = time.perf_counter(), time.process_time()
-    with _opened(args.folder) as braid:
+    with _opened(args.folder, args.copy) as braid:
         _wait_for_indexes(braid, args.timeout)
-        datasets = [entry.id for entry in braid.registry.entries()]
-        query = word_queries([text for _, text in scale_passages(1_000)], 1)[0]
-        while braid.search(query, user_id=None, dataset_ids=datasets, mode="hybrid", k=K).degraded:
-            time.sleep(0.01)
+        _ask_until_whole(braid, word_queries([text for _, text in scale_passages(1_000)], 1)[0])
         return {"rebuilt_s": time.perf_counter() - started, "rebuilt_core_s": time.process_time() - core_s}
 
 
 def _search(args: argparse.Namespace) -> dict[str, Any]:
-    """Open the directory, and search it by each mode in turn."""
+    """Open the directory, and search it by each mode in turn, then with filters."""
     queries = word_queries([text for _, text in scale_passages(10_000)], QUERIES + WARM_UP)
+    _import_all()
     before = resident_mb()
-    started = time.perf_counter()
-    with _opened(args.folder) as braid:
+    started, core_s = time.perf_counter(), time.process_time()
+    with _opened(args.folder, args.copy) as braid:
         opened_s = time.perf_counter() - started
-        datasets = [entry.id for entry in braid.registry.entries()]
-
-        def search(query: str, mode: Mode) -> bool:
-            """Whether every part has answered."""
-            return not braid.search(query, user_id=None, dataset_ids=datasets, mode=mode, k=K).degraded
-
-        while not search(queries[0], "hybrid"):
-            time.sleep(0.01)
-        whole_s = time.perf_counter() - started
-        for query, mode in itertools.product(queries[:WARM_UP], MODES):
-            search(query, mode)
-        milliseconds = _times(search, queries[WARM_UP:])
+        _ask_until_whole(braid, queries[0])
+        whole_s, whole_core_s, alive = time.perf_counter() - started, time.process_time() - core_s, alive_s()
+        ways: dict[str, dict[str, Any]] = {mode: {"mode": mode} for mode in MODES}
+        ways |= {f"{share} %": {"filters": Filters(date_to=share - 0.5)} for share in SHARES}
+        wall, core = _times(braid, ways, queries)
         return {
             "start_s": opened_s,
             "start_to_whole_s": whole_s,
-            "ms": {mode: percentiles(times) for mode, times in milliseconds.items()},
+            "start_to_whole_core_s": whole_core_s,
+            "process_to_whole_s": alive,
+            "ms": {name: percentiles(wall[name]) for name in MODES},
+            "core_ms": {name: statistics.median(core[name]) for name in ways},
+            "filtered_ms": {name: percentiles(wall[name]) for name in ways if name not in MODES},
             "rss_mb": resident_mb(),
             "rss_before_mb": before,
+            **{f"{kind}_mb": mb for kind, mb in private_mb().items()},
             "disk_mb": folder_mb(args.folder),
         }
 
 
-def _times(search: Callable[[str, Mode], bool], queries: Sequence[str]) -> dict[Mode, list[float]]:
-    """Milliseconds by mode, one query by each mode in turn, so that noise hits all."""
-    milliseconds: dict[Mode, list[float]] = {mode: [] for mode in MODES}
-    for query in queries:
-        for mode in MODES:
-            started = time.perf_counter()
-            if not search(query, mode):
-                sys.exit(f"{mode} search was incomplete")
-            milliseconds[mode].append(1000 * (time.perf_counter() - started))
-    return milliseconds
+def _import_all() -> None:
+    """Import what a directory and its first search import when they need it."""
+    for name in ("faiss", "tantivy", "sqlalchemy.dialects.sqlite", "braid.core.retriever_manager"):
+        importlib.import_module(name)
 
 
-def _opened(folder: Path) -> Braid:
-    options = IndexOptions(leg_timeout_s=LEG_TIMEOUT_S)
+def _datasets(braid: Braid) -> list[int]:
+    return [entry.id for entry in braid.registry.entries()]
+
+
+def _ask_until_whole(braid: Braid, query: str) -> None:
+    """Search until every part answers."""
+    datasets = _datasets(braid)
+    while braid.search(query, user_id=None, dataset_ids=datasets, k=K).degraded:
+        time.sleep(0.01)
+
+
+def _times(
+    braid: Braid, ways: Mapping[str, Mapping[str, Any]], queries: Sequence[str]
+) -> tuple[dict[str, list[float]], dict[str, list[float]]]:
+    """Milliseconds by way, of the clock and of the process's processors: each query in each way in turn, so that noise
+    hits all. The first queries are not counted.
+    """
+    datasets = _datasets(braid)
+    wall: dict[str, list[float]] = {name: [] for name in ways}
+    core: dict[str, list[float]] = {name: [] for name in ways}
+    for query, (name, options) in itertools.product(queries, ways.items()):
+        started, used = time.perf_counter(), time.process_time()
+        result = braid.search(query, user_id=None, dataset_ids=datasets, k=K, **options)
+        wall[name].append(1000 * (time.perf_counter() - started))
+        core[name].append(1000 * (time.process_time() - used))
+        if result.degraded:
+            sys.exit(f"{name}: the search was incomplete: {result.degraded[0].reason}")
+    return {name: of[WARM_UP:] for name, of in wall.items()}, {name: of[WARM_UP:] for name, of in core.items()}
+
+
+def _fresh(args: argparse.Namespace) -> dict[str, Any]:
+    """Put passages with a word of their own, and look for each here and in a process that only reads."""
+    queries = word_queries([text for _, text in scale_passages(10_000)], QUERIES + WARM_UP)
+    context = multiprocessing.get_context("spawn")
+    ours, theirs = context.Pipe()
+    with _opened(args.folder, args.copy) as braid:
+        _ask_until_whole(braid, queries[0])
+        reader = context.Process(target=_read, args=(args.folder, args.copy, queries, theirs), daemon=True)
+        reader.start()
+        figures: dict[str, Any] = ours.recv()
+        dataset, found = _datasets(braid)[0], dict[str, list[float]](writer=[], reader=[])
+        for number in range(PUTS):
+            word = "zy" + "".join(chr(ord("a") + int(digit)) for digit in str(time.time_ns()))  # one token
+            ours.send(word)
+            ours.recv()  # it looks by now
+            started = time.time()
+            braid.ledger.put_documents(dataset, [DocumentInput(f"new {number}", "", "txt", (ChunkInput(word),))])
+            braid.wake()
+            found["writer"].append(_found_at(braid, word) - started)
+            found["reader"].append(ours.recv() - started)
+        ours.close()
+        reader.join(FOUND_TIMEOUT_S)
+    return {**figures, **{f"found_by_{who}_s": statistics.median(seconds) for who, seconds in found.items()}}
+
+
+def _read(folder: Path, copy: str, queries: Sequence[str], pipe: Connection) -> None:
+    """Search beside the process that writes, tell what that takes, and then when each word that comes was found."""
+    _import_all()
+    started = time.perf_counter()
+    with _opened(folder, copy) as braid:
+        _ask_until_whole(braid, queries[0])
+        whole_s = time.perf_counter() - started
+        wall, core = _times(braid, {"hybrid": {}}, queries)
+        figures = {
+            "reader_to_whole_s": whole_s,
+            "reader_ms": percentiles(wall["hybrid"]),
+            "reader_core_ms": statistics.median(core["hybrid"]),
+        }
+        pipe.send({**figures, **{f"reader_{kind}_mb": mb for kind, mb in private_mb().items()}})
+        for word in _words(pipe):
+            pipe.send("looking")
+            pipe.send(_found_at(braid, word))
+
+
+def _words(pipe: Connection) -> Iterator[str]:
+    while True:
+        try:
+            yield pipe.recv()
+        except EOFError:
+            return
+
+
+def _found_at(braid: Braid, word: str) -> float:
+    """The time at which a keyword search finds the word."""
+    datasets, end = _datasets(braid), time.monotonic() + FOUND_TIMEOUT_S
+    while not braid.search(word, user_id=None, dataset_ids=datasets, mode="keyword", k=K).hits:
+        if time.monotonic() > end:
+            sys.exit(f"{word} was not found within {FOUND_TIMEOUT_S:.0f} s")
+        time.sleep(0.005)
+    return time.time()
+
+
+def _opened(folder: Path, copy: str) -> Braid:
+    options = IndexOptions(leg_timeout_s=LEG_TIMEOUT_S, chroma_copy=copy)  # type: ignore[arg-type]  # one of its choices
     return Braid(folder, embedding_model=LowRankVectors(), index_options=options)
 
 
 def _documents(texts: Sequence[str], first: int) -> list[DocumentInput]:
     return [
         DocumentInput(
-            f"{first + start}.txt", "", "txt", tuple(map(ChunkInput, texts[start : start + PASSAGES_PER_DOCUMENT]))
+            f"{first + start}.txt",
+            "",
+            "txt",
+            tuple(map(ChunkInput, texts[start : start + PASSAGES_PER_DOCUMENT])),
+            date=float((first + start) // PASSAGES_PER_DOCUMENT % 100),
         )
         for start in range(0, len(texts), PASSAGES_PER_DOCUMENT)
     ]
@@ -231,6 +338,7 @@ def _documents(texts: Sequence[str], first: int) -> list[DocumentInput]:
 CHILDREN: Mapping[str, Callable[[argparse.Namespace], dict[str, Any]]] = {
     "build": _build,
     "search": _search,
+    "fresh": _fresh,
     "rebuild": _rebuild,
 }
 
@@ -239,8 +347,8 @@ CHILDREN: Mapping[str, Callable[[argparse.Namespace], dict[str, Any]]] = {
 
 
 def _tables(sizes: Sequence[Mapping[str, Any]]) -> list[tuple[str, list[str], list[list[Any]]]]:
-    columns = ["passages", *(f"{mode} {part} ms" for mode in MODES for part in ("p50", "p95"))]
-    times = [[one["passages"], *(one["ms"][mode][part] for mode in MODES for part in ("p50", "p95"))] for one in sizes]
+    columns = ["passages", *(f"{mode} {part} ms" for mode in MODES for part in PARTS)]
+    times = [[one["passages"], *(one["ms"][mode][part] for mode in MODES for part in PARTS)] for one in sizes]
     by_size = dict(zip((one["passages"] for one in sizes), times, strict=True))
     if 10_000 in by_size and 1_000_000 in by_size:
         pairs = zip(by_size[10_000][1:], by_size[1_000_000][1:], strict=True)
@@ -252,15 +360,42 @@ def _tables(sizes: Sequence[Mapping[str, Any]]) -> list[tuple[str, list[str], li
         "made again s": "rebuilt_s",
         "start s": "start_s",
         "first whole answer s": "start_to_whole_s",
+        "… of a core, first answer": "start_to_whole_core_s",
+        "with imports s": "process_to_whole_s",
         "memory after the build MB": "build_mb",
         "memory after searches MB": "rss_mb",
+        "its own MB": "own_mb",
         "disk MB": "disk_mb",
     }
-    rows = [[one["passages"], *(one.get(key, "not finished") for key in costs.values())] for one in sizes]
-    return [
+    readers = {
+        "opened to first answer s": "reader_to_whole_s",
+        "memory of its own MB": "reader_own_mb",
+        "pages that it alone maps MB": "reader_mapped_mb",
+        "hybrid core ms": "reader_core_ms",
+        "found by the writer s": "found_by_writer_s",
+        "found by a reader s": "found_by_reader_s",
+    }
+    rows = [[one["passages"], *(one.get(key, "not measured") for key in costs.values())] for one in sizes]
+    tables = [
         (f"Passages in {COLLECTIONS} collections, all searched, {QUERIES} queries", columns, times),
         ("From nothing to complete indexes, then a new process", ["passages", *costs], rows),
     ]
+    if any("core_ms" in one for one in sizes):
+        names = [*MODES, *(f"{share} %" for share in SHARES)]
+        rows = [[one["passages"], *(one["core_ms"][name] for name in names)] for one in sizes if "core_ms" in one]
+        shown = [f"{name} core ms" for name in names]
+        tables.append(("Processor time of a search, the last ones hybrid with a filter", ["passages", *shown], rows))
+        rows = [
+            [one["passages"], *(one["filtered_ms"][name][part] for name in names[len(MODES) :] for part in PARTS)]
+            for one in sizes
+            if "core_ms" in one
+        ]
+        shown = [f"{name} {part} ms" for name in names[len(MODES) :] for part in PARTS]
+        tables.append(("Hybrid search with a filter that selects a part", ["passages", *shown], rows))
+    if any("found_by_reader_s" in one for one in sizes):
+        rows = [[one["passages"], *(one.get(key, "not measured") for key in readers.values())] for one in sizes]
+        tables.append(("A process that reads, and passages put meanwhile", ["passages", *readers], rows))
+    return tables
 
 
 def _draw(sizes: Sequence[Mapping[str, Any]], path: Path) -> None:

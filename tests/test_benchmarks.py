@@ -13,7 +13,7 @@ from benchmarks.common import write_section
 from benchmarks.passages import LowRankVectors, many_texts
 from benchmarks.peers.engines.braid import Engine
 from benchmarks.peers.interface import FloatVector, Passage, fuse
-from benchmarks.peers.measure import ndcg
+from benchmarks.peers.measure import AT_ONCE, IN_PROCESSES, joined, ndcg
 from benchmarks.peers.report import page
 from benchmarks.peers.worker import Worker
 from benchmarks.peers.workload import Query
@@ -81,6 +81,28 @@ def test_what_was_too_slow_or_failed_is_shown_and_not_left_out() -> None:
     assert "ValueError: no" in text.split("Failed:")[1]
 
 
+def test_two_processes_count_as_long_as_the_slower_one_and_stand_beside_one() -> None:
+    fast = {"ms": [1.0], "hits": [10], "wall_s": 1.0, "error": ""}
+    slow = {"ms": [3.0], "hits": [10], "wall_s": 4.0, "error": ""}
+    assert joined([fast, slow]) == {"ms": [1.0, 3.0], "hits": [10, 10], "wall_s": 4.0, "error": ""}
+    assert joined([fast, {"failed": "dead"}]) == {"failed": "dead"}
+    measured = setting(braid=(10.0, 5.0), lancedb=(8.0, 9.0), raw=(20.0, 1.0))
+    for name, one, two in (("braid", 100.0, 250.0), ("lancedb", 100.0, 125.0), ("raw", 50.0, None)):
+        cells = measured["peers"][name]["cells"]
+        cells[AT_ONCE.name] = {"p50": 1.0, "p95": 2.0, "qps": one}
+        if two is not None:
+            cells[IN_PROCESSES.name] = {"p50": 1.0, "p95": 2.0, "qps": two}
+    table = page(results(measured), plot="p.svg").split("4 collections, 8 clients:\n\n")[1].split("\n\n")[0]
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()[2:]]
+    assert [(row[0], row[1], row[-1]) for row in rows] == [
+        ("Braid", "1", "2.500"),
+        ("Braid", "2", "1.000"),
+        ("LanceDB", "1", "2.500"),
+        ("LanceDB", "2", "2.000"),
+        ("tantivy + Chroma", "1", "5.000"),
+    ]
+
+
 def test_a_search_over_the_cap_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     worker = Worker("slow")
     peer = SlowPeer()
@@ -143,5 +165,11 @@ def test_braid_is_asked_for_all_collections_under_the_filter_and_finds_what_is_p
                 return False
 
         assert eventually(found)
+        guest = Engine(tmp_path)
+        try:
+            guest.attach(["c-0"])
+            assert {each.split("d")[0] for each in guest.search(query, vector, 40, None)} == {"c-0"}
+        finally:
+            guest.close()
     finally:
         engine.close()

@@ -45,7 +45,8 @@ class IncompleteError(RuntimeError):
 class Peer(Protocol):
     """A library that is measured. ``folder`` is where it may write.
 
-    One that goes on working in the background after `build` has a method ``settle()`` that waits for it.
+    One that goes on working in the background after `build` has a method ``settle()`` that waits for it. One whose
+    files several processes may search has ``attach(collections)``, which opens what another process has built.
     """
 
     about: str

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +21,7 @@ from benchmarks.peers.workload import LANGUAGES, write_judged, write_scale
 
 SHARES = (50, 10, 1)
 CLIENTS = 8
+PROCESSES = 2
 CLIENTS_FACTOR = 4
 """So many more queries where several clients ask at once."""
 FULL_SETTING = 4
@@ -56,6 +59,12 @@ class Cell:
     below: int | None = None
     language: str = ""
     clients: int = 1
+    processes: int = 1
+    """Processes that the clients are spread over; only libraries whose files several may search have more."""
+
+
+AT_ONCE = Cell(f"{CLIENTS} clients", clients=CLIENTS)
+IN_PROCESSES = Cell(f"{CLIENTS} clients, {PROCESSES} processes", clients=CLIENTS, processes=PROCESSES)
 
 
 def cells(collections: int) -> list[Cell]:
@@ -79,7 +88,9 @@ def measure_setting(plan: Plan, scratch: Path, *, size: int, collections: int) -
         for peer in built:
             found[peer.name] |= {"put": peer.order("put", GRACE_S), "size": peer.order("size", GRACE_S)}
         if collections == FULL_SETTING:
-            asked.run([Cell(f"{CLIENTS} clients", clients=CLIENTS)])  # last: not every peer survives it
+            asked.run([AT_ONCE])  # last: not every peer survives it
+            asked.attach(workload, scratch / "stored")
+            asked.run([IN_PROCESSES])
         for peer in built:
             found[peer.name]["cells"] = asked.figures(peer)
     return {"size": size, "collections": collections, "peers": found}
@@ -166,6 +177,14 @@ class _Asked:
         for peer in self._peers:
             self._order(peer, Cell("warm-up"), numbers)
 
+    def attach(self, workload: Path, stored: Path) -> None:
+        """Start a second process of each peer that can be searched so; the others are asked no more."""
+        limits = {"timeout_s": self._plan.build_cap_s, "workload": str(workload)}
+        self._peers = [peer for peer in self._peers if peer.attach(folder=str(stored / peer.name), **limits)]
+        warm = Cell("warm-up", processes=PROCESSES, clients=PROCESSES)
+        for peer in self._peers:
+            self._order(peer, warm, self._numbers(warm, 0))
+
     def run(self, wanted: Sequence[Cell]) -> None:
         """Measure cells: in each round every cell, in each cell every peer, in random order."""
         for turn in range(self._plan.rounds):
@@ -183,8 +202,15 @@ class _Asked:
 
     def _order(self, peer: PeerProcess, cell: Cell, numbers: Sequence[int]) -> dict[str, Any]:
         limits = {"start_s": self._plan.cap_s / self._plan.rounds, "cap_s": self._plan.cap_s}
-        order = {"numbers": numbers, "clients": cell.clients, "below": cell.below, **limits}
-        return peer.order("ask", self._plan.cap_s + GRACE_S, **order)
+        order = {"clients": cell.clients // cell.processes, "below": cell.below, **limits}
+        processes = [each for each in (peer, peer.second) if each is not None][: cell.processes]
+
+        def ask(place: int) -> dict[str, Any]:
+            mine = numbers[place :: len(processes)]
+            return processes[place].order("ask", self._plan.cap_s + GRACE_S, numbers=mine, **order)
+
+        with ThreadPoolExecutor(len(processes)) as threads:
+            return joined(list(threads.map(ask, range(len(processes)))))
 
     def _numbers(self, cell: Cell, turn: int) -> list[int]:
         """Other queries in each round; every cell of a round has the same, or those of its language."""
@@ -218,6 +244,16 @@ class _Asked:
             "queries": len(milliseconds),
             "hits": sum(hits) / len(hits),
         }
+
+
+def joined(answers: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """The answers of processes that were asked at once as one, whose clock ran until the last had ended."""
+    failed = next((answer for answer in answers if "failed" in answer), None)
+    if failed is not None or len(answers) == 1:
+        return failed or answers[0]
+    lists = {key: list(itertools.chain.from_iterable(answer[key] for answer in answers)) for key in ("ms", "hits")}
+    error = next(filter(None, (answer["error"] for answer in answers)), "")
+    return {**lists, "wall_s": max(answer["wall_s"] for answer in answers), "error": error}
 
 
 def ndcg(judgements: Mapping[str, Mapping[str, int]], asked: Sequence[str], found: Sequence[Sequence[str]]) -> float:

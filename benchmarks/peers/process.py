@@ -36,6 +36,9 @@ class PeerProcess:
         python = Path(sys.executable) if name == "braid" else PEERS_PYTHON
         self.missing = "" if python.exists() else f"there is no {python.relative_to(ROOT)}; run make bench-peers"
         self.dead = ""
+        self.second: PeerProcess | None = None
+        """Another process that searches what this one has built."""
+        self._log = log
         if self.missing:
             return
         environment = {**os.environ, "TOKENIZERS_PARALLELISM": "false", "HAYSTACK_TELEMETRY_ENABLED": "False"}
@@ -79,8 +82,20 @@ class PeerProcess:
             raise EOFError
         return json.loads(line)
 
+    def attach(self, timeout_s: float, *, workload: str, folder: str) -> bool:
+        """Start a second process over the same files; return whether the library can be searched so."""
+        second = PeerProcess(self.name, self._log)
+        second.order("hello", timeout_s)
+        if "failed" in second.order("attach", timeout_s, workload=workload, folder=folder):
+            second.close()
+            return False
+        self.second = second
+        return True
+
     def close(self) -> None:
-        """Close the library, then end the process."""
+        """Close the library, then end the process; the second one first."""
+        if self.second is not None:
+            self.second.close()
         if self.missing:
             return
         self.order("close", 30.0)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from benchmarks.common import markdown_table
-from benchmarks.peers.measure import CLIENTS, FULL_SETTING, SHARES
+from benchmarks.peers.measure import AT_ONCE, FULL_SETTING, IN_PROCESSES, PROCESSES, SHARES
 from benchmarks.peers.process import TITLES
 from benchmarks.peers.workload import LANGUAGES
 
@@ -34,7 +34,7 @@ def page(results: Results, *, plot: str) -> str:
     parts = [_losses(results), f"![Braid beside other libraries]({plot})", _setup(results)]
     for setting in results["settings"]:
         if setting["collections"] == FULL_SETTING:
-            parts += [_speed(setting), _filters(setting), _languages(setting)]
+            parts += [_speed(setting), _processes(setting), _filters(setting), _languages(setting)]
     parts += [_collections(results), _costs(results), _quality(results), _reasons(results)]
     return "\n\n".join(part for part in parts if part)
 
@@ -100,7 +100,7 @@ def _setup(results: Results) -> str:
 
 
 def _speed(setting: Results) -> str:
-    clients = f"{CLIENTS} clients"
+    clients = AT_ONCE.name
     places = {
         "p50 ms": ("cells", "all", "p50"),
         "p95 ms": ("cells", "all", "p95"),
@@ -110,7 +110,23 @@ def _speed(setting: Results) -> str:
         f"{clients}: p95 ms": ("cells", clients, "p95"),
         f"{clients}: per second": ("cells", clients, "qps"),
     }
-    return _table(f"{_where(setting)}, one client and {CLIENTS} at once:", setting, places, plain=("queries",))
+    return _table(f"{_where(setting)}, one client and {AT_ONCE.clients} at once:", setting, places, plain=("queries",))
+
+
+def _processes(setting: Results) -> str:
+    """Searches per second of several clients in one process and in several, each beside Braid's in several."""
+    own = _find(setting["peers"].get(BRAID, {}), ("cells", IN_PROCESSES.name, "qps"))
+    rows = []
+    for name, peer in setting["peers"].items():
+        for cell, processes in ((AT_ONCE, 1), (IN_PROCESSES, PROCESSES)):
+            figures = peer.get("cells", {}).get(cell.name, {})
+            if own and "qps" in figures:
+                place = [TITLES[name], processes]
+                rows.append([*place, *(figures[key] for key in ("p50", "p95", "qps")), own / figures["qps"]])
+    if not any(row[1] == PROCESSES for row in rows):
+        return ""
+    columns = ["library", "processes", "p50 ms", "p95 ms", "per second", f"Braid's in {PROCESSES} : these"]
+    return f"{_where(setting)}, {AT_ONCE.clients} clients:\n\n{markdown_table(columns, rows)}"
 
 
 def _filters(setting: Results) -> str:

@@ -68,6 +68,17 @@ class Worker:
             settle()
         return {"build_s": built - started, "settle_s": time.perf_counter() - built, "rss_before_mb": before}
 
+    def attach(self, workload: str, folder: str) -> dict[str, Any]:
+        """Open what the first process of this peer has built. Returns why that is not possible, or nothing."""
+        self._folder = Path(folder)
+        self._queries = read_queries(Path(workload))
+        self._peer = self._engine(self._folder)
+        if (attach := getattr(self._peer, "attach", None)) is None:
+            self._peer.close()
+            return {"failed": "it is searched by one process"}
+        attach(list(read_collections(Path(workload))))
+        return {}
+
     def ask(
         self, numbers: Sequence[int], *, clients: int, below: int | None, start_s: float, cap_s: float
     ) -> dict[str, Any]:

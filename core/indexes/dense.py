@@ -135,13 +135,16 @@ class DenseIndex(VectorIndex):
         similarity: the vectors of the ``depth`` best rows are read from the ledger at once.
         """
         of_one = [(name, part) for name, parts in scanned.items() for part in (parts if pooled else best(parts, depth))]
+        hits: dict[str, list[ScoredChunk]] = {name: [] for name in scanned}
+        if not of_one:
+            return hits
         parts = best([part for _, part in of_one], depth) if pooled else [part for _, part in of_one]
-        owners = [name for (name, _), part in zip(of_one, parts, strict=True) for _ in part.scores]
-        ids = [chunk_id for part in parts for chunk_id in part.ids.astype(str).tolist()]
-        scores = [score for part in parts for score in part.scores.tolist()]
-        by_version: dict[str, list[str]] = {}
-        for name, chunk_id in zip(owners, ids, strict=True):
-            by_version.setdefault(versions[name], []).append(chunk_id)
+        ids = np.concatenate([part.ids for part in parts]).astype(str).tolist()
+        scores = np.concatenate([part.scores for part in parts]).tolist()
+        owners, by_version = list[str](), dict[str, list[str]]()
+        for (name, _), part in zip(of_one, parts, strict=True):
+            by_version.setdefault(versions[name], []).extend(ids[len(owners) : len(owners) + len(part.scores)])
+            owners += [name] * len(part.scores)
         exact: dict[str, float] = {}
         for version, of_version in by_version.items():
             exact.update(self._exact_scores(version, of_version, vector))
@@ -149,7 +152,6 @@ class DenseIndex(VectorIndex):
         ranked = sorted(
             (-exact.get(each, score), each, name) for name, each, score in zip(owners, ids, scores, strict=True)
         )
-        hits: dict[str, list[ScoredChunk]] = {name: [] for name in scanned}
         for negative, chunk_id, name in ranked[:k] if pooled else ranked:
             if len(hits[name]) < k:
                 hits[name].append(ScoredChunk(chunk_id, -negative))
@@ -228,7 +230,8 @@ class DenseIndex(VectorIndex):
         try:
             loaded = self._files.load(collection)
             if loaded is not None:
-                sound = loaded.version == version
+                lacks_stage = any(block.is_large and block.two_stage is None for block in loaded.blocks)
+                sound = loaded.version == version and not lacks_stage
                 self._filed.add(collection)
             else:
                 sound = collection not in self._filed and (seen is not None or self.dimension(collection) is None)

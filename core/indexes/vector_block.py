@@ -3,6 +3,10 @@
 The scan is approximate, since a component is rounded to one of 255 values; its best rows are scored again with the
 exact vectors by `braid.core.indexes.dense`. On 100,000 vectors of 384 dimensions a scan takes 1.7 ms on one core, and
 0.95 of the exact best ten are among its own best ten, all of them among its best hundred.
+
+A large block is scanned in two stages: product quantization (Jégou, Douze and Schmid, "Product quantization for nearest
+neighbor search", 2011) with two bits per component picks thousands of rows, which alone are scored by their bytes. Of
+250,000 real vectors the best hundred are the same as without it for 99 of a hundred queries, in 0.4 of the time.
 """
 
 from __future__ import annotations
@@ -24,6 +28,8 @@ from braid.core.vector import Vector
 ID_BYTES = 32
 SAMPLE = 100
 """Rows in a sample."""
+SAMPLED_ROWS = 2**14
+"""Rows among which a sample of what is selected is looked for first."""
 FIRST = 1_000
 """Rows that tell how many are selected."""
 WIDE_SHARE = 0.25
@@ -33,6 +39,14 @@ MOST_TABLE = 16
 """Bytes of a table of wanted numbers for each number that is looked up."""
 BYTES_PER_ROW = ID_BYTES + 8 + 8
 """Bytes of a row beside its components, which take a byte each."""
+COARSE_ROWS = 2**17
+"""Rows from which on a block is scanned in two stages."""
+COARSE_AND, COARSE_EACH = 6_000, 20
+"""Rows that the first stage picks: so many, and so many more for each row that is wanted."""
+COARSE_PART = 8
+"""Most rows that the first stage picks, as a part of the block; where more are needed, the bytes are scanned."""
+TRAINING_ROWS = 2**14
+"""Rows that the first stage is trained on, and that are added to it at a time."""
 ALIGNED = 64
 """Bytes of which the place of the ids in a file is a multiple."""
 _MIDDLE = 128
@@ -109,7 +123,7 @@ def spread(found: Sequence[Found], probe: Probe) -> float:
     counts = np.bincount(part_of[lowest], minlength=len(parts)).tolist()
     codes = np.concatenate([part.block.codes[part.sample[:n]] for part, n in zip(parts, counts, strict=True)])
     scales = np.repeat([part.block.scale for part in parts], counts)
-    scores = ((codes.astype(np.float32) - _MIDDLE) @ probe.vector) / scales
+    scores = (_components(codes) @ probe.vector) / scales
     return float(np.std(scores)) if len(scores) > 1 else 0.0
 
 
@@ -131,6 +145,8 @@ class VectorBlock:
     """Name of the file with the rows, which the system keeps in memory where it has room; empty before `write`."""
     gone: str = ""
     """Name of the file that says which rows were deleted."""
+    two_stage: Any = None
+    """A faiss.IndexRefine over a coarse index and ``index``; None for a block that is scanned by its bytes."""
 
     @classmethod
     def make(
@@ -185,11 +201,11 @@ class VectorBlock:
             rows, scores = self._scan(probe, n)
             kept = self._mask(selection, rows)
             if n == len(self) or int(np.count_nonzero(kept)) >= k:
-                return Found(self, rows[kept][:k], scores[kept][:k], np.flatnonzero(selected)[:sample])
+                return Found(self, rows[kept][:k], scores[kept][:k], _first(selected, sample))
         mask = self._mask(selection, slice(None))
         if not mask.any():
             return Found(self, np.empty(0, np.int64), np.empty(0, np.float32), np.empty(0, np.int64))
-        return Found(self, *self._scan(probe, k, mask), np.flatnonzero(mask)[:sample])
+        return Found(self, *self._scan(probe, k, mask), _first(mask, sample))
 
     def _mask(self, selection: Selection, rows: Rows | slice) -> NDArray[np.bool_]:
         """Return which of these rows are selected."""
@@ -204,7 +220,11 @@ class VectorBlock:
         faiss = _faiss()
         faiss.omp_set_num_threads(1)  # holds for this thread: searches are parallel already
         k = min(k, len(self))
-        if mask is None:
+        picked = COARSE_AND + COARSE_EACH * k
+        if mask is None and self.two_stage is not None and picked <= len(self) // COARSE_PART:
+            parameters = faiss.IndexRefineSearchParameters(k_factor=picked / k)
+            scores, rows = self.two_stage.search(probe.rounded, k, params=parameters)
+        elif mask is None:
             scores, rows = self.index.search(probe.rounded, k)
         else:
             bits = np.packbits(mask, bitorder="little")
@@ -237,28 +257,44 @@ class VectorBlock:
 
     def write(self, path: Path) -> None:
         """Write the rows to a file for `read`. Raises OSError."""
-        faiss = _faiss()
-        try:
-            faiss.write_index(self.index, str(path))
-        except RuntimeError as error:  # faiss has no other error, and names its own source code in this one
-            raise OSError(f"vectors cannot be written to {path.parent}; is the disk full?") from error
+        _write_index(self.index, path)
         with path.open("ab") as file:
             file.write(bytes(-file.tell() % ALIGNED))
             for column in (self.ids, self.dataset_ids, self.document_ids):
                 file.write(np.ascontiguousarray(column).data)
 
+    @property
+    def is_large(self) -> bool:
+        """Whether the block is to be scanned in two stages."""
+        return len(self) >= COARSE_ROWS and self.dimension % 2 == 0
+
+    def write_coarse(self, path: Path) -> None:
+        """Train the first stage of a scan, and write it to a file for `with_coarse`. Raises OSError."""
+        faiss = _faiss()
+        faiss.omp_set_num_threads(1)
+        coarse = faiss.IndexPQFastScan(self.dimension, self.dimension // 2, 4, faiss.METRIC_INNER_PRODUCT)
+        coarse.train(_components(self.codes[:TRAINING_ROWS]))  # a random sample, since rows are sorted by hashes
+        for start in range(0, len(self), TRAINING_ROWS):
+            coarse.add(_components(self.codes[start : start + TRAINING_ROWS]))
+        _write_index(coarse, path)
+
+    def with_coarse(self, path: Path) -> Self:
+        """Return the block with the first stage of a scan, which is read into memory: 96 bytes per row with the default
+        model. Raises OSError.
+        """
+        faiss = _faiss()
+        coarse = _read_index(path)
+        if (coarse.ntotal, coarse.d) != self.codes.shape:
+            raise OSError(f"{path.name} has other rows than {self.file}")
+        return replace(self, two_stage=faiss.IndexRefine(coarse, self.index))
+
     @classmethod
     def read(cls, path: Path, rows: int, scale: float) -> Self:
         """Map the rows of a file; what is mapped stays when the file is deleted. Raises OSError."""
-        faiss = _faiss()
         start = path.stat().st_size - rows * BYTES_PER_ROW
         columns = np.memmap(path, np.uint8, "r", offset=start).view(np.ndarray)
         ids, dataset_ids, document_ids = np.split(columns, [rows * ID_BYTES, rows * (ID_BYTES + 8)])
-        try:
-            index = faiss.read_index(str(path), faiss.IO_FLAG_MMAP_IFC)
-        except RuntimeError as error:
-            path.stat()  # FileNotFoundError where it was deleted meanwhile
-            raise OSError(f"{path.name} has no vectors") from error
+        index = _read_index(path)
         return cls(
             ids.view(f"S{ID_BYTES}"),
             dataset_ids.view("<i8"),
@@ -285,6 +321,28 @@ def _faiss() -> Any:  # it has no types
     return faiss
 
 
+def _write_index(index: Any, path: Path) -> None:
+    try:
+        _faiss().write_index(index, str(path))
+    except RuntimeError as error:  # faiss has no other error, and names its own source code in this one
+        raise OSError(f"vectors cannot be written to {path.parent}; is the disk full?") from error
+
+
+def _read_index(path: Path) -> Any:
+    """Map an index; of one that faiss cannot map, the contents are read."""
+    faiss = _faiss()
+    try:
+        return faiss.read_index(str(path), faiss.IO_FLAG_MMAP_IFC)
+    except RuntimeError as error:
+        path.stat()  # FileNotFoundError where it was deleted meanwhile
+        raise OSError(f"{path.name} has no vectors") from error
+
+
+def _components(codes: NDArray[np.uint8]) -> Vector:
+    """Return stored components (n, dim) as float32."""
+    return codes.astype(np.float32) - _MIDDLE
+
+
 def _codes_of(index: Any) -> NDArray[np.uint8]:
     """Return the index's codes (n, dim) without a copy."""
     view: NDArray[np.uint8] = _faiss().rev_swig_ptr(index.codes.data(), index.ntotal * index.d)
@@ -302,7 +360,7 @@ def merged(blocks: Sequence[VectorBlock]) -> VectorBlock:
         kept: NDArray[np.uint8] = living(block, block.codes)
         if block.scale == scale:
             return kept
-        rescaled = (kept.astype(np.float32) - _MIDDLE) * np.float32(scale / block.scale)
+        rescaled = _components(kept) * np.float32(scale / block.scale)
         rounded: NDArray[np.uint8] = (np.rint(rescaled) + _MIDDLE).astype(np.uint8)
         return rounded
 
@@ -315,6 +373,12 @@ def merged(blocks: Sequence[VectorBlock]) -> VectorBlock:
     )
 
 
+def _first(mask: NDArray[np.bool_], n: int) -> Rows:
+    """Return the first ``n`` rows of the mask; of a large one, most of the time without looking at all of it."""
+    rows = np.flatnonzero(mask[:SAMPLED_ROWS])
+    return (rows if len(rows) >= n else np.flatnonzero(mask))[:n]
+
+
 def _are_among(numbers: Rows, wanted: Rows) -> NDArray[np.bool_]:
     """Return which of the numbers are wanted; by a table where these are near each other, which takes a tenth."""
     if not len(wanted):
@@ -323,9 +387,9 @@ def _are_among(numbers: Rows, wanted: Rows) -> NDArray[np.bool_]:
     if high - low > MOST_TABLE * (len(numbers) + len(wanted)):
         found: NDArray[np.bool_] = np.isin(numbers, wanted)
         return found
-    table = np.zeros(high - low + 2, np.bool_)  # the last place, which is that of -1, is for all numbers outside
-    table[wanted - low] = True
-    return table[np.clip(numbers - low, -1, high - low + 1)]
+    table = np.zeros(high - low + 3, np.bool_)  # the first and the last place are for all numbers outside
+    table[wanted - (low - 1)] = True
+    return table.take(numbers - (low - 1), mode="clip")
 
 
 def _numbers(ids: Collection[int] | NDArray[np.int64]) -> NDArray[np.int64]:

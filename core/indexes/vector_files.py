@@ -1,9 +1,10 @@
 """The vectors of collections in files, which one process writes and any number map.
 
-A collection's folder has *segments*, which are written once, for each with deleted rows a file that names them, and a
-manifest that says which files count. The manifest is replaced atomically, and files that it names no more are deleted:
-who has them mapped goes on. All of it is derived from the ledger, and nothing waits for the disk: after a power cut the
-checksums, or the number of rows, tell that a collection has to be written again.
+A collection's folder has *segments*, which are written once, for each large one a file with the first stage of its
+scan, for each with deleted rows a file that names them, and a manifest that says which files count. The manifest is
+replaced atomically, and files that it names no more are deleted: who has them mapped goes on. All of it is derived from
+the ledger, and nothing waits for the disk: after a power cut the checksums, or the number of rows, tell that a
+collection has to be written again.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ from braid.core.indexes.base import Unusable
 from braid.core.indexes.vector_block import SAMPLE, Found, Probe, Selection, VectorBlock
 
 MANIFEST = "manifest"
+COARSE = ".coarse"
+"""Added to a segment's name for the first stage of its scan."""
 FORMAT = 1
 LOOKS = 20
 """Times that a manifest is read whose files have just been merged into others."""
@@ -134,6 +137,8 @@ class VectorFiles:
                 block = VectorBlock.read(folder / name, rows, scale)
                 if (len(block), block.dimension, block.index.ntotal) != (rows, told["dimension"], rows):
                     raise OSError(f"{name} has other rows than the manifest says")
+                if coarse := files.get(f"{name}{COARSE}"):
+                    block = _with_coarse(block, folder, coarse)
             if block.gone != gone:
                 living = _read_living(folder / gone, files[gone], rows) if gone else None
                 block = replace(block, alive=living, gone=gone)
@@ -150,6 +155,7 @@ class VectorFiles:
             files = dict(loaded.files or {})
             blocks = tuple(_written(block, folder, files) for block in loaded.blocks)
             kept = {name for block in blocks for name in (block.file, block.gone) if name}
+            kept |= {f"{block.file}{COARSE}" for block in blocks if block.two_stage is not None}
             files = {name: note for name, note in files.items() if name in kept}
             written = Loaded(loaded.version, blocks, max(loaded.generation + 1, time.time_ns()), files)
             signature = _write_manifest(folder, written)
@@ -216,6 +222,11 @@ def _written(block: VectorBlock, folder: Path, files: dict[str, FileNote]) -> Ve
         block.write(path)
         files[path.name] = _note_of(path)
         block = replace(VectorBlock.read(path, len(block), block.scale), alive=block.alive)
+        if block.is_large:
+            coarse = folder / f"{path.name}{COARSE}"
+            block.write_coarse(coarse)
+            files[coarse.name] = _note_of(coarse)
+            block = block.with_coarse(coarse)
     if block.alive is not None and not block.gone:
         path = folder / f"{secrets.token_hex(8)}.gone"
         path.write_bytes(np.packbits(~block.alive).tobytes())
@@ -268,6 +279,13 @@ def _require_beginning(path: Path, note: FileNote) -> None:
         head, size = zlib.crc32(file.read(HEAD_BYTES)), os.fstat(file.fileno()).st_size
     if (size, head) != (note.size, note.head):
         raise OSError(f"{path.name} is not as it was written")
+
+
+def _with_coarse(block: VectorBlock, folder: Path, note: FileNote) -> VectorBlock:
+    path = folder / f"{block.file}{COARSE}"
+    if _note_of(path) != note:
+        raise OSError(f"{path.name} is not as it was written")
+    return block.with_coarse(path)
 
 
 def _read_living(path: Path, note: FileNote, rows: int) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:

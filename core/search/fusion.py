@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import starmap
 from operator import itemgetter
 
 from braid.core.indexes.answers import Bm25Statistics
@@ -32,7 +33,7 @@ def rrf_contributions(ranking: Sequence[ScoredChunk], weight: float, c: int = RR
     Cormack, Clarke and Büttcher, "Reciprocal Rank Fusion outperforms Condorcet and individual rank learning
     methods", SIGIR 2009.
     """
-    return {hit.chunk_id: weight / (c + rank) for rank, hit in enumerate(ranking, start=1)}
+    return {chunk_id: weight / rank for rank, (chunk_id, _) in enumerate(ranking, start=c + 1)}
 
 
 def min_max_contributions(ranking: Sequence[ScoredChunk], weight: float) -> dict[str, float]:
@@ -42,9 +43,11 @@ def min_max_contributions(ranking: Sequence[ScoredChunk], weight: float) -> dict
     """
     if not ranking:
         return {}
-    low = min(hit.score for hit in ranking)
-    span = max(hit.score for hit in ranking) - low
-    return {hit.chunk_id: weight * ((hit.score - low) / span if span > 0 else 1.0) for hit in ranking}
+    scores = [score for _, score in ranking]
+    low, span = min(scores), max(scores) - min(scores)
+    if not span > 0:
+        return {chunk_id: weight * 1.0 for chunk_id, _ in ranking}
+    return {chunk_id: weight * ((score - low) / span) for chunk_id, score in ranking}
 
 
 def standout_contributions(
@@ -56,7 +59,7 @@ def standout_contributions(
     first hits stand out decides, and one that has fifty equally good hits gives way. ``floor`` is the score of what the
     leg did not fetch, which so has 0. Everything is 0 where the unit is.
     """
-    return {hit.chunk_id: weight * (hit.score - floor) / unit if unit > 0 else 0.0 for hit in ranking}
+    return {chunk_id: weight * (score - floor) / unit if unit > 0 else 0.0 for chunk_id, score in ranking}
 
 
 def dense_standout(ranking: Sequence[ScoredChunk], weight: float, spread: float) -> dict[str, float]:
@@ -88,8 +91,11 @@ def add_contributions(contributions: Iterable[Mapping[str, float]]) -> dict[str,
     """Sum the contributions to fused scores; chunks are in the order in which they first appear."""
     fused: dict[str, float] = {}
     for given in contributions:
+        if not fused:
+            fused.update(given)
+            continue
         for chunk_id, contribution in given.items():
-            fused[chunk_id] = fused.get(chunk_id, 0.0) + contribution
+            fused[chunk_id] = fused[chunk_id] + contribution if chunk_id in fused else contribution
     return fused
 
 
@@ -99,11 +105,11 @@ def by_score_then_id(fused: Mapping[str, float], ties: Mapping[str, float] | Non
     ``ties`` decides between equal scores before the id does: higher is better.
     """
     if not has_ties(fused):
-        ordered = sorted(fused.items(), key=itemgetter(1), reverse=True)
-    else:
-        ties = ties or {}
-        ordered = sorted(fused.items(), key=lambda item: (-item[1], -ties.get(item[0], 0.0), item[0]))
-    return [ScoredChunk(chunk_id, score) for chunk_id, score in ordered]
+        best_first = sorted(fused.items(), key=itemgetter(1), reverse=True)
+        return list(starmap(ScoredChunk, best_first))
+    ties = ties or {}
+    ordered = sorted((-score, -ties.get(chunk_id, 0.0), chunk_id) for chunk_id, score in fused.items())
+    return [ScoredChunk(chunk_id, -negative) for negative, _, chunk_id in ordered]
 
 
 def has_ties(fused: Mapping[str, float]) -> bool:

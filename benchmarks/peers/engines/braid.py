@@ -40,6 +40,11 @@ class Engine:
             raise RuntimeError(f"not indexed within {INDEXING_TIMEOUT_S} s")
         self._model.forget()
 
+    def attach(self, collections: Sequence[str]) -> None:
+        """Search what another process has built, as a guest of it."""
+        ids = {entry.name: entry.id for entry in self._braid.registry.entries()}
+        self._datasets = {name: ids[name] for name in collections}
+
     def settle(self) -> None:
         """Wait for the copy of the vectors in Chroma, which no search here asks."""
         if not self._braid.indexer.wait(INDEXING_TIMEOUT_S, ["chroma"]):

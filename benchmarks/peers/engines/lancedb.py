@@ -34,6 +34,10 @@ class Engine:
         if len(passages) >= LEAST_INDEXED:
             self._table.create_index("vector", config=HnswSq(distance_type="cosine"))
 
+    def attach(self, collections: Sequence[str]) -> None:
+        """Open the table of another process."""
+        self._table = self._connection.open_table("passages")
+
     def search(self, text: str, vector: FloatVector, k: int, below: int | None) -> list[str]:
         query = self._table.search(query_type="hybrid").vector(vector).text(text).distance_type("cosine")
         if below is not None:

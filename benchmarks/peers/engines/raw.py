@@ -38,6 +38,12 @@ class Engine:
             self._texts[name] = tantivy.Index(_schema(), str(self._folder / name))
             self._add(name, passages)
 
+    def attach(self, collections: Sequence[str]) -> None:
+        """Open the indexes of another process."""
+        for name in collections:
+            self._vectors[name] = self._client.get_collection(name, embedding_function=None)
+            self._texts[name] = tantivy.Index(_schema(), str(self._folder / name))
+
     def search(self, text: str, vector: FloatVector, k: int, below: int | None) -> list[str]:
         near: list[tuple[float, str]] = []
         words: list[tuple[float, str]] = []

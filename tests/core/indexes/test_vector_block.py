@@ -103,6 +103,37 @@ def test_the_best_of_real_vectors_are_the_exact_ones(name: str) -> None:
         assert float(vectors[best] @ vectors[number]) == pytest.approx(1.0, abs=1e-5)
 
 
+def test_two_stages_find_what_one_finds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("braid.core.indexes.vector_block.COARSE_AND", 2_000)
+    monkeypatch.setattr("braid.core.indexes.vector_block.TRAINING_ROWS", 5_000)
+    vectors = unit(20_000, spread=0.5)
+    whole = block_of(vectors)
+    whole.write_coarse(tmp_path / "coarse")
+    staged = whole.with_coarse(tmp_path / "coarse")
+    assert staged.two_stage.base_index.ntotal == 20_000
+    deleted = names(range(0, 20_000, 3))
+    for one, two in ((whole, staged), (whole.without(deleted), staged.without(deleted))):
+        assert one is not None
+        assert two is not None
+        for selection in (EVERYTHING, Selection({1, 2, 3, 4, 5}), Selection({7})):
+            for query in unit(10, seed=99):
+                expected = one.nearest(Probe.of(query), 20, selection)
+                found = two.nearest(Probe.of(query), 20, selection)
+                assert numbers_in(found) == numbers_in(expected)
+                assert found.scores.tolist() == expected.scores.tolist()
+    monkeypatch.setattr(staged.two_stage, "search", None)  # far more than it picks are wanted
+    assert len(staged.nearest(Probe.of(vectors[0]), 2_000, EVERYTHING).ids) == 2_000
+
+
+def test_a_first_stage_of_other_rows_is_refused(tmp_path: Path) -> None:
+    block_of(unit(700)).write_coarse(tmp_path / "coarse")
+    with pytest.raises(OSError, match="coarse has other rows"):
+        block_of(unit(701)).with_coarse(tmp_path / "coarse")
+    (tmp_path / "coarse").write_bytes(b"IxPq")
+    with pytest.raises(OSError, match="coarse has no vectors"):
+        block_of(unit(700)).with_coarse(tmp_path / "coarse")
+
+
 def test_scores_are_nearly_the_products_and_best_first() -> None:
     vectors = unit(500)
     query = unit(1, seed=5)[0]

@@ -132,6 +132,28 @@ def test_a_search_goes_on_in_what_it_has_mapped(shelf: Shelf) -> None:
     assert [part.ids.astype(str).tolist() for part in mapped.nearest(Probe.of(VECTORS[3]), 1, EVERYTHING)] == [[ids[3]]]
 
 
+def test_a_large_segment_has_a_first_stage_also_where_it_was_written_without(
+    shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dataset, writer = shelf.dataset(), shelf.open()
+    ids = shelf.put(dataset, "a", VECTORS[:1000])
+    shelf.apply(writer, ids)
+    assert not list(shelf.folder.rglob("*.coarse"))
+
+    monkeypatch.setattr("braid.core.indexes.vector_block.COARSE_ROWS", 900)
+    writer, reader = shelf.open(), shelf.reader()
+    (rows,) = shelf.folder.rglob("*.rows")
+    assert (rows.parent / f"{rows.name}.coarse").exists()
+    writer.apply("user_1", [], ids[:10])  # what is deleted leaves the rows where they are
+    for index in (writer, reader):
+        loaded = index._files.load("user_1")
+        assert loaded is not None
+        assert [block.two_stage is not None for block in loaded.blocks] == [True]
+    assert list(shelf.folder.rglob("*.rows")) == [rows]
+    writer.apply("user_1", [], ids[10:900])
+    assert not list(shelf.folder.rglob("*.coarse")), "the rest is small"
+
+
 # ---------------------------------------------------------------- damage
 
 
@@ -156,6 +178,9 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
     "empty manifest": lambda folder: (folder / "manifest").write_bytes(b""),
     "no vectors": lambda folder: next(folder.glob("*.rows")).unlink(),
     "no list of what was deleted": lambda folder: next(folder.glob("*.gone")).unlink(),
+    "bit in the first stage": lambda folder: flip(next(folder.glob("*.coarse")), 200),
+    "cut first stage": lambda folder: cut(next(folder.glob("*.coarse"))),
+    "no first stage": lambda folder: next(folder.glob("*.coarse")).unlink(),
     "no manifest": lambda folder: (folder / "manifest").unlink(),
     "no folder": shutil.rmtree,
 }
@@ -163,7 +188,8 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
 
 @pytest.mark.parametrize("damage", DAMAGES)
 @pytest.mark.parametrize("is_open", [False, True], ids=["at the next start", "beside the one that has written"])
-def test_damage_is_seen_and_repaired(shelf: Shelf, damage: str, is_open: bool) -> None:
+def test_damage_is_seen_and_repaired(shelf: Shelf, damage: str, is_open: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("braid.core.indexes.vector_block.COARSE_ROWS", 100)
     dataset, writer = shelf.dataset(), shelf.open()
     ids = [*shelf.put(dataset, "a", VECTORS[:100]), *shelf.put(dataset, "b", VECTORS[100:110])]
     shelf.apply(writer, ids)
