@@ -9,6 +9,7 @@ from playwright.sync_api import Page, expect
 
 from braid.core.types import ChunkInput, DocumentInput
 from tests.browser.conftest import Site, overflow
+from tests.worlds import WAIT_S
 
 pytestmark = pytest.mark.browser
 
@@ -200,3 +201,4 @@ def test_indexing_progress_is_live(open_page: Open, picture: Picture, site: Site
     site.embeddings.delay_s = 0.0
     expect(page.locator("#status")).to_contain_text("Ready:")
     site.braid.ledger.remove_document(1, "temporary.md")
+    assert site.braid.indexer.wait(WAIT_S)  # no other test finds it
