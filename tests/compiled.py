@@ -1,4 +1,4 @@
-"""What every app of the tests would compile again: its templates and its routes take longer than most pages."""
+"""What every app of the tests would compile again: its templates, routes and statements take longer than most pages."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ import pytest
 from flask import Flask
 from jinja2 import BytecodeCache
 from jinja2.bccache import Bucket
+from sqlalchemy import Engine
+from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
 from werkzeug.routing import Rule
 
 
@@ -45,11 +47,23 @@ class Routes:
         return self._builders[key]
 
 
+STATEMENTS: dict[Any, Any] = {}
+"""What one ledger in SQLite has compiled, for the others."""
+
+
+def share_statements(engine: Engine) -> None:
+    """Let the engine of a ledger in SQLite take the statements that another one has compiled."""
+    engine.update_execution_options(compiled_cache=STATEMENTS)
+
+
 @contextmanager
 def compiled_once() -> Iterator[None]:
     """Let all apps that are made until the block ends share what they compile."""
     routes = Routes()
     with pytest.MonkeyPatch.context() as patch:
+        # a statement is found by its dialect, too, of which every engine has its own
+        patch.setattr(SQLiteDialect_pysqlite, "__hash__", lambda dialect: hash(type(dialect)))
+        patch.setattr(SQLiteDialect_pysqlite, "__eq__", lambda dialect, other: type(dialect) is type(other))
         patch.setattr(Rule, "_compile_builder", lambda rule, append_unknown=True: routes.compile(rule, append_unknown))
         patch.setattr(Flask, "jinja_options", {**Flask.jinja_options, "bytecode_cache": Templates()})
         yield

@@ -29,7 +29,7 @@ from braid.core.ledger.ledger import Ledger
 from braid.core.ledger.tables import Base
 from braid.core.models.failures import MODEL_CALLS
 from tests import modes
-from tests.compiled import compiled_once
+from tests.compiled import compiled_once, share_statements
 from tests.fakes import HashEmbeddings
 from tests.forked_children import forked_children
 from tests.worlds import WAIT_S, document
@@ -181,6 +181,7 @@ def new_ledgers_are_copies(tmp_path_factory: pytest.TempPathFactory) -> Iterator
         engine = MAKE_ENGINE(url, connections)
         if parsed.drivername == "sqlite":
             event.listen(engine, "connect", lambda connection, _: connection.execute("PRAGMA synchronous=OFF"))
+            share_statements(engine)
         return engine
 
     with pytest.MonkeyPatch.context() as patch:

@@ -6,12 +6,15 @@ they are made.
 
 from __future__ import annotations
 
+import multiprocessing
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from multiprocessing.context import BaseContext
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -42,6 +45,15 @@ def eventually(condition: Callable[[], Truthy], seconds: float = WAIT_S, *, paus
         assert time.monotonic() < deadline, f"it did not happen within {seconds:g} s"
         time.sleep(pause_s)
     return value
+
+
+def new_processes() -> BaseContext:
+    """How tests start processes that have nothing of their own one, forked where they can be from one that has loaded
+    Braid: to load it takes longer than what they do.
+    """
+    context = multiprocessing.get_context("forkserver" if sys.platform == "linux" else "spawn")
+    context.set_forkserver_preload(["pytest", __name__])
+    return context
 
 
 # ---------------------------------------------------------------- the indexes

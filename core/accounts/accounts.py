@@ -19,9 +19,11 @@ from sqlalchemy.exc import IntegrityError
 from braid.core.accounts.credentials import end_programs
 from braid.core.admission import Admission
 from braid.core.errors import InvalidInputError, NotFoundError, TooManyError
+from braid.core.ledger import prepared
 from braid.core.ledger.database import storable
 from braid.core.ledger.deleted import DeletedDatasets
 from braid.core.ledger.ledger import REMOVED_USER, Ledger
+from braid.core.ledger.queries import json_of
 from braid.core.ledger.quota import one_at_a_time
 from braid.core.ledger.tables import DatasetRow, UserGroupRow, UserIdentityRow, UserRow, WebSessionRow
 from braid.core.types import MAX_NAME_CHARS
@@ -225,10 +227,13 @@ class Accounts:
 
     def get(self, user_id: int) -> Account:
         """Return the account with this id."""
-        found = self._accounts(user_id)
-        if not found:
+        rows = self._ledger.database.remembered_rows(prepared.ACCOUNT, user_id=user_id)
+        if not rows or rows[0][0].startswith(REMOVED_USER):
             raise NotFoundError(f"there is no user {user_id}")
-        return found[0]
+        name, is_admin, disabled, has_password, preferences, waiting, _ = rows[0]
+        flags = bool(is_admin), bool(disabled), bool(has_password)
+        groups = frozenset(group for *_, group in rows if group is not None)
+        return Account(user_id, name, *flags, groups, json_of(preferences), bool(waiting))
 
     def named(self, name: str) -> Account | None:
         """Return the account with this name; None when there is none."""
@@ -237,7 +242,9 @@ class Accounts:
 
     def all(self) -> list[Account]:
         """Return all accounts by id."""
-        return self._accounts(None)
+        statement = select(*COLUMNS).where(~UserRow.name.startswith(REMOVED_USER)).order_by(UserRow.id)
+        with self._ledger.database.read() as connection:
+            return with_groups(connection, connection.execute(statement).all(), None)
 
     def set_password(self, user_id: int, password: str, *, revoke_tokens: bool = True, mark: str | None = None) -> int:
         """Set a new password, and sign the user out everywhere; return how many API tokens were revoked with it.
@@ -390,14 +397,6 @@ class Accounts:
     def _set(self, user_id: int, **values: Any) -> None:
         with self._ledger.database.write() as connection:
             _change(connection, user_id, values)
-
-    def _accounts(self, user_id: int | None) -> list[Account]:
-        statement = select(*COLUMNS).where(~UserRow.name.startswith(REMOVED_USER)).order_by(UserRow.id)
-        if user_id is not None:
-            statement = statement.where(UserRow.id == user_id)
-        with self._ledger.database.read() as connection:
-            rows = connection.execute(statement).all()
-            return with_groups(connection, rows, None if user_id is None else [user_id])
 
 
 def with_groups(connection: Connection, rows: Iterable[Row[Any]], user_ids: Collection[int] | None) -> list[Account]:

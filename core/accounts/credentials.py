@@ -12,6 +12,7 @@ from typing import Literal, get_args
 from sqlalchemy import ColumnElement, Connection, delete, exists, func, insert, or_, select, update
 
 from braid.core.errors import InvalidInputError, NotFoundError
+from braid.core.ledger import prepared
 from braid.core.ledger.database import storable
 from braid.core.ledger.ledger import Ledger
 from braid.core.ledger.quota import require_room
@@ -80,18 +81,14 @@ class WebSessions:
     def find(self, secret: str) -> WebSession | None:
         """Return the session of this secret, unless it ended or was not used for `SESSION_DAYS`."""
         now = time.time()
-        with self._database.read() as connection:
-            row = connection.execute(
-                select(*_SESSION).where(
-                    WebSessionRow.token_hash == hash_secret(secret), WebSessionRow.seen_at >= now - SESSION_DAYS * DAY_S
-                )
-            ).one_or_none()
-        if row is None:
+        rows = self._database.remembered_rows(prepared.WEB_SESSION, token_hash=hash_secret(secret))
+        found = WebSession(*rows[0]) if rows else None
+        if found is None or found.seen_at < now - SESSION_DAYS * DAY_S:
             return None
-        if row.seen_at < now - SEEN_EVERY_S:
+        if found.seen_at < now - SEEN_EVERY_S:
             with self._database.write() as connection:
-                connection.execute(update(WebSessionRow).where(WebSessionRow.id == row.id).values(seen_at=now))
-        return WebSession(**row._mapping)
+                connection.execute(update(WebSessionRow).where(WebSessionRow.id == found.id).values(seen_at=now))
+        return found
 
     def forget_old(self, now: float) -> None:
         """Delete the sessions that had not been used for `SESSION_DAYS` at a time, in seconds since the epoch."""

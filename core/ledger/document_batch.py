@@ -22,7 +22,7 @@ from braid.core.ledger.document_writes import (
     require_storable,
     write_metadata,
 )
-from braid.core.ledger.queries import is_part_of, metadata_of
+from braid.core.ledger.queries import is_part_of, json_of
 from braid.core.ledger.tables import DocumentRow
 from braid.core.metadata import clean_metadata
 from braid.core.text.terms import terms_of
@@ -161,14 +161,14 @@ class _Batch:
         changed = {}
         for row in rows:
             values = self.documents[row.source][1]
-            if (row.date, metadata_of(row.meta)) != (values["date"], values["meta"]):
+            if (row.date, json_of(row.meta)) != (values["date"], values["meta"]):
                 changed[row.source] = self._parameters(values)
         execute_each(self.connection, prepared.REFRESH_DOCUMENT, list(changed.values()))
         return set(changed)
 
     def _write_metadata(self, stored: Mapping[str, Row[Any]], ids: Mapping[str, int]) -> None:
         """Write the metadata that filters use, of documents whose own is another one than before."""
-        before = {source: metadata_of(row.meta) for source, row in stored.items()}
+        before = {source: json_of(row.meta) for source, row in stored.items()}
         changed = {
             source: values["meta"]
             for source, (_, values) in self.documents.items()

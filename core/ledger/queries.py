@@ -28,7 +28,7 @@ def select_documents() -> Select[*tuple[Any, ...]]:
 def document_of(row: Sequence[Any]) -> Document:
     """Return a row with the columns of `select_documents` as a document."""
     *columns, metadata = row
-    return Document(*(*columns, read_metadata(metadata_of(metadata))))
+    return Document(*(*columns, read_metadata(json_of(metadata))))
 
 
 SAYS_A_GAP: ColumnElement[bool] = and_(
@@ -69,11 +69,11 @@ class PassageRow(NamedTuple):
 
     def passage(self) -> Passage:
         """Return the row as a passage."""
-        return Passage(*(*self[:-4], read_metadata(metadata_of(self.metadata)), self.chunk_kind, self.confidence))
+        return Passage(*(*self[:-4], read_metadata(json_of(self.metadata)), self.chunk_kind, self.confidence))
 
 
-def metadata_of(stored: str | dict[str, Any]) -> dict[str, Any]:
-    """Return a document's metadata in its JSON form, which SQLite has as text and PostgreSQL's driver has read."""
+def json_of(stored: str | dict[str, Any]) -> dict[str, Any]:
+    """Return what is in a column of JSON, which SQLite has as text and PostgreSQL's driver has read."""
     read: dict[str, Any] = json.loads(stored) if isinstance(stored, str) else stored
     return read
 

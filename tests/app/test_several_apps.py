@@ -126,7 +126,7 @@ def test_a_running_answer_is_followed_and_stopped_from_other_processes(
     app: Flask, client: FlaskClient, model: ModelServer
 ) -> None:
     save_often(app)
-    model.reply = lambda _: " ".join(f"word{number}" for number in range(400))
+    model.reply = lambda _: " ".join(f"word{number}" for number in range(4_000))
     model.delay_s = 0.02
     headers = {"Accept": "text/event-stream", "X-CSRFToken": csrf_token(client)}
     one, two, three = (at(each, client) for each in apps(app))
@@ -160,7 +160,7 @@ def test_a_running_answer_is_followed_and_stopped_from_other_processes(
         assert "You stopped this answer." in streams[name].partition("event: answer")[2], streams[name][-300:]
     page = client.get(turn["conversation"]).text
     assert "word5" in page
-    assert "word399" not in page
+    assert "word3999" not in page
     assert not any(site.turns.find(1, 2) for site in sites(app))
     for each in apps(app):
         assert Client(each).get(where, headers=program).get_json()["messages"][1]["state"] == "stopped"

@@ -7,13 +7,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 from flask import Flask
-from playwright.sync_api import Browser, Page, Route, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, Route, expect, sync_playwright
 
 from braid.app import first_start
+from braid.core.accounts.accounts import Accounts
 from braid.core.braid import Braid
 from braid.core.types import ChunkInput, DocumentInput
 from tests.fakes import HashEmbeddings
@@ -117,6 +119,13 @@ def administrator(site: Site) -> dict[str, str]:
     return site.cookie()
 
 
+def new_context(browser: Browser, **options: Any) -> BrowserContext:
+    """A fresh profile, whose pages may take as long as anything else that tests wait for."""
+    context = browser.new_context(**options)
+    context.set_default_timeout(WAIT_S * 1000)
+    return context
+
+
 @contextmanager
 def opening(chromium: Browser, site: Site) -> Iterator[Callable[..., Page]]:
     """Yield a function that opens the app in a fresh profile; at the end, nothing may stand in the browser's console.
@@ -127,8 +136,7 @@ def opening(chromium: Browser, site: Site) -> Iterator[Callable[..., Page]]:
     contexts = []
 
     def open_with(path: str = "", *, cookies: Sequence[dict[str, str]] = (), **options: object) -> Page:
-        context = chromium.new_context(**({"locale": "en-US", "viewport": {"width": 1280, "height": 900}} | options))
-        context.set_default_timeout(WAIT_S * 1000)
+        context = new_context(chromium, **({"locale": "en-US", "viewport": {"width": 1280, "height": 900}} | options))
         contexts.append(context)
         context.add_cookies(list(cookies))
         page = context.new_page()
@@ -143,9 +151,18 @@ def opening(chromium: Browser, site: Site) -> Iterator[Callable[..., Page]]:
     assert complaints == []
 
 
+def forget_choices(braid: Braid) -> None:
+    """Let nobody's next conversation begin with what was chosen for an earlier one: Braid remembers it."""
+    accounts = Accounts(braid.ledger)
+    for each in accounts.all():
+        if each.preferences:
+            accounts.set_preferences(each.id, dict.fromkeys(each.preferences))
+
+
 @pytest.fixture
 def open_anonymous(chromium: Browser, site: Site) -> Iterator[Callable[..., Page]]:
-    """Open the app as `opening` says, for one test."""
+    """Open the app as `opening` says, for one test, to which earlier ones have left no choices."""
+    forget_choices(site.braid)
     with opening(chromium, site) as open_with:
         yield open_with
 

@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from braid.core.datasets.assistants import Assistant
 from braid.core.datasets.shares import Share
-from tests.browser.conftest import Site, overflow
+from tests.browser.conftest import Site, new_context, overflow
 from tests.browser.test_accessibility import violations
 from tests.web import PASSWORD, site_of
 
@@ -87,7 +87,7 @@ def test_one_is_made_by_keyboard_on_a_phone(
 def test_it_is_asked_remembered_and_refused_once_it_is_taken_back(
     chromium: Browser, made: Made, picture: Callable[[Page, str], None]
 ) -> None:
-    context = chromium.new_context(locale="en-US")
+    context = new_context(chromium, locale="en-US")
     context.add_cookies([made.site.cookie("Robin Hood")])  # type: ignore[list-item]
     page = context.new_page()
     page.goto(f"{made.site.url}chat")

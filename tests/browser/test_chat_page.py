@@ -13,6 +13,7 @@ from braid.app import first_start
 from braid.config.settings import Settings
 from braid.core.braid import Braid
 from braid.core.types import ChunkInput, DocumentInput
+from tests.browser.conftest import forget_choices, new_context
 from tests.fakes import HashEmbeddings
 from tests.model_server import ModelServer, model_server
 from tests.web import PASSWORD, fresh_app, site_of, visited
@@ -56,12 +57,13 @@ def chat_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chat]:
 
 @pytest.fixture
 def chat(chat_site: Chat) -> Chat:
-    """The app, whose model answers at once, without conversations."""
+    """The app, whose model answers at once, without conversations and what was chosen for them."""
     chat_site.model.delay_s, chat_site.model.broken, chat_site.model.unfinished = 0.0, 0, 0
     chat_site.model.reply, chat_site.model.pause_after = lambda _: ANSWER, 0
     chat_site.model.go_on.clear()
     with chat_site.braid.ledger.database.write() as connection:
         connection.exec_driver_sql("DELETE FROM conversations")
+    forget_choices(chat_site.braid)
     return chat_site
 
 
@@ -72,7 +74,7 @@ def open_chat(chromium: Browser, chat: Chat) -> Iterator[Callable[..., Page]]:
     complaints: list[str] = []
 
     def open_with(**options: object) -> Page:
-        context = chromium.new_context(**({"locale": "en-US", "viewport": {"width": 1280, "height": 900}} | options))
+        context = new_context(chromium, **({"locale": "en-US", "viewport": {"width": 1280, "height": 900}} | options))
         contexts.append(context)
         page = context.new_page()
         page.on("pageerror", lambda error: complaints.append(str(error)))

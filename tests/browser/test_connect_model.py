@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, Page, expect
 from braid.app import first_start
 from braid.core.braid import Braid
 from braid.core.models.model_servers import LOCAL_SERVERS
-from tests.browser.conftest import overflow
+from tests.browser.conftest import new_context, overflow
 from tests.fakes import HashEmbeddings
 from tests.model_server import ModelServer, model_server
 from tests.web import PASSWORD, fresh_app, visited
@@ -43,7 +43,7 @@ def first_page(
         assert braid.indexer.wait(WAIT_S)
 
         def open_first(**options: object) -> Page:
-            context = chromium.new_context(**({"locale": "en-US"} | options))
+            context = new_context(chromium, **({"locale": "en-US"} | options))
             page = context.new_page()
             page.on("console", lambda said: complaints.append(said.text) if said.type == "error" else None)
             page.on("pageerror", lambda error: complaints.append(str(error)))

@@ -15,7 +15,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from braid.config.settings import Settings
 from braid.core.datasets.assistants import Assistant
-from tests.browser.conftest import Site, overflow
+from tests.browser.conftest import Site, forget_choices, new_context, overflow
 from tests.web import make_app, site_of, visited
 
 pytestmark = pytest.mark.browser
@@ -68,9 +68,15 @@ def neighbours(site: Site) -> Iterator[Neighbours]:
         yield Neighbours(*(each.rstrip("/") for each in (allowed, other, braid)))
 
 
+@pytest.fixture(autouse=True)
+def nothing_chosen(site: Site) -> None:
+    """Earlier tests leave no choices."""
+    forget_choices(site.braid)
+
+
 @contextmanager
 def opened(chromium: Browser, cookie: dict[str, str] | None, address: str, **options: object) -> Iterator[Page]:
-    context = chromium.new_context(**({"locale": "en-US", "viewport": {"width": 1000, "height": 900}} | options))
+    context = new_context(chromium, **({"locale": "en-US", "viewport": {"width": 1000, "height": 900}} | options))
     if cookie:
         context.add_cookies([cookie | {"path": "/"}])  # below another path than the one where it was made
     page = context.new_page()

@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, Page, expect
 from braid.app import first_start
 from braid.config.settings import Settings
 from braid.core.braid import Braid
-from tests.browser.conftest import overflow
+from tests.browser.conftest import new_context, overflow
 from tests.fakes import HashEmbeddings
 from tests.web import PASSWORD, fresh_app, visited
 
@@ -33,7 +33,7 @@ def address(tmp_path: Path) -> Iterator[str]:
 
 
 def open_first(chromium: Browser, address: str, **options: object) -> Page:
-    page = chromium.new_context(**options).new_page()  # type: ignore[arg-type]
+    page = new_context(chromium, **options).new_page()
     page.goto(address)
     return page
 

@@ -8,7 +8,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.conftest import Site
+from tests.browser.conftest import Site, new_context
 
 pytestmark = pytest.mark.browser
 
@@ -68,14 +68,14 @@ def test_enter_waits_for_the_list_of_what_is_typed(open_page: Callable[..., Page
 def test_who_was_signed_out_is_led_to_the_form_and_back(
     chromium: Browser, site: Site, administrator: dict[str, str]
 ) -> None:
-    page = chromium.new_page()  # in which the refusal may stand in the console
+    page = new_context(chromium).new_page()  # in which the refusal may stand in the console
     page.context.add_cookies([administrator])
     page.goto(site.url + "search?q=ranking&d=1", wait_until="networkidle")
     page.context.clear_cookies()
     page.keyboard.press("Control+k")
     page.wait_for_url("**/login?next=**")
     assert "q%3Dranking" in page.url
-    page.close()
+    page.context.close()
 
 
 def test_a_search_after_signing_out_comes_back_to_itself(open_page: Callable[..., Page]) -> None:

@@ -9,6 +9,7 @@ from playwright.sync_api import Page, expect
 
 from braid.core.types import ChunkInput, DocumentInput
 from tests.browser.conftest import Site, overflow
+from tests.worlds import WAIT_S
 
 pytestmark = pytest.mark.browser
 
@@ -192,7 +193,7 @@ def test_dark_scheme(open_page: Open, picture: Picture) -> None:
 def test_indexing_progress_is_live(open_page: Open, picture: Picture, site: Site) -> None:
     page = open_page()
     expect(page.locator("#status")).to_contain_text("Ready:")
-    site.embeddings.delay_s = 0.1
+    site.embeddings.delay_s = WAIT_S
     chunks = tuple(ChunkInput(f"temporary passage {n}") for n in range(96))
     site.braid.ledger.put_document(1, DocumentInput("temporary.md", "Temporary", "md", chunks))
     expect(page.locator("#status")).to_contain_text("Search by keyword is ready.")
@@ -200,3 +201,4 @@ def test_indexing_progress_is_live(open_page: Open, picture: Picture, site: Site
     site.embeddings.delay_s = 0.0
     expect(page.locator("#status")).to_contain_text("Ready:")
     site.braid.ledger.remove_document(1, "temporary.md")
+    assert site.braid.indexer.wait(WAIT_S)  # no other test finds it

@@ -11,6 +11,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from braid.app import first_start
 from braid.core.braid import Braid
+from tests.browser.conftest import new_context
 from tests.fakes import HashEmbeddings
 from tests.samples import docx_manual, pdf
 from tests.web import fresh_app, site_of, visited
@@ -54,7 +55,7 @@ def visit(chromium: Browser, fresh: Fresh) -> Iterator[Callable[..., Page]]:
     contexts = []
 
     def open_with(path: str = "", **options: object) -> Page:
-        context = chromium.new_context(**({"locale": "en-US", "viewport": {"width": 1280, "height": 900}} | options))
+        context = new_context(chromium, **({"locale": "en-US", "viewport": {"width": 1280, "height": 900}} | options))
         contexts.append(context)
         page = context.new_page()
         page.goto(fresh.url + path)

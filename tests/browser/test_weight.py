@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import Site
+from tests.browser.conftest import Site, new_context
 from tests.browser.test_accessibility import PAGES
 
 pytestmark = pytest.mark.browser
@@ -42,7 +42,7 @@ def test_a_chat_of_six_turns(open_page: Callable[..., Page], site: Site, adminis
         page.keyboard.press("Enter")
         expect(page.locator(".turn:not(.pending) .sources")).to_have_count(turn)
     address = page.url
-    visitor = page.context.browser.new_context()
+    visitor = new_context(page.context.browser)
     visitor.add_cookies([administrator])
     first = visitor.new_page()
     sizes = transferred(first, address)
@@ -62,7 +62,7 @@ def test_no_page_is_heavy_at_a_first_visit(
     for path in PAGES:
         if "{" in path:  # conversations are weighed above
             continue
-        visitor = browser.new_context()
+        visitor = new_context(browser)
         visitor.add_cookies([administrator])
         sizes = transferred(visitor.new_page(), site.url + path)
         weights[path] = sum(sizes.values())

@@ -6,6 +6,7 @@ fixture in `OPENS`. A test that is about to start a process or an indexer all th
 
 from __future__ import annotations
 
+import platform
 import re
 import sys
 import threading
@@ -53,6 +54,7 @@ GUARD = Guard()
 
 def pytest_configure() -> None:
     """Hear of everything that is started from now on."""
+    platform.processor()  # asks a process, once: clients of models tell their servers
     sys.addaudithook(GUARD.hear)
 
 

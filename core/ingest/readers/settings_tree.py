@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from braid.core.ingest.readers.document import MAX_HEADING_CHARS, ParsedDocument, Section, SourceFile
 from braid.core.ingest.readers.encoding import decode
@@ -20,13 +20,13 @@ _COMMENT = re.compile(r"#|$")
 def read(file: SourceFile) -> ParsedDocument:
     """Return the sections in order; comments go with what they stand above."""
     lines = decode(file.content).split("\n")
-    return ParsedDocument(file.stem, file.file_type, tuple(_sections(lines, _KEYS[file.file_type])))
+    return ParsedDocument(file.stem, file.file_type, tuple(_sections(lines, _KEYS[file.file_type].match)))
 
 
-def _sections(lines: list[str], key: re.Pattern[str]) -> Iterator[Section]:
+def _sections(lines: list[str], find_key: Callable[[str], re.Match[str] | None]) -> Iterator[Section]:
     start, path = 0, ""
     for number, line in enumerate(lines):
-        if (match := key.match(line)) is None:
+        if (match := find_key(line)) is None:
             continue
         first = number
         while first > start and lines[first - 1].startswith("#"):

@@ -316,14 +316,14 @@ def test_a_sentence_that_differs_is_marked_while_the_next_ones_are_written(
 def test_a_closed_connection_does_not_end_the_answer(
     model_client: FlaskClient, model: ModelServer, library: Braid
 ) -> None:
-    model.reply = lambda _: " ".join(f"word{number}" for number in range(60))
-    model.delay_s = 0.05
+    model.reply, model.pause_after = (lambda _: " ".join(f"word{number}" for number in range(60))), 5
     streamed = Stream(model_client)
     streamed.until("event: text")
     streamed.close()
     question, answer = stored(library)
     assert (question.text, answer.state) == (QUESTION, "running")
     assert 'data-follow="/chat/1/messages/2/events"' in model_client.get("/chat/1").text
+    model.go_on.set()
     followed = events(model_client.get("/chat/1/messages/2/events", headers=STREAM))
     assert [kind for kind, _ in followed if kind in ("stage", "query", "search")][:3] == ["stage", "stage", "query"]
     assert followed[-1][0] == "answer"
@@ -477,7 +477,7 @@ def test_a_turn_that_fails_is_there_and_can_be_asked_again(
 def test_too_many_questions_at_once_are_refused(model_client: FlaskClient, model: ModelServer, library: Braid) -> None:
     turns = site_of(model_client.application).turns
     turns._most_of_a_user = 1
-    model.reply, model.delay_s = (lambda _: "word " * 40), 0.05
+    model.reply, model.pause_after = (lambda _: "word " * 40), 1
     streamed = Stream(model_client)
     streamed.until("event: text")
     refused = ask(model_client)
@@ -485,6 +485,7 @@ def test_too_many_questions_at_once_are_refused(model_client: FlaskClient, model
     assert "wait for one" in refused.get_json()["detail"]
     assert len(stored(library)) == 2
     assert streamed.stop(model_client)
+    model.go_on.set()
     eventually(lambda: ask(model_client).status_code == 200, pause_s=0.1)
 
 
@@ -516,11 +517,11 @@ def test_another_user_cannot_stop_an_answer(library: Braid, model_client: FlaskC
 
 def test_an_error_in_the_middle_is_an_event(model_client: FlaskClient, model: ModelServer, library: Braid) -> None:
     ask(model_client)
-    model.reply = lambda _: "word " * 40
-    model.delay_s = 0.05
+    model.reply, model.pause_after = (lambda _: "word " * 40), 1
     streamed = Stream(model_client, "/chat/1/messages")
     streamed.until("event: text")
     ConversationStore(library.ledger, library.registry).delete(1, 1)  # in another tab
+    model.go_on.set()
     kind, values = streamed.events()[-1]
     assert kind == "error"
     assert values["status"] == 404

@@ -6,9 +6,9 @@ import errno
 import gzip
 import logging
 import re
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from flask.testing import FlaskClient
@@ -26,7 +26,7 @@ from braid.core.indexes.leg_progress import LegProgress
 from braid.core.types import ChunkInput, DocumentInput
 from tests.fakes import HashEmbeddings
 from tests.web import fresh_app, make_app, sign_in, text_of
-from tests.worlds import WAIT_S
+from tests.worlds import WAIT_S, eventually
 
 ROOT = Path(__file__).parents[3]
 APP = ROOT / "app"
@@ -374,13 +374,16 @@ def test_status_is_live(own_client: FlaskClient, library: Braid, embeddings: Has
         "total": 5,
         "waiting": {"bm25": 0, "dense": 0},
     }
-    embeddings.delay_s = 0.05
+    embeddings.delay_s = WAIT_S
     chunks = tuple(ChunkInput(f"passage {n}") for n in range(40))
     library.ledger.put_document(NOTES, DocumentInput("new.md", "New", "md", chunks))
     assert library.indexer.wait(WAIT_S, legs=("bm25",))
-    deadline = time.monotonic() + 10
-    while (status := own_client.get("/status.json").json or {})["state"] == "ready":
-        assert time.monotonic() < deadline
+
+    def not_ready() -> dict[str, Any] | None:
+        status: dict[str, Any] = own_client.get("/status.json").json or {}
+        return status if status["state"] != "ready" else None
+
+    status = eventually(not_ready)
     embeddings.delay_s = 0.0
     assert status["state"] == "indexing"
     assert status["waiting"]["bm25"] == 0

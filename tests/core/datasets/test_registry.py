@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import json
 import logging
-import multiprocessing
 import os
 import threading
 from collections.abc import Callable
@@ -19,7 +18,7 @@ from braid.core.datasets import shared_list as list_module
 from braid.core.datasets.entry import MAX_FILE_BYTES
 from braid.core.datasets.registry import Registry, SharedDataset, render, validate
 from braid.core.errors import NotFoundError, RegistryConflictError, RegistryError
-from tests.worlds import WAIT_S
+from tests.worlds import WAIT_S, new_processes
 
 ONE = {"id": -1, "name": "手引き", "collection_name": "shared_main_db"}
 TWO = {"id": -2, "name": "설명서", "collection_name": "shared_main_db"}
@@ -528,8 +527,8 @@ def add_ten(path: Path, writer: int) -> None:
 
 
 def test_adds_from_four_processes_are_all_kept(path: Path) -> None:
-    spawn = multiprocessing.get_context("spawn")
-    writers = [spawn.Process(target=add_ten, args=(path, writer)) for writer in range(4)]
+    processes: Any = new_processes()
+    writers = [processes.Process(target=add_ten, args=(path, writer)) for writer in range(4)]
     for process in writers:
         process.start()
     for process in writers:

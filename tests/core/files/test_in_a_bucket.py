@@ -222,12 +222,16 @@ def test_a_file_that_another_process_moves_meanwhile_is_passed_over(
     assert one.files() == []
 
 
+IDLE_S = 2.0
+"""Longer than a busy machine leaves a transaction idle that does nothing slow."""
+
+
 def test_a_slow_transfer_keeps_its_lock(
     tmp_path: Path, files_url: str, new_postgres_url: Callable[[], str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     url = new_postgres_url()
     Database(url).close()  # makes the tables, which takes longer
-    monkeypatch.setattr(database, "IDLE_IN_TRANSACTION_S", 0.5)
+    monkeypatch.setattr(database, "IDLE_IN_TRANSACTION_S", IDLE_S)
     machine = Machine(tmp_path, "one", files_url, url)
     with machine.directory:
         ann = machine.directory.ledger.add_user("ann")
@@ -245,7 +249,7 @@ def slowly(act: Callable[..., None]) -> Callable[..., None]:
 
     def act_slowly(*args: object, **options: object) -> None:
         act(*args, **options)
-        time.sleep(0.8)
+        time.sleep(1.25 * IDLE_S)
 
     return act_slowly
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import signal
 from collections.abc import Iterator
@@ -10,7 +9,7 @@ from contextlib import ExitStack, contextmanager
 from multiprocessing.queues import Queue
 from pathlib import Path
 from types import SimpleNamespace
-from typing import get_args
+from typing import Any, get_args
 
 import pytest
 from filelock import Timeout
@@ -22,9 +21,9 @@ from braid.core.indexes.opened import Indexes
 from braid.core.ledger.owners.owner import OwnerLock
 from braid.core.types import Mode
 from tests.fakes import HashEmbeddings
-from tests.worlds import WAIT_S, add_notes, document, eventually
+from tests.worlds import WAIT_S, add_notes, document, eventually, new_processes
 
-spawn = multiprocessing.get_context("spawn")
+PROCESSES: Any = new_processes()
 
 
 def own(folder: Path, said: Queue[str]) -> None:
@@ -52,8 +51,8 @@ def write(folder: Path, said: Queue[str]) -> None:
 def process(target: object, folder: Path) -> Iterator[int]:
     """The pid of a process that has said its word; it is killed in the end."""
     assert callable(target)
-    said: Queue[str] = spawn.Queue()
-    started = spawn.Process(target=target, args=(folder, said))
+    said: Queue[str] = PROCESSES.Queue()
+    started = PROCESSES.Process(target=target, args=(folder, said))
     started.start()
     try:
         said.get(timeout=WAIT_S)

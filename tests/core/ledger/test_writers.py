@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from multiprocessing.context import SpawnProcess
+from multiprocessing.process import BaseProcess
 from multiprocessing.queues import Queue
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from alembic.autogenerate import compare_metadata
@@ -33,9 +33,9 @@ from braid.core.ledger.tables import Base, UserRow
 from braid.core.types import DocumentInput
 from tests.core.ledger.contents import counts, document, ids, vectors
 from tests.databases import all_on_both_databases
-from tests.worlds import WAIT_S
+from tests.worlds import WAIT_S, new_processes
 
-spawn = multiprocessing.get_context("spawn")
+PROCESSES: Any = new_processes()
 pytest_generate_tests = all_on_both_databases
 
 
@@ -85,9 +85,9 @@ def test_embeddings_are_stored_while_passages_come_and_go(ledger: Ledger, datase
     assert counts(ledger, dataset) == (1, 60)
 
 
-def start_process(target: Callable[..., None], *args: object) -> tuple[SpawnProcess, Queue[str]]:
-    said: Queue[str] = spawn.Queue()
-    process = spawn.Process(target=target, args=(*args, said))
+def start_process(target: Callable[..., None], *args: object) -> tuple[BaseProcess, Queue[str]]:
+    said: Queue[str] = PROCESSES.Queue()
+    process = PROCESSES.Process(target=target, args=(*args, said))
     process.start()
     return process, said
 
