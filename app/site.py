@@ -20,6 +20,7 @@ from braid.app.mounted import mount
 from braid.app.oidc import Provider
 from braid.app.rate_windows import SharedWindows, Windows
 from braid.config.backup import sources_of
+from braid.config.ingest import ingest_options
 from braid.config.models import SiteModels
 from braid.config.retention import retention_days
 from braid.config.settings import Settings, config_file
@@ -48,7 +49,7 @@ from braid.core.datasets.assistants import Assistants
 from braid.core.datasets.outlines import Outlines
 from braid.core.datasets.shared_changes import SharedDatasets
 from braid.core.folders.rules import FolderRules
-from braid.core.ingest.plan import MEBIBYTE, IngestOptions
+from braid.core.ingest.plan import MEBIBYTE
 from braid.core.ledger.deleted import DeletedDatasets
 
 EXTENSION = "braid"
@@ -204,16 +205,6 @@ def _background(settings: Settings, braid: Braid) -> Background:
         most_documents=settings.max_user_documents,
         most_waiting=settings.max_waiting_jobs,
         folder_rules=FolderRules(braid.data_dir, config_file(), tuple(map(Path, settings.folder_roots))),
-    )
-
-
-def ingest_options(settings: Settings) -> IngestOptions:
-    """Return how uploaded files are read and cut into chunks."""
-    return IngestOptions(
-        max_file_bytes=settings.max_file_mb * MEBIBYTE,
-        chunk_chars=settings.chunk_chars,
-        chunk_overlap_chars=settings.chunk_overlap_chars,
-        scan_languages=settings.scan_languages,
     )
 
 

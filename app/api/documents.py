@@ -16,9 +16,10 @@ from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
 from braid.app.auth.quotas import quotas
 from braid.app.mounted import url_for
-from braid.app.site import ingest_options, site
+from braid.app.site import site
 from braid.app.user.datasets import caller_datasets
 from braid.app.web.originals import BYTES, original_file
+from braid.config.ingest import ingest_options
 from braid.core.errors import InvalidInputError, NotFoundError, UnreadableDocumentError
 from braid.core.ingest.incoming import Incoming
 from braid.core.ingest.spool import MAX_SOURCE_CHARS, upload_source

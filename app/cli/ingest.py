@@ -58,24 +58,21 @@ def ingest(
     Leaves out hidden files and what .gitignore and .braidignore exclude, unless they are named. Skips unchanged files.
     Beside a running app this command stores the files and the app indexes them.
     """
+    from braid.config.ingest import ingest_options
     from braid.core.braid import Braid
-    from braid.core.ingest.plan import MEBIBYTE, IngestOptions
 
     if not paths:
         hint = " (write --relative=BASE, or put --relative last)" if relative else ""
         raise click.UsageError(f"Missing argument 'PATH…'{hint}.", context)
     settings = current_settings()
-    options = IngestOptions(
+    options = ingest_options(
+        settings,
         ignore=ignore,
         since=since,
         file_types=file_types,
         id_prefix=id_prefix,
         relative=relative is not None,
         relative_to=relative or "",
-        max_file_bytes=settings.max_file_mb * MEBIBYTE,
-        chunk_chars=settings.chunk_chars,
-        chunk_overlap_chars=settings.chunk_overlap_chars,
-        scan_languages=settings.scan_languages,
     )
     with open_to_store(settings) as directory:
         report = _store(directory, dataset_id, paths, options)

@@ -65,9 +65,9 @@ def read(context: click.Context, user_name: str | None, as_json: bool) -> None:
 
 
 def _scan_jobs(directory: DataDirectory, settings: Settings) -> ScanJobs:
+    from braid.config.ingest import ingest_options
     from braid.core.background.scan_jobs import ScanJobs, ScanRules
     from braid.core.ingest.parse_pool import ParsePool
-    from braid.core.ingest.plan import IngestOptions
     from braid.core.ingest.spool import Spool
     from braid.core.jobs.store import JobStore
     from braid.core.originals.store import Originals
@@ -80,7 +80,7 @@ def _scan_jobs(directory: DataDirectory, settings: Settings) -> ScanJobs:
         spool=Spool.of(directory),
         originals=Originals(directory),
         pool=ParsePool(),
-        options=IngestOptions(),
+        options=ingest_options(settings),
         rules=ScanRules(settings.scan_languages, settings.scan_pages_per_minute),
         keeps_files=settings.keep_originals,
         rest=lambda: None,

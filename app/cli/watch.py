@@ -51,21 +51,14 @@ def watch(
     Stores new and changed files, keeps the passages of moved ones, and removes documents whose file is gone. FOLDER may
     also be an address for an installed loader, such as wiki:team.
     """
+    from braid.config.ingest import ingest_options
     from braid.core.braid import Braid
     from braid.core.folders.loader_sync import LoaderSync, find_loader
     from braid.core.folders.sync import FolderSync
     from braid.core.ingest.parse import parse_and_read
-    from braid.core.ingest.plan import MEBIBYTE, IngestOptions
 
     settings = current_settings()
-    options = IngestOptions(
-        ignore=ignore,
-        id_prefix=id_prefix,
-        max_file_bytes=settings.max_file_mb * MEBIBYTE,
-        chunk_chars=settings.chunk_chars,
-        chunk_overlap_chars=settings.chunk_overlap_chars,
-        scan_languages=settings.scan_languages,
-    )
+    options = ingest_options(settings, ignore=ignore, id_prefix=id_prefix)
 
     def sync_of(directory: DataDirectory) -> FolderSync | LoaderSync:
         kind = LoaderSync if find_loader(folder) and not os.path.isdir(folder) else FolderSync

@@ -46,9 +46,9 @@ from braid.app.mcp.parameters import (
     tool,
 )
 from braid.app.opening import FIRST_DATASET
-from braid.app.site import ingest_options
 from braid.app.user.assistants import UsableAssistant
 from braid.app.user.datasets import Readable, UserDatasets
+from braid.config.ingest import ingest_options
 from braid.config.settings import Settings
 from braid.core.accounts.accounts import Account
 from braid.core.adding.stored import select_documents

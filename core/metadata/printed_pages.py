@@ -13,7 +13,10 @@ to the next. ``20=`` says that nothing is printed from page 20 on.
 """
 LEAST_PAGES = 3
 """Fewest pages in a row that count up, for their numbers to be believed."""
-_ROMAN = (100, "c"), (90, "xc"), (50, "l"), (40, "xl"), (10, "x"), (9, "ix"), (5, "v"), (4, "iv"), (1, "i")
+_ROMAN = (
+    (1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"), (50, "l"), (40, "xl"), (10, "x"),
+    (9, "ix"), (5, "v"), (4, "iv"), (1, "i"),
+)  # fmt: skip
 _LEAST, _MOST = 0, 9_999
 MOST_ROMAN = 399
 _STORED = re.compile(r"\d{1,6}=(?:\d{1,4}|[ivxlc]{1,12}|[IVXLC]{1,12})?")
@@ -102,7 +105,7 @@ def printed_page(metadata: Mapping[str, object], page: int | None) -> str:
 
 
 def roman(number: int) -> str:
-    """Return a number as small Roman numerals, from 1 to 399."""
+    """Return a number from 1 on as small Roman numerals; thousands are as many ``m``."""
     parts = []
     for value, letters in _ROMAN:
         count, number = divmod(number, value)

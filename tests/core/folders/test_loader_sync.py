@@ -13,6 +13,7 @@ from braid.app.cli.root import cli
 from braid.core.braid import Braid
 from braid.core.errors import InvalidInputError, NotFoundError
 from braid.core.folders.loader_sync import LoaderError, LoaderSync, find_loader
+from braid.core.folders.watch import RegularWatch
 from braid.core.ingest.parse import parse_here
 from braid.core.ingest.plan import IngestOptions
 from tests.plugins import package, section_of
@@ -201,3 +202,16 @@ def test_the_command_watches_an_address(wiki: Wiki, tmp_path: Path) -> None:
     assert "put     " in run(*watch, "--dry-run")
     assert "2 stored" in run(*watch, "--once")
     assert "2 unchanged" in run(*watch, "--once")
+
+
+def test_a_list_is_read_again_until_it_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("braid.core.folders.watch.RESCAN_S", 0.0)
+    watch, rounds = RegularWatch(), []
+
+    def on_change() -> None:
+        rounds.append(1)
+        if len(rounds) == 3:
+            watch.stop()
+
+    watch.follow(on_change)
+    assert len(rounds) == 3

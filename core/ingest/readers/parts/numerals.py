@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-_ROMAN = (
-    (1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"), (50, "l"), (40, "xl"), (10, "x"),
-    (9, "ix"), (5, "v"), (4, "iv"), (1, "i"),
-)  # fmt: skip
+from braid.core.metadata.printed_pages import roman
+
 MAX_NUMBER = 30_000
 """Most that a list counts; further numbers are plain."""
 _MAX_IDEOGRAPH = 9_999
@@ -32,14 +30,6 @@ def numeral(number: int, form: str) -> str:
         return ""
     write = _FORMS.get(form)
     return write(number) if write is not None and 0 < number <= MAX_NUMBER else str(number)
-
-
-def _roman(number: int) -> str:
-    parts = []
-    for value, letters in _ROMAN:
-        count, number = divmod(number, value)
-        parts.append(letters * count)
-    return "".join(parts)
 
 
 def _letters(number: int) -> str:
@@ -83,8 +73,8 @@ def _ordinal(number: int) -> str:
 _FORMS: dict[str, Callable[[int], str]] = {
     # Word
     "decimalZero": lambda number: f"{number:02}",
-    "upperRoman": lambda number: _roman(number).upper(),
-    "lowerRoman": _roman,
+    "upperRoman": lambda number: roman(number).upper(),
+    "lowerRoman": roman,
     "upperLetter": lambda number: _letters(number).upper(),
     "lowerLetter": _letters,
     "ordinal": _ordinal,
@@ -106,8 +96,8 @@ _FORMS: dict[str, Callable[[int], str]] = {
     "ideographTraditional": _of(_STEMS),
     "ideographZodiac": _of(_BRANCHES),
     # OpenDocument
-    "i": _roman,
-    "I": lambda number: _roman(number).upper(),
+    "i": roman,
+    "I": lambda number: roman(number).upper(),
     "a": _letters,
     "A": lambda number: _letters(number).upper(),
     "ア, イ, ウ, ...": _of(_AIUEO),
@@ -118,8 +108,8 @@ _FORMS: dict[str, Callable[[int], str]] = {
     "①, ②, ③, ...": _circled,
     # Hangul
     "CIRCLED_DIGIT": _circled,
-    "ROMAN_CAPITAL": lambda number: _roman(number).upper(),
-    "ROMAN_SMALL": _roman,
+    "ROMAN_CAPITAL": lambda number: roman(number).upper(),
+    "ROMAN_SMALL": roman,
     "LATIN_CAPITAL": lambda number: _letters(number).upper(),
     "LATIN_SMALL": _letters,
     "CIRCLED_LATIN_CAPITAL": _enclosed(0x24B6, 26),
