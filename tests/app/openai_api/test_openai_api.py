@@ -347,7 +347,7 @@ def test_a_model_that_fails_behind_a_text_is_an_event_behind_that_text(town: Tow
 
 @pytest.mark.parametrize("limit", [{"stop": " The fair"}, {"max_tokens": 3}])
 def test_an_answer_that_is_ended_says_how_it_was_made(eve: openai.OpenAI, limit: dict[str, Any]) -> None:
-    asked: Any = {"model": "braid:2", "messages": ask("프린터가 보여 주는 오류는 무엇입니까?")}
+    asked: Any = {"model": "braid:2", "messages": ask("Ποιο σφάλμα δείχνει ο εκτυπωτής;")}  # the query is not in Greek
     whole = eve.chat.completions.create(**asked)
     ended = eve.chat.completions.create(**asked, **limit)
     assert ended.usage is not None
