@@ -1,5 +1,6 @@
-"""Random worlds of several people: groups, shares, tokens, connected apps and links come and go between requests on all
-surfaces, and what each of them may read is noted outside. Nothing else comes out, and what may be read does.
+"""Random worlds of several people: groups, shares, assistants, tokens, connected apps and links come and go between
+requests on all surfaces, now and then on every address that is read, and what each of them may read is noted outside.
+Nothing else comes out, and what may be read does.
 
 `tests/app/test_withheld.py` has tabs and answers that are open while access is lost.
 """
@@ -25,7 +26,10 @@ from braid.app.user.archive import archive
 from braid.config.settings import Settings
 from braid.core.accounts.accounts import Account
 from braid.core.accounts.transfer import transfer_datasets
+from braid.core.datasets.assistants import Assistant
+from braid.core.datasets.glossary import Glossaries
 from braid.core.datasets.shares import Share
+from braid.core.text.terms import Term
 from tests.app.oauth.apps import App
 from tests.app.test_withheld import in_archive
 from tests.databases import DATABASES
@@ -41,6 +45,8 @@ VAULTS = (*SHARED, *OWN)
 QUESTION = "What is the code of the vault?"
 SHORT, LONG = 1_000, 20_000
 """Assertions of a run."""
+SWEEP_EVERY = 6
+"""Of how many changes one is followed by a look at every address."""
 
 
 def code(vault: str) -> str:
@@ -92,9 +98,15 @@ class Town:
         braid.mirror_registry()
         self.documents: list[str] = []
         self.chunks: list[str] = []
+        self.places: list[tuple[int, int]] = []
+        """Dataset and document."""
+        self.assistants: list[int] = []
+        glossaries = Glossaries(braid.ledger.database)
         for vault, dataset in self.ids.items():
             text = f"The code of the vault {vault} is {code(vault)}."
             put = braid.ledger.put_document(dataset, document(f"{code(vault)}.md", text, title=f"Vault {code(vault)}"))
+            glossaries.put(dataset, [Term("code", f"{code(vault)} key")])
+            self.places.append((dataset, put.document_id))
             self.documents.append(shown_id(put.document_id))
             self.chunks += [each.chunk_id for each in braid.ledger.document_passages(put.document_id, [dataset])]
         catch_up(braid)
@@ -103,6 +115,7 @@ class Town:
             self._connect(person)
             self._ask(person)
             self._link(person)
+            self._assist(person)
 
     def may_read(self, name: str, vault: str) -> bool:
         person = self.people[name]
@@ -135,6 +148,7 @@ class Town:
             self._link,
             self._end_link,
             self._suspend,
+            self._assist,
         ]
         if not person.is_in:
             self._let_in(person)
@@ -225,6 +239,14 @@ class Town:
         self.here.accounts.set_disabled(person.account.id, True)
         person.is_in = False
 
+    def _assist(self, person: Person) -> None:
+        """Make an assistant over all vaults, for anybody: who uses it reads of them what they may read anyway."""
+        made = Assistant(f"Keeper of {person.account.name}", tuple(self.ids.values()), shows_instruction=True)
+        assistant = self.here.assistants.add(person.account.id, made)
+        for group in GROUPS:
+            self.here.shares.put(assistant, Share("group", group), by=person.account.name)
+        self.assistants.append(assistant.id)
+
     def _let_in(self, person: Person) -> None:
         self.here.accounts.set_disabled(person.account.id, False)
         person.is_in, person.browser = True, sign_in(self.app, person.account.name)
@@ -245,6 +267,7 @@ class Surfaces:
         town, person = self._town, self._town.people[name]
         paths = {
             "search": f"/search?q={QUESTION}&d=all&k=20",
+            "did you mean": "/search?q=nrth-4711+suth-4711+eest-4711+atic-4711+cellr-4711+shd-4711&d=all",
             "comparison": f"/search/compare?q={QUESTION}&d=all",
             "documents by name": "/search/documents.json?name=4711",
             "why not": "/search/why-not?name=4711",
@@ -281,6 +304,38 @@ class Surfaces:
             found |= {f"link of {owner}": text_of(page.text), f"api, link of {owner}": api.text}
         return found
 
+    def every_address(self, name: str) -> tuple[dict[str, str], dict[str, str]]:
+        """What each address tells that is read and has no part of another kind: to a browser, and to a key."""
+        person, store = self._town.people[name], self._town.here.conversations
+        own = [(each.id, store.path(person.account.id, each.id)[1]) for each in store.all(person.account.id)]
+        filled: dict[frozenset[str], list[dict[str, object]]] = {
+            frozenset(): [{}],
+            frozenset({"dataset_id"}): [{"dataset_id": id_} for id_ in self._town.ids.values()],
+            frozenset({"dataset_id", "document_id"}): [
+                {"dataset_id": dataset, "document_id": document} for dataset, document in self._town.places
+            ],
+            frozenset({"chunk_id"}): [{"chunk_id": chunk} for chunk in self._town.chunks],
+            frozenset({"chunk_id", "number"}): [{"chunk_id": chunk, "number": 1} for chunk in self._town.chunks],
+            frozenset({"assistant_id"}): [{"assistant_id": id_} for id_ in self._town.assistants[-3:]],
+            frozenset({"conversation_id"}): [{"conversation_id": id_} for id_, _ in own],
+            frozenset({"conversation_id", "message_id"}): [
+                {"conversation_id": id_, "message_id": message} for id_, message in own
+            ],
+        }
+        browser, program = dict[str, str](), dict[str, str]()
+        urls = self._town.app.url_map.bind("localhost")
+        for rule in self._town.app.url_map.iter_rules():
+            if "GET" not in (rule.methods or ()) or rule.rule.startswith(("/oauth", "/login")):
+                continue
+            for values in filled.get(frozenset(rule.arguments), ()):
+                path = urls.build(rule.endpoint, values)
+                if path.startswith(("/api/", "/v1/")):
+                    program[f"api, {path}"] = self._agent.get(path, headers=person.key).text
+                elif person.is_in:
+                    asked = f"{path}?q={QUESTION}&d=all&name=4711&find=4711"
+                    browser[f"page, {path}"] = text_of(person.browser.get(asked).text)
+        return browser, program
+
     def programs(self, key: Mapping[str, str]) -> dict[str, str]:
         """What a program is told that has this key."""
         chat = {"model": "braid:all", "messages": [{"role": "user", "content": QUESTION}]}
@@ -294,6 +349,8 @@ class Surfaces:
             "dify": self._post(
                 key, "/dify/retrieval", knowledge_id="all", query=QUESTION, retrieval_setting={"top_k": 50}
             ),
+            "assistant, api": self._post(key, "/api/v1/chat", message=QUESTION, assistant=self._town.assistants[-1]),
+            "assistant, mcp": self._mcp(key, f"/mcp/assistants/{self._town.assistants[-1]}", "search", query=QUESTION),
             "mcp, connector": self._mcp(key, "/mcp/connector", "search", query=QUESTION),
             "mcp, search": self._mcp(key, "/mcp", "search", query=QUESTION, top_k=50, dataset_ids="all"),
             "mcp, exact": self._mcp(key, "/mcp", "find_exact", text="4711"),
@@ -378,6 +435,14 @@ def test_nobody_is_shown_more_than_they_may_read(
                 done += counted(surfaces.links(name), readable, told)
                 done += counted(surfaces.programs(person.key), by_key, f"key of {told}")
                 done += counted(surfaces.programs(person.app_key), readable & person.picked, f"app of {told}")
+                if len(happened) % SWEEP_EVERY == 1:
+                    by_browser, by_program = surfaces.every_address(name)
+                    assert len(by_program) > 40
+                    for vault in sorted(readable if person.is_in else ()):
+                        terms = f"page, /datasets/{town.ids[vault]}/glossary"
+                        assert code(vault) in by_browser[terms], told
+                    done += counted(by_browser, readable, told)
+                    done += counted(by_program, by_key, f"key of {told}")
                 if person.is_in:
                     kept = {"archive": in_archive(archive(town.braid, person.account.id))}
                     done += counted(kept, readable, told)

@@ -8,8 +8,9 @@ import io
 import random
 import re
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -26,7 +27,10 @@ from braid.core.datasets.assistants import Assistant
 from braid.core.datasets.shares import Share
 from tests.app.oauth.apps import App
 from tests.app.web.test_withheld_streams import QUESTION, Streams, sent
+from tests.databases import DATABASES
+from tests.fakes import HashEmbeddings
 from tests.model_server import ModelServer, model_server
+from tests.modes import mostly_long
 from tests.web import add_user, bearer, make_app, post_form, serving, sign_in, site_of, text_of
 from tests.worlds import WAIT_S, catch_up, document
 
@@ -108,6 +112,15 @@ class Town:
         elif loss == "dataset":
             self._braid.remove_dataset(self.datasets.pop(vault))
             self.open[vault] = False
+
+
+@pytest.fixture(params=mostly_long(DATABASES))
+def braid(request: pytest.FixtureRequest, tmp_path: Path, new_database_url: Callable[[str], str]) -> Iterator[Braid]:
+    """An open, empty data directory, on both databases."""
+    with Braid(
+        tmp_path / "data", database_url=new_database_url(request.param), embedding_model=HashEmbeddings()
+    ) as opened:
+        yield opened
 
 
 def code(vault: str) -> str:

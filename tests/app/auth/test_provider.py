@@ -218,6 +218,64 @@ def test_a_provider_that_is_away_is_said_to_be(braid: Braid, settings: Settings)
     assert 'href="/login"' in page.text, "passwords go on"
 
 
+def test_a_key_that_the_provider_has_withdrawn_is_believed_for_an_hour_at_most(
+    app: Flask, provider: OidcServer
+) -> None:
+    come_back(provider, app.test_client())
+    provider.signed_with = provider.keys[0]
+    provider.new_key()
+    site_of(app).provider._until = float("-inf")  # type: ignore[union-attr]  # the hour is over
+    refused = come_back(provider, client := app.test_client())
+    assert refused.status_code == 502
+    assert not is_signed_in(client)
+
+
+def test_a_token_of_an_earlier_sign_in_signs_nobody_in(app: Flask, provider: OidcServer) -> None:
+    seen: list[object] = []
+    provider.change = lambda claims: seen.append(claims["nonce"])
+    come_back(provider, client := app.test_client())
+    client.post("/logout", data={"csrf_token": csrf_token(client)})
+    provider.change = lambda claims: claims.update(nonce=seen[0])
+    assert come_back(provider, client).status_code == 502
+    assert not is_signed_in(client)
+    assert len(seen) == 1
+
+
+def test_who_is_in_no_group_any_more_reads_nothing_that_was_open_to_it(
+    app: Flask, provider: OidcServer, braid: Braid
+) -> None:
+    shared = site_of(app).shared_datasets.add("Handbook", "shared_handbook", allowed_groups=["engineers"], by="kim")
+    provider.claims["groups"] = ["engineers"]
+    come_back(provider, client := app.test_client())
+    assert client.get(f"/datasets/{shared.id}").status_code == 200
+    del provider.claims["groups"]
+    come_back(provider, app.test_client())
+    found = site_of(app).accounts.named("ann")
+    assert found is not None
+    assert found.groups == frozenset()
+    assert client.get(f"/datasets/{shared.id}").status_code == 404, "in every browser"
+
+
+@pytest.mark.parametrize("after", ["begin", "code"])
+def test_a_provider_that_goes_away_on_the_way_back_signs_nobody_in(
+    braid: Braid, settings: Settings, after: str
+) -> None:
+    with oidc_server() as going:
+        app = make_app(braid, replace(settings, oidc_issuer=going.issuer))
+        come_back(going, early := app.test_client())
+        client = app.test_client()
+        back = going.authorize(client.get("/login/provider").headers["Location"])
+        if after == "code":  # it answers for the code, and has no keys any more
+            site_of(app).provider._keys = None  # type: ignore[union-attr]
+            going.keys = []
+            refused = client.get(back)
+    if after == "begin":
+        refused = client.get(back)
+    assert refused.status_code == 502
+    assert not is_signed_in(client)
+    assert is_signed_in(early), "who is signed in stays so"
+
+
 def test_a_wrong_secret_is_said(braid: Braid, settings: Settings, provider: OidcServer) -> None:
     app = make_app(braid, replace(settings, oidc_client_secret="another"))
     refused = come_back(provider, app.test_client())
