@@ -11,12 +11,13 @@ import shutil
 import struct
 import threading
 import time
+import zlib
 from collections import OrderedDict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import tantivy
@@ -43,6 +44,13 @@ ID_HALVES = ("id_high", "id_low")
 """Fast fields with the two halves of a chunk's id as numbers: all ids of a result are read at once, while reading each
 from the stored document gives up the interpreter, and waits for it again, fifty times."""
 ID_DIGITS = 32
+SEGMENT_FILES = ("idx", "pos", "term", "store", "fast", "fieldnorm")
+"""Endings of the files of each of tantivy's segments."""
+FOOTER, MAGIC = struct.Struct("<II"), 1337
+"""The end of such a file: the length of the JSON before it, which has the checksum of the rest, and tantivy's mark."""
+READ_BYTES = 2**22
+LOOKS = 20
+"""Times that files are compared that are being merged meanwhile."""
 SCHEMA_VERSION = "fast ids"
 WRITER_HEAP_BYTES = 64_000_000
 UNUSED_S = 120.0
@@ -293,13 +301,31 @@ class Bm25Index(KeywordIndex):
                 yield str(opened.searcher.doc(address).get_first("id"))
 
     def check(self, collection: str) -> str:
-        """Return what is wrong, in one sentence; empty when the collection opens and every id can be read."""
+        """Return what is wrong, in one sentence; empty when every file has its checksum, the collection opens, and
+        every id can be read.
+        """
         try:
+            with _unusable(collection):
+                damaged = self._damaged_files(self._path / collection)
+            if damaged:  # it is not read as tantivy does: behind the end of a file that was cut there is no memory
+                return f"{len(damaged)} files of the keyword index of {collection} are damaged"
             ids = list(self.ids(collection))
         except IndexUnavailableError as error:
             logger.warning("%s reason=%r", error, error.inner)
             return str(error)
         return "" if len(ids) == len(set(ids)) else f"{len(ids) - len(set(ids))} chunks are in {collection} twice"
+
+    def _damaged_files(self, folder: Path) -> list[str]:
+        """Return the files of the index that are not there, or not as they were written. Reads all of them."""
+        damaged: list[str] = []
+        for _ in range(LOOKS):
+            signature = _signature(folder)
+            if signature is None:
+                return []
+            damaged = [name for name in _files_of(folder) if not _has_its_checksum(folder / name)]
+            if not damaged or signature == _signature(folder):
+                break
+        return damaged
 
     def is_gone(self, collection: str) -> bool:
         """Return whether the collection has been opened or written, and is not on disk any more."""
@@ -396,6 +422,41 @@ def _signature(folder: Path | str) -> tuple[int, int, int] | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     return (stat.st_mtime_ns, stat.st_size, stat.st_ino)
+
+
+def _files_of(folder: Path) -> list[str]:
+    """Return the names of the files in tantivy's table of contents. Raises ValueError for one that is damaged."""
+    files: list[str] = []
+    try:
+        for segment in json.loads((folder / "meta.json").read_bytes())["segments"]:
+            name, deletes = segment["segment_id"].replace("-", ""), segment["deletes"]
+            files += (f"{name}.{ending}" for ending in SEGMENT_FILES)
+            files += [f"{name}.{deletes['opstamp']}.del"] if deletes else []
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ValueError("the table of contents has no list of segments") from error
+    return files
+
+
+def _has_its_checksum(path: Path) -> bool:
+    """Return whether a file of tantivy's is there, and its contents have the checksum at its end."""
+    with suppress(FileNotFoundError, ValueError, KeyError, TypeError), path.open("rb") as file:
+        left = file.seek(0, os.SEEK_END) - FOOTER.size
+        length, magic = FOOTER.unpack(_read_at(file, left, FOOTER.size))
+        left -= length
+        told, found = json.loads(_read_at(file, left, length))["crc"], 0
+        file.seek(0)
+        while left > 0 and (part := file.read(min(left, READ_BYTES))):
+            found, left = zlib.crc32(part, found), left - len(part)
+        return bool(magic == MAGIC and found == told)
+    return False
+
+
+def _read_at(file: BinaryIO, place: int, size: int) -> bytes:
+    """Return the bytes at a place. Raises ValueError where the file is too short."""
+    if place < 0:
+        raise ValueError(f"there is no byte {place}")
+    file.seek(place)
+    return file.read(size)
 
 
 def _size_seen_by_bm25(schema: tantivy.Schema, searcher: tantivy.Searcher) -> tuple[int, float]:

@@ -176,8 +176,20 @@ def remove_keyword(folder: Path) -> None:
     remove_in_use(folder / "indexes" / "bm25" / "user_1")
 
 
+def flip_a_bit_of_the_postings(folder: Path) -> None:
+    postings = next((folder / "indexes" / "bm25" / "user_1").glob("*.idx"))
+    content = postings.read_bytes()
+    postings.write_bytes(content[:9] + bytes([content[9] ^ 4]) + content[10:])
+
+
 @pytest.mark.parametrize(
-    ("damage", "leg"), [(overwrite_keyword, "bm25"), (remove_keyword, "bm25"), (remove_dense, "dense")]
+    ("damage", "leg"),
+    [
+        (overwrite_keyword, "bm25"),
+        (remove_keyword, "bm25"),
+        (flip_a_bit_of_the_postings, "bm25"),
+        (remove_dense, "dense"),
+    ],
 )
 @pytest.mark.parametrize("searched", [True, False])
 def test_a_broken_index(

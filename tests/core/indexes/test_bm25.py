@@ -400,6 +400,48 @@ def test_a_damaged_collection_can_be_dropped_and_made_anew(
     assert found(index, "bird") == ["c0"]
 
 
+def flip_a_bit(file: Path) -> None:
+    content = bytearray(file.read_bytes())
+    content[len(content) // 20] ^= 4  # before the checksum, of which a file of few bytes mostly consists
+    file.write_bytes(content)
+
+
+def cut_it(file: Path) -> None:
+    file.write_bytes(file.read_bytes()[:-30])
+
+
+def empty_it(file: Path) -> None:
+    file.write_bytes(b"")
+
+
+@pytest.mark.parametrize("ending", ["idx", "pos", "term", "store", "fast", "fieldnorm", "del", "json"])
+@pytest.mark.parametrize("damage", [flip_a_bit, cut_it, empty_it, Path.unlink])
+def test_damage_to_each_kind_of_file_is_seen(folder: Path, ending: str, damage: Callable[[Path], None]) -> None:
+    index = Bm25Index(folder, ANALYZER)
+    index.apply(WHERE, chunks("cat", "dog", *(f"word{number} of many" for number in range(50))), [])
+    index.apply(WHERE, [], ["c1"])
+    assert index.check(WHERE) == ""
+    damaged = folder / WHERE / "meta.json" if ending == "json" else next((folder / WHERE).glob(f"*.{ending}"))
+    damage(damaged)
+    index = Bm25Index(folder, ANALYZER)
+    if (ending, damage) == ("json", Path.unlink):
+        with suppress(IndexUnavailableError):  # an index that nobody has opened is one that was never written
+            assert list(index.ids(WHERE)) == []
+        return
+    assert index.check(WHERE)
+    index.drop(WHERE)
+    index.apply(WHERE, chunks("bird"), [])
+    assert index.check(WHERE) == ""
+    assert found(index, "bird") == ["c0"]
+
+
+@pytest.mark.parametrize("contents", [b"{}", b"[]", b'{"segments": 3}', b'{"segments": [{}]}', b'{"segments": [[]]}'])
+def test_a_table_of_contents_of_another_form_is_damage(folder: Path, contents: bytes) -> None:
+    Bm25Index(folder, ANALYZER).apply(WHERE, chunks("cat", "dog"), [])
+    (folder / WHERE / "meta.json").write_bytes(contents)
+    assert Bm25Index(folder, ANALYZER).check(WHERE)
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="counts threads in /proc")
 def test_an_index_that_nobody_searches_is_closed_with_its_thread(folder: Path) -> None:
     index, hasty = Bm25Index(folder, ANALYZER), Bm25Index(folder, ANALYZER, unused_s=0.0)
