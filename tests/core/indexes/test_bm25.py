@@ -400,18 +400,24 @@ def test_a_damaged_collection_can_be_dropped_and_made_anew(
     assert found(index, "bird") == ["c0"]
 
 
-def flip_a_bit(file: Path) -> None:
-    content = bytearray(file.read_bytes())
-    content[len(content) // 20] ^= 4  # before the checksum, of which a file of few bytes mostly consists
+def put_in_place(file: Path, content: bytes) -> None:
+    """Write another file of this name: where one is cut that a process has mapped, a look at its end kills that one."""
+    file.unlink()
     file.write_bytes(content)
 
 
+def flip_a_bit(file: Path) -> None:
+    content = bytearray(file.read_bytes())
+    content[len(content) // 20] ^= 4  # before the checksum, of which a file of few bytes mostly consists
+    put_in_place(file, content)
+
+
 def cut_it(file: Path) -> None:
-    file.write_bytes(file.read_bytes()[:-30])
+    put_in_place(file, file.read_bytes()[:-30])
 
 
 def empty_it(file: Path) -> None:
-    file.write_bytes(b"")
+    put_in_place(file, b"")
 
 
 @pytest.mark.parametrize("ending", ["idx", "pos", "term", "store", "fast", "fieldnorm", "del", "json"])
