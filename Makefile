@@ -9,7 +9,7 @@ DEV := .venv/.dev
 PEERS := .venv-peers/.made
 REFERENCE := .artifacts/reference
 # What a program imports.
-PUBLIC := braid braid.core.braid braid.core.data_directory braid.core.ledger.ledger braid.core.ingest.ingest \
+PUBLIC := braid braid.core.braid braid.core.data_directory braid.core.ledger.ledger braid.core.ingest.ingest braid.core.ingest.readers \
 	braid.core.adding.add braid.core.adding.stored braid.core.vector_store braid.core.stock.named \
 	braid.core.folders.sync braid.core.folders.loader_sync braid.core.datasets.shares braid.core.types braid.core.options braid.core.errors braid.core.retriever_manager braid.core.remote braid.core.langchain \
 	braid.core.standalone.retriever braid.core.standalone.searcher braid.core.standalone.scorer braid.core.search.strategies \

@@ -31,6 +31,7 @@ from braid.core.chat.turns.rows import (
     MAX_TURN_S,
     State,
     StoredTurn,
+    end_answers,
     insert_answer,
     insert_question,
     read_branches,
@@ -305,7 +306,8 @@ class ConversationStore:
     def discard(self, user_id: int, conversation_id: int) -> None:
         """Delete a conversation so that it can be restored: with its files it is in no list, search or export.
 
-        Its link ends for good. Of more than `MOST_DISCARDED` the oldest are deleted for good.
+        An answer that is being written ends, wherever it is written; its link ends for good. Of more than
+        `MOST_DISCARDED` the oldest are deleted for good.
         """
         oldest_first = (ConversationRow.deleted_at.desc(), ConversationRow.id.desc())
         discarded = select(ConversationRow.id).where(ConversationRow.user_id == user_id, ~IS_THERE)
@@ -313,6 +315,7 @@ class ConversationStore:
             _require(connection, user_id, conversation_id, lock=True)
             row = update(ConversationRow).where(ConversationRow.id == conversation_id)
             connection.execute(row.values(deleted_at=time.time()))
+            end_answers(connection, MessageRow.conversation_id == conversation_id, state="stopped")
             end_link(connection, conversation_id)
             beyond = discarded.order_by(*oldest_first).offset(MOST_DISCARDED).limit(MOST_IDS)
             for id_ in connection.execute(beyond).scalars().all():

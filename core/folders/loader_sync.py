@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from importlib.metadata import EntryPoint
@@ -56,7 +57,7 @@ def find_loader(address: str) -> EntryPoint | None:
 
 @dataclass(slots=True)
 class LoaderSync:
-    """Keeps the documents below an address equal to what its loader lists; other documents are never touched.
+    """Keeps the documents below an address equal to what its loader lists; documents with other sources are never touched.
 
     Sources are the address, a slash and the name in the list, or with ``options.id_prefix`` the prefix and the name.
     Each document is one transaction. One that the loader cannot read keeps its stored version. Raises LoaderError,
@@ -71,6 +72,8 @@ class LoaderSync:
     options: IngestOptions = field(default_factory=IngestOptions)
     allow_empty: bool = False
     parse: Parse = field(kw_only=True)
+    _failed: dict[str, float] = field(default_factory=dict, init=False, repr=False)
+    """The dates of documents that cannot be read: they are read again when they have another one."""
 
     def plan(self) -> SyncPlan:
         """Plan what `run` would do now; no document is read."""
@@ -124,6 +127,10 @@ class LoaderSync:
         for document in listed:
             if not isinstance(document, ListedDocument) or not isinstance(document.name, str):
                 raise LoaderError(f"{name} lists {type(document).__name__}, not ListedDocument with a name")
+            date: object = document.date
+            if date is not None and not (isinstance(date, (int, float)) and math.isfinite(date)):
+                told = f"{document.name!r} the date {date!r}, not seconds since the epoch"
+                raise LoaderError(f"{name} gives {told}, so nothing is changed")
             if ignored.match_file(document.name) or not self._is_wanted(document):
                 continue
             source = source_name(document.name, prefix=self._prefix)
@@ -134,7 +141,9 @@ class LoaderSync:
 
     def _plan(self, listed: Mapping[str, ListedDocument]) -> SyncPlan:
         documents = self.directory.ledger.documents(self.dataset_id, source_prefix=self._prefix)
-        stored = {each.source: each.date if each.state == "ready" else None for each in documents}
+        stored = {
+            each.source: each.date if each.state == "ready" else self._failed.get(each.source) for each in documents
+        }
         gone = tuple(source for source in stored if source not in listed)
         if gone and not listed and not self.allow_empty:
             raise InvalidInputError(
@@ -160,11 +169,14 @@ class LoaderSync:
             stored = ingest_document(self.directory.ledger, self.dataset_id, incoming, self.options, parse=self.parse)
         except InvalidInputError as error:  # metadata that cannot be stored
             return "failed", str(error)
+        self._failed.pop(source, None)
+        if stored.state == "failed" and listed.date is not None:
+            self._failed[source] = listed.date
         return stored.state, stored.reason
 
     @property
     def _prefix(self) -> str:
-        return self.options.id_prefix or f"{self.address}/"
+        return source_name("", prefix=self.options.id_prefix or f"{self.address}/")
 
     def _is_wanted(self, listed: ListedDocument) -> bool:
         since, file_types = self.options.since, self.options.file_types

@@ -230,7 +230,7 @@ class DenseIndex(VectorIndex):
         try:
             loaded = self._files.load(collection)
             if loaded is not None:
-                lacks_stage = any(block.is_large and block.two_stage is None for block in loaded.blocks)
+                lacks_stage = any(block.is_large and not block.coarse for block in loaded.blocks)
                 sound = loaded.version == version and not lacks_stage
                 self._filed.add(collection)
             else:

@@ -45,6 +45,9 @@ COARSE_AND, COARSE_EACH = 6_000, 20
 """Rows that the first stage picks: so many, and so many more for each row that is wanted."""
 COARSE_PART = 8
 """Most rows that the first stage picks, as a part of the block; where more are needed, the bytes are scanned."""
+TRIED, TRIED_BEST, LEAST_FOUND = 50, 100, 0.98
+"""Rows that are searched for in both ways before a block is scanned in two stages, the best rows of each that are
+compared, and the least share of them that two stages have to find."""
 TRAINING_ROWS = 2**14
 """Rows that the first stage is trained on, and that are added to it at a time."""
 ALIGNED = 64
@@ -147,6 +150,8 @@ class VectorBlock:
     """Name of the file that says which rows were deleted."""
     two_stage: Any = None
     """A faiss.IndexRefine over a coarse index and ``index``; None for a block that is scanned by its bytes."""
+    coarse: str = ""
+    """Name of the file with the coarse index, an empty one where two stages find less; empty before `write_coarse`."""
 
     @classmethod
     def make(
@@ -224,6 +229,8 @@ class VectorBlock:
         if mask is None and self.two_stage is not None and picked <= len(self) // COARSE_PART:
             parameters = faiss.IndexRefineSearchParameters(k_factor=picked / k)
             scores, rows = self.two_stage.search(probe.rounded, k, params=parameters)
+            if (rows < 0).any():  # the first stage tells nothing apart
+                scores, rows = self.index.search(probe.rounded, k)
         elif mask is None:
             scores, rows = self.index.search(probe.rounded, k)
         else:
@@ -269,24 +276,41 @@ class VectorBlock:
         return len(self) >= COARSE_ROWS and self.dimension % 2 == 0
 
     def write_coarse(self, path: Path) -> None:
-        """Train the first stage of a scan, and write it to a file for `with_coarse`. Raises OSError."""
+        """Train the first stage of a scan, and write it to a file for `with_coarse`: an empty one where two stages
+        would find less than the bytes do, as among forms, which differ little from each other. Raises OSError.
+        """
         faiss = _faiss()
         faiss.omp_set_num_threads(1)
         coarse = faiss.IndexPQFastScan(self.dimension, self.dimension // 2, 4, faiss.METRIC_INNER_PRODUCT)
         coarse.train(_components(self.codes[:TRAINING_ROWS]))  # a random sample, since rows are sorted by hashes
         for start in range(0, len(self), TRAINING_ROWS):
             coarse.add(_components(self.codes[start : start + TRAINING_ROWS]))
-        _write_index(coarse, path)
+        if replace(self, two_stage=faiss.IndexRefine(coarse, self.index))._finds_enough():
+            _write_index(coarse, path)
+        else:
+            path.write_bytes(b"")
+
+    def _finds_enough(self) -> bool:
+        """Return whether two stages find what the bytes do for rows of the block as queries, but for a few."""
+        plain, step = replace(self, two_stage=None), max(1, len(self) // TRIED)
+        found = []
+        for code in self.codes[::step][:TRIED]:
+            probe = Probe.of(_components(code))
+            wanted, scores = plain._scan(probe, TRIED_BEST)[1], self._scan(probe, TRIED_BEST)[1]
+            found.append(np.count_nonzero(scores >= wanted[-1]) / len(wanted))  # of equal ones any
+        return float(np.mean(found)) >= LEAST_FOUND
 
     def with_coarse(self, path: Path) -> Self:
-        """Return the block with the first stage of a scan, which is read into memory: 96 bytes per row with the default
-        model. Raises OSError.
+        """Return the block with the first stage of a scan, which faiss cannot map and reads into memory: 96 bytes
+        per row with the default model. Raises OSError.
         """
         faiss = _faiss()
+        if path.stat().st_size == 0:
+            return replace(self, two_stage=None, coarse=path.name)
         coarse = _read_index(path)
         if (coarse.ntotal, coarse.d) != self.codes.shape:
             raise OSError(f"{path.name} has other rows than {self.file}")
-        return replace(self, two_stage=faiss.IndexRefine(coarse, self.index))
+        return replace(self, two_stage=faiss.IndexRefine(coarse, self.index), coarse=path.name)
 
     @classmethod
     def read(cls, path: Path, rows: int, scale: float) -> Self:

@@ -155,7 +155,7 @@ class VectorFiles:
             files = dict(loaded.files or {})
             blocks = tuple(_written(block, folder, files) for block in loaded.blocks)
             kept = {name for block in blocks for name in (block.file, block.gone) if name}
-            kept |= {f"{block.file}{COARSE}" for block in blocks if block.two_stage is not None}
+            kept |= {block.coarse for block in blocks if block.coarse}
             files = {name: note for name, note in files.items() if name in kept}
             written = Loaded(loaded.version, blocks, max(loaded.generation + 1, time.time_ns()), files)
             signature = _write_manifest(folder, written)

@@ -107,7 +107,7 @@ def test_files_are_in_the_bucket_and_an_outage_of_it_is_named(
     assert caller.get(original, headers=headers, buffered=True).data == PUMP
     assert upload()[0] == 202
 
-    caller.delete(where, headers=headers)
+    caller.delete(f"{where}?permanently=true", headers=headers)
     here.background.originals.sweep(Rules.older_than(-1))
     assert not list(bucket.below("originals/"))
 

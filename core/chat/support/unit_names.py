@@ -16,6 +16,7 @@ _COUNTERS = (
 )
 _OTHER_UNITS: Mapping[str, tuple[str, float, str]] = {
     # name: dimension, factor, spellings
+    "kcal": ("energy", 4_184.0, "calories kilocalories カロリー キロカロリー 칼로리 킬로칼로리"),  # of food
     "week": ("time", 604_800.0, "week weeks 週間 週 주간 주"),
     "month": (
         "time",
@@ -80,7 +81,7 @@ _PREFIXED: Mapping[str, tuple[str, float, str, str, str]] = {
     "Ah": ("charge", 3_600.0, "m k", "Ah", ""),
     "Hz": ("frequency", 1.0, "k M G T", "Hz hertz ヘルツ 헤르츠", "hertz ヘルツ 헤르츠"),
     "J": ("energy", 1.0, "m k M G", "J joule joules ジュール 줄", "joule joules ジュール 줄"),
-    "cal": ("energy", 4.184, "k", "cal calories カロリー 칼로리", "calories カロリー 칼로리"),
+    "cal": ("energy", 4.184, "k", "cal", ""),
     "N": ("force", 1.0, "m k M", "newton newtons ニュートン 뉴턴", "newton newtons ニュートン 뉴턴"),
     "bar": ("pressure", 1e5, "m k", "", ""),
     "Pa": ("pressure", 1.0, "h", "", "pascal pascals パスカル 파스칼"),

@@ -25,7 +25,9 @@ SMALL_WORDS = STOP_WORDS["en"] | {"may", "must", "can", "could", "should", "shal
 """English words that sentences of one content need not have in common."""
 
 
-JOINING = frozenset(("", "and", "or", "と", "や", "か", "又", "及", "び", "は", "와", "과", "및", "또는", "이나", "나"))
+JOINING = frozenset(
+    ("", "and", "or", "by", "x", "と", "や", "か", "又", "及", "び", "は", "와", "과", "및", "또는", "이나", "나")
+)
 """Words between facts, or others, that may stand in any order; facts have no word."""
 _KANA = re.compile(f"[{KANA}]*")
 _MUST = {
@@ -44,11 +46,15 @@ _NEED_NOT = {
         re.IGNORECASE,
     ),
     "ja": re.compile(
-        r"(?:必要|義務)[はがも]?(?:な[いく]|ありません)|なくても?(?:よい|いい|良い|構わない|かまわない)|不要"
+        r"(?:必要|義務)[はがも]?(?:な[いく]|ありません)|なくても?(?:よい|いい|良い|構わない|かまわない)|不要(?=[。、だで]|とす|とし|$)"
     ),
     "ko": re.compile(r"(?:필요|의무)[가는도]? ?없[가-힣]*|(?:지 ?않아도|안 ?해도) ?[되된됩좋][가-힣]*"),
 }
 """What says that something has to be done, and that it need not be done."""
+_WHO = re.compile(
+    r"以外|未満|以上|以下|以内|を除[くいき]|이외|미만|이상|이하|제외|\b(?:except|other than|but|unless|under|over)\b"
+)
+"""Words with which those for whom it holds may be the others."""
 
 
 def opposite(said: Sentence, one: Sentence, alignment: Alignment) -> Finding | None:
@@ -79,7 +85,10 @@ def _exchanged(said: Sentence, one: Sentence) -> Finding | None:
     """
     if len(said.words) != len(one.words):
         return None
-    pairs = [(mine, other) for mine, other in zip(said.words, one.words, strict=True) if mine.key != other.key]
+    every = list(zip(said.words, one.words, strict=True))
+    if any(said.text[a.start : a.end] != one.text[b.start : b.end] for a, b in every if a.fact >= 0 or b.fact >= 0):
+        return None  # the facts have moved with the words: it is only said in another order
+    pairs = [(mine, other) for mine, other in every if mine.key != other.key]
     turned = [pair for pair in pairs if are_opposites(pair[0].key, pair[1].key, said.language)]
     rest = [word.key for pair in pairs if pair not in turned for word in pair]
     if len(turned) != 2 or not all(_KANA.fullmatch(key) for key in rest):
@@ -95,6 +104,8 @@ def freed(said: Sentence, one: Sentence, alignment: Alignment, evidence: Evidenc
     """Return that something need not be done that has to be done in the other sentence, or the other way about."""
     if not alignment.is_literal and evidence.coverage(said.terms, one.terms) < DENIED:
         return None
+    if sorted(_WHO.findall(said.text)) != sorted(_WHO.findall(one.text)):
+        return None  # it is said of others
     must, need_not = _MUST[said.language], _NEED_NOT[said.language]
     of_said = list(must.finditer(said.text)), list(need_not.finditer(said.text))
     of_one = list(must.finditer(one.text)), list(need_not.finditer(one.text))

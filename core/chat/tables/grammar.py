@@ -106,7 +106,9 @@ def _planned(asked: _Asked) -> Plan | None:
             asked.period = length
     is_whole = _top(asked)
     asked.named = [replace(each, is_excluded=each.start in excluded) for each in find_names(reading, table)]
-    if not is_whole or _is_range_of_names(asked):
+    # a value to leave out that was read as a period, or in a comparison, would be kept instead
+    is_left_out = excluded <= {each.start for each in asked.named}
+    if not (is_whole and is_left_out) or _is_range_of_names(asked):
         return None
     _operations(asked)
     _group(asked)

@@ -145,11 +145,12 @@ def _read_elsewhere(point: EntryPoint, file: SourceFile) -> ParsedDocument:
         raise
     except Exception as error:  # the edge to another package: its fault in one file is no fault of the others
         raise file.unreadable(f"cannot be read: the reader {reader} failed: {fault_of(error)}", code="fault") from error
-    if not isinstance(parsed, ParsedDocument) or not all(isinstance(each, Section) for each in parsed.sections):
+    sections: object = parsed.sections if isinstance(parsed, ParsedDocument) else None
+    if not isinstance(sections, (list, tuple)) or not all(isinstance(each, Section) for each in sections):
         kind = type(parsed).__name__
         message = f"cannot be read: the reader {reader} returned {kind}, not a ParsedDocument of Sections"
         raise file.unreadable(message, code="fault")
-    return replace(parsed, file_type=file.file_type, scanned=())
+    return replace(cast(ParsedDocument, parsed), file_type=file.file_type, sections=tuple(sections), scanned=())
 
 
 def _unreadable_here(form: Format, file: SourceFile, error: ModuleNotFoundError) -> UnreadableDocumentError:

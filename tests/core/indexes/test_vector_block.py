@@ -125,6 +125,31 @@ def test_two_stages_find_what_one_finds(tmp_path: Path, monkeypatch: pytest.Monk
     assert len(staged.nearest(Probe.of(vectors[0]), 2_000, EVERYTHING).ids) == 2_000
 
 
+def test_where_two_stages_would_find_less_the_bytes_are_scanned(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Thousands of forms that differ a little look alike to the first stage."""
+    monkeypatch.setattr("braid.core.indexes.vector_block.COARSE_AND", 500)
+    monkeypatch.setattr("braid.core.indexes.vector_block.COARSE_EACH", 2)
+    forms = unit(10, seed=5)[np.arange(20_000) % 10] + 0.02 * unit(20_000, seed=6)
+    block = block_of((forms / np.linalg.norm(forms, axis=1, keepdims=True)).astype(np.float32))
+    block.write_coarse(tmp_path / "coarse")
+    tried = block.with_coarse(tmp_path / "coarse")
+    assert (tried.two_stage, tried.coarse) == (None, "coarse")
+
+
+def test_a_query_that_tells_nothing_apart_has_rows_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("braid.core.indexes.vector_block.COARSE_AND", 2_000)
+    block = block_of(unit(20_000, spread=0.5))
+    block.write_coarse(tmp_path / "coarse")
+    found = block.with_coarse(tmp_path / "coarse").nearest(
+        Probe.of(np.zeros(block.dimension, np.float32)), 20, EVERYTHING
+    )
+    assert min(found.rows) >= 0
+
+
 def test_a_first_stage_of_other_rows_is_refused(tmp_path: Path) -> None:
     block_of(unit(700)).write_coarse(tmp_path / "coarse")
     with pytest.raises(OSError, match="coarse has other rows"):

@@ -105,6 +105,13 @@ def test_rows_are_left_out_and_counted(language: str, question: str, count: int)
     assert first_cells(language, question) == [count]
 
 
+def test_what_is_left_out_and_read_as_a_period_or_a_comparison_is_refused() -> None:
+    quarters = table("Date | Quarter | Sales\n2023-01-05 | 2023 Q1 | 100\n2023-05-20 | 2023 Q2 | 600")
+    for question in ("Total sales excluding 2023 Q1", "Sum of sales without 2023 Q1", "2023 Q1以外のSalesの合計"):
+        with pytest.raises(NotUnderstoodError):
+            plan(question, quarters)
+
+
 SALES = table(
     """Date | City | Amount
 2024-01-05 | Oslo | 30
