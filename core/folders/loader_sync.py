@@ -57,7 +57,7 @@ def find_loader(address: str) -> EntryPoint | None:
 
 @dataclass(slots=True)
 class LoaderSync:
-    """Keeps the documents below an address equal to what its loader lists; documents with other sources are never touched.
+    """Keeps the documents below an address equal to what its loader lists; those with other sources are never touched.
 
     Sources are the address, a slash and the name in the list, or with ``options.id_prefix`` the prefix and the name.
     Each document is one transaction. One that the loader cannot read keeps its stored version. Raises LoaderError,

@@ -32,6 +32,12 @@ def twice(rest):
 def others(rest):
     return [{"name": "a.md"}]
 
+def dates(rest):
+    return [ListedDocument("a.md", lambda: b"# A", date=float("nan"))]
+
+def cut(rest):
+    return [ListedDocument("broken.pdf", lambda: b"%PDF-1.4 cut", date=1.0)]
+
 def parts(rest):
     def refuse():
         raise PermissionError("not yours")
@@ -43,7 +49,7 @@ def parts(rest):
         ListedDocument("broken.pdf", lambda: b"%PDF-1.4 cut"),
     ]
 """
-POINTS = "\n".join(f"{name} = wrong:{name}" for name in ("breaks", "twice", "others", "parts", "lost"))
+POINTS = "\n".join(f"{name} = wrong:{name}" for name in ("breaks", "twice", "others", "dates", "cut", "parts", "lost"))
 
 
 class Wiki:
@@ -215,3 +221,17 @@ def test_a_list_is_read_again_until_it_is_stopped(monkeypatch: pytest.MonkeyPatc
 
     watch.follow(on_change)
     assert len(rounds) == 3
+
+
+def test_what_cannot_be_read_is_read_again_when_it_has_another_date(
+    braid: Braid, wrong: None, sync: Callable[..., LoaderSync]
+) -> None:
+    one = sync("cut:x")
+    assert [source for source, _ in one.run().failures] == ["cut:x/broken.pdf"]
+    second = one.run()
+    assert (second.failures, second.unchanged) == ((), 1)
+
+
+def test_a_date_that_is_no_number_changes_nothing(braid: Braid, wrong: None, sync: Callable[..., LoaderSync]) -> None:
+    with pytest.raises(LoaderError, match=r"'a\.md' the date nan, not seconds"):
+        sync("dates:x").run()
