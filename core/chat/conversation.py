@@ -375,6 +375,7 @@ class Conversation:
             found = self._loop(turn, found.search, model, calls, writer).run(turn.question.text)
         if not found.lookups:
             more = further.search(found.search, find, stopped=turn.stopped.is_set, tell=writer)
+            turn.in_others = frozenset() if more.lookups else turn.in_others  # a code is found in any language
             found = replace(more, bill=found.bill + more.bill)
         return replace(found, lookups=(*before.lookups, *found.lookups), bill=before.bill + found.bill)
 

@@ -103,9 +103,9 @@ def test_a_server_is_connected_tested_and_used_on_the_page(
         server.models, server.pause_after = ("writer", "small"), 3
         page = open_page("admin/models")
         page.get_by_label("Provider").select_option("openai")
-        expect(page.get_by_label("Address")).to_be_hidden()
+        expect(page.locator("#base-url")).to_be_hidden()
         page.get_by_label("Provider").select_option("compatible")
-        page.get_by_label("Address").fill(server.url)
+        page.locator("#base-url").fill(server.url)
         page.get_by_label("Key", exact=True).fill("sk-very-secret-1")
         page.get_by_role("button", name="Connect and fetch models").click()
         card = page.locator(".card", has=page.get_by_text("key stored, encrypted"))

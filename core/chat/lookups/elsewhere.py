@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import groupby
+from operator import itemgetter
 from time import monotonic
 
 from braid.core.chat.asking.other_languages import may_be_in
@@ -22,18 +24,21 @@ Elsewhere = tuple[str, Callable[[], SearchResult]]
 def search_elsewhere(
     first: SearchResult, searches: Sequence[Elsewhere], *, stopped: Callable[[], bool], tell: Callable[[Lookup], object]
 ) -> FurtherResult:
-    """Return the first search with what these find behind its own passages. Each is told of."""
+    """Return the first search with what these find behind its own passages. Each query is told of once."""
     found = FurtherResult(first)
-    for query, search in searches:
-        if stopped():
-            break
-        started = monotonic()
-        more = search()
-        merged = merge(found.search, more, more.hits)
-        new, ms = len(merged.hits) - len(found.search.hits), (monotonic() - started) * 1000
-        lookup = Lookup("search", query, "language", len(more.hits), new, ms)
-        tell(lookup)
-        found = FurtherResult(merged, (*found.lookups, lookup), found.bill + Bill(searches=2, ms=ms))
+    for query, group in groupby(searches, key=itemgetter(0)):
+        started, before, hits, number = monotonic(), found.search, 0, 0
+        for _, search in group:
+            if not stopped():
+                more = search()
+                found = replace(found, search=merge(found.search, more, more.hits))
+                hits, number = hits + len(more.hits), number + 1
+        if number:
+            new, ms = len(found.search.hits) - len(before.hits), (monotonic() - started) * 1000
+            lookup = Lookup("search", query, "language", hits, new, ms)
+            tell(lookup)
+            bill = found.bill + Bill(searches=2 * number, ms=ms)
+            found = FurtherResult(found.search, (*found.lookups, lookup), bill)
     return found
 
 
