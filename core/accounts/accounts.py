@@ -13,7 +13,7 @@ from typing import Any
 
 from argon2 import PasswordHasher, profiles
 from argon2.exceptions import InvalidHashError, VerificationError
-from sqlalchemy import Connection, Row, delete, func, insert, select, update
+from sqlalchemy import Connection, Row, delete, func, insert, or_, select, update
 from sqlalchemy.exc import IntegrityError
 
 from braid.core.accounts.credentials import end_programs
@@ -21,7 +21,7 @@ from braid.core.admission import Admission
 from braid.core.errors import InvalidInputError, NotFoundError, TooManyError
 from braid.core.ledger import prepared
 from braid.core.ledger.database import storable
-from braid.core.ledger.deleted import DeletedDatasets
+from braid.core.ledger.deleted import IS_DELETED, DeletedDatasets
 from braid.core.ledger.ledger import REMOVED_USER, Ledger
 from braid.core.ledger.queries import json_of
 from braid.core.ledger.quota import one_at_a_time
@@ -366,15 +366,15 @@ class Accounts:
         The row stays, without its name, so that the id and the collection are never used again.
         """
         is_needed = self.require_removable(user_id)
-        left = select(DatasetRow.id).where(DatasetRow.user_id == user_id, DatasetRow.removed_at.is_(None))
-        for row in self._ledger.database.fetch(left):
+        own, left = DatasetRow.user_id == user_id, DatasetRow.removed_at.is_(None)
+        for row in self._ledger.database.fetch(select(DatasetRow.id).where(own, left)):
             self._ledger.remove_dataset(row.id)
         deleted = DeletedDatasets(self._ledger)
         for dataset in deleted.of_user(user_id):
             deleted.erase(user_id, dataset.id)
         with self._ledger.database.write() as connection:
             one_at_a_time(connection, ACCOUNTS)
-            if connection.execute(left).first() is not None:
+            if connection.execute(select(DatasetRow.id).where(own, or_(left, IS_DELETED)).limit(1)).first() is not None:
                 raise InvalidInputError("a dataset was added meanwhile; delete the user again", field="user_id")
             _forget(connection, user_id)
             if is_needed:

@@ -309,7 +309,7 @@ class ConversationStore:
         An answer that is being written ends, wherever it is written; its link ends for good. Of more than
         `MOST_DISCARDED` the oldest are deleted for good.
         """
-        oldest_first = (ConversationRow.deleted_at.desc(), ConversationRow.id.desc())
+        newest_first = (ConversationRow.deleted_at.desc(), ConversationRow.id.desc())
         discarded = select(ConversationRow.id).where(ConversationRow.user_id == user_id, ~IS_THERE)
         with self._ledger.database.write() as connection:
             _require(connection, user_id, conversation_id, lock=True)
@@ -317,7 +317,7 @@ class ConversationStore:
             connection.execute(row.values(deleted_at=time.time()))
             end_answers(connection, MessageRow.conversation_id == conversation_id, state="stopped")
             end_link(connection, conversation_id)
-            beyond = discarded.order_by(*oldest_first).offset(MOST_DISCARDED).limit(MOST_IDS)
+            beyond = discarded.order_by(*newest_first).offset(MOST_DISCARDED).limit(MOST_IDS)
             for id_ in connection.execute(beyond).scalars().all():
                 _delete(connection, id_)
 

@@ -51,14 +51,16 @@ class DeletedDatasets:
     def discard(self, dataset_id: int) -> None:
         """Delete a personal dataset so that it can be restored: nobody finds or lists it, and the indexes forget it.
 
-        Its shares, requests for access and synchronized folder end for good.
+        Its shares, requests for access and synchronized folder end for good. Files of a conversation come back as a
+        dataset of their own.
         """
         row = update(DatasetRow).where(DatasetRow.id == dataset_id)
         with self._database.write() as connection:
             log_dataset(connection, dataset_id, require_dataset(connection, dataset_id))
             for table in (SyncedFolderRow, ShareRow, AccessRequestRow):
                 connection.execute(delete(table).where(table.dataset_id == dataset_id))
-            user_id = connection.execute(row.values(removed_at=time.time()).returning(DatasetRow.user_id)).scalar_one()
+            gone = row.values(removed_at=time.time(), conversation_id=None)
+            user_id = connection.execute(gone.returning(DatasetRow.user_id)).scalar_one()
             own = select(DatasetRow.id).where(DatasetRow.user_id == user_id, IS_DELETED)
             newest_first = own.order_by(DatasetRow.removed_at.desc(), DatasetRow.id.desc())
             for id_ in connection.execute(newest_first.offset(MOST_DELETED)).scalars().all():

@@ -114,7 +114,8 @@ def _delete(chosen: Sequence[int], *, archived: bool) -> Redirect:
         except NotFoundError:
             continue  # deleted in another window
         done.append(conversation_id)
-    flash_deleted(done)
+    if done:
+        flash_deleted(done)
     return _to_list(archived=archived)
 
 
