@@ -15,6 +15,7 @@ from braid.core.errors import InvalidInputError
 from braid.core.ingest.plan import MEBIBYTE
 from braid.core.jobs.store import JobStore
 from braid.core.ledger.outages import Outage, log_outage
+from braid.core.ledger.quota import documents_of
 from braid.core.types import Dataset
 
 logger = logging.getLogger(__name__)
@@ -48,9 +49,7 @@ class Quotas:
         caller.
         """
         most = self._settings.max_user_documents
-        ledger = self._braid.ledger
-        stored = (*ledger.datasets(user_id), *ledger.attached_datasets(user_id))
-        if sum(each.documents for each in stored) >= most:
+        if self._braid.ledger.database.value(documents_of(user_id)) >= most:
             told = f"{owner} has" if owner else "you have"
             raise InvalidInputError(f"{told} {most:,} documents, which is the limit; delete some first", field="file")
 

@@ -12,6 +12,7 @@ from braid.core.chat.store import StoredMessage
 from braid.core.chat.turns.shared import SharedConversation
 from braid.core.datasets.assistants import MOST_OF_USER, Assistant
 from braid.core.errors import InvalidInputError, NotFoundError
+from braid.core.ledger.quota import documents_of
 from braid.core.types import Dataset
 
 
@@ -23,9 +24,8 @@ def hand_over(dataset: Dataset, name: str) -> None:
     here, name = site(), name.strip()
     ledger, settings = here.braid.ledger, here.settings
     user_id = here.shares.user_named(name)
-    owned, attached = ledger.datasets(user_id), ledger.attached_datasets(user_id)
-    documents = dataset.documents + sum(each.documents for each in (*owned, *attached))
-    if len(owned) >= settings.max_user_datasets or documents > settings.max_user_documents:
+    documents = dataset.documents + ledger.database.value(documents_of(user_id))
+    if len(ledger.datasets(user_id)) >= settings.max_user_datasets or documents > settings.max_user_documents:
         raise InvalidInputError(
             f"{name} would have more than {settings.max_user_datasets:,} datasets or "
             f"{settings.max_user_documents:,} documents, which are the limits; an administrator can raise them",

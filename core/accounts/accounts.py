@@ -6,7 +6,7 @@ import hashlib
 import time
 import unicodedata
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -99,6 +99,10 @@ class AccountChange:
     disabled: bool | None = None
 
 
+class _DryRunEndedError(Exception):
+    """Undoes what a dry run has written."""
+
+
 class Accounts:
     """The ledger's users as accounts.
 
@@ -177,7 +181,7 @@ class Accounts:
         """Add and change accounts in one transaction, all or none; with ``dry_run`` only check them. ``then`` is called
         in the transaction, and what it raises undoes it.
         """
-        with self._ledger.database.write() as connection:
+        with suppress(_DryRunEndedError), self._ledger.database.write() as connection:
             one_at_a_time(connection, ACCOUNTS)
             had_one = _count_administrators(connection) > 0
             names = {_folded(taken): taken for taken in connection.execute(select(UserRow.name)).scalars()}
@@ -195,9 +199,8 @@ class Accounts:
             if had_one:
                 _require_an_administrator(connection)
             if dry_run:
-                connection.rollback()
-            else:
-                then()
+                raise _DryRunEndedError
+            then()
 
     def verify(self, name: str, password: str, *, or_waiting: bool = False, known: bool = False) -> Account | None:
         """Return the account with this name and password, unless it is disabled; as slow for an unknown name.
@@ -284,6 +287,17 @@ class Accounts:
             _change(connection, user_id, {})
             connection.execute(delete(UserGroupRow).where(UserGroupRow.user_id == user_id))
             _set_groups(connection, user_id, groups)
+
+    def change_groups(self, user_id: int, *, add: Collection[str] = (), remove: Collection[str] = ()) -> frozenset[str]:
+        """Put the user into groups, and take them out of others; return those that they are in then."""
+        with self._ledger.database.write() as connection:
+            _change(connection, user_id, {})  # locks the row: nobody else changes the groups meanwhile
+            of_user = UserGroupRow.user_id == user_id
+            before = connection.execute(select(UserGroupRow.group_name).where(of_user)).scalars()
+            groups = clean_groups({*before, *add} - set(remove))
+            connection.execute(delete(UserGroupRow).where(of_user))
+            _set_groups(connection, user_id, groups)
+        return groups
 
     def set_admin(self, user_id: int, is_admin: bool) -> None:
         """Grant or revoke administrator rights; the last administrator keeps them."""

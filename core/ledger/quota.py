@@ -38,6 +38,11 @@ def require_dataset_room(connection: Connection, user_id: int, most: int | None)
         require_room(connection, user_id, select(func.count()).select_from(DatasetRow).where(*own), most, told)
 
 
+def documents_of(user_id: int) -> Select[int]:
+    """Return the statement that counts a user's documents, with those of deleted datasets that can be restored."""
+    return select(func.coalesce(func.sum(DatasetRow.documents), 0)).where(DatasetRow.user_id == user_id)
+
+
 def require_document_room(connection: Connection, dataset_id: int, most: int | None) -> None:
     """Raise InvalidInputError when the dataset's owner has ``most`` documents; None is no limit.
 
@@ -47,7 +52,5 @@ def require_document_room(connection: Connection, dataset_id: int, most: int | N
     owner = select(DatasetRow.user_id).where(DatasetRow.id == dataset_id)
     if most is None or (user_id := connection.execute(owner).scalar_one_or_none()) is None:
         return
-    own = DatasetRow.user_id == user_id
-    count = select(func.coalesce(func.sum(DatasetRow.documents), 0)).where(own)
     told = f"you have {most:,} documents, which is the limit; delete some first"
-    require_room(connection, user_id, count, most, told, field="file")
+    require_room(connection, user_id, documents_of(user_id), most, told, field="file")

@@ -36,9 +36,8 @@ def groups(name: str, added: tuple[str, ...], removed: tuple[str, ...], as_json:
             raise click.UsageError(f"{found.name} is not in the group {', '.join(sorted(missing))}.")
         if added or removed:
             with directory.ledger.database.write():
-                accounts.set_groups(found.id, (found.groups | set(added)) - set(removed))
-                after = ", ".join(sorted(accounts.get(found.id).groups)) or "none"
-                record(directory.ledger, "user.groups", found.name, after)
+                after = accounts.change_groups(found.id, add=added, remove=removed)
+                record(directory.ledger, "user.groups", found.name, ", ".join(sorted(after)) or "none")
         now = sorted(accounts.get(found.id).groups)
     print_result(
         {"id": found.id, "name": found.name, "groups": now},

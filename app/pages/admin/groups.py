@@ -34,8 +34,8 @@ def add_member() -> tuple[str, int] | Response:
     try:
         account = site().accounts.get(site().shares.user_named(user))
         with site().whole():
-            site().accounts.set_groups(account.id, account.groups | {name})
-            audit("user.groups", account.name, ", ".join(sorted(account.groups | {name})))
+            now = site().accounts.change_groups(account.id, add=[name])
+            audit("user.groups", account.name, ", ".join(sorted(now)))
     except InvalidInputError as error:
         told = _("There is nobody named “%(name)s”. Type a name as it is in their account.", name=user[:40])
         return _page(name, problem=str(told if error.field == "name" else error)), 400
@@ -50,8 +50,8 @@ def remove_member() -> Response:
     name = _named()
     account = site().accounts.get(request.form.get("user_id", 0, type=int))
     with site().whole():
-        site().accounts.set_groups(account.id, account.groups - {name})
-        audit("user.groups", account.name, ", ".join(sorted(account.groups - {name})) or "none")
+        now = site().accounts.change_groups(account.id, remove=[name])
+        audit("user.groups", account.name, ", ".join(sorted(now)) or "none")
     return _done(_("%(user)s is no longer in “%(name)s”.", user=account.name, name=name), name)
 
 

@@ -9,8 +9,10 @@ import pytest
 from flask import Flask
 from werkzeug.test import TestResponse
 
+from braid.app.auth.quotas import quotas
 from braid.config.settings import Settings
 from braid.core.braid import Braid
+from braid.core.errors import InvalidInputError
 from braid.core.jobs.store import NewJob
 from tests.app.api.callers import API, Caller, Put, problem, sources
 from tests.web import add_user, make_app, site_of
@@ -234,6 +236,19 @@ def test_a_user_may_not_fill_the_disk(braid: Braid) -> None:
     assert ann("PUT", "/datasets/1/documents", text).status_code == 201
     assert "limit" in problem(ann("PUT", "/datasets/1/documents", {**text, "source": "c"}), 400, "file")
     assert ann("PUT", "/datasets/1/documents", {**text, "text": "in its place"}).status_code == 200
+
+
+def test_documents_that_can_be_restored_count_until_they_are_deleted_permanently(braid: Braid) -> None:
+    app = make_app(braid, Settings(max_user_documents=1))
+    ann, text = Caller(app, add_user(app, "ann")), {"source": "a", "text": "b"}
+    first, second = (ann("POST", "/datasets", {"name": name}).json["id"] for name in ("Notes", "More"))
+    assert ann("PUT", f"/datasets/{first}/documents", text).status_code == 201
+    assert ann("DELETE", f"/datasets/{first}").status_code == 204
+    with app.app_context(), pytest.raises(InvalidInputError, match="you have 1 documents"):
+        quotas().require_document_room(braid.dataset(second).user_id or 0)
+    problem(ann("PUT", f"/datasets/{second}/documents", text), 400, "file")
+    assert ann("DELETE", f"/deleted-datasets/{first}").status_code == 204
+    assert ann("PUT", f"/datasets/{second}/documents", text).status_code == 201
 
 
 def test_a_blank_query_is_refused_in_words(ann: Caller) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 from sqlalchemy import event, select, update
 
-from braid.core.accounts.accounts import Accounts
+from braid.core.accounts.accounts import Accounts, NewAccount
 from braid.core.accounts.audit import AuditLog
 from braid.core.accounts.credentials import SESSION_DAYS, ApiTokens, WebSessions
 from braid.core.accounts.usage import Usage, last_days
@@ -150,6 +151,25 @@ def test_a_removed_user_leaves_nothing_and_the_id_is_never_given_again(accounts:
     again = accounts.add("Ben", PASSWORD)
     assert again.id != ben.id
     assert again.groups == frozenset()
+
+
+@on_both_databases
+def test_a_dry_run_within_another_change_undoes_itself_alone(accounts: Accounts, ledger: Ledger) -> None:
+    ann = accounts.add("ann")
+    with ledger.database.write():
+        assert accounts.change_groups(ann.id, add=["one"]) == {"one"}
+        accounts.write_all([NewAccount("eve")], [], dry_run=True)
+    assert accounts.get(ann.id).groups == {"one"}
+    assert accounts.named("eve") is None
+
+
+@on_both_databases
+def test_groups_that_are_added_and_taken_at_a_time_are_all_in_effect(accounts: Accounts) -> None:
+    ann = accounts.add("ann")
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda name: accounts.change_groups(ann.id, add=[name]), [f"group {n}" for n in range(8)]))
+    assert accounts.change_groups(ann.id, add=["new"], remove=["group 0", "none"]) == accounts.get(ann.id).groups
+    assert accounts.get(ann.id).groups == {"new", *(f"group {n}" for n in range(1, 8))}
 
 
 @on_both_databases
