@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from flask_babel import gettext as _
 from markdown_it.tree import SyntaxTreeNode
@@ -21,6 +21,18 @@ MOST_NOTES = 5_000
 _MARKS_OF_TEXT = {"strong_open": "bold", "em_open": "italic", "s_open": "strike"}
 
 Paragraph = TypeVar("Paragraph")
+
+
+class Look(NamedTuple):
+    """How a text looks."""
+
+    bold: bool = False
+    italic: bool = False
+    strike: bool = False
+    code: bool = False
+
+
+PLAIN = Look()
 
 
 class DocumentWriter(ABC, Generic[Paragraph]):
@@ -44,16 +56,7 @@ class DocumentWriter(ABC, Generic[Paragraph]):
         """Add a table, and return the paragraphs of its cells by row."""
 
     @abstractmethod
-    def text(
-        self,
-        paragraph: Paragraph,
-        text: str,
-        *,
-        bold: bool = False,
-        italic: bool = False,
-        strike: bool = False,
-        code: bool = False,
-    ) -> None:
+    def text(self, paragraph: Paragraph, text: str, look: Look = PLAIN) -> None:
         """Add text to a paragraph, in the font of its language."""
 
     @abstractmethod
@@ -116,7 +119,7 @@ class DocumentWriter(ABC, Generic[Paragraph]):
         elif node.type == "table":
             self._table(node)
         elif node.type in ("fence", "code_block"):
-            self.text(self.paragraph(indent, marker), node.content.rstrip("\n"), code=True)
+            self.text(self.paragraph(indent, marker), node.content.rstrip("\n"), Look(code=True))
         elif node.type == "hr":
             self.text(self.paragraph(), "* * *")
         elif node.type == "heading":
@@ -137,12 +140,12 @@ class DocumentWriter(ABC, Generic[Paragraph]):
     # ------------------------------------------------------------ text and notes
 
     def _inline(self, paragraph: Paragraph, nodes: Sequence[SyntaxTreeNode], bold: bool = False) -> None:
-        marks, address, begun = {"bold": bold, "italic": False, "strike": False}, "", ""
+        look, address, begun = Look(bold), "", ""
         for token in [each for node in nodes if node.token for each in node.token.children or ()]:
             if token.type in _MARKS_OF_TEXT:
-                marks[_MARKS_OF_TEXT[token.type]] = True
+                look = look._replace(**{_MARKS_OF_TEXT[token.type]: True})
             elif (opened := token.type.replace("_close", "_open")) in _MARKS_OF_TEXT:
-                marks[_MARKS_OF_TEXT[opened]] = opened == "strong_open" and bold
+                look = look._replace(**{_MARKS_OF_TEXT[opened]: opened == "strong_open" and bold})
             elif token.type == "citation":
                 self._cite(paragraph, int(token.content))
             elif token.type in ("softbreak", "hardbreak"):
@@ -151,9 +154,9 @@ class DocumentWriter(ABC, Generic[Paragraph]):
                 address, begun = str(token.attrGet("href") or ""), ""
             elif token.type == "link_close":
                 if address != begun:  # a page that is printed has no links
-                    self.text(paragraph, f" ({address})", **marks)
+                    self.text(paragraph, f" ({address})", look)
             else:
-                self.text(paragraph, token.content, code=token.type == "code_inline", **marks)
+                self.text(paragraph, token.content, look._replace(code=token.type == "code_inline"))
                 begun += token.content
 
     def _cite(self, paragraph: Paragraph, number: int) -> None:

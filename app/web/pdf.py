@@ -19,7 +19,7 @@ from xml.sax.saxutils import escape
 
 from flask_babel import gettext as _
 
-from braid.app.web.exported import DocumentWriter, lines_of, title_of
+from braid.app.web.exported import PLAIN, DocumentWriter, Look, lines_of, title_of
 from braid.core.chat.store import StoredCitation, StoredConversation, StoredMessage
 from braid.core.errors import InvalidInputError
 from braid.core.text.scripts import display_language
@@ -110,26 +110,17 @@ class _PdfWriter(DocumentWriter[_Lines]):
         self._count(rows * columns * LINE_CHARS)
         return table
 
-    def text(
-        self,
-        paragraph: _Lines,
-        text: str,
-        *,
-        bold: bool = False,
-        italic: bool = False,
-        strike: bool = False,
-        code: bool = False,
-    ) -> None:
-        language, bold = display_language(text), bold or paragraph.bold
+    def text(self, paragraph: _Lines, text: str, look: Look = PLAIN) -> None:
+        language, bold = display_language(text), look.bold or paragraph.bold
         paragraph.is_japanese |= language == "ja"
-        latin = (CODE if code else LATIN)["b" * bold + "i" * italic]
+        latin = (CODE if look.code else LATIN)["b" * bold + "i" * look.italic]
         fonts = ((latin, "cp1252"), *_east_asian(language, bold=bold))
-        opened, closed = ("<strike>", "</strike>") if strike else ("", "")
+        opened, closed = ("<strike>", "</strike>") if look.strike else ("", "")
         for number, line in enumerate(unicodedata.normalize("NFC", text).split("\n")):
             if number:
                 self.line_break(paragraph)
             for start in range(0, len(line), PIECE_CHARS):
-                for shown, chars in self._in_fonts(line[start : start + PIECE_CHARS], fonts, keep_spaces=code):
+                for shown, chars in self._in_fonts(line[start : start + PIECE_CHARS], fonts, keep_spaces=look.code):
                     self._put(paragraph, f"{opened}{shown}{closed}", max(chars, RUN_CHARS))
 
     def _put(self, paragraph: _Lines, markup: str, counted: int) -> None:
@@ -181,7 +172,7 @@ class _PdfWriter(DocumentWriter[_Lines]):
             where, *said = lines_of(citation)
             lines = self._add(_Lines(NOTE_SIZE_PT, NOTE_LEADING_PT, indent=1, marker=f"[{citation.number}]"))
             lines.pieces.append((f'<a name="{self._anchor(citation.number)}"/>', 0))
-            self.text(lines, where, italic=True)
+            self.text(lines, where, Look(italic=True))
             for line in said:
                 self.text(self._add(_Lines(NOTE_SIZE_PT, NOTE_LEADING_PT, indent=1)), line)
         self._notes.clear()

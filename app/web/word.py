@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, cast
 
-from braid.app.web.exported import DocumentWriter, lines_of, title_of
+from braid.app.web.exported import PLAIN, DocumentWriter, Look, lines_of, title_of
 from braid.core.chat.store import StoredCitation, StoredConversation, StoredMessage
 from braid.core.text.scripts import display_language
 
@@ -91,21 +91,12 @@ class _WordWriter(DocumentWriter["Paragraph"]):
         self._document.add_paragraph()
         return [[cell.paragraphs[0] for cell in row.cells] for row in table.rows]
 
-    def text(
-        self,
-        paragraph: Paragraph,
-        text: str,
-        *,
-        bold: bool = False,
-        italic: bool = False,
-        strike: bool = False,
-        code: bool = False,
-    ) -> None:
+    def text(self, paragraph: Paragraph, text: str, look: Look = PLAIN) -> None:
         run = paragraph.add_run(_clean(text))
-        for name, value in (("bold", bold), ("italic", italic), ("strike", strike)):
+        for name, value in (("bold", look.bold), ("italic", look.italic), ("strike", look.strike)):
             setattr(run.font, name, value or None)  # None leaves it to the style: headings are bold
         _write_in(run, display_language(text))
-        if code:
+        if look.code:
             run.font.name = CODE_FONT
 
     def line_break(self, paragraph: Paragraph) -> None:
@@ -128,7 +119,7 @@ class _WordWriter(DocumentWriter["Paragraph"]):
             written._p.style = self._note_style
             if line_number == 0:
                 self._add_mark(written, OxmlElement("w:footnoteRef"))
-            self.text(written, f" {line}" if line_number == 0 else line, italic=line_number == 0)
+            self.text(written, f" {line}" if line_number == 0 else line, Look(italic=line_number == 0))
 
     def _add_mark(self, paragraph: Paragraph, mark: Any) -> None:
         run = paragraph.add_run()
