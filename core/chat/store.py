@@ -337,6 +337,15 @@ class ConversationStore:
                 _require_room(connection, user_id, None if most is None else most + 1)
         return sorted(restored)
 
+    def erase(self, user_id: int, ids: Collection[int]) -> list[int]:
+        """Delete for good those of these conversations that are discarded, and return their ids."""
+        own = ConversationRow.user_id == user_id, ConversationRow.id.in_(ids), ~IS_THERE
+        with self._ledger.database.write() as connection:
+            found = connection.execute(select(ConversationRow.id).where(*own).with_for_update()).scalars().all()
+            for id_ in found:
+                _delete(connection, id_)
+        return sorted(found)
+
     def delete_discarded(self, before: float) -> int:
         """Delete for good what was discarded before this time, in seconds since the epoch; return how many."""
         old = ConversationRow.deleted_at < before

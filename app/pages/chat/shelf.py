@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from flask import flash, render_template, request
+from flask_babel import gettext as _
 from flask_babel import ngettext
 from werkzeug.utils import redirect
 from werkzeug.wrappers import Response as Redirect
@@ -16,7 +17,7 @@ from braid.app.pages.chat.blueprint import chat
 from braid.app.site import site
 from braid.app.web.transfers import delete_conversation
 from braid.app.web.undo import flash_undo
-from braid.core.chat.store import MAX_LABEL_CHARS
+from braid.core.chat.store import MAX_LABEL_CHARS, StoredConversation
 from braid.core.errors import InvalidInputError, NotFoundError
 from braid.core.types import MAX_ID
 
@@ -122,15 +123,34 @@ def _delete(chosen: Sequence[int], *, archived: bool) -> Redirect:
 def _erase(chosen: Sequence[int]) -> str | Redirect:
     """Delete the chosen ones of the deleted conversations for good, once that is confirmed."""
     user_id, store = identity().account.id, site().conversations
-    found = [one for one in store.deleted(user_id) if one.id in set(chosen)]
-    if found and "confirmed" not in request.form:
-        return render_template("braid/chat_delete.html", conversations=found)
-    for one in found:
-        store.delete(user_id, one.id)
+    if "confirmed" not in request.form:
+        wanted = frozenset(chosen)
+        found = [one for one in store.deleted(user_id) if one.id in wanted]
+        return _ask(found) if found else _to_deleted()
+    done = store.erase(user_id, chosen)
     site().braid.wake()
     flash(
-        ngettext("%(num)s conversation permanently deleted.", "%(num)s conversations permanently deleted.", len(found))
+        ngettext("%(num)s conversation permanently deleted.", "%(num)s conversations permanently deleted.", len(done))
     )
+    return _to_deleted()
+
+
+def _ask(found: Sequence[StoredConversation]) -> str:
+    """Ask whether these conversations are to be deleted for good."""
+    asked = ngettext(
+        "Permanently delete %(num)s conversation?", "Permanently delete %(num)s conversations?", len(found)
+    )
+    return render_template(
+        "braid/delete.html",
+        heading=asked,
+        told=_("This deletes all their questions, answers and files. It cannot be undone."),
+        names=[one.title or _("Untitled") for one in found],
+        ids=[one.id for one in found],
+        back=url_for("braid.chat.shelf", deleted=1),
+    )
+
+
+def _to_deleted() -> Redirect:
     return redirect(url_for("braid.chat.shelf", deleted=1), 303)
 
 

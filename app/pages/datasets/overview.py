@@ -21,7 +21,7 @@ from braid.app.web.transfers import delete_dataset, import_bytes, queue_import, 
 from braid.app.web.undo import flash_undo
 from braid.app.words.values import dataset_name
 from braid.core.datasets.shares import AccessRequest
-from braid.core.errors import InvalidInputError
+from braid.core.errors import InvalidInputError, NotFoundError
 from braid.core.types import MAX_NAME_CHARS
 
 ORDER_NAMES: Mapping[Order, str] = {
@@ -113,10 +113,12 @@ def delete(dataset_id: int) -> tuple[str, int] | AnyResponse:
 
 @datasets.post("/deleted")
 @rule("user")
-def restore() -> AnyResponse:
-    """Restore a deleted dataset, or delete it for good."""
+def restore() -> str | AnyResponse:
+    """Restore a deleted dataset, or delete it for good; before that the page asks."""
     me, act, dataset_id = identity().account, request.form.get("act", ""), request.form.get("c", 0, type=int)
     if act == "erase":
+        if "confirmed" not in request.form:
+            return _ask(me.id, dataset_id)
         site().deleted_datasets.erase(me.id, dataset_id)
         site().braid.wake()
         return done(_("The dataset has been permanently deleted."), "index")
@@ -125,6 +127,21 @@ def restore() -> AnyResponse:
     site().deleted_datasets.restore(me.id, dataset_id, most=site().settings.max_user_datasets)
     site().braid.wake()
     return done(_("The dataset is back."), dataset_id=dataset_id)
+
+
+def _ask(user_id: int, dataset_id: int) -> str:
+    """Ask whether a deleted dataset is to be deleted for good."""
+    found = next((one for one in site().deleted_datasets.of_user(user_id) if one.id == dataset_id), None)
+    if found is None:
+        raise NotFoundError(f"there is no deleted dataset {dataset_id} that can be restored")
+    return render_template(
+        "braid/delete.html",
+        heading=_("Permanently delete this dataset?"),
+        told=_("This deletes all its documents. It cannot be undone."),
+        names=[dataset_name(found.name)],
+        ids=[found.id],
+        back=url_for("braid.datasets.index"),
+    )
 
 
 def name_problem(error: InvalidInputError) -> str:

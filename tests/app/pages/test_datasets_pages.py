@@ -166,9 +166,13 @@ def test_a_deleted_dataset_is_gone_at_once_and_comes_back_with_undo(
 def test_a_deleted_dataset_goes_for_good_when_that_is_wanted(ann: FlaskClient, here: Site, dataset: Dataset) -> None:
     post_form(ann, f"/datasets/{dataset.id}/delete")
     assert post_form(ann, "/datasets/deleted", act="burn", c=dataset.id).status_code == 400
-    assert "permanently deleted" in text_of(
-        ann, post_form(ann, "/datasets/deleted", act="erase", c=dataset.id).location
-    )
+    asked = post_form(ann, "/datasets/deleted", act="erase", c=dataset.id)
+    assert "Permanently delete this dataset?" in asked.text
+    still = [one.id for one in here.deleted_datasets.of_user(dataset.user_id or 0)]
+    assert dataset.id in still, "it only asks"
+    form = {"act": "erase", "c": dataset.id, "confirmed": 1}
+    assert "permanently deleted" in text_of(ann, post_form(ann, "/datasets/deleted", **form).location)
+    assert post_form(ann, "/datasets/deleted", act="erase", c=dataset.id).status_code == 404
     assert post_form(ann, "/datasets/deleted", act="restore", c=dataset.id).status_code == 404
 
 
