@@ -387,7 +387,7 @@ class Conversation:
         covered = 1.0
         if turn.languages and not turn.wordings:
             citations = [Citation(0, hit.passage, hit.passage.text) for hit in turn.first.hits]
-            weights = self._term_weights(turn).of_text(turn.question.query)
+            weights = self._term_weights(turn).of_text(without_asking(turn.question.query))
             covered = best_coverage(weights, citations, self._braid.analyzer)
         if covered < WEAK_COVERAGE and not turn.degraded and turn.question.generator == "none":
             of_answers = self._writer_of_queries(turn) if self._query_model(turn) is None else None

@@ -66,6 +66,8 @@ LEAST_OF_BEST = 0.6
 """Least part of the best one's score for another passage to be shown."""
 LEAST_OF_LIST = 0.7
 """Least share of the question's terms of a list that is asked for, as a part of that of the best sentence."""
+LEAST_NEAR_LIST = 0.7
+"""Least score of the best sentence of a passage, as a part of that of all, for a list of it to be what is asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,7 +234,7 @@ def _list_first(
                 texts = [place.parts[n].text for n in range(max(0, at - 1), items[-1] + 1)]
                 share = coverage(weights, local | reader.terms("\n".join(texts))) + headed * (1.0 if begins else 0.5)
                 share *= shares.get(citation.number, 0.0) / (1 + RANK_DECAY * citation.number)
-                if share >= most:
+                if share >= most and shares.get(citation.number, 0.0) >= LEAST_NEAR_LIST:
                     best, most = Candidate(citation.number, part.text, reader.terms(part.text), local), share
     return chosen if best is None else [best, *(each for each in chosen if each.number != best.number)]
 

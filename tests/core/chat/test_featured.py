@@ -354,13 +354,13 @@ def test_a_list_that_has_the_words_between_its_items_comes_after_a_sentence_that
     citations = [Citation(number, one, one.text) for number, one in enumerate((spread, asked), start=1)]
     wanted = Asked(question, dict.fromkeys(ANALYZER.tokens(question), 1.0), question_language(question))
 
-    def first(near: str) -> int:
+    def first(near: str, others: float = 0.0) -> int:
         def nearness(texts: Sequence[str]) -> list[float]:
-            return [float(near in text) for text in texts]
+            return [1.0 if near in text else others for text in texts]
 
         return extract(wanted, citations, ANALYZER, match="strong", nearness=nearness).shown[0].citation
 
-    assert (first("keeper is away"), first("lamp")) == (2, 1)
+    assert (first("keeper is away"), first("keeper is away", 0.65), first("lamp")) == (2, 2, 1)
 
 
 def test_a_list_too_long_to_be_shown_is_shown_as_far_as_it_goes() -> None:

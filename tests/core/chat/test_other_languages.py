@@ -104,6 +104,16 @@ def test_in_the_language_of_the_documents_nothing_is_added_to_the_call(braid: Br
 # ---------------------------------------------------------------- without a model
 
 
+def test_how_something_is_asked_is_no_word_that_the_passages_lack(braid: Braid) -> None:
+    """Of ``ruffle とは何ですか`` a passage has all that is asked for, though not the words that ask."""
+    store(braid, 1, {"ruffle.md": "ruffle はソースコードを検査して誤りを報告する道具である。"})
+    catch_up(braid)
+    result = ask(braid, "ruffle とは何ですか", dataset_ids=[1])
+    assert elsewhere(result) == []
+    assert result.featured is not None
+    assert result.featured.text.startswith("ruffle は")
+
+
 def test_without_a_model_the_nearest_passages_in_the_other_language_are_quoted(braid: Braid) -> None:
     result = ask(braid, QUESTION)
     assert elsewhere(result) == [QUESTION]
