@@ -130,7 +130,9 @@ def whole_of(asks: Asks, meant: Passage, read: Read, *, is_selection: bool = Fal
 
 
 def whole_dataset(ledger: Ledger, dataset: Dataset, filters: Filters) -> WholeDocument | None:
-    """Return the first passages of each document of a dataset, as many of each; None where there are none."""
+    """Return the first passages of each document of a dataset, as many of each; of a single one that document. None
+    where there are none.
+    """
     documents = [each for each in ledger.documents(dataset.id, limit=MOST_DOCUMENTS) if each.chunks]
     of_each = max(1, MOST_PASSAGES // max(1, len(documents)))
     ids = [
@@ -140,9 +142,11 @@ def whole_dataset(ledger: Ledger, dataset: Dataset, filters: Filters) -> WholeDo
     ]
     rows = ledger.passage_rows(ids, [dataset.id], filters)
     hits = tuple(Hit(rows[chunk_id].passage(), 0.0, ()) for chunk_id in ids if chunk_id in rows)
-    return (
-        WholeDocument("summary", dataset.name, hits, max(dataset.chunks, len(hits)), by_document=True) if hits else None
-    )
+    if not hits:
+        return None
+    is_one, first = len(documents) == 1, hits[0].passage
+    title = (first.title or first.source) if is_one else dataset.name
+    return WholeDocument("summary", title, hits, max(dataset.chunks, len(hits)), by_document=not is_one)
 
 
 def document_meant(question: str, found: Sequence[Passage], weigh: Weigh, analyzer: Analyzer) -> Passage | None:

@@ -15,7 +15,7 @@ from braid.core.chat.marks import mark
 from braid.core.chat.quoting.candidates import headings_of
 from braid.core.chat.quoting.extractive import Extract
 from braid.core.chat.quoting.featured import one_line
-from braid.core.chat.quoting.parts import parts_of
+from braid.core.chat.quoting.parts import begins_within, parts_of
 from braid.core.chat.quoting.tables import split_tables
 from braid.core.chat.texts import Language, say
 from braid.core.chat.whole.find import Asks, WholeDocument
@@ -39,6 +39,8 @@ _AMOUNT = re.compile(
     r"|[\d万億千百] ?(?:円|ドル|ユーロ|ウォン)|[\d만억천백] ?(?:원|달러|유로|엔)",
     re.IGNORECASE,
 )
+_CUT = ("…", "...")
+"""Ends of headings that a page repeats as far as they fit."""
 _FACTS: Mapping[Asks, re.Pattern[str]] = {"dates": _DATE, "amounts": _AMOUNT}
 
 
@@ -87,8 +89,10 @@ def _lines(citations: Sequence[Citation], analyzer: Analyzer, *, by_document: bo
         passage = citation.passage
         section = (passage.title or passage.source) if by_document else passage.heading_path.rpartition(" > ")[2]
         prose, rows = split_tables(citation.text)
-        parts = parts_of(prose, headings_of(citation))
-        texts = [part.text for part in parts if part.kind in ("sentence", "item")]
+        parts = parts_of(prose, headings_of(citation)) if passage.chunk_kind != "contents" else []
+        if parts and begins_within(parts[0].text):
+            parts = parts[1:]
+        texts = [part.text for part in parts if part.kind in ("sentence", "item") and not part.text.endswith(_CUT)]
         for text in (*texts, *(row.text for row in rows)):
             found.append(_Line(section, text, citation.number, Counter(analyzer.tokens(text))))
             if len(found) == MOST_PARTS:

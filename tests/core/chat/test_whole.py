@@ -132,6 +132,19 @@ def test_a_question_that_names_no_document_is_answered_as_any_other(braid: Braid
     assert all(each.why != "document" for each in result.lookups)
 
 
+def test_of_a_dataset_with_one_document_its_sections_are_told(braid: Braid, dataset: int) -> None:
+    alone = braid.ledger.add_dataset(1, "Alone").id
+    more = {"Running head": "Employees and what they…", "": "the rest of a sentence. The canteen is open."}
+    store(braid, alone, "handbook.md", "Employee handbook", SECTIONS | more)
+    assert braid.indexer.wait(WAIT_S)
+    told = ask(braid, "Summarise the documents of the dataset “Alone”", alone).text
+    assert "“Employee handbook”" in told.partition("\n")[0]
+    assert all(f"**{heading}**" in told for heading in SECTIONS)
+    assert "The canteen is open." in told
+    assert "what they" not in told
+    assert "the rest of" not in told
+
+
 @pytest.mark.parametrize(("question", "is_all"), [
     ("Summarize the documents of the dataset “Papers about changes since 2024”", True),
     ("データセット「マイドキュメント」の文書を要約してください", True),
