@@ -161,7 +161,7 @@ class _PdfWriter(DocumentWriter[_Lines]):
             self._notes.append(citation)
 
     def cite_unmarked(self, numbers: Sequence[int]) -> None:
-        """Notes stand in a list here: these need no mark."""
+        """Add the notes to the list under the answer, where they need no mark."""
         self._notes += [self._cited[number] for number in numbers]
 
     def _anchor(self, number: int) -> str:

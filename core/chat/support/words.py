@@ -28,7 +28,7 @@ SMALL_WORDS = STOP_WORDS["en"] | {"may", "must", "can", "could", "should", "shal
 JOINING = frozenset(
     ("", "and", "or", "by", "x", "と", "や", "か", "又", "及", "び", "は", "와", "과", "및", "또는", "이나", "나")
 )
-"""Words between facts, or others, that may stand in any order; facts have no word."""
+"""Keys of words that join two things whose order means nothing; the key of a fact is empty."""
 _KANA = re.compile(f"[{KANA}]*")
 _MUST = {
     "en": re.compile(
