@@ -42,6 +42,10 @@ HEAD = b"POST /login HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/x-
 # ---------------------------------------------------------------- connections, one by one
 
 
+SETTLED = 100
+"""Rounds of an event loop after which bytes that had come have been given to whoever waits for them."""
+
+
 class LoopClock:
     """The time of a server's event loop, which a test moves on: no deadline comes by itself on a busy machine."""
 
@@ -56,10 +60,15 @@ class LoopClock:
         loop.time = lambda: real() + self._ahead_s  # type: ignore[method-assign]
 
     def go_on(self, seconds: float) -> None:
-        """Let so much time pass at once."""
+        """Let so much time pass at once, after the loop has taken in what was sent before."""
         assert self._loop is not None
-        self._ahead_s += seconds
-        self._loop.call_soon_threadsafe(lambda: None)
+
+        async def pass_by() -> None:
+            for _ in range(SETTLED):
+                await asyncio.sleep(0)
+            self._ahead_s += seconds
+
+        asyncio.run_coroutine_threadsafe(pass_by(), self._loop).result(WAIT_S)
 
 
 class ClockedServer(uvicorn.Server):

@@ -236,7 +236,7 @@ def test_a_keyword_evaluation_embeds_nothing_and_the_next_one_does(
     report = run(fruit, mode="keyword")
 
     assert report.degraded == ()
-    assert report.all["p50_ms"] == pytest.approx(report.all["p50_ms_search"], abs=1)
+    assert report.all["p50_ms"] >= report.all["p50_ms_search"] > 0
     assert (embeddings.documents_embedded, embeddings.queries_embedded) == (0, 0)
 
     assert run(fruit, mode="semantic").degraded == ()
