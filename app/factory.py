@@ -218,10 +218,10 @@ class _Unindented(Extension):
     """Has templates be sent with the indentation of their tags as one space: bytes that nobody sees."""
 
     def preprocess(self, source: str, name: str | None, filename: str | None = None) -> str:
-        """Return the source of a template with its lines where they were."""
-        return _INDENTED.sub(
-            " ", source
-        )  # the space is all that parts words where a block before it takes the line break
+        """Return the source of a template with its lines where they were. One space stays: where a block takes the line
+        break before it, it is all that parts two words.
+        """
+        return _INDENTED.sub(" ", source)
 
 
 class _Cookies(SecureCookieSessionInterface):
