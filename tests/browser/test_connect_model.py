@@ -106,7 +106,7 @@ def test_a_server_is_connected_tested_and_used_on_the_page(
         expect(page.locator("#base-url")).to_be_hidden()
         page.get_by_label("Provider").select_option("compatible")
         page.locator("#base-url").fill(server.url)
-        page.get_by_label("Key", exact=True).fill("sk-very-secret-1")
+        page.get_by_role("region", name="Connect a model server").get_by_label("Key").fill("sk-very-secret-1")
         page.get_by_role("button", name="Connect and fetch models").click()
         card = page.locator(".card", has=page.get_by_text("key stored, encrypted"))
         page.wait_for_load_state("domcontentloaded")
