@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from braid.core.admission import give_way
 from braid.core.chat.citations import Citation
-from braid.core.chat.quoting.parts import TextPart, begins_within, parts_of
+from braid.core.chat.quoting.parts import TextPart, begins_within, figures_in, parts_of
 from braid.core.chat.quoting.tables import QuotedRow, split_tables
 from braid.core.chat.quoting.wanted import Wanted, is_question, without_asking
 from braid.core.chat.texts import Language
@@ -117,7 +117,7 @@ class CandidateReader:
         return mean if mean >= LEAST_HEADED else 0.0
 
     def _of_prose(self, citation: Citation, parts: Sequence[TextPart], heading: frozenset[str]) -> Iterator[Candidate]:
-        own = [self.terms(part.text) if part.kind in ("sentence", "item") else NO_TERMS for part in parts]
+        own = [self.terms(p.text) if p.kind in ("sentence", "item", "caption") else NO_TERMS for p in parts]
         local = NO_TERMS
         headed = self.headed(headings_of(citation)[-1] or citation.passage.title)
         below = 0 if headed and not self.around(citation.passage)[0] else len(LEADS)
@@ -126,6 +126,8 @@ class CandidateReader:
                 local = self.terms(part.text)
                 if (near := self.headed(part.text)) >= headed and near:
                     headed, below = near, 0
+            elif part.kind == "caption" and not figures_in(part.text) & figures_in(self.asked.text):
+                continue
             elif part.kind != "furniture":
                 around = (own[at - 1] if at else NO_TERMS) | (own[at + 1] if at + 1 < len(own) else NO_TERMS)
                 is_cut = (at == 0 and begins_within(part.text)) or (at == len(parts) - 1 and not part.is_whole)

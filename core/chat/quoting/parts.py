@@ -1,4 +1,4 @@
-"""A passage as it is read: its sentences and items of lists, and the headings and furniture that no answer quotes."""
+"""A passage as it is read: its sentences and items of lists, its headings, captions and furniture."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from braid.core.text.contents import bare, contents_lines, has_leader, section_n
 from braid.core.text.scripts import HAN, KANA
 from braid.core.text.sentences import sentences
 
-Kind = Literal["sentence", "item", "heading", "furniture"]
+Kind = Literal["sentence", "item", "heading", "caption", "furniture"]
 LIST_MARK = re.compile(r"^[ \t]*(\d{1,3}[.)]|[-*+•・])\s+")
 LONGEST_HEADING = 90
 LEAST_INTRODUCTION, LEAST_WORDS = 40, 9
@@ -28,11 +28,16 @@ _BEGINS_WITHIN = re.compile(r"^[a-zà-öø-ÿ,;:)\]、。，．）」』！？�
 _PARAGRAPH = re.compile(r"\n[ \t\u3000]*\n")
 _TAG = re.compile(r"</?[a-zA-Z][^<>]{0,200}>")
 _NUMBERED = re.compile(r"^(?:\d+(?:\.\d+)+\.?|[A-Z]\.\d+(?:\.\d+)*\.?|第[\d一二三四五六七八九十]+[章節条])\s*\S")
+_LABEL = r"(?:\bfig(?:ure|\.)?|\b(?:table|listing|photo)|図表?|表|写真|그림|표|사진|도표)"
+_NUMBER = r"(?:[A-Z][-.‑–]?)?\d{1,4}(?:[-.‑–]\d{1,4}){0,3}"
+_LABELLED = re.compile(rf"{_LABEL}\s{{0,3}}({_NUMBER})", re.IGNORECASE)
+_CAPTION = re.compile(rf"[<〈\[【(（]?\s*{_LABEL}\s{{0,3}}{_NUMBER}(\s*[>〉\]】)）.:：．]+)?\s*\S", re.IGNORECASE)
+"""The beginning of a caption; its group is what no sentence has between the number and its verb."""
 
 
 @dataclass(frozen=True, slots=True)
 class TextPart:
-    """A sentence, an item of a list, a heading or another line, on one line."""
+    """A sentence, an item of a list, a heading, the caption of a figure or table, or another line, on one line."""
 
     text: str
     kind: Kind
@@ -73,6 +78,15 @@ def begins_within(text: str) -> bool:
     return _BEGINS_WITHIN.match(text.lstrip()) is not None
 
 
+def figures_in(text: str) -> frozenset[str]:
+    """Return the numbers of the figures and tables that a text names.
+
+    >>> sorted(figures_in("Does Figure 12.3 show what is in 表 4?"))
+    ['12.3', '4']
+    """
+    return frozenset(found.upper() for found in _LABELLED.findall(text))
+
+
 def parts_of(text: str, headings: Sequence[str] = ()) -> list[TextPart]:
     """Return the parts of a passage's text, in order; lines of tables and of code are furniture here.
 
@@ -89,9 +103,9 @@ def parts_of(text: str, headings: Sequence[str] = ()) -> list[TextPart]:
         is_edge = number == len(blocks) - 1 or (number == 0 and begins_within(joined))
         if kind == "sentence":
             may_be = not introduces(before) and _is_heading(lines, joined, is_edge=is_edge)
-            kind = "heading" if may_be or _is_known(joined, known) else kind
+            kind = "caption" if _is_caption(joined) else "heading" if may_be or _is_known(joined, known) else kind
         before = joined if kind in ("sentence", "item") else ""
-        if kind in ("heading", "furniture"):
+        if kind in ("heading", "caption", "furniture"):
             found.append(TextPart(joined, kind, number))
             continue
         pieces = [piece.strip() for piece in sentences(joined) if piece.strip()]
@@ -102,6 +116,12 @@ def parts_of(text: str, headings: Sequence[str] = ()) -> list[TextPart]:
 def _is_furniture(line: str) -> bool:
     """Return whether a line ends in dots, as in a table of contents, or is mostly tags of a page's source."""
     return has_leader(line) or 2 * sum(len(tag[0]) for tag in _TAG.finditer(line)) > len(line.strip())
+
+
+def _is_caption(text: str) -> bool:
+    """Return whether a paragraph is a caption, *Figure 7. The palette*, and no sentence, *Table 2 lists them.*"""
+    found = _CAPTION.match(text) if len(text) <= LONGEST_HEADING else None
+    return found is not None and (bool(found[1]) or not ends(text))
 
 
 def _is_known(line: str, known: frozenset[str]) -> bool:

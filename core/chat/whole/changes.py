@@ -261,7 +261,8 @@ def _texts(passage: Passage) -> Iterator[str]:
     prose, rows = split_tables(passage.text)
     headings = headings_of(Citation(0, passage, passage.text))
     for part in parts_of(prose, headings):
-        if part.kind in ("sentence", "item") or (part.kind == "furniture" and is_row(part.text)):  # a row alone
+        is_lone_row = part.kind == "furniture" and is_row(part.text)
+        if is_lone_row or part.kind in ("sentence", "item", "caption"):
             yield part.text
     yield from (row.text for row in rows)
 

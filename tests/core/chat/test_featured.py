@@ -306,6 +306,44 @@ def test_a_heading_with_its_number_or_cut_in_two_is_no_sentence() -> None:
     assert [part.kind for part in parts_of(text, ["Manual", heading])] == ["heading", "heading", "sentence"]
 
 
+@pytest.mark.parametrize(
+    "caption",
+    [
+        "그림 12.37. 네 개의 안내선",
+        "[그림 3] 안내선",
+        "Figure 7. The palette",
+        "Fig. 3. The palette of the editor.",
+        "Table A-2: Makers of palettes",
+        "図 3．パレット",
+        "図3：構成図",
+        "<表 1> 料金",
+    ],
+)
+def test_a_caption_is_told_from_a_sentence(caption: str) -> None:
+    before, after = "This stands before it.", "The next one says more."
+    assert [part.kind for part in parts_of(f"{before}\n\n{caption}\n\n{after}")] == ["sentence", "caption", "sentence"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Table 2.2 lists the makers.",
+        "図1に構成を示す。",
+        "그림 3은 안내선을 보여 줍니다.",
+        "Tables and chairs are red.",
+    ],
+)
+def test_a_sentence_that_begins_with_a_figure_is_one(text: str) -> None:
+    assert [part.kind for part in parts_of(text)] == ["sentence"]
+
+
+def test_a_sentence_comes_before_a_caption_of_the_same_words_but_not_where_the_figure_is_named() -> None:
+    caption, sentence = "Figure 7. The palette of the editor", "Colours are kept in lists that one can choose from."
+    passages = f"{caption}\n\n{sentence}"
+    assert texts("What is the palette of the editor?", passages)[0] == sentence
+    assert texts("What does figure 7 show of the editor?", passages)[0].startswith(caption)
+
+
 def test_names_of_files_and_options_are_quoted_after_sentences() -> None:
     code = "files_package-1.0.files.tar.gz /files/package --files=package"
     assert texts("Which files has the package?", code, "The package has two files, a and b.")[0].startswith("The pack")

@@ -42,7 +42,7 @@ def as_in_a_server() -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def pool(as_in_a_server: None) -> Iterator[ParsePool]:
-    opened = ParsePool(memory_mb=400, timeout_s=30)
+    opened = ParsePool(memory_mb=400, timeout_s=WAIT_S)
     yield opened
     opened.close()
 
