@@ -12,13 +12,22 @@ _END = re.compile(
     r"|\n\s*\n"
     r"|\n(?=[ \t]*(?:[-*+•・|#]|\d+[.)])\s?)"  # before a list item, a table row, a heading
 )
+_OPENED, _CLOSED = frozenset("(（「『【〔〈《“"), frozenset(")）」』】〕〉》”")
+MOST_BRACKETED = 120
+"""Longest text in brackets or quotation marks whose own sentences end none."""
+_GOES_ON = re.compile(
+    rf"[。！？｡．][{_CLOSING}]+(?=と|って|[のをはがにでへもや]|から|まで|など|より)"  # 「…？」と聞かれたら
+    rf"|[.!?…][{_CLOSING}]+[ \t]+(?=[a-zà-öø-ÿ])"  # "Why?" he asked
+)
 _BLOCK = re.compile(r"\n[ \t]*\n")
 SHORT_CHARS = 12
 """Shortest sentence; a shorter piece (a number in a list, an interjection) is joined to the next."""
 
 
 def sentences(text: str, *, least: int = SHORT_CHARS) -> list[str]:
-    """Split a text into sentences of ``least`` characters or more; joined they are the text."""
+    """Split a text into sentences of ``least`` characters or more; joined they are the text. What is said in brackets
+    or quotation marks belongs to the sentence around it.
+    """
     return _split(text, _END, least)
 
 
@@ -31,7 +40,7 @@ def _split(text: str, end: re.Pattern[str], least: int) -> list[str]:
     found: list[str] = []
     start = 0
     for match in end.finditer(text):
-        if len(text[start : match.end()].strip()) >= least:
+        if len(text[start : match.end()].strip()) >= least and not _is_within(text, start, match):
             found.append(text[start : match.end()])
             start = match.end()
     if rest := text[start:]:
@@ -40,3 +49,20 @@ def _split(text: str, end: re.Pattern[str], least: int) -> list[str]:
         else:
             found[-1] += rest
     return found
+
+
+def _is_within(text: str, start: int, match: re.Match[str]) -> bool:
+    """Return whether the end of a sentence that began at ``start`` stands in brackets, or in a quote that goes on."""
+    if match[0].startswith("\n"):
+        return False
+    if _GOES_ON.match(text, match.start()):
+        return True
+    depth = 0
+    for sign in reversed(text[max(start, match.end() - MOST_BRACKETED) : match.end()]):
+        if sign in _CLOSED:
+            depth += 1
+        elif sign in _OPENED:
+            if not depth:
+                return True
+            depth -= 1
+    return False

@@ -42,3 +42,33 @@ def test_shorter_sentences_are_asked_for_by_their_length() -> None:
         "来客は裏から。",
         "会議室は二階にあります。",
     ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "彼は「これは何ですか？」と聞いた。",
+        "「返品できますか？」という質問には、受領から14日以内なら可能だと答えてください。",
+        "패키지 풀의 출현으로( 6.10절. “pool 디렉터리 안에는 무엇이 있나요?” 참조) 패키지가 저장되기 시작했습니다.",
+        "The relay (see fig. B. It is the red one.) must be open.",
+        "The sign “Closed. Come back later.” hangs on the door.",
+        '"Is the valve open?" asked the fitter on duty.',
+        "保証（本体は2年です。部品は1年です。）は購入日から始まります。",
+    ],
+)
+def test_what_is_said_within_a_sentence_does_not_end_it(text: str) -> None:
+    assert sentences(text) == [text]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("「この商品は返品できますか？」", "この質問は毎日のように受けます。"),
+        ("The relay is open (see the manual). ", "It is the red one."),
+        ("The face of it is sad :( . " + "x" * 120 + ". ", "It is the last one."),
+        ("He asked whether the valve was (almost\n\n", "open. It was."),
+        ("(It is red. It is blue.) ", "It is a colour of ours."),
+    ],
+)
+def test_a_quote_that_is_closed_and_a_bracket_that_is_not_end_in_time(one: str, other: str) -> None:
+    assert sentences(one + other) == [one, other]
