@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Callable
 
 import pytest
@@ -37,9 +36,9 @@ HELD_BACK = """() => {
 """A page whose streams of answers arrive 0.7 s late."""
 
 
-def slow(chat: Chat) -> None:
-    """Let the model write for some seconds."""
-    chat.model.reply, chat.model.delay_s = (lambda _: LONG), 0.05
+def half(chat: Chat) -> None:
+    """Let the model write two thirds of its answer, and the rest when it is told to go on."""
+    chat.model.reply, chat.model.pause_after = (lambda _: LONG), 40
 
 
 def endless(chat: Chat) -> None:
@@ -57,8 +56,7 @@ def words(page: Page) -> list[str]:
 
 
 def test_a_reload_in_the_middle_of_an_answer_keeps_it(open_chat: Callable[..., Page], chat: Chat) -> None:
-    slow(chat)
-    chat.model.pause_after = 40
+    half(chat)
     page = open_chat()
     ask(page)
     being_written(page)
@@ -75,13 +73,13 @@ def test_a_reload_in_the_middle_of_an_answer_keeps_it(open_chat: Callable[..., P
 
 
 def test_a_page_that_is_closed_finds_its_answer_again(open_chat: Callable[..., Page], chat: Chat) -> None:
-    slow(chat)
+    half(chat)
     page = open_chat()
     ask(page)
     being_written(page)
     address, context = page.url, page.context
     page.close()
-    time.sleep(1)
+    chat.model.go_on.set()
     page = context.new_page()
     page.goto(address)
     answered(page)
@@ -120,8 +118,7 @@ def test_an_answer_that_has_not_begun_on_the_page_is_stopped(open_chat: Callable
 
 
 def test_an_answer_that_cannot_be_stopped_goes_on(open_chat: Callable[..., Page], chat: Chat) -> None:
-    slow(chat)
-    chat.model.pause_after = 40
+    half(chat)
     page = open_chat()
     ask(page)
     being_written(page)
@@ -137,14 +134,16 @@ def test_an_answer_that_cannot_be_stopped_goes_on(open_chat: Callable[..., Page]
 def test_a_question_that_reaches_no_server_is_stopped(open_chat: Callable[..., Page], chat: Chat) -> None:
     page = open_chat()
     page.evaluate("() => { window.fetch = (to, { signal }) => new Promise((_, no) => { signal.onabort = no; }); }")
+    page.clock.install()
     ask(page)
     page.get_by_role("button", name="Stop").click()
+    page.clock.fast_forward(page.evaluate("UNSTORED_MS"))
     expect(page.locator(".turn .notice strong")).to_have_text("Stopped.")
     expect(page.get_by_role("button", name="Ask", exact=True)).to_be_visible()
 
 
 def test_a_lost_connection_is_taken_up_again(open_chat: Callable[..., Page], chat: Chat) -> None:
-    slow(chat)
+    half(chat)
     page = open_chat()
     # The stream breaks off after its first event; what follows it is another request.
     page.evaluate(
@@ -165,6 +164,7 @@ def test_a_lost_connection_is_taken_up_again(open_chat: Callable[..., Page], cha
     )
     ask(page)
     expect(page.get_by_text("The connection was lost. Trying again…").first).to_be_visible()
+    chat.model.go_on.set()
     expect(page.locator(".turn:not(.pending) .sources")).to_have_count(1)  # it has waited twice
     answered(page)
     assert words(page) == [f"word{number}" for number in range(60)]

@@ -192,10 +192,13 @@ def test_dark_scheme(open_page: Open, picture: Picture) -> None:
 
 def test_indexing_progress_is_live(open_page: Open, picture: Picture, site: Site) -> None:
     page = open_page()
+    page.clock.install()
+    page.reload()  # its timers are the clock's
     expect(page.locator("#status")).to_contain_text("Ready:")
     site.embeddings.delay_s = WAIT_S
     chunks = tuple(ChunkInput(f"temporary passage {n}") for n in range(96))
     site.braid.ledger.put_document(1, DocumentInput("temporary.md", "Temporary", "md", chunks))
+    page.clock.fast_forward(page.evaluate("POLL_MS.ready"))
     expect(page.locator("#status")).to_contain_text("Search by keyword is ready.")
     picture(page, "indexing")
     site.embeddings.delay_s = 0.0
