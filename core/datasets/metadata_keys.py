@@ -14,7 +14,7 @@ MAX_KEYS = 100
 _KEYS = f"""
     WITH RECURSIVE found(dataset_id, name, place) AS (
         SELECT d.id, (SELECT MIN(m.key) FROM document_metadata m WHERE m.dataset_id = d.id), 1
-        FROM datasets d WHERE d.id IN :datasets
+        FROM datasets d WHERE d.id IN :datasets AND d.removed_at IS NULL
         UNION ALL
         SELECT f.dataset_id,
             (SELECT MIN(m.key) FROM document_metadata m WHERE m.dataset_id = f.dataset_id AND m.key > f.name),

@@ -467,17 +467,13 @@ class Ledger:
 
     def document_with_id(self, document_id: int, dataset_ids: Collection[int]) -> Document | None:
         """Return the document with this id, if it is in one of these datasets."""
-        rows = self.database.rows(prepared.DOCUMENT_WITH_ID, document_id=document_id, datasets=dataset_ids)
-        return document_of(rows[0]) if rows else None
+        found = self.documents_with_ids([document_id], dataset_ids)
+        return found[0] if found else None
 
     def documents_with_ids(self, document_ids: Collection[int], dataset_ids: Collection[int]) -> list[Document]:
         """Return those of the documents that are in one of these datasets, by source."""
-        found: list[Document] = []
-        with self.database.read() as connection:
-            for ids in batches(sorted(document_ids), DOCUMENTS_PER_BATCH):
-                named = (DocumentRow.id.in_(ids), DocumentRow.dataset_id.in_(dataset_ids))
-                found += map(document_of, connection.execute(select_documents().where(*named)))
-        return sorted(found, key=lambda document: document.source)
+        rows = self.database.rows(prepared.DOCUMENTS_WITH_IDS, ids=document_ids, datasets=dataset_ids)
+        return sorted(map(document_of, rows), key=lambda document: document.source)
 
     def remove_document(self, dataset_id: int, source: str, *, check: Check = lambda stored: None) -> bool:
         """Delete a document with all parts of its source; the indexes follow, and uploads of its source that are still

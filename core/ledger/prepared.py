@@ -69,6 +69,8 @@ ADD_SHARED_WORK = """
 
 # ---------------------------------------------------------------- passages, under a scope
 
+# A scope is resolved before its datasets are read: one that was deleted since then is in none of these statements.
+_OF_DATASETS = "IN (SELECT id FROM datasets WHERE id IN :datasets AND removed_at IS NULL)"
 _SELECTED = """
     (:any_type = 1 OR t.file_type IN :file_types)
     AND (:any_source = 1 OR substr(t.source, 1, :prefix_length) = :prefix)
@@ -96,14 +98,14 @@ HAVING_HASHES = """
     SELECT id FROM chunks INDEXED BY ix_chunks_id_text_hash WHERE id IN :ids AND text_hash + 0 IN :hashes"""
 VISIBLE = f"""
     {_CHUNKS_FIRST} SELECT c.id FROM found c JOIN documents t ON t.id = c.document_id
-    WHERE c.dataset_id + 0 IN :datasets AND {_OF_KIND} AND {_SELECTED}"""
+    WHERE c.dataset_id + 0 {_OF_DATASETS} AND {_OF_KIND} AND {_SELECTED}"""
 
-_MATCHING = f"FROM documents t WHERE t.dataset_id IN :datasets AND t.chunks > 0 AND {_SELECTED}"
+_MATCHING = f"FROM documents t WHERE t.dataset_id {_OF_DATASETS} AND t.chunks > 0 AND {_SELECTED}"
 _MATCHING_PASSAGES = f"""
     FROM documents t JOIN chunks c ON c.document_id = t.id
-    WHERE t.dataset_id IN :datasets AND {_OF_KIND} AND {_SELECTED}"""
-KEYS_THERE = """
-    SELECT DISTINCT m.key FROM document_metadata m WHERE m.dataset_id IN :datasets AND m.key IN :keys"""
+    WHERE t.dataset_id {_OF_DATASETS} AND {_OF_KIND} AND {_SELECTED}"""
+KEYS_THERE = f"""
+    SELECT DISTINCT m.key FROM document_metadata m WHERE m.dataset_id {_OF_DATASETS} AND m.key IN :keys"""
 MATCHING_DOCUMENTS = f"SELECT t.id {_MATCHING}"
 CHUNKS_OF_MATCHING = f"SELECT COALESCE(SUM(t.chunks), 0) {_MATCHING}"
 MATCHING_PASSAGES = f"SELECT c.id {_MATCHING_PASSAGES}"
@@ -249,7 +251,7 @@ _DOCUMENT = """
         meta
     FROM documents"""
 DOCUMENT = f"{_DOCUMENT} WHERE dataset_id = :dataset_id AND source = :source"
-DOCUMENT_WITH_ID = f"{_DOCUMENT} WHERE id = :document_id AND dataset_id IN :datasets"
+DOCUMENTS_WITH_IDS = f"{_DOCUMENT} WHERE id IN :ids AND dataset_id {_OF_DATASETS}"
 PARTS_OF = """
     SELECT id, source FROM documents WHERE dataset_id = :dataset_id AND source{c} >= :first AND source{c} < :end"""
 STORED_DOCUMENTS = """
@@ -278,11 +280,11 @@ INSERT_TERM = """
     INSERT INTO terms (dataset_id, document_id, short, long, short_head, long_head)
     VALUES (:dataset_id, :document_id, :short, :long, :short_head, :long_head)"""
 DATASETS_WITH_TERMS = """
-    SELECT id FROM datasets WHERE id IN :datasets
+    SELECT id FROM datasets WHERE id IN :datasets AND removed_at IS NULL
     AND EXISTS (SELECT 1 FROM terms WHERE terms.dataset_id = datasets.id)"""
-TERMS_BY_HEAD = """
-    SELECT short, long, document_id IS NULL FROM terms WHERE dataset_id IN :datasets AND short_head IN :heads
-    UNION SELECT short, long, document_id IS NULL FROM terms WHERE dataset_id IN :datasets AND long_head IN :heads
+TERMS_BY_HEAD = f"""
+    SELECT short, long, document_id IS NULL FROM terms WHERE dataset_id {_OF_DATASETS} AND short_head IN :heads
+    UNION SELECT short, long, document_id IS NULL FROM terms WHERE dataset_id {_OF_DATASETS} AND long_head IN :heads
     ORDER BY 3 DESC, 1, 2 LIMIT :limit"""
 
 CHUNKS_OF_DOCUMENTS = "SELECT id, document_id FROM chunks WHERE document_id IN :document_ids"

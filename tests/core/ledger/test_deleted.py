@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 import pytest
 
 from braid.core.accounts.accounts import Accounts
 from braid.core.braid import Braid
+from braid.core.datasets.metadata_keys import metadata_keys
 from braid.core.doctor import examine
 from braid.core.errors import InvalidInputError, NotFoundError
 from braid.core.ledger.deleted import DeletedDatasets
 from braid.core.ledger.ledger import Ledger
-from braid.core.types import ChunkInput, DocumentInput
+from braid.core.types import ChunkInput, DocumentInput, Filters
 from tests.databases import on_both_databases
 from tests.fakes import HashEmbeddings
 from tests.worlds import catch_up
@@ -67,6 +69,34 @@ def test_what_was_deleted_is_its_owners_until_it_is_too_old(ledger: Ledger) -> N
     assert deleted.erase_old(time.time() + 1) == 1
     assert deleted.of_user(ann) == []
     assert ledger.documents_with_ids([put.document_id], [dataset]) == []
+
+
+@on_both_databases
+def test_nothing_of_it_is_read_in_a_scope_that_was_resolved_before(ledger: Ledger) -> None:
+    dataset = ledger.add_dataset(ledger.add_user("ann").id, "notes").id
+    text = "The Service Level Agreement (SLA) covers the zircon pump."
+    put = ledger.put_document(dataset, replace(DOCUMENT, chunks=(ChunkInput(text),), metadata={"team": "pumps"}))
+    [chunk_id] = [passage.chunk_id for passage in ledger.document_passages(put.document_id, [dataset])]
+    scope, selected = [dataset], Filters(metadata={"team": "pumps"})
+
+    def read() -> list[object]:
+        ids, chunks = ledger.matching_documents(scope, selected)
+        return [
+            sorted(ledger.visible([chunk_id], scope)),
+            sorted(ledger.passage_rows([chunk_id], scope)),
+            sorted(ledger.matching_passages(scope, selected)),
+            (ids.tolist(), chunks),
+            [term.long for term in ledger.terms(scope, ["sla"])],
+            ledger.document_with_id(put.document_id, scope) is not None,
+            ledger.documents_with_ids([put.document_id], scope) != [],
+            list(metadata_keys(ledger.database, scope)),
+        ]
+
+    passages, documents = [chunk_id], ([put.document_id], 1)
+    terms, keys = ["Service Level Agreement"], ["team"]
+    assert read() == [passages, passages, passages, documents, terms, True, True, keys]
+    DeletedDatasets(ledger).discard(dataset)
+    assert read() == [[], [], [], ([], 0), [], False, False, []]
 
 
 @on_both_databases
