@@ -73,7 +73,7 @@ def open_braid(settings: Settings, *, must_own: bool = False, migrate: bool = Fa
         migrate=migrate,
     )
     connected = SiteModels(settings, braid.ledger, _secret_of(settings, braid))
-    braid.manager.use_models(connected.chat_models)
+    connected.serve(braid.manager)
     braid.on_close(spans.flush)
     return braid
 

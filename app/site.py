@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 from flask import current_app
 from limits.strategies import MovingWindowRateLimiter
@@ -21,7 +21,7 @@ from braid.app.oidc import Provider
 from braid.app.rate_windows import SharedWindows, Windows
 from braid.config.backup import sources_of
 from braid.config.ingest import ingest_options
-from braid.config.models import SiteModels
+from braid.config.models import SiteModels, options_in_force
 from braid.config.retention import retention_days
 from braid.config.settings import Settings, config_file
 from braid.core.accounts.accounts import Accounts
@@ -99,7 +99,7 @@ class Site:
         self.provider_keys = ProviderKeys(ledger, self.secret)
         self.second_factors = SecondFactors(ledger, self.secret)
         self.models = SiteModels(settings, ledger, self.secret)
-        braid.manager.use_models(self.models.chat_models)
+        self.models.serve(braid.manager)
         self.checkup = Checkup(braid)
         self.backups = Backups(braid, lambda: _sources(settings, braid))
         self.shared_datasets = SharedDatasets(braid, self.audit.add)
@@ -152,6 +152,16 @@ class Site:
                 _at_work.pop(self.braid, None)
             elif ran and not self.braid.closed:
                 sites[0].background.start()
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The options of a search that names none: the settings', with the reranker that is in force."""
+        return options_in_force(self.settings, self.braid.manager.rerankers)
+
+    @property
+    def reranker(self) -> str:
+        """The name of the reranker that is in force; empty for none."""
+        return str(self.options["reranker"])
 
     @property
     def standalone(self) -> bool:

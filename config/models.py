@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from braid.config.settings import DEFAULT_PROMPTS, Settings
 from braid.core.accounts.app_settings import AppSettings
@@ -15,6 +16,12 @@ from braid.core.models.chat import ChatModels, ModelSettings, Role, chat_models
 from braid.core.models.failures import MODEL_CALLS
 from braid.core.models.model_servers import PROVIDERS
 from braid.core.models.prompts import Prompts, read_prompts
+from braid.core.models.rerank import Rerankers
+from braid.core.models.rerank_http import RerankServer
+from braid.core.options import site_options
+
+if TYPE_CHECKING:
+    from braid.core.retriever_manager import RetrieverManager
 
 BASE_URL_PROVIDER = "openai"
 """Provider of a model whose address is set without a name."""
@@ -98,9 +105,24 @@ class SiteModels:
             self._made = (search, summary), made
         return made
 
+    def choose_reranker(self, server: RerankServer | None) -> None:
+        """Have every search ask the reranker of this server; None leaves it to the settings."""
+        self.connections.put_reranker(server)
+        MODEL_CALLS.forget()
+
+    def serve(self, manager: RetrieverManager) -> None:
+        """Have the manager's searches ask the models and the reranker that administrators chose, as they are then."""
+        manager.use_models(self.chat_models)
+        manager.rerankers.use(self.connections.reranker)
+
     def _is_configured(self, role: Role, name: str) -> bool:
         configured = role_model(self._settings, role)
         return configured is not None and configured.name == name
+
+
+def options_in_force(settings: Settings, rerankers: Rerankers) -> dict[str, Any]:
+    """Return the options that a site has values for: its settings', with the reranker that is in force."""
+    return {**site_options(settings), "reranker": rerankers.in_force(settings.reranker)}
 
 
 def with_own_key(model: ModelSettings, key: str) -> ModelSettings:

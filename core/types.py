@@ -426,3 +426,5 @@ class Explanation:
     rank: int | None = None
     """1-based rank among the hits shown; for a chunk that is not shown, its rank in the fused list."""
     legs: tuple[LegScore, ...] = ()
+    reranker: str = ""
+    """The reranker that put the first hits in order; empty without one, and where it failed."""

@@ -229,7 +229,7 @@ def answer_question(
     """
     assistant = body.asked_assistant()
     body.require_embedding_model(identity().account.id)
-    options = assistant.options(site().settings) if assistant else body.options("hybrid")
+    options = assistant.options(site().options) if assistant else body.options("hybrid")
     asked = body.request(options, history)
     if assistant:
         asked = assistant.request(asked, *([files.id] if files else []))

@@ -32,6 +32,7 @@ class ExplanationShown(Shown):
     detail: str
     rank: int | None
     legs: list[LegShown]
+    reranker: str = Field(description="The one that put the first hits in order; empty without one, or where it failed")
 
 
 @resource.post("/explain", ExplanationShown, repeatable=False, headers=tuple(KEY_HEADERS.values()))

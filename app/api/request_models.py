@@ -141,16 +141,16 @@ def _settings_of_own_key(role: Role, name: str, key: str) -> ModelSettings:
 
 def _rerankers(name: str) -> Rerankers | None:
     """Return the request's rerankers, or None for the site's. Raises InvalidInputError for one that is not offered."""
-    key, settings = _key("reranker"), site().settings
-    if key:
+    if key := _key("reranker"):
         if name.partition(":")[0] not in HOSTED_RERANKERS:
             forms = ", ".join(f"{provider}:MODEL" for provider in HOSTED_RERANKERS)
             raise InvalidInputError(f"reranker is {name!r}; a key can be used with {forms} only", field="reranker")
-        return Rerankers(api_key=key, timeout_s=settings.reranker_timeout_s, counts=False)
-    if name not in ("", settings.reranker):
-        offered = f"{settings.reranker!r}, or " if settings.reranker else ""
+        return Rerankers(api_key=key, timeout_s=site().settings.reranker_timeout_s, counts=False)
+    offered = site().reranker
+    if name not in ("", offered):
+        choices = f"{offered!r}, or " if offered else ""
         raise InvalidInputError(
-            f"reranker is {name!r}, which is not offered here; choose {offered}cohere:MODEL, jina:MODEL or "
+            f"reranker is {name!r}, which is not offered here; choose {choices}cohere:MODEL, jina:MODEL or "
             f"voyage:MODEL with your own key in {KEY_HEADERS['reranker']}",
             field="reranker",
         )

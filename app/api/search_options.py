@@ -24,7 +24,6 @@ from braid.core.options import (
     ChunkKind,
     Filters,
     Mode,
-    site_options,
     used_options,
 )
 from braid.core.options import SearchOptions as CoreOptions
@@ -198,7 +197,7 @@ class SearchOptionsGiven(_Plain):
 
     def _values(self, default_mode: Mode) -> dict[str, Any]:
         plain = {name: value for name in API_OPTIONS if (value := getattr(self, name)) is not None}
-        of_site = site_options(site().settings)
+        of_site = site().options
         values = {
             **of_site,
             **plain,

@@ -80,10 +80,10 @@ def _show(strategy: StrategyInfo) -> StrategyShown:
 @rule("user", limited=True)
 def list_models() -> ModelsShown:
     """List the models that this site offers."""
-    offered, settings = offered_models(), site().settings
+    offered = offered_models()
     return ModelsShown(
         search=list(offered.search),
         summary=list(offered.summary),
-        embedding=settings.embedding_model,
-        reranker=settings.reranker,
+        embedding=site().settings.embedding_model,
+        reranker=site().reranker,
     )

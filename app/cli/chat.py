@@ -43,8 +43,9 @@ def chat(
     from braid.core.chat.types import ChatRequest, ChatResult, event_json
 
     settings = current_settings()
-    options = query_options(settings, asked)
+    query_options(settings, asked)  # what is wrong is refused before anything is opened
     with open_braid(settings) as braid:
+        options = query_options(settings, asked, braid.manager.rerankers)
         user_id = choose_user(braid.ledger, user).id
         store = ConversationStore(braid.ledger, braid.registry)
         history = () if conversation is None else store.history(user_id, conversation)

@@ -28,6 +28,7 @@ from braid.core.options import (
 
 if TYPE_CHECKING:
     from braid.config.settings import Settings
+    from braid.core.models.rerank import Rerankers
 
 SECONDS_OF_UNIT: Mapping[str, int] = {"min": 60, "h": 3600, "d": 86_400, "w": 604_800}
 
@@ -197,10 +198,11 @@ def add_options(*options: Command) -> Command:
     return add
 
 
-def query_options(settings: Settings, asked: Mapping[str, Any]) -> dict[str, Any]:
+def query_options(settings: Settings, asked: Mapping[str, Any], rerankers: Rerankers | None = None) -> dict[str, Any]:
     """Return values for the fields of `braid.core.types.SearchOptions`, from the command line, then the settings.
 
-    ``asked`` holds the values of RANKING_OPTIONS and FILTER_OPTIONS; None means not given.
+    ``asked`` holds the values of RANKING_OPTIONS and FILTER_OPTIONS; None means not given. With the ``rerankers`` of an
+    open data directory, the one that administrators chose takes the place of the settings'.
     """
     named = (*OF_SITE, *ABOUT, "engine", "parameters")
     given = {name: asked[name] for name in named if asked.get(name) is not None}
@@ -212,4 +214,7 @@ def query_options(settings: Settings, asked: Mapping[str, Any]) -> dict[str, Any
         metadata=read_written(asked.get("where") or ()),
         chunk_kinds=frozenset(asked.get("chunk_kinds") or ()),
     )
-    return {**used_options(given, site_options(settings)), "filters": filters}
+    of_site = site_options(settings)
+    if rerankers is not None:
+        of_site["reranker"] = rerankers.in_force(of_site["reranker"])
+    return {**used_options(given, of_site), "filters": filters}

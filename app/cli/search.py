@@ -47,8 +47,9 @@ def search(
     Without --dataset, searches all personal datasets of the user; with --dataset all, the shared ones, too.
     """
     settings = current_settings()
-    options = query_options(settings, asked)
+    query_options(settings, asked)  # what is wrong is refused before anything is opened
     with open_braid(settings) as braid:
+        options = query_options(settings, asked, braid.manager.rerankers)
         result = braid.manager.search(text, **_arguments(braid, user, datasets, asked["strategy"], options))
         if datasets in (None, ALL) and not result.collections:
             result = replace(result, notes=(*result.notes, NO_DATASET))
@@ -89,8 +90,9 @@ def explain(
     For a source, explains the document's best passage. The options are those of search.
     """
     settings = current_settings()
-    options = query_options(settings, asked)
+    query_options(settings, asked)  # what is wrong is refused before anything is opened
     with open_braid(settings) as braid:
+        options = query_options(settings, asked, braid.manager.rerankers)
         arguments = _arguments(braid, user, datasets, asked["strategy"], options)
         chunk_id = _chunk_of_source(braid, text, chunk_or_source, arguments)
         explanation = braid.manager.explain(text, chunk_id=chunk_id, **arguments)
@@ -210,4 +212,6 @@ def _print_explanation(explanation: Explanation) -> None:
     click.echo(one_line(explanation.detail))
     if explanation.rank is not None:
         click.echo(f"rank {explanation.rank}: {_reasons(explanation.legs)}")
+    if explanation.reranker:
+        click.echo(f"reranked by {explanation.reranker}")
     click.echo(f"chunk {explanation.chunk_id}")

@@ -49,6 +49,7 @@ from braid.app.opening import FIRST_DATASET
 from braid.app.user.assistants import UsableAssistant
 from braid.app.user.datasets import Readable, UserDatasets
 from braid.config.ingest import ingest_options
+from braid.config.models import options_in_force
 from braid.config.settings import Settings
 from braid.core.accounts.accounts import Account
 from braid.core.adding.stored import select_documents
@@ -74,7 +75,6 @@ from braid.core.options import (
     Filters,
     GroupBy,
     Mode,
-    site_options,
     used_options,
 )
 from braid.core.search.exact import ExactMatch
@@ -133,14 +133,26 @@ class Tools:
         self._braid = braid
         self._account = account
         self._settings = settings
-        of_site = {name: value for name, value in site_options(settings).items() if name not in ("mode", "k")}
-        self._options = used_options({}, of_site)
-        self._find: dict[str, Any] = self._options
-        if assistant is not None:
-            self._find = {**assistant.options(settings), "strategy": assistant.assistant.strategy}
+        self._assistant = assistant
         self._parse = parse
         self._asker: dict[str, Any] = {"user_id": account.id, "within": within}
         self._datasets = UserDatasets(braid, account.id, is_admin=is_admin, within=within)
+
+    @property
+    def _of_site(self) -> dict[str, Any]:
+        """The options of a search that names none, with the reranker that is in force now."""
+        return options_in_force(self._settings, self._braid.manager.rerankers)
+
+    @property
+    def _options(self) -> dict[str, Any]:
+        of_site = {name: value for name, value in self._of_site.items() if name not in ("mode", "k")}
+        return used_options({}, of_site)
+
+    @property
+    def _find(self) -> dict[str, Any]:
+        if self._assistant is None:
+            return self._options
+        return {**self._assistant.options(self._of_site), "strategy": self._assistant.assistant.strategy}
 
     @tool("Search", READS, SearchAnswer, outage="HybridRetrieverError")
     def search(
@@ -448,6 +460,7 @@ class Tools:
             "reason": explanation.reason,
             "detail": explanation.detail,
             "rank": explanation.rank,
+            "reranker": explanation.reranker,
         }
 
     @tool("Find an exact text", READS, ExactAnswer, outage="HybridRetrieverError")

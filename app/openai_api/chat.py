@@ -71,7 +71,7 @@ def answered(body: CompletionGiven, form: type[Chunks]) -> EndedTurn | Response:
         choice = None if assistant else choice_of(body.model).given
         wanted = with_model_of(body.braid.model_copy(update={"dataset_ids": choice}), assistant)
         wanted.require_embedding_model(identity().account.id)
-        options = assistant.options(site().settings) if assistant else wanted.options("hybrid")
+        options = assistant.options(site().options) if assistant else wanted.options("hybrid")
         request = ChatRequest(
             user_id=identity().account.id,
             text=asked.question[:MAX_QUERY_CHARS] if task else asked.question,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,11 +12,10 @@ from braid.app.auth.identity import Identity, identity
 from braid.app.site import Site, site
 from braid.app.user.datasets import Readable, UserDatasets, readable_datasets
 from braid.app.user.models import NO_MODEL, ChosenModels, choose_models, offered_models
-from braid.config.settings import Settings
 from braid.core.chat.types import ChatRequest, ChatResult, Event
 from braid.core.datasets.assistants import Assistant, OpenAssistant
 from braid.core.errors import InvalidInputError, NotFoundError
-from braid.core.options import site_options, used_options
+from braid.core.options import used_options
 
 CLOSED = "this assistant is no longer open to you; choose another one, or datasets of your own selection"
 NONE_OPEN = "none of the datasets of this assistant is open to you; ask for access on its page"
@@ -57,9 +56,9 @@ class UsableAssistant(OpenAssistant):
             raise InvalidInputError(NONE_OPEN, field="assistant")
         return self
 
-    def options(self, settings: Settings) -> dict[str, Any]:
-        """Return the options of its searches."""
-        return used_options(self.assistant.options, site_options(settings))
+    def options(self, of_site: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the options of its searches; ``of_site`` are those of a search that names none."""
+        return used_options(self.assistant.options, of_site)
 
     def request(self, asked: ChatRequest, *also: int) -> ChatRequest:
         """Return a question as one to this assistant; ``also`` are datasets that are searched besides its own."""
@@ -68,7 +67,7 @@ class UsableAssistant(OpenAssistant):
             dataset_ids=(*self.require_open().dataset_ids, *also),
             everything=False,
             strategy=self.assistant.strategy,
-            options=self.options(site().settings),
+            options=self.options(site().options),
             instruction="\n\n".join(filter(None, (self.assistant.instruction, asked.instruction))),
             assistant_id=self.assistant.id,
         )

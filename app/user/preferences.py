@@ -9,7 +9,7 @@ from typing import Any, Literal, cast, get_args
 from braid.app.site import site
 from braid.config.settings import Settings
 from braid.core.accounts.accounts import Account
-from braid.core.options import MAX_K, Datasets, Fusion, Mode, site_options, used_options
+from braid.core.options import MAX_K, Datasets, Fusion, Mode, used_options
 from braid.core.search.strategies import strategies
 
 LANGUAGES = {"en": "English", "ja": "日本語", "ko": "한국어"}
@@ -52,12 +52,15 @@ class Way:
         """Alpha with two digits."""
         return f"{self.alpha:.2f}"
 
-    def options(self, settings: Settings) -> dict[str, Any]:
-        """Return the search options of a request; fusion and alpha are set only if they have an effect."""
-        given = {"mode": self.mode, "k": self.k, "fusion": self.used_fusion, "alpha": self.used_alpha}
-        return used_options(given | self.further_options(settings), site_options(settings))
+    def options(self, of_site: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the search options of a request; fusion and alpha are set only if they have an effect.
 
-    def further_options(self, settings: Settings) -> dict[str, Any]:
+        ``of_site`` are those of a search that names none.
+        """
+        given = {"mode": self.mode, "k": self.k, "fusion": self.used_fusion, "alpha": self.used_alpha}
+        return used_options(given | self.further_options(of_site), of_site)
+
+    def further_options(self, of_site: Mapping[str, Any]) -> dict[str, Any]:
         """Return what else a request is searched with."""
         return {}
 

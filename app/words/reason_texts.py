@@ -241,6 +241,12 @@ SEARCH = (
         "one of cohere, jina, voyage or tei"
     ),
     N_("the reranker %(model)s failed: %(error)s; check that the server runs, and its address, reranker_base_url"),
+    N_("the reranker %(model)s failed: %(error)s; check its kind, model, address and key under Administration, Models"),
+    N_("the reranker %(model)s is no longer used here; search again"),
+    N_(
+        "the key of the reranker %(model)s can no longer be read; connect it again with the key, under Administration, "
+        "Models"
+    ),
     N_("the reranker %(model)s failed: %(error)s"),
     N_("%(reason)s; min_score is meant for its scores and was not applied"),
     N_("%(reason)s; the answer is made of sentences of the passages instead"),

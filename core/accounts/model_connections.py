@@ -1,9 +1,9 @@
-"""Connections to servers of chat models that administrators make on the pages, their keys encrypted."""
+"""Connections to servers of chat models and of a reranker that administrators make on the pages, keys encrypted."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypedDict
 
 from braid.core.accounts.app_settings import AppSettings
@@ -11,9 +11,12 @@ from braid.core.accounts.secret_key import checked_key, decrypt, encrypt
 from braid.core.errors import InvalidInputError, NotFoundError
 from braid.core.ledger.ledger import Ledger
 from braid.core.models.model_servers import PROVIDERS, checked_url, host_of, server_name
+from braid.core.models.rerank_http import RerankServer
 
 SETTING = "model_connections"
 """Name of the app setting that keeps them: name → `_Stored`."""
+RERANKER = "reranker_connection"
+"""Name of the app setting that keeps the reranker's server: `_StoredReranker`."""
 MAX_CONNECTIONS = 50
 
 
@@ -51,6 +54,13 @@ class _Stored(TypedDict):
     base_url: str
     secret: str
     models: list[str]
+
+
+class _StoredReranker(TypedDict):
+    kind: str
+    model: str
+    base_url: str
+    secret: str
 
 
 class ModelConnections:
@@ -119,11 +129,29 @@ class ModelConnections:
         self._settings.change(SETTING, {}, take_out)
         return removed[0]
 
+    def reranker(self) -> RerankServer | None:
+        """Return the server of the reranker that is used for every search; None where none is connected."""
+        stored: _StoredReranker | None = self._settings.get(RERANKER)
+        if stored is None:
+            return None
+        server, secret = RerankServer(stored["kind"], stored["model"], stored["base_url"]), stored["secret"]
+        key = decrypt(self._secret, _purpose(server.address, RERANKER), secret) if secret else ""
+        return replace(server, key=key, has_key=bool(secret))
+
+    def put_reranker(self, server: RerankServer | None) -> None:
+        """Store the server of the reranker in place of the one before; None removes it with its key."""
+        if server is None:
+            self._settings.set(RERANKER, None)
+            return
+        secret = encrypt(self._secret, _purpose(server.address, RERANKER), server.key) if server.key else ""
+        row = _StoredReranker(kind=server.kind, model=server.model, base_url=server.base_url, secret=secret)
+        self._settings.set(RERANKER, row)
+
     def _read(self, name: str, stored: _Stored) -> Connection:
         secret = stored["secret"]
         key = decrypt(self._secret, _purpose(stored["base_url"]), secret) if secret else ""
         return Connection(name, stored["provider"], stored["base_url"], key, bool(secret), tuple(stored["models"]))
 
 
-def _purpose(base_url: str) -> str:
-    return f"model server {base_url}"
+def _purpose(base_url: str, role: str = "model server") -> str:
+    return f"{role} {base_url}"

@@ -57,6 +57,11 @@ class Told(NamedTuple):
         """Whether the right passage is first."""
         return self.right > self.wrong
 
+    @property
+    def is_tie(self) -> bool:
+        """Whether the right passage and the best of the wrong ones have the same score: neither is first."""
+        return self.right == self.wrong
+
 
 def told_by_scores(scores: Callable[[str, Sequence[str]], Sequence[float]]) -> list[Told]:
     """Return how a reranker tells the known passages apart, a call for each language. Raises what ``scores`` raises.
@@ -90,4 +95,9 @@ def told_by_vectors(queries: Embed, passages: Embed) -> tuple[list[Told], int]:
 
 def mistaken(told: Iterable[Told]) -> list[str]:
     """Return the languages in which a wrong passage is first."""
-    return [each.language for each in told if not each.is_right]
+    return [each.language for each in told if not (each.is_right or each.is_tie)]
+
+
+def tied(told: Iterable[Told]) -> list[str]:
+    """Return the languages in which no passage is first: a right and a wrong one have the same score."""
+    return [each.language for each in told if each.is_tie]

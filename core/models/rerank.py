@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from dataclasses import replace
@@ -16,7 +16,7 @@ from braid.core.forks import tell_of_forks
 from braid.core.models.failures import MODEL_CALLS
 from braid.core.models.onnx_model import OnnxModel
 from braid.core.models.reasons import loggable, safe_reason
-from braid.core.models.rerank_http import HttpReranker, checked_scores
+from braid.core.models.rerank_http import ConnectedReranker, HttpReranker, RerankServer, checked_scores
 from braid.core.types import RERANKER_FORMS, RERANKERS, Hit, Query, indexed_text
 
 LOCAL_PACKAGE = "sentence-transformers"
@@ -136,12 +136,15 @@ class Rerankers:
         self._arguments: dict[str, Any] = {"base_url": base_url, "api_key": api_key, "timeout_s": timeout_s}
         self._timeout_s = timeout_s
         self._counts = counts
+        self._now: Callable[[], RerankServer | None] = lambda: None
         self._begin()
         tell_of_forks(self)
 
     def _begin(self) -> None:
         """Make what belongs to one process."""
-        self._made: dict[str, Reranker | None] = {}
+        self._made: dict[str, tuple[RerankServer | None, Reranker | None]] = {}
+        self._were_chosen: set[str] = set()
+        self._configured: set[str] = set()
         self._lock = threading.Lock()
         self._executor = ThreadPoolExecutor(THREADS, "braid-rerank")
 
@@ -150,12 +153,40 @@ class Rerankers:
         if in_child:
             self._begin()
 
+    def use(self, chosen: Callable[[], RerankServer | None]) -> None:
+        """Have searches ask the server that ``chosen`` returns then for the reranker of its name."""
+        self._now = chosen
+
+    def in_force(self, configured: str) -> str:
+        """Return the name of the chosen reranker; without one, that of the ``configured`` one, empty for none."""
+        self._configured.add(configured)
+        server = self._chosen()
+        return configured if server is None else server.name
+
+    def _chosen(self) -> RerankServer | None:
+        server = self._now()
+        if server is not None:
+            self._were_chosen.add(server.name)
+        return server
+
     def named(self, name: str) -> Reranker | None:
-        """Return the reranker of a ``provider:model`` string, the same object each time; see `reranker_named`."""
+        """Return the reranker of a ``provider:model`` string, the same object as long as its server is; see
+        `reranker_named`. Raises ModelError for one that was chosen and is no more: what its server was to read goes to
+        no other one that has a model of this name.
+        """
+        server = self._chosen()
+        if server is not None and server.name != name:
+            server = None
+        if server is None and name in self._were_chosen and name not in self._configured:
+            raise ModelError(f"the reranker {name} is no longer used here; search again")
         with self._lock:
-            if name not in self._made:
-                self._made[name] = reranker_named(name, **self._arguments)
-            return self._made[name]
+            of, reranker = self._made.get(name, (None, None))
+            if name not in self._made or of != server:
+                reranker = (
+                    ConnectedReranker(server, self._timeout_s) if server else reranker_named(name, **self._arguments)
+                )
+                self._made[name] = server, reranker
+            return reranker
 
     def rerank(self, query: Query, hits: Sequence[Hit]) -> list[Hit]:
         """Sort the hits by the scores of the query's reranker, which are added to them; equal scores keep their order.

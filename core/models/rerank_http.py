@@ -7,7 +7,7 @@ import math
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from braid.core.errors import ModelError
@@ -51,6 +51,30 @@ PROTOCOLS: Mapping[str, Protocol] = {
 """Provider → its protocol. llama.cpp, vLLM and most other servers of one's own speak Jina's."""
 
 
+@dataclass(frozen=True, slots=True)
+class RerankServer:
+    """A server with a reranker that administrators connected."""
+
+    kind: str
+    """One of `PROTOCOLS`."""
+    model: str
+    base_url: str = ""
+    """Empty for the maker's own address."""
+    key: str = field(default="", repr=False)
+    has_key: bool = False
+    """Whether a key is stored. One that cannot be read, as the data directory has another secret, is empty."""
+
+    @property
+    def name(self) -> str:
+        """``provider:model``, as searches name it."""
+        return f"{self.kind}:{self.model}"
+
+    @property
+    def address(self) -> str:
+        """The address that the key is for."""
+        return self.base_url or PROTOCOLS[self.kind].url
+
+
 class RerankServerError(Exception):
     """A server's answer that is none, with its HTTP status and headers."""
 
@@ -89,7 +113,7 @@ class HttpReranker:
         except Exception as error:  # the edge to a provider: any of them raises its own family
             said = str(error) if isinstance(error, RerankServerError) else ""
             failed = f"the reranker {self.name} failed: {safe_reason(error, (key,), said=said)}"
-            raise ModelError(f"{failed}{_remedy(error)}") from error
+            raise ModelError(f"{failed}{self._remedy(error)}") from error
         return checked_scores(self.name, [given.get(index, math.nan) for index in range(len(texts))], len(texts))
 
     def _post(self, query: str, texts: Sequence[str], key: str) -> Any:
@@ -111,17 +135,38 @@ class HttpReranker:
                 raise RerankServerError(response.status_code, text, response.headers)
         return json.loads(content)
 
+    def _remedy(self, error: Exception) -> str:
+        """Return what to check, to be put behind what went wrong; empty where nothing that is set can be the cause."""
+        status = error.status_code if isinstance(error, RerankServerError) else 0
+        if status in (401, 403):
+            return "; check the key, reranker_api_key"
+        if status in (400, 413, 422):
+            return "; check the name of the model, and reranker_depth where the server takes fewer passages"
+        if status in (404, 405) or isinstance(error, ValueError):
+            return (
+                "; check the address, reranker_base_url, and whether the server is one of cohere, jina, voyage or tei"
+            )
+        return "" if status else "; check that the server runs, and its address, reranker_base_url"
 
-def _remedy(error: Exception) -> str:
-    """Return what to check, to be put behind what went wrong; empty where nothing that is set can be the cause."""
-    status = error.status_code if isinstance(error, RerankServerError) else 0
-    if status in (401, 403):
-        return "; check the key, reranker_api_key"
-    if status in (400, 413, 422):
-        return "; check the name of the model, and reranker_depth where the server takes fewer passages"
-    if status in (404, 405) or isinstance(error, ValueError):
-        return "; check the address, reranker_base_url, and whether the server is one of cohere, jina, voyage or tei"
-    return "" if status else "; check that the server runs, and its address, reranker_base_url"
+
+class ConnectedReranker(HttpReranker):
+    """The reranker of a server that administrators connected, or are about to."""
+
+    def __init__(self, server: RerankServer, timeout_s: float) -> None:
+        super().__init__(server.kind, server.model, base_url=server.base_url, api_key=server.key, timeout_s=timeout_s)
+        self._lost_key = server.has_key and not server.key
+
+    def scores(self, query: str, texts: Sequence[str]) -> Sequence[float]:
+        """Score the texts as `HttpReranker` does. Nothing is sent without the key that the server is to get."""
+        if self._lost_key:
+            raise ModelError(
+                f"the key of the reranker {self.name} can no longer be read; connect it again with the key, under "
+                "Administration, Models"
+            )
+        return super().scores(query, texts)
+
+    def _remedy(self, error: Exception) -> str:
+        return super()._remedy(error) and "; check its kind, model, address and key under Administration, Models"
 
 
 def checked_scores(name: str, scores: list[float], expected: int) -> list[float]:

@@ -67,9 +67,10 @@ def explain(search: Search, chunk_id: str, whole: Scope) -> Explanation:
         reasons = " ".join(unreached.reason(leg) for leg in LEGS_OF_MODE[query.mode])
         explanation = Explanation(chunk_id, False, "not_reached", reasons, legs=unreached.deep_scores)
     said = [*search.remarks(chunk_id, fused), *read, *([FORGOTTEN] if search.forgotten else [])]
+    said += [f"It was not reranked: {part.reason}." for part in search.trace.degraded if part.leg == "rerank"]
     if readable[chunk_id].chunk_kind == "contents" and query.pooling != "none":
         said = ["It is a table of contents, and so comes behind all other passages.", *said]
-    return replace(explanation, detail=" ".join([explanation.detail, *said]))
+    return replace(explanation, detail=" ".join([explanation.detail, *said]), reranker=search.reranked_by)
 
 
 def best_passage(

@@ -64,6 +64,8 @@ class Search(SearchTools):
         legs = legs_of(context, self.scope, self.query.mode)
         self.legs = [leg for leg in legs if request.only is None or (leg.leg, leg.scope.collection) in request.only]
         self._moves: Mapping[str, Move] = {}
+        self.reranked_by = ""
+        """The name of the reranker that put the hits in order; empty without one, and where it failed."""
         self._first: FusedRanking | None = None
         self._first_hits: dict[int, Sequence[Hit]] = {}
 
@@ -190,6 +192,7 @@ class Search(SearchTools):
             try:
                 with self.trace.stage("rerank"):
                     reranked = self.models.rerankers.rerank(self.query, candidates)
+                    self.reranked_by = self.query.reranker
                     return sorted(reranked, key=lambda hit: hit.passage.chunk_kind == "contents")
             except ModelError as error:
                 unused = (

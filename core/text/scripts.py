@@ -15,7 +15,15 @@ KANA = "\u3041-\u30ff"
 HAN = "\u3400-\u4dbf\u4e00-\u9fff"
 HANGUL = "\uac00-\ud7a3"
 
-LATIN = "LATIN"
+LATIN, JAPANESE, KOREAN = "LATIN", "JAPANESE", "HANGUL"
+"""Names of scripts. Han and kana count as one: Han alone does not tell Chinese from Japanese."""
+SCRIPTS = {
+    "ja": JAPANESE, "zh": JAPANESE, "ko": KOREAN, "th": "THAI", "lo": "LAO", "my": "MYANMAR", "km": "KHMER",
+    "ar": "ARABIC", "fa": "ARABIC", "ur": "ARABIC", "he": "HEBREW", "yi": "HEBREW", "el": "GREEK", "hy": "ARMENIAN",
+    "ru": "CYRILLIC", "uk": "CYRILLIC", "bg": "CYRILLIC", "sr": "CYRILLIC", "hi": "DEVANAGARI", "ne": "DEVANAGARI",
+    "ta": "TAMIL", "ka": "GEORGIAN",
+}  # fmt: skip
+"""Scripts of languages, most named as their letters' Unicode names begin; all other languages are written in Latin."""
 SEEN_CHARS = 400
 """Characters at a text's beginning that its language is guessed from."""
 LEAST_STOP_WORDS = 0.12
@@ -30,6 +38,9 @@ _KANA = re.compile(f"[{KANA}]")
 _HAN = re.compile(f"[{HAN}]")
 _HANGUL = re.compile(f"[{HANGUL}]")
 _WORD = re.compile(r"[^\W\d_]+")
+LEAST_OF_WORD = 2
+"""Letters that a word of a question's script has more than: λ and μm are quantities."""
+_OTHERS = frozenset(SCRIPTS.values()) - {JAPANESE, KOREAN}
 _JAPANESE = frozenset({"CJK", "HIRAGANA", "KATAKANA"})
 
 
@@ -59,16 +70,44 @@ def script_of(character: str) -> str:
     return LATIN if character.isascii() else unicodedata.name(character, "").partition(" ")[0]
 
 
+def question_script(text: str) -> str:
+    """Return the script that a question, or a line, is asked in: `KOREAN` for any Hangul, `JAPANESE` for any kana or
+    Han; another one than `LATIN` if a tenth of the letters are in words of it, as a question may name products in
+    Latin, and one in Latin quantities in Greek.
+
+    >>> question_script("Как настроить Kubernetes Ingress?"), question_script("How large is λ, in μm?")
+    ('CYRILLIC', 'LATIN')
+    """
+    language = question_language(text)
+    if language != "en":
+        return SCRIPTS[language]
+    words = Counter({LATIN: 0})
+    for word in _WORD.findall(text):
+        if len(word) > LEAST_OF_WORD:
+            words[script_of(word[0])] += len(word)
+    others = {script: number for script, number in words.items() if script in _OTHERS}
+    most = max(others, key=lambda script: (others[script], script), default=LATIN)
+    return most if words[most] >= LEAST_SHARE_OF_SCRIPT * words.total() else LATIN
+
+
+def may_be_same_language(question: str, text: str) -> bool:
+    """Return whether a text may be in the language of a question, by scripts and commonest words."""
+    asked, told = text_language(question), text_language(text)
+    if {asked, told} == {"ja", "zh"}:
+        return told == "zh" and not _KANA.search(question)  # a short question in Han alone may be either
+    script = question_script(question)
+    if told in ("ja", "ko", "zh") or script in (JAPANESE, KOREAN):
+        return is_written_in(script, text) and SCRIPTS.get(told, script) == script
+    return main_script(text) == script and (asked == told or not asked or not told)
+
+
 def same_script(question: str, text: str) -> bool:
     """Return whether the text `is_written_in` the `main_script` of the question."""
     return is_written_in(main_script(question), text)
 
 
 def main_script(text: str) -> str:
-    """Return the script of most of the text's letters, by its Unicode name; empty for a text without letters.
-
-    Han and kana count as one script: Han alone does not distinguish Chinese from Japanese.
-    """
+    """Return the script of most of the text's letters, by its Unicode name; empty for a text without letters."""
     scripts = _letters_by_script(text)
     return max(scripts, key=lambda name: (scripts[name], name), default="")
 
@@ -84,7 +123,7 @@ def is_written_in(script: str, text: str) -> bool:
 def _letters_by_script(text: str) -> Counter[str]:
     scripts = Counter(script_of(character) for character in text if character.isalpha())
     for name in _JAPANESE & scripts.keys():
-        scripts["JAPANESE"] += scripts.pop(name)
+        scripts[JAPANESE] += scripts.pop(name)
     return scripts
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 import Stemmer
 
 from braid.core.errors import InvalidInputError
-from braid.core.text.scripts import LATIN, script_of
+from braid.core.text.scripts import LATIN, SCRIPTS, script_of
 from braid.core.text.stopwords import STOP_WORDS
 
 ALGORITHMS = {
@@ -22,12 +22,6 @@ ALGORITHMS = {
     "sv": "swedish", "ta": "tamil", "tr": "turkish", "yi": "yiddish",
 }  # fmt: skip
 """Snowball's algorithms by ISO 639-1 code."""
-
-SCRIPTS = {
-    "ar": "ARABIC", "el": "GREEK", "fa": "ARABIC", "hi": "DEVANAGARI", "hy": "ARMENIAN", "ne": "DEVANAGARI",
-    "ru": "CYRILLIC", "sr": "CYRILLIC", "ta": "TAMIL", "yi": "HEBREW",
-}  # fmt: skip
-"""Scripts of languages, named as their letters' Unicode names begin; all other languages are written in Latin."""
 
 DEFAULTS = ("ar", "el", "hi", "hy", "ru", "ta")
 """Languages that stem their script's words when no configured language is written in that script."""

@@ -14,6 +14,7 @@ from braid.core.models.model_servers import LOCAL_SERVERS
 from tests.browser.conftest import new_context, overflow
 from tests.fakes import HashEmbeddings
 from tests.model_server import ModelServer, model_server
+from tests.rerank_server import rerank_server
 from tests.web import PASSWORD, fresh_app, visited
 from tests.worlds import WAIT_S
 
@@ -125,6 +126,36 @@ def test_a_server_is_connected_tested_and_used_on_the_page(
         page.get_by_role("button", name="Stop using").first.click()
         page.get_by_role("button", name="Remove 127.0.0.1").click()
         expect(page.get_by_text("and its key have been deleted.")).to_be_visible()
+
+
+def test_a_reranker_is_tested_used_and_stopped_on_the_page(
+    open_page: Callable[..., Page], picture: Callable[[Page, str], None]
+) -> None:
+    with rerank_server() as server:
+        page = open_page("admin/models")
+        part = page.get_by_role("region", name="Reranker")
+
+        def fill() -> None:
+            part.locator("summary").click()
+            part.get_by_label("Kind of server").select_option("jina")
+            part.get_by_label("Model").fill("bge-reranker")
+            part.get_by_label("Address").fill(server.url)
+            part.get_by_label("Key").fill("sk-very-secret-1")
+
+        fill()
+        part.get_by_role("button", name="Test", exact=True).click()
+        expect(part.get_by_role("status")).to_contain_text("jina:bge-reranker puts no wrong passage first.")
+        expect(part.get_by_label("Model")).to_have_value("bge-reranker")
+        part.get_by_label("Key").fill("sk-very-secret-1")
+        part.get_by_role("button", name="Use for every search").click()
+        expect(page.get_by_role("status").first).to_contain_text("jina:bge-reranker now reranks every search.")
+        expect(part).to_contain_text("key stored, encrypted")
+        assert server.keys[-1] == "Bearer sk-very-secret-1"
+        assert "sk-very-secret-1" not in page.content()
+        assert overflow(page) == 0
+        picture(page, "models-reranker")
+        part.get_by_role("button", name="Stop using").click()
+        expect(part).to_contain_text("No reranker is configured.")
 
 
 @pytest.mark.parametrize("locale", ["ja-JP", "ko-KR"])

@@ -1,4 +1,4 @@
-"""Servers of chat models: connecting one, fetching its models, using one that runs on this computer, removing it."""
+"""Servers of chat models and of a reranker: connecting, fetching models, using, removing."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from werkzeug.wrappers import Response
 from braid.app.auth.access import rule
 from braid.app.mounted import url_for
 from braid.app.pages.admin.blueprint import admin, audit, done
-from braid.app.pages.admin.models import choose_for_everyone, models_page
+from braid.app.pages.admin.model_tests import test_reranker, typed_server
+from braid.app.pages.admin.models import choose_for_everyone, models_page, typed_reranker
 from braid.app.site import site
 from braid.core.accounts.model_connections import Connection
 from braid.core.errors import InvalidInputError, ModelError, NotFoundError
@@ -84,6 +85,37 @@ def use_local(name: str) -> tuple[str, int] | Response:
     choose_for_everyone(["summary"], f"{made.name}:{model}")
     flash(_("%(name)s now writes the answers.", name=model))
     return redirect(url_for("braid.chat.page"))
+
+
+@admin.post("/models/reranker")
+@rule("admin")
+def use_reranker() -> tuple[str, int] | Response:
+    """Have every search ask the reranker of a server, if it answers and knows the right passage in some language."""
+    typed = typed_reranker()
+    try:
+        server = typed_server(request.form)
+        tested = test_reranker(server)
+    except InvalidInputError as error:
+        return models_page(problem=str(error), reranking=typed), 400
+    if tested.error or len(tested.mistaken) == len(tested.told):
+        return models_page(tested=tested, reranking=typed), 400
+    site().models.choose_reranker(server)
+    audit("models.chosen", "reranker", f"{server.name} {server.address}")
+    if tested.mistaken:
+        languages = _(", ").join(tested.mistaken)
+        flash(_("A wrong passage is first in: %(languages)s. Stop using it if you search these.", languages=languages))
+    return done(_("%(name)s now reranks every search.", name=server.name), "models", _anchor="reranker-title")
+
+
+@admin.post("/models/reranker/reset")
+@rule("admin")
+def reset_reranker() -> Response:
+    """Leave the reranker to the settings again; the address and the key are deleted."""
+    site().models.choose_reranker(None)
+    audit("models.chosen", "reranker", "settings")
+    name = site().reranker
+    said = _("%(name)s of the settings is used again.", name=name) if name else _("Searches are not reranked any more.")
+    return done(said, "models", _anchor="reranker-title")
 
 
 def _get(name: str) -> Connection:

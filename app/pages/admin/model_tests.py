@@ -14,10 +14,10 @@ from braid.app.words.languages import language_name
 from braid.core.accounts.secret_key import checked_key
 from braid.core.errors import EmbeddingError, InvalidInputError, ModelError
 from braid.core.models.embeddings import embed_passages, embed_queries
-from braid.core.models.known_pairs import Told, mistaken, told_by_scores, told_by_vectors
+from braid.core.models.known_pairs import Told, mistaken, tied, told_by_scores, told_by_vectors
 from braid.core.models.model_servers import checked_address
 from braid.core.models.rerank import Rerankers
-from braid.core.models.rerank_http import PROTOCOLS
+from braid.core.models.rerank_http import PROTOCOLS, RerankServer
 
 TEST_S = 30.0
 ANY_PERSONAL = "user_0"
@@ -45,8 +45,6 @@ class TestResult:
     seconds: float
     first_s: float = 0.0
     told: tuple[Told, ...] = ()
-    base_url: str = ""
-    """The address of a reranker that was typed."""
 
     @property
     def lines(self) -> list[tuple[str, Told]]:
@@ -57,6 +55,11 @@ class TestResult:
     def mistaken(self) -> list[str]:
         """The languages in which a wrong passage is first, by their names."""
         return [language_name(code) for code in mistaken(self.told)]
+
+    @property
+    def tied(self) -> list[str]:
+        """The languages in which no passage is first, by their names."""
+        return [language_name(code) for code in tied(self.told)]
 
 
 def test_embedding(collection: str) -> TestResult:
@@ -74,15 +77,12 @@ def test_embedding(collection: str) -> TestResult:
     return _tested("embedding", names.get(collection) or site().settings.embedding_model, tell)
 
 
-def test_reranker(form: Mapping[str, str]) -> TestResult:
-    """Test the site's reranker, or the one of a server that the form names, whose key is not kept.
-
-    Raises InvalidInputError for a server that cannot be one. Folders are tested where the settings name them: nobody
-    has the server read a file by a form.
-    """
-    name, rerankers, base_url = site().settings.reranker, site().braid.manager.rerankers, ""
-    if kind := form.get("kind", ""):
-        name, rerankers, base_url = _typed(kind, form)
+def test_reranker(server: RerankServer | None) -> TestResult:
+    """Test the reranker that is in force, or the one of a server. Raises InvalidInputError where there is none."""
+    name, rerankers = site().reranker, site().braid.manager.rerankers
+    if server is not None:
+        name, rerankers = server.name, Rerankers(timeout_s=TEST_S, counts=False)
+        rerankers.use(lambda: server)
     if not name:
         raise InvalidInputError(_("No reranker is configured."), field="reranker")
 
@@ -90,16 +90,21 @@ def test_reranker(form: Mapping[str, str]) -> TestResult:
         return rerankers.scores_of(name, query, texts)
 
     try:
-        return replace(_tested("reranker", name, lambda: (told_by_scores(scores), "")), base_url=base_url)
+        return _tested("reranker", name, lambda: (told_by_scores(scores), ""))
     finally:
-        if kind:
+        if server is not None:
             rerankers.close()
 
 
-def _typed(kind: str, form: Mapping[str, str]) -> tuple[str, Rerankers, str]:
+def typed_server(form: Mapping[str, str]) -> RerankServer:
+    """Return the server of a reranker that a form describes. An empty key is the stored one of the same address.
+
+    Raises InvalidInputError for a server that cannot be one. Folders are tested where the settings name them: nobody
+    has the server read a file by a form.
+    """
+    kind, model, address, key = (form.get(each, "").strip() for each in ("kind", "model", "base_url", "key"))
     if kind not in PROTOCOLS:
         raise InvalidInputError(f"kind is {kind[:60]!r}; choose one of {', '.join(PROTOCOLS)}", field="kind")
-    model, address, key = (form.get(each, "").strip() for each in ("model", "base_url", "key"))
     if not model and kind == "tei":
         model = "default"  # its server has one model, whatever its name
     if not model or len(model) > 200 or not model.isprintable() or " " in model:
@@ -109,10 +114,13 @@ def _typed(kind: str, form: Mapping[str, str]) -> tuple[str, Rerankers, str]:
         raise InvalidInputError(said, field="model")
     if not address and not PROTOCOLS[kind].url:
         raise InvalidInputError(_("The address is empty. Write it as http://localhost:8080."), field="base_url")
-    base_url = checked_address(address) if address else ""
-    api_key = checked_key(key) if key else ""
-    made = Rerankers(base_url=base_url, api_key=api_key, timeout_s=TEST_S, counts=False)
-    return f"{kind}:{model}", made, base_url
+    made = RerankServer(kind, model, checked_address(address) if address else "")
+    if key:
+        return replace(made, key=checked_key(key), has_key=True)
+    kept = site().models.connections.reranker()
+    if kept is None or kept.address != made.address:
+        return made
+    return replace(made, key=kept.key, has_key=kept.has_key)
 
 
 def _tested(role: str, name: str, tell: Callable[[], tuple[list[Told], str]]) -> TestResult:

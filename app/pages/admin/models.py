@@ -17,7 +17,14 @@ from werkzeug.wrappers import Response
 from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
 from braid.app.pages.admin.blueprint import admin, audit, done
-from braid.app.pages.admin.model_tests import SERVER_KINDS, TEST_S, TestResult, test_embedding, test_reranker
+from braid.app.pages.admin.model_tests import (
+    SERVER_KINDS,
+    TEST_S,
+    TestResult,
+    test_embedding,
+    test_reranker,
+    typed_server,
+)
 from braid.app.site import site
 from braid.app.user.models import offered_models, site_default
 from braid.app.web.event_stream import event
@@ -134,12 +141,18 @@ def test_model() -> tuple[str, int] | Response:
 
 
 def _reranker_tested() -> tuple[str, int]:
-    """Test the reranker of the settings, or the one that is typed, with the lines that make it the site's."""
-    typed = {name: request.form.get(name, "") for name in ("kind", "model", "base_url")}
+    """Test the reranker that is in force, or the one that is typed."""
+    typed = typed_reranker()
     try:
-        return models_page(tested=test_reranker(request.form), reranking=typed), 200
+        server = typed_server(request.form) if typed["kind"] else None
+        return models_page(tested=test_reranker(server), reranking=typed), 200
     except InvalidInputError as error:
         return models_page(problem=str(error), reranking=typed), 400
+
+
+def typed_reranker() -> dict[str, str]:
+    """Return what the form of a reranker's server has, without the key."""
+    return {name: request.form.get(name, "") for name in ("kind", "model", "base_url")}
 
 
 def _test(role: str, model: ModelSettings, question: str) -> Iterator[TestResult]:
@@ -193,7 +206,9 @@ def models_page(
         roles=[(role, _rows(role), _list(role, typed or {}), site().models.is_chosen(role)) for role in ROLES],
         timeouts={"search": here.search_model_timeout_s, "summary": here.summary_model_timeout_s},
         embedding_model=here.embedding_model,
-        reranker=here.reranker,
+        reranker=site().reranker,
+        rerank_server=site().models.connections.reranker(),
+        configured_reranker=here.reranker,
         server_kinds=SERVER_KINDS,
         reranking=reranking or {},
         collections=_other_embeddings(),

@@ -79,6 +79,7 @@ def index() -> str:
         ],
         models=[("search", site_default("search")), ("summary", site_default("summary"))],
         embedding_model=site().settings.embedding_model,
+        reranker=site().reranker,
         jobs=JobStore(braid.ledger).counts(),
         unreadable=JobStore(braid.ledger).unreadable(),
         damage=braid.ledger.database.damage,

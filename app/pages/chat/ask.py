@@ -238,7 +238,7 @@ def _chat_request(
         everything=choices.datasets.is_everything,
         aside=_aside(),
         strategy=choices.strategy,
-        options=choices.options(site().settings),
+        options=choices.options(site().options),
         assistant_id=request.form.get("assistant", assistant_id, type=int),
     )
     about = named(request.form.getlist(FIELD) or named_before, readable.by_id)

@@ -47,7 +47,7 @@ def search_with(form: SearchForm) -> SearchResult:
         models=models,
         question_filters="on",
         filter_words=form.filter_words,
-        **form.options(here.settings),
+        **form.options(here.options),
     )
     here.usage.count(account.id, "search")
     here.metrics.count_search(result)
@@ -67,7 +67,7 @@ def template_values(form: SearchForm) -> dict[str, Any]:
         "comparisons": COMPARISONS.items(),
         "kinds": [(kind, name) for kind, (name, _) in KINDS.items()],
         "parts": list(PARTS.items()),
-        "reranker": here.settings.reranker,
+        "reranker": here.reranker,
         "registry_problem": here.braid.registry.problem(),
         "max_query_chars": MAX_QUERY_CHARS,
         "max_k": MAX_K,

@@ -14,7 +14,6 @@ from braid.app.site import site
 from braid.app.user.dataset_picker import is_everything
 from braid.app.user.datasets import Readable
 from braid.app.user.preferences import Preferences, Way
-from braid.config.settings import Settings
 from braid.core.datasets.metadata_keys import metadata_keys
 from braid.core.errors import InvalidInputError
 from braid.core.options import ABOUT, ALL, DEFAULTS, Datasets, Fusion, GroupBy, Mode
@@ -56,10 +55,10 @@ class SearchForm(Way):
         """Alpha in percent."""
         return round(100 * self.alpha)
 
-    def further_options(self, settings: Settings) -> dict[str, Any]:
+    def further_options(self, of_site: Mapping[str, Any]) -> dict[str, Any]:
         """Return the options that only the search pages have."""
         return {
-            "reranker": settings.reranker if self.rerank else "",
+            "reranker": of_site["reranker"] if self.rerank else "",
             "filters": self.filters.filters(),
             "group_by": self.group_by,
             **self.numbers,

@@ -62,7 +62,7 @@ def fields_answer() -> str | Response:
         fields=ThreeFields(**three_fields()),
         dataset_ids=form.datasets.given,
         strategy=form.strategy,
-        options=form.options(site().settings),
+        options=form.options(site().options),
         language=current_language(),  # type: ignore[arg-type]
     )
     conversation = model_shelf().conversation(choose_models(account))

@@ -120,7 +120,7 @@ def _pairs(form: SearchForm) -> Iterator[tuple[str, str]]:
 def _why(form: SearchForm, document: Document) -> Why:
     account, here = identity().account, site()
     models = model_shelf().search_models(choose_models(account))
-    options = {**form.options(here.settings), "strategy": form.strategy, "models": models}
+    options = {**form.options(here.options), "strategy": form.strategy, "models": models}
     manager = here.braid.manager
     passage = best_passage(manager.search, here.braid.ledger, document, form.text, user_id=account.id, **options)
     explanation = manager.explain(
@@ -191,6 +191,8 @@ def _steps(explanation: Explanation, form: SearchForm, passage: Passage) -> Iter
             yield _describe_rank(leg, scores[leg].rank)
         elif explanation.reason == "not_reached" or explanation.legs:
             yield _describe_absence(leg, form, passage)
+    if explanation.reranker:
+        yield str(_("The reranker %(name)s put the first results in order.", name=explanation.reranker))
     if FORGOTTEN in explanation.detail:
         yield str(_("What the model wrote for this search is no longer available. Search again, then try this again."))
 

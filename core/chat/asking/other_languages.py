@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from braid.core.text.scripts import LATIN, is_written_in, question_language, text_language
+from braid.core.text.scripts import JAPANESE, LATIN, SCRIPTS, is_written_in, question_script, text_language
 
 MOST_LANGUAGES = 2
 """Languages in which a question is searched for, beside its own."""
@@ -25,8 +25,6 @@ NAMES = {
     "ru": "Russian",
 }
 """The languages, as a model is told them."""
-_SCRIPTS = {"ja": "JAPANESE", "zh": "JAPANESE", "ko": "HANGUL"}
-"""Scripts as `braid.core.text.scripts.is_written_in` has them; all other languages count as written in Latin."""
 
 
 def other_languages(question: str, shares: Mapping[str, float]) -> tuple[str, ...]:
@@ -38,13 +36,13 @@ def other_languages(question: str, shares: Mapping[str, float]) -> tuple[str, ..
     >>> other_languages("How long is the warranty?", {"ja": 0.9, "en": 0.1}), other_languages("보증 기간은?", {"ko": 1})
     (('ja',), ())
     """
-    script = _script(question_language(question))
-    own = text_language(question) if script == LATIN else ""
+    script = question_script(question)
+    own = "" if script == JAPANESE else text_language(question)
 
     def is_other(code: str) -> bool:
         if _script(code) != script:
             return True
-        return script == LATIN and own not in ("", code) and own not in shares
+        return own not in ("", code) and own not in shares
 
     frequent = sorted(shares, key=lambda code: (-shares[code], code))
     others = [code for code in frequent if code in NAMES and shares[code] >= LEAST_SHARE and is_other(code)]
@@ -64,8 +62,9 @@ def wordings_in(languages: Sequence[str], lines: Iterable[str]) -> tuple[str, ..
 
 def may_be_in(code: str, line: str) -> bool:
     """Return whether a text may be in a language, by its script."""
-    return is_written_in(_script(code), line) if code in _SCRIPTS else _script(question_language(line)) == LATIN
+    script = _script(code)
+    return question_script(line) == LATIN if script == LATIN else is_written_in(script, line)
 
 
 def _script(code: str) -> str:
-    return _SCRIPTS.get(code, LATIN)
+    return SCRIPTS.get(code, LATIN)

@@ -15,7 +15,7 @@ from time import monotonic
 from braid.core.admission import give_way
 from braid.core.chat.asking.follow_up import content_words
 from braid.core.chat.lookups.lookup import NO_BILL, Bill, Lookup, Why
-from braid.core.chat.lookups.names import MOST_NAMES, Name, possible_names
+from braid.core.chat.lookups.names import MOST_NAMES, Name, leads_on, possible_names
 from braid.core.chat.lookups.two_things import named_things
 from braid.core.chat.quoting.wanted import Wanted
 from braid.core.search.term_weights import TermWeights
@@ -267,11 +267,14 @@ class Further:
         )
 
     def _names(self, sentence: str, passage: Passage) -> list[Name]:
-        """Return the possible names of a sentence that neither the question has nor what is above its passage."""
+        """Return the possible names of a sentence that neither the question has nor what is above its passage, of one
+        in another language the proper names.
+        """
         asked = frozenset[str]().union(*self._words.values())
         above = frozenset(self._analyzer.tokens(f"{passage.title} {passage.heading_path}"))
         names = possible_names(sentence, self._analyzer)
-        return [name for name in names if not name.terms & asked and not name.terms <= above]
+        names = [name for name in names if not name.terms & asked and not name.terms <= above]
+        return [name for name in names if leads_on(name.text, self._question, passage.text)]
 
     def _terms_of(self, passage: Passage) -> frozenset[str]:
         return terms_of(passage, self._analyzer)

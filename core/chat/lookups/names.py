@@ -7,12 +7,23 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from braid.core.text.analyzer import Analyzer
-from braid.core.text.scripts import HAN, HANGUL
+from braid.core.text.scripts import (
+    HAN,
+    HANGUL,
+    LATIN,
+    SEEN_CHARS,
+    is_written_in,
+    may_be_same_language,
+    question_script,
+    text_language,
+)
 from braid.core.text.stopwords import STOP_WORDS
 
 LEAST_PASSAGES = 2
 """Passages that have a name which leads on: the one it is in, and another."""
 MOST_NAMES = 3
+CAPITALISES = "de"
+"""The language whose common nouns have capitals: in it, a name has several words."""
 _CAPITAL = "A-ZÀ-ÖØ-ÞĀ-Ž"
 _NAME = re.compile(
     rf"\b(?:[{_CAPITAL}][\w'’-]{{0,40}}|[A-Za-z]{{1,10}}-?\d[\w-]{{0,20}})"
@@ -47,6 +58,20 @@ def possible_names(sentence: str, analyzer: Analyzer) -> list[Name]:
         if terms and len(text) > 1:
             found.setdefault(terms, Name(text, terms))
     return list(found.values())
+
+
+def leads_on(name: str, question: str, text: str) -> bool:
+    """Return whether a name in a passage may lead from the question to another passage: in a passage that may be in the
+    question's language, any; in others, what has capitals or digits in Latin letters, and so is no common word.
+    """
+    text = text[:SEEN_CHARS]
+    script = question_script(name)
+    if script != LATIN:
+        is_asked = question_script(question) == script and may_be_same_language(question, text)
+        return is_asked or not is_written_in(script, text)
+    if text_language(text) != CAPITALISES or may_be_same_language(question, text):
+        return True
+    return " " in name or any(map(str.isdigit, name))
 
 
 def _capitalised(sentence: str) -> Iterator[str]:

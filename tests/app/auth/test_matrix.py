@@ -280,6 +280,8 @@ ROUTES: dict[str, str] = {
     "GET /admin/jobs": "admin",
     "GET /admin/models": "admin",
     "POST /admin/models/local/none": "admin, 404",
+    "POST /admin/models/reranker": "admin",
+    "POST /admin/models/reranker/reset": "admin",
     "POST /admin/models/search": "admin",
     "POST /admin/models/search/reset": "admin",
     "POST /admin/models/servers": "admin",

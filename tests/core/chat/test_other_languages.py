@@ -142,6 +142,13 @@ def test_without_need_nothing_is_looked_for_elsewhere(braid: Braid, question: st
     ("保証期間は？", {"zh": 1.0}, ()),  # Han may be both
     ("Halden の規程", {"en": 0.6, "ja": 0.4}, ("en",)),
     ("Halden 규정", {"en": 0.6, "ja": 0.3, "": 0.1}, ("en", "ja")),
+    (QUESTION, {"ru": 1.0}, ("ru",)),
+    ("Сколько длится гарантия на пресс?", {"en": 0.9, "ru": 0.1}, ("en",)),
+    ("Как обновить OpenVPN Connect?", {"de": 1.0}, ("de",)),
+    ("보증 기간은?", {"ru": 0.5, "ko": 0.5}, ("ru",)),
+    ("Πόσο διαρκεί η εγγύηση;", {"en": 1.0}, ("en",)),
+    ("ประกันกี่ปี", {"ja": 0.6, "en": 0.4}, ("ja", "en")),
+    ("How large is λ, in μm?", {"en": 1.0}, ()),
 ])  # fmt: skip
 def test_languages_of_the_documents_that_are_not_the_questions(
     question: str, shares: Mapping[str, float], expected: tuple[str, ...]
@@ -153,3 +160,5 @@ def test_each_wording_is_in_its_language() -> None:
     lines = ["warranty period", "보증 기간", "保証期間"]
     assert wordings_in(("ja", "ko"), lines) == ("保証期間", "보증 기간")
     assert wordings_in(("en", "ja"), lines[:2]) == ("warranty period",)
+    assert wordings_in(("ru", "en"), ["warranty period", "гарантийный срок"]) == ("гарантийный срок", "warranty period")
+    assert wordings_in(("en",), ["гарантийный срок", "εγγύηση"]) == ()

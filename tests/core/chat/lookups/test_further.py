@@ -205,3 +205,19 @@ def test_a_page_names_what_is_looked_for_and_not_all_words_of_the_query(braid: B
     said = lookup_text(to_json(lookup))
     assert lookup.about in said
     assert lookup.asked not in said
+
+
+def test_common_words_of_a_passage_in_another_language_are_not_searched_for(braid: Braid, put: Put) -> None:
+    dataset = braid.ledger.add_dataset(braid.ledger.add_user("ann").id, "mixed").id
+    lead = "project Orchid の leader の端末は最初に利用可能なユーザーに割り当て、Lena Brodie が務める。"
+    put(dataset, "projects.md", lead, title="計画", wait=False)
+    for number in range(3):
+        text = f"利用可能なユーザーは最初に内線 {number} を申請する。"
+        put(dataset, f"rule{number}.md", text, title="規程", wait=False)
+    put(dataset, "brodie.md", PEOPLE["en"].format("Lena Brodie", 106, 4406), title="Telephones", wait=False)
+    for number in range(4):
+        text = PEOPLE["en"].format(NAMES["en"][number], 100 + number, 4400 + number)
+        put(dataset, f"{number}.md", text, title="Telephones", wait=False)
+    assert braid.indexer.wait(120)
+    result = ask(braid, QUESTIONS["en"], dataset, k=4)
+    assert [each.about for each in result.lookups if each.why == "name"] == ["Lena Brodie"]

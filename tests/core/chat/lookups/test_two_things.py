@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from braid.core.chat.lookups.names import possible_names
+from braid.core.chat.lookups.names import leads_on, possible_names
 from braid.core.chat.lookups.two_things import named_things
 from braid.core.text.analyzer import Analyzer
 
@@ -55,3 +55,50 @@ def test_other_questions_name_no_two_things(question: str) -> None:
 ])  # fmt: skip
 def test_names_are_words_with_capitals_codes_and_words_of_asian_scripts(sentence: str, expected: list[str]) -> None:
     assert [name.text for name in possible_names(sentence, Analyzer())] == expected
+
+
+IN = {
+    "en": "The first request is made by the user. Mateo Rivas leads the trials in Porto, and the rooms are free.",
+    "ja": "最初の申請では利用可能なユーザーを管理者が登録する。承認は Mateo Rivas が行い、端末 KX-40 を貸し出す。",
+    "zh": "用户首先提交申请，管理员审核通过之后才可以使用系统，所有可用的设备都需要登记。",
+    "ko": "처음 신청할 때 사용할 수 있는 사용자를 관리자가 등록한다.",
+    "de": "Der Benutzer stellt den Antrag bei der Verwaltung, und die Geräte werden von Mateo Rivas ausgegeben.",
+}
+ASKED = {
+    "en": "Which user is the first to get the available device?",
+    "ja": "最初に利用可能なユーザーは誰ですか",
+    "ko": "처음 사용할 수 있는 사용자는 누구인가요?",
+    "de": "Wer gibt die Geräte an den Benutzer aus?",
+    "ru": "Кто выдаёт устройство пользователю?",
+}
+
+
+@pytest.mark.parametrize(("asked", "passage", "name", "expected"), [
+    ("en", "en", "Porto", True),
+    ("ja", "ja", "ユーザー", True),
+    ("ko", "ko", "사용자", True),
+    ("de", "de", "Verwaltung", True),  # every noun, as before: its rarity tells
+    ("en", "ja", "ユーザー", False),
+    ("en", "ja", "利用可能", False),
+    ("en", "ja", "Mateo Rivas", True),
+    ("en", "ja", "KX-40", True),
+    ("en", "ko", "사용자", False),
+    ("en", "de", "Verwaltung", False),
+    ("en", "de", "Mateo Rivas", True),
+    ("de", "en", "Porto", True),
+    ("ja", "zh", "用户", False),
+    ("ja", "ko", "사용자", False),
+    ("ko", "ja", "ユーザー", False),
+    ("ja", "en", "Mateo Rivas", True),
+    ("ru", "ja", "最初", False),
+    ("ru", "en", "Mateo Rivas", True),
+])  # fmt: skip
+def test_a_common_word_of_another_language_leads_nowhere(asked: str, passage: str, name: str, expected: bool) -> None:
+    assert leads_on(name, ASKED[asked], IN[passage]) is expected
+
+
+def test_a_foreign_name_in_a_passage_of_the_questions_language_leads_on() -> None:
+    text = f"{IN['en']} The first device was built by 早川朋子 in the workshop."
+    assert leads_on("早川朋子", ASKED["en"], text)
+    mixed = "ログイン login の画面 screen では first name と ユーザー user の欄 field を入力 input する system です。"
+    assert not leads_on("ユーザー", ASKED["en"], mixed)
