@@ -133,16 +133,16 @@ def test_what_somebody_deleted_waits_for_another_date(
     braid: Braid, wiki: Wiki, sync: Callable[..., LoaderSync]
 ) -> None:
     wiki.put("Home.md", "# Home", 1.0)
-    wiki.put("Rules.md", "# Rules", 1.0)
-    follows = sync()
+    follows = sync(f"wiki:{wiki.folder}")
     follows.run()
-    [gone, _] = braid.ledger.documents(1)
-    DeletedDocuments(braid.ledger).discard(1, [gone.id])
-    assert follows.run().unchanged == 2
-    assert len(braid.ledger.documents(1)) == 1
-    wiki.put("Home.md", "# Home again", 2.0)
+    gone, *others = braid.ledger.documents(follows.dataset_id)
+    DeletedDocuments(braid.ledger).discard(follows.dataset_id, [gone.id])
+    assert not follows.run().changed
+    assert braid.ledger.documents(follows.dataset_id) == others
+    wiki.put("Home.md", "# Home again", 5.0)
+    assert gone.source.endswith("Home.md")
     assert follows.run().put == 1
-    assert len(braid.ledger.documents(1)) == 2
+    assert len(braid.ledger.documents(follows.dataset_id)) == 1 + len(others)
 
 
 def test_an_empty_list_removes_nothing_unless_it_may(braid: Braid, wiki: Wiki, sync: Callable[..., LoaderSync]) -> None:
