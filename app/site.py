@@ -51,6 +51,7 @@ from braid.core.datasets.shared_changes import SharedDatasets
 from braid.core.folders.rules import FolderRules
 from braid.core.ingest.plan import MEBIBYTE
 from braid.core.ledger.deleted import DeletedDatasets
+from braid.core.ledger.deleted_documents import DeletedDocuments
 
 EXTENSION = "braid"
 """Key of the `Site` in Flask's extensions, unless a host app has mounted Braid under another name."""
@@ -84,6 +85,7 @@ class Site:
         self.usage = Usage(ledger)
         self.conversations = ConversationStore(ledger, braid.registry)
         self.deleted_datasets = DeletedDatasets(ledger)
+        self.deleted_documents = DeletedDocuments(ledger)
         self.feedback = FeedbackStore(ledger)
         self.answer_thumbs = AnswerThumbs(ledger)
         self.dataset_languages = braid.dataset_languages

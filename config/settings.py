@@ -482,7 +482,9 @@ class Settings:
         "Days after its last message or file until a conversation is deleted, pinned or not; 0: never",
     ] = 0
     deleted_days: Annotated[
-        int, Field(ge=1, le=365), "Days that a conversation or a dataset can be restored after its user deleted it"
+        int,
+        Field(ge=1, le=365),
+        "Days that a conversation, a dataset or a document can be restored once it is deleted",
     ] = 30
     audit_days: Annotated[int, Field(ge=0, le=36500), "Days that entries of the audit log are kept; 0: for ever"] = 0
     usage_days: Annotated[int, Field(ge=0, le=36500), "Days that the counts of use are kept; 0: for ever"] = 0

@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 from braid.app.api.framework.etags import IF_MATCH, answer_with_etag, etag, if_match
 from braid.app.api.framework.operations import Answered, Resource
 from braid.app.api.framework.requests import SAYS_SOMETHING, Given, require_whole
-from braid.app.api.schemas import MetadataShown, Moment, Page, PageQuery, PassageShown, Shown, page_of
+from braid.app.api.schemas import DeletionQuery, MetadataShown, Moment, Page, PageQuery, PassageShown, Shown, page_of
 from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
 from braid.app.auth.quotas import quotas
@@ -168,14 +168,16 @@ def get_original(dataset_id: int, document_id: int) -> Response:
 
 @resource.delete("/datasets/<int(signed=True):dataset_id>/documents/<int:document_id>", headers=(IF_MATCH,))
 @rule("user", limited=True)
-def delete_document(dataset_id: int, document_id: int) -> None:
-    """Delete a document. No later search finds it.
+def delete_document(dataset_id: int, document_id: int, query: DeletionQuery) -> None:
+    """Delete a document. No later search finds it; for some days it can be restored.
 
-    With the ETag of an earlier answer in If-Match: 412, and nothing is deleted, if the document has changed since.
+    How many days, the setting `deleted_days` says. With the ETag of an earlier answer in If-Match: 412, and nothing is
+    deleted, if the document has changed since.
     """
     braid = site().braid
     found = _document(caller_datasets().writable(dataset_id).id, document_id)
-    if not braid.ledger.remove_document(dataset_id, found.source, check=if_match()):
+    remove = braid.ledger.remove_document if query.permanently else site().deleted_documents.discard_source
+    if not remove(dataset_id, found.source, check=if_match()):
         raise NotFoundError(f"there is no document {document_id} in dataset {dataset_id}")
     braid.indexer.wake()
 

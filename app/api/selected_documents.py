@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from braid.app.api.documents import DocumentShown
 from braid.app.api.framework.operations import Answered, Resource
 from braid.app.api.framework.requests import WHOLE, Given
-from braid.app.api.schemas import Page, PageQuery, following_page, next_link
+from braid.app.api.schemas import DeletionQuery, Moment, Page, PageQuery, Shown, following_page, next_link, page_of
 from braid.app.api.search_options import FiltersGiven
 from braid.app.auth.access import rule
 from braid.app.site import site
@@ -18,6 +18,7 @@ from braid.app.user.datasets import caller_datasets
 from braid.core.adding.stored import select_documents
 from braid.core.errors import InvalidInputError
 from braid.core.ingest.spool import MAX_SOURCE_CHARS
+from braid.core.ledger.deleted_documents import DeletedDocument
 from braid.core.search.overlap import fresh, joined
 from braid.core.types import MAX_ID, Document, Passage
 
@@ -87,6 +88,28 @@ class DeletedShown(BaseModel):
     deleted: int
 
 
+class DeletedDocumentShown(Shown):
+    """A deleted document that can be restored."""
+
+    id: int
+    source: str
+    title: str
+    deleted_at: Moment
+
+
+class DeletedNamed(Given):
+    """Says which deleted documents."""
+
+    ids: list[Annotated[int, Field(ge=1, le=MAX_ID), WHOLE]] = Field(min_length=1, max_length=MAX_IDS, examples=[[12]])
+
+
+class RestoredShown(BaseModel):
+    """What is back, and what stays deleted because another document has its source."""
+
+    restored: list[DeletedDocumentShown]
+    taken: list[DeletedDocumentShown]
+
+
 @resource.post("/datasets/<int(signed=True):dataset_id>/documents/get", Page[StoredShown], repeatable=False)
 @rule("user", "read", limited=True)
 def get_documents(dataset_id: int, body: DocumentsNamed, query: PageQuery) -> Answered:
@@ -113,15 +136,54 @@ def get_documents(dataset_id: int, body: DocumentsNamed, query: PageQuery) -> An
 
 @resource.post("/datasets/<int(signed=True):dataset_id>/documents/delete", DeletedShown)
 @rule("user", limited=True)
-def delete_documents(dataset_id: int, body: DocumentsNamed) -> DeletedShown:
-    """Delete documents, by ids, source or filters. No later search finds them.
+def delete_documents(dataset_id: int, body: DocumentsNamed, query: DeletionQuery) -> DeletedShown:
+    """Delete documents, by ids, source or filters. No later search finds them; for some days they can be restored.
 
     A source that is given as an id is deleted with its parts.
     """
-    dataset, braid = caller_datasets().writable(dataset_id), site().braid
-    deleted = braid.ledger.remove_documents(dataset.id, body.documents(dataset.id, with_parts=True))
-    braid.indexer.wake()
+    dataset, here = caller_datasets().writable(dataset_id), site()
+    numbers = body.documents(dataset.id, with_parts=True)
+    if query.permanently:
+        deleted = here.braid.ledger.remove_documents(dataset.id, numbers)
+    else:
+        deleted = here.deleted_documents.discard(dataset.id, numbers).documents
+    here.braid.indexer.wake()
     return DeletedShown(deleted=deleted)
+
+
+@resource.get("/datasets/<int(signed=True):dataset_id>/deleted-documents", Page[DeletedDocumentShown])
+@rule("user", limited=True)
+def list_deleted_documents(dataset_id: int, query: PageQuery) -> Answered:
+    """List documents of a dataset that you may change, which were deleted and can be restored, the last ones first."""
+    dataset = caller_datasets().writable(dataset_id)
+
+    def read(limit: int, offset: int) -> list[DeletedDocument]:
+        return site().deleted_documents.of_dataset(dataset.id, limit=limit, offset=offset)
+
+    return page_of(Page[DeletedDocumentShown], query, read, DeletedDocumentShown.model_validate)
+
+
+@resource.post("/datasets/<int(signed=True):dataset_id>/deleted-documents/restore", RestoredShown)
+@rule("user", limited=True)
+def restore_documents(dataset_id: int, body: DeletedNamed) -> RestoredShown:
+    """Restore deleted documents, with their passages and vectors.
+
+    One whose source another document has meanwhile stays deleted, and is in `taken`.
+    """
+    here = site()
+    restored = here.deleted_documents.restore(caller_datasets().writable(dataset_id).id, body.ids)
+    here.braid.indexer.wake()
+    return RestoredShown(
+        restored=[DeletedDocumentShown.model_validate(each) for each in restored.documents],
+        taken=[DeletedDocumentShown.model_validate(each) for each in restored.taken],
+    )
+
+
+@resource.delete("/datasets/<int(signed=True):dataset_id>/deleted-documents/<int:document_id>")
+@rule("user", limited=True)
+def erase_document(dataset_id: int, document_id: int) -> None:
+    """Delete a deleted document permanently."""
+    site().deleted_documents.erase(caller_datasets().writable(dataset_id).id, [document_id])
 
 
 def _with_text(document: Document) -> StoredShown:

@@ -178,25 +178,29 @@ def state(document: Document) -> str:
 @click.argument("sources", nargs=-1, required=True, metavar="SOURCE…")
 @click.option("--dataset", "dataset_id", metavar="ID", type=int, required=True, help="Dataset of the documents.")
 @click.option("--prefix", is_flag=True, help="Remove every document whose source starts with SOURCE.")
+@click.option("--permanently", is_flag=True, help="So that they cannot be restored.")
 @json_option
 @click.pass_context
 def remove_documents(
-    context: click.Context, sources: tuple[str, ...], dataset_id: int, prefix: bool, as_json: bool
+    context: click.Context, sources: tuple[str, ...], dataset_id: int, prefix: bool, permanently: bool, as_json: bool
 ) -> None:
-    """Remove the documents with these sources. No later search finds them."""
+    """Remove the documents with these sources. No later search finds them; they can be restored for some days."""
     from braid.core.ingest.plan import source_name
+    from braid.core.ledger.deleted_documents import DeletedDocuments
 
     removed: list[str] = []
     missing: list[str] = []
     with open_data_directory(current_settings()) as directory:
         directory.dataset(dataset_id)
+        ledger = directory.ledger
+        remove = ledger.remove_document if permanently else DeletedDocuments(ledger).discard_source
         for given in sources:
             source = source_name(given)
             matching = [source]
             if prefix:
                 stored = directory.ledger.documents(dataset_id, source_prefix=source)
                 matching = [document.source for document in stored]
-            gone = [name for name in matching if directory.ledger.remove_document(dataset_id, name)]
+            gone = [name for name in matching if remove(dataset_id, name)]
             removed.extend(gone)
             if not gone:
                 missing.append(given)
@@ -208,4 +212,54 @@ def remove_documents(
     print_result(
         {"removed": removed, "missing": missing}, f"Removed {plural(len(removed), 'document')}.", as_json=as_json
     )
+    context.exit(1 if missing else 0)
+
+
+@documents.command("removed")
+@click.option("--dataset", "dataset_id", metavar="ID", type=int, required=True, help="Dataset of the documents.")
+@json_option
+def list_removed(dataset_id: int, as_json: bool) -> None:
+    """List the removed documents that can be restored, those that were removed last first."""
+    from braid.core.ledger.deleted_documents import DeletedDocuments
+
+    with open_data_directory(current_settings()) as directory:
+        found = DeletedDocuments(directory.ledger).of_dataset(directory.dataset(dataset_id).id)
+    if as_json:
+        print_json(found)
+    else:
+        rows = [(each.source, each.title, format_date(each.deleted_at)) for each in found]
+        print_table(("source", "title", "removed"), rows)
+
+
+@documents.command("restore")
+@click.argument("sources", nargs=-1, required=True, metavar="SOURCE…")
+@click.option("--dataset", "dataset_id", metavar="ID", type=int, required=True, help="Dataset of the documents.")
+@json_option
+@click.pass_context
+def restore_documents(context: click.Context, sources: tuple[str, ...], dataset_id: int, as_json: bool) -> None:
+    """Restore removed documents with these sources, and with their parts."""
+    from braid.core.ingest.plan import source_name
+    from braid.core.ledger.deleted_documents import DeletedDocuments
+
+    restored: list[str] = []
+    missing: list[str] = []
+    with open_data_directory(current_settings()) as directory:
+        directory.dataset(dataset_id)
+        deleted = DeletedDocuments(directory.ledger)
+        for given in sources:
+            ids = [each.id for each in deleted.of_source(dataset_id, source_name(given))]
+            back = deleted.restore(dataset_id, ids) if ids else None
+            if back is None:
+                complain(f"error: dataset {dataset_id} has no removed document {given!r} that can be restored")
+            elif not back.documents:
+                complain(f"error: another document is stored as {given!r} meanwhile; remove it first")
+            if back is None or not back.documents:
+                missing.append(given)
+            else:
+                restored += [each.source for each in back.documents]
+        if restored:
+            record(directory.ledger, "documents.restored", f"dataset {dataset_id}", plural(len(restored), "document"))
+            directory.wake()
+    told = f"Restored {plural(len(restored), 'document')}."
+    print_result({"restored": restored, "missing": missing}, told, as_json=as_json)
     context.exit(1 if missing else 0)

@@ -112,8 +112,10 @@ def restore_dataset(dataset_id: int, user: str | None, as_json: bool) -> None:
     """Restore a removed dataset with its documents. It is shared with nobody."""
     from braid.core.ledger.deleted import DeletedDatasets
 
-    with open_data_directory(current_settings()) as directory:
-        DeletedDatasets(directory.ledger).restore(choose_user(directory.ledger, user).id, dataset_id)
+    settings = current_settings()
+    with open_data_directory(settings) as directory:
+        owner, most = choose_user(directory.ledger, user).id, settings.max_user_datasets
+        DeletedDatasets(directory.ledger).restore(owner, dataset_id, most=most)
         directory.wake()
         found = directory.dataset(dataset_id)
         record(directory.ledger, "dataset.restored", str(dataset_id), plural(found.documents, "document"))

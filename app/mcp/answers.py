@@ -267,6 +267,14 @@ class DeleteAnswer(Answer, total=False):
 
 
 @with_config(OPEN)
+class RestoreAnswer(Answer, total=False):
+    """Where the document is back."""
+
+    filepath: str
+    dataset_id: int
+
+
+@with_config(OPEN)
 class DeletedAnswer(Answer, total=False):
     """How many documents there were, and are no more."""
 

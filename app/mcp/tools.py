@@ -24,6 +24,7 @@ from braid.app.mcp.answers import (
     FoundAnswer,
     PutAnswer,
     ReadAnswer,
+    RestoreAnswer,
     SearchAnswer,
 )
 from braid.app.mcp.documents import DocumentReader, document_link, document_number, shown_id
@@ -65,6 +66,7 @@ from braid.core.ingest.plan import source_name
 from braid.core.ingest.spool import MAX_SOURCE_CHARS
 from braid.core.json_form import pick, to_json
 from braid.core.ledger.database import storable
+from braid.core.ledger.deleted_documents import DeletedDocuments
 from braid.core.metadata.gaps import gap_notes
 from braid.core.metadata.values import Kind
 from braid.core.options import (
@@ -128,6 +130,7 @@ class Tools:
         assistant: UsableAssistant | None = None,
     ) -> None:
         self.meter = meter
+        self._deleted = DeletedDocuments(braid.ledger)
         within = within if assistant is None else frozenset(assistant.dataset_ids)
         self._pages = pages
         self._braid = braid
@@ -323,14 +326,28 @@ class Tools:
             int | None, Field(description="Only from this dataset; None: all of the user's own")
         ] = None,
     ) -> Result:
-        """Delete a document; it cannot be found from then on."""
+        """Delete a document; it cannot be found from then on. restore_document takes that back for some days."""
         filepath = source_name(filepath)
         datasets = [self._writable(dataset_id)] if dataset_id is not None else self._readable.personal
-        removed = [dataset.id for dataset in datasets if self._braid.ledger.remove_document(dataset.id, filepath)]
+        removed = [dataset.id for dataset in datasets if self._deleted.discard_source(dataset.id, filepath)]
         if not removed:
             raise NotFoundError(f"there is no document {filepath!r} in your datasets; see get_documents_by_prefix")
         self._braid.indexer.wake()
         return {"status": "success", "message": "deleted", "filepath": filepath, "dataset_ids": removed}
+
+    @tool("Restore a deleted document", WRITES, RestoreAnswer, outage="BraidError", store="BraidError")
+    def restore_document(self, filepath: Path, dataset_id: DatasetId) -> Result:
+        """Restore a document that was deleted some days ago at most, with its parts."""
+        filepath, dataset = source_name(filepath), self._writable(dataset_id)
+        restored = self._deleted.restore(
+            dataset.id, [each.id for each in self._deleted.of_source(dataset.id, filepath)]
+        )
+        if not restored.documents:
+            raise InvalidInputError(
+                f"another document is stored as {filepath!r} meanwhile; delete it first", field="filepath"
+            )
+        self._braid.indexer.wake()
+        return {"status": "success", "message": "restored", "filepath": filepath, "dataset_id": dataset.id}
 
     @tool("Get documents", READS, FoundAnswer, outage="ChromaDBError")
     def get_documents(
@@ -363,7 +380,7 @@ class Tools:
         """
         dataset = self._writable(dataset_id)
         found = self._named(dataset, ids, source, where, with_parts=True)
-        removed = self._braid.ledger.remove_documents(dataset.id, [document.id for document in found])
+        removed = self._deleted.discard(dataset.id, [document.id for document in found]).documents
         self._braid.indexer.wake()
         return {"status": "success", "message": f"deleted {removed} documents", "deleted": removed}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from sqlalchemy import Connection, Select, delete, select, update
+from sqlalchemy import Connection, Select, delete, or_, select, update
 
 from braid.core.errors import InvalidInputError, NotFoundError
 from braid.core.ledger.document_writes import log_dataset, require_dataset
@@ -48,7 +48,8 @@ def transfer_datasets(
                 raise NotFoundError(f"user {from_user} has no dataset {dataset_id}")
             log_dataset(connection, dataset_id, before)
             values = {"user_id": to_user, "collection": collection}
-            connection.execute(update(DatasetRow).where(DatasetRow.id == dataset_id).values(**values))
+            with_deleted = or_(DatasetRow.id == dataset_id, DatasetRow.documents_of == dataset_id)
+            connection.execute(update(DatasetRow).where(with_deleted).values(**values))
             log_dataset(connection, dataset_id, collection)
             connection.execute(update(JobRow).where(JobRow.dataset_id == dataset_id).values(user_id=to_user))
             for table in (ShareRow, AccessRequestRow):  # the new owner needs neither

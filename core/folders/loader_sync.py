@@ -18,6 +18,7 @@ from braid.core.ingest.incoming import Incoming, Parse, last_part
 from braid.core.ingest.ingest_document import ingest_document
 from braid.core.ingest.plan import IngestOptions, PlannedFile, file_type_of, source_name
 from braid.core.ingest.walk import ignore_spec
+from braid.core.ledger.deleted_documents import DeletedDocuments
 
 LOADERS = "braid.loaders"
 """Group of entry points: the name is what an address begins with, the object a function that takes the rest of the
@@ -60,10 +61,10 @@ class LoaderSync:
     """Keeps the documents below an address equal to what its loader lists; those with other sources are never touched.
 
     Sources are the address, a slash and the name in the list, or with ``options.id_prefix`` the prefix and the name.
-    Each document is one transaction. One that the loader cannot read keeps its stored version. Raises LoaderError,
-    before anything is changed, when the list cannot be read to its end; InvalidInputError for an address without a
-    loader, and for an empty list while there are documents, unless ``allow_empty`` is set; NotFoundError when there is
-    no such dataset.
+    Each document is one transaction. One that the loader cannot read keeps its stored version. One that was deleted and
+    can still be restored is left out until it has another date. Raises LoaderError, before anything is changed, when
+    the list cannot be read to its end; InvalidInputError for an address without a loader, and for an empty list while
+    there are documents, unless ``allow_empty`` is set; NotFoundError when there is no such dataset.
     """
 
     directory: DataDirectory
@@ -151,7 +152,13 @@ class LoaderSync:
                 "stay; if that is meant, `watch --once --allow-empty` on the command line removes them",
                 field="address",
             )
-        changed = [source for source, each in listed.items() if each.date is None or each.date != stored.get(source)]
+        deleted = DeletedDocuments(self.directory.ledger).left_out(self.dataset_id, self._prefix)
+        changed = [
+            source
+            for source, each in listed.items()
+            if (each.date is None or each.date != stored.get(source))
+            and (source in stored or source not in deleted or deleted[source].date not in (None, each.date))
+        ]
         puts = tuple(PlannedFile(listed[source].name, source) for source in changed)
         return SyncPlan(puts, removals=gone, unchanged=len(listed) - len(puts))
 

@@ -16,6 +16,7 @@ from braid.core.ingest.incoming import Incoming, Parse
 from braid.core.ingest.ingest_document import ingest_planned
 from braid.core.ingest.plan import IngestOptions, PlannedFile, plan_files, source_name
 from braid.core.ingest.walk import FoundFile, find_files
+from braid.core.ledger.deleted_documents import DeletedDocuments
 from braid.core.types import Document
 
 
@@ -55,9 +56,9 @@ class FolderSync:
 
     Sources are absolute paths, or with ``options.id_prefix`` the prefix and the path within the folder. Each document
     is one transaction and the ledger is the only state, so a sync may be stopped or killed at any moment. A file with
-    the stored size and modification time is not read. A folder without any file may be a disk that is not mounted:
-    nothing is removed then, unless ``allow_empty`` is set. Raises InvalidInputError for such a folder and for a missing
-    one, and NotFoundError when there is no such dataset.
+    the stored size and modification time is not read; nor is one whose document was deleted and can still be restored.
+    A folder without any file may be a disk that is not mounted: nothing is removed then, unless ``allow_empty`` is set.
+    Raises InvalidInputError for such a folder and for a missing one, and NotFoundError when there is no such dataset.
 
     >>> from braid.core.ingest.parse import parse_here
     >>> dataset = braid.ledger.add_dataset(1, "wiki")
@@ -91,7 +92,13 @@ class FolderSync:
         stored = {document.source: document for document in self._documents()}
         self._forget_failures(files)
         gone = self._find_gone(found, files, stored)
-        changed = [file for file in files if not self._is_as_stored(file, stored.get(file.source))]
+        deleted = DeletedDocuments(self.directory.ledger).left_out(self.dataset_id, self._source_of(self.folder))
+        changed = [
+            file
+            for file in files
+            if not self._is_as_stored(file, stored.get(file.source))
+            and (file.source in stored or not _is_as_deleted(file, deleted.get(file.source)))
+        ]
         return plan_sync(files, changed, stored, gone)
 
     def run(
@@ -230,6 +237,14 @@ class FolderSync:
             "mounted? If it is meant to be empty, `watch --once --allow-empty` on the command line removes them",
             field="folder",
         )
+
+
+def _is_as_deleted(file: PlannedFile, document: Document | None) -> bool:
+    """Return whether a file has not changed since its document was deleted, which can be restored."""
+    signature = file_signature(file.path)
+    if document is None or signature is None:
+        return False
+    return document.size_bytes == signature[0] and document.date in (None, signature[1])
 
 
 def _failure_signature(path: str) -> tuple[int, float, float] | None:

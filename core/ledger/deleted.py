@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from sqlalchemy import Connection, delete, select, update
 
 from braid.core.errors import NotFoundError
-from braid.core.ledger.document_writes import delete_dataset, log_dataset, require_dataset
+from braid.core.ledger.document_writes import delete_dataset, erase_deletions, log_dataset, require_dataset
 from braid.core.ledger.ledger import Ledger
 from braid.core.ledger.quota import require_dataset_room
 from braid.core.ledger.tables import AccessRequestRow, DatasetRow, ShareRow, SyncedFolderRow
@@ -20,7 +20,8 @@ from braid.core.types import MAX_ID
 MOST_DELETED = 100
 """Deleted datasets of one user that can be restored; of more the oldest are deleted for good."""
 IS_DELETED = DatasetRow.removed_at.is_not(None) & (DatasetRow.name != "")
-"""The condition that a dataset was deleted and can be restored."""
+"""The condition that a dataset, or documents of one, were deleted and can be restored."""
+_WHOLE = IS_DELETED & DatasetRow.documents_of.is_(None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,7 @@ class DeletedDatasets:
                 connection.execute(delete(table).where(table.dataset_id == dataset_id))
             gone = row.values(removed_at=time.time(), conversation_id=None)
             user_id = connection.execute(gone.returning(DatasetRow.user_id)).scalar_one()
-            own = select(DatasetRow.id).where(DatasetRow.user_id == user_id, IS_DELETED)
+            own = select(DatasetRow.id).where(DatasetRow.user_id == user_id, _WHOLE)
             newest_first = own.order_by(DatasetRow.removed_at.desc(), DatasetRow.id.desc())
             for id_ in connection.execute(newest_first.offset(MOST_DELETED)).scalars().all():
                 _erase(connection, id_)
@@ -69,7 +70,7 @@ class DeletedDatasets:
     def of_user(self, user_id: int) -> list[DeletedDataset]:
         """Return the user's datasets that can be restored, the one deleted last first."""
         columns = DatasetRow.id, DatasetRow.name, DatasetRow.documents, DatasetRow.removed_at
-        own = select(*columns).where(DatasetRow.user_id == user_id, IS_DELETED)
+        own = select(*columns).where(DatasetRow.user_id == user_id, _WHOLE)
         rows = self._database.fetch(own.order_by(DatasetRow.removed_at.desc(), DatasetRow.id.desc()))
         return [DeletedDataset(id_, name, documents, at or 0.0) for id_, name, documents, at in rows]
 
@@ -91,7 +92,9 @@ class DeletedDatasets:
             _erase(connection, dataset_id)
 
     def erase_old(self, before: float) -> int:
-        """Delete for good what was deleted before this time, in seconds since the epoch; return how many datasets."""
+        """Delete for good what was deleted before this time, in seconds since the epoch: datasets and documents; return
+        how many deletions.
+        """
         number = 0
         for row in self._database.fetch(select(DatasetRow.id).where(IS_DELETED, DatasetRow.removed_at < before)):
             with self._database.write() as connection:
@@ -106,7 +109,7 @@ def _require(connection: Connection, user_id: int, dataset_id: int) -> str:
     """Return the collection of a deleted dataset of this user, and lock its row."""
     found = None
     if 0 < dataset_id <= MAX_ID:
-        own = DatasetRow.id == dataset_id, DatasetRow.user_id == user_id, IS_DELETED
+        own = DatasetRow.id == dataset_id, DatasetRow.user_id == user_id, _WHOLE
         found = connection.execute(select(DatasetRow.collection).where(*own).with_for_update()).scalar_one_or_none()
     if found is None:
         raise NotFoundError(f"there is no deleted dataset {dataset_id} that can be restored")
@@ -114,5 +117,9 @@ def _require(connection: Connection, user_id: int, dataset_id: int) -> str:
 
 
 def _erase(connection: Connection, dataset_id: int) -> None:
+    of_documents = DatasetRow.id == dataset_id, DatasetRow.documents_of.is_not(None)
+    if connection.execute(select(DatasetRow.id).where(*of_documents)).first() is not None:
+        erase_deletions(connection, DatasetRow.id == dataset_id)
+        return
     connection.execute(update(DatasetRow).where(DatasetRow.id == dataset_id).values(removed_at=None))
     delete_dataset(connection, dataset_id)

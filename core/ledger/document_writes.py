@@ -18,6 +18,7 @@ from braid.core.ledger.tables import (
     ChangeRow,
     ChunkRow,
     DatasetRow,
+    DocumentMetadataRow,
     DocumentRow,
     JobRow,
     ShareRow,
@@ -209,12 +210,34 @@ def delete_documents(connection: Connection, dataset_id: int, collection: str, i
     add_to_counters(connection, dataset_id, documents=-len(ids), chunks=-len(chunk_ids))
 
 
+def move_documents(connection: Connection, ids: Sequence[int], *, of: int, to: int, collection: str) -> None:
+    """Make documents of one dataset documents of another one, with their chunks, which come into or leave the
+    collection.
+    """
+    chunk_ids = connection.execute(select(ChunkRow.id).where(ChunkRow.document_id.in_(ids))).scalars().all()
+    connection.execute(update(DocumentRow).where(DocumentRow.id.in_(ids)).values(dataset_id=to))
+    for table in (ChunkRow, DocumentMetadataRow, TermRow):
+        connection.execute(update(table).where(table.document_id.in_(ids)).values(dataset_id=to))
+    if log_chunks(connection, collection, chunk_ids):
+        mark_changed(connection, collection, ids)
+    add_to_counters(connection, of, documents=-len(ids), chunks=-len(chunk_ids))
+    add_to_counters(connection, to, documents=len(ids), chunks=len(chunk_ids))
+
+
+def erase_deletions(connection: Connection, condition: ColumnElement[bool]) -> None:
+    """Delete documents for good that could have been restored: those of the deletions that the condition selects."""
+    rows = DatasetRow.documents_of.is_not(None), condition
+    connection.execute(delete(DocumentRow).where(DocumentRow.dataset_id.in_(select(DatasetRow.id).where(*rows))))
+    connection.execute(delete(DatasetRow).where(*rows))
+
+
 def delete_dataset(connection: Connection, dataset_id: int) -> None:
     """Delete a dataset with its documents and its name; the row stays. Raises NotFoundError."""
     log_dataset(connection, dataset_id, require_dataset(connection, dataset_id))
     connection.execute(delete(DocumentRow).where(DocumentRow.dataset_id == dataset_id))
     for table in (SyncedFolderRow, ShareRow, AccessRequestRow, TermRow):
         connection.execute(delete(table).where(table.dataset_id == dataset_id))
+    erase_deletions(connection, DatasetRow.documents_of == dataset_id)
     gone = {"name": "", "removed_at": time.time(), "documents": 0, "chunks": 0}
     connection.execute(update(DatasetRow).where(DatasetRow.id == dataset_id).values(**gone))
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Select, insert, select, update
+from sqlalchemy import Connection, Select, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from braid.core.batches import batches
@@ -70,6 +70,10 @@ MAX_TERMS = 500
 _INVISIBLE = ("Cc", "Cs", "Zl", "Zp")
 Check = Callable[[Document | None], None]
 """Called in a write's transaction with the stored document; the write is undone when it raises."""
+Remove = Callable[[Connection, int, str, Sequence[int]], None]
+"""Takes documents, by ids, out of a dataset and its collection in a write's transaction: for good, or so that they can
+be restored.
+"""
 REMOVED_USER = "\x1fremoved "
 """Prefix of a deleted user's name; the row stays so that the id is never used again."""
 
@@ -475,7 +479,14 @@ class Ledger:
         rows = self.database.rows(prepared.DOCUMENTS_WITH_IDS, ids=document_ids, datasets=dataset_ids)
         return sorted(map(document_of, rows), key=lambda document: document.source)
 
-    def remove_document(self, dataset_id: int, source: str, *, check: Check = lambda stored: None) -> bool:
+    def remove_document(
+        self,
+        dataset_id: int,
+        source: str,
+        *,
+        check: Check = lambda stored: None,
+        remove: Remove = delete_documents,
+    ) -> bool:
         """Delete a document with all parts of its source; the indexes follow, and uploads of its source that are still
         to be read are superseded.
 
@@ -494,10 +505,12 @@ class Ledger:
                 return False
             supersede_uploads(connection, dataset_id, source)
             for ids in batches(found, DOCUMENTS_PER_BATCH):
-                delete_documents(connection, dataset_id, collection, ids)
+                remove(connection, dataset_id, collection, ids)
             return True
 
-    def remove_documents(self, dataset_id: int, document_ids: Sequence[int]) -> int:
+    def remove_documents(
+        self, dataset_id: int, document_ids: Sequence[int], *, remove: Remove = delete_documents
+    ) -> int:
         """Delete these documents of a dataset, and nothing else, as `remove_document` does; return how many there were.
 
         They go in transactions of 500.
@@ -510,7 +523,7 @@ class Ledger:
                 found = connection.execute(select(DocumentRow.id, DocumentRow.source).where(*named)).all()
                 for row in found:
                     supersede_uploads(connection, dataset_id, row.source)
-                delete_documents(connection, dataset_id, collection, [row.id for row in found])
+                remove(connection, dataset_id, collection, [row.id for row in found])
                 removed += len(found)
         return removed
 

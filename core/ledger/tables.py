@@ -152,6 +152,10 @@ class DatasetRow(Base):
     """The conversation whose files these are; None for a dataset of its own. Not a foreign key: who deletes the
     conversation deletes the dataset first, which the indexes have to hear of.
     """
+    documents_of: Mapped[int | None] = mapped_column(index=True)
+    """Of which dataset these are documents that were deleted together and can be restored; None for a dataset of its
+    own. Such a row is removed from the beginning, and goes with its last document.
+    """
 
 
 class AssistantRow(Base):

@@ -118,10 +118,11 @@ def test_by_keyboard_on_a_phone(open_anonymous: Open, visitor: dict[str, str], p
     page.keyboard.press("Space")
     page.locator("#remove-chosen").focus()
     page.keyboard.press("Enter")
-    expect(page.get_by_role("heading", level=1)).to_have_text("Delete 1 document?")
-    page.get_by_role("button", name="Delete 1 document").focus()
-    page.keyboard.press("Enter")
     expect(page.get_by_role("status").first).to_contain_text("1 document deleted.")
+    page.get_by_role("button", name="Undo").focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("status").first).to_contain_text("1 document is back.")
+    expect(page.locator(".documents tbody tr .state")).to_have_text("done")
 
 
 def test_a_quick_look_by_button_and_by_space(open_page: Open, site: Site) -> None:

@@ -34,7 +34,7 @@ KEPT_NAMES: Mapping[Kept, str] = {
     "conversations": _l("Conversations"),
     "audit": _l("Audit log"),
     "usage": _l("Usage"),
-    "deleted": _l("Deleted conversations and datasets"),
+    "deleted": _l("Deleted conversations, datasets and documents"),
     "expired_tokens": _l("Expired API tokens"),
 }
 

@@ -15,11 +15,13 @@ from braid.app.pages.search.blueprint import status_of
 from braid.app.site import site
 from braid.app.user.questions import tried
 from braid.core.jobs.store import OPEN, Job, JobKind, JobState
+from braid.core.ledger.deleted_documents import DeletedDocument
 from braid.core.types import MAX_NAME_CHARS, Dataset
 
 QUESTIONS = 3
 SEEN_DOCUMENTS = 5
 """Documents at the top of the list that are asked about."""
+SHOWN_DELETED = 100
 TASKS: tuple[JobKind, ...] = ("export", "import", "reembed")
 ENDED: tuple[JobState, ...] = ("done", "failed")
 
@@ -48,8 +50,16 @@ def dataset_page(dataset: Dataset, *, problem: str = "") -> str:
         max_name=MAX_NAME_CHARS,
         embedding_model=settings.embedding_model,
         sharing=sharing_of(dataset, visible_datasets()),
+        deleted=_deleted(dataset),
         **_list_values(dataset),
     )
+
+
+def _deleted(dataset: Dataset) -> list[DeletedDocument]:
+    """Return deleted documents that the user may restore, the last ones first."""
+    if not visible_datasets().may_write(dataset):
+        return []
+    return site().deleted_documents.of_dataset(dataset.id, limit=SHOWN_DELETED)
 
 
 def _list_values(dataset: Dataset) -> dict[str, object]:

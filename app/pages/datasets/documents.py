@@ -1,10 +1,10 @@
-"""Documents of a dataset: shows the passages read from one, returns its original file, and deletes documents."""
+"""Documents of a dataset: shows the passages read from one, returns its original file, deletes and restores some."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from flask import render_template, request
+from flask import redirect, render_template, request
 from flask_babel import gettext as _
 from flask_babel import ngettext
 from werkzeug.wrappers import Response
@@ -16,7 +16,9 @@ from braid.app.pages.search.marking import PROSE, flow
 from braid.app.site import site
 from braid.app.web.originals import original_file
 from braid.app.web.transfers import MOST_AT_ONCE, drop
+from braid.app.web.undo import flash_undo
 from braid.app.words.gaps import gaps
+from braid.core.adding.stored import select_documents
 from braid.core.errors import InvalidInputError, NotFoundError
 from braid.core.indexes.document_progress import document_progress
 from braid.core.jobs.store import ADDING, FAILED
@@ -58,20 +60,62 @@ def document(dataset_id: int, document_id: int) -> str:
 
 @datasets.post(f"{ONE}/documents/remove")
 @rule("user")
-def remove_documents(dataset_id: int) -> str | Response:
-    """Delete the chosen documents, after a confirmation that says what is lost, unless none of them has passages."""
-    dataset = visible_datasets().writable(dataset_id)
+def remove_documents(dataset_id: int) -> Response:
+    """Delete the chosen documents with their parts; the next page offers to undo it."""
+    dataset, here = visible_datasets().writable(dataset_id), site()
     chosen = _chosen_documents(dataset)
-    if any(each.chunks for each in chosen) and "confirmed" not in request.form:
-        chunks = sum(each.chunks for each in chosen)
-        return render_template("braid/datasets/remove.html", dataset=dataset, chosen=chosen, chunks=chunks)
-    for each in chosen:
-        site().braid.ledger.remove_document(dataset.id, each.source)
+    if not chosen:
+        return done(_("Nothing was selected."), dataset_id=dataset.id)
+    named = [each.source for each in chosen]
+    found = select_documents(here.braid, named, dataset=dataset.id, source=None, filter=None, with_parts=True)
+    gone = here.deleted_documents.discard(dataset.id, [each.id for each in found])
+    for each in found:
         audit(dataset, "documents.removed", each.source)
-    _drop_jobs(dataset, chosen)
+    _drop_jobs(dataset, found)
+    here.braid.indexer.wake()
+    told = ngettext("%(num)s document deleted.", "%(num)s documents deleted.", gone.documents)
+    flash_undo(told, address("restore_documents", dataset.id), "undo", gone.deletions)
+    return redirect(address("dataset", dataset.id))
+
+
+@datasets.post(f"{ONE}/documents/deleted")
+@rule("user")
+def restore_documents(dataset_id: int) -> str | Response:
+    """Restore deleted documents, by ids or whole deletions, or delete one for good; before that the page asks."""
+    dataset, act = visible_datasets().writable(dataset_id), request.form.get("act", "")
+    deleted, ids = site().deleted_documents, request.form.getlist("c", type=int)[:MAX_CHOSEN]
+    if act == "erase":
+        if "confirmed" not in request.form:
+            return _ask(dataset, ids)
+        deleted.erase(dataset.id, ids)
+        audit(dataset, "documents.erased")
+        return done(_("The document has been permanently deleted."), dataset_id=dataset.id)
+    if act not in {"restore", "undo"}:
+        raise InvalidInputError(f"act is {act[:20]!r}; choose restore, undo or erase", field="act")
+    back = deleted.restore(dataset.id, deletions=ids) if act == "undo" else deleted.restore(dataset.id, ids)
+    for each in back.documents:
+        audit(dataset, "documents.restored", each.source)
     site().braid.indexer.wake()
-    told = ngettext("%(num)s document deleted.", "%(num)s documents deleted.", len(chosen))
-    return done(told if chosen else _("Nothing was selected."), dataset_id=dataset.id)
+    told = [ngettext("%(num)s document is back.", "%(num)s documents are back.", len(back.documents))]
+    if back.taken:
+        there = _("Another document has this name now, so it stays deleted: %(name)s.", name=back.taken[0].source)
+        told = [*(told if back.documents else ()), there]
+    return done(" ".join(map(str, told)), dataset_id=dataset.id)
+
+
+def _ask(dataset: Dataset, ids: Sequence[int]) -> str:
+    """Ask whether deleted documents are to be deleted for good."""
+    found = [each for each in site().deleted_documents.of_dataset(dataset.id) if each.id in ids]
+    if not found:
+        raise NotFoundError(f"dataset {dataset.id} has no such deleted document that can be restored")
+    return render_template(
+        "braid/delete.html",
+        heading=_("Permanently delete this document?"),
+        told=_("It cannot be undone."),
+        names=[each.title or each.source for each in found],
+        ids=[each.id for each in found],
+        back=address("dataset", dataset.id),
+    )
 
 
 # ---------------------------------------------------------------- what the routes share

@@ -52,6 +52,29 @@ def test_a_deleted_dataset_is_restored_or_deleted_for_good_by_its_owner(ann: Cal
     assert ann("GET", "/deleted-datasets").json["items"] == []
 
 
+def test_deleted_documents_are_restored_or_deleted_for_good(ann: Caller, bob: Caller) -> None:
+    where = ann("POST", "/datasets", {"name": "Letters"}).headers["Location"]
+    put = {name: ann("PUT", f"{where}/documents", {"source": name, "text": f"Dear {name}"}) for name in ("a", "b", "c")}
+    ids = {name: each.json["id"] for name, each in put.items()}
+    assert ann("DELETE", f"{where}/documents/{ids['a']}").status_code == 204
+    assert ann("POST", f"{where}/documents/delete", {"ids": ["b"]}).json == {"deleted": 1}
+    assert ann("DELETE", f"{where}/documents/{ids['c']}?permanently=true").status_code == 204
+    problem(ann("GET", f"{where}/documents/{ids['a']}"), 404)
+    assert [each["source"] for each in ann("GET", f"{where}/deleted-documents").json["items"]] == ["b", "a"]
+    problem(bob("GET", f"{where}/deleted-documents"), 404)
+    problem(bob("POST", f"{where}/deleted-documents/restore", {"ids": [ids["a"]]}), 404)
+    ann("PUT", f"{where}/documents", {"source": "b", "text": "Another"})
+    restored = ann("POST", f"{where}/deleted-documents/restore", {"ids": [ids["a"], ids["b"]]}).json
+    assert [[each["source"] for each in restored[name]] for name in ("restored", "taken")] == [["a"], ["b"]]
+    assert ann("GET", f"{where}/documents/{ids['a']}").json == put["a"].json
+    problem(ann("POST", f"{where}/deleted-documents/restore", {"ids": [ids["c"]]}), 404)
+    assert ann("DELETE", f"{where}/deleted-documents/{ids['b']}").status_code == 204
+    problem(ann("DELETE", f"{where}/deleted-documents/{ids['b']}"), 404)
+    assert ann("GET", f"{where}/deleted-documents").json["items"] == []
+    assert ann("POST", f"{where}/documents/delete?permanently=true", {"ids": ["a"]}).json == {"deleted": 1}
+    assert ann("GET", f"{where}/deleted-documents").json["items"] == []
+
+
 def test_a_text_becomes_a_document_that_is_found(ann: Caller, bob: Caller, braid: Braid) -> None:
     text = {"source": "memo.md", "text": "# Printer\n\nThe tray of the printer is empty.", "format": "md"}
     stored = ann("PUT", "/datasets/1/documents", text)

@@ -216,12 +216,20 @@ def test_removing_asks(
     assert (run.json("dataset", "list") == []) is gone
 
 
-def test_what_was_removed_is_restored_unless_it_is_gone_for_good(run: CommandLine, dataset: int) -> None:
+def test_what_was_removed_is_restored_unless_it_is_gone_for_good(
+    run: CommandLine, dataset: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     told = run("dataset", "remove", dataset, "--yes").stdout
     assert told.endswith(f"It can be restored for 30 days: dataset restore {dataset}\n")
     assert run("dataset", "restore", dataset).stdout.startswith(f"Restored dataset {dataset}, ")
     assert [each["id"] for each in run.json("dataset", "list")] == [dataset]
     assert "there is no deleted dataset" in run("dataset", "restore", dataset, status=2).stderr
+    run("dataset", "remove", dataset, "--yes")
+    run("dataset", "add", "Another")
+    monkeypatch.setenv("BRAID_MAX_USER_DATASETS", "1")
+    assert "you have 1 datasets, which is the limit" in run("dataset", "restore", dataset, status=2).stderr
+    monkeypatch.delenv("BRAID_MAX_USER_DATASETS")
+    run("dataset", "restore", dataset)
     assert "restored" not in run("dataset", "remove", dataset, "--permanently", "--yes").stdout
     assert "there is no deleted dataset" in run("dataset", "restore", dataset, status=2).stderr
 
@@ -330,3 +338,9 @@ def test_documents(owned: CommandLine) -> None:
     removed = owned.json("documents", "remove", "old/", "--prefix", "--dataset", dataset)
     assert removed["removed"] == ["old/c.md", "old/d.md"]
     assert [d["source"] for d in owned.json("documents", "list", "--dataset", dataset)] == ["b.md", "old%/e.md"]
+    gone = owned.json("documents", "removed", "--dataset", dataset)
+    assert [each["source"] for each in gone] == ["old/d.md", "old/c.md", "a.md"]
+    back = owned.json("documents", "restore", "a.md", "x.md", "--dataset", dataset, status=1)
+    assert back == {"restored": ["a.md"], "missing": ["x.md"]}
+    owned("documents", "remove", "a.md", "--permanently", "--dataset", dataset)
+    assert "no removed document 'a.md'" in owned("documents", "restore", "a.md", "--dataset", dataset, status=1).stderr

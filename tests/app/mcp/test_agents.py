@@ -336,6 +336,7 @@ async def test_structured_content_is_what_the_text_says(world: World) -> None:
         "list_datasets": {},
         "put_document": {"text": "For a moment.", "filepath": "moment.txt"},
         "delete_document": {"filepath": "moment.txt"},
+        "restore_document": {"filepath": "moment.txt", "dataset_id": own},
         "get_documents": {"dataset_id": own, "source": "manual.md"},
         "delete_documents": {"dataset_id": own, "where": {"nobody": "has this"}},
     }

@@ -44,7 +44,7 @@ READING = {
     "get_documents_by_prefix",
     "list_datasets",
 }
-WRITING = {"put_document", "delete_document", "delete_documents"}
+WRITING = {"put_document", "delete_document", "delete_documents", "restore_document"}
 
 
 @dataclass(frozen=True)
@@ -184,6 +184,7 @@ def test_the_dimension_and_the_cut(served: Served) -> None:
         ("put_document", {"text": "x", "filepath": "a.md", "dataset_id": 99}, "NotFoundError"),
         ("put_document", {"text": "x", "filepath": "a.md", "dataset_id": -1}, "NotFoundError"),
         ("delete_document", {"filepath": "nothing.md"}, "NotFoundError"),
+        ("restore_document", {"filepath": "nothing.md", "dataset_id": 1}, "NotFoundError"),
         ("explain", {"query": "x", "filepath": "nothing.md"}, "NotFoundError"),
         ("search", {"query": "x", "k": 3}, "ValidationError"),
         ("read_document", {"filepath": "x", "first": 3}, "ValidationError"),
@@ -222,6 +223,12 @@ def test_documents_are_listed_and_deleted_by_ids_source_or_filter(served: Served
         assert (await call(client, "delete_documents", dataset_id=1, source="notes/printer.md"))["deleted"] == 1
         left = await call(client, "get_documents_by_prefix", prefix="")
         assert [each["filepath"] for each in left["results"]] == ["notes/printer.ja.md", "notes/printer.ko.md"]
+        assert (await call(client, "restore_document", dataset_id=1, filepath="tea"))["message"] == "restored"
+        again = await call(client, "get_documents", dataset_id=1, where={"kind": "tea"})
+        assert again["results"] == listed["results"]
+        await call(client, "put_document", text="Another printer.", filepath="notes/printer.md")
+        taken = await call(client, "restore_document", dataset_id=1, filepath="notes/printer.md")
+        assert (taken["status"], "stored as 'notes/printer.md' meanwhile" in taken["message"]) == ("error", True)
 
     run(served.client(), talk)
 

@@ -366,17 +366,44 @@ def test_the_list_is_paged_searched_and_filtered(ann: FlaskClient, many: Dataset
         assert ann.get(f"/datasets/{many.id}?{odd}").status_code == 200
 
 
-def test_documents_are_deleted_after_a_question_that_says_what_goes(
-    ann: FlaskClient, here: Site, many: Dataset
-) -> None:
-    chosen = [str(document.id) for document in here.braid.ledger.documents(many.id, limit=3)]
-    asked = post_form(ann, f"/datasets/{many.id}/documents/remove", document=chosen)
-    assert re.search(r"3 documents, 3 passages", asked.get_data(as_text=True))
-    assert here.braid.dataset(many.id).documents == 61
-    assert post_form(ann, f"/datasets/{many.id}/documents/remove", document=chosen, confirmed="1").status_code == 302
+def test_documents_are_deleted_and_undo_brings_them_back(ann: FlaskClient, here: Site, many: Dataset) -> None:
+    where, ledger = f"/datasets/{many.id}", here.braid.ledger
+    chosen = [str(document.id) for document in ledger.documents(many.id, limit=3)]
+    assert post_form(ann, f"{where}/documents/remove", document=chosen).status_code == 302
     assert here.braid.dataset(many.id).documents == 58
-    assert here.braid.manager.search("note 0", user_id=many.user_id or 0, dataset_ids=[many.id], k=100)
-    assert not [d for d in here.braid.ledger.documents(many.id) if str(d.id) in chosen]
+    assert not [d for d in ledger.documents(many.id) if str(d.id) in chosen]
+    told = text_of(ann, where)
+    assert "3 documents deleted." in told
+    [deletion] = re.findall(r'name="c" value="(\d+)">\s*<span role="status">', told)
+    assert 'id="deleted-documents"' in told
+    assert post_form(ann, f"{where}/documents/deleted", act="undo", c=deletion).status_code == 302
+    assert here.braid.dataset(many.id).documents == 61
+    told = text_of(ann, where)
+    assert "3 documents are back." in told
+    assert 'id="deleted-documents"' not in told
+
+
+def test_one_deleted_document_is_restored_or_goes_for_good(
+    ann: FlaskClient, eve: FlaskClient, here: Site, dataset: Dataset
+) -> None:
+    ledger, where = here.braid.ledger, f"/datasets/{dataset.id}"
+    ids = [
+        ledger.put_document(dataset.id, DocumentInput(f"{n}.md", f"Note {n}", "md", (ChunkInput(n),))).document_id
+        for n in ("one", "two")
+    ]
+    post_form(ann, f"{where}/documents/remove", document=[str(each) for each in ids])
+    assert post_form(eve, f"{where}/documents/deleted", act="restore", c=ids[0]).status_code == 404
+    assert post_form(ann, f"{where}/documents/deleted", act="other", c=ids[0]).status_code == 400
+    ledger.put_document(dataset.id, DocumentInput("one.md", "Another", "md", (ChunkInput("other"),)))
+    post_form(ann, f"{where}/documents/deleted", act="restore", c=ids[0])
+    assert "Another document has this name now, so it stays deleted: one.md." in text_of(ann, where)
+    post_form(ann, f"{where}/documents/deleted", act="restore", c=ids[1])
+    assert {each.title for each in ledger.documents(dataset.id)} == {"Another", "Note two"}
+    asked = post_form(ann, f"{where}/documents/deleted", act="erase", c=ids[0]).get_data(as_text=True)
+    assert "Permanently delete this document?" in asked
+    assert "Note one" in asked
+    post_form(ann, f"{where}/documents/deleted", act="erase", c=ids[0], confirmed="1")
+    assert here.deleted_documents.of_dataset(dataset.id) == []
 
 
 def test_a_document_shows_the_passages_that_were_read(ann: FlaskClient, here: Site, dataset: Dataset) -> None:
@@ -485,6 +512,7 @@ PATHS = (
     ("POST", "/name"),
     ("POST", "/delete"),
     ("POST", "/documents/remove"),
+    ("POST", "/documents/deleted"),
     ("POST", "/export"),
     ("POST", "/reembed"),
     ("POST", "/jobs/retry"),

@@ -16,6 +16,7 @@ from braid.core.folders.loader_sync import LoaderError, LoaderSync, find_loader
 from braid.core.folders.watch import RegularWatch
 from braid.core.ingest.parse import parse_here
 from braid.core.ingest.plan import IngestOptions
+from braid.core.ledger.deleted_documents import DeletedDocuments
 from tests.plugins import package, section_of
 from tests.worlds import add_notes, document, sources
 
@@ -126,6 +127,22 @@ def test_what_is_stored_with_its_date_is_not_read(wiki: Wiki, sync: Callable[...
     for name in wiki.pages:
         (wiki.folder / name).unlink()
     assert (one.run().unchanged, one.run().failures) == (2, ())
+
+
+def test_what_somebody_deleted_waits_for_another_date(
+    braid: Braid, wiki: Wiki, sync: Callable[..., LoaderSync]
+) -> None:
+    wiki.put("Home.md", "# Home", 1.0)
+    follows = sync(f"wiki:{wiki.folder}")
+    follows.run()
+    gone, *others = braid.ledger.documents(follows.dataset_id)
+    DeletedDocuments(braid.ledger).discard(follows.dataset_id, [gone.id])
+    assert not follows.run().changed
+    assert braid.ledger.documents(follows.dataset_id) == others
+    wiki.put("Home.md", "# Home again", 5.0)
+    assert gone.source.endswith("Home.md")
+    assert follows.run().put == 1
+    assert len(braid.ledger.documents(follows.dataset_id)) == 1 + len(others)
 
 
 def test_an_empty_list_removes_nothing_unless_it_may(braid: Braid, wiki: Wiki, sync: Callable[..., LoaderSync]) -> None:

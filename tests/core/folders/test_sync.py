@@ -25,6 +25,7 @@ from braid.core.ingest.incoming import Incoming
 from braid.core.ingest.ingest import ingest_paths
 from braid.core.ingest.parse import parse_here
 from braid.core.ingest.plan import IngestOptions
+from braid.core.ledger.deleted_documents import DeletedDocuments
 from braid.core.types import ChunkInput, DocumentInput
 from tests.fakes import HashEmbeddings
 from tests.worlds import WAIT_S, add_notes, catch_up, eventually, sources
@@ -83,6 +84,26 @@ def test_changes_and_deletions_follow(sync: FolderSync, folder: Path, braid: Bra
     catch_up(braid)
     found = [hit.passage.text for hit in braid.manager.search("pump valve", user_id=1, mode="keyword").hits]
     assert found == ["the pump rattles"]
+
+
+def test_what_somebody_deleted_is_neither_resurrected_nor_doubled(
+    sync: FolderSync, folder: Path, braid: Braid, dataset: int
+) -> None:
+    sync.run()
+    deleted, stored = DeletedDocuments(braid.ledger), braid.ledger.documents(dataset)
+    gone = next(each for each in stored if each.source.endswith("a.md"))
+    deleted.discard(dataset, [gone.id])
+    assert (sync.run(), sync.plan().steps) == (SyncReport(unchanged=3), ())
+    again = FolderSync(braid, dataset, str(folder), parse=parse_here)  # another process
+    assert not again.run().changed
+    deleted.restore(dataset, [gone.id])
+    assert not sync.run().changed
+    assert braid.ledger.documents(dataset) == stored
+    deleted.discard(dataset, [gone.id])
+    write(folder / "a.md", "# Alpha\n\nthe pump is silent")
+    assert sync.run().put == 1
+    restored = deleted.restore(dataset, [gone.id])
+    assert (len(restored.documents), len(restored.taken)) == (0, 1)
 
 
 def test_a_moved_file_keeps_passages_and_vectors(
