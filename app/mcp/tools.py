@@ -46,7 +46,6 @@ from braid.app.mcp.parameters import (
     WithText,
     tool,
 )
-from braid.app.opening import FIRST_DATASET
 from braid.app.user.assistants import UsableAssistant
 from braid.app.user.datasets import Readable, UserDatasets
 from braid.config.ingest import ingest_options
@@ -638,14 +637,9 @@ class Tools:
 
     def _writable(self, dataset_id: int | None) -> Dataset:
         """Return this dataset, or without an id the user's first one, which is added if there is none."""
-        readable = self._readable
         if dataset_id is None:
-            if own := readable.personal:
-                return own[0]
-            if self._asker["within"] is not None:
-                raise NotFoundError("this app may write to none of the user's own datasets; see list_datasets")
-            return self._braid.ledger.add_dataset(self._account.id, FIRST_DATASET)
-        found = readable.by_id.get(dataset_id)
+            return self._datasets.first()
+        found = self._readable.by_id.get(dataset_id)
         if found is None or not self._datasets.may_write(found):
             raise NotFoundError(f"there is no dataset {dataset_id} that you may write to; see list_datasets")
         return found

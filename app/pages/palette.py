@@ -18,6 +18,7 @@ from flask_babel import ngettext
 from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
 from braid.app.mounted import url_for
+from braid.app.opening import FIRST_DATASET
 from braid.app.pages.admin.blueprint import admin_places
 from braid.app.pages.chat.choices import recent_datasets
 from braid.app.site import site
@@ -91,10 +92,16 @@ def _datasets(words: Sequence[str]) -> Iterable[Entry]:
 
 
 def _writable() -> Iterator[Entry]:
-    """Yield the datasets that the user may add to, those that were chosen last first."""
+    """Yield the datasets that the user may add to, those that were chosen last first.
+
+    Who has none is offered the one that they get with the first file.
+    """
     mine, recent = caller_datasets(), recent_datasets(identity().account)
-    found = [dataset for dataset in mine.readable().all if mine.may_write(dataset)]
-    return map(_dataset, sorted(found, key=lambda one: recent.index(one.id) if one.id in recent else len(recent)))
+    readable = mine.readable()
+    if not readable.personal:
+        yield Entry(dataset_name(FIRST_DATASET), "", url_for("braid.datasets.mine"), "datasets")
+    found = [dataset for dataset in readable.all if mine.may_write(dataset)]
+    yield from map(_dataset, sorted(found, key=lambda one: recent.index(one.id) if one.id in recent else len(recent)))
 
 
 def _named(dataset: Dataset) -> str:
@@ -155,10 +162,10 @@ def _settings() -> Iterator[Entry]:
 def _acts() -> Iterator[Entry]:
     """Yield what may be begun from every page."""
     yield Entry(_("New conversation"), "", url_for("braid.chat.page"), "plus")
-    personal = caller_datasets(include_closed=True).readable().personal
-    if personal:
-        add = url_for("braid.datasets.dataset", dataset_id=personal[0].id, _anchor="add-title")
-        yield Entry(_("Add documents"), dataset_name(personal[0].name), add, "upload")
+    own = caller_datasets(include_closed=True).readable().personal
+    view, to = ("dataset", {"dataset_id": own[0].id}) if own else ("index", {})
+    add = url_for(f"braid.datasets.{view}", _anchor="add-title", **to)
+    yield Entry(_("Add documents"), dataset_name(own[0].name if own else FIRST_DATASET), add, "upload")
     yield Entry(_("New dataset"), "", url_for("braid.datasets.index", _anchor="new-name"), "datasets")
     yield Entry(_("Manage conversations"), "", url_for("braid.chat.shelf"), "list")
     if identity().is_admin:

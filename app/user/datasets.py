@@ -6,16 +6,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from werkzeug.exceptions import Forbidden
 
+from braid.app.opening import FIRST_DATASET
 from braid.core.accounts.account_list import account_names
 from braid.core.accounts.accounts import Account
 from braid.core.data_directory import DataDirectory
 from braid.core.datasets.registry import SharedDataset
 from braid.core.datasets.scope import is_within, may_write, readable_shared
-from braid.core.errors import NotFoundError
+from braid.core.errors import InvalidInputError, NotFoundError
 from braid.core.options import Datasets
 from braid.core.types import Dataset
 
@@ -87,8 +89,26 @@ class UserDatasets:
             raise NotFoundError(f"there is no dataset {dataset_id}")
         return found
 
-    def writable(self, dataset_id: int) -> Dataset:
-        """Return a dataset whose documents the user may change. Raises NotFoundError, and Forbidden."""
+    def first(self) -> Dataset:
+        """Return the user's oldest dataset; one that has none yet gets it, however many requests ask at once.
+
+        Raises NotFoundError where a limited token reads none of them.
+        """
+        if own := self.readable().personal:
+            return own[0]
+        if self.within is not None:
+            raise NotFoundError("this app may write to none of the user's own datasets; see list_datasets")
+        with suppress(InvalidInputError):  # another request has just added it
+            return self.directory.ledger.add_dataset(self.user_id, FIRST_DATASET, most=1)
+        return self.directory.ledger.datasets(self.user_id)[0]
+
+    def writable(self, dataset_id: int | None) -> Dataset:
+        """Return a dataset whose documents the user may change; without an id their first one, see `first`.
+
+        Raises NotFoundError, and Forbidden.
+        """
+        if dataset_id is None:
+            return self.first()
         found = self.get(dataset_id)
         if not self.may_write(found):
             who = f"{found.owner} lets you read this dataset, but not change it" if found.owner else ""

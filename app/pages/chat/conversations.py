@@ -106,7 +106,6 @@ def _page(shown: StoredConversation | None, messages: Sequence[StoredMessage], *
         strategies=strategy_choices(with_model=choose_models(user).search is not None),
         starters=[] if messages else _starters(readable, assistant),
         has_documents=any(dataset.documents for dataset in readable.all),
-        add_url=_where_to_add(readable),
         has_own=any(dataset.documents for dataset in readable.personal),
         max_file_mb=here.settings.max_file_mb,
         files=render_files(shown.id) if shown else "",
@@ -162,13 +161,6 @@ def _make_picker(readable: Readable, choices: ChatChoices) -> Picker:
     progress = progress_with(site().braid, readable.all)
     names, recent = language_names(readable.all), recent_datasets(identity().account)
     return make_picker(readable, choices.datasets, names, progress=progress, recent=recent)
-
-
-def _where_to_add(readable: Readable) -> str:
-    """Return the address of the user's first dataset; empty without one."""
-    if not readable.personal:
-        return ""
-    return url_for("braid.datasets.dataset", dataset_id=readable.personal[0].id)
 
 
 @chat.get("/<int:conversation_id>/messages/<int:message_id>/next")

@@ -15,7 +15,7 @@ from braid.app.auth.access import rule, takes_uploads, wants_json
 from braid.app.auth.identity import identity
 from braid.app.auth.quotas import quotas
 from braid.app.mounted import url_for
-from braid.app.pages.datasets.blueprint import ONE, audit, datasets, done, visible_datasets
+from braid.app.pages.datasets.blueprint import MINE, ONE, audit, datasets, done, visible_datasets
 from braid.app.pages.datasets.dataset import dataset_page
 from braid.app.site import site
 from braid.config.settings import Settings
@@ -56,9 +56,10 @@ def form_bytes(settings: Settings) -> int:
 
 
 @datasets.post(f"{ONE}/files")
+@datasets.post(f"{MINE}/files")
 @rule("user")
 @takes_uploads(_file_bytes)
-def upload(dataset_id: int) -> tuple[Response, int]:
+def upload(dataset_id: int | None = None) -> tuple[Response, int]:
     """Upload one file as the body of the request.
 
     Its name is a query argument, and optionally its date, in milliseconds since the epoch.
@@ -70,9 +71,10 @@ def upload(dataset_id: int) -> tuple[Response, int]:
 
 
 @datasets.post(f"{ONE}/files/form")
+@datasets.post(f"{MINE}/files/form")
 @rule("user")
 @takes_uploads(form_bytes)
-def upload_form(dataset_id: int) -> tuple[str, int] | AnyResponse:
+def upload_form(dataset_id: int | None = None) -> tuple[str, int] | AnyResponse:
     """Upload files of a form, from a browser without scripts."""
     dataset = visible_datasets().writable(dataset_id)
     files = [file for file in request.files.getlist("file") if file.filename]
@@ -86,9 +88,10 @@ def upload_form(dataset_id: int) -> tuple[str, int] | AnyResponse:
 
 
 @datasets.post(f"{ONE}/text")
+@datasets.post(f"{MINE}/text")
 @rule("user")
 @takes_uploads(lambda settings: 2 * MAX_TEXT_MB * MEBIBYTE)
-def add_text(dataset_id: int) -> tuple[str, int] | AnyResponse:
+def add_text(dataset_id: int | None = None) -> tuple[str, int] | AnyResponse:
     """Add a typed or pasted text."""
     dataset = visible_datasets().writable(dataset_id)
     title, text = request.form.get("title", ""), request.form.get("text", "").replace("\r\n", "\n")
@@ -107,8 +110,9 @@ def add_text(dataset_id: int) -> tuple[str, int] | AnyResponse:
 
 
 @datasets.post(f"{ONE}/url")
+@datasets.post(f"{MINE}/url")
 @rule("user")
-def add_url(dataset_id: int) -> tuple[str, int] | AnyResponse:
+def add_url(dataset_id: int | None = None) -> tuple[str, int] | AnyResponse:
     """Add a web page, which is fetched in the background."""
     dataset = visible_datasets().writable(dataset_id)
     try:

@@ -14,6 +14,8 @@ from braid.core.types import Dataset
 datasets = Blueprint("datasets", __name__, url_prefix="/datasets")
 
 ONE = "/<int(signed=True):dataset_id>"
+MINE = "/mine"
+"""Stands for the user's first dataset, which need not be there before something is added to it."""
 
 
 def visible_datasets() -> UserDatasets:

@@ -12,8 +12,9 @@ from werkzeug.wrappers import Response as AnyResponse
 from braid.app.auth.access import rule, takes_uploads, wants_json
 from braid.app.auth.identity import identity
 from braid.app.mounted import url_for
+from braid.app.opening import FIRST_DATASET
 from braid.app.pages.datasets.add import read_file
-from braid.app.pages.datasets.blueprint import ONE, datasets, done, visible_datasets
+from braid.app.pages.datasets.blueprint import MINE, ONE, address, datasets, done, visible_datasets
 from braid.app.pages.datasets.dataset import dataset_page
 from braid.app.pages.datasets.dataset_list import Order, dataset_list
 from braid.app.site import site
@@ -38,6 +39,14 @@ ORDER_NAMES: Mapping[Order, str] = {
 def index() -> str:
     """Show the user's own datasets and the shared ones."""
     return _page()
+
+
+@datasets.get(MINE)
+@rule("user")
+def mine() -> AnyResponse:
+    """Redirect to where the user adds their own documents: their first dataset, and before there is one the list."""
+    own = visible_datasets().readable().personal
+    return redirect(address("dataset", own[0].id) if own else url_for("braid.datasets.index"))
 
 
 @datasets.get("/live")
@@ -167,6 +176,9 @@ def _page(*, problem: str = "") -> str:
         max_import_mb=most,
         requests=_requests(),
         deleted=site().deleted_datasets.of_user(identity().account.id),
+        has_own=bool(visible_datasets().readable().personal),
+        max_file_mb=site().settings.max_file_mb,
+        first_dataset=FIRST_DATASET,
         listed=dataset_list(),
         orders=ORDER_NAMES,
     )
