@@ -15,7 +15,7 @@ from braid.core.accounts.accounts import Account
 from braid.core.data_directory import DataDirectory
 from braid.core.datasets.registry import SharedDataset
 from braid.core.datasets.scope import is_within, may_write, readable_shared
-from braid.core.errors import NotFoundError
+from braid.core.errors import NotFoundError, Reason
 from braid.core.options import Datasets
 from braid.core.types import Dataset
 
@@ -84,7 +84,7 @@ class UserDatasets:
         """Return a dataset that the user may read. Raises NotFoundError."""
         found = self.readable().by_id.get(dataset_id)
         if found is None:
-            raise NotFoundError(f"there is no dataset {dataset_id}")
+            raise NotFoundError(Reason("there is no dataset %(id)s", id=dataset_id))
         return found
 
     def writable(self, dataset_id: int) -> Dataset:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from braid.core.errors import ModelError
+from braid.core.errors import N_, ModelError, Reason
 from braid.core.models.reasons import safe_reason
 
 MAX_ANSWER_BYTES = 8_000_000
@@ -88,8 +88,9 @@ class HttpReranker:
             given = _scores_in(self._post(query, texts, key))
         except Exception as error:  # the edge to a provider: any of them raises its own family
             said = str(error) if isinstance(error, RerankServerError) else ""
-            failed = f"the reranker {self.name} failed: {safe_reason(error, (key,), said=said)}"
-            raise ModelError(f"{failed}{_remedy(error)}") from error
+            raise ModelError(
+                Reason(_failure(error), model=self.name, error=safe_reason(error, (key,), said=said))
+            ) from error
         return checked_scores(self.name, [given.get(index, math.nan) for index in range(len(texts))], len(texts))
 
     def _post(self, query: str, texts: Sequence[str], key: str) -> Any:
@@ -112,16 +113,26 @@ class HttpReranker:
         return json.loads(content)
 
 
-def _remedy(error: Exception) -> str:
-    """Return what to check, to be put behind what went wrong; empty where nothing that is set can be the cause."""
+def _failure(error: Exception) -> str:
+    """Return the template that says what went wrong and what to check, where something that is set can be the cause."""
     status = error.status_code if isinstance(error, RerankServerError) else 0
     if status in (401, 403):
-        return "; check the key, reranker_api_key"
+        return N_("the reranker %(model)s failed: %(error)s; check the key, reranker_api_key")
     if status in (400, 413, 422):
-        return "; check the name of the model, and reranker_depth where the server takes fewer passages"
+        return N_(
+            "the reranker %(model)s failed: %(error)s; check the name of the model, and reranker_depth where the "
+            "server takes fewer passages"
+        )
     if status in (404, 405) or isinstance(error, ValueError):
-        return "; check the address, reranker_base_url, and whether the server is one of cohere, jina, voyage or tei"
-    return "" if status else "; check that the server runs, and its address, reranker_base_url"
+        return N_(
+            "the reranker %(model)s failed: %(error)s; check the address, reranker_base_url, and whether the server is "
+            "one of cohere, jina, voyage or tei"
+        )
+    if status:
+        return N_("the reranker %(model)s failed: %(error)s")
+    return N_(
+        "the reranker %(model)s failed: %(error)s; check that the server runs, and its address, reranker_base_url"
+    )
 
 
 def checked_scores(name: str, scores: list[float], expected: int) -> list[float]:

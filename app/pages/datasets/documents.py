@@ -17,7 +17,7 @@ from braid.app.site import site
 from braid.app.web.originals import original_file
 from braid.app.web.transfers import MOST_AT_ONCE, drop
 from braid.app.words.gaps import gaps
-from braid.core.errors import InvalidInputError, NotFoundError
+from braid.core.errors import InvalidInputError, NotFoundError, Reason
 from braid.core.indexes.document_progress import document_progress
 from braid.core.jobs.store import ADDING, FAILED
 from braid.core.text.scripts import display_language
@@ -81,7 +81,9 @@ def document_of(dataset: Dataset, document_id: int) -> Document:
     """Return a document of the dataset. Raises NotFoundError."""
     found = site().braid.ledger.document_with_id(document_id, [dataset.id])
     if found is None:
-        raise NotFoundError(f"there is no document {document_id} in dataset {dataset.id}")
+        raise NotFoundError(
+            Reason("there is no document %(id)s in dataset %(dataset)s", id=document_id, dataset=dataset.id)
+        )
     return found
 
 
@@ -90,7 +92,14 @@ def _chosen_documents(dataset: Dataset) -> list[Document]:
     given = request.form.getlist("document")
     ids = {int(text) for text in given if text.isascii() and text.isdecimal() and len(text) < MAX_ID_DIGITS}
     if len(ids) > MAX_CHOSEN:
-        raise InvalidInputError(f"{len(ids):,} documents are selected; at most {MAX_CHOSEN:,} can be", field="document")
+        raise InvalidInputError(
+            Reason(
+                "%(count)s documents are selected; at most %(most)s can be",
+                count=format(len(ids), ","),
+                most=format(MAX_CHOSEN, ","),
+            ),
+            field="document",
+        )
     ledger = site().braid.ledger
     found = (ledger.document_with_id(each, [dataset.id]) for each in sorted(ids))
     return [each for each in found if each is not None]
