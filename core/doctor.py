@@ -10,7 +10,7 @@ from sqlalchemy import func, select, update
 
 from braid.core.backup.soundness import damage_in
 from braid.core.braid import Braid
-from braid.core.errors import IndexUnavailableError
+from braid.core.errors import IndexUnavailableError, internal
 from braid.core.indexes.base import IndexName, LegIndex
 from braid.core.indexes.leg_progress import LegProgress
 from braid.core.ledger.change_log import ChangeLog
@@ -82,7 +82,11 @@ def examine(
 
 def damaged(said: str) -> Finding:
     """Return the finding that the ledger is damaged, as ``said`` by its database."""
-    return Finding("ledger", "", f"the ledger is damaged: {said}; restore a backup with `python -m app restore`")
+    return Finding(
+        "ledger",
+        "",
+        internal("the ledger is damaged: %(error)s; restore a backup with `python -m app restore`", error=said),
+    )
 
 
 def _examine_while_written(braid: Braid, changes: ChangeLog, collection: str) -> list[Finding]:

@@ -1,9 +1,53 @@
 """The errors Braid raises on purpose. Every message names the offending value and the remedy, and is safe to show."""
 
 import errno
+import re
 import traceback
 from pathlib import PurePath
-from typing import Literal, Self
+from typing import Any, Literal, Self
+
+_PART = re.compile(r"%\((\w+)\)s")
+
+
+class Reason(str):
+    """An English sentence that keeps its template and its parts, by which pages translate it.
+
+    The template has ``%(name)s`` for each part; a part may be a reason itself. ``str()`` of a reason, or of an error
+    that has one, is the reason; a text that is made of it by formatting or slicing has no parts.
+
+    >>> from braid.core.errors import Reason
+    >>> why = Reason("the model %(model)s is busy", model="qwen3:8b")
+    >>> why
+    'the model qwen3:8b is busy'
+    >>> Reason("%(reason)s; feedback is used instead", reason=why).parts["reason"].template
+    'the model %(model)s is busy'
+    """
+
+    template: str
+    parts: dict[str, str]
+
+    def __new__(cls, template: str, /, **parts: object) -> Self:
+        """Make the sentence. Raises KeyError without a part that the template names."""
+        texts = {name: str(part) for name, part in parts.items()}
+        reason = super().__new__(cls, _PART.sub(lambda found: texts[found[1]], template))
+        reason.template, reason.parts = template, texts
+        return reason
+
+    def __str__(self) -> str:
+        return self
+
+    def __getnewargs_ex__(self) -> tuple[tuple[str], dict[str, Any]]:
+        return (self.template,), self.parts
+
+
+def N_(template: str) -> str:  # the name that Babel extracts
+    """Mark a template for translation that does not stand in the call of `Reason`."""
+    return template
+
+
+def internal(template: str, /, **parts: object) -> Reason:
+    """Return a reason in the words of operators and programs; pages have words of their own for its template."""
+    return Reason(template, **parts)
 
 
 class BraidError(Exception):
@@ -16,6 +60,12 @@ class BraidError(Exception):
     ...     print(error)
     date_from 2.0 is after date_to 1.0; swap them
     """
+
+    @property
+    def reason(self) -> Reason:
+        """What is wrong and what to do, with its template and parts."""
+        said = str(self)
+        return said if isinstance(said, Reason) else internal("%(said)s", said=said)
 
 
 class InvalidInputError(BraidError):
@@ -103,12 +153,13 @@ class UnreadableDocumentError(BraidError):
 class ReaderFaultError(UnreadableDocumentError):
     """A reader failed at a file in a way that it does not foresee; ``fault`` says where, without a word of the file."""
 
-    REASON = "cannot be read: its form is not one that is known; save it again, or in another format"
-    """The end of the message, after the name of the file."""
     code = "fault"
 
     def __init__(self, name: str, *, fault: str) -> None:
-        super().__init__(f"{name} {self.REASON}")
+        told = Reason(
+            "%(name)s cannot be read: its form is not one that is known; save it again, or in another format", name=name
+        )
+        super().__init__(told)
         self.fault = fault
 
     @classmethod

@@ -9,7 +9,7 @@ from numbers import Integral, Real
 from typing import Any, Literal, Self, TypedDict, get_args, get_origin, get_type_hints
 
 from braid.core import extras
-from braid.core.errors import InvalidInputError
+from braid.core.errors import InvalidInputError, Reason
 from braid.core.json_form import to_json
 from braid.core.metadata import parse_where
 from braid.core.metadata.where import PASSAGE_FACTS, conditions_of
@@ -486,7 +486,12 @@ def _require_text(text: object) -> None:
         raise InvalidInputError("the query is empty; type at least one word", field="query")
     if len(text) > MAX_QUERY_CHARS:
         raise InvalidInputError(
-            f"the query has {len(text)} characters; at most {MAX_QUERY_CHARS} are allowed", field="query"
+            Reason(
+                "the query has %(count)s characters; at most %(most)s are allowed",
+                count=len(text),
+                most=MAX_QUERY_CHARS,
+            ),
+            field="query",
         )
 
 

@@ -20,7 +20,7 @@ from braid.app.site import site
 from braid.app.user.datasets import caller_datasets
 from braid.app.web.originals import BYTES, original_file
 from braid.config.ingest import ingest_options
-from braid.core.errors import InvalidInputError, NotFoundError, UnreadableDocumentError
+from braid.core.errors import InvalidInputError, NotFoundError, Reason, UnreadableDocumentError
 from braid.core.ingest.incoming import Incoming
 from braid.core.ingest.spool import MAX_SOURCE_CHARS, upload_source
 from braid.core.metadata import clean_metadata
@@ -178,7 +178,9 @@ def delete_document(dataset_id: int, document_id: int, query: DeletionQuery) -> 
     found = _document(caller_datasets().writable(dataset_id).id, document_id)
     remove = braid.ledger.remove_document if query.permanently else site().deleted_documents.discard_source
     if not remove(dataset_id, found.source, check=if_match()):
-        raise NotFoundError(f"there is no document {document_id} in dataset {dataset_id}")
+        raise NotFoundError(
+            Reason("there is no document %(id)s in dataset %(dataset)s", id=document_id, dataset=dataset_id)
+        )
     braid.indexer.wake()
 
 
@@ -206,5 +208,7 @@ def list_passages(dataset_id: int, document_id: int, query: PageQuery) -> Respon
 def _document(dataset_id: int, document_id: int) -> Document:
     found = site().braid.ledger.document_with_id(document_id, [dataset_id])
     if found is None:
-        raise NotFoundError(f"there is no document {document_id} in dataset {dataset_id}")
+        raise NotFoundError(
+            Reason("there is no document %(id)s in dataset %(dataset)s", id=document_id, dataset=dataset_id)
+        )
     return found

@@ -23,6 +23,7 @@ from braid.app.mounted import blueprints_here, endpoint_here, theirs, url_for
 from braid.app.site import Site, site
 from braid.config.settings import Settings
 from braid.core.accounts.credentials import Permission
+from braid.core.errors import Reason, internal
 from braid.core.types import MAX_ID
 
 Who = Literal["anyone", "client", "user", "admin"]
@@ -156,7 +157,9 @@ def _allow_upload(here: Site) -> None:
     if max_bytes := getattr(view, "braid_max_bytes", None):
         most = max_bytes(here.settings)
         if (request.content_length or 0) > most:
-            raise RequestEntityTooLarge(f"at most {most:,} bytes are accepted at once; split it")
+            raise RequestEntityTooLarge(
+                Reason("at most %(most)s bytes are accepted at once; split it", most=format(most, ","))
+            )
         set_body_limit(most + 2)  # a view that reads one byte too many can report what is too long
     elif request.max_content_length is None:  # in a host app that sets no limit of its own
         set_body_limit(MAX_FORM_BYTES)
@@ -173,7 +176,7 @@ def _to_sign_in(here: Site) -> Response:
     if is_page and there:
         return redirect(there)
     if not here.standalone or not is_page:
-        told = "sign in, or send an API token: Authorization: Bearer braid_…"
+        told = internal("sign in, or send an API token: Authorization: Bearer braid_…")
         raise NoToken(told) if set(FOR_PROGRAMS).intersection(blueprints_here()) else Unauthorized(told)
     if here.accounts.need_setup():
         return redirect(url_for("braid.sign_in.setup"))
@@ -217,4 +220,4 @@ def is_forwarded() -> bool:
 def throttle(limit: RateLimitItem, *key: str) -> None:
     """Count this attempt. Raises TooManyRequests after too many attempts with this key."""
     if not site().limiter.hit(limit, *key):
-        raise TooManyRequests("too many attempts; wait a minute and try again", retry_after=60)
+        raise TooManyRequests(Reason("too many attempts; wait a minute and try again"), retry_after=60)

@@ -21,6 +21,7 @@ from braid.app.auth.origins import origin_of, shown_address
 from braid.app.mounted import cookie_path
 from braid.app.site import site
 from braid.core.accounts.accounts import Account
+from braid.core.errors import Reason
 
 BY_ADDRESS = parse("30/minute")
 BY_NAME_AND_ADDRESS = parse("10/minute")
@@ -58,7 +59,7 @@ class Attempt:
             if not site().limiter.hit(limit, *key):
                 self._give_back(number)
                 self._note("refused")
-                raise TooManyRequests("too many attempts; wait a minute and try again", retry_after=60)
+                raise TooManyRequests(Reason("too many attempts; wait a minute and try again"), retry_after=60)
 
     def succeed(self) -> None:
         """Take the count back: it was no failure."""

@@ -12,6 +12,8 @@ from werkzeug.datastructures import FileStorage, MultiDict
 from werkzeug.exceptions import RequestEntityTooLarge
 from werkzeug.formparser import FormDataParser
 
+from braid.core.errors import Reason
+
 MAX_FIELDS = 5_000
 """Largest number of fields in a form or an address, such as ticked boxes. 180,000 take half a second to read."""
 
@@ -29,7 +31,13 @@ class FewFields(FormDataParser):
             form = stream.read()
             fields = form.count(b"&") + 1
             if fields > MAX_FIELDS:
-                raise RequestEntityTooLarge(f"the form has {fields:,} fields; at most {MAX_FIELDS:,} are read")
+                raise RequestEntityTooLarge(
+                    Reason(
+                        "the form has %(count)s fields; at most %(most)s are read",
+                        count=format(fields, ","),
+                        most=format(MAX_FIELDS, ","),
+                    )
+                )
             stream = BytesIO(form)
         return super().parse(stream, mimetype, content_length, options)
 

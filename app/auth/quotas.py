@@ -11,7 +11,7 @@ from braid.app.site import site
 from braid.config.settings import Settings
 from braid.core.accounts.accounts import Account
 from braid.core.braid import Braid
-from braid.core.errors import InvalidInputError
+from braid.core.errors import InvalidInputError, Reason
 from braid.core.ingest.plan import MEBIBYTE
 from braid.core.jobs.store import JobStore
 from braid.core.ledger.outages import Outage, log_outage
@@ -32,7 +32,10 @@ class Quotas:
         """Raise InvalidInputError when the user has as many datasets as allowed."""
         most = self._settings.max_user_datasets
         if len(self._braid.ledger.datasets(account.id)) >= most:
-            raise InvalidInputError(f"you have {most:,} datasets, which is the limit; delete one first", field="name")
+            raise InvalidInputError(
+                Reason("you have %(most)s datasets, which is the limit; delete one first", most=format(most, ",")),
+                field="name",
+            )
 
     def require_room(self, account: Account, dataset: Dataset, *, source: str = "", more_bytes: int = 0) -> None:
         """Check that one more document fits in the dataset; one that replaces ``source`` is not counted again.
@@ -50,8 +53,14 @@ class Quotas:
         """
         most = self._settings.max_user_documents
         if self._braid.ledger.database.value(documents_of(user_id)) >= most:
-            told = f"{owner} has" if owner else "you have"
-            raise InvalidInputError(f"{told} {most:,} documents, which is the limit; delete some first", field="file")
+            told = Reason("you have %(most)s documents, which is the limit; delete some first", most=format(most, ","))
+            if owner:
+                told = Reason(
+                    "%(name)s has %(most)s documents, which is the limit; delete some first",
+                    name=owner,
+                    most=format(most, ","),
+                )
+            raise InvalidInputError(told, field="file")
 
     def require_queue_room(self, account: Account, *, more_bytes: int = 0) -> None:
         """Check that the user may queue one more job.

@@ -10,6 +10,7 @@ from limits import RateLimitItem, parse
 from werkzeug.exceptions import TooManyRequests
 
 from braid.app.site import Site
+from braid.core.errors import Reason
 
 
 class Rate(NamedTuple):
@@ -27,7 +28,10 @@ class Rate(NamedTuple):
         """Count one request. Raises TooManyRequests, whose ``retry_after`` is the seconds that `left` returns."""
         if not here.limiter.hit(self.limit, *self.key):
             _, seconds = self.left(here)
-            raise TooManyRequests(f"at most {self.limit} are answered; try again in {seconds} s", retry_after=seconds)
+            raise TooManyRequests(
+                Reason("at most %(most)s are answered; try again in %(seconds)s s", most=self.limit, seconds=seconds),
+                retry_after=seconds,
+            )
 
 
 def rate_of(here: Site, user_id: int) -> Rate:

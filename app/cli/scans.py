@@ -9,6 +9,7 @@ import click
 from braid.app.cli.common import BraidGroup, choose_user, current_settings, json_option, record
 from braid.app.cli.output import complain, plural, print_json
 from braid.app.opening import open_data_directory
+from braid.core.errors import Reason
 
 if TYPE_CHECKING:
     from braid.config.settings import Settings
@@ -51,7 +52,7 @@ def read(context: click.Context, user_name: str | None, as_json: bool) -> None:
     with open_data_directory(settings) as directory:
         jobs = _scan_jobs(directory, settings)
         if remedy := jobs.remedy:
-            complain(f"scanned pages are not read here: {remedy}")
+            complain(Reason("scanned pages are not read here: %(command)s", command=remedy))
             context.exit(1)
         queued, without_file = jobs.queue_waiting(choose_user(directory.ledger, user_name).id)
         if queued:

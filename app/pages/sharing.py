@@ -51,7 +51,7 @@ def add_sharing(routes: Blueprint, one: str, things: SharedThings[Thing]) -> Non
             given = Share(kind_of(form.get("kind", "")), name, form.get("may_write") == "1")
             site().shares.put(thing, given, by=identity().account.name)  # type: ignore[arg-type]  # a Shareable
         except InvalidInputError as error:
-            return things.page(thing, _explain(error, name)), 400
+            return things.page(thing, str(error)), 400
         return shared(_("Shared with %(name)s.", name=name), thing)
 
     @routes.post(f"{one}/unshare")
@@ -79,7 +79,7 @@ def add_sharing(routes: Blueprint, one: str, things: SharedThings[Thing]) -> Non
         try:
             things.hand_over(thing, name)
         except InvalidInputError as error:
-            return things.page(thing, _explain(error, name)), 400
+            return things.page(thing, str(error)), 400
         return to_list(_("“%(dataset)s” now belongs to %(name)s.", dataset=things.name_of(thing), name=name))
 
     def shared(told: str, thing: Thing) -> Response:
@@ -105,13 +105,3 @@ def names_of(shares: Sequence[Share]) -> str:
     """Return the names of those with whom something is shared, as part of a sentence."""
     names = [share.name if share.kind == "user" else _("the group “%(name)s”", name=share.name) for share in shares]
     return str(_(", ").join(names))
-
-
-def _explain(error: InvalidInputError, name: str) -> str:
-    if "who can sign in" in str(error):
-        return str(_("There is nobody named “%(name)s”. Type a name as it is in their account.", name=name[:40]))
-    if "with a member" in str(error):
-        return str(_("There is no group named “%(name)s” with members.", name=name[:40]))
-    if "is the owner" in str(error):
-        return str(_("This already belongs to %(name)s.", name=name[:40]))
-    return str(error)

@@ -14,11 +14,11 @@ from braid.app.user.datasets import Readable, UserDatasets, readable_datasets
 from braid.app.user.models import NO_MODEL, ChosenModels, choose_models, offered_models
 from braid.core.chat.types import ChatRequest, ChatResult, Event
 from braid.core.datasets.assistants import Assistant, OpenAssistant
-from braid.core.errors import InvalidInputError, NotFoundError
+from braid.core.errors import InvalidInputError, NotFoundError, Reason
 from braid.core.options import used_options
 
-CLOSED = "this assistant is no longer open to you; choose another one, or datasets of your own selection"
-NONE_OPEN = "none of the datasets of this assistant is open to you; ask for access on its page"
+CLOSED = Reason("this assistant is no longer open to you; choose another one, or datasets of your own selection")
+NONE_OPEN = Reason("none of the datasets of this assistant is open to you; ask for access on its page")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +39,21 @@ class UsableAssistant(OpenAssistant):
     def notes(self) -> tuple[str, ...]:
         """What of the assistant is not used for this user."""
         total, model = len(self.dataset_ids) + self.closed, self.assistant.model
-        notes = [f"not open to you: {self.closed} of the {total} datasets of this assistant"] if self.closed else []
+        notes = (
+            [
+                Reason(
+                    "not open to you: %(count)s of the %(total)s datasets of this assistant",
+                    count=self.closed,
+                    total=total,
+                )
+            ]
+            if self.closed
+            else []
+        )
         if model and not self.model:
-            notes.append(f"the assistant's model {model} is not offered any more; yours is used instead")
+            notes.append(
+                Reason("the assistant's model %(model)s is not offered any more; yours is used instead", model=model)
+            )
         return tuple(notes)
 
     @property

@@ -17,7 +17,7 @@ from braid.core.accounts.accounts import Account
 from braid.core.data_directory import DataDirectory
 from braid.core.datasets.registry import SharedDataset
 from braid.core.datasets.scope import is_within, may_write, readable_shared
-from braid.core.errors import InvalidInputError, NotFoundError
+from braid.core.errors import InvalidInputError, NotFoundError, Reason
 from braid.core.options import Datasets
 from braid.core.types import Dataset
 
@@ -86,7 +86,7 @@ class UserDatasets:
         """Return a dataset that the user may read. Raises NotFoundError."""
         found = self.readable().by_id.get(dataset_id)
         if found is None:
-            raise NotFoundError(f"there is no dataset {dataset_id}")
+            raise NotFoundError(Reason("there is no dataset %(id)s", id=dataset_id))
         return found
 
     def first(self) -> Dataset:
@@ -97,7 +97,7 @@ class UserDatasets:
         if own := self.readable().personal:
             return own[0]
         if self.within is not None:
-            raise NotFoundError("this app may write to none of the user's own datasets; see list_datasets")
+            raise NotFoundError(Reason("this app may write to none of the user's own datasets; see list_datasets"))
         with suppress(InvalidInputError):  # another request has just added it
             return self.directory.ledger.add_dataset(self.user_id, FIRST_DATASET, most=1)
         return self.directory.ledger.datasets(self.user_id)[0]

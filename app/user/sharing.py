@@ -11,7 +11,7 @@ from braid.core.accounts.transfer import give_assistant, transfer_datasets
 from braid.core.chat.store import StoredMessage
 from braid.core.chat.turns.shared import SharedConversation
 from braid.core.datasets.assistants import MOST_OF_USER, Assistant
-from braid.core.errors import InvalidInputError, NotFoundError
+from braid.core.errors import InvalidInputError, NotFoundError, Reason
 from braid.core.ledger.quota import documents_of
 from braid.core.types import Dataset
 
@@ -27,8 +27,13 @@ def hand_over(dataset: Dataset, name: str) -> None:
     documents = dataset.documents + ledger.database.value(documents_of(user_id))
     if len(ledger.datasets(user_id)) >= settings.max_user_datasets or documents > settings.max_user_documents:
         raise InvalidInputError(
-            f"{name} would have more than {settings.max_user_datasets:,} datasets or "
-            f"{settings.max_user_documents:,} documents, which are the limits; an administrator can raise them",
+            Reason(
+                "%(name)s would have more than %(datasets)s datasets or %(documents)s documents, which "
+                "are the limits; an administrator can raise them",
+                name=name,
+                datasets=format(settings.max_user_datasets, ","),
+                documents=format(settings.max_user_documents, ","),
+            ),
             field="name",
         )
     with here.whole():
@@ -46,7 +51,10 @@ def hand_over_assistant(assistant: Assistant, name: str) -> None:
     if user_id == assistant.user_id:
         raise InvalidInputError(f"{name!r} is the owner of this assistant; name another", field="name")
     if len([each for each in here.assistants.of_user(user_id) if not each.owner]) >= MOST_OF_USER:
-        raise InvalidInputError(f"{name} would have more than {MOST_OF_USER} assistants, the limit", field="name")
+        raise InvalidInputError(
+            Reason("%(name)s would have more than %(most)s assistants, the limit", name=name, most=MOST_OF_USER),
+            field="name",
+        )
     with here.braid.ledger.database.write() as connection:
         give_assistant(connection, assistant.id, user_id)
         here.audit.add(identity().account.name, "assistant.transferred", name, f"{assistant.id} {assistant.name}")

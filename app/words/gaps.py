@@ -9,12 +9,12 @@ from flask_babel import ngettext
 
 from braid.app.auth.identity import signed_in
 from braid.app.site import site
-from braid.app.words.reason_texts import GAPS
-from braid.app.words.reasons import match
+from braid.app.words.reasons import known_reason
 from braid.core.background.scan_jobs import OFF
 from braid.core.metadata.gaps import (
     ATTACHMENTS_UNREAD,
     FORMULAS_WITHOUT_VALUE,
+    GAP_NOTE,
     GARBLED_PAGES,
     PAGES_TO_READ,
     PAGES_WITHOUT_TEXT,
@@ -48,7 +48,7 @@ def gaps(metadata: Mapping[str, object]) -> list[str]:
 
 def gaps_of_notes(notes: Iterable[str]) -> list[str]:
     """Return those of an answer's notes that tell of gaps in the documents that it cites."""
-    return [note for note in notes if match(GAPS, note)]
+    return [note for note in notes if (known := known_reason(note)) and known.template == GAP_NOTE]
 
 
 def _pages(pages: str, total: str) -> str:

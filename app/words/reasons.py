@@ -1,31 +1,31 @@
-"""Reasons of failures in the language of the page. Core writes them in English and the ledger stores them so."""
+"""Reasons of failures in the language of the page: core gives their templates and parts, and an English sentence."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from functools import cache, lru_cache
 
-from flask_babel import get_locale
-from flask_babel import gettext as _
+from flask_babel import get_locale, get_translations
 from markupsafe import Markup
 
-from braid.app.words.reason_texts import LABELS, TEMPLATES
+from braid.app.words.filled import fill
+from braid.app.words.page_texts import PAGE_TEXTS
+from braid.app.words.stored_sentences import recognized
 from braid.app.words.values import model_name
+from braid.core.errors import Reason
 
-MAX_REASON_CHARS = 2000
-"""Longer ones are shown as they are."""
-
-_LABEL_PARTS = ("what", "other", "advice")
 _PART = re.compile(r"%\((\w+)\)s")
 _FIRST_WORD = re.compile(r"(?:a|[a-z]{2,})(?= )")
-_Parts = tuple[tuple[str, str], ...]
 
 
 def translated(reason: str) -> str | None:
     """Return the reason in the language of the request; None for one that is not known."""
-    found = _recognize(reason)
-    return _translate(TEMPLATES[found[0]], found[1]) if found else None
+    known = known_reason(reason)
+    return _translated(known) if known is not None else None
+
+
+def known_reason(reason: str) -> Reason | None:
+    """Return the reason with its parts, also of a sentence that was stored before these were; None without any."""
+    return reason if isinstance(reason, Reason) else recognized(reason)
 
 
 def reason_html(reason: str) -> Markup:
@@ -50,8 +50,8 @@ def sentence(text: object) -> str:
 
 def _begun(text: str, reason: str = "") -> str:
     """Return a sentence that begins with a capital, unless it begins with a name, such as a file's."""
-    found = _recognize(reason) if reason else None
-    is_name = _PART.match(TEMPLATES[found[0]]) if found else not _FIRST_WORD.match(text)
+    known = known_reason(reason) if reason else None
+    is_name = _PART.match(known.template) if known else not _FIRST_WORD.match(text)
     return text if is_name else text[:1].upper() + text[1:]
 
 
@@ -60,7 +60,7 @@ def folded(reason: str) -> tuple[str, str]:
     text = translated(reason)
     if text is None:
         return "", reason
-    technical, locale = _technical(reason), get_locale()
+    technical, locale = _technical(known_reason(reason)), get_locale()
     language = locale.language if locale else "en"
     stop = "。" if language == "ja" else "."
     for mark in (": ", "：") if technical else ():
@@ -69,45 +69,23 @@ def folded(reason: str) -> tuple[str, str]:
     return text if text.endswith((".", "。")) else f"{text}{stop}", technical
 
 
-def _technical(reason: str) -> str:
-    found = _recognize(reason)
-    parts = dict(found[1]) if found else {}
-    return _technical(parts["reason"]) if "reason" in parts else parts.get("error", "")
+def _technical(reason: Reason | None) -> str:
+    parts = reason.parts if reason is not None else {}
+    return _technical(known_reason(parts["reason"])) if "reason" in parts else parts.get("error", "")
 
 
-def _translate(text: str, parts: _Parts) -> str:
-    translated: str = _(text, **{name: _translated_part(name, value) for name, value in parts})
-    return translated
+def _translated(reason: Reason) -> str | None:
+    """Return the page's text with its parts; None where the catalog has none, as for a template of another program."""
+    template = PAGE_TEXTS.get(reason.template, reason.template)
+    locale = get_locale()
+    text = template if locale is None else get_translations().ugettext(template)
+    if text is template and not (locale is None or locale.language == "en"):
+        return None
+    parts = {name: _translated_part(name, value) for name, value in reason.parts.items()}
+    return str(Reason(template, **parts)) if text is template else fill(text, parts)
 
 
 def _translated_part(name: str, value: str) -> str:
-    if name == "reason":
-        return translated(value) or value
     if name == "model":
         return model_name(value)
-    if name in _LABEL_PARTS and (label := match(LABELS, value)):
-        return _translate(*label)
-    return value
-
-
-@lru_cache(maxsize=1000)
-def _recognize(reason: str) -> tuple[str, _Parts] | None:
-    """Return the template that the reason was made of, and the values of its parts."""
-    return match(TEMPLATES, reason) if len(reason) <= MAX_REASON_CHARS else None
-
-
-def match(templates: Iterable[str], text: str) -> tuple[str, _Parts] | None:
-    """Return the first template that the text was made of, and the values of its parts."""
-    for template in templates:
-        found = _pattern(template).fullmatch(text)
-        if found and all(match(LABELS, value) for name, value in found.groupdict().items() if name in _LABEL_PARTS):
-            return template, tuple(found.groupdict().items())
-    return None
-
-
-@cache
-def _pattern(template: str) -> re.Pattern[str]:
-    pieces = _PART.split(template)
-    fixed = [re.escape(piece) for piece in pieces[::2]]
-    named = [f"(?P<{name}>.+?)" for name in pieces[1::2]]
-    return re.compile("".join(a + b for a, b in zip(fixed, [*named, ""], strict=True)), re.DOTALL)
+    return (translated(value) if isinstance(value, Reason) else None) or value

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from sqlalchemy import ColumnElement, delete, func, insert, or_, select, update
 
 from braid.core.accounts.accounts import ACCOUNTS, COLUMNS, Account, clean_groups, with_groups
-from braid.core.errors import InvalidInputError, NotFoundError
+from braid.core.errors import InvalidInputError, NotFoundError, Reason
 from braid.core.ledger.database import Database, storable
 from braid.core.ledger.ledger import REMOVED_USER
 from braid.core.ledger.quota import one_at_a_time
@@ -91,14 +91,16 @@ def rename_group(database: Database, name: str, new_name: str) -> str:
     """
     cleaned = clean_groups([new_name])
     if not cleaned:
-        raise InvalidInputError("the group's name is empty; type at least one character", field="name")
+        raise InvalidInputError(Reason("the group's name is empty; type at least one character"), field="name")
     [new] = cleaned
     if new == name:
         return new
     with database.write() as connection:
         one_at_a_time(connection, ACCOUNTS)
         if connection.execute(select(UserGroupRow.user_id).where(UserGroupRow.group_name == new).limit(1)).first():
-            raise InvalidInputError(f"there is a group named {new!r} already; choose another name", field="name")
+            raise InvalidInputError(
+                Reason("there is a group named '%(name)s' already; choose another name", name=new), field="name"
+            )
         members = connection.execute(
             select(UserGroupRow.user_id).where(UserGroupRow.group_name == storable(name))
         ).scalars()

@@ -18,7 +18,7 @@ from sqlalchemy.exc import IntegrityError
 
 from braid.core.accounts.credentials import end_programs
 from braid.core.admission import Admission
-from braid.core.errors import InvalidInputError, NotFoundError, TooManyError
+from braid.core.errors import N_, InvalidInputError, NotFoundError, Reason, TooManyError, internal
 from braid.core.ledger import prepared
 from braid.core.ledger.database import storable
 from braid.core.ledger.deleted import IS_DELETED, DeletedDatasets
@@ -31,6 +31,11 @@ from braid.core.types import MAX_NAME_CHARS
 MIN_PASSWORD_CHARS = 8
 MAX_PASSWORD_CHARS = 200
 """Longest password; hashing a longer one would only cost time."""
+TAKEN = (
+    "a user named %(name)s exists already; choose another name",
+    N_("an account named %(name)s exists already, and is not known to be yours; ask an administrator"),
+)
+"""Templates of reasons that a name is another user's."""
 
 ACCOUNTS = "accounts"
 """The name of a lock: accounts are changed by one transaction at a time, so that no two have the same name, and one
@@ -153,7 +158,11 @@ class Accounts:
             one_at_a_time(connection, ACCOUNTS)
             there = select(func.count()).select_from(UserRow).where(~UserRow.name.startswith(REMOVED_USER))
             if most and connection.execute(there).scalar_one() >= most:
-                raise InvalidInputError(f"there are {most:,} accounts, which is the limit; ask an administrator")
+                raise InvalidInputError(
+                    internal(
+                        "there are %(most)s accounts, which is the limit; ask an administrator", most=format(most, ",")
+                    )
+                )
             values = {"name": _free_name(connection, name), "password_hash": hashed, "is_admin": False}
             user_id = _add(connection, {**values, "disabled": waiting, "waiting": waiting})
         return self.get(user_id)
@@ -232,7 +241,7 @@ class Accounts:
         """Return the account with this id."""
         rows = self._ledger.database.remembered_rows(prepared.ACCOUNT, user_id=user_id)
         if not rows or rows[0][0].startswith(REMOVED_USER):
-            raise NotFoundError(f"there is no user {user_id}")
+            raise NotFoundError(Reason("there is no user %(id)s", id=user_id))
         name, is_admin, disabled, has_password, preferences, waiting, _ = rows[0]
         flags = bool(is_admin), bool(disabled), bool(has_password)
         groups = frozenset(group for *_, group in rows if group is not None)
@@ -333,10 +342,7 @@ class Accounts:
             )
             found = connection.execute(named.where(UserRow.name == name)).first()
             if found and (found.subject or (found.password_hash and not take_over)):
-                raise InvalidInputError(
-                    f"an account named {name!r} exists already, and is not known to be yours; ask an administrator",
-                    field="name",
-                )
+                raise InvalidInputError(Reason(TAKEN[1], name=repr(name)), field="name")
             user_id = found.id if found else _add(connection, {"name": name, "password_hash": "", "is_admin": False})
             connection.execute(insert(UserIdentityRow).values(subject=subject, user_id=user_id))
         return self.get(user_id), found is None
@@ -402,7 +408,7 @@ class Accounts:
             statement = select(UserRow.preferences).where(UserRow.id == user_id).with_for_update()
             stored = connection.execute(statement).scalar_one_or_none()
             if stored is None:
-                raise NotFoundError(f"there is no user {user_id}")
+                raise NotFoundError(Reason("there is no user %(id)s", id=user_id))
             merged = {name: value for name, value in {**stored, **changes}.items() if value is not None}
             check(merged)
             _change(connection, user_id, {"preferences": merged})
@@ -469,7 +475,7 @@ def _change(connection: Connection, user_id: int, values: dict[str, Any]) -> Non
         select(UserRow.name).where(UserRow.id == user_id, ~UserRow.name.startswith(REMOVED_USER)).with_for_update()
     ).first()
     if known is None:
-        raise NotFoundError(f"there is no user {user_id}")
+        raise NotFoundError(Reason("there is no user %(id)s", id=user_id))
     try:
         if values:
             connection.execute(update(UserRow).where(UserRow.id == user_id).values(**values))
@@ -483,7 +489,7 @@ def _mark(connection: Connection, user_id: int) -> str:
 
 
 def _taken_error(name: str) -> InvalidInputError:
-    return InvalidInputError(f"a user named {name!r} exists already; choose another name", field="name")
+    return InvalidInputError(Reason(TAKEN[0], name=repr(name)), field="name")
 
 
 def _set_groups(connection: Connection, user_id: int, groups: frozenset[str]) -> None:
@@ -503,7 +509,7 @@ def _forget(connection: Connection, user_id: int) -> None:
 def _require_an_administrator(connection: Connection, *, besides: int = 0) -> None:
     """Raise InvalidInputError when no administrator but ``besides`` could sign in; that undoes the transaction."""
     if not _count_administrators(connection, besides=besides):
-        raise InvalidInputError("this is the last administrator; make another one first", field="user_id")
+        raise InvalidInputError(internal("this is the last administrator; make another one first"), field="user_id")
 
 
 def _count_administrators(connection: Connection, *, besides: int = 0) -> int:
@@ -536,12 +542,20 @@ def _turn_to_hash(known: bool) -> Iterator[None]:
         yield
 
 
+def password_error(password: str) -> InvalidInputError:
+    """Return the error for a password that is too short or too long."""
+    told = internal(
+        "the password has %(count)s characters; %(least)s to %(most)s are needed",
+        count=len(password),
+        least=MIN_PASSWORD_CHARS,
+        most=MAX_PASSWORD_CHARS,
+    )
+    return InvalidInputError(told, field="password")
+
+
 def _hash_password(password: str, hasher: PasswordHasher | None = None, *, known: bool = True) -> str:
     if not MIN_PASSWORD_CHARS <= len(password) <= MAX_PASSWORD_CHARS:
-        raise InvalidInputError(
-            f"the password has {len(password)} characters; {MIN_PASSWORD_CHARS} to {MAX_PASSWORD_CHARS} are needed",
-            field="password",
-        )
+        raise password_error(password)
     with _turn_to_hash(known):
         return (hasher or _HASHER).hash(password)
 
@@ -550,7 +564,12 @@ def _clean_name(name: str) -> str:
     name = storable(name).strip()
     if not name or len(name) > MAX_NAME_CHARS or not name.isprintable():
         raise InvalidInputError(
-            f"the name of a user must have 1 to {MAX_NAME_CHARS} visible characters, not {name[:40]!r}", field="name"
+            internal(
+                "the name of a user must have 1 to %(most)s visible characters, not %(name)s",
+                most=MAX_NAME_CHARS,
+                name=repr(name[:40]),
+            ),
+            field="name",
         )
     return name
 
@@ -569,8 +588,11 @@ def _visible_name(name: str) -> str:
     scripts = {script for character in name if (script := unicodedata.name(character, "").split(" ")[0]) in _ALIKE}
     if len(scripts) > 1 or any(character in _FILLERS for character in name):
         raise InvalidInputError(
-            f"the name {name[:40]!r} mixes alphabets that look alike, or has characters that cannot be seen; "
-            "write it in one alphabet",
+            Reason(
+                "the name %(name)s mixes alphabets that look alike, or has characters that cannot be seen; write it in "
+                "one alphabet",
+                name=repr(name[:40]),
+            ),
             field="name",
         )
     return name

@@ -10,10 +10,10 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, and_, delete, false, func, insert, or_, select, update
 
 from braid.core.accounts.account_list import THERE, rename_group
-from braid.core.accounts.accounts import ACCOUNTS, Accounts, clean_groups
+from braid.core.accounts.accounts import ACCOUNTS, TAKEN, Accounts, clean_groups
 from braid.core.accounts.credentials import end_programs
 from braid.core.batches import batches
-from braid.core.errors import InvalidInputError, NotFoundError
+from braid.core.errors import InvalidInputError, NotFoundError, Reason
 from braid.core.ledger.database import storable
 from braid.core.ledger.ledger import Ledger
 from braid.core.ledger.quota import one_at_a_time
@@ -78,7 +78,7 @@ class Provisioning:
         """Return a user."""
         found, _ = self.users({"id": str(user_id)}, limit=1, offset=0)
         if not found:
-            raise NotFoundError(f"there is no user {user_id}")
+            raise NotFoundError(Reason("there is no user %(id)s", id=user_id))
         return found[0]
 
     def add_user(self, name: str, external_id: str = "", *, active: bool = True) -> tuple[ProvisionedUser, bool]:
@@ -151,7 +151,7 @@ class Provisioning:
         try:
             return act()
         except InvalidInputError as error:
-            raise TakenError(str(error), field=error.field) if "exists already" in str(error) else error from None
+            raise TakenError(str(error), field=error.field) if error.reason.template in TAKEN else error from None
 
     # ------------------------------------------------------------ groups
 
@@ -180,7 +180,10 @@ class Provisioning:
         name = _group_name(name)
         with self._changing() as connection:
             if connection.execute(select(ProvisionedGroupRow.id).where(ProvisionedGroupRow.name == name)).first():
-                raise TakenError(f"there is a group named {name!r} already; choose another name", field="displayName")
+                raise TakenError(
+                    Reason("there is a group named '%(name)s' already; choose another name", name=name),
+                    field="displayName",
+                )
             values = {"name": name, "external_id": storable(external_id)}
             made = insert(ProvisionedGroupRow).values(**values).returning(ProvisionedGroupRow.id)
             group_id = connection.execute(made).scalar_one()
@@ -219,7 +222,9 @@ class Provisioning:
     def _rename(self, connection: Connection, before: ProvisionedGroup, name: str) -> None:
         own, taken = update(ProvisionedGroupRow).where(ProvisionedGroupRow.id == before.id), ProvisionedGroupRow.name
         if connection.execute(select(taken).where(taken == name)).first():
-            raise TakenError(f"there is a group named {name!r} already; choose another name", field="displayName")
+            raise TakenError(
+                Reason("there is a group named '%(name)s' already; choose another name", name=name), field="displayName"
+            )
         try:
             rename_group(self._database, before.name, name)
         except InvalidInputError as error:

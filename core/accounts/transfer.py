@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 from sqlalchemy import Connection, Select, delete, or_, select, update
 
-from braid.core.errors import InvalidInputError, NotFoundError
+from braid.core.errors import InvalidInputError, NotFoundError, Reason
 from braid.core.ledger.document_writes import log_dataset, require_dataset
 from braid.core.ledger.ledger import Ledger, personal_collection
 from braid.core.ledger.tables import (
@@ -31,10 +31,10 @@ def transfer_datasets(
     for one user twice; then nothing has changed.
     """
     if from_user == to_user:
-        raise InvalidInputError("the datasets are this user's already; name another one", field="to_user_id")
+        raise InvalidInputError(Reason("the datasets are this user's already; name another one"), field="to_user_id")
     for user_id in (from_user, to_user):
         if ledger.user(user_id) is None:
-            raise NotFoundError(f"there is no user {user_id}")
+            raise NotFoundError(Reason("there is no user %(id)s", id=user_id))
     owned = [dataset.id for dataset in ledger.datasets(from_user)]
     wanted = owned if dataset_ids is None else list(dict.fromkeys(dataset_ids))
     if foreign := [str(each) for each in wanted if each not in owned]:

@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from braid.core.accounts.accounts import Accounts
 from braid.core.datasets.scope import may_write
-from braid.core.errors import InvalidInputError, NotFoundError, UnreadableDocumentError
+from braid.core.errors import InvalidInputError, NotFoundError, Reason, UnreadableDocumentError, internal
 from braid.core.indexes.reembed import reembed
 from braid.core.ingest.exports.dataset_export import export_dataset
 from braid.core.ingest.exports.dataset_import import KeepOriginals, import_dataset
@@ -71,9 +71,9 @@ def new_undo(job: Job) -> NewJob:
 def new_text(spool: Spool, dataset_id: int, title: str, text: str, *, max_bytes: int) -> NewJob:
     """Spool a typed or pasted text as Markdown. Raises InvalidInputError (``title``, ``text``, ``file``)."""
     if not title.strip():
-        raise InvalidInputError("the title is empty; say what the text is", field="title")
+        raise InvalidInputError(internal("the title is empty; say what the text is"), field="title")
     if not text.strip():
-        raise InvalidInputError("the text is empty; type or paste some", field="text")
+        raise InvalidInputError(internal("the text is empty; type or paste some"), field="text")
     stream = io.BytesIO(text.encode("utf-8", "replace"))
     job = new_upload(spool, dataset_id, f"{title.strip()}.md", stream, max_bytes=max_bytes, date=time.time())
     return NewJob("text", job.title, dataset_id, job.payload)
@@ -140,7 +140,13 @@ class DatasetJobs:
         ledger, registry = self.directory.ledger, self.directory.registry
         dataset, account = self.directory.dataset(job.dataset_id), Accounts(ledger).get(job.user_id)
         if not may_write(ledger, registry, account.id, dataset, is_admin=account.is_admin):
-            raise NotFoundError(f"{account.name} may no longer change dataset {dataset.id}; ask its owner to share it")
+            raise NotFoundError(
+                Reason(
+                    "%(name)s may no longer change dataset %(number)s; ask its owner to share it",
+                    name=account.name,
+                    number=dataset.id,
+                )
+            )
         return handler(job, progress)
 
     def store_upload(self, job: Job, progress: Progress) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from braid.core.errors import NotFoundError, ReadingInterruptedError, UnreadableDocumentError
+from braid.core.errors import NotFoundError, ReadingInterruptedError, Reason, UnreadableDocumentError
 from braid.core.ingest.formats import FORMATS
 from braid.core.ingest.incoming import Incoming, last_part
 from braid.core.ingest.parse_pool import ParsePool
@@ -128,7 +128,7 @@ class ScanJobs:
         """Read the scanned pages of a document that were not read yet, and store its passages again."""
         tesseract = find_tesseract()
         if tesseract is None or self.remedy:
-            raise UnreadableDocumentError(f"scanned pages are not read here: {self.remedy}")
+            raise UnreadableDocumentError(Reason("scanned pages are not read here: %(command)s", command=self.remedy))
         document = self.directory.ledger.document_with_id(job.payload["document_id"], [job.dataset_id])
         if document is None or document.content_hash != job.payload["content_hash"]:
             return {"state": "superseded", "pages": 0}
@@ -157,7 +157,7 @@ class ScanJobs:
         spooled = job.payload.get("file")
         path = self.spool.path(spooled) if spooled else self.originals.find(document)
         if path is None or not path.exists():
-            raise NotFoundError(f"the file of {document.source} is not kept any more; add it again")
+            raise NotFoundError(Reason("the file of %(name)s is not kept any more; add it again", name=document.source))
         return replace(
             Incoming.from_file(path, document.source, filename=_filename(document)), date=document.date, scans={}
         )
@@ -201,7 +201,9 @@ class ScanJobs:
             raise
         except UnreadableDocumentError:
             if incoming.path is not None and not incoming.path.is_file():
-                raise NotFoundError(f"the file of {incoming.source} is not kept any more; add it again") from None
+                raise NotFoundError(
+                    Reason("the file of %(name)s is not kept any more; add it again", name=incoming.source)
+                ) from None
             return PageReading((), 0, 0)
 
     def _store(self, document: Document, incoming: Incoming, read: Mapping[int, PageReading]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import Any
 from sqlalchemy import Connection, select, update
 from sqlalchemy.exc import SQLAlchemyError
 
-from braid.core.errors import BraidError
+from braid.core.errors import BraidError, Reason
 from braid.core.ledger.database import clock, execute
 from braid.core.ledger.ledger import Ledger
 from braid.core.ledger.outages import log_failure, outage_of
@@ -22,7 +22,7 @@ BEAT_S = 5.0
 """Seconds between two signs of life of a worker."""
 DEAD_S = 15.0
 """Seconds without a sign of life after which a worker counts as dead."""
-INTERRUPTED = "it was interrupted, because its process ended; start it again"
+INTERRUPTED = Reason("it was interrupted, because its process ended; start it again")
 
 logger = logging.getLogger(__name__)
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from braid.core.chat.links import LinkFilter
 from braid.core.chat.marks import CitationFilter
 from braid.core.chat.passage_block import NOT_FOUND
-from braid.core.errors import ModelError
+from braid.core.errors import ModelError, Reason
 from braid.core.models.chat import MAX_ANSWER_CHARS
 from braid.core.models.reasoning import answer_pieces
 
@@ -63,14 +63,18 @@ def write(
         if draft.says_not_found:
             return Written("", False)
         if draft.chars >= MAX_ANSWER_CHARS:
-            ended = f"the answer was cut after {MAX_ANSWER_CHARS:,} characters, which is the limit"
+            ended = Reason(
+                "the answer was cut after %(most)s characters, which is the limit", most=format(MAX_ANSWER_CHARS, ",")
+            )
             break
     draft.finish()
     if draft.says_not_found:
         return Written("", False, cut=cut)
     text = "".join(draft.written).strip()
     if not text:
-        raise ModelError("the model stopped within a thought" if cut else "the model gave an empty answer")
+        raise ModelError(
+            Reason("the model stopped within a thought") if cut else Reason("the model gave an empty answer")
+        )
     return Written(text, True, tuple(draft.citations.cited), draft.citations.removed, cut, ended)
 
 

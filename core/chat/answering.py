@@ -27,7 +27,7 @@ from braid.core.chat.types import (
     answer_text,
     with_text,
 )
-from braid.core.errors import ModelCutError, ModelError
+from braid.core.errors import ModelCutError, ModelError, Reason
 from braid.core.models.chat import ChatModel
 from braid.core.models.prompts import Prompt
 from braid.core.text.analyzer import Analyzer
@@ -112,7 +112,7 @@ class Answerer:
             return self._by_model(self._model, task, result, emit, stopped)
         except ModelError as error:
             emit(AnswerWithdrawn(str(error), error=error))
-            reason = f"{error}; the answer is made of sentences of the passages instead"
+            reason = Reason("%(reason)s; the answer is made of sentences of the passages instead", reason=error)
             return _without_model(task, _add_degraded(result, reason), emit)
 
     def _by_model(
@@ -154,7 +154,9 @@ class Answerer:
         if ended := pieces.broken or written.ended:
             result = replace(result, cut=True, notes=(*result.notes, ended))
         if written.cut:
-            reason = f"the model {model.name} stopped within a thought; its answer may lack the end"
+            reason = Reason(
+                "the model %(model)s stopped within a thought; its answer may lack the end", model=model.name
+            )
             result = _add_degraded(result, reason)
         if not written.found:
             return _not_found(task, result, model.name, emit)

@@ -10,7 +10,7 @@ import time
 from sqlalchemy import Connection, delete, insert, select, update
 
 from braid.core.chat.turns.rows import require_conversation, touch
-from braid.core.errors import NotFoundError
+from braid.core.errors import NotFoundError, Reason
 from braid.core.ledger.document_writes import delete_dataset
 from braid.core.ledger.ledger import Ledger, checked_name, personal_collection
 from braid.core.ledger.quota import require_dataset_room
@@ -42,7 +42,7 @@ class ConversationFiles:
             touch(connection, conversation_id)
         found = self.dataset(user_id, conversation_id)
         if found is None:
-            raise NotFoundError(f"there is no conversation {conversation_id}")
+            raise NotFoundError(Reason("there is no conversation %(id)s", id=conversation_id))
         return found
 
     def keep(self, user_id: int, conversation_id: int, name: str, *, most: int | None = None) -> Dataset:

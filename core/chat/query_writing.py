@@ -11,7 +11,7 @@ from braid.core.chat.asking.other_languages import NAMES, wordings_in
 from braid.core.chat.comparison import ThreeFields
 from braid.core.chat.marks import CitationFilter, marked, without_marks
 from braid.core.chat.types import ChatRequest, QueryWritten, Turn
-from braid.core.errors import InvalidInputError, ModelError
+from braid.core.errors import InvalidInputError, ModelError, Reason
 from braid.core.models.chat import ChatModel
 from braid.core.models.prompts import Prompt, Prompts
 from braid.core.models.replies import MAX_QUERY_LINE_CHARS, parse_queries
@@ -223,9 +223,10 @@ def _ask(
     try:
         return model.complete(prompt.messages(**values), timeout_s=timeout_s), ()
     except ModelError as error:
-        return "", (Degraded("model", "", f"{error}; feedback is used instead"),)
+        return "", (Degraded("model", "", Reason("%(reason)s; feedback is used instead", reason=error)),)
 
 
 def _unusable(model: ChatModel, written: str) -> Degraded:
     reply = " ".join(written.split())[:80]
-    return Degraded("model", "", f"the model {model.name} gave nothing usable ({reply!r}); feedback is used instead")
+    reason = Reason("the model %(model)s gave nothing usable (%(said)s)", model=model.name, said=repr(reply))
+    return Degraded("model", "", Reason("%(reason)s; feedback is used instead", reason=reason))

@@ -9,7 +9,7 @@ from typing import Literal, get_args
 from sqlalchemy import select, update
 
 from braid.core.chat.turns.rows import IS_THERE, OF_THOSE_THERE
-from braid.core.errors import InvalidInputError, NotFoundError
+from braid.core.errors import InvalidInputError, NotFoundError, Reason
 from braid.core.ledger.ledger import Ledger
 from braid.core.ledger.tables import ConversationRow, MessageRow
 from braid.core.types import MAX_ID
@@ -52,7 +52,7 @@ class AnswerThumbs:
                 statement = update(MessageRow).where(*answer).values(thumb="" if thumb == "none" else thumb)
                 found = connection.execute(statement).rowcount
         if not found:
-            raise NotFoundError(f"there is no answer {message_id} in this conversation")
+            raise NotFoundError(Reason("there is no answer %(id)s in this conversation", id=message_id))
 
     def counts(self, *, days: int = 30) -> list[ThumbCount]:
         """Count the thumbs on all users' answers of the last ``days`` days, per generator, the most judged first."""

@@ -13,7 +13,7 @@ from braid.core.chat.marks import shown
 from braid.core.chat.support.findings import Support
 from braid.core.chat.tables.calculate import Calculated, Calculation
 from braid.core.chat.texts import Language
-from braid.core.errors import InvalidInputError, ModelError
+from braid.core.errors import InvalidInputError, ModelError, Reason
 from braid.core.json_form import pick, to_json
 from braid.core.metadata.versions import Edition
 from braid.core.text.scripts import question_language
@@ -97,7 +97,12 @@ class ChatRequest:
             raise InvalidInputError("give a text or three fields, and not both", field="text")
         if len(self.text) > MAX_QUERY_CHARS:
             raise InvalidInputError(
-                f"the question has {len(self.text)} characters; at most {MAX_QUERY_CHARS} are allowed", field="text"
+                Reason(
+                    "the question has %(count)s characters; at most %(most)s are allowed",
+                    count=len(self.text),
+                    most=MAX_QUERY_CHARS,
+                ),
+                field="text",
             )
         if self.language not in (None, *LANGUAGES):
             raise InvalidInputError(

@@ -10,7 +10,7 @@ from typing import Any
 
 from sqlalchemy import Select, delete, func, insert, select, update
 
-from braid.core.errors import InvalidInputError, NotFoundError
+from braid.core.errors import InvalidInputError, NotFoundError, Reason
 from braid.core.json_form import to_json
 from braid.core.ledger.database import storable
 from braid.core.ledger.ledger import Ledger, checked_name
@@ -130,7 +130,7 @@ class Assistants:
         is_id = 0 < assistant_id <= MAX_ID  # a database refuses any other number
         found = self._read(user_id, _select(user_id).where(AssistantRow.id == assistant_id)) if is_id else []
         if not found:
-            raise NotFoundError(f"there is no assistant {assistant_id}")
+            raise NotFoundError(Reason("there is no assistant %(number)s", number=assistant_id))
         return found[0]
 
     def add(self, user_id: int, assistant: Assistant) -> Assistant:
@@ -140,7 +140,8 @@ class Assistants:
             count = select(func.count()).select_from(AssistantRow).where(AssistantRow.user_id == user_id)
             if connection.execute(count).scalar_one() >= MOST_OF_USER:
                 raise InvalidInputError(
-                    f"you have {MOST_OF_USER} assistants, which is the limit; delete one", field="name"
+                    Reason("you have %(most)s assistants, which is the limit; delete one", most=MOST_OF_USER),
+                    field="name",
                 )
             values = {**_values(assistant), "user_id": user_id, "created_at": time.time()}
             key = connection.execute(insert(AssistantRow).values(**values)).inserted_primary_key
@@ -176,7 +177,7 @@ class Assistants:
     def _one(self, statement: Any, assistant_id: int) -> None:
         with self._database.write() as connection:
             if not connection.execute(statement).rowcount:
-                raise NotFoundError(f"there is no assistant {assistant_id}")
+                raise NotFoundError(Reason("there is no assistant %(number)s", number=assistant_id))
 
 
 def _select(user_id: int) -> Select[Any]:
@@ -208,4 +209,12 @@ def _assistant(values: Sequence[Any]) -> Assistant:
 
 def _require_short(name: str, text: str, most: int) -> None:
     if len(text) > most:
-        raise InvalidInputError(f"{name} has {len(text):,} characters; at most {most:,} are allowed", field=name)
+        raise InvalidInputError(
+            Reason(
+                "%(url)s has %(count)s characters; at most %(most)s are allowed",
+                url=name,
+                count=format(len(text), ","),
+                most=format(most, ","),
+            ),
+            field=name,
+        )

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from sqlalchemy import delete, func, insert, select
 
-from braid.core.errors import InvalidInputError
+from braid.core.errors import N_, InvalidInputError, Reason
 from braid.core.ledger.database import Database, storable
 from braid.core.ledger.quota import one_at_a_time
 from braid.core.ledger.tables import TermRow
@@ -17,6 +17,10 @@ from braid.core.text.terms import Term
 MAX_TERMS = 2_000
 """Terms of one glossary."""
 MAX_FORM_CHARS = 100
+EMPTY = {
+    "short": N_("the short form is empty; give both forms of the name"),
+    "long": N_("the long form is empty; give both forms of the name"),
+}
 MAX_CSV_CHARS = 500_000
 COLUMNS = ("short", "long")
 
@@ -88,7 +92,7 @@ def _lines(text: str) -> Iterator[Term]:
     try:
         columns = [name.strip().lower() for name in reader.fieldnames or ()]
         if sorted(columns) != sorted(COLUMNS):
-            raise InvalidInputError("the first line must name the columns: short,long", field="csv")
+            raise InvalidInputError(Reason("the first line must name the columns: short,long"), field="csv")
         reader.fieldnames = columns
         for row in reader:
             short, long = ((row[name] or "").strip() for name in COLUMNS)
@@ -97,9 +101,13 @@ def _lines(text: str) -> Iterator[Term]:
             try:
                 yield _checked(Term(short, long))
             except InvalidInputError as error:
-                raise InvalidInputError(f"line {reader.line_num}: {error}", field="csv") from None
+                raise InvalidInputError(
+                    Reason("line %(number)s: %(reason)s", number=reader.line_num, reason=error), field="csv"
+                ) from None
     except csv.Error as error:
-        raise InvalidInputError(f"line {reader.line_num}: {error}", field="csv") from None
+        raise InvalidInputError(
+            Reason("line %(number)s: %(reason)s", number=reader.line_num, reason=error), field="csv"
+        ) from None
 
 
 def csv_of(terms: Sequence[Term]) -> str:
@@ -116,10 +124,12 @@ def _checked(term: Term) -> Term:
     short, long = (" ".join(storable(form).split()) for form in (term.short, term.long))
     for name, form in (("short", short), ("long", long)):
         if not form:
-            raise InvalidInputError(f"the {name} form is empty; give both forms of the name", field=name)
+            raise InvalidInputError(Reason(EMPTY[name]), field=name)
         if len(form) > MAX_FORM_CHARS:
             message = f"the {name} form has {len(form)} characters; at most {MAX_FORM_CHARS} are allowed"
             raise InvalidInputError(message, field=name)
     if short.casefold() == long.casefold():
-        raise InvalidInputError(f"both forms are {short!r}; give another form of the name", field="long")
+        raise InvalidInputError(
+            Reason("both forms are '%(form)s'; give another form of the name", form=short), field="long"
+        )
     return Term(short, long)

@@ -14,7 +14,7 @@ from braid.core.datasets.assistants import Assistant
 from braid.core.datasets.registry import Registry
 from braid.core.datasets.scope import resolve_scope
 from braid.core.datasets.shared_changes import Audit
-from braid.core.errors import InvalidInputError, NotFoundError
+from braid.core.errors import N_, InvalidInputError, NotFoundError, Reason, internal
 from braid.core.ledger.database import storable
 from braid.core.ledger.ledger import REMOVED_USER, Ledger
 from braid.core.ledger.quota import one_at_a_time
@@ -25,6 +25,14 @@ Kind = Literal["user", "group"]
 Shareable = Dataset | Assistant
 MOST_SHARES = 500
 """Users and groups that one dataset or assistant is shared with."""
+FULL = {
+    "dataset": N_(
+        "the dataset is shared with %(most)s users and groups, which is the limit; share it with a group instead"
+    ),
+    "assistant": N_(
+        "the assistant is shared with %(most)s users and groups, which is the limit; share it with a group instead"
+    ),
+}
 MOST_REQUESTS = 100
 """Requests in one list."""
 LEAST_TYPED, MOST_FOUND = 2, 8
@@ -99,9 +107,12 @@ class Shares:
             if share.kind == "user":
                 values["user_id"] = user_id = _user_named(connection, share.name)
                 if user_id == shared.user_id:
-                    raise InvalidInputError(
-                        f"{share.name!r} is the owner of this {_kind(shared)}; name another", field="name"
+                    told = internal(
+                        "'%(name)s' is the owner of this %(kind)s; name another",
+                        name=share.name,
+                        kind=_kind(shared),
                     )
+                    raise InvalidInputError(told, field="name")
                 if isinstance(shared, Dataset):
                     asked = AccessRequestRow.dataset_id == shared.id, AccessRequestRow.user_id == user_id
                     connection.execute(delete(AccessRequestRow).where(*asked))
@@ -112,11 +123,7 @@ class Shares:
             is_new = not connection.execute(delete(ShareRow).where(column == shared.id, whom)).rowcount
             count = select(func.count()).select_from(ShareRow).where(column == shared.id)
             if is_new and connection.execute(count).scalar_one() >= MOST_SHARES:
-                raise InvalidInputError(
-                    f"the {_kind(shared)} is shared with {MOST_SHARES} users and groups, which is the limit; share it "
-                    "with a group instead",
-                    field="name",
-                )
+                raise InvalidInputError(Reason(FULL[_kind(shared)], most=MOST_SHARES), field="name")
             connection.execute(insert(ShareRow).values({column: shared.id}).values(**values))
             verb = "read" if isinstance(shared, Dataset) else "use"
             allowed = f"may {verb} and change" if share.may_write else f"may {verb}"
@@ -246,7 +253,11 @@ def _user_named(connection: Connection, name: str) -> int:
     found = connection.execute(select(UserRow.id).where(UserRow.name == storable(name).strip(), *_ACTIVE)).scalar()
     if found is None:
         raise InvalidInputError(
-            f"there is nobody named {name[:40]!r} who can sign in; type a name as it is in the account", field="name"
+            internal(
+                "there is nobody named '%(name)s' who can sign in; type a name as it is in the account",
+                name=name[:40],
+            ),
+            field="name",
         )
     return found
 
@@ -256,7 +267,11 @@ def _group_named(connection: Connection, name: str) -> str:
     if connection.execute(select(UserGroupRow.user_id).where(UserGroupRow.group_name == group).limit(1)).first():
         return group
     raise InvalidInputError(
-        f"there is no group named {name[:40]!r} with a member; name another, or share it with a person", field="name"
+        internal(
+            "there is no group named '%(name)s' with a member; name another, or share it with a person",
+            name=name[:40],
+        ),
+        field="name",
     )
 
 

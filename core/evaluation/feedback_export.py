@@ -12,7 +12,7 @@ from braid.core.batches import batches
 from braid.core.chat.feedback import FeedbackStore, judgements_of
 from braid.core.data_directory import DataDirectory
 from braid.core.datasets.scope import resolve_scope
-from braid.core.errors import InvalidInputError, NotFoundError
+from braid.core.errors import InvalidInputError, NotFoundError, Reason
 from braid.core.evaluation.beir import CORPUS, QRELS, QUERIES
 from braid.core.types import Passage
 
@@ -42,7 +42,7 @@ def export_qrels(braid: DataDirectory, user_id: int, folder: Path) -> ExportRepo
     such user.
     """
     if braid.ledger.user(user_id) is None:
-        raise NotFoundError(f"there is no user {user_id}")
+        raise NotFoundError(Reason("there is no user %(id)s", id=user_id))
     folder = Path(folder)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InvalidInputError(f"{folder} is there already and not empty; name a new folder", field="out")

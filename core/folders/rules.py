@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from braid.core.errors import InvalidInputError
+from braid.core.errors import InvalidInputError, Reason, internal
 
 SYSTEM_FOLDERS = tuple(map(Path, ("/proc", "/sys", "/dev")))
 """Their files are the kernel's: memory, environments and devices of processes."""
@@ -35,7 +35,11 @@ class FolderRules:
             )
         else:
             roots = ", ".join(map(repr, map(str, self.roots)))
-            message = f"{folder!r} is not below {roots} (setting folder_roots); choose a folder there"
+            message = Reason(
+                "%(folder)s is not below %(roots)s (setting folder_roots); choose a folder there",
+                folder=repr(folder),
+                roots=roots,
+            )
         raise InvalidInputError(message, field="folder")
 
     def require_public(self, folder: str) -> None:
@@ -45,20 +49,35 @@ class FolderRules:
         """
         real = Path(folder).resolve()
         if real.is_relative_to(self.data_dir):
-            message = f"{folder!r} is in the data directory, which holds keys and the documents of all; choose another"
+            message = internal(
+                "%(folder)s is in the data directory, which holds keys and the documents of all; choose another",
+                folder=repr(folder),
+            )
             raise InvalidInputError(message, field="folder")
         if self.data_dir.is_relative_to(real):  # each sync job would write there, which would start the next one
-            message = f"the data directory {str(self.data_dir)!r} is in {folder!r}; choose a folder beside it"
+            message = internal(
+                "the data directory %(data)s is in %(folder)s; choose a folder beside it",
+                data=repr(str(self.data_dir)),
+                folder=repr(folder),
+            )
             raise InvalidInputError(message, field="folder")
         if _is_below(real, SYSTEM_FOLDERS):
-            raise InvalidInputError(f"{folder!r} holds files of the system itself; choose another", field="folder")
+            raise InvalidInputError(
+                Reason("%(folder)s holds files of the system itself; choose another", folder=repr(folder)),
+                field="folder",
+            )
         config = self.config_file.resolve() if self.config_file else None
         if (config and config.is_relative_to(real)) or (real / CONFIG_NAME).exists():
-            raise InvalidInputError(f"{folder!r} holds a settings file with its keys; choose another", field="folder")
+            raise InvalidInputError(
+                Reason("%(folder)s holds a settings file with its keys; choose another", folder=repr(folder)),
+                field="folder",
+            )
         roots = self.roots or ()
         # A folder that was added by a way through a root, whatever links are on it, must still end in one.
         if any(_is_below(part, roots) for part in Path(folder).parents) and not _is_below(real, roots):
-            raise InvalidInputError(f"{folder!r} is a link out of the folders of folder_roots", field="folder")
+            raise InvalidInputError(
+                Reason("%(folder)s is a link out of the folders of folder_roots", folder=repr(folder)), field="folder"
+            )
 
 
 def _is_below(folder: Path, roots: tuple[Path, ...]) -> bool:

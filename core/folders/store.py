@@ -13,7 +13,7 @@ from sqlalchemy.exc import IntegrityError
 
 from braid.core.accounts.app_settings import AppSettings
 from braid.core.data_directory import DataDirectory
-from braid.core.errors import InvalidInputError, NotFoundError
+from braid.core.errors import InvalidInputError, NotFoundError, Reason
 from braid.core.folders.rules import FolderRules
 from braid.core.ingest.plan import IngestOptions, source_name
 from braid.core.ingest.walk import find_files
@@ -88,7 +88,7 @@ class SyncedFolders:
         """
         dataset = self._directory.dataset(new.dataset_id)
         if not dataset.shared and dataset.user_id != user_id:
-            raise NotFoundError(f"there is no dataset {new.dataset_id}")
+            raise NotFoundError(Reason("there is no dataset %(id)s", id=new.dataset_id))
         ignore = tuple(pattern for pattern in (line.strip() for line in new.ignore) if pattern)
         folder = _absolute(new.folder)
         self.rules.require_root(folder)  # before anything is said about what is there
@@ -149,16 +149,23 @@ def _folder(row: Row[Any]) -> SyncedFolder:
 def _absolute(folder: str) -> str:
     path = folder.strip()
     if not os.path.isabs(path):
-        message = f"the folder {path[:100]!r} is not an absolute path; write it from the root of the server's disk"
+        message = Reason(
+            "the folder %(folder)s is not an absolute path; write it from the root of the server's disk",
+            folder=repr(path[:100]),
+        )
         raise InvalidInputError(message, field="folder")
     return os.path.abspath(path)
 
 
 def _require_folder(path: str) -> None:
     if os.path.dirname(path) == path:
-        raise InvalidInputError(f"the folder {path!r} is the whole disk; choose one on it", field="folder")
+        raise InvalidInputError(
+            Reason("the folder %(folder)s is the whole disk; choose one on it", folder=repr(path)), field="folder"
+        )
     if not os.path.isdir(path):
-        raise InvalidInputError(f"there is no folder {path!r} on the server; make it first", field="folder")
+        raise InvalidInputError(
+            Reason("there is no folder %(folder)s on the server; make it first", folder=repr(path)), field="folder"
+        )
 
 
 def _require_printable(new: NewSyncedFolder) -> None:
@@ -171,7 +178,11 @@ def _require_printable(new: NewSyncedFolder) -> None:
             message = f"{field} is {value[:40]!r}; at most {most} visible characters are taken"
             raise InvalidInputError(message, field=field)
     if len(new.ignore) > MAX_PATTERNS:
-        message = f"{len(new.ignore)} patterns are more than {MAX_PATTERNS}; put them into a .braidignore"
+        message = Reason(
+            "%(count)s patterns are more than %(most)s; put them into a .braidignore",
+            count=len(new.ignore),
+            most=MAX_PATTERNS,
+        )
         raise InvalidInputError(message, field="ignore")
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from braid.core.data_directory import DataDirectory
-from braid.core.errors import InvalidInputError, NotFoundError, UnreadableDocumentError
+from braid.core.errors import InvalidInputError, NotFoundError, Reason, UnreadableDocumentError
 from braid.core.folders.plan import Removal, Rename, Step, SyncPlan, file_signature, plan_sync
 from braid.core.ingest.incoming import Incoming, Parse
 from braid.core.ingest.ingest_document import ingest_planned
@@ -228,7 +228,9 @@ class FolderSync:
 
     def _require_folder(self) -> None:
         if not os.path.isdir(self.folder):
-            raise InvalidInputError(f"there is no folder {self.folder!r}; nothing is changed", field="folder")
+            raise InvalidInputError(
+                Reason("there is no folder %(folder)s; nothing is changed", folder=repr(self.folder)), field="folder"
+            )
 
     def _empty_error(self, documents: int) -> InvalidInputError:
         kept = f"{documents:,} documents of it stay" if documents != 1 else "one document of it stays"

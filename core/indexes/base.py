@@ -13,7 +13,7 @@ from typing import Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from braid.core.errors import BraidError, IndexUnavailableError
+from braid.core.errors import BraidError, IndexUnavailableError, internal
 from braid.core.indexes.answers import BestScores, Bm25Statistics, DenseAnswer, Where
 from braid.core.indexes.vector_block import EVERYTHING, Selection
 from braid.core.ledger.change_log import IndexedChunk, StateName
@@ -29,13 +29,15 @@ IndexName = Literal["bm25", "dense", "chroma"]
 
 class Unusable:
     """Turns errors of an index's files, and with ``or_panic`` panics of Rust code, into IndexUnavailableError in plain
-    words. A context manager; ``what`` cannot be used.
+    words. A context manager; ``what`` cannot be used, such as ``the vectors of %(collection)s``.
     """
 
-    __slots__ = ("_errors", "_or_panic", "_what")
+    __slots__ = ("_collection", "_errors", "_or_panic", "_what")
 
-    def __init__(self, what: str, errors: tuple[type[Exception], ...], *, or_panic: bool = False) -> None:
-        self._what, self._errors, self._or_panic = what, errors, or_panic
+    def __init__(
+        self, what: str, collection: str, errors: tuple[type[Exception], ...], *, or_panic: bool = False
+    ) -> None:
+        self._what, self._collection, self._errors, self._or_panic = what, collection, errors, or_panic
 
     def __enter__(self) -> None: ...
 
@@ -44,11 +46,13 @@ class Unusable:
         if error is None or not (isinstance(error, self._errors) or is_panic):
             return
         outage = outage_of(error)
-        said = f": {error.strerror}" if isinstance(error, OSError) and error.strerror else ""
-        why = f": {outage.text}" if outage else f"{said}; it is being checked"
-        raise IndexUnavailableError(
-            f"{self._what} cannot be used{why}", inner=f"{type(error).__name__}: {error}"
-        ) from error
+        template, parts = f"{self._what} cannot be used; it is being checked", {"collection": self._collection}
+        if outage:
+            template, parts["reason"] = f"{self._what} cannot be used: %(reason)s", outage.text
+        elif isinstance(error, OSError) and error.strerror:
+            template = f"{self._what} cannot be used: %(reason)s; it is being checked"
+            parts["reason"] = error.strerror
+        raise IndexUnavailableError(internal(template, **parts), inner=f"{type(error).__name__}: {error}") from error
 
 
 class LegIndex(Protocol):

@@ -24,7 +24,7 @@ import tantivy
 from numpy.typing import NDArray
 from tantivy import Occur, Query
 
-from braid.core.errors import IndexUnavailableError
+from braid.core.errors import IndexUnavailableError, internal
 from braid.core.indexes.answers import BestScores, Bm25Counts, Bm25Statistics
 from braid.core.indexes.base import KeywordIndex, Unusable
 from braid.core.ledger.change_log import IndexedChunk, StateName
@@ -364,7 +364,12 @@ class Bm25Index(KeywordIndex):
         if signature is None:
             if collection not in self._known:
                 return None
-            raise IndexUnavailableError(f"the keyword index of {collection} was removed from disk; it is being rebuilt")
+            raise IndexUnavailableError(
+                internal(
+                    "the keyword index of %(collection)s was removed from disk; it is being rebuilt",
+                    collection=collection,
+                )
+            )
         with _unusable(collection):
             index = tantivy.Index.open(str(self._path / collection))
             searcher = index.searcher()
@@ -483,4 +488,4 @@ def _factors(explanation: Mapping[str, object]) -> dict[str, float]:
 
 
 def _unusable(collection: str) -> Unusable:
-    return Unusable(f"the keyword index of {collection}", (ValueError, OSError), or_panic=True)
+    return Unusable("the keyword index of %(collection)s", collection, (ValueError, OSError), or_panic=True)

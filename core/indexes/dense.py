@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from braid.core.errors import BraidError, EmbeddingError, IndexUnavailableError, InvalidInputError
+from braid.core.errors import BraidError, EmbeddingError, IndexUnavailableError, InvalidInputError, internal
 from braid.core.indexes.answering_models import AnsweringModels
 from braid.core.indexes.answers import DenseAnswer, Where
 from braid.core.indexes.base import TIMEOUT_S, VectorIndex
@@ -185,7 +185,9 @@ class DenseIndex(VectorIndex):
                 is_missed = True
                 self._look(collection)
             if time.monotonic() >= deadline:
-                raise IndexUnavailableError(f"the vectors of {collection} are being written into files")
+                raise IndexUnavailableError(
+                    internal("the vectors of %(collection)s are being written into files", collection=collection)
+                )
             time.sleep(LOOK_S)
         raise IndexUnavailableError("the dense index is closed")
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Literal
 
+from braid.core.errors import internal
+from braid.core.json_form import stored_json
 from braid.core.types import Leg
 
 PROGRESS_S = 0.25
@@ -41,21 +42,32 @@ class LegProgress:
         if self.state == "failed":
             return self.error
         if self.state == "checking":
-            return f"the {self.leg} index of {self.collection} is being checked"
+            return internal(f"the {self.leg} index of %(collection)s is being checked", collection=self.collection)
         if self.state == "rebuilding":
-            return f"the {self.leg} index of {self.collection} is being rebuilt, {self.pending} passages to go"
+            return internal(
+                f"the {self.leg} index of %(collection)s is being rebuilt, %(count)s passages to go",
+                collection=self.collection,
+                count=self.pending,
+            )
         return ""
 
     @property
     def shortfall(self) -> str:
         """Passages that a search misses though the index may be searched, in one sentence; empty when none."""
         if self.state == "ready" and self.left_out and not self.pending:
-            refused = f"{self.left_out} passages of {self.collection} were refused by the embedding model"
-            return f"{refused}; `braid doctor --repair` has it embed them again"
+            return internal(
+                "%(count)s passages of %(collection)s were refused by the embedding model; `braid doctor --repair` has "
+                "it embed them again",
+                count=self.left_out,
+                collection=self.collection,
+            )
         if self.state != "ready" or not self.pending:
             return ""
-        missing = f"{self.pending} passages of {self.collection} are not in the {self.leg} index yet"
-        return f"{missing}: {self.error}" if self.error else missing
+        missing = f"%(count)s passages of %(collection)s are not in the {self.leg} index yet"
+        parts: dict[str, object] = {"count": self.pending, "collection": self.collection}
+        if self.error:
+            return internal(f"{missing}: %(reason)s", reason=self.error, **parts)
+        return internal(missing, **parts)
 
 
 class ProgressBoard:
@@ -150,7 +162,7 @@ class ToldBoard(ProgressBoard):
 def report_of(progress: LegProgress) -> str:
     """Return progress as it is told, for a collection and an index that are known."""
     told = {name: value for name, value in asdict(progress).items() if name not in ("leg", "collection") and value}
-    return json.dumps(told)
+    return stored_json(told)
 
 
 class Counting:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -19,6 +18,7 @@ from braid.core.indexes.follower import IndexFollower
 from braid.core.indexes.indexer import Indexer
 from braid.core.indexes.leg_progress import LegProgress
 from braid.core.indexes.sources import ChunkSource
+from braid.core.json_form import read_json
 from braid.core.ledger import prepared
 from braid.core.ledger.change_log import ChangeLog, StateName
 from braid.core.ledger.database import Database
@@ -122,7 +122,7 @@ class SharedProgress:
             return LegProgress(leg, collection, "failed", error=str(error))
         if row.wanted == "rebuild" or (row.state == "rebuilding" and not row.report and index.stored):
             return LegProgress(leg, collection, "rebuilding", pending=source.to_read(collection))
-        known = LegProgress(leg, collection, **{"state": "ready", **(json.loads(row.report) if row.report else {})})
+        known = LegProgress(leg, collection, **{"state": "ready", **(read_json(row.report) if row.report else {})})
         if known.state != "ready":
             return known
         if row.version != version and index.stored:

@@ -298,7 +298,7 @@ def _read_living(path: Path, note: FileNote, rows: int) -> np.ndarray[tuple[int]
 
 
 def _unusable(collection: str) -> Unusable:
-    return Unusable(f"the vectors of {collection}", (OSError,))
+    return Unusable("the vectors of %(collection)s", collection, (OSError,))
 
 
 def _words(error: OSError) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from braid.core.errors import ScannedDocumentError, UnreadableDocumentError
+from braid.core.errors import Reason, ScannedDocumentError, UnreadableDocumentError
 from braid.core.ingest.incoming import Incoming, Parse
 from braid.core.ingest.plan import IngestOptions, PlannedFile, escape, file_type_of
 from braid.core.ledger.ledger import Ledger
@@ -93,8 +93,13 @@ def _require_readable(file: PlannedFile, max_bytes: int) -> None:
         raise UnreadableDocumentError(file.problem)
     size_bytes = os.stat(file.path).st_size
     if size_bytes > max_bytes:
-        size = f"{os.path.basename(file.path)} has {size_bytes:,} bytes"
-        raise UnreadableDocumentError(f"{size}; at most {max_bytes:,} are read, so split it")
+        told = Reason(
+            "%(name)s has %(size)s bytes; at most %(most)s are read, so split it",
+            name=os.path.basename(file.path),
+            size=format(size_bytes, ","),
+            most=format(max_bytes, ","),
+        )
+        raise UnreadableDocumentError(told)
 
 
 def _keep_unchanged(ledger: Ledger, dataset_id: int, incoming: Incoming, by_job: int | None) -> StoredDocument | None:

@@ -13,6 +13,7 @@ from braid.core.errors import (
     BraidError,
     ReaderFaultError,
     ReadingInterruptedError,
+    Reason,
     ScannedDocumentError,
     UnreadableDocumentError,
 )
@@ -42,7 +43,7 @@ def parse_here(incoming: Incoming, options: IngestOptions) -> DocumentInput:
     if scans:
         chunks = tuple(_with_confidence(chunk, scans) for chunk in chunks)
     if not chunks and not parsed.metadata.get(PAGES_TO_READ):
-        raise UnreadableDocumentError(f"{incoming.filename} has no text in it", code="no_text")
+        raise UnreadableDocumentError(Reason("%(name)s has no text in it", name=incoming.filename), code="no_text")
     return DocumentInput(
         source=incoming.source,
         title=parsed.title,
@@ -79,7 +80,9 @@ def parse_and_read(incoming: Incoming, options: IngestOptions) -> DocumentInput:
     except (BraidError, OSError):
         raise
     except MemoryError as error:
-        raise UnreadableDocumentError(f"{incoming.filename} takes more memory than there is; split it") from error
+        raise UnreadableDocumentError(
+            Reason("%(name)s takes more memory than there is; split it", name=incoming.filename)
+        ) from error
     except Exception as error:  # the edge of a file
         fault = ReaderFaultError.of(incoming.filename, error)
         logger.warning("event=parser_fault fault=%s", fault.fault)
@@ -103,7 +106,7 @@ def _parse_and_read(incoming: Incoming, options: IngestOptions) -> DocumentInput
         told = f"the scanned pages of {incoming.filename} were not read, since what reads them was killed; add it again"
         raise ScannedDocumentError(told, pages=len(pages) - len(read))
     if not document.chunks:
-        raise UnreadableDocumentError(f"{incoming.filename} has no text in it", code="no_text")
+        raise UnreadableDocumentError(Reason("%(name)s has no text in it", name=incoming.filename), code="no_text")
     return document
 
 

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from braid.core.admission import Admission
-from braid.core.errors import TooManyError
+from braid.core.errors import Reason, TooManyError
 from braid.core.ingest.exports.export_form import Manifest
 from braid.core.ingest.incoming import Incoming, Parse
 from braid.core.ingest.parse_pool import PagePicture, ParsePool, ParserUnavailableError
@@ -64,8 +64,8 @@ class ParseNow:
                 is_admitted = turn.enter_context(self._admission.hold(user_id, self._wait_s))
             except TooManyError:
                 raise ParserUnavailableError(
-                    f"{MAX_PER_USER} texts of yours are being read; send this one after them"
+                    Reason("%(most)s texts of yours are being read; send this one after them", most=MAX_PER_USER)
                 ) from None
             if not is_admitted:
-                raise ParserUnavailableError("others are being read; send this again in a moment")
+                raise ParserUnavailableError(Reason("others are being read; send this again in a moment"))
             yield

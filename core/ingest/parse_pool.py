@@ -20,6 +20,7 @@ from braid.core.errors import (
     InvalidInputError,
     ReaderFaultError,
     ReadingInterruptedError,
+    Reason,
     ScannedDocumentError,
     UnreadableDocumentError,
 )
@@ -35,7 +36,7 @@ from braid.core.types import ChunkInput, DocumentInput
 REQUESTS_PER_PROCESS = 200
 """Files after which a process is replaced by a new one, because libraries leak memory."""
 TIMEOUT_S = 60.0
-NOT_STARTED = "the program that reads documents does not start; the server's log says why"
+NOT_STARTED = Reason("the program that reads documents does not start; the server's log says why")
 
 logger = logging.getLogger(__name__)
 
@@ -137,7 +138,7 @@ class ParsePool:
             raise ScannedDocumentError(str(outcome["unreadable"]), pages=int(outcome["scanned"]))
         if outcome is not None and "unreadable" in outcome:
             raise UnreadableDocumentError(str(outcome["unreadable"]))
-        raise UnreadableDocumentError(f"{incoming.filename} {self._reason(process, outcome, timeout_s)}")
+        raise UnreadableDocumentError(self._reason(incoming.filename, process, outcome, timeout_s))
 
     def read_scan(
         self, path: Path, number: int, *, tesseract: Tesseract, languages: Sequence[str], timeout_s: float
@@ -159,7 +160,7 @@ class ParsePool:
             raise error(str(outcome["unreadable"]))
         was_killed = outcome is None and (process.timed_out or process.returncode == -signal.SIGKILL)
         error = ReadingInterruptedError if was_killed else UnreadableDocumentError
-        raise error(f"{path.name} {self._reason(process, outcome, timeout_s)}")
+        raise error(self._reason(path.name, process, outcome, timeout_s))
 
     def draw_page(self, path: Path, number: int, *, filename: str, timeout_s: float, turn: int = 0) -> PagePicture:
         """Draw a page of a PDF or image file, counted from 1, turned clockwise by ``turn`` degrees. ``filename`` is
@@ -174,7 +175,7 @@ class ParsePool:
             return PagePicture(**{name: fields[name] for name in PagePicture.__slots__})
         if outcome is not None and "unreadable" in outcome:
             raise UnreadableDocumentError(str(outcome["unreadable"]))
-        raise UnreadableDocumentError(f"{filename} {self._reason(process, outcome, timeout_s)}")
+        raise UnreadableDocumentError(self._reason(filename, process, outcome, timeout_s))
 
     def read_manifest(self, path: Path, *, max_bytes: int) -> Manifest:
         """Read the manifest of an exported dataset, after a check of the sizes in it. Raises as `read_export`."""
@@ -245,7 +246,7 @@ class ParsePool:
 
     def _require_open(self) -> None:
         if self._closed:
-            raise ParserUnavailableError("Braid is being closed; the file is read at the next start")
+            raise ParserUnavailableError(Reason("Braid is being closed; the file is read at the next start"))
 
     # ------------------------------------------------------------ answers
 
@@ -299,23 +300,40 @@ class ParsePool:
         self._settle(process, outcome)
         if outcome is not None and "invalid" in outcome:
             raise InvalidInputError(str(outcome["invalid"]), field="file")
-        reason = f"the export {self._reason(process, outcome, self._timeout_s)}"
+        reason = self._reason("the export", process, outcome, self._timeout_s)
         raise InvalidInputError(reason, field="file") if key == "manifest" else UnreadableDocumentError(reason)
 
-    def _reason(self, process: ParseProcess, outcome: Outcome | None, timeout_s: float) -> str:
-        """Say why there is no document, as a sentence that continues after the file's name."""
+    def _reason(self, name: str, process: ParseProcess, outcome: Outcome | None, timeout_s: float) -> str:
+        """Say why there is no document of the file with this name."""
         if outcome is None and process.timed_out:
-            return f"took more than {timeout_s:g} seconds to read; split it"
+            return Reason(
+                "%(name)s took more than %(seconds)s seconds to read; split it",
+                name=name,
+                seconds=format(timeout_s, "g"),
+            )
         if outcome is None:
             logger.warning("event=parser_died returncode=%s", process.returncode)
-            how = f" ({_signal_name(process.returncode)})" if (process.returncode or 0) < 0 else ""
-            return f"made the program that reads it crash{how}; split it, or save it in another format"
+            if (process.returncode or 0) < 0:
+                return Reason(
+                    "%(name)s made the program that reads it crash (%(signal)s); split it, or save it in another "
+                    "format",
+                    name=name,
+                    signal=_signal_name(process.returncode),
+                )
+            return Reason(
+                "%(name)s made the program that reads it crash; split it, or save it in another format", name=name
+            )
         if "too_much_memory" in outcome:
-            return f"takes more than {self._memory_mb:,} MiB of memory to read; split it"
+            return Reason(
+                "%(name)s takes more than %(most)s MiB of memory to read; split it",
+                name=name,
+                most=format(self._memory_mb, ","),
+            )
         if "too_much_text" in outcome:
-            return "has too much text for one document; split it"
-        logger.warning("event=parser_fault fault=%s", outcome.get("fault"))
-        return ReaderFaultError.REASON
+            return Reason("%(name)s has too much text for one document; split it", name=name)
+        fault = str(outcome.get("fault"))
+        logger.warning("event=parser_fault fault=%s", fault)
+        return str(ReaderFaultError(name, fault=fault))
 
 
 def _end(processes: list[ParseProcess]) -> None:

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from braid.core.errors import InvalidInputError
+from braid.core.errors import InvalidInputError, Reason
 from braid.core.ingest.formats import format_of_suffix
 from braid.core.ingest.scans.program import LANGUAGES
 from braid.core.ingest.walk import FoundFile
@@ -77,7 +77,7 @@ def plan_files(found: Iterable[FoundFile], options: IngestOptions) -> tuple[list
             planned[source] = PlannedFile(file.path, source, problem, recorded=not file.is_folder)
         elif first.path != file.path:
             both = f"{escape(first.path)} and {escape(file.path)}"
-            problem = f"{both} have the same source; ingest them with different prefixes"
+            problem = Reason("%(names)s have the same source; ingest them with different prefixes", names=both)
             clashes.append(PlannedFile(file.path, source, problem, recorded=False))
     return [*planned.values(), *clashes], skips
 
@@ -122,7 +122,7 @@ def _name_problem(path: str) -> str:
     try:
         path.encode("utf-8")
     except UnicodeEncodeError:
-        return f"{escape(os.path.basename(path))} has a name that is not valid UTF-8; rename it"
+        return Reason("%(name)s has a name that is not valid UTF-8; rename it", name=escape(os.path.basename(path)))
     return ""
 
 

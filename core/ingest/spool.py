@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Protocol, Self
 
-from braid.core.errors import FilesUnavailableError, InvalidInputError, NotFoundError
+from braid.core.errors import FilesUnavailableError, InvalidInputError, NotFoundError, Reason
 from braid.core.files.bucket import Bucket
 from braid.core.files.lost import Lost, Rules, with_times
 from braid.core.ingest.plan import source_name
@@ -125,7 +125,7 @@ class Spool:
         if _NAME.fullmatch(name) and self._bucket is not None:
             with contextlib.suppress(FileNotFoundError):
                 return self._bucket.fetch(_key(name))
-        raise NotFoundError("the file is not there any more; upload it, or export it, again")
+        raise NotFoundError(Reason("the file is not there any more; upload it, or export it, again"))
 
     def remove(self, name: str) -> None:
         """Delete a file, if it is there; what a bucket cannot delete now, `sweep` deletes later."""
@@ -205,7 +205,14 @@ def _key(name: str) -> str:
 
 def too_large(called: str, max_bytes: int) -> InvalidInputError:
     """Return the error for a file over the limit."""
-    return InvalidInputError(f"{called} has more than {max_bytes:,} bytes, which is the limit; split it", field="file")
+    return InvalidInputError(
+        Reason(
+            "%(name)s has more than %(most)s bytes, which is the limit; split it",
+            name=called,
+            most=format(max_bytes, ","),
+        ),
+        field="file",
+    )
 
 
 def upload_source(name: str) -> str:
@@ -220,11 +227,18 @@ def upload_source(name: str) -> str:
     if kept and _DRIVE.match(kept[0]):
         kept[0] = kept[0][2:].strip()
     if not any(kept):
-        raise InvalidInputError(f"the file name {name[:40]!r} is empty; rename the file", field="file")
+        raise InvalidInputError(
+            Reason("the file name %(name)s is empty; rename the file", name=repr(name[:40])), field="file"
+        )
     source = source_name("/".join(part for part in kept if part))
     if len(source) > MAX_SOURCE_CHARS:
-        shown = f"the file name {source[:40]!r}… has {len(source):,} characters"
-        raise InvalidInputError(f"{shown}; at most {MAX_SOURCE_CHARS:,} are allowed, so shorten it", field="file")
+        told = Reason(
+            "the file name %(name)s has %(count)s characters; at most %(most)s are allowed, so shorten it",
+            name=f"{source[:40]!r}…",
+            count=format(len(source), ","),
+            most=format(MAX_SOURCE_CHARS, ","),
+        )
+        raise InvalidInputError(told, field="file")
     return source
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from pathspec import GitIgnoreSpec
 
-from braid.core.errors import InvalidInputError
+from braid.core.errors import InvalidInputError, Reason
 
 IGNORE_FILES = (".gitignore", ".braidignore")  # in this order: .braidignore has the last word
 GLOB_CHARACTERS = re.compile(r"[*?\[]")
@@ -113,8 +113,13 @@ def _walk(start: _Start, always: GitIgnoreSpec, leave_out: frozenset[str]) -> It
                 entries = sorted(listing, key=lambda entry: entry.name)
             rules = _rules_of(folder, rules)
         except OSError as error:
-            what = "it" if error.filename == folder else f"its {os.path.basename(error.filename)}"
-            problem = f"the folder is left out, {what} cannot be read: {error.strerror}"
+            problem: str = Reason("the folder is left out, it cannot be read: %(error)s", error=error.strerror)
+            if error.filename != folder:
+                problem = Reason(
+                    "the folder is left out, its %(name)s cannot be read: %(error)s",
+                    name=os.path.basename(error.filename),
+                    error=error.strerror,
+                )
             yield FoundFile(folder, start.path, problem=problem, is_folder=True)
             continue
         inner = []
@@ -156,7 +161,7 @@ def _why_not(entry: os.DirEntry[str], is_folder: bool, given: _Rules, rules: _Ru
 
 def _link_problem(entry: os.DirEntry[str]) -> str:
     if entry.is_symlink() and not os.path.isfile(entry.path):
-        return "the link leads to nothing, to itself or to something that is not a regular file"
+        return Reason("the link leads to nothing, to itself or to something that is not a regular file")
     return ""
 
 

@@ -13,7 +13,7 @@ from pathlib import PurePosixPath
 import httpcore
 import httpx
 
-from braid.core.errors import InvalidInputError
+from braid.core.errors import InvalidInputError, Reason
 from braid.core.ingest.formats import format_of_suffix
 from braid.core.ingest.spool import visible
 from braid.core.outgoing.network import AddressRefusedError, GuardedNetwork, Resolve, TooSlowError, resolve
@@ -86,17 +86,26 @@ class WebPage:
 def check_url(url: str, *, allow_private: bool = False) -> str:
     """Return the URL as it is fetched, without its fragment. Raises InvalidInputError for one that never is."""
     if len(url) > MAX_URL_CHARS:
-        raise _refused(url, f"has {len(url):,} characters; at most {MAX_URL_CHARS:,} are allowed")
+        raise _refused(
+            url,
+            "%(url)s has %(count)s characters; at most %(most)s are allowed",
+            count=format(len(url), ","),
+            most=format(MAX_URL_CHARS, ","),
+        )
     try:
         parsed = httpx.URL(url.strip())
     except httpx.InvalidURL:
-        raise _refused(url, "is not valid; copy it from the browser's address bar") from None
+        raise _refused(url, "%(url)s is not valid; copy it from the browser's address bar") from None
     if parsed.scheme not in ("http", "https") or not parsed.host:
-        raise _refused(url, "must begin with http:// or https://; give the address of a web page")
+        raise _refused(url, "%(url)s must begin with http:// or https://; give the address of a web page")
     if parsed.userinfo:
-        raise _refused(url, "must not have a user name or password in it; leave them out")
+        raise _refused(url, "%(url)s must not have a user name or password in it; leave them out")
     if not allow_private and (parsed.port or 80) not in PORTS:
-        raise _refused(url, f"names port {parsed.port}; only 80 and 443 are allowed, so upload the page as a file")
+        raise _refused(
+            url,
+            "%(url)s names port %(port)s; only 80 and 443 are allowed, so upload the page as a file",
+            port=parsed.port,
+        )
     return str(parsed.copy_with(fragment=None))
 
 
@@ -126,14 +135,22 @@ def fetch_page(
         host = httpx.URL(address).host
         raise _refused(
             url,
-            f"leads to {host}, which is in a private or reserved network, from where nothing is fetched; download the "
-            "page and upload it as a file, or ask the administrator for the setting allow_private_urls",
+            "%(url)s leads to %(host)s, which is in a private or reserved network, from where "
+            "nothing is fetched; download the page and upload it as a file, or ask the administrator "
+            "for the setting allow_private_urls",
+            host=host,
         ) from None
     except (TooSlowError, httpcore.TimeoutException):
-        raise _refused(url, f"was not answered within {timeout_s:g} seconds; try it again later") from None
+        raise _refused(
+            url,
+            "%(url)s was not answered within %(seconds)s seconds; try it again later",
+            seconds=format(timeout_s, "g"),
+        ) from None
     except (httpcore.NetworkError, httpcore.ProtocolError, httpx.InvalidURL):
-        raise _refused(url, "cannot be reached; check its spelling, and whether a browser shows it") from None
-    raise _refused(url, f"redirects more than {MAX_REDIRECTS} times; give the address where it ends")
+        raise _refused(url, "%(url)s cannot be reached; check its spelling, and whether a browser shows it") from None
+    raise _refused(
+        url, "%(url)s redirects more than %(times)s times; give the address where it ends", times=MAX_REDIRECTS
+    )
 
 
 def _get(pool: httpcore.ConnectionPool, address: str, max_bytes: int) -> WebPage | str:
@@ -151,7 +168,11 @@ def _get(pool: httpcore.ConnectionPool, address: str, max_bytes: int) -> WebPage
         if response.status in _REDIRECTS and "location" in given:
             return given["location"]
         if response.status != 200:
-            raise _refused(address, f"was answered with status {response.status}; check whether a browser shows it")
+            raise _refused(
+                address,
+                "%(url)s was answered with status %(status)s; check whether a browser shows it",
+                status=response.status,
+            )
         filename = _filename(url, given.get("content-type", ""))
         stream = _unpack(address, response.iter_stream(), given.get("content-encoding", ""))
         content = b"".join(_limit(address, stream, max_bytes))
@@ -164,7 +185,11 @@ def _unpack(address: str, stream: Iterable[bytes], encoding: str) -> Iterator[by
         yield from stream
         return
     if encoding.lower() not in ("gzip", "x-gzip"):
-        raise _refused(address, f"is packed as {encoding[:20]!r}, which cannot be read; download and upload it")
+        raise _refused(
+            address,
+            "%(url)s is packed as %(encoding)s, which cannot be read; download and upload it",
+            encoding=repr(encoding[:20]),
+        )
     unpacker = zlib.decompressobj(16 + zlib.MAX_WBITS)
     try:
         for packed in stream:
@@ -173,7 +198,7 @@ def _unpack(address: str, stream: Iterable[bytes], encoding: str) -> Iterator[by
                 packed = unpacker.unconsumed_tail
         yield unpacker.flush()
     except zlib.error:
-        raise _refused(address, "is damaged; try it again, or download and upload it") from None
+        raise _refused(address, "%(url)s is damaged; try it again, or download and upload it") from None
 
 
 def _limit(address: str, stream: Iterable[bytes], max_bytes: int) -> Iterator[bytes]:
@@ -181,7 +206,11 @@ def _limit(address: str, stream: Iterable[bytes], max_bytes: int) -> Iterator[by
     for piece in stream:
         left -= len(piece)
         if left < 0:
-            raise _refused(address, f"has more than {max_bytes:,} bytes, which is the limit; add a part of it")
+            raise _refused(
+                address,
+                "%(url)s has more than %(most)s bytes, which is the limit; add a part of it",
+                most=format(max_bytes, ","),
+            )
         yield piece
 
 
@@ -193,8 +222,13 @@ def _filename(url: httpx.URL, content_type: str) -> str:
     if media_type in _UNSPECIFIC and suffix in format_of_suffix():
         return name
     if media_type not in _SUFFIXES:
-        shown = f"is {media_type[:60]!r}" if media_type else "does not say what it is"
-        raise _refused(str(url), f"{shown}, which cannot be read; give a page, a PDF or a text")
+        if media_type:
+            raise _refused(
+                str(url),
+                "%(url)s is %(type)s, which cannot be read; give a page, a PDF or a text",
+                type=repr(media_type[:60]),
+            )
+        raise _refused(str(url), "%(url)s does not say what it is, which cannot be read; give a page, a PDF or a text")
     return (PurePosixPath(name).stem or url.host) + _SUFFIXES[media_type]
 
 
@@ -216,6 +250,6 @@ def _date(headers: Mapping[str, str]) -> float | None:
         return None
 
 
-def _refused(url: str, reason: str) -> InvalidInputError:
+def _refused(url: str, template: str, **parts: object) -> InvalidInputError:
     shown = url if len(url) <= 200 else url[:200] + "…"
-    return InvalidInputError(f"{shown} {reason}", field="url")
+    return InvalidInputError(Reason(template, url=shown, **parts), field="url")

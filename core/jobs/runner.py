@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, get_args
 
-from braid.core.errors import BraidError
-from braid.core.jobs.store import INTERNAL, Job, JobKind, JobStore
+from braid.core.errors import BraidError, Reason
+from braid.core.jobs.store import Job, JobKind, JobStore
 from braid.core.ledger.outages import is_outage, log_failure
 from braid.core.priority import SearchPriority, lower_thread_priority
 
@@ -181,7 +181,7 @@ class JobRunner:
                 self._record(lambda: self._store.fail(job, reason))
             elif not self._abandoned.is_set():
                 logger.error("event=job_failed job=%d kind=%s %s", job.id, job.kind, _fault(error))
-                reason = f"{INTERNAL}; the log says more under job {job.id}"
+                reason = Reason("internal error; the log says more under job %(job)s", job=job.id)
                 self._record(lambda: self._store.fail(job, reason))
         else:
             self._record(lambda: self._store.finish(job, result))

@@ -7,10 +7,11 @@ from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol, get_args
 
-from sqlalchemy import ColumnElement, Connection, Row, Select, delete, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Row, Select, delete, func, insert, or_, select, update
 
 from braid.core.batches import batches
-from braid.core.errors import InvalidInputError, NotFoundError
+from braid.core.errors import InvalidInputError, NotFoundError, Reason
+from braid.core.json_form import STORED_REASON, read_reason, stored_reason
 from braid.core.ledger.database import ROWS_PER_STATEMENT, execute, storable, tell
 from braid.core.ledger.ledger import Ledger
 from braid.core.ledger.prepared import WAIT_BRIEFLY
@@ -114,7 +115,10 @@ class JobStore:
             if same is not None:
                 jobs = _not_open(connection, jobs, same)
             if most is not None:
-                told = f"{most:,} uploads wait or have failed, which is the limit; wait, or remove failed ones"
+                told = Reason(
+                    "%(most)s uploads wait or have failed, which is the limit; wait, or remove failed ones",
+                    most=format(most, ","),
+                )
                 require_room(connection, user_id, _count_not_done(user_id), most - len(jobs) + 1, told, field="file")
             statement = insert(JobRow).returning(JobRow.id)
             ids = [connection.execute(statement, _values(user_id, job, now)).scalar_one() for job in jobs]
@@ -214,7 +218,9 @@ class JobStore:
 
     def unreadable(self) -> int:
         """Count the failed jobs whose file could not be read, which is their users' concern; not internal errors."""
-        is_internal = JobRow.error.startswith(INTERNAL, autoescape=True)
+        is_internal = or_(
+            *(JobRow.error.startswith(begun, autoescape=True) for begun in (STORED_REASON + INTERNAL, INTERNAL))
+        )
         statement = select(func.count()).where(JobRow.state == "failed", JobRow.kind.in_(ADDING), ~is_internal)
         return self._ledger.database.value(statement)
 
@@ -276,7 +282,9 @@ class JobStore:
 
     def fail(self, job: Job, error: str) -> None:
         """Record that the job failed, unless it was cancelled meanwhile."""
-        self._update(job.id, _is_run(job), state="failed", error=storable(error), finished_at=time.time())
+        self._update(
+            job.id, _is_run(job), state="failed", error=stored_reason(storable(error)), finished_at=time.time()
+        )
 
     def others_wait(self, job: Job) -> bool:
         """Return whether another user has a queued job of the same kind."""
@@ -292,7 +300,9 @@ class JobStore:
 
         Outside of a fleet every process but this one is dead.
         """
-        died = f"the server stopped {MAX_ATTEMPTS} times while running this job; try it again by hand"
+        died = Reason(
+            "the server stopped %(times)s times while running this job; try it again by hand", times=MAX_ATTEMPTS
+        )
         running = JobRow.state == "running"
         if self._ledger.database.process_name():
             running &= JobRow.process.not_in(select(ProcessRow.name))
@@ -302,7 +312,7 @@ class JobStore:
             connection.execute(
                 update(JobRow)
                 .where(running, JobRow.attempts >= MAX_ATTEMPTS)
-                .values(state="failed", error=died, finished_at=time.time())
+                .values(state="failed", error=stored_reason(died), finished_at=time.time())
             )
             queued = connection.execute(update(JobRow).where(running).values(state="queued", started_at=None)).rowcount
             if queued:
@@ -327,7 +337,7 @@ def _select() -> Select[*tuple[Any, ...]]:
 
 
 def _job(row: Row[Any]) -> Job:
-    return Job(**row._mapping)
+    return Job(**{**row._mapping, "error": read_reason(row.error)})
 
 
 def _not_open(connection: Connection, jobs: Sequence[NewJob], same: Same) -> list[NewJob]:

@@ -35,6 +35,7 @@ from braid.core.admission import Admission
 from braid.core.errors import InvalidInputError
 from braid.core.extras import require
 from braid.core.forks import Use, tell_of_forks
+from braid.core.json_form import read_json, stored_json
 from braid.core.ledger.live_copy import lacks_newest, mark_in_use, take_back
 from braid.core.ledger.outages import log_outage, name_permission, outage_of, remedy_for, words_of
 from braid.core.ledger.prepared import Value, parameters_for, text_for
@@ -460,6 +461,8 @@ def _make_engine(url: str, connections: int = CONNECTIONS) -> Engine:
         engine = create_engine(
             parsed,
             hide_parameters=True,
+            json_serializer=stored_json,
+            json_deserializer=read_json,
             pool_pre_ping=True,
             pool_use_lifo=True,
             **pool,
@@ -472,6 +475,8 @@ def _make_engine(url: str, connections: int = CONNECTIONS) -> Engine:
     engine = create_engine(
         parsed,
         hide_parameters=True,  # an error that is logged must not quote documents
+        json_serializer=stored_json,
+        json_deserializer=read_json,
         connect_args={"timeout": SQLITE_BUSY_TIMEOUT_S},
         pool_use_lifo=True,  # the last one used has pages and statements in memory
         **pool,

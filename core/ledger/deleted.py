@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, delete, select, update
 
-from braid.core.errors import NotFoundError
+from braid.core.errors import NotFoundError, Reason
 from braid.core.ledger.document_writes import delete_dataset, erase_deletions, log_dataset, require_dataset
 from braid.core.ledger.ledger import Ledger
 from braid.core.ledger.quota import require_dataset_room
@@ -112,7 +112,7 @@ def _require(connection: Connection, user_id: int, dataset_id: int) -> str:
         own = DatasetRow.id == dataset_id, DatasetRow.user_id == user_id, _WHOLE
         found = connection.execute(select(DatasetRow.collection).where(*own).with_for_update()).scalar_one_or_none()
     if found is None:
-        raise NotFoundError(f"there is no deleted dataset {dataset_id} that can be restored")
+        raise NotFoundError(Reason("there is no deleted dataset %(id)s that can be restored", id=dataset_id))
     return found
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from sqlalchemy import ColumnElement, Connection, Select, delete, exists, insert, select
 
 from braid.core.batches import batches
-from braid.core.errors import NotFoundError
+from braid.core.errors import NotFoundError, Reason
 from braid.core.ledger.document_batch import DOCUMENTS_PER_BATCH
 from braid.core.ledger.document_writes import delete_documents, erase_deletions, move_documents, require_dataset
 from braid.core.ledger.ledger import Check, Ledger
@@ -188,7 +188,7 @@ def _found(
             rows = connection.execute(_select(dataset_id, column.in_(ids)))
             found += [(row[4], DeletedDocument(row[0], row[1], row[2], row[3] or 0.0)) for row in rows]
     if not found:
-        raise NotFoundError(f"dataset {dataset_id} has no such deleted document that can be restored")
+        raise NotFoundError(Reason("dataset %(id)s has no such deleted document that can be restored", id=dataset_id))
     return found
 
 

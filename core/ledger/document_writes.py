@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import ColumnElement, Connection, delete, insert, literal, select, update
 
-from braid.core.errors import InvalidInputError, JobCancelledError, NotFoundError
+from braid.core.errors import InvalidInputError, JobCancelledError, NotFoundError, Reason
+from braid.core.json_form import stored_reason
 from braid.core.ledger import prepared
 from braid.core.ledger.database import execute, execute_each, storable, tell
 from braid.core.ledger.queries import document_of
@@ -58,7 +59,7 @@ def require_dataset(connection: Connection, dataset_id: int) -> str:
     """Return the dataset's collection and lock its row for this transaction. Raises NotFoundError."""
     row = execute(connection, prepared.LOCK_DATASET, dataset_id=dataset_id).one_or_none()
     if row is None:
-        raise NotFoundError(f"there is no dataset {dataset_id}")
+        raise NotFoundError(Reason("there is no dataset %(id)s", id=dataset_id))
     return str(row.collection)
 
 
@@ -116,7 +117,7 @@ def document_values(document: DocumentInput, *, state: str, error: str, chunks: 
         "title": storable(document.title),
         "file_type": document.file_type,
         "state": state,
-        "error": storable(error),
+        "error": stored_reason(storable(error)),
         "chunks": chunks,
         "size_bytes": document.size_bytes,
         "content_hash": document.content_hash,

@@ -16,7 +16,7 @@ from sqlalchemy import Connection, Select, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from braid.core.batches import batches
-from braid.core.errors import InvalidInputError, NotFoundError
+from braid.core.errors import InvalidInputError, NotFoundError, Reason, internal
 from braid.core.ledger import prepared
 from braid.core.ledger.database import CONNECTIONS, Database, storable
 from braid.core.ledger.document_batch import DOCUMENTS_PER_BATCH, named_as_parts, put, put_all
@@ -136,7 +136,8 @@ class Ledger:
                 ).scalar_one()
             except IntegrityError:
                 raise InvalidInputError(
-                    f"a user named {name!r} exists already; choose another name", field="name"
+                    internal("a user named %(name)s exists already; choose another name", name=repr(name)),
+                    field="name",
                 ) from None
             if groups:
                 connection.execute(
@@ -222,7 +223,7 @@ class Ledger:
         """Return one dataset, personal or the mirror of a shared one. Raises NotFoundError."""
         found = _datasets(self.database.rows(prepared.DATASET, dataset_id=dataset_id))
         if not found:
-            raise NotFoundError(f"there is no dataset {dataset_id}")
+            raise NotFoundError(Reason("there is no dataset %(id)s", id=dataset_id))
         return found[0]
 
     def datasets_in(self, collections: Collection[str]) -> list[Dataset]:
@@ -688,7 +689,13 @@ def checked_name(name: str, what: str) -> str:
     name = storable(name).strip()
     if not name or len(name) > MAX_NAME_CHARS:
         raise InvalidInputError(
-            f"the {what}'s name {name[:40]!r} must have 1 to {MAX_NAME_CHARS} characters", field="name"
+            internal(
+                "the %(what)s's name %(name)s must have 1 to %(most)s characters",
+                what=what,
+                name=repr(name[:40]),
+                most=MAX_NAME_CHARS,
+            ),
+            field="name",
         )
     if what == "dataset" and any(unicodedata.category(character) in _INVISIBLE for character in name):
         raise InvalidInputError(

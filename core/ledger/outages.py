@@ -27,6 +27,7 @@ from braid.core.errors import (
     IndexUnavailableError,
     InvalidInputError,
     LedgerDamagedError,
+    Reason,
     UnreadableDocumentError,
 )
 from braid.core.ledger.permissions import is_barred
@@ -44,16 +45,16 @@ Cause = Literal[
     "closing",
 ]
 TEXT_OF: Final[dict[Cause, str]] = {
-    "database_down": "the database does not answer; try again in a moment",
-    "connections_taken": "all connections to the database are in use; try again in a moment",
-    "database_locked": "another program keeps the database locked; try again in a moment",
-    "disk_full": "the disk of the server is full; tell the administrator",
-    "read_only": "the data of the server can only be read now; tell the administrator",
-    "disk_failing": "the disk of the server cannot be used; tell the administrator",
-    "ledger_damaged": "the database of the server is damaged; tell the administrator, who restores a backup",
-    "not_permitted": "the server may not use some of its own files; tell the administrator",
-    "files_down": "the store of files does not answer; try again in a moment",
-    "closing": "Braid is being stopped; try again in a moment",
+    "database_down": Reason("the database does not answer; try again in a moment"),
+    "connections_taken": Reason("all connections to the database are in use; try again in a moment"),
+    "database_locked": Reason("another program keeps the database locked; try again in a moment"),
+    "disk_full": Reason("the disk of the server is full; tell the administrator"),
+    "read_only": Reason("the data of the server can only be read now; tell the administrator"),
+    "disk_failing": Reason("the disk of the server cannot be used; tell the administrator"),
+    "ledger_damaged": Reason("the database of the server is damaged; tell the administrator, who restores a backup"),
+    "not_permitted": Reason("the server may not use some of its own files; tell the administrator"),
+    "files_down": Reason("the store of files does not answer; try again in a moment"),
+    "closing": Reason("Braid is being stopped; try again in a moment"),
 }
 """What a user is told."""
 LASTING: Final[frozenset[Cause]] = frozenset({"ledger_damaged", "not_permitted"})

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Select, and_, func, or_, select
 
+from braid.core.json_form import read_reason
 from braid.core.ledger.database import storable
 from braid.core.ledger.metadata_sql import Way, condition
 from braid.core.ledger.prepared import Value
@@ -28,7 +29,8 @@ def select_documents() -> Select[*tuple[Any, ...]]:
 def document_of(row: Sequence[Any]) -> Document:
     """Return a row with the columns of `select_documents` as a document."""
     *columns, metadata = row
-    return Document(*(*columns, read_metadata(json_of(metadata))))
+    document = Document(*(*columns, read_metadata(json_of(metadata))))
+    return replace(document, error=read_reason(document.error)) if document.error else document
 
 
 SAYS_A_GAP: ColumnElement[bool] = and_(

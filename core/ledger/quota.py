@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import Connection, Select, func, select
 
-from braid.core.errors import InvalidInputError
+from braid.core.errors import InvalidInputError, Reason
 from braid.core.ledger.tables import DatasetRow
 
 
@@ -34,7 +34,7 @@ def require_dataset_room(connection: Connection, user_id: int, most: int | None)
     """Raise InvalidInputError when the user has ``most`` datasets, without those of conversations; None is no limit."""
     if most is not None:
         own = DatasetRow.user_id == user_id, DatasetRow.removed_at.is_(None), DatasetRow.conversation_id.is_(None)
-        told = f"you have {most:,} datasets, which is the limit; delete one first"
+        told = Reason("you have %(most)s datasets, which is the limit; delete one first", most=format(most, ","))
         require_room(connection, user_id, select(func.count()).select_from(DatasetRow).where(*own), most, told)
 
 
@@ -52,5 +52,5 @@ def require_document_room(connection: Connection, dataset_id: int, most: int | N
     owner = select(DatasetRow.user_id).where(DatasetRow.id == dataset_id)
     if most is None or (user_id := connection.execute(owner).scalar_one_or_none()) is None:
         return
-    told = f"you have {most:,} documents, which is the limit; delete some first"
+    told = Reason("you have %(most)s documents, which is the limit; delete some first", most=format(most, ","))
     require_room(connection, user_id, documents_of(user_id), most, told, field="file")

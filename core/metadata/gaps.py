@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from braid.core.errors import N_, Reason
 from braid.core.metadata.values import MAX_TEXT_CHARS
 
 PAGES_WITHOUT_TEXT = "pages_without_text"
@@ -25,6 +26,8 @@ SCAN_CONFIDENCE = "scan_confidence"
 """How sure the machine is of their text: a number, 0–1."""
 
 GAPS = (PAGES_WITHOUT_TEXT, GARBLED_PAGES, PAGES_TO_READ, FORMULAS_WITHOUT_VALUE, ATTACHMENTS_UNREAD)
+GAP_NOTE = N_("%(name)s: %(gap)s")
+"""The template of a note of an answer that says what of a cited document was not read."""
 NAMED_PAGES = 10
 MAX_NAME_CHARS = 200
 
@@ -35,7 +38,7 @@ def gap_notes(name: str, metadata: Mapping[str, object]) -> list[str]:
     >>> gap_notes("Report", {"pages": "40", "pages_without_text": "2, 5, 9"})
     ['Report: 3 of 40 pages have no text (2, 5, 9), so nothing on them is found']
     """
-    return [f"{name[:MAX_NAME_CHARS]}: {each}" for each in gap_sentences(metadata)]
+    return [Reason(GAP_NOTE, name=name[:MAX_NAME_CHARS], gap=each) for each in gap_sentences(metadata)]
 
 
 def gap_sentences(metadata: Mapping[str, object]) -> list[str]:
@@ -52,16 +55,18 @@ def gap_sentences(metadata: Mapping[str, object]) -> list[str]:
     unread = metadata.get(PAGES_TO_READ)
     if isinstance(unread, int | float) and unread >= 1:
         found.append(
-            "1 scanned page has not been read by machine yet"
+            Reason("1 scanned page has not been read by machine yet")
             if unread == 1
-            else f"{unread:.0f} scanned pages have not been read by machine yet"
+            else Reason("%(count)s scanned pages have not been read by machine yet", count=format(unread, ".0f"))
         )
     if (formulas := text_of(metadata, FORMULAS_WITHOUT_VALUE)).isdecimal():
         found.append(
-            "1 formula has no stored value" if formulas == "1" else f"{formulas} formulas have no stored value"
+            Reason("1 formula has no stored value")
+            if formulas == "1"
+            else Reason("%(count)s formulas have no stored value", count=formulas)
         )
     if names := text_of(metadata, ATTACHMENTS_UNREAD):
-        found.append(f"attachments that were not read: {names}")
+        found.append(Reason("attachments that were not read: %(names)s", names=names))
     return found
 
 
@@ -82,18 +87,34 @@ def text_of(metadata: Mapping[str, object], key: str) -> str:
 def _pages(pages: str, total: str) -> str:
     listed = listed_pages(pages, total)
     if listed is None:
-        return "many pages have no text, so nothing on them is found"
+        return Reason("many pages have no text, so nothing on them is found")
     count, numbers = listed
     if count == 1:
-        return f"1 of {total} pages has no text ({numbers}), so nothing on it is found"
-    return f"{count} of {total} pages have no text ({numbers}), so nothing on them is found"
+        return Reason(
+            "1 of %(total)s pages has no text (%(pages)s), so nothing on it is found", total=total, pages=numbers
+        )
+    return Reason(
+        "%(count)s of %(total)s pages have no text (%(pages)s), so nothing on them is found",
+        count=count,
+        total=total,
+        pages=numbers,
+    )
 
 
 def _garbled(pages: str, total: str) -> str:
     listed = listed_pages(pages, total)
     if listed is None:
-        return "many pages have letters without meaning, so little on them is found"
+        return Reason("many pages have letters without meaning, so little on them is found")
     count, numbers = listed
     if count == 1:
-        return f"1 of {total} pages has letters without meaning ({numbers}), so little on it is found"
-    return f"{count} of {total} pages have letters without meaning ({numbers}), so little on them is found"
+        return Reason(
+            "1 of %(total)s pages has letters without meaning (%(pages)s), so little on it is found",
+            total=total,
+            pages=numbers,
+        )
+    return Reason(
+        "%(count)s of %(total)s pages have letters without meaning (%(pages)s), so little on them is found",
+        count=count,
+        total=total,
+        pages=numbers,
+    )

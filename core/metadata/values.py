@@ -18,7 +18,7 @@ from pathlib import PurePath
 from typing import Annotated, Any, Literal, NamedTuple
 from uuid import UUID
 
-from braid.core.errors import InvalidInputError
+from braid.core.errors import InvalidInputError, Reason
 from braid.core.json_form import DATE, to_json
 
 MetadataValue = str | int | float | bool | date | list[str]
@@ -175,7 +175,9 @@ def seconds(moment: date) -> float:
 
 
 def storable(text: str) -> str:
-    """Make the text one that every database can store: no NUL, no lone surrogates."""
+    """Make the text one that every database can store: no NUL, no lone surrogates. A `Reason` keeps its parts."""
+    if isinstance(text, Reason):
+        return Reason(text.template, **{name: storable(part) for name, part in text.parts.items()})
     return text.replace("\x00", "").encode("utf-8", "replace").decode("utf-8")
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from braid.core.admission import let_go
-from braid.core.errors import InvalidInputError, ModelBusyError, ModelCutError, ModelError
+from braid.core.errors import N_, InvalidInputError, ModelBusyError, ModelCutError, ModelError, Reason
 from braid.core.extras import MissingExtraError, require
 from braid.core.models.failures import MODEL_CALLS, CircuitBreaker
 from braid.core.models.pieces import FinishMark, WholeText, whole
@@ -230,7 +230,11 @@ class ChatModel:
         try:
             outcome = outcomes.get(timeout=max(0.0, deadline - time.monotonic()))
         except queue.Empty:
-            reason = f"the model {self.name} took longer than {seconds:g} s; ask again, or choose a faster one"
+            reason = Reason(
+                "the model %(model)s took longer than %(seconds)s s; ask again, or choose a faster one",
+                model=self.name,
+                seconds=format(seconds, "g"),
+            )
             if self._model is not None and seconds >= self._settings.timeout_s:  # not while its package is loaded
                 self._circuit.record_slow(reason)
             raise self._failed(ModelError(reason)) from None
@@ -245,7 +249,7 @@ class ChatModel:
         if outcome.error is None:
             self._circuit.record_answer()
             return outcome.text
-        reason = f"the model {self.name} failed: {_remedy(outcome.error)}{self._safe(outcome.error)}"
+        reason = _failure(self.name, outcome.error, self._safe(outcome.error))
         if _is_slow(outcome.error):
             self._circuit.record_slow(reason)
         elif _is_unreachable(outcome.error):
@@ -314,11 +318,19 @@ class ChatModel:
         except ImportError as error:
             importlib.invalidate_caches()  # once the package is installed, the next call finds it
             raise ModelError(
-                f"the model {self.name!r} needs a package: python -m pip install {package_of(client)} in Braid's own "
-                "environment; no restart is needed"
+                Reason(
+                    "the model %(model)s needs a package: python -m pip install %(package)s in Braid's own "
+                    "environment; no restart is needed",
+                    model=repr(self.name),
+                    package=package_of(client),
+                )
             ) from error
         except Exception as error:  # the edge to a provider: each checks its options in its own way
-            raise ModelError(f"the model {self.name!r} cannot be loaded: {self._safe(error)}") from error
+            raise ModelError(
+                Reason(
+                    "the model %(model)s cannot be loaded: %(error)s", model=repr(self.name), error=self._safe(error)
+                )
+            ) from error
         if not isinstance(model, BaseChatModel):
             raise ModelError(f"the model {self.name!r} is not a chat model")
         from braid.core.outgoing.model_http import follow_no_redirects
@@ -391,8 +403,13 @@ class _Outcome:
 
 def _limit_reached(left: int) -> str:
     if left <= 0:
-        return f"the model was stopped after {MAX_WRITTEN_CHARS:,} characters, reasoning included, which is the limit"
-    return f"the answer was cut after {MAX_ANSWER_S / 60:.0f} minutes, which is the limit"
+        return Reason(
+            "the model was stopped after %(most)s characters, reasoning included, which is the limit",
+            most=format(MAX_WRITTEN_CHARS, ","),
+        )
+    return Reason(
+        "the answer was cut after %(count)s minutes, which is the limit", count=format(MAX_ANSWER_S / 60, ".0f")
+    )
 
 
 def _in_background(ask: Callable[[], str]) -> queue.Queue[_Outcome]:
@@ -460,25 +477,36 @@ def _model_error(name: str, reason: str, error: Exception) -> ModelError:
     said = str(getattr(getattr(error, "response", None), "headers", {}).get("retry-after", ""))
     seconds = int(said) if said.isascii() and said.isdecimal() and len(said) < 6 else BUSY_S
     wait_s = max(1, seconds)
-    return ModelBusyError(f"the model {name} is busy; try again in {wait_s} s", retry_s=wait_s)
+    return ModelBusyError(
+        Reason("the model %(model)s is busy; try again in %(seconds)s s", model=name, seconds=wait_s), retry_s=wait_s
+    )
 
 
-def _remedy(error: Exception) -> str:
-    """Return what is wrong and what to do, before the provider's words; empty where that is not known."""
+def _failure(model: str, error: Exception, said: str) -> Reason:
+    """Return what is wrong with a model, and what to do where that is known, before its provider's words."""
     status = getattr(error, "status_code", None)
     if status in (401, 403):
-        return "its server refuses the key; enter another one: "
-    if status == 404:
-        return "its server does not have it; choose another one: "
-    if isinstance(status, int) and status >= 500:
-        return "its server has an error of its own; try again later: "
-    if _is_slow(error):
-        return "it did not answer in time; ask again, or choose a faster one: "
-    if _is_unreachable(error):
-        return "its server cannot be reached; start it, or check its address: "
-    if isinstance(error, ValueError) or "Decod" in type(error).__name__ or "Validation" in type(error).__name__:
-        return "its answer cannot be read; check that the address is that of a model server: "
-    return ""
+        template = N_("the model %(model)s failed: its server refuses the key; enter another one: %(error)s")
+    elif status == 404:
+        template = N_("the model %(model)s failed: its server does not have it; choose another one: %(error)s")
+    elif isinstance(status, int) and status >= 500:
+        template = N_("the model %(model)s failed: its server has an error of its own; try again later: %(error)s")
+    elif _is_slow(error):
+        template = N_(
+            "the model %(model)s failed: it did not answer in time; ask again, or choose a faster one: %(error)s"
+        )
+    elif _is_unreachable(error):
+        template = N_(
+            "the model %(model)s failed: its server cannot be reached; start it, or check its address: %(error)s"
+        )
+    elif isinstance(error, ValueError) or "Decod" in type(error).__name__ or "Validation" in type(error).__name__:
+        template = N_(
+            "the model %(model)s failed: its answer cannot be read; check that the address is that of a model server: "
+            "%(error)s"
+        )
+    else:
+        template = N_("the model %(model)s failed: %(error)s")
+    return Reason(template, model=model, error=said)
 
 
 def _is_slow(error: Exception) -> bool:

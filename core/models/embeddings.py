@@ -13,7 +13,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 from urllib.parse import urlsplit
 
-from braid.core.errors import EmbeddingError, InvalidInputError
+from braid.core.errors import EmbeddingError, InvalidInputError, Reason
 from braid.core.extras import require
 from braid.core.models.chat import openai_http
 from braid.core.models.failures import MODEL_CALLS
@@ -163,7 +163,11 @@ class ProviderModel:
         except EmbeddingError:
             raise
         except Exception as error:  # the edge to a provider: any of them raises its own family
-            raise EmbeddingError(f"the embedding model {self.fingerprint} failed: {self._reason(error)}") from None
+            raise EmbeddingError(
+                Reason(
+                    "the embedding model %(model)s failed: %(error)s", model=self.fingerprint, error=self._reason(error)
+                )
+            ) from None
 
     def _reason(self, error: BaseException) -> str:
         return safe_reason(error, (self._options.api_key, os.environ.get(f"{self._provider.upper()}_API_KEY")))
@@ -184,7 +188,11 @@ class ProviderModel:
                     ) from error
                 except ValueError as error:
                     raise EmbeddingError(
-                        f"the embedding model {spec!r} cannot be loaded: {self._reason(error)}"
+                        Reason(
+                            "the embedding model %(model)s cannot be loaded: %(error)s",
+                            model=repr(spec),
+                            error=self._reason(error),
+                        )
                     ) from None
             return self._model
 
@@ -337,7 +345,9 @@ def _watched(model: EmbeddingModel, embed: Callable[[], T]) -> T:
         MODEL_CALLS.failed("embedding", model.fingerprint, loggable(error))
         raise
     except Exception as error:  # the edge to a provider: any of them raises its own family
-        failed = EmbeddingError(f"the embedding model {model.fingerprint} failed: {safe_reason(error)}")
+        failed = EmbeddingError(
+            Reason("the embedding model %(model)s failed: %(error)s", model=model.fingerprint, error=safe_reason(error))
+        )
         failed.__cause__ = error
         MODEL_CALLS.failed("embedding", model.fingerprint, loggable(failed))
         raise failed from error

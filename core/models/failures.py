@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from time import monotonic
 from typing import Any, Literal, TypeVar, get_args
 
+from braid.core.errors import Reason
+
 Key = TypeVar("Key")
 Kind = Literal["chat", "embedding", "reranker"]
 LOG_EVERY_S = 60.0
@@ -130,7 +132,9 @@ class CircuitBreaker:
         with self._lock:
             left = self._until - self._clock()
             if self._reason and left > 0:
-                return f"{self._reason}; it is asked again in {max(1, round(left))} s"
+                return Reason(
+                    "%(reason)s; it is asked again in %(seconds)s s", reason=self._reason, seconds=max(1, round(left))
+                )
             if self._reason:
                 self._until = self._clock() + self._pause_s
             return ""

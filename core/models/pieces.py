@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from braid.core.errors import Reason
+
 
 class WholeText:
     """Takes a text piece by piece and joins what is split between two pieces: halves of characters, ends of lines."""
@@ -104,7 +106,7 @@ class FinishMark:
     def problem(self, name: str) -> str:
         """Return why the answer of the model ``name`` is not complete; empty if it is, as far as one can tell."""
         if self._reason in TOO_LONG:
-            return f"the model {name} reached its limit of words"
+            return Reason("the model %(model)s reached its limit of words", model=name)
         if self._is_expected and not self._reason:
-            return f"the model {name} ended without the mark that its answer is complete"
+            return Reason("the model %(model)s ended without the mark that its answer is complete", model=name)
         return ""

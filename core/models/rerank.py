@@ -11,7 +11,7 @@ from importlib.metadata import EntryPoint
 from typing import Any, Protocol
 
 from braid.core import extras
-from braid.core.errors import InvalidInputError, ModelError
+from braid.core.errors import InvalidInputError, ModelError, Reason
 from braid.core.forks import tell_of_forks
 from braid.core.models.failures import MODEL_CALLS
 from braid.core.models.onnx_model import OnnxModel
@@ -47,7 +47,9 @@ class LocalReranker:
         except ModelError:
             raise
         except Exception as error:  # the edge to a model: any of them raises its own family
-            raise ModelError(f"the reranker {self.name} failed: {_reason(error)}") from error
+            raise ModelError(
+                Reason("the reranker %(model)s failed: %(error)s", model=self.name, error=_reason(error))
+            ) from error
         return checked_scores(self.name, scores, len(texts))
 
     def _computed(self, query: str, texts: Sequence[str]) -> Sequence[float]:
@@ -178,7 +180,7 @@ class Rerankers:
         if server is not None and server.name != name:
             server = None
         if server is None and name in self._were_chosen and name not in self._configured:
-            raise ModelError(f"the reranker {name} is no longer used here; search again")
+            raise ModelError(Reason("the reranker %(model)s is no longer used here; search again", model=name))
         with self._lock:
             of, reranker = self._made.get(name, (None, None))
             if name not in self._made or of != server:
@@ -215,7 +217,14 @@ class Rerankers:
         except FutureTimeoutError:
             future.cancel()
             raise self._failed(
-                reranker, ModelError(f"the reranker {reranker.name} took longer than {self._timeout_s:g} s")
+                reranker,
+                ModelError(
+                    Reason(
+                        "the reranker %(model)s took longer than %(seconds)s s",
+                        model=reranker.name,
+                        seconds=format(self._timeout_s, "g"),
+                    )
+                ),
             ) from None
         except ModelError as error:
             self._failed(reranker, error)

@@ -10,13 +10,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from braid.core.errors import ModelError
+from braid.core.errors import N_, ModelError, Reason
 from braid.core.models.reasons import safe_reason
 
 MAX_ANSWER_BYTES = 8_000_000
 MAX_ERROR_CHARS = 500
 LONGER = 2
 """How many times the deadline of a search a call may take, so that it is the search that says who was late."""
+FAILED = N_("the reranker %(model)s failed: %(error)s")
 _VERSION = re.compile(r"/v\d+$")
 
 
@@ -112,8 +113,9 @@ class HttpReranker:
             given = _scores_in(self._post(query, texts, key))
         except Exception as error:  # the edge to a provider: any of them raises its own family
             said = str(error) if isinstance(error, RerankServerError) else ""
-            failed = f"the reranker {self.name} failed: {safe_reason(error, (key,), said=said)}"
-            raise ModelError(f"{failed}{self._remedy(error)}") from error
+            template = self._template(error)
+            reason = safe_reason(error, (key,), said=said)
+            raise ModelError(Reason(template, model=self.name, error=reason)) from error
         return checked_scores(self.name, [given.get(index, math.nan) for index in range(len(texts))], len(texts))
 
     def _post(self, query: str, texts: Sequence[str], key: str) -> Any:
@@ -135,18 +137,26 @@ class HttpReranker:
                 raise RerankServerError(response.status_code, text, response.headers)
         return json.loads(content)
 
-    def _remedy(self, error: Exception) -> str:
-        """Return what to check, to be put behind what went wrong; empty where nothing that is set can be the cause."""
+    def _template(self, error: Exception) -> str:
+        """Return what says what went wrong and what to check, where something that is set can be the cause."""
         status = error.status_code if isinstance(error, RerankServerError) else 0
         if status in (401, 403):
-            return "; check the key, reranker_api_key"
+            return N_("the reranker %(model)s failed: %(error)s; check the key, reranker_api_key")
         if status in (400, 413, 422):
-            return "; check the name of the model, and reranker_depth where the server takes fewer passages"
-        if status in (404, 405) or isinstance(error, ValueError):
-            return (
-                "; check the address, reranker_base_url, and whether the server is one of cohere, jina, voyage or tei"
+            return N_(
+                "the reranker %(model)s failed: %(error)s; check the name of the model, and reranker_depth where the "
+                "server takes fewer passages"
             )
-        return "" if status else "; check that the server runs, and its address, reranker_base_url"
+        if status in (404, 405) or isinstance(error, ValueError):
+            return N_(
+                "the reranker %(model)s failed: %(error)s; check the address, reranker_base_url, and whether the "
+                "server is one of cohere, jina, voyage or tei"
+            )
+        if status:
+            return FAILED
+        return N_(
+            "the reranker %(model)s failed: %(error)s; check that the server runs, and its address, reranker_base_url"
+        )
 
 
 class ConnectedReranker(HttpReranker):
@@ -160,13 +170,22 @@ class ConnectedReranker(HttpReranker):
         """Score the texts as `HttpReranker` does. Nothing is sent without the key that the server is to get."""
         if self._lost_key:
             raise ModelError(
-                f"the key of the reranker {self.name} can no longer be read; connect it again with the key, under "
-                "Administration, Models"
+                Reason(
+                    "the key of the reranker %(model)s can no longer be read; connect it again with the key, under "
+                    "Administration, Models",
+                    model=self.name,
+                )
             )
         return super().scores(query, texts)
 
-    def _remedy(self, error: Exception) -> str:
-        return super()._remedy(error) and "; check its kind, model, address and key under Administration, Models"
+    def _template(self, error: Exception) -> str:
+        template = super()._template(error)
+        if template == FAILED:
+            return template
+        return N_(
+            "the reranker %(model)s failed: %(error)s; check its kind, model, address and key under Administration, "
+            "Models"
+        )
 
 
 def checked_scores(name: str, scores: list[float], expected: int) -> list[float]:

@@ -5,9 +5,10 @@ What strangers' files are read by sends JSON alone: a document that takes that p
 
 from __future__ import annotations
 
-import json
 import pickle
 from typing import IO, Any
+
+from braid.core.json_form import read_json, stored_json
 
 LENGTH_BYTES = 8
 MAX_FRAME_BYTES = 512 * 2**20
@@ -18,7 +19,7 @@ def send(stream: IO[bytes], message: object, *, trusted: bool = False) -> None:
 
     Raises ValueError when it is longer than a frame may be.
     """
-    body = pickle.dumps(message, pickle.HIGHEST_PROTOCOL) if trusted else json.dumps(message).encode()
+    body = pickle.dumps(message, pickle.HIGHEST_PROTOCOL) if trusted else stored_json(message).encode()
     if len(body) > MAX_FRAME_BYTES:
         raise ValueError("the frame is too long")
     stream.write(len(body).to_bytes(LENGTH_BYTES, "big") + body)
@@ -36,7 +37,7 @@ def receive(stream: IO[bytes], *, trusted: bool = False) -> Any | None:
     if trusted:
         return pickle.loads(body)
     try:
-        message = json.loads(body)
+        message = read_json(body)
     except ValueError:
         return None
     return message if isinstance(message, dict) else None

@@ -7,7 +7,7 @@ from concurrent.futures import TimeoutError as FutureTimeoutError
 from dataclasses import dataclass, replace
 from functools import partial
 
-from braid.core.errors import BraidError, EmbeddingError, IndexUnavailableError, StoreUnreachableError
+from braid.core.errors import BraidError, EmbeddingError, IndexUnavailableError, Reason, StoreUnreachableError
 from braid.core.indexes.answers import BestScores
 from braid.core.models.embeddings import EmbeddingModel
 from braid.core.search.calls import Deadline
@@ -189,7 +189,7 @@ class Gatherer:
                 indexer.suspect(key.leg, key.collection)
                 self.trace.report_missing(key.leg, key.collection, str(error))
             except FutureTimeoutError:
-                reason = f"no answer within {self.context.leg_timeout_s:g} s"
+                reason = Reason("no answer within %(seconds)s s", seconds=format(self.context.leg_timeout_s, "g"))
                 self.trace.report_missing(key.leg, key.collection, reason)
         self._report_rebuilds(answered)
 

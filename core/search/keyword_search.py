@@ -12,7 +12,7 @@ from functools import partial
 from typing import NamedTuple
 
 from braid.core.admission import let_go
-from braid.core.errors import IndexUnavailableError
+from braid.core.errors import IndexUnavailableError, Reason, internal
 from braid.core.indexes.answers import Bm25Statistics
 from braid.core.search import fusion
 from braid.core.search.calls import Calls, Deadline
@@ -62,7 +62,9 @@ class TermWeigher:
         counted = self.plans[collection].counted_ids
         found = self.context.bm25.statistics(collection, terms, dataset_ids=counted)
         if not found.documents and not self.context.indexer.leg_progress("bm25", collection).pending:
-            raise IndexUnavailableError(f"the keyword index of {collection} is empty; it is being looked at")
+            raise IndexUnavailableError(
+                internal("the keyword index of %(collection)s is empty; it is being looked at", collection=collection)
+            )
         return found
 
     def counted(self, collection: str, counting: Future[Bm25Statistics], deadline: Deadline) -> Bm25Statistics | None:
@@ -73,7 +75,11 @@ class TermWeigher:
             self.context.indexer.suspect("bm25", collection)
             self.trace.report_missing("bm25", collection, str(error))
         except FutureTimeoutError:
-            self.trace.report_missing("bm25", collection, f"no answer within {self.context.leg_timeout_s:g} s")
+            self.trace.report_missing(
+                "bm25",
+                collection,
+                Reason("no answer within %(seconds)s s", seconds=format(self.context.leg_timeout_s, "g")),
+            )
         return None
 
     def weigh(self, terms: Mapping[str, float], found: Mapping[str, Bm25Statistics]) -> dict[str, WeighedTerms]:

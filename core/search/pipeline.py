@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 
-from braid.core.errors import EmbeddingError, ModelError
+from braid.core.errors import EmbeddingError, ModelError, Reason
 from braid.core.models.rerank import reaches_min_score
 from braid.core.search.context import SearchContext, SearchModels
 from braid.core.search.diversity import Move, diversified
@@ -179,7 +179,7 @@ class Search(SearchTools):
         try:
             vectors, models = self.passage_vectors(passages), [self.fingerprint(passage) for passage in passages]
         except EmbeddingError as error:
-            self.trace.report_missing("dense", "", f"{error}; diversity was not applied")
+            self.trace.report_missing("dense", "", Reason("%(reason)s; diversity was not applied", reason=error))
             return [*hits, *contents]
         hits, self._moves = diversified(hits, vectors, models, self.query.diversity)
         return [*hits, *contents]
@@ -195,10 +195,10 @@ class Search(SearchTools):
                     self.reranked_by = self.query.reranker
                     return sorted(reranked, key=lambda hit: hit.passage.chunk_kind == "contents")
             except ModelError as error:
-                unused = (
-                    "" if self.query.min_score is None else "; min_score is meant for its scores and was not applied"
-                )
-                self.trace.report_missing("rerank", "", f"{error}{unused}")
+                reason = str(error)
+                if self.query.min_score is not None:
+                    reason = Reason("%(reason)s; min_score is meant for its scores and was not applied", reason=error)
+                self.trace.report_missing("rerank", "", reason)
         return list(candidates)
 
     def remarks(self, chunk_id: str, fused: FusedRanking) -> Iterator[str]:

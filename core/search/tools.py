@@ -8,7 +8,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from braid.core.errors import InvalidInputError, ModelError
+from braid.core.errors import InvalidInputError, ModelError, Reason, internal
 from braid.core.ledger.change_log import ChangeLog
 from braid.core.lru import lazy
 from braid.core.models.chat import Message
@@ -71,7 +71,8 @@ class SearchTools:
         """Ask the search model and parse its reply. None, which is reported, without a usable reply."""
         if self._model is None:
             if self.query.generator == "llm":
-                self.missing("no search model is configured (setting search_model); feedback is used instead")
+                reason = internal("no search model is configured (setting search_model)")
+                self.missing(Reason("%(reason)s; feedback is used instead", reason=reason))
             return None
         messages = prompt.messages(**values)
         if self._replay:
@@ -82,13 +83,16 @@ class SearchTools:
                 text = self._model.complete(messages)
         except ModelError as error:
             self.context.answers.put(self.scope.user_id, self.model_name, messages, "")
-            self.missing(f"{error}; feedback is used instead")
+            self.missing(Reason("%(reason)s; feedback is used instead", reason=error))
             return None
         self.context.answers.put(self.scope.user_id, self.model_name, messages, text)
         answer = parse(text)
         if answer is None:
             said = " ".join(text.split())[:80]
-            self.missing(f"the model {self.model_name} gave nothing usable ({said!r}); feedback is used instead")
+            reason = Reason(
+                "the model %(model)s gave nothing usable (%(said)s)", model=self.model_name, said=repr(said)
+            )
+            self.missing(Reason("%(reason)s; feedback is used instead", reason=reason))
         self._answered = self._answered or answer is not None
         return answer
 

@@ -10,7 +10,7 @@ from functools import partial
 from typing import NamedTuple
 
 from braid.core.admission import let_go
-from braid.core.errors import EmbeddingError
+from braid.core.errors import EmbeddingError, Reason
 from braid.core.models.embeddings import EmbeddingModel, embed_passages, embed_queries
 from braid.core.search.calls import PATIENCE_S, Deadline
 from braid.core.search.context import SearchContext
@@ -107,13 +107,21 @@ class VectorMaker:
             except EmbeddingError as error:
                 self.trace.report_missing("dense", "", str(error))
             except FutureTimeoutError:
-                self.trace.report_missing(
-                    "dense", "", f"{self._late(fingerprint)} for {len(texts[fingerprint])} sentences"
+                late = Reason(
+                    "the embedding model %(model)s took longer than %(seconds)s s for %(count)s sentences",
+                    model=fingerprint,
+                    seconds=format(self.context.leg_timeout_s, "g"),
+                    count=len(texts[fingerprint]),
                 )
+                self.trace.report_missing("dense", "", late)
         return vectors
 
     def _late(self, fingerprint: str) -> str:
-        return f"the embedding model {fingerprint} took longer than {self.context.leg_timeout_s:g} s"
+        return Reason(
+            "the embedding model %(model)s took longer than %(seconds)s s",
+            model=fingerprint,
+            seconds=format(self.context.leg_timeout_s, "g"),
+        )
 
 
 def _vectors_of(job: Future[Vector] | Callable[[], Vector], deadline: Deadline) -> Vector:

@@ -14,7 +14,7 @@ from braid.app.auth.access import rule, throttle
 from braid.app.auth.authenticate import sign_in, sign_out
 from braid.app.auth.identity import identity
 from braid.app.mounted import url_for
-from braid.app.pages.account.sign_in import by_password, explain_refusal
+from braid.app.pages.account.sign_in import by_password
 from braid.app.site import site
 from braid.core.accounts.accounts import MIN_PASSWORD_CHARS
 from braid.core.accounts.credentials import TOKEN_DAYS, Permission
@@ -50,7 +50,7 @@ def change_password() -> tuple[str, int] | Response:
         password, ticked = request.form.get("password", ""), "tokens" in request.form
         revoked = site().accounts.set_password(me.id, password, revoke_tokens=ticked)
     except InvalidInputError as error:
-        return _account_page(problem=explain_refusal(error)), 400
+        return _account_page(problem=str(error)), 400
     _record("user.password", f"own, {revoked} tokens revoked")
     sign_in(site(), me)
     flash(_("Password changed. All other browsers have been signed out."))

@@ -19,7 +19,7 @@ from braid.app.auth.second_factor import enter
 from braid.app.mounted import url_for
 from braid.app.opening import FIRST_DATASET
 from braid.app.site import site
-from braid.core.accounts.accounts import MAX_PASSWORD_CHARS, MIN_PASSWORD_CHARS
+from braid.core.accounts.accounts import MIN_PASSWORD_CHARS
 from braid.core.errors import InvalidInputError, TooManyError
 from braid.core.ledger.database import storable
 
@@ -51,7 +51,7 @@ def make_administrator() -> tuple[str, int] | Response:
             raise InvalidInputError(_("The passwords do not match. Enter them again."), field="again")
         made = site().accounts.create_first(name, password)
     except InvalidInputError as error:
-        page = render_template("braid/setup.html", name=name, problem=explain_refusal(error), least=MIN_PASSWORD_CHARS)
+        page = render_template("braid/setup.html", name=name, problem=str(error), least=MIN_PASSWORD_CHARS)
         return page, 400
     site().audit.add(made.name, "administrator.created", made.name)
     sign_in(site(), made)
@@ -144,7 +144,7 @@ def make_account() -> tuple[str, int] | Response:
     try:
         made = site().accounts.sign_up(name, password, most=site().settings.max_users, waiting=waits)
     except InvalidInputError as error:
-        return _sign_up_page(name, explain_refusal(error)), 400
+        return _sign_up_page(name, str(error)), 400
     site().audit.add(made.name, "user.signed_up", made.name, shown_address())
     site().braid.ledger.add_dataset(made.id, FIRST_DATASET)
     if made.waiting:
@@ -167,7 +167,7 @@ def accept_invitation(token: str) -> tuple[str, int] | Response:
     try:
         account = accept(token, request.form.get("password", ""))
     except InvalidInputError as error:
-        return _invitation_page(invited(token).name, explain_refusal(error)), 400
+        return _invitation_page(invited(token).name, str(error)), 400
     site().audit.add(account.name, "user.password", account.name, f"by invitation, {shown_address()}")
     return enter(account, _home())
 
@@ -218,21 +218,3 @@ def page_wanted() -> str:
 
 def _home() -> str:
     return url_for("braid.search.home")
-
-
-def explain_refusal(error: InvalidInputError) -> str:
-    """Return the error in the page's language if people commonly meet it, else as it is."""
-    said = str(error)
-    if error.field == "password":
-        said = _(
-            "The password must be %(least)s to %(most)s characters long.",
-            least=MIN_PASSWORD_CHARS,
-            most=MAX_PASSWORD_CHARS,
-        )
-    elif not error.field and "which is the limit" in said:
-        said = _("No more accounts can be created. Ask an administrator.")
-    elif error.field == "name" and "exists already" in said:
-        said = _("This name is taken. Choose another one.")
-    elif error.field == "name":
-        said = _("Enter a name of 1 to 200 visible characters.")
-    return said

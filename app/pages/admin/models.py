@@ -32,7 +32,7 @@ from braid.app.web.live_turns import StreamForm, error_event, last_of, run_turn,
 from braid.app.words.values import model_name
 from braid.core.accounts.model_connections import Connection
 from braid.core.chat.types import ChatRequest
-from braid.core.errors import InvalidInputError, ModelError
+from braid.core.errors import InvalidInputError, ModelError, Reason
 from braid.core.models.chat import ROLES, ChatModel, ModelSettings, Role, key_variable, package_of
 from braid.core.models.model_servers import PROVIDERS, LocalServer, find_local_servers, host_of
 from braid.core.models.reasoning import answer_pieces
@@ -265,8 +265,12 @@ def _require_name(name: str) -> None:
     model = ModelSettings(name)
     if site().models.connection_of(name) is None and model.provider not in _providers():
         raise InvalidInputError(
-            f"{name!r} begins with {model.provider!r}, which is neither a connected server nor a provider; connect the "
-            "server on this page first, or correct the name",
+            Reason(
+                "%(name)s begins with %(provider)s, which is neither a connected server nor a provider; "
+                "connect the server on this page first, or correct the name",
+                name=repr(name),
+                provider=repr(model.provider),
+            ),
             field="models",
         )
 

@@ -16,16 +16,15 @@ from braid.app.auth.identity import identity
 from braid.app.auth.invitations import INVITATION_DAYS, invitation_url
 from braid.app.opening import FIRST_DATASET
 from braid.app.pages.account.mine import flash_revoked
-from braid.app.pages.account.sign_in import explain_refusal
 from braid.app.pages.admin.blueprint import admin, audit, done, known_groups, page_number, read_groups, searched
 from braid.app.scim.token import make_token, take_token_back, token_made_at
 from braid.app.site import SECOND_FACTOR, site
 from braid.app.user.archive import archive, archive_name
 from braid.app.words.values import dataset_name
 from braid.core.accounts.account_list import count_waiting, find_accounts, group_sizes, shared_with_groups
-from braid.core.accounts.accounts import MIN_PASSWORD_CHARS, Account
+from braid.core.accounts.accounts import MIN_PASSWORD_CHARS, Account, password_error
 from braid.core.accounts.user_import import Change, ImportedUser, import_users
-from braid.core.errors import InvalidInputError, NotFoundError
+from braid.core.errors import InvalidInputError, NotFoundError, Reason
 from braid.core.types import MAX_ID, MAX_NAME_CHARS
 
 ONE = "/users/<int:user_id>"
@@ -56,7 +55,7 @@ def add_user() -> tuple[str, int] | Response:
     invites = "invite" in request.form
     try:
         if not password and not invites:
-            raise InvalidInputError("the password is empty", field="password")
+            raise password_error(password)
         added = site().accounts.add(
             request.form.get("name", ""),
             "" if invites else password,
@@ -64,7 +63,7 @@ def add_user() -> tuple[str, int] | Response:
             groups=read_groups(request.form.get("groups", "")),
         )
     except InvalidInputError as error:
-        return _list_page(problem=explain_refusal(error)), 400
+        return _list_page(problem=str(error)), 400
     site().braid.ledger.add_dataset(added.id, FIRST_DATASET)
     audit("user.added", added.name, "administrator" if added.is_admin else "")
     if invites:
@@ -80,7 +79,7 @@ def import_table() -> tuple[str, int] | str:
     file, dry_run = request.files.get("file"), "dry_run" in request.form
     try:
         if file is None or not file.filename:
-            raise InvalidInputError("no file was chosen; choose one", field="file")
+            raise InvalidInputError(Reason("no file was chosen; choose one"), field="file")
         text = file.read().decode("utf-8-sig")
         done = import_users(site().accounts, text, dry_run=dry_run, then=_record_import)
     except UnicodeDecodeError:
@@ -183,8 +182,8 @@ def set_administrator(user_id: int) -> tuple[str, int] | Response:
     account, wanted = _account(user_id), request.form.get("is_admin") == "1"
     try:
         site().accounts.set_admin(user_id, wanted)
-    except InvalidInputError:
-        return _user_page(user_id, problem=_last_administrator()), 400
+    except InvalidInputError as error:
+        return _user_page(user_id, problem=str(error)), 400
     audit("user.made_administrator" if wanted else "user.no_administrator", account.name)
     if wanted:
         return done(_("%(name)s is now an administrator.", name=account.name), "user", user_id=user_id)
@@ -199,8 +198,8 @@ def set_disabled(user_id: int) -> tuple[str, int] | Response:
     account, wanted = _account(user_id), request.form.get("disabled") == "1"
     try:
         site().accounts.set_disabled(user_id, wanted)
-    except InvalidInputError:
-        return _user_page(user_id, problem=_last_administrator()), 400
+    except InvalidInputError as error:
+        return _user_page(user_id, problem=str(error)), 400
     audit("user.disabled" if wanted else "user.enabled", account.name)
     if account.waiting and not wanted:
         return done(_("%(name)s is approved and can sign in.", name=account.name), "user", user_id=user_id)
@@ -218,7 +217,7 @@ def set_password(user_id: int) -> tuple[str, int] | Response:
     try:
         revoked = site().accounts.set_password(user_id, request.form.get("password", ""))
     except InvalidInputError as error:
-        return _user_page(user_id, problem=explain_refusal(error)), 400
+        return _user_page(user_id, problem=str(error)), 400
     audit("user.password", account.name, f"{revoked} tokens revoked" if revoked else "")
     flash_revoked(revoked)
     text = _("%(name)s has a new password and has been signed out everywhere.", name=account.name)
@@ -297,7 +296,7 @@ def remove_user(user_id: int) -> tuple[str, int] | Response:
     try:
         site().accounts.remove(user_id)
     except InvalidInputError as error:
-        return _user_page(user_id, problem=_last_administrator() if "last" in str(error) else str(error)), 400
+        return _user_page(user_id, problem=str(error)), 400
     site().braid.indexer.wake()
     audit("user.removed", account.name, f"{len(datasets)} datasets")
     text = ngettext(
@@ -389,12 +388,8 @@ def _may_read(account: Account, allowed_groups: tuple[str, ...]) -> bool:
 
 def _account(user_id: int) -> Account:
     if user_id > MAX_ID:
-        raise NotFoundError(f"there is no user {user_id}")
+        raise NotFoundError(Reason("there is no user %(id)s", id=user_id))
     return site().accounts.get(user_id)
-
-
-def _last_administrator() -> str:
-    return str(_("This is the last administrator. Make someone else an administrator first."))
 
 
 def require_own_accounts() -> None:

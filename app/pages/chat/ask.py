@@ -40,7 +40,7 @@ from braid.core.chat.store import StoredMessage
 from braid.core.chat.turns.rows import StoredTurn
 from braid.core.chat.turns.running import Begin
 from braid.core.chat.types import ChatRequest, Turn
-from braid.core.errors import InvalidInputError, NotFoundError
+from braid.core.errors import InvalidInputError, NotFoundError, Reason
 
 
 @chat.post("/messages")
@@ -227,7 +227,7 @@ def _chat_request(
     """
     text = (request.form.get("example") or request.form.get("text", "")).strip()
     if not text:
-        raise InvalidInputError("the question is empty; type one", field="text")
+        raise InvalidInputError(Reason("the question is empty; type one"), field="text")
     user = identity().account
     readable = readable_datasets(user)
     asked = ChatRequest(

@@ -38,7 +38,7 @@ from braid.app.user.starters import starters
 from braid.app.user.strategy_menu import strategy_choices
 from braid.app.words.languages import language_names
 from braid.core.chat.store import StoredConversation, StoredMessage
-from braid.core.errors import NotFoundError
+from braid.core.errors import NotFoundError, Reason
 from braid.core.options import Datasets
 from braid.core.types import MAX_K, MAX_QUERY_CHARS
 
@@ -171,7 +171,7 @@ def next_questions(conversation_id: int, message_id: int) -> str:
     path = store.path(user_id, conversation_id)
     messages = store.messages(user_id, conversation_id, ids=[message_id])
     if not messages or messages[0].role != "assistant":
-        raise NotFoundError(f"there is no answer {message_id} in this conversation")
+        raise NotFoundError(Reason("there is no answer %(id)s in this conversation", id=message_id))
     asked = [each.text for each in store.messages(user_id, conversation_id, ids=path[-40::2])]
     cited = [citation.chunk_id for citation in messages[0].citations if citation.fate == "current"][:MOST_CITED]
     sections = site().outlines.near(cited, readable_datasets(identity().account).by_id.keys())

@@ -20,10 +20,8 @@ from braid.app.auth.quotas import quotas
 from braid.app.mounted import url_for
 from braid.app.pages.chat.blueprint import chat
 from braid.app.pages.datasets.add import form_bytes, queue_jobs, read_file, spool_upload
-from braid.app.pages.datasets.overview import name_problem
 from braid.app.site import site
 from braid.app.web.transfers import delete_conversation
-from braid.core.errors import InvalidInputError
 from braid.core.indexes.document_progress import document_progress
 from braid.core.ingest.incoming import Incoming
 from braid.core.jobs.store import ADDING, OPEN, NewJob
@@ -85,10 +83,7 @@ def keep_files(conversation_id: int) -> AnyResponse:
     user, here = identity().account, site()
     here.conversations.conversation(user.id, conversation_id)
     name, most = request.form.get("name", ""), here.settings.max_user_datasets
-    try:
-        kept = here.conversations.files.keep(user.id, conversation_id, name, most=most)
-    except InvalidInputError as error:
-        raise InvalidInputError(name_problem(error), field=error.field) from error
+    kept = here.conversations.files.keep(user.id, conversation_id, name, most=most)
     return redirect(url_for("braid.datasets.dataset", dataset_id=kept.id), 303)
 
 

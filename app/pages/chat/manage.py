@@ -26,7 +26,7 @@ from braid.core.chat.export import within
 from braid.core.chat.feedback import Feedback
 from braid.core.chat.store import MAX_LABEL_CHARS, MAX_TITLE_CHARS, StoredMessage
 from braid.core.chat.thumbs import Thumb
-from braid.core.errors import InvalidInputError, NotFoundError
+from braid.core.errors import InvalidInputError, NotFoundError, Reason
 from braid.core.text.scripts import display_language
 from braid.core.types import MAX_QUERY_CHARS
 
@@ -143,7 +143,7 @@ def _turn_of(conversation_id: int, answer_id: int) -> tuple[StoredMessage, Store
     user_id, store = identity().account.id, site().conversations
     answers = store.messages(user_id, conversation_id, ids=[answer_id])
     if not answers or answers[0].role != "assistant":
-        raise NotFoundError(f"there is no answer {answer_id} in this conversation")
+        raise NotFoundError(Reason("there is no answer %(id)s in this conversation", id=answer_id))
     [question] = store.messages(user_id, conversation_id, ids=[answers[0].parent_id or 0])
     return question, answers[0]
 

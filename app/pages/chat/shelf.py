@@ -18,7 +18,7 @@ from braid.app.site import site
 from braid.app.web.transfers import delete_conversation
 from braid.app.web.undo import flash_undo
 from braid.core.chat.store import MAX_LABEL_CHARS, StoredConversation
-from braid.core.errors import InvalidInputError, NotFoundError
+from braid.core.errors import InvalidInputError, NotFoundError, Reason
 from braid.core.types import MAX_ID
 
 PER_PAGE = 100
@@ -88,7 +88,7 @@ def shelve(conversation_id: int) -> Redirect:
     archived = None if given is None else given == "1"
     done = site().conversations.arrange(identity().account.id, [conversation_id], archived=archived, label=label)
     if not done:
-        raise NotFoundError(f"there is no conversation {conversation_id}")
+        raise NotFoundError(Reason("there is no conversation %(id)s", id=conversation_id))
     if archived:
         return _archived(done)
     return redirect(url_for("braid.chat.conversation", conversation_id=conversation_id), 303)

@@ -20,7 +20,7 @@ from braid.app.pages.datasets.dataset import dataset_page
 from braid.app.site import site
 from braid.config.settings import Settings
 from braid.core.background.dataset_jobs import new_text, new_upload, new_url, undoable
-from braid.core.errors import InvalidInputError
+from braid.core.errors import InvalidInputError, Reason
 from braid.core.ingest.plan import MEBIBYTE
 from braid.core.ingest.spool import upload_source
 from braid.core.jobs.store import Job, NewJob
@@ -42,7 +42,7 @@ def read_file() -> tuple[str, IO[bytes]]:
         return request.args.get("name", ""), request.stream
     file = request.files.get("file")
     if file is None or not file.filename:
-        raise InvalidInputError("no file was chosen; choose one", field="file")
+        raise InvalidInputError(Reason("no file was chosen; choose one"), field="file")
     return file.filename, file.stream
 
 
@@ -100,7 +100,7 @@ def add_text(dataset_id: int | None = None) -> tuple[str, int] | AnyResponse:
         quotas().require_room(identity().account, dataset, more_bytes=len(text))
         job = new_text(here.background.spool, dataset.id, title, text, max_bytes=MAX_TEXT_MB * MEBIBYTE)
     except InvalidInputError as error:
-        return _answer_refused(dataset, _explain(error))
+        return _answer_refused(dataset, str(error))
     jobs = queue_jobs(dataset, [undoable(job)])
     asked = request.form.get("asked", "")
     if asked and identity().is_admin:  # it is the answer to a question of the usage page, where it is asked again
@@ -164,11 +164,3 @@ def _answer_refused(dataset: Dataset, problem: str) -> tuple[str, int]:
     if wants_json():
         raise InvalidInputError(problem, field="file")
     return dataset_page(dataset, problem=problem), 400
-
-
-def _explain(error: InvalidInputError) -> str:
-    if error.field == "title" and "empty" in str(error):
-        return str(_("Enter a title for the text."))
-    if error.field == "text":
-        return str(_("Enter or paste some text first."))
-    return str(error)

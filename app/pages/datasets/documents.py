@@ -19,7 +19,7 @@ from braid.app.web.transfers import MOST_AT_ONCE, drop
 from braid.app.web.undo import flash_undo
 from braid.app.words.gaps import gaps
 from braid.core.adding.stored import select_documents
-from braid.core.errors import InvalidInputError, NotFoundError
+from braid.core.errors import InvalidInputError, NotFoundError, Reason
 from braid.core.indexes.document_progress import document_progress
 from braid.core.jobs.store import ADDING, FAILED
 from braid.core.text.scripts import display_language
@@ -107,7 +107,7 @@ def _ask(dataset: Dataset, ids: Sequence[int]) -> str:
     """Ask whether deleted documents are to be deleted for good."""
     found = [each for each in site().deleted_documents.of_dataset(dataset.id) if each.id in ids]
     if not found:
-        raise NotFoundError(f"dataset {dataset.id} has no such deleted document that can be restored")
+        raise NotFoundError(Reason("dataset %(id)s has no such deleted document that can be restored", id=dataset.id))
     return render_template(
         "braid/delete.html",
         heading=_("Permanently delete this document?"),
@@ -125,7 +125,9 @@ def document_of(dataset: Dataset, document_id: int) -> Document:
     """Return a document of the dataset. Raises NotFoundError."""
     found = site().braid.ledger.document_with_id(document_id, [dataset.id])
     if found is None:
-        raise NotFoundError(f"there is no document {document_id} in dataset {dataset.id}")
+        raise NotFoundError(
+            Reason("there is no document %(id)s in dataset %(dataset)s", id=document_id, dataset=dataset.id)
+        )
     return found
 
 
@@ -134,7 +136,14 @@ def _chosen_documents(dataset: Dataset) -> list[Document]:
     given = request.form.getlist("document")
     ids = {int(text) for text in given if text.isascii() and text.isdecimal() and len(text) < MAX_ID_DIGITS}
     if len(ids) > MAX_CHOSEN:
-        raise InvalidInputError(f"{len(ids):,} documents are selected; at most {MAX_CHOSEN:,} can be", field="document")
+        raise InvalidInputError(
+            Reason(
+                "%(count)s documents are selected; at most %(most)s can be",
+                count=format(len(ids), ","),
+                most=format(MAX_CHOSEN, ","),
+            ),
+            field="document",
+        )
     ledger = site().braid.ledger
     found = (ledger.document_with_id(each, [dataset.id]) for each in sorted(ids))
     return [each for each in found if each is not None]

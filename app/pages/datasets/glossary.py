@@ -11,7 +11,7 @@ from braid.app.auth.access import rule
 from braid.app.pages.datasets.blueprint import ONE, audit, datasets, done, visible_datasets
 from braid.app.site import site
 from braid.core.datasets.glossary import MAX_CSV_CHARS, MAX_FORM_CHARS, Glossaries, csv_of, terms_in_csv
-from braid.core.errors import InvalidInputError
+from braid.core.errors import InvalidInputError, Reason
 from braid.core.text.terms import Term
 from braid.core.types import Dataset
 
@@ -69,7 +69,7 @@ def _given_terms() -> list[Term]:
     try:
         text = file.stream.read(BYTES_PER_CHAR * MAX_CSV_CHARS + 1).decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise InvalidInputError("the file is not in UTF-8; save it as CSV in UTF-8", field="csv") from None
+        raise InvalidInputError(Reason("the file is not in UTF-8; save it as CSV in UTF-8"), field="csv") from None
     return terms_in_csv(text)
 
 

@@ -22,7 +22,7 @@ from braid.app.web.transfers import delete_dataset, import_bytes, queue_import, 
 from braid.app.web.undo import flash_undo
 from braid.app.words.values import dataset_name
 from braid.core.datasets.shares import AccessRequest
-from braid.core.errors import InvalidInputError, NotFoundError
+from braid.core.errors import InvalidInputError, NotFoundError, Reason
 from braid.core.types import MAX_NAME_CHARS
 
 ORDER_NAMES: Mapping[Order, str] = {
@@ -65,7 +65,7 @@ def add() -> tuple[str, int] | AnyResponse:
         most = site().settings.max_user_datasets
         added = site().braid.ledger.add_dataset(me.id, request.form.get("name", ""), most=most)
     except InvalidInputError as error:
-        return _page(problem=name_problem(error)), 400
+        return _page(problem=str(error)), 400
     return done(_("“%(name)s” created. Now add documents.", name=added.name), dataset_id=added.id)
 
 
@@ -82,7 +82,7 @@ def add_import() -> tuple[str, int] | tuple[Response, int] | AnyResponse:
     except InvalidInputError as error:
         if wants_json():
             raise
-        return _page(problem=name_problem(error) if error.field == "name" else str(error)), 400
+        return _page(problem=str(error)), 400
     if wants_json():
         return jsonify(href=url_for("braid.datasets.dataset", dataset_id=job.dataset_id)), 202
     return done(_("Importing into “%(name)s”.", name=job.title), dataset_id=job.dataset_id)
@@ -99,7 +99,7 @@ def rename(dataset_id: int) -> tuple[str, int] | AnyResponse:
             dataset.id, dataset.name if name == dataset_name(dataset.name) else name
         )
     except InvalidInputError as error:
-        return dataset_page(dataset, problem=name_problem(error)), 400
+        return dataset_page(dataset, problem=str(error)), 400
     return done(_("Renamed to “%(name)s”.", name=dataset_name(renamed.name)), dataset_id=dataset.id)
 
 
@@ -142,7 +142,7 @@ def _ask(user_id: int, dataset_id: int) -> str:
     """Ask whether a deleted dataset is to be deleted for good."""
     found = next((one for one in site().deleted_datasets.of_user(user_id) if one.id == dataset_id), None)
     if found is None:
-        raise NotFoundError(f"there is no deleted dataset {dataset_id} that can be restored")
+        raise NotFoundError(Reason("there is no deleted dataset %(id)s that can be restored", id=dataset_id))
     return render_template(
         "braid/delete.html",
         heading=_("Permanently delete this dataset?"),
@@ -151,13 +151,6 @@ def _ask(user_id: int, dataset_id: int) -> str:
         ids=[found.id],
         back=url_for("braid.datasets.index"),
     )
-
-
-def name_problem(error: InvalidInputError) -> str:
-    """Return the problem with a dataset's name, in the page's language."""
-    if error.field == "name" and "must have" in str(error):
-        return str(_("Enter a name of 1 to %(most)s visible characters.", most=MAX_NAME_CHARS))
-    return str(error)
 
 
 def _requests() -> list[AccessRequest]:

@@ -14,7 +14,7 @@ from braid.app.pages.search.form import SearchForm
 from braid.app.pages.search.marking import SENTENCE, sentence_range
 from braid.app.site import site
 from braid.app.user.datasets import readable_datasets
-from braid.core.errors import NotFoundError
+from braid.core.errors import NotFoundError, Reason
 from braid.core.text.scripts import display_language
 from braid.core.types import Document, Passage
 
@@ -24,7 +24,9 @@ def cited_passage(chunk_id: str) -> Passage:
     datasets = readable_datasets(identity().account).by_id
     found = site().braid.ledger.passages([chunk_id], datasets.keys()).get(chunk_id)
     if found is None:
-        raise NotFoundError("there is no such passage, or it is not yours; search again, it may have been replaced")
+        raise NotFoundError(
+            Reason("there is no such passage, or it is not yours; search again, it may have been replaced")
+        )
     return found
 
 

@@ -22,7 +22,7 @@ from braid.app.user.datasets import readable_datasets
 from braid.app.user.models import choose_models, model_shelf
 from braid.app.words.values import dataset_name
 from braid.core.datasets.listing import documents_named
-from braid.core.errors import NotFoundError
+from braid.core.errors import NotFoundError, Reason
 from braid.core.ledger.database import Database
 from braid.core.search.explain import FORGOTTEN, best_passage
 from braid.core.text.scripts import display_language
@@ -99,7 +99,7 @@ def _choose_document(names: dict[int, str]) -> Document:
     wanted = request.args.get("document", 0, type=int)
     document = site().braid.ledger.document_with_id(wanted, names) if 0 < wanted <= MAX_ID else None
     if document is None:
-        raise NotFoundError("there is no such document, or it is not yours; it may have been deleted")
+        raise NotFoundError(Reason("there is no such document, or it is not yours; it may have been deleted"))
     return document
 
 

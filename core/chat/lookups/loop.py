@@ -15,7 +15,7 @@ from braid.core.admission import give_way
 from braid.core.chat.lookups.further import FurtherResult, merge, with_hits
 from braid.core.chat.lookups.lookup import NO_BILL, Bill, Lookup, LookupLimits, Tool
 from braid.core.chat.lookups.tools import DESCRIPTIONS, Toolbox, ToolResult, shown_passages, tools
-from braid.core.errors import BraidError, ModelError
+from braid.core.errors import BraidError, ModelError, Reason
 from braid.core.models.chat import ChatModel
 from braid.core.models.prompts import Prompts
 from braid.core.models.replies import parse_queries
@@ -25,8 +25,8 @@ from braid.core.types import Degraded, Hit, Passage, SearchResult
 
 MOST_REPLIES = 2
 """Replies of the model per call that it may make: one that calls, and one that repeats itself or says DONE."""
-REPEATED = "it was asked for before"
-NOTHING_NEW = "nothing new, so no further search was made"
+REPEATED = Reason("it was asked for before")
+NOTHING_NEW = Reason("nothing new, so no further search was made")
 TOO_MANY = "no more calls; reply DONE"
 
 
@@ -64,7 +64,9 @@ class Loop:
             except NoToolsError:
                 self._by_lines(question)
         except ModelError as error:
-            self.degraded.append(Degraded("model", "", f"{error}; nothing more was looked up with it"))
+            self.degraded.append(
+                Degraded("model", "", Reason("%(reason)s; nothing more was looked up with it", reason=error))
+            )
         bill = replace(self.bill, ms=(monotonic() - self._begun) * 1000)
         search = replace(
             self.found,
@@ -115,10 +117,17 @@ class Loop:
         if self.stopped():
             return True
         if self._seconds_left() <= 0:
-            self.notes.append(f"looking up more ended after {self.limits.seconds:g} s, the limit lookup_seconds")
+            self.notes.append(
+                Reason(
+                    "looking up more ended after %(seconds)s s, the limit lookup_seconds",
+                    seconds=format(self.limits.seconds, "g"),
+                )
+            )
             return True
         if self.bill.tokens >= self.limits.tokens:
-            self.notes.append(f"looking up more ended at {self.bill.tokens} tokens, the limit lookup_tokens")
+            self.notes.append(
+                Reason("looking up more ended at %(tokens)s tokens, the limit lookup_tokens", tokens=self.bill.tokens)
+            )
             return True
         return False
 

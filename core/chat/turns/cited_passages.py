@@ -18,7 +18,7 @@ from braid.core.chat.marks import MARKS, marked, number_of, shown
 from braid.core.chat.texts import say
 from braid.core.datasets.registry import Registry
 from braid.core.datasets.scope import resolve_scope
-from braid.core.errors import NotFoundError
+from braid.core.errors import NotFoundError, Reason
 from braid.core.ledger.ledger import Ledger
 from braid.core.ledger.tables import DatasetRow, DocumentRow
 from braid.core.text.scripts import question_language
@@ -90,7 +90,9 @@ def lost_of(ledger: Ledger, registry: Registry, user_id: int | None, dataset_ids
 def require_readable(ledger: Ledger, registry: Registry, user_id: int | None, dataset_ids: Collection[int]) -> None:
     """Raise NotFoundError for what `lost_of` returns. While all may be read it costs few small queries."""
     if lost_of(ledger, registry, user_id, dataset_ids):
-        raise NotFoundError("you may no longer read some of the documents that this answer was written from; ask again")
+        raise NotFoundError(
+            Reason("you may no longer read some of the documents that this answer was written from; ask again")
+        )
 
 
 def found_in(settings: Mapping[str, Any]) -> frozenset[int]:

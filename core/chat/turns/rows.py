@@ -15,7 +15,7 @@ from braid.core.chat.turns.branches import Branches, Node
 from braid.core.chat.turns.find import fold
 from braid.core.chat.turns.writer_names import KEY, lives
 from braid.core.chat.types import ChatRequest, ChatResult, with_text
-from braid.core.errors import InvalidInputError, NotFoundError
+from braid.core.errors import InvalidInputError, NotFoundError, Reason
 from braid.core.ledger.database import storable
 from braid.core.ledger.tables import CitationRow, ConversationRow, MessageRow, MessageTextRow, ProcessRow
 from braid.core.types import MAX_ID
@@ -68,7 +68,7 @@ def require_conversation(
             statement = statement.where(IS_THERE)
         row = connection.execute(statement.with_for_update() if lock else statement).one_or_none()
     if row is None:
-        raise NotFoundError(f"there is no conversation {conversation_id}")
+        raise NotFoundError(Reason("there is no conversation %(id)s", id=conversation_id))
     return row
 
 
@@ -117,7 +117,7 @@ def write_answer(
     if not connection.execute(row.values(text=result.text, settings=settings, state=state)).rowcount:
         if connection.execute(select(MessageRow.id).where(MessageRow.id == turn.answer_id)).first():
             return False
-        raise NotFoundError(f"there is no conversation {turn.conversation_id}")
+        raise NotFoundError(Reason("there is no conversation %(id)s", id=turn.conversation_id))
     connection.execute(delete(CitationRow).where(CitationRow.message_id == turn.answer_id))
     if result.citations:
         rows = [citation_columns(turn.answer_id, citation) for citation in result.citations]

@@ -20,7 +20,7 @@ from braid.core.chat.turns.bell import Bell, Pause
 from braid.core.chat.turns.rows import MAX_TURN_S, State, StoredTurn
 from braid.core.chat.turns.turn_store import TurnStore
 from braid.core.chat.types import ChatRequest, ChatResult
-from braid.core.errors import BraidError, ModelError, TooManyError
+from braid.core.errors import BraidError, ModelError, Reason, TooManyError
 from braid.core.forks import tell_of_forks
 from braid.core.ledger.outages import is_outage, log_failure, log_outage, outage_of
 from braid.core.spans import carried
@@ -389,9 +389,11 @@ class RunningTurns:
         with self._lock:
             of_user = self._starting.count(user_id) + sum(owner == user_id for owner in self._turns.values())
             if of_user >= self._most_of_a_user:
-                raise TooManyError(f"{of_user} of your questions are being answered; wait for one, or stop one")
+                raise TooManyError(
+                    Reason("%(count)s of your questions are being answered; wait for one, or stop one", count=of_user)
+                )
             if len(self._starting) + len(self._turns) >= self._most:
-                raise TooManyError("too many questions of all users are being answered; try again in a moment")
+                raise TooManyError(Reason("too many questions of all users are being answered; try again in a moment"))
             self._starting.append(user_id)
 
     def _forget(self, turn: RunningTurn[Any]) -> None:

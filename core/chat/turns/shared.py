@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from sqlalchemy import Connection, delete, insert, select
 
 from braid.core.chat.turns.rows import read_branches, require_conversation
-from braid.core.errors import InvalidInputError, NotFoundError
+from braid.core.errors import InvalidInputError, NotFoundError, Reason
 from braid.core.ledger.database import storable
 from braid.core.ledger.ledger import Ledger
 from braid.core.ledger.tables import ConversationLinkRow, ConversationRow, MessageRow, UserRow
@@ -49,7 +49,7 @@ class ConversationLinks:
             )
             answers = connection.execute(ended).scalars().all()
             if not answers:
-                raise InvalidInputError("there is no answer to share yet; ask a question first", field="id")
+                raise InvalidInputError(Reason("there is no answer to share yet; ask a question first"), field="id")
             token = secrets.token_urlsafe(TOKEN_BYTES)
             end_link(connection, conversation_id)
             values = {"token": token, "message_id": max(answers), "created_at": time.time()}
@@ -81,7 +81,9 @@ class ConversationLinks:
         with self._database.read() as connection:
             row = connection.execute(statement).one_or_none()
             if row is None:
-                raise NotFoundError("this link leads nowhere: it was taken back, or is incomplete; ask for a new one")
+                raise NotFoundError(
+                    Reason("this link leads nowhere: it was taken back, or is incomplete; ask for a new one")
+                )
             user_id, owner, conversation_id, message_id, created_at = row
             branches = read_branches(connection, conversation_id)
         shown = (*branches.above(message_id), message_id) if message_id in branches else ()

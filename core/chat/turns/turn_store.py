@@ -24,7 +24,7 @@ from braid.core.chat.turns.rows import (
 )
 from braid.core.chat.turns.writer_names import KEY, writer_in
 from braid.core.chat.types import ChatRequest, ChatResult
-from braid.core.errors import InvalidInputError, NotFoundError
+from braid.core.errors import InvalidInputError, NotFoundError, Reason
 from braid.core.ledger.ledger import Ledger
 from braid.core.ledger.tables import MessageRow
 
@@ -148,5 +148,5 @@ def _require(branches: Branches, message_id: int) -> int | None:
 def _question_of(branches: Branches, answer_id: int) -> int:
     question_id = _require(branches, answer_id)
     if question_id is None or branches.is_question(answer_id):
-        raise NotFoundError(f"there is no answer {answer_id} in this conversation")
+        raise NotFoundError(Reason("there is no answer %(id)s in this conversation", id=answer_id))
     return question_id

@@ -29,6 +29,7 @@ from braid.core.chat.whole.find import (
 )
 from braid.core.chat.whole.outline import outline
 from braid.core.chat.whole.pairs import asks_for_changes, pair_meant, without_versions
+from braid.core.errors import Reason
 from braid.core.ledger.ledger import Ledger
 from braid.core.metadata.where import Condition, parse_where
 from braid.core.models.untrusted_text import as_data
@@ -178,12 +179,18 @@ def lookups_of(whole: Whole, *, is_cut: bool = False) -> tuple[Lookup, ...]:
             Lookup("read", each.title, "document", each.total, len(each.hits), problem=_part(each))
             for each in (whole.old, whole.new)
         )
-    part = "" if whole.is_whole else whole.part + ("; the prompt has no room for more" if is_cut else "")
+    part = "" if whole.is_whole else whole.part
+    if part and is_cut:
+        part = Reason("%(reason)s; the prompt has no room for more", reason=part)
     return (Lookup("read", whole.title, "document", whole.total, len(whole.hits), problem=part),)
 
 
 def _part(read: Read) -> str:
-    return "" if read.is_whole else f"the first {len(read.hits)} of {read.total} passages"
+    return (
+        ""
+        if read.is_whole
+        else Reason("the first %(count)s of %(total)s passages", count=len(read.hits), total=read.total)
+    )
 
 
 def _aspect(query: str, titles: str, analyzer: Analyzer) -> list[frozenset[str]]:

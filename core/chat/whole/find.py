@@ -9,6 +9,7 @@ from pathlib import PurePath
 from typing import Literal
 
 from braid.core.chat.quoting.wanted import years_in
+from braid.core.errors import Reason
 from braid.core.ledger.ledger import Ledger
 from braid.core.text.analyzer import Analyzer
 from braid.core.types import Dataset, Filters, Hit, Passage, Scope
@@ -70,8 +71,10 @@ class WholeDocument:
         if self.is_whole:
             return "all passages"
         if self.is_selection:
-            return f"{len(self.hits)} of {self.total} passages, those that were asked about"
-        return f"the first {len(self.hits)} of {self.total} passages"
+            return Reason(
+                "%(count)s of %(total)s passages, those that were asked about", count=len(self.hits), total=self.total
+            )
+        return Reason("the first %(count)s of %(total)s passages", count=len(self.hits), total=self.total)
 
     @property
     def is_whole(self) -> bool:

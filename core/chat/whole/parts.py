@@ -13,7 +13,7 @@ from braid.core.admission import give_way
 from braid.core.chat.lookups.lookup import NO_BILL, Bill, Lookup
 from braid.core.chat.marks import cited_in, renumbered
 from braid.core.chat.passage_block import NOT_FOUND, passage_block
-from braid.core.errors import ModelError
+from braid.core.errors import ModelError, Reason
 from braid.core.models.chat import ChatModel
 from braid.core.models.prompts import Prompts
 from braid.core.text.token_budget import estimate_tokens
@@ -75,7 +75,13 @@ class PartReader:
             try:
                 text, tokens = self._note(question, part)
             except ModelError as error:
-                reason = f"{error}; the parts of {title!r} from {number} of {len(parts)} on were not read"
+                reason = Reason(
+                    "%(reason)s; the parts of %(title)s from %(number)s of %(total)s on were not read",
+                    reason=error,
+                    title=repr(title),
+                    number=number,
+                    total=len(parts),
+                )
                 return replace(notes, degraded=(Degraded("model", "", reason),))
             ms = (monotonic() - started) * 1000
             new = len(part)

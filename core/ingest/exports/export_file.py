@@ -20,7 +20,7 @@ from typing import IO, TypeVar
 import numpy as np
 from pydantic import BaseModel, ValidationError
 
-from braid.core.errors import InvalidInputError
+from braid.core.errors import InvalidInputError, Reason
 from braid.core.ingest.exports.export_form import (
     DOCUMENTS,
     EMBEDDINGS,
@@ -234,4 +234,6 @@ def _validate(kind: type[_Model], content: bytes, where: str) -> _Model:
 
 
 def _wrong(why: str) -> InvalidInputError:
-    return InvalidInputError(f"this is no export of a dataset that can be imported: {why}", field="file")
+    return InvalidInputError(
+        Reason("this is no export of a dataset that can be imported: %(error)s", error=why), field="file"
+    )

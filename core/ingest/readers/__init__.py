@@ -15,7 +15,7 @@ from dataclasses import replace
 from importlib.metadata import EntryPoint
 from typing import Protocol, cast
 
-from braid.core.errors import ReaderFaultError, UnreadableDocumentError, fault_of
+from braid.core.errors import ReaderFaultError, Reason, UnreadableDocumentError, fault_of, internal
 from braid.core.extras import MissingExtraError
 from braid.core.ingest.formats import FORMATS, Format, format_of_suffix
 from braid.core.ingest.readers.document import (
@@ -91,10 +91,13 @@ def read_document(
     """
     file = SourceFile(filename, content, max_bytes)
     if not content:
-        raise file.unreadable("is empty: it has 0 bytes; check that it was saved", code="empty")
+        raise file.unreadable("%(name)s is empty: it has 0 bytes; check that it was saved", code="empty")
     if len(content) > max_bytes:
         raise file.unreadable(
-            f"has {len(content):,} bytes; at most {max_bytes:,} are read, so split it", code="too_large"
+            "%(name)s has %(size)s bytes; at most %(most)s are read, so split it",
+            size=format(len(content), ","),
+            most=format(max_bytes, ","),
+            code="too_large",
         )
     form = _format_of(file)
     file = replace(file, file_type=form.file_type)
@@ -117,10 +120,12 @@ def _read(form: Format, file: SourceFile) -> ParsedDocument:
     except UnreadableDocumentError:
         raise
     except RecursionError as error:
-        raise file.unreadable("is nested too deeply to be read; save it in a simpler form") from error
+        raise file.unreadable("%(name)s is nested too deeply to be read; save it in a simpler form") from error
     except reader.ERRORS as error:
         logger.info("%s cannot be read as %s", file.name, form.file_type, exc_info=True)
-        raise file.unreadable(f"is damaged, or is not {form.label}; copy or export it again") from error
+        raise file.unreadable(
+            "%(name)s is damaged, or is not %(other)s; copy or export it again", other=form.label
+        ) from error
     except MemoryError:  # says nothing about the reader
         raise
     except Exception as error:  # the edge of a reader: its fault in one file is no fault of the others
@@ -136,26 +141,34 @@ def _read_elsewhere(point: EntryPoint, file: SourceFile) -> ParsedDocument:
         read = point.load()
     except Exception as error:  # the edge to another package
         told = one_line(f"{type(error).__name__}: {error}")[:MAX_FAULT_CHARS]
-        raise file.unreadable(
-            f"cannot be read here: the reader {reader} cannot be loaded: {told}", code="not_here"
-        ) from error
+        why = f"the reader {reader} cannot be loaded: {told}"
+        raise file.unreadable("%(name)s cannot be read here: %(error)s", error=why, code="not_here") from error
     try:
         parsed: object = read(file)
     except (UnreadableDocumentError, MemoryError):
         raise
     except Exception as error:  # the edge to another package: its fault in one file is no fault of the others
-        raise file.unreadable(f"cannot be read: the reader {reader} failed: {fault_of(error)}", code="fault") from error
+        raise file.unreadable(
+            "%(name)s cannot be read: the reader %(reader)s failed: %(error)s",
+            reader=reader,
+            error=fault_of(error),
+            code="fault",
+        ) from error
     sections: object = parsed.sections if isinstance(parsed, ParsedDocument) else None
     if not isinstance(sections, (list, tuple)) or not all(isinstance(each, Section) for each in sections):
         kind = type(parsed).__name__
-        message = f"cannot be read: the reader {reader} returned {kind}, not a ParsedDocument of Sections"
-        raise file.unreadable(message, code="fault")
+        raise file.unreadable(
+            "%(name)s cannot be read: the reader %(reader)s returned %(type)s, not a ParsedDocument of Sections",
+            reader=reader,
+            type=kind,
+            code="fault",
+        )
     return replace(cast(ParsedDocument, parsed), file_type=file.file_type, sections=tuple(sections), scanned=())
 
 
 def _unreadable_here(form: Format, file: SourceFile, error: ModuleNotFoundError) -> UnreadableDocumentError:
     missing = MissingExtraError(f"reading {form.label}", "readers", str(error.name))
-    return file.unreadable(f"cannot be read here: {missing}", code="not_here")
+    return file.unreadable("%(name)s cannot be read here: %(error)s", error=missing, code="not_here")
 
 
 def _format_of(file: SourceFile) -> Format:
@@ -170,20 +183,23 @@ def _format_of(file: SourceFile) -> Format:
     if form is not None and form.reader == "office.converted" and (written := _written_as(file, form, sniffed)):
         return written
     if sniffed.advice:
-        raise file.unreadable(f"is {sniffed.label}; {sniffed.advice}", code=sniffed.refused)
-    if (real := _BY_KIND.get(sniffed.kind)) is not None:
-        named = f", not {form.label}" if form else ""
         raise file.unreadable(
-            f"is {real.label}{named}; rename it to {file.stem}{real.suffixes[0]}", code="other_format"
+            "%(name)s is %(what)s; %(advice)s", what=sniffed.label, advice=sniffed.advice, code=sniffed.refused
         )
-    if form is not None:
-        raise file.unreadable(_wrong_content(form, sniffed), code="other_format")
-    if sniffed.kind == "text":
-        kind = f"the type {file.suffix} that" if file.suffix else "no file extension, so its type"
-        raise file.unreadable(f"has {kind} is not known; save it as one of {READABLE}", code="other_format")
-    raise file.unreadable(
-        f"is {sniffed.label}, which cannot be read; save its text as one of {READABLE}", code="other_format"
-    )
+    if (real := _BY_KIND.get(sniffed.kind)) is not None:
+        new = f"{file.stem}{real.suffixes[0]}"
+        if form is None:
+            raise file.unreadable(
+                "%(name)s is %(what)s; rename it to %(new)s", what=real.label, new=new, code="other_format"
+            )
+        raise file.unreadable(
+            "%(name)s is %(what)s, not %(other)s; rename it to %(new)s",
+            what=real.label,
+            other=form.label,
+            new=new,
+            code="other_format",
+        )
+    raise UnreadableDocumentError(_wrong_content(file, form, sniffed), code="other_format")
 
 
 def _written_as(file: SourceFile, form: Format, sniffed: Sniffed) -> Format | None:
@@ -201,17 +217,49 @@ def _written_as(file: SourceFile, form: Format, sniffed: Sniffed) -> Format | No
     return format_of_suffix()[{"xls": ".csv", "doc": ".txt"}.get(form.file_type, ".txt")]
 
 
-def _wrong_content(form: Format, sniffed: Sniffed) -> str:
-    if form.kind == "text":
-        return f"is {sniffed.label}, not {form.label}; only its text can be read, saved as one of {READABLE}"
-    return f"is {sniffed.label}, not {form.label}: it is damaged or wrongly named; copy or export it again"
+def _wrong_content(file: SourceFile, form: Format | None, sniffed: Sniffed) -> Reason:
+    name, what = file.name, sniffed.label
+    if form is not None and form.kind == "text":
+        return internal(
+            "%(name)s is %(what)s, not %(other)s; only its text can be read, saved as one of %(formats)s",
+            name=name,
+            what=what,
+            other=form.label,
+            formats=READABLE,
+        )
+    if form is not None:
+        return Reason(
+            "%(name)s is %(what)s, not %(other)s: it is damaged or wrongly named; copy or export it again",
+            name=name,
+            what=what,
+            other=form.label,
+        )
+    if sniffed.kind != "text":
+        return internal(
+            "%(name)s is %(what)s, which cannot be read; save its text as one of %(formats)s",
+            name=name,
+            what=what,
+            formats=READABLE,
+        )
+    if file.suffix:
+        return internal(
+            "%(name)s has the type %(type)s that is not known; save it as one of %(formats)s",
+            name=name,
+            type=file.suffix,
+            formats=READABLE,
+        )
+    return internal(
+        "%(name)s has no file extension, so its type is not known; save it as one of %(formats)s",
+        name=name,
+        formats=READABLE,
+    )
 
 
 def _clean_document(file: SourceFile, parsed: ParsedDocument, *, may_be_empty: bool) -> ParsedDocument:
     """Remove the characters that no database, index or page takes, and empty sections."""
     sections = tuple(section for section in map(_clean_section, parsed.sections) if section.text.strip())
     if not sections and not may_be_empty:
-        raise file.unreadable("has no text in it; check that it is the right file", code="no_text")
+        raise file.unreadable("%(name)s has no text in it; check that it is the right file", code="no_text")
     title = one_line(clean_text(parsed.title))[:MAX_TITLE_CHARS] or file.stem
     metadata = {
         key: one_line(clean_text(value)) if isinstance(value, str) else value

@@ -59,16 +59,27 @@ def open_archive(
     entries = archive.infolist()
     limit = min(MAX_UNPACKED_FACTOR * file.max_bytes, MAX_UNPACKED_BYTES)
     if len(entries) > MAX_ENTRIES:
-        raise _bomb(file, f"it holds {len(entries):,} files, more than {MAX_ENTRIES:,}")
+        raise file.unreadable(
+            "%(name)s is not unpacked because it holds %(files)s files, more than %(most)s; split it into "
+            "smaller files",
+            files=format(len(entries), ","),
+            most=format(MAX_ENTRIES, ","),
+            code="too_large",
+        )
     if sum(entry.file_size for entry in entries) > limit:
-        raise _bomb(file, f"it unpacks to more than {limit:,} bytes")
+        raise _bomb(file, limit)
     for entry in entries:
         if entry.flag_bits & ENCRYPTED:
             raise file.unreadable(
-                "is encrypted with a password; remove the password and add it again", code="encrypted"
+                "%(name)s is encrypted with a password; remove the password and add it again", code="encrypted"
             )
         if entry.file_size > max(SMALL_ENTRY_BYTES, MAX_RATIO * entry.compress_size):
-            raise _bomb(file, f"a part of it unpacks to more than {MAX_RATIO} times its size")
+            raise file.unreadable(
+                "%(name)s is not unpacked because a part of it unpacks to more than %(most)s times its size; split it "
+                "into smaller files",
+                most=MAX_RATIO,
+                code="too_large",
+            )
     unpacked = 0
     for entry in entries:
         kept: list[bytes] = []
@@ -76,7 +87,7 @@ def open_archive(
         for block in _blocks(file, archive, entry):
             unpacked += len(block)
             if unpacked > limit:  # the sizes in the directory may be wrong
-                raise _bomb(file, f"it unpacks to more than {limit:,} bytes")
+                raise _bomb(file, limit)
             if is_kept:
                 kept.append(block)
         if is_kept:
@@ -89,12 +100,17 @@ def _blocks(file: SourceFile, archive: zipfile.ZipFile, entry: zipfile.ZipInfo) 
         opened = archive.open(entry)
     except NotImplementedError as error:
         raise file.unreadable(
-            "is packed by a method that is not known here, such as Deflate64; pack it again", code="other_format"
+            "%(name)s is packed by a method that is not known here, such as Deflate64; pack it again",
+            code="other_format",
         ) from error
     with opened as stream:
         while block := stream.read(_BLOCK):
             yield block
 
 
-def _bomb(file: SourceFile, why: str) -> UnreadableDocumentError:
-    return file.unreadable(f"is not unpacked because {why}; split it into smaller files", code="too_large")
+def _bomb(file: SourceFile, limit: int) -> UnreadableDocumentError:
+    return file.unreadable(
+        "%(name)s is not unpacked because it unpacks to more than %(most)s bytes; split it into smaller files",
+        most=format(limit, ","),
+        code="too_large",
+    )

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Literal
 
-from braid.core.errors import UnreadableCode, UnreadableDocumentError
+from braid.core.errors import Reason, UnreadableCode, UnreadableDocumentError
 from braid.core.types import PassageKind
 
 Kind = Literal["prose", "code", "record"]
@@ -80,9 +80,11 @@ class SourceFile:
         """The extension in lower case, with its dot; empty when there is none."""
         return PurePosixPath(self.name).suffix.lower()
 
-    def unreadable(self, reason: str, *, code: UnreadableCode = "damaged") -> UnreadableDocumentError:
-        """Return the error to raise; ``reason`` goes on after the name: ``is empty; …``."""
-        return UnreadableDocumentError(f"{self.name} {reason}", code=code)
+    def unreadable(
+        self, template: str, *, code: UnreadableCode = "damaged", **parts: object
+    ) -> UnreadableDocumentError:
+        """Return the error to raise, with the reason of this template, in which ``name`` is the file's."""
+        return UnreadableDocumentError(Reason(template, name=self.name, **parts), code=code)
 
 
 _UNTITLED = re.compile(

@@ -92,7 +92,6 @@ _WIDER = {
 """Encodings that are written under another one's name, as browsers read them."""
 _LABELS = {"windows-949": "cp949", "x-windows-949": "cp949", "ms949": "cp949", "sjis-win": "cp932", "ms932": "cp932"}
 """Names of encodings that programs write and Python does not know; others have ``x-`` before the usual one."""
-_ISO_2022_JP_NAMES = ("iso2022_jp", "iso2022_jp_1", "iso2022_jp_2", "iso2022_jp_3", "iso2022_jp_2004", "iso2022_jp_ext")
 _MIN_FAMILIAR = 0.3
 _NO_CHARACTER = ("Cc", "Cn", "Co", "Cs")
 _IN_PARTS = "cp1258"

@@ -51,7 +51,7 @@ def _package_path(file: SourceFile, archive: zipfile.ZipFile) -> str:
 
 
 def _without_contents(file: SourceFile) -> NoReturn:
-    raise file.unreadable("is damaged: it does not say where its contents are; copy or export it again")
+    raise file.unreadable("%(name)s is damaged: it does not say where its contents are; copy or export it again")
 
 
 def _chapters(package: etree._Element, folder: str, archive: zipfile.ZipFile) -> list[str]:
@@ -76,7 +76,9 @@ def _refuse_protected(file: SourceFile, archive: zipfile.ZipFile, chapters: list
         return
     encrypted = {unquote(item.get("URI") or "") for item in part(file, archive, _ENCRYPTION).iter("{*}CipherReference")}
     if encrypted.intersection(chapters):
-        raise file.unreadable("is encrypted (copy protection); add a copy without protection", code="encrypted")
+        raise file.unreadable(
+            "%(name)s is encrypted (copy protection); add a copy without protection", code="encrypted"
+        )
 
 
 def _first(package: etree._Element, name: str) -> str:

@@ -79,11 +79,14 @@ def parse_html(file: SourceFile, text: str) -> etree._Element | None:
     for an element with more attributes than any page has.
     """
     if has_too_many_attributes(text):
-        raise file.unreadable(f"has an element with more than {MAX_ATTRIBUTES:,} attributes; save it in a simpler form")
+        raise file.unreadable(
+            "%(name)s has an element with more than %(most)s attributes; save it in a simpler form",
+            most=format(MAX_ATTRIBUTES, ","),
+        )
     parser = etree.HTMLParser(encoding="utf-8", no_network=True, huge_tree=True)
     root: etree._Element | None = etree.fromstring(text.encode("utf-8", "replace"), parser)
     if any(entry.type == etree.ErrorTypes.ERR_RESOURCE_LIMIT for entry in parser.error_log):
-        raise file.unreadable("is nested too deeply to be read; save it in a simpler form")
+        raise file.unreadable("%(name)s is nested too deeply to be read; save it in a simpler form")
     return root
 
 

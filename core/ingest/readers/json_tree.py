@@ -88,7 +88,10 @@ def _values(text: str) -> list[Section]:
 def _invalid(file: SourceFile, error: json.JSONDecodeError, line: int) -> Exception:
     is_cut_off = error.pos >= len(error.doc.rstrip())
     return file.unreadable(
-        f"is not valid JSON: {error.msg} at line {line}, column {error.colno}; correct it and add it again",
+        "%(name)s is not valid JSON: %(error)s at line %(line)s, column %(column)s; correct it and add it again",
+        error=error.msg,
+        line=line,
+        column=error.colno,
         code="cut_off" if is_cut_off else "other_format",
     )
 

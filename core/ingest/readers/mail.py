@@ -85,16 +85,22 @@ def read(file: SourceFile) -> ParsedDocument:
         file = replace(file, content=decode(file.content).encode("utf-8", "replace"))
     if len(_MULTIPART.findall(file.content)) > _MAX_MULTIPARTS:
         raise file.unreadable(
-            f"has more than {_MAX_MULTIPARTS:,} nested parts; save the mails in it one by one", code="too_large"
+            "%(name)s has more than %(most)s nested parts; save the mails in it one by one",
+            most=format(_MAX_MULTIPARTS, ","),
+            code="too_large",
         )
     if _has_too_many_parts(file.content):
-        raise file.unreadable(f"has more than {_MAX_PARTS:,} parts; save the mails in it one by one", code="too_large")
+        raise file.unreadable(
+            "%(name)s has more than %(most)s parts; save the mails in it one by one",
+            most=format(_MAX_PARTS, ","),
+            code="too_large",
+        )
     message = cast(EmailMessage, email.message_from_bytes(file.content, _class=EmailMessage, policy=_POLICY))
     if file.file_type == "mht":
         return _web_archive(file, message)
     if not any(name in message for name in _EXPECTED):
         raise file.unreadable(
-            "is not a mail: it has no From, Subject or Date line; save it as .txt", code="other_format"
+            "%(name)s is not a mail: it has no From, Subject or Date line; save it as .txt", code="other_format"
         )
     attachments: list[str] = []
     problems: list[str] = []

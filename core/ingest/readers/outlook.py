@@ -86,7 +86,9 @@ def read(file: SourceFile) -> ParsedDocument:
         names = frozenset(tuple(name) for name in ole.listdir(streams=True, storages=False))
         if len(names) > MAX_STREAMS:
             raise file.unreadable(
-                f"has more than {MAX_STREAMS:,} parts; save the mails in it one by one", code="too_large"
+                "%(name)s has more than %(most)s parts; save the mails in it one by one",
+                most=format(MAX_STREAMS, ","),
+                code="too_large",
             )
         message = _Message(ole, names)
         attachments: list[str] = []
@@ -148,7 +150,8 @@ def _unpacked(file: SourceFile, packed: bytes) -> bytes:
     size, raw_size, kind = struct.unpack_from("<LL4s", packed)
     if raw_size > MAX_BODY_BYTES:
         raise file.unreadable(
-            f"is not unpacked because it unpacks to more than {MAX_BODY_BYTES:,} bytes; split it into smaller files",
+            "%(name)s is not unpacked because it unpacks to more than %(most)s bytes; split it into smaller files",
+            most=format(MAX_BODY_BYTES, ","),
             code="too_large",
         )
     if kind == b"MELA":

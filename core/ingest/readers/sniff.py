@@ -8,7 +8,7 @@ import zipfile
 import zlib
 from dataclasses import dataclass
 
-from braid.core.errors import UnreadableCode
+from braid.core.errors import Reason, UnreadableCode
 from braid.core.ingest.readers.encoding import is_binary
 from braid.core.ingest.readers.zip_directory import ENCRYPTED, MAX_ENTRIES, TooManyEntriesError, require_few_entries
 
@@ -32,75 +32,102 @@ class Sniffed:
     """Why a file of this kind is not read, where there is advice."""
 
 
-_TEXT = Sniffed("text", "plain text")
-_BINARY = Sniffed("binary", "binary data")
-_PDF = Sniffed("pdf", "a PDF document")
-_DAMAGED_ZIP = Sniffed("damaged", "a zip archive that is damaged or cut off", "copy or download it again", "cut_off")
-_IWORK = Sniffed("iwork", "a Pages, Numbers or Keynote document", "save it as .docx, .xlsx or .pptx")
+_TEXT = Sniffed("text", Reason("plain text"))
+_BINARY = Sniffed("binary", Reason("binary data"))
+_PDF = Sniffed("pdf", Reason("a PDF document"))
+_DAMAGED_ZIP = Sniffed(
+    "damaged", Reason("a zip archive that is damaged or cut off"), Reason("copy or download it again"), "cut_off"
+)
+_IWORK = Sniffed(
+    "iwork",
+    Reason("a Pages, Numbers or Keynote document"),
+    Reason("save it as %(formats)s", formats=".docx, .xlsx or .pptx"),
+)
 _IWORK_MEMBERS = ("Index/Document.iwa", "Index.zip", "index.apxl", "index.xml.gz", "QuickLook/Preview.pdf")
-_OTHER_ZIP = Sniffed("zip", "a zip archive")
+_OTHER_ZIP = Sniffed("zip", Reason("a zip archive"))
 _ENCRYPTED_OFFICE = Sniffed(
     "encrypted",
-    "an Office document encrypted with a password",
-    "remove the password in the program that made it, and add it again",
+    Reason("an Office document encrypted with a password"),
+    Reason("remove the password in the program that made it, and add it again"),
     "encrypted",
 )
 _OLD_OFFICE = (
     ("EncryptedPackage", _ENCRYPTED_OFFICE),
-    ("WordDocument", Sniffed("doc", "a document of Word 97–2003")),
-    ("PowerPoint Document", Sniffed("ppt", "a presentation of PowerPoint 97–2003")),
-    ("Workbook", Sniffed("xls", "a workbook of Excel 97–2003")),
-    ("HwpSummaryInformation", Sniffed("hwp", "a Hangul document (HWP)")),
-    ("BodyText", Sniffed("hwp", "a Hangul document (HWP)")),
-    ("ViewText", Sniffed("hwp", "a Hangul document (HWP)")),
-    ("__substg1.0_", Sniffed("msg", "an Outlook message")),
-    ("Book", Sniffed("xls", "a workbook of Excel 97–2003")),
+    ("WordDocument", Sniffed("doc", Reason("a document of Word 97–2003"))),
+    ("PowerPoint Document", Sniffed("ppt", Reason("a presentation of PowerPoint 97–2003"))),
+    ("Workbook", Sniffed("xls", Reason("a workbook of Excel 97–2003"))),
+    ("HwpSummaryInformation", Sniffed("hwp", Reason("a Hangul document (HWP)"))),
+    ("BodyText", Sniffed("hwp", Reason("a Hangul document (HWP)"))),
+    ("ViewText", Sniffed("hwp", Reason("a Hangul document (HWP)"))),
+    ("__substg1.0_", Sniffed("msg", Reason("an Outlook message"))),
+    ("Book", Sniffed("xls", Reason("a workbook of Excel 97–2003"))),
 )
-_OTHER_OLE = Sniffed("ole", "an old Office file", "save it as .docx, .xlsx or .pptx")
+_OTHER_OLE = Sniffed(
+    "ole", Reason("an old Office file"), Reason("save it as %(formats)s", formats=".docx, .xlsx or .pptx")
+)
 _ZIP_MEMBERS = (
-    ("word/", Sniffed("docx", "a Word document")),
-    ("xl/workbook.bin", Sniffed("xlsb", "a binary Excel workbook", "save it as .xlsx")),
-    ("xl/", Sniffed("xlsx", "an Excel workbook")),
-    ("ppt/", Sniffed("pptx", "a PowerPoint presentation")),
-    ("Contents/content.hpf", Sniffed("hwpx", "a Hangul document (HWPX)")),
-    ("META-INF/container.xml", Sniffed("epub", "an EPUB book")),
-    ("META-INF/manifest.xml", Sniffed("odf", "an OpenDocument file", "save it as .docx, .xlsx or .pptx")),
+    ("word/", Sniffed("docx", Reason("a Word document"))),
+    (
+        "xl/workbook.bin",
+        Sniffed("xlsb", Reason("a binary Excel workbook"), Reason("save it as %(formats)s", formats=".xlsx")),
+    ),
+    ("xl/", Sniffed("xlsx", Reason("an Excel workbook"))),
+    ("ppt/", Sniffed("pptx", Reason("a PowerPoint presentation"))),
+    ("Contents/content.hpf", Sniffed("hwpx", Reason("a Hangul document (HWPX)"))),
+    ("META-INF/container.xml", Sniffed("epub", Reason("an EPUB book"))),
+    (
+        "META-INF/manifest.xml",
+        Sniffed(
+            "odf", Reason("an OpenDocument file"), Reason("save it as %(formats)s", formats=".docx, .xlsx or .pptx")
+        ),
+    ),
 )
 _OPEN_DOCUMENTS = {
-    b"application/vnd.oasis.opendocument.text": Sniffed("odt", "an OpenDocument text"),
-    b"application/vnd.oasis.opendocument.spreadsheet": Sniffed("ods", "an OpenDocument spreadsheet"),
-    b"application/vnd.oasis.opendocument.presentation": Sniffed("odp", "an OpenDocument presentation"),
-    b"application/epub+zip": Sniffed("epub", "an EPUB book"),
+    b"application/vnd.oasis.opendocument.text": Sniffed("odt", Reason("an OpenDocument text")),
+    b"application/vnd.oasis.opendocument.spreadsheet": Sniffed("ods", Reason("an OpenDocument spreadsheet")),
+    b"application/vnd.oasis.opendocument.presentation": Sniffed("odp", Reason("an OpenDocument presentation")),
+    b"application/epub+zip": Sniffed("epub", Reason("an EPUB book")),
 }
-_RTF = Sniffed("rtf", "a rich text (RTF) document")
+_RTF = Sniffed("rtf", Reason("a rich text (RTF) document"))
 _HEIC = (b"heic", b"heix", b"hevc", b"mif1", b"msf1")
 _PICTURES = (
-    (0, b"\x89PNG\r\n\x1a\n", Sniffed("png", "a PNG image")),
-    (0, b"\xff\xd8\xff", Sniffed("jpg", "a JPEG image")),
-    (0, b"II*\0", Sniffed("tiff", "a TIFF image")),
-    (0, b"MM\0*", Sniffed("tiff", "a TIFF image")),
-    (8, b"WEBPVP8", Sniffed("webp", "a WebP image")),
-    *((4, b"ftyp" + brand, Sniffed("other", "a HEIC image", "save it as .jpg or .png")) for brand in _HEIC),
+    (0, b"\x89PNG\r\n\x1a\n", Sniffed("png", Reason("a %(format)s image", format="PNG"))),
+    (0, b"\xff\xd8\xff", Sniffed("jpg", Reason("a %(format)s image", format="JPEG"))),
+    (0, b"II*\0", Sniffed("tiff", Reason("a %(format)s image", format="TIFF"))),
+    (0, b"MM\0*", Sniffed("tiff", Reason("a %(format)s image", format="TIFF"))),
+    (8, b"WEBPVP8", Sniffed("webp", Reason("a %(format)s image", format="WebP"))),
+    *(
+        (
+            4,
+            b"ftyp" + brand,
+            Sniffed(
+                "other",
+                Reason("a %(format)s image", format="HEIC"),
+                Reason("save it as %(formats)s", formats=".jpg or .png"),
+            ),
+        )
+        for brand in _HEIC
+    ),
 )
 _SIGNATURES = (
-    (0, b"GIF8", "a GIF image"),
-    (0, b"\x1f\x8b", "a gzip archive"),
-    (0, b"7z\xbc\xaf\x27\x1c", "a 7-Zip archive"),
-    (0, b"Rar!\x1a\x07", "a RAR archive"),
-    (0, b"BZh", "a bzip2 archive"),
-    (0, b"\xfd7zXZ\0", "an xz archive"),
-    (0, b"\x28\xb5\x2f\xfd", "a Zstandard archive"),
-    (257, b"ustar", "a tar archive"),
-    (0, b"\x7fELF", "a program"),
-    (0, b"MZ\x90\0", "a Windows program"),
-    (0, b"\xca\xfe\xba\xbe", "a compiled program"),
-    (0, b"SQLite format 3\0", "an SQLite database"),
-    (0, b"ID3", "an MP3 recording"),
-    (4, b"ftyp", "a video or audio recording"),
-    (0, b"OggS", "an Ogg recording"),
-    (0, b"PAR1", "a Parquet table"),
-    (0, b"%!PS", "a PostScript document"),
-    (0, b"HWP Document File V", "a Hangul document of before 2002"),
+    (0, b"GIF8", Reason("a %(format)s image", format="GIF")),
+    (0, b"\x1f\x8b", Reason("a %(format)s archive", format="gzip")),
+    (0, b"7z\xbc\xaf\x27\x1c", Reason("a %(format)s archive", format="7-Zip")),
+    (0, b"Rar!\x1a\x07", Reason("a %(format)s archive", format="RAR")),
+    (0, b"BZh", Reason("a %(format)s archive", format="bzip2")),
+    (0, b"\xfd7zXZ\0", Reason("an %(format)s archive", format="xz")),
+    (0, b"\x28\xb5\x2f\xfd", Reason("a %(format)s archive", format="Zstandard")),
+    (257, b"ustar", Reason("a %(format)s archive", format="tar")),
+    (0, b"\x7fELF", Reason("a program")),
+    (0, b"MZ\x90\0", Reason("a Windows program")),
+    (0, b"\xca\xfe\xba\xbe", Reason("a compiled program")),
+    (0, b"SQLite format 3\0", Reason("an SQLite database")),
+    (0, b"ID3", Reason("an %(format)s recording", format="MP3")),
+    (4, b"ftyp", Reason("a video or audio recording")),
+    (0, b"OggS", Reason("an %(format)s recording", format="Ogg")),
+    (0, b"PAR1", Reason("a %(format)s table", format="Parquet")),
+    (0, b"%!PS", Reason("a %(format)s document", format="PostScript")),
+    (0, b"HWP Document File V", Reason("a Hangul document of before 2002")),
 )
 
 
@@ -137,7 +164,12 @@ def _zip_kind(content: bytes) -> Sniffed:
             names = archive.namelist()
             declared = _declared_type(archive, names)
     except TooManyEntriesError as error:
-        return Sniffed("damaged", f"a zip archive, and {error}", "split it into smaller files", "too_large")
+        return Sniffed(
+            "damaged",
+            str(error),
+            Reason("split it into smaller files"),
+            "too_large",
+        )
     except (zipfile.BadZipFile, zlib.error, NotImplementedError, ValueError, OSError, EOFError):
         return _DAMAGED_ZIP
     if declared in _OPEN_DOCUMENTS:

@@ -37,7 +37,8 @@ def read(file: SourceFile) -> ParsedDocument:
     lines = decode(file.content).split("\n")
     if not any(map(_TIMING.match, lines)):
         raise file.unreadable(
-            "has no subtitles in it: no line has two times with --> between them; save it as .txt", code="other_format"
+            "%(name)s has no subtitles in it: no line has two times with --> between them; save it as .txt",
+            code="other_format",
         )
     return ParsedDocument(file.stem, file.file_type, tuple(_sections(_cues(lines))))
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import IO
 
-from braid.core.errors import BraidError
+from braid.core.errors import BraidError, Reason
 
 MAX_ENTRIES = 20_000
 """Most entries of a document; large workbooks and books have some hundreds."""
@@ -44,10 +44,20 @@ def require_few_entries(file: IO[bytes], most: int) -> None:
     """
     for directory in _directories(file):
         if directory.entries > most:
-            raise TooManyEntriesError(f"it holds {directory.entries:,} files, more than {most:,}")
+            raise TooManyEntriesError(
+                Reason(
+                    "a zip archive of %(files)s files, more than %(most)s",
+                    files=format(directory.entries, ","),
+                    most=format(most, ","),
+                )
+            )
         if directory.size_bytes > most * BYTES_PER_ENTRY:
             raise TooManyEntriesError(
-                f"the list of its files takes {directory.size_bytes:,} bytes, more than {most:,} files need"
+                Reason(
+                    "a zip archive whose list of files takes %(size)s bytes, more than %(most)s files need",
+                    size=format(directory.size_bytes, ","),
+                    most=format(most, ","),
+                )
             )
 
 

@@ -9,6 +9,7 @@ from typing import Literal
 
 import numpy as np
 
+from braid.core.errors import Reason
 from braid.core.models.replies import parse_sentence_numbers
 from braid.core.models.untrusted_text import as_data
 from braid.core.search.strategies.base import Parameter, RefineOnly, Tools
@@ -54,7 +55,7 @@ class Compression(RefineOnly):
         parts = [_parts(hit) for hit in hits]
         shown = _within_limit(parts, int(query.parameters["max_sentences"]))
         if shown < len(hits):
-            tools.note(f"only the first {shown} passages were compressed; ask for fewer")
+            tools.note(Reason("only the first %(count)s passages were compressed; ask for fewer", count=shown))
         if not any(len(of_hit) > 1 for of_hit in parts[:shown]):
             return hits
         kept = dict(_choose_by_model(query, parts[:shown], tools))
@@ -84,7 +85,7 @@ def _within_limit(parts: Sequence[Sequence[str]], most: int) -> int:
 def _choose_by_model(query: Query, parts: Sequence[Sequence[str]], tools: Tools) -> Kept:
     numbered = _number_sentences(parts)
     if tools.model_name and len(numbered) < len(parts):
-        tools.note(f"the model was given the first {len(numbered)} passages alone; ask for fewer")
+        tools.note(Reason("the model was given the first %(count)s passages alone; ask for fewer", count=len(numbered)))
     if not numbered:
         return {}
     said = "\n\n".join(numbered)

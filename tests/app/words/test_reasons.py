@@ -1,21 +1,26 @@
-"""Reasons of failures in the language of the page: each that core gives about a file is known and translated."""
+"""Reasons of failures in the language of the page: by their templates and parts; of before, by their sentences."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+import json
+import pickle
+import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from flask import Flask
 from flask_babel import force_locale
 
-from braid.app.words.reason_texts import LABELS, TEMPLATES
-from braid.app.words.reasons import folded, match, reason_html, translated
+from braid.app.words.page_texts import PAGE_TEXTS
+from braid.app.words.reasons import folded, reason_html, translated
 from braid.core.braid import Braid
-from braid.core.errors import UnreadableDocumentError
+from braid.core.errors import InvalidInputError, ModelError, Reason, UnreadableDocumentError
 from braid.core.indexes.leg_progress import LegProgress
 from braid.core.ingest.readers import FORMATS, read_document
+from braid.core.json_form import MAX_REASON_CHARS, read_json, read_reason, stored_json, stored_reason
+from braid.core.metadata.values import storable
 from tests import samples
 from tests.web import make_app
 
@@ -92,16 +97,10 @@ def test_a_reason_that_is_not_known_is_shown_as_it_is_and_marked_as_english() ->
 
 
 @pytest.mark.usefixtures("app")
-def test_a_label_is_no_reason_and_an_unknown_label_is_not_half_translated() -> None:
-    with force_locale("ja"):
-        assert translated("a PDF document") is None
-        assert translated("a.txt is a flying saucer, which cannot be read; save its text as one of txt") is None
-
-
-@pytest.mark.usefixtures("app")
 def test_what_is_missing_from_a_search_has_no_internal_names() -> None:
     pending = LegProgress("dense", "user_1", "ready", 249, None)
-    failing = LegProgress("bm25", "user_1", "ready", 3, None, "the embedding model m failed: Timeout: x")
+    failed = Reason("the embedding model %(model)s failed: %(error)s", model="m", error="Timeout: x")
+    failing = LegProgress("bm25", "user_1", "ready", 3, None, failed)
     checking = LegProgress("dense", "user_1", "checking")
     rebuilding = LegProgress("bm25", "user_1", "rebuilding", 7)
     for language in ("en", "ja", "ko"):
@@ -119,9 +118,11 @@ def test_what_is_missing_from_a_search_has_no_internal_names() -> None:
 def test_a_consequence_is_said_after_its_reason() -> None:
     with force_locale("ko"):
         text = translated(
-            "the model openai:x took longer than 5 s; the answer is made of sentences of the passages instead"
+            "the model m:x reached its limit of words; the answer is made of sentences of the passages instead"
         )
-    assert text == "모델 openai:x가 5초 안에 끝나지 않았어요. 대신 단락의 문장을 인용해 답했어요."
+    assert text is not None
+    assert text.startswith("모델 m:x")
+    assert text.endswith("대신 단락의 문장을 인용해 답했어요.")
 
 
 WORDS = "OpenAIAuthenticationError: Error code: 401 - no"
@@ -147,85 +148,114 @@ def test_technical_words_are_folded_away(language: str, plain: str) -> None:
         assert folded("what nobody knows") == ("", "what nobody knows")
 
 
+@pytest.mark.usefixtures("app")
+@pytest.mark.parametrize("name", FILES)
+def test_a_sentence_that_was_stored_before_is_still_translated(name: str) -> None:
+    reason = reason_of(name)
+    before = str.__str__(reason)
+    assert type(before) is str
+    for language in ("en", "ja", "ko"):
+        with force_locale(language):
+            assert translated(before) == translated(reason)
+
+
+@pytest.mark.usefixtures("app")
+def test_a_note_that_was_stored_before_names_its_document() -> None:
+    with force_locale("ja"):
+        assert translated("Report: 3 of 40 pages have no text (2, 5, 9), so nothing on them is found") == (
+            "Report：40 ページのうち 3 ページ（2, 5, 9）にはテキストがなく、その内容は検索されません"
+        )
+
+
+@pytest.mark.usefixtures("app")
+def test_a_reason_is_translated_without_its_sentence_being_recognized(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(sentence: str) -> None:
+        raise AssertionError(f"{sentence} has lost its parts")
+
+    monkeypatch.setattr("braid.app.words.reasons.recognized", refuse)
+    error = ModelError(Reason("the model %(model)s is busy; try again in %(seconds)s s", model="m:x", seconds=3))
+    told = Reason("%(reason)s; feedback is used instead", reason=error)
+    with force_locale("ko"):
+        for name in FILES:
+            assert translated(reason_of(name))
+        for given in (told, read_json(stored_json([told]))[0], read_reason(stored_reason(told)), storable(told)):
+            assert (
+                translated(given)
+                == "모델 m:x에 요청이 몰려 있어요. 3초 뒤에 다시 시도해 보세요. 대신 첫 결과를 사용했어요."
+            )
+
+
+def test_a_reason_is_its_english_sentence_everywhere_else() -> None:
+    error = InvalidInputError(Reason("%(folder)s is %(what)s", folder="/a b", what=Reason("a %(x)s image", x="GIF")))
+    assert str(error) == "/a b is a GIF image"
+    assert error.reason.parts == {"folder": "/a b", "what": "a GIF image"}
+    assert json.dumps({"detail": str(error)}) == '{"detail": "/a b is a GIF image"}'
+    assert f"{error}!" == "/a b is a GIF image!"
+    assert pickle.loads(pickle.dumps(error)).reason.template == "%(folder)s is %(what)s"
+    assert InvalidInputError("100 %(of) it").reason == "100 %(of) it"
+    with pytest.raises(KeyError, match="what"):
+        Reason("%(folder)s is %(what)s", folder="/a")
+
+
+def test_what_another_process_sends_as_a_reason_is_bounded_and_formats_nothing() -> None:
+    assert read_json('{"$reason": "%(a)1000000s %(a)s", "parts": {"a": "x"}}') == "%(a)1000000s x"
+    assert read_json('{"$reason": "%(b)s"}') == {"$reason": "%(b)s"}
+    sent = '"x"'
+    for _ in range(40):
+        sent = f'{{"$reason": "{"%(a)s" * 300}", "parts": {{"a": {sent}}}}}'
+    assert len(read_json(sent)) == MAX_REASON_CHARS
+    assert read_reason('{"$reason": "cut') == '{"$reason": "cut'
+
+
+@pytest.mark.usefixtures("app")
+def test_a_template_that_no_catalog_has_is_english() -> None:
+    with force_locale("ja"):
+        assert reason_html(Reason("%(name)s is odd", name="<b>")) == '<span lang="en">&lt;b&gt; is odd</span>'
+
+
 def test_every_kind_of_file_has_a_label_that_is_translated() -> None:
-    sniffed = {label for label in _strings_of("ingest/readers/sniff.py", "a ", "an ") if not label.endswith(" ")}
-    labels = {form.label for form in FORMATS} | sniffed
-    assert len(labels) > 50
-    assert not {label for label in labels if not _is_known(label, LABELS)}
+    assert all(isinstance(form.label, Reason) for form in FORMATS)
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        *sorted(str(path.relative_to(CORE)) for path in (CORE / "ingest" / "readers").rglob("*.py")),
-        "ingest/parse_pool.py",
-        "ingest/web_page.py",
-        "ingest/spool.py",
-        "ingest/parse.py",
-    ],
-)
-def test_each_message_about_a_file_is_a_template(path: str) -> None:
-    """What core writes for people in these modules; a new message needs its template, or it stays English."""
-    unknown = {text for text in _messages_of(path) if not _is_known(f"a.txt {text}", TEMPLATES)}
-    assert not {text for text in unknown if not _is_known(text, TEMPLATES)}
+def test_pages_name_no_part_that_the_reason_has_not() -> None:
+    part = re.compile(r"%\((\w+)\)s")
+    assert not {text for template, text in PAGE_TEXTS.items() if set(part.findall(text)) - set(part.findall(template))}
 
 
-def test_messages_are_found_in_the_source() -> None:
-    assert "is encrypted with a password; save it without one and add it again" in _messages_of(
-        "ingest/readers/paged/pdf.py"
-    )
-    assert len(_messages_of("ingest/web_page.py")) > 10
+def test_a_reason_is_given_each_part_that_its_template_names() -> None:
+    """Of every literal template in the source, also where no test raises it."""
+    part, wrong, seen = re.compile(r"%\((\w+)\)s"), [], 0
+    given = {"unreadable": {"name"}, "_refused": {"url"}}
+    for path in (*CORE.rglob("*.py"), *(CORE.parent / "app").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            name = _name(node.func) if isinstance(node, ast.Call) else ""
+            if not isinstance(node, ast.Call) or name not in ("Reason", "internal", *given):
+                continue
+            texts = [each.value for each in node.args if isinstance(each, ast.Constant) and isinstance(each.value, str)]
+            names = {keyword.arg for keyword in node.keywords} | given.get(name, set())
+            if texts and None not in names:
+                seen += 1
+                parts = set(part.findall(texts[-1]))
+                if parts - names or names - parts - {"code"} - given.get(name, set()):
+                    wrong.append(f"{path.name}:{node.lineno}")
+    assert not wrong
+    assert seen > 200
 
 
-def _is_known(text: str, templates: Iterable[str]) -> bool:
-    return match(templates, text) is not None
-
-
-def _messages_of(path: str) -> list[str]:
-    """The messages given to `unreadable`, `_refused`, and errors, with 7 for each part that varies."""
-    tree = ast.parse((CORE / path).read_text(encoding="utf-8"))
-    calls = ("unreadable", "_refused", "UnreadableDocumentError", "ParserUnavailableError", "_reason")
-    found = []
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and node.args and _name(node.func) in calls:
-            found.append(_rendered(node.args[-1]))
-        if isinstance(node, ast.FunctionDef) and node.name == "_reason":
-            found += [_rendered(one.value) for one in ast.walk(node) if isinstance(one, ast.Return) and one.value]
-    return [text for text in found if text.strip("7 ")]
+def test_what_pages_say_otherwise_is_raised_somewhere() -> None:
+    texts = {
+        str(node.value)
+        for path in (*CORE.rglob("*.py"), *(CORE.parent / "app").rglob("*.py"))
+        if path.name != "page_texts.py"
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    }
+    composed = ("index of %(collection)s", "cannot be used", "are not in the ")
+    assert not {text for text in PAGE_TEXTS if text not in texts and not any(part in text for part in composed)}
 
 
 def _name(called: ast.expr) -> str:
     return called.attr if isinstance(called, ast.Attribute) else called.id if isinstance(called, ast.Name) else ""
-
-
-def _rendered(message: ast.expr) -> str:
-    if isinstance(message, ast.Constant) and isinstance(message.value, str):
-        return message.value
-    if not isinstance(message, ast.JoinedStr):
-        return ""  # made elsewhere: the files above show it
-    return "".join(
-        str(part.value) if isinstance(part, ast.Constant) else _sample(ast.unparse(part)) for part in message.values
-    )
-
-
-def _sample(part: str) -> str:
-    samples_of = {
-        "shown": "is 7",
-        "label": "a PDF document",
-        "advice": "save it as .docx",
-        "named": "",
-        "how": "",
-        "called": "a.txt",
-        "kind": "the type .x that",
-        "why": "it unpacks to more than 7 bytes",
-    }
-    return next((value for name, value in samples_of.items() if name in part), "7")
-
-
-def _strings_of(path: str, *beginnings: str) -> Iterator[str]:
-    tree = ast.parse((CORE / path).read_text(encoding="utf-8"))
-    texts = [str(node.value) for node in ast.walk(tree) if isinstance(node, ast.Constant)]
-    yield from (text for text in texts if text.startswith(beginnings) and len(text) < 60 and "\n" not in text)
 
 
 def test_no_template_shows_a_reason_past_the_translation() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from babel.messages.catalog import Catalog
-from babel.messages.extract import extract_from_dir, extract_from_file
+from babel.messages.extract import extract_from_dir
 from babel.messages.frontend import parse_mapping_cfg
 from babel.messages.mofile import read_mo
 from babel.messages.pofile import read_po
@@ -24,6 +24,10 @@ KEYWORDS = {
     "ngettext": (1, 2),
     "pgettext": ((1, "c"), 2),
     "npgettext": ((1, "c"), 2, 3),
+    "Reason": None,
+    "unreadable": None,
+    "UnsafeXMLError": None,
+    "_refused": (2,),
 }
 Text = tuple[str | None, tuple[str, ...]]
 """A text as it is extracted: its context and its forms."""
@@ -35,7 +39,7 @@ def source_texts() -> set[Text]:
         method_map, options = parse_mapping_cfg(file)
     found = [
         *(each[2:] for each in extract_from_dir(APP, method_map, options, keywords=KEYWORDS)),
-        *(each[1:] for each in extract_from_file("python", ROOT / "core" / "options.py", keywords=KEYWORDS)),
+        *(each[2:] for each in extract_from_dir(ROOT / "core", method_map, options, keywords=KEYWORDS)),
     ]
     return {(context, _strings(message)) for message, _, context in found}
 

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from lxml import etree
 
+from braid.core.errors import Reason
 from braid.core.ingest.readers.document import Outline, ParsedDocument, Section, SourceFile, first_title, one_line
 from braid.core.ingest.readers.encoding import decode
 from braid.core.ingest.readers.html import add_html, parse_html
@@ -65,7 +66,10 @@ def read(file: SourceFile) -> ParsedDocument:
     match = _DECLARED.search(file.content[:1000])
     text = _plain(decode(file.content, match[1].decode("ascii") if match else ""))
     if has_too_many_attributes(text):
-        raise file.unreadable(f"has an element with more than {MAX_ATTRIBUTES:,} attributes; save it in a simpler form")
+        raise file.unreadable(
+            "%(name)s has an element with more than %(most)s attributes; save it in a simpler form",
+            most=format(MAX_ATTRIBUTES, ","),
+        )
     root = _root(file, text.encode("utf-8", "replace"))
     kind = local(root)
     if kind in ("html", "xhtml"):
@@ -93,8 +97,11 @@ def _root(file: SourceFile, content: bytes) -> etree._Element:
         return parse_xml(file, content)
     except etree.XMLSyntaxError as error:
         if getattr(error, "code", None) in _CUT_OFF:  # which its stub lacks
-            reason = "is damaged, or is not an XML document; copy or export it again"
-            raise file.unreadable(reason, code="cut_off") from error
+            raise file.unreadable(
+                "%(name)s is damaged, or is not %(other)s; copy or export it again",
+                other=Reason("an XML document"),
+                code="cut_off",
+            ) from error
         root = parse_xml(file, content, recover=True)
         if root is None or not len(root):
             raise

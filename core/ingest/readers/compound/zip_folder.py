@@ -36,7 +36,7 @@ def read(file: SourceFile) -> ParsedDocument:
     level = _level.get()
     if level >= _FILES_ONLY:
         raise file.unreadable(
-            "is a zip archive within another one; unpack it and add the files in it", code="other_format"
+            "%(name)s is a zip archive within another one; unpack it and add the files in it", code="other_format"
         )
     token = _level.set(_FILES_ONLY)
     try:
@@ -47,7 +47,10 @@ def read(file: SourceFile) -> ParsedDocument:
                 _level.set(level + 1)
             if (count := len(named)) > MAX_FILES:
                 raise file.unreadable(
-                    f"holds {count:,} files; at most {MAX_FILES:,} are read, so split it", code="too_large"
+                    "%(name)s holds %(files)s files; at most %(most)s are read, so split it",
+                    files=format(count, ","),
+                    most=format(MAX_FILES, ","),
+                    code="too_large",
                 )
             problems: list[str] = []
             sections = tuple(_sections(file, archive, named, problems))
@@ -55,7 +58,7 @@ def read(file: SourceFile) -> ParsedDocument:
         _level.reset(token)
     if problems and not sections:
         raise file.unreadable(
-            "holds no file that can be read; unpack it and add one of them to see why", code="other_format"
+            "%(name)s holds no file that can be read; unpack it and add one of them to see why", code="other_format"
         )
     metadata = {"attachments": ", ".join(name for name, _ in named), ATTACHMENTS_UNREAD: "; ".join(problems)}
     return ParsedDocument(file.stem, "zip", sections, metadata)

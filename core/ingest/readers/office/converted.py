@@ -63,8 +63,10 @@ def read(file: SourceFile) -> ParsedDocument:
     program = find_program()
     if program is None:
         raise file.unreadable(
-            f"needs LibreOffice to be read, which is not installed: apt-get install libreoffice-{part}-nogui; "
-            f"or save it as .{suffix}",
+            "%(name)s needs LibreOffice to be read, which is not installed: apt-get install "
+            "libreoffice-%(part)s-nogui; or save it as %(format)s",
+            part=part,
+            format=f".{suffix}",
             code="not_here",
         )
     _sweep()
@@ -121,7 +123,11 @@ def _convert(file: SourceFile, program: str, folder: Path, suffix: str) -> Path 
             if _run(command, folder, max(0.0, deadline - time.monotonic())) not in _RESTARTS:
                 break
     except subprocess.TimeoutExpired as error:
-        raise file.unreadable(f"took more than {TIMEOUT_S:g} seconds to read; split it", code="too_large") from error
+        raise file.unreadable(
+            "%(name)s took more than %(seconds)s seconds to read; split it",
+            seconds=format(TIMEOUT_S, "g"),
+            code="too_large",
+        ) from error
     written = folder / "out" / f"document.{suffix}"
     return written if written.is_file() and not written.is_symlink() else None
 

@@ -60,7 +60,7 @@ def read(file: SourceFile) -> ParsedDocument:
         flags = struct.unpack_from("<L", ole.openstream("FileHeader").read(), 36)[0]
         if flags & (_PASSWORD | _DISTRIBUTED):
             raise file.unreadable(
-                "is encrypted with a password; remove the password and add it again", code="encrypted"
+                "%(name)s is encrypted with a password; remove the password and add it again", code="encrypted"
             )
         about = list(_records(file, ole, "DocInfo", flags))
         text, struck = _Text(_levels(about)), _struck_letters(about)
@@ -83,7 +83,8 @@ def _records(file: SourceFile, ole: olefile.OleFileIO, name: str, flags: int) ->
         content = unpacking.decompress(content, most)
         if unpacking.unconsumed_tail:
             raise file.unreadable(
-                f"is not unpacked because it unpacks to more than {most:,} bytes; split it into smaller files",
+                "%(name)s is not unpacked because it unpacks to more than %(most)s bytes; split it into smaller files",
+                most=format(most, ","),
                 code="too_large",
             )
     at = 0

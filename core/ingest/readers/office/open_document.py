@@ -72,7 +72,7 @@ def read(file: SourceFile) -> ParsedDocument:
         charts = list(roots[0].iterfind(".//{*}object/{*}document"))
     content = next((body for root in roots if (body := root.find("{*}body")) is not None and len(body)), None)
     if content is None:
-        raise file.unreadable("has no text in it; check that it is the right file", code="no_text")
+        raise file.unreadable("%(name)s has no text in it; check that it is the right file", code="no_text")
     kind, body = _KINDS.get(local(content[0]), file.file_type), content[0]
     metadata = _metadata(roots)
     title = metadata.pop("title", "")
@@ -357,12 +357,20 @@ def _sheet_rows(file: SourceFile, sheet: etree._Element, unknown: list[int]) -> 
             repeated = _number(cell, "number-columns-repeated", 1)
             cells += [text] * min(repeated, MAX_REPEATED)
             if len(cells) > MAX_COLUMNS + MAX_REPEATED:
-                raise file.unreadable(f"has a sheet of more than {MAX_CELLS:,} cells; split it", code="too_large")
+                raise file.unreadable(
+                    "%(name)s has a sheet of more than %(most)s cells; split it",
+                    most=format(MAX_CELLS, ","),
+                    code="too_large",
+                )
         row = row_of(cells)
         for _ in range(min(_number(element, "number-rows-repeated", 1), MAX_REPEATED) if row.filled else 1):
             read_cells += len(row.cells)
             if read_cells > MAX_CELLS:
-                raise file.unreadable(f"has a sheet of more than {MAX_CELLS:,} cells; split it", code="too_large")
+                raise file.unreadable(
+                    "%(name)s has a sheet of more than %(most)s cells; split it",
+                    most=format(MAX_CELLS, ","),
+                    code="too_large",
+                )
             yield row
 
 

@@ -160,4 +160,6 @@ def refuse_encrypted(file: SourceFile, archive: zipfile.ZipFile) -> None:
     if _MANIFEST not in archive.NameToInfo or b"encryption-data" not in archive.read(_MANIFEST):
         return
     if next(part(file, archive, _MANIFEST).iter("{*}encryption-data"), None) is not None:
-        raise file.unreadable("is encrypted with a password; remove the password and add it again", code="encrypted")
+        raise file.unreadable(
+            "%(name)s is encrypted with a password; remove the password and add it again", code="encrypted"
+        )

@@ -144,7 +144,7 @@ class _Text:
         self._flush()
         if brace == b"{":
             if len(self._groups) > MAX_DEPTH:
-                raise self._file.unreadable("is nested too deeply to be read; save it in a simpler form")
+                raise self._file.unreadable("%(name)s is nested too deeply to be read; save it in a simpler form")
             group = self._groups[-1]
             self._groups.append(replace(group, target="skip") if self._is_pair else group)
             self._is_pair = False

@@ -124,7 +124,11 @@ def _rows(file: SourceFile, sheet: ReadOnlyWorksheet, formats: _Formats, counts:
             width = cells[-1]["column"] if cells else 0
             cells_read += width
             if cells_read > MAX_CELLS:
-                raise file.unreadable(f"has a sheet of more than {MAX_CELLS:,} cells; split it", code="too_large")
+                raise file.unreadable(
+                    "%(name)s has a sheet of more than %(most)s cells; split it",
+                    most=format(MAX_CELLS, ","),
+                    code="too_large",
+                )
             row = [""] * width
             for cell in cells:
                 if (value := cell["value"]) is not None and 0 < cell["column"] <= width:

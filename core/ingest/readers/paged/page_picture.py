@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from PIL import Image
 from pypdfium2 import raw
 
-from braid.core.errors import UnreadableDocumentError
+from braid.core.errors import Reason, UnreadableDocumentError
 from braid.core.ingest.readers.paged.annotations import open_forms, with_annotations
 from braid.core.ingest.readers.paged.characters import LinePiece, PageTransform, loose_boxes, page_text
 from braid.core.ingest.readers.paged.legible import legible
@@ -139,18 +139,24 @@ def _opened_page(content: bytes, number: int) -> Iterator[tuple[pypdfium2.PdfDoc
     try:
         document = pypdfium2.PdfDocument(content)
     except pypdfium2.PdfiumError as error:
-        raise UnreadableDocumentError("the file cannot be opened") from error
+        raise UnreadableDocumentError(Reason("the file cannot be opened")) from error
     with closing(document):
         open_forms(document)
         if not 1 <= number <= len(document):
-            raise UnreadableDocumentError(f"there is no page {number}; the file has {len(document):,}")
+            raise UnreadableDocumentError(
+                Reason(
+                    "there is no page %(number)s; the file has %(pages)s",
+                    number=number,
+                    pages=format(len(document), ","),
+                )
+            )
         try:
             opened = document[number - 1]
         except pypdfium2.PdfiumError as error:
-            raise UnreadableDocumentError(f"page {number} is damaged") from error
+            raise UnreadableDocumentError(Reason("page %(number)s is damaged", number=number)) from error
         with closing(opened) as page:
             if raw.FPDFPage_CountObjects(page) > MAX_OBJECTS:
-                raise UnreadableDocumentError("the page draws more than can be shown")
+                raise UnreadableDocumentError(Reason("the page draws more than can be shown"))
             yield document, page
 
 
@@ -158,7 +164,7 @@ def _picture(page: pypdfium2.PdfPage, scale: float) -> Image.Image:
     try:
         bitmap = page.render(scale=scale, rev_byteorder=True)
     except ValueError as error:  # its box is none
-        raise UnreadableDocumentError("the page draws more than can be shown") from error
+        raise UnreadableDocumentError(Reason("the page draws more than can be shown")) from error
     with closing(bitmap):
         picture: Image.Image = bitmap.to_pil().convert("RGB")
         return picture

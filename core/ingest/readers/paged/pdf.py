@@ -123,7 +123,7 @@ def _extract(file: SourceFile) -> _Read:
     except pypdfium2.PdfiumError as error:
         if error.err_code == raw.FPDF_ERR_PASSWORD:
             raise file.unreadable(
-                "is encrypted with a password; save it without one and add it again", code="encrypted"
+                "%(name)s is encrypted with a password; save it without one and add it again", code="encrypted"
             ) from error
         if not is_whole or _is_shorter_than_stated(file.content):
             raise _cut_off(file) from error
@@ -132,7 +132,12 @@ def _extract(file: SourceFile) -> _Read:
         open_forms(document)
         count = len(document)
         if count > MAX_PAGES:
-            raise file.unreadable(f"has {count:,} pages; at most {MAX_PAGES:,} are read, so split it", code="too_large")
+            raise file.unreadable(
+                "%(name)s has %(pages)s pages; at most %(most)s are read, so split it",
+                pages=format(count, ","),
+                most=format(MAX_PAGES, ","),
+                code="too_large",
+            )
         if not is_whole and (count < _stated_pages(file.content) or not count):
             raise _cut_off(file)
         pages = list(_pages(file, document))
@@ -149,7 +154,7 @@ def _extract(file: SourceFile) -> _Read:
 
 def _cut_off(file: SourceFile) -> UnreadableDocumentError:
     return file.unreadable(
-        "is a PDF document that was cut off: its end is missing; copy or download it again", code="cut_off"
+        "%(name)s is a PDF document that was cut off: its end is missing; copy or download it again", code="cut_off"
     )
 
 
@@ -180,7 +185,7 @@ def _pages(file: SourceFile, document: pypdfium2.PdfDocument) -> Iterator[_PageR
             objects += raw.FPDFPage_CountObjects(page)
             if objects > MAX_OBJECTS + len(file.content):
                 raise file.unreadable(
-                    "draws more on its pages than its size allows; print it to a new PDF, or split it",
+                    "%(name)s draws more on its pages than its size allows; print it to a new PDF, or split it",
                     code="too_large",
                 )
             with closing(page.get_textpage()) as found:

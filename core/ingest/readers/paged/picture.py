@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from PIL import Image, ImageChops, ImageFilter, ImageOps
 
-from braid.core.errors import UnreadableDocumentError
+from braid.core.errors import Reason, UnreadableDocumentError
 from braid.core.ingest.readers.document import ParsedDocument, SourceFile
 from braid.core.metadata.gaps import PAGES_WITHOUT_TEXT
 
@@ -63,7 +63,7 @@ def open_page(content: bytes, number: int) -> Image.Image:
     except UnreadableDocumentError:
         raise
     except ERRORS as error:
-        raise UnreadableDocumentError("the file cannot be opened") from error
+        raise UnreadableDocumentError(Reason("the file cannot be opened")) from error
 
 
 def for_reading(content: bytes, number: int) -> Image.Image:
@@ -147,7 +147,10 @@ def _count(file: SourceFile, picture: Image.Image) -> int:
             picture.seek(0)
             return number
     raise file.unreadable(
-        f"has more than {MAX_PAGES:,} pages; at most {MAX_PAGES:,} are read, so split it", code="too_large"
+        "%(name)s has more than %(number)s pages; at most %(most)s are read, so split it",
+        number=format(MAX_PAGES, ","),
+        most=format(MAX_PAGES, ","),
+        code="too_large",
     )
 
 
@@ -155,7 +158,10 @@ def _require_size(file: SourceFile, picture: Image.Image) -> None:
     pixels = picture.width * picture.height
     if pixels > MAX_PIXELS:
         raise file.unreadable(
-            f"has {pixels:,} pixels; at most {MAX_PIXELS:,} are read, so make it smaller", code="too_large"
+            "%(name)s has %(number)s pixels; at most %(most)s are read, so make it smaller",
+            number=format(pixels, ","),
+            most=format(MAX_PIXELS, ","),
+            code="too_large",
         )
 
 

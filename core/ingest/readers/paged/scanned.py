@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from braid.core.errors import ScannedDocumentError
+from braid.core.errors import Reason, ScannedDocumentError
 from braid.core.ingest.readers.document import ParsedDocument, Section, SourceFile, join_cjk_lines
 from braid.core.ingest.scans.program import find_tesseract, install_command
 from braid.core.ingest.scans.reading import PageReading
@@ -53,12 +53,26 @@ def _pages(parsed: ParsedDocument, key: str) -> list[int]:
 
 def _unread(file: SourceFile, parsed: ParsedDocument) -> ScannedDocumentError:
     is_garbled = len(_pages(parsed, GARBLED_PAGES)) == len(parsed.scanned)
-    what = (
-        "has letters without meaning, as its fonts do not say which letters they draw"
-        if is_garbled
-        else "has no text layer (it holds scanned pages or images)"
-    )
-    told = f"{file.name} {what}; run OCR on it first"
-    if find_tesseract() is None:
-        told += f", or have Braid read it: {install_command()}"
+    told = {
+        (True, True): Reason(
+            "%(name)s has letters without meaning, as its fonts do not say which letters they draw; run OCR on it "
+            "first, or have Braid read it: %(command)s",
+            name=file.name,
+            command=install_command(),
+        ),
+        (True, False): Reason(
+            "%(name)s has letters without meaning, as its fonts do not say which letters they draw; run OCR on it "
+            "first",
+            name=file.name,
+        ),
+        (False, True): Reason(
+            "%(name)s has no text layer (it holds scanned pages or images); run OCR on it first, or have Braid read "
+            "it: %(command)s",
+            name=file.name,
+            command=install_command(),
+        ),
+        (False, False): Reason(
+            "%(name)s has no text layer (it holds scanned pages or images); run OCR on it first", name=file.name
+        ),
+    }[is_garbled, find_tesseract() is None]
     return ScannedDocumentError(told, pages=len(parsed.scanned), code="garbled" if is_garbled else "scanned")

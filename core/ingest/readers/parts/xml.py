@@ -26,7 +26,7 @@ _DEFINITIONS = re.compile(rb"!(?:ENTITY|ATTLIST|ELEMENT|NOTATION|DOCTYPE)")
 
 
 class UnsafeXMLError(ValueError):
-    """Why XML is not parsed: the rest of a sentence that begins with the file's name."""
+    """Why XML is not parsed: the template of a reason, whose one part is the name of the file."""
 
 
 def checked_xml(content: bytes) -> bytes:
@@ -39,11 +39,15 @@ def checked_xml(content: bytes) -> bytes:
         text = content.decode("utf-16", "replace")
         content = _DECLARATION.sub("", text.lstrip("\ufeff"), count=1).encode("utf-8", "replace")
     if not _shows_ascii(content[:1000]):
-        raise UnsafeXMLError("has a part in another encoding than UTF-8, as no office program does; export it again")
+        raise UnsafeXMLError(
+            "%(name)s has a part in another encoding than UTF-8, as no office program does; export it again"
+        )
     for found in _DEFINITIONS.finditer(content):
         start = found.start() - 1
         if content[max(start, 0) : start + 1] == b"<" and _DOCTYPE.match(content, start) is None:
-            raise UnsafeXMLError("defines XML entities or a document type, as no office program does; export it again")
+            raise UnsafeXMLError(
+                "%(name)s defines XML entities or a document type, as no office program does; export it again"
+            )
     return content
 
 
