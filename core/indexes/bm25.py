@@ -47,6 +47,8 @@ from the stored document gives up the interpreter, and waits for it again, fifty
 ID_DIGITS = 32
 SEGMENT_FILES = ("idx", "pos", "term", "store", "fast", "fieldnorm")
 """Endings of the files of each of tantivy's segments."""
+CONTENTS, NOTE = "meta.json", "meta.checksum"
+"""tantivy's table of contents, and Braid's note of its checksum, which tantivy does not keep."""
 FOOTER, MAGIC = struct.Struct("<II"), 1337
 """The end of such a file: the length of the JSON before it, which has the checksum of the rest, and tantivy's mark."""
 READ_BYTES = 2**22
@@ -256,6 +258,7 @@ class Bm25Index(KeywordIndex):
                 writer.add_document(self._document(chunk))
             writer.commit()
             writer.wait_merging_threads()
+            _note_contents(folder)
         with self._lock:
             self._opened.pop(collection, None)
             self._known.add(collection)
@@ -324,6 +327,7 @@ class Bm25Index(KeywordIndex):
             if signature is None:
                 return []
             damaged = [name for name in _files_of(folder) if not _has_its_checksum(folder / name)]
+            damaged += [] if _has_noted_contents(folder) else [CONTENTS]
             if not damaged or signature == _signature(folder):
                 break
         return damaged
@@ -417,7 +421,7 @@ def _count(searcher: tantivy.Searcher, query: Query) -> int:
 def _signature(folder: Path | str) -> tuple[int, int, int] | None:
     """Return a value that changes with every commit and every damage to tantivy's table of contents."""
     try:
-        stat = os.stat(f"{folder}/meta.json")
+        stat = os.stat(f"{folder}/{CONTENTS}")
     except (FileNotFoundError, NotADirectoryError):
         return None
     return (stat.st_mtime_ns, stat.st_size, stat.st_ino)
@@ -427,13 +431,30 @@ def _files_of(folder: Path) -> list[str]:
     """Return the names of the files in tantivy's table of contents. Raises ValueError for one that is damaged."""
     files: list[str] = []
     try:
-        for segment in json.loads((folder / "meta.json").read_bytes())["segments"]:
+        for segment in json.loads((folder / CONTENTS).read_bytes())["segments"]:
             name, deletes = segment["segment_id"].replace("-", ""), segment["deletes"]
             files += (f"{name}.{ending}" for ending in SEGMENT_FILES)
             files += [f"{name}.{deletes['opstamp']}.del"] if deletes else []
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError("the table of contents has no list of segments") from error
     return files
+
+
+def _note_contents(folder: Path) -> None:
+    """Note the checksum of tantivy's table of contents, and of which commit it is."""
+    contents = (folder / CONTENTS).read_bytes()
+    (folder / NOTE).write_text(f"{json.loads(contents)['opstamp']} {zlib.crc32(contents)}")
+
+
+def _has_noted_contents(folder: Path) -> bool:
+    """Return whether the table of contents is as it was noted; True for that of a commit whose note was not written,
+    since the process was killed, or the index is of an earlier version.
+    """
+    with suppress(OSError, ValueError, KeyError, TypeError):
+        opstamp, checksum = map(int, (folder / NOTE).read_text().split())
+        contents = (folder / CONTENTS).read_bytes()
+        return json.loads(contents)["opstamp"] != opstamp or zlib.crc32(contents) == checksum
+    return True
 
 
 def _has_its_checksum(path: Path) -> bool:
