@@ -271,13 +271,11 @@ class _Models:
 
     def of(self, collection: str) -> EmbeddingModel:
         """Return the model that the registry names for the collection, else the default. Raises EmbeddingError."""
-        for entry in self._registry.entries() if collection.startswith("shared_") else ():
-            if entry.collection_name == collection and entry.embedding_model:
-                try:
-                    return self.named(entry.embedding_model)
-                except InvalidInputError as error:  # a mistake in shared_dbs.json, not in the request
-                    raise EmbeddingError(f"{self._registry.name}: {error}") from error
-        return self._default
+        named = self._registry.model_of(collection) if collection.startswith("shared_") else ""
+        try:
+            return self.named(named) if named else self._default
+        except InvalidInputError as error:  # a mistake in shared_dbs.json, not in the request
+            raise EmbeddingError(f"{self._registry.name}: {error}") from error
 
     def named(self, spec: str) -> EmbeddingModel:
         """Return the model of a specification or fingerprint. Raises InvalidInputError."""

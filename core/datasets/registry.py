@@ -61,6 +61,7 @@ class Registry:
         self._used_ids = used_ids
         self._lock = threading.Lock()
         self._entries: tuple[SharedDataset, ...] = ()
+        self._models: dict[str, str] = {}
         self._version = 0
         self._changes = 0
         self._problem: str | None = None
@@ -102,6 +103,11 @@ class Registry:
         """Return the current entries in the order of the list, disabled ones included."""
         self._refresh()
         return self._entries
+
+    def model_of(self, collection: str) -> str:
+        """Return the embedding model that an entry names for the collection; empty where none does."""
+        self._refresh()
+        return self._models.get(collection, "")
 
     def problem(self) -> str | None:
         """Return why the list is not in effect as it is now; None when it is."""
@@ -213,6 +219,9 @@ class Registry:
         self._set_problem(None)
         if entries != self._entries:
             self._entries = entries
+            self._models = {
+                each.collection_name: each.embedding_model for each in reversed(entries) if each.embedding_model
+            }
             self._version += 1
         self._loaded = True
         self._lowest_id = min(self._lowest_id, *(e.id for e in entries), 0)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import NamedTuple
 
 from braid.core.errors import BraidError
@@ -25,6 +26,14 @@ class DenseAnswer(NamedTuple):
 
     It tells how much a difference between two cosines means.
     """
+
+
+def best_first(hits: Iterable[ScoredChunk]) -> list[ScoredChunk]:
+    """Sort hits by score, those with equal scores by id: the same hits are always in the same order."""
+    ranked = sorted(hits, key=itemgetter(1), reverse=True)
+    if len({score for _, score in ranked}) < len(ranked):
+        ranked.sort(key=lambda hit: (-hit.score, hit.chunk_id))
+    return ranked
 
 
 class BestScores:

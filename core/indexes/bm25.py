@@ -16,6 +16,7 @@ from collections import OrderedDict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -25,7 +26,7 @@ from numpy.typing import NDArray
 from tantivy import Occur, Query
 
 from braid.core.errors import IndexUnavailableError, internal
-from braid.core.indexes.answers import BestScores, Bm25Counts, Bm25Statistics
+from braid.core.indexes.answers import BestScores, Bm25Counts, Bm25Statistics, best_first
 from braid.core.indexes.base import KeywordIndex, Unusable
 from braid.core.ledger.change_log import IndexedChunk, StateName
 from braid.core.priority import SearchPriority
@@ -46,6 +47,8 @@ from the stored document gives up the interpreter, and waits for it again, fifty
 ID_DIGITS = 32
 SEGMENT_FILES = ("idx", "pos", "term", "store", "fast", "fieldnorm")
 """Endings of the files of each of tantivy's segments."""
+CONTENTS, NOTE = "meta.json", "meta.checksum"
+"""tantivy's table of contents, and Braid's note of its checksum, which tantivy does not keep."""
 FOOTER, MAGIC = struct.Struct("<II"), 1337
 """The end of such a file: the length of the JSON before it, which has the checksum of the rest, and tantivy's mark."""
 READ_BYTES = 2**22
@@ -54,6 +57,8 @@ LOOKS = 20
 SCHEMA_VERSION = "fast ids"
 WRITER_HEAP_BYTES = 64_000_000
 UNUSED_S = 120.0
+KEPT_TERMS = 4_096
+"""Queries for one term that are kept: the collections of a search ask the same ones."""
 
 _Found = tuple[float, tantivy.DocAddress]
 
@@ -97,6 +102,7 @@ class Bm25Index(KeywordIndex):
         self._max_open = max_open_collections
         self._unused_s = unused_s
         self._schema = _schema()
+        self._term = lru_cache(KEPT_TERMS)(partial(Query.term_query, self._schema, "body", index_option="freq"))
         self._opened: OrderedDict[str, _Open] = OrderedDict()
         self._used: dict[str, float] = {}
         self._known: set[str] = set()
@@ -124,11 +130,11 @@ class Bm25Index(KeywordIndex):
         ``document_ids`` (n,) are different ones. ``share`` tells about how many of the collection's chunks are theirs
         (0.0–1.0): many documents become terms of the query only where few hits are of them.
         """
-        opened = self._open(collection)
-        if opened is None or not terms or k < 1:
-            return []
-        searcher = opened.searcher
         with _unusable(collection):
+            opened = self._open(collection)
+            if opened is None or not terms or k < 1:
+                return []
+            searcher = opened.searcher
             if document_ids is None or len(document_ids) <= MAX_DOCUMENT_TERMS:
                 named = None if document_ids is None else document_ids.tolist()
                 found = _best(searcher, self._query(terms, dataset_ids, named), k)
@@ -141,20 +147,19 @@ class Bm25Index(KeywordIndex):
             ids = _ids(searcher, [address for _, address in found[: len(scores)]])
         if best is not None:
             best.add(scores)
-        hits = list(map(ScoredChunk, ids, scores))
-        return hits if len(set(scores)) == len(scores) else sorted(hits, key=lambda hit: (-hit.score, hit.chunk_id))
+        return best_first(list(map(ScoredChunk, ids, scores)))
 
     def containing(
         self, collection: str, tokens: Collection[str], n: int, *, dataset_ids: Collection[int]
     ) -> tuple[list[str], int]:
         """Return the ids of up to ``n`` chunks that have all of the tokens, best first, and how many have."""
-        opened = self._open(collection)
-        if opened is None or not tokens:
-            return [], 0
         within = Query.const_score_query(self._any_of("dataset_id", dataset_ids), 0.0)
-        having = [Query.term_query(self._schema, "body", token, "freq") for token in sorted(tokens)]
+        having = [self._term(token) for token in sorted(tokens)]
         query = Query.boolean_query([(Occur.Must, each) for each in (*having, within)])
         with _unusable(collection):
+            opened = self._open(collection)
+            if opened is None or not tokens:
+                return [], 0
             found = opened.searcher.search(query, n, count=True)
             ids = _ids(opened.searcher, [address for _, address in found.hits])
             return ids, int(found.count)  # type: ignore[attr-defined]  # missing in tantivy's types
@@ -164,13 +169,13 @@ class Bm25Index(KeywordIndex):
 
         Two letters that have changed places count as one.
         """
-        opened = self._open(collection)
-        if opened is None:
-            return []
         like = Query.fuzzy_term_query(self._schema, "body", beginning, 1, True, True)
         within = Query.const_score_query(self._any_of("dataset_id", dataset_ids), 0.0)
         query = Query.boolean_query([(Occur.Must, like), (Occur.Must, within)])
         with _unusable(collection):
+            opened = self._open(collection)
+            if opened is None:
+                return []
             return _ids(opened.searcher, [address for _, address in _best(opened.searcher, query, n)])
 
     def _best_of(
@@ -203,10 +208,10 @@ class Bm25Index(KeywordIndex):
         self, collection: str, terms: Collection[str], *, dataset_ids: Collection[int] | None = None
     ) -> Bm25Statistics:
         """Return the counts that scores of several collections are pooled with, also within some datasets."""
-        opened = self._open(collection)
-        if opened is None:
-            return Bm25Statistics(0, 0.0, {})
         with _unusable(collection):
+            opened = self._open(collection)
+            if opened is None:
+                return Bm25Statistics(0, 0.0, {})
             count = opened.searcher.doc_freq
             frequencies = {term: count("body", term) for term in terms}
             readable = None if dataset_ids is None else self._counts_within(opened.searcher, frequencies, dataset_ids)
@@ -229,10 +234,7 @@ class Bm25Index(KeywordIndex):
         dataset_ids: Collection[int] | None,
         document_ids: Collection[int] | None,
     ) -> Query:
-        clauses = [
-            (Occur.Should, Query.boost_query(Query.term_query(self._schema, "body", term, "freq"), weight))
-            for term, weight in terms.items()
-        ]
+        clauses = [(Occur.Should, Query.boost_query(self._term(term), weight)) for term, weight in terms.items()]
         query = Query.boolean_query(clauses)
         for field, ids in (("dataset_id", dataset_ids), ("document_id", document_ids)):
             if ids is not None:
@@ -256,6 +258,7 @@ class Bm25Index(KeywordIndex):
                 writer.add_document(self._document(chunk))
             writer.commit()
             writer.wait_merging_threads()
+            _note_contents(folder)
         with self._lock:
             self._opened.pop(collection, None)
             self._known.add(collection)
@@ -288,15 +291,16 @@ class Bm25Index(KeywordIndex):
 
     def count(self, collection: str) -> int:
         """Count the chunks in the collection; 0 when it does not exist."""
-        opened = self._open(collection)
+        with _unusable(collection):
+            opened = self._open(collection)
         return 0 if opened is None else opened.searcher.num_docs
 
     def ids(self, collection: str) -> Iterator[str]:
         """Yield every chunk id in the collection."""
-        opened = self._open(collection)
-        if opened is None or opened.searcher.num_docs == 0:
-            return
         with _unusable(collection):
+            opened = self._open(collection)
+            if opened is None or opened.searcher.num_docs == 0:
+                return
             for _, address in opened.searcher.search(Query.all_query(), opened.searcher.num_docs, count=False).hits:
                 yield str(opened.searcher.doc(address).get_first("id"))
 
@@ -323,6 +327,7 @@ class Bm25Index(KeywordIndex):
             if signature is None:
                 return []
             damaged = [name for name in _files_of(folder) if not _has_its_checksum(folder / name)]
+            damaged += [] if _has_noted_contents(folder) else [CONTENTS]
             if not damaged or signature == _signature(folder):
                 break
         return damaged
@@ -352,9 +357,8 @@ class Bm25Index(KeywordIndex):
             self._opened.clear()
 
     def _open(self, collection: str) -> _Open | None:
-        """Return the collection's current searcher; None when it was never written."""
-        with _unusable(collection):
-            signature = _signature(f"{self._path}/{collection}")
+        """Return the collection's current searcher; None when it was never written. For use within `_unusable`."""
+        signature = _signature(f"{self._path}/{collection}")
         with self._lock:
             self._used[collection] = time.monotonic()
             opened = self._opened.get(collection)
@@ -370,10 +374,9 @@ class Bm25Index(KeywordIndex):
                     collection=collection,
                 )
             )
-        with _unusable(collection):
-            index = tantivy.Index.open(str(self._path / collection))
-            searcher = index.searcher()
-            opened = _Open(index, searcher, *_size_seen_by_bm25(self._schema, searcher), signature)
+        index = tantivy.Index.open(str(self._path / collection))
+        searcher = index.searcher()
+        opened = _Open(index, searcher, *_size_seen_by_bm25(self._schema, searcher), signature)
         with self._lock:
             self._opened[collection] = opened
             self._known.add(collection)
@@ -423,7 +426,7 @@ def _count(searcher: tantivy.Searcher, query: Query) -> int:
 def _signature(folder: Path | str) -> tuple[int, int, int] | None:
     """Return a value that changes with every commit and every damage to tantivy's table of contents."""
     try:
-        stat = os.stat(f"{folder}/meta.json")
+        stat = os.stat(f"{folder}/{CONTENTS}")
     except (FileNotFoundError, NotADirectoryError):
         return None
     return (stat.st_mtime_ns, stat.st_size, stat.st_ino)
@@ -433,13 +436,30 @@ def _files_of(folder: Path) -> list[str]:
     """Return the names of the files in tantivy's table of contents. Raises ValueError for one that is damaged."""
     files: list[str] = []
     try:
-        for segment in json.loads((folder / "meta.json").read_bytes())["segments"]:
+        for segment in json.loads((folder / CONTENTS).read_bytes())["segments"]:
             name, deletes = segment["segment_id"].replace("-", ""), segment["deletes"]
             files += (f"{name}.{ending}" for ending in SEGMENT_FILES)
             files += [f"{name}.{deletes['opstamp']}.del"] if deletes else []
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError("the table of contents has no list of segments") from error
     return files
+
+
+def _note_contents(folder: Path) -> None:
+    """Note the checksum of tantivy's table of contents, and of which commit it is."""
+    contents = (folder / CONTENTS).read_bytes()
+    (folder / NOTE).write_text(f"{json.loads(contents)['opstamp']} {zlib.crc32(contents)}")
+
+
+def _has_noted_contents(folder: Path) -> bool:
+    """Return whether the table of contents is as it was noted; True for that of a commit whose note was not written,
+    since the process was killed, or the index is of an earlier version.
+    """
+    with suppress(OSError, ValueError, KeyError, TypeError):
+        opstamp, checksum = map(int, (folder / NOTE).read_text().split())
+        contents = (folder / CONTENTS).read_bytes()
+        return json.loads(contents)["opstamp"] != opstamp or zlib.crc32(contents) == checksum
+    return True
 
 
 def _has_its_checksum(path: Path) -> bool:

@@ -100,11 +100,12 @@ class SharedProgress:
         self, legs: Iterable[IndexName], collections: Collection[str] | None = None
     ) -> dict[tuple[IndexName, str], _Row]:
         names = [self._legs[leg][0].name for leg in legs]
-        found: Sequence[Any]
         if collections is None:
-            found = self._database.rows(prepared.SHARED_STATES, legs=names)
-        else:
-            found = self._database.remembered_rows(prepared.SHARED_STATES_OF, legs=names, collections=list(collections))
+            return self._by_leg(self._database.rows(prepared.SHARED_STATES, legs=names))
+        of_these = sorted(collections)
+        return self._database.remembered(self._by_leg, prepared.SHARED_STATES_OF, legs=names, collections=of_these)
+
+    def _by_leg(self, found: Sequence[Any]) -> dict[tuple[IndexName, str], _Row]:
         rows = [_Row(*row) for row in found]
         return {(self._leg_of[cast(StateName, row.leg)], row.collection): row for row in rows}
 

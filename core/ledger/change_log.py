@@ -90,7 +90,7 @@ class ChangeLog:
         """Return the last sequence number per collection that has datasets, 0 when its log is empty."""
         if collections is None:
             return dict(self._database.rows(prepared.HEADS))
-        return dict(self._database.remembered_rows(prepared.HEADS_OF_COLLECTIONS, collections=collections))
+        return dict(self._database.remembered(dict, prepared.HEADS_OF_COLLECTIONS, collections=collections))
 
     def first_seqs(self) -> dict[str, int]:
         """Return the oldest sequence number per collection that has datasets, 0 when its log is empty."""

@@ -244,23 +244,28 @@ class Database:
 
     def remembered_rows(self, statement: str, **parameters: Value) -> tuple[Any, ...]:
         """Return the rows of one statement, which SQLite is asked again only after somebody has committed."""
-        text, values = self._in_dialect(statement, parameters)
-        return self._remember((text, *values.values()), lambda: tuple(self._rows(text, values)))
+        return self.remembered(tuple, statement, **parameters)
 
     def remembered_numbers(self, statement: str, **parameters: Value) -> NDArray[np.int64]:
         """Return the one column of a statement's rows (n,), remembered like `remembered_rows`; not to be changed."""
-        import numpy as np
+        return self.remembered(_numbers, statement, NUMBERS_PER_ROW, **parameters)
 
+    def remembered(
+        self, make: Callable[[list[Any]], Answer], statement: str, per_row: int = 1, /, **parameters: Value
+    ) -> Answer:
+        """Return what ``make`` makes of the rows of one statement, remembered like `remembered_rows`; not to be
+        changed. ``per_row`` elements of it take the memory of a row.
+
+        Within `write` it is what that has written so far, which nobody else is to see.
+        """
         text, values = self._in_dialect(statement, parameters)
 
-        def read() -> NDArray[np.int64]:
-            return np.array([row[0] for row in self._rows(text, values)], dtype=np.int64)
+        def read() -> Answer:
+            return make(self._rows(text, values))
 
-        return self._remember((np.ndarray, text, *values.values()), read, per_row=NUMBERS_PER_ROW)
-
-    def _remember(self, key: Hashable, read: Callable[[], Answer], *, per_row: int = 1) -> Answer:
-        """Return what `Remembered` has; within `write`, what that has written so far, which nobody else is to see."""
-        return read() if self._running is not None else self._remembered.get(key, read, per_row=per_row)
+        if self._running is not None:
+            return read()
+        return self._remembered.get((make, text, *values.values()), read, per_row=per_row)
 
     def batches(self, statement: str, size: int, **parameters: Value) -> Iterator[list[Any]]:
         """Yield the rows of one statement, ``size`` at a time, as one state of the database has them.
@@ -396,6 +401,12 @@ class Database:
         else:
             self._watching.release()
             self._use.go_on()
+
+
+def _numbers(rows: list[Any]) -> NDArray[np.int64]:
+    import numpy as np
+
+    return np.array([row[0] for row in rows], dtype=np.int64)
 
 
 def clock(connection: Connection) -> ColumnElement[float]:

@@ -199,15 +199,15 @@ class Ledger:
 
     def datasets(self, user_id: int) -> list[Dataset]:
         """Return a user's personal datasets by id, without those of conversations."""
-        return _datasets(self.database.remembered_rows(prepared.DATASETS_OF_USER, user_id=user_id))
+        return list(self.database.remembered(_datasets, prepared.DATASETS_OF_USER, user_id=user_id))
 
     def attached_datasets(self, user_id: int) -> list[Dataset]:
         """Return the datasets with the files of a user's conversations, by id, without those of deleted ones."""
-        return _datasets(self.database.remembered_rows(prepared.ATTACHED_DATASETS, user_id=user_id))
+        return list(self.database.remembered(_datasets, prepared.ATTACHED_DATASETS, user_id=user_id))
 
     def datasets_shared_with(self, user_id: int) -> list[Dataset]:
         """Return the personal datasets of others that are shared with a user, or with a group of theirs, by id."""
-        return _datasets(self.database.remembered_rows(prepared.SHARED_WITH_USER, user_id=user_id))
+        return list(self.database.remembered(_datasets, prepared.SHARED_WITH_USER, user_id=user_id))
 
     def datasets_shared_with_group(self, group: str) -> list[Dataset]:
         """Return the personal datasets that are shared with a group, by id."""
@@ -228,7 +228,7 @@ class Ledger:
 
     def datasets_in(self, collections: Collection[str]) -> list[Dataset]:
         """Return all datasets of these collections, with their counts."""
-        return _datasets(self.database.remembered_rows(prepared.DATASETS_IN_COLLECTIONS, collections=collections))
+        return list(self.database.remembered(_datasets, prepared.DATASETS_IN_COLLECTIONS, collections=collections))
 
     def all_datasets(self) -> list[Dataset]:
         """Return all datasets that are not removed."""

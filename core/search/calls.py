@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
-from concurrent.futures import Executor, Future, wait
-from concurrent.futures import TimeoutError as FutureTimeoutError
+from concurrent.futures import Executor, Future
 from typing import Generic, Self, TypeVar
 
 PATIENCE_S = 0.05
@@ -32,7 +32,7 @@ class Deadline:
         """Return the call's result. Raises what the call raises; a late call is cancelled and raises TimeoutError."""
         try:
             return future.result(self.left_s)
-        except FutureTimeoutError:
+        except TimeoutError:
             future.cancel()
             raise
 
@@ -47,10 +47,20 @@ class Calls(Generic[K, T]):
     def __init__(
         self, executor: Executor, calls: Mapping[K, Callable[[], T]], then: Callable[[], object] | None = None
     ) -> None:
-        self.futures: dict[K, Future[T]] = {key: Future() for key in calls}
+        self.keys = tuple(calls)
+        self.results: dict[K, T] = {}
+        """Of those that have returned."""
+        self.errors: dict[K, BaseException] = {}
+        """Of those that have raised."""
         self._executor = executor
-        self._left = deque((self.futures[key], call) for key, call in calls.items())
+        self._left = deque(calls.items())
         self._then = then
+        self._ended = threading.Event()
+
+    @property
+    def are_done(self) -> bool:
+        """Whether all have returned or raised."""
+        return len(self.results) + len(self.errors) == len(self.keys)
 
     def start(self) -> Self:
         """Let a thread work."""
@@ -63,27 +73,39 @@ class Calls(Generic[K, T]):
 
         A thread that waits for its place, see `Places`, has not begun, and is waited for until the deadline.
         """
-        late = {future for future in self.futures.values() if not future.done()}
         has_begun = False
-        while late and not has_begun and deadline.left_s:
-            has_begun = len(self._left) < len(self.futures)
-            _, late = wait(late, min(PATIENCE_S, deadline.left_s))
-        for _ in range(min(len(late) - 1, MOST_THREADS)):
+        while not self.are_done and not has_begun and deadline.left_s:
+            has_begun = len(self._left) < len(self.keys)
+            self._ended.wait(min(PATIENCE_S, deadline.left_s))
+        late = len(self.keys) - len(self.results) - len(self.errors)
+        for _ in range(min(late - 1, MOST_THREADS)):
             self._executor.submit(self.work)
         return self
+
+    def result(self, key: K, deadline: Deadline) -> T:
+        """Return a call's result. Raises what the call raises, and TimeoutError where it is late; no call begins then
+        any more.
+        """
+        if not self.are_done and not self._ended.wait(deadline.left_s):
+            self._left.clear()
+        if key in self.errors:
+            raise self.errors[key]
+        if key not in self.results:
+            raise TimeoutError
+        return self.results[key]
 
     def work(self) -> None:
         """Run calls until none is left."""
         while self._left:
             try:
-                future, call = self._left.popleft()
+                key, call = self._left.popleft()
             except IndexError:  # another thread was faster
                 return
-            if not future.set_running_or_notify_cancel():
-                continue
             try:
-                future.set_result(call())
+                self.results[key] = call()
             except BaseException as error:  # raised where the result is asked for
-                future.set_exception(error)
-        if self._then is not None and all(future.done() for future in self.futures.values()):
-            self._then()
+                self.errors[key] = error
+        if self.are_done:
+            self._ended.set()
+            if self._then is not None:
+                self._then()

@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import TimeoutError as FutureTimeoutError
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -104,13 +103,14 @@ class ExactSearch:
             name: partial(find, name, tokens, MAX_CANDIDATES, dataset_ids=datasets[name]) for name in self._usable()
         }
         found: dict[str, list[str]] = {}
-        for name, job in Calls(self.context.executors["bm25"], calls).start().hasten(deadline).futures.items():
+        asked = Calls(self.context.executors["bm25"], calls).start().hasten(deadline)
+        for name in asked.keys:
             try:
-                found[name], count = deadline.result(job)
+                found[name], count = asked.result(name, deadline)
             except IndexUnavailableError as error:
                 self.context.indexer.suspect("bm25", name)
                 self._missing.append(str(error))
-            except FutureTimeoutError:
+            except TimeoutError:
                 self._missing.append(f"{name} gave no answer within {self.context.leg_timeout_s:g} s")
             else:
                 if count > MAX_CANDIDATES:

@@ -6,11 +6,11 @@ A ranking is a list of hits, best first, each chunk once; higher is better.
 from __future__ import annotations
 
 import statistics
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import starmap
-from operator import itemgetter
 
-from braid.core.indexes.answers import Bm25Statistics
+from braid.core.indexes.answers import Bm25Statistics, best_first
 from braid.core.indexes.bm25 import K1, B, bm25_idf
 from braid.core.types import ScoredChunk
 
@@ -23,8 +23,7 @@ MOST_STANDOUT = 5.0
 
 def pool(rankings: Iterable[Iterable[ScoredChunk]], depth: int) -> list[ScoredChunk]:
     """Merge rankings with comparable scores into one of at most ``depth`` hits; ties by id."""
-    merged = [hit for ranking in rankings for hit in ranking]
-    return sorted(merged, key=lambda hit: (-hit[1], hit[0]))[:depth]
+    return best_first(hit for ranking in rankings for hit in ranking)[:depth]
 
 
 def rrf_contributions(ranking: Sequence[ScoredChunk], weight: float, c: int = RRF_C) -> dict[str, float]:
@@ -104,10 +103,8 @@ def by_score_then_id(fused: Mapping[str, float], ties: Mapping[str, float] | Non
 
     ``ties`` decides between equal scores before the id does: higher is better.
     """
-    if not has_ties(fused):
-        best_first = sorted(fused.items(), key=itemgetter(1), reverse=True)
-        return list(starmap(ScoredChunk, best_first))
-    ties = ties or {}
+    if not ties:
+        return best_first(starmap(ScoredChunk, fused.items()))
     ordered = sorted((-score, -ties.get(chunk_id, 0.0), chunk_id) for chunk_id, score in fused.items())
     return [ScoredChunk(chunk_id, -negative) for negative, _, chunk_id in ordered]
 
@@ -146,15 +143,15 @@ def pooled_bm25_boosts(
     documents = sum(c.documents for c in counts.values())
     tokens = sum(counts[collection].documents * s.average_length for collection, s in statistics.items())
     average_length = tokens / documents if documents else 0.0
-    containing = dict.fromkeys(terms, 0.0)
+    containing: Counter[str] = Counter()
     for each in counts.values():
-        for term in terms:
-            containing[term] += each.document_frequency.get(term, 0)
+        containing.update(each.document_frequency)
     pooled = {term: weight * bm25_idf(documents, containing[term]) for term, weight in terms.items()}
     boosts: dict[str, tuple[dict[str, float], float]] = {}
     for collection, local in statistics.items():
         size, frequency, there = local.documents, local.document_frequency, counts[collection].document_frequency
-        weights = {term: idf / bm25_idf(size, frequency[term]) for term, idf in pooled.items() if there.get(term)}
+        having = (term for term, count in there.items() if count and term in pooled)
+        weights = {term: pooled[term] / bm25_idf(size, frequency[term]) for term in having}
         relative_length = local.average_length / average_length if average_length else 1.0
         boosts[collection] = (weights, (K1 + 1) / (1 + K1 * (1 - B + B * relative_length)))
     return boosts

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from concurrent.futures import TimeoutError as FutureTimeoutError
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -16,10 +15,10 @@ from braid.core.search.filter_plan import FilterPlan
 from braid.core.search.keyword_search import KeywordSearch, TermWeigher, Wanted
 from braid.core.search.legs import Bm25Leg, CollectionLeg, DenseLeg, rank_dense
 from braid.core.search.ranking import LegHits, Ranking, pooled_rankings, separate_rankings
-from braid.core.search.state import LegKey, SearchMemory, SearchTrace
+from braid.core.search.state import Asked, SearchMemory, SearchTrace
 from braid.core.search.strategies.base import QueryVariant
 from braid.core.search.vectors import VectorMaker
-from braid.core.types import Query, ScoredChunk
+from braid.core.types import Leg, Query, ScoredChunk
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,18 +117,20 @@ class Gatherer:
         """Start the keyword searches that are not remembered."""
         weigher = TermWeigher(self.context, self.trace, self.plans, query.pooling)
         wanted: list[Wanted] = []
-        asked: set[LegKey] = set()
+        depth, new = query.fetch_k, dict[Asked, QueryVariant]()
         for variant in variants:
-            best = None if query.pooling == "none" else BestScores(query.fetch_k)
-            keys = {leg_key(query.fetch_k, leg, variant): leg for leg in legs if "bm25" in variant.legs}
-            new = {key: leg for key, leg in keys.items() if key not in self.memory.hits and key not in asked}
-            asked.update(new)
+            if "bm25" in variant.legs:
+                new.setdefault(Asked("bm25", depth, variant.target_for("bm25")), variant)
+        for asked, variant in new.items():
+            known = self.memory.hits.setdefault(asked, {})
+            best = None if query.pooling == "none" else BestScores(depth)
             searches = {
-                leg.scope.collection: (key, partial(leg.rank, query.fetch_k, self.plans[leg.scope.collection], best))
-                for key, leg in new.items()
+                leg.scope.collection: partial(leg.rank, depth, self.plans[leg.scope.collection], best)
+                for leg in legs
+                if leg.scope.collection not in known
             }
             if searches:
-                wanted.append(Wanted(weigher.terms_of(variant), searches))
+                wanted.append(Wanted(asked, weigher.terms_of(variant), searches))
         return KeywordSearch(weigher, wanted, self.user_id)
 
     def _search_dense(
@@ -140,16 +141,16 @@ class Gatherer:
         vectors: VectorMaker,
     ) -> None:
         """Search by meaning what is not remembered and has a vector: all collections of one model at once."""
-        by_model: dict[str, list[DenseLeg]] = {}
-        for leg in self.legs:
-            if isinstance(leg, DenseLeg) and leg.scope.collection in models:
-                by_model.setdefault(models[leg.scope.collection].fingerprint, []).append(leg)
+        by_model: dict[str, list[str]] = {}
+        for collection, model in models.items():
+            by_model.setdefault(model.fingerprint, []).append(collection)
         context, deadline = self.context, Deadline(self.context.leg_timeout_s)
-        for variant in variants:
-            for fingerprint, of_model in by_model.items() if "dense" in variant.legs else ():
+        for variant in (each for each in variants if "dense" in each.legs):
+            asked = Asked("dense", query.fetch_k, variant.target_for("dense"))
+            known = self.memory.hits.setdefault(asked, {})
+            for fingerprint, of_model in by_model.items():
                 vector = vectors.vector(variant, fingerprint)
-                keys = {leg.scope.collection: leg_key(query.fetch_k, leg, variant) for leg in of_model}
-                plans = {name: self.plans[name] for name, key in keys.items() if key not in self.memory.hits}
+                plans = {name: self.plans[name] for name in of_model if name not in known}
                 if vector is not None and plans:
                     found = rank_dense(
                         context.dense,
@@ -162,40 +163,40 @@ class Gatherer:
                         ledger=context.ledger,
                         deadline=deadline,
                     )
-                    self.memory.spreads[fingerprint, variant.target_for("dense")] = found.spread
-                    for name, hits in found.hits.items():
-                        self._remember_dense(keys[name], hits)
+                    self.memory.spreads[fingerprint, asked.target] = found.spread
+                    known.update({name: self._sound(name, hits) for name, hits in found.hits.items()})
 
-    def _remember_dense(self, key: LegKey, hits: list[ScoredChunk] | BraidError) -> None:
-        if isinstance(hits, BraidError):
-            self.trace.report_missing("dense", key.collection, str(hits))
-            self.memory.hits[key] = None
-            if isinstance(hits, IndexUnavailableError) and not isinstance(hits, StoreUnreachableError):
-                self.context.indexer.suspect("dense", key.collection)
-        else:
-            self.memory.hits[key] = hits
+    def _sound(self, collection: str, hits: list[ScoredChunk] | BraidError) -> list[ScoredChunk] | None:
+        """Return the hits of a dense leg, or report the error that there is instead, and have its index checked."""
+        if not isinstance(hits, BraidError):
+            return hits
+        self.trace.report_missing("dense", collection, str(hits))
+        if isinstance(hits, IndexUnavailableError) and not isinstance(hits, StoreUnreachableError):
+            self.context.indexer.suspect("dense", collection)
+        return None
 
     def _collect(self, asked: KeywordSearch) -> None:
         """Wait for the searches and remember their hits."""
         indexer = self.context.indexer
-        answered: list[LegKey] = []
+        answered: dict[tuple[Leg, str], None] = {}
         searches, deadline = asked.answers()
-        for key, future in searches.items():
-            self.memory.hits[key] = None
+        for key in searches.keys:
+            wanted, collection = key
+            known = self.memory.hits[wanted]
+            known[collection] = None
             try:
-                self.memory.hits[key] = deadline.result(future)
-                answered.append(key)
+                known[collection] = searches.result(key, deadline)
+                answered["bm25", collection] = None
             except (IndexUnavailableError, EmbeddingError) as error:
-                indexer.suspect(key.leg, key.collection)
-                self.trace.report_missing(key.leg, key.collection, str(error))
-            except FutureTimeoutError:
+                indexer.suspect("bm25", collection)
+                self.trace.report_missing("bm25", collection, str(error))
+            except TimeoutError:
                 reason = Reason("no answer within %(seconds)s s", seconds=format(self.context.leg_timeout_s, "g"))
-                self.trace.report_missing(key.leg, key.collection, reason)
-        self._report_rebuilds(answered)
+                self.trace.report_missing("bm25", collection, reason)
+        self._report_rebuilds(list(answered))
 
-    def _report_rebuilds(self, answered: Sequence[LegKey]) -> None:
+    def _report_rebuilds(self, legs: Sequence[tuple[Leg, str]]) -> None:
         """Report those indexes whose rebuild may have begun since their progress was read: their answers lack hits."""
-        legs = list(dict.fromkeys((key.leg, key.collection) for key in answered))
         try:
             states = self.context.indexer.states(legs)
         except IndexUnavailableError as error:
@@ -209,19 +210,19 @@ class Gatherer:
     def _remembered_hits(
         self, query: Query, variants: Sequence[QueryVariant], models: Mapping[str, EmbeddingModel]
     ) -> list[LegHits]:
-        found, depth = [], query.fetch_k
+        known = {
+            (leg, number): self.memory.hits.get(Asked(leg, query.fetch_k, variant.target_for(leg)), {})
+            for number, variant in enumerate(variants)
+            for leg in variant.legs
+        }
+        found = []
         for leg in self.legs:
-            model = models.get(leg.scope.collection) if leg.leg == "dense" else None
-            for number, variant in enumerate(variants):
-                if leg.leg in variant.legs:
-                    hits = self.memory.hits.get(leg_key(depth, leg, variant))
+            name = leg.scope.collection
+            fingerprint = models[name].fingerprint if leg.leg == "dense" and name in models else ""
+            for number in range(len(variants)):
+                if (leg.leg, number) in known:
+                    hits = known[leg.leg, number].get(name)
                     if hits is not None:
                         self.trace.answered[leg.leg] = None
-                    fingerprint = model.fingerprint if model else ""
-                    found.append(LegHits(leg.leg, fingerprint, number, hits, leg.scope.collection))
+                    found.append(LegHits(leg.leg, fingerprint, number, hits, name))
         return found
-
-
-def leg_key(depth: int, leg: CollectionLeg, variant: QueryVariant) -> LegKey:
-    """Return the key under which the leg's ``depth`` best hits for the variant are remembered."""
-    return LegKey(leg.leg, leg.scope.collection, depth, variant.target_for(leg.leg))

@@ -5,8 +5,6 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
-from concurrent.futures import Future
-from concurrent.futures import TimeoutError as FutureTimeoutError
 from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
@@ -18,7 +16,7 @@ from braid.core.search import fusion
 from braid.core.search.calls import Calls, Deadline
 from braid.core.search.context import SearchContext
 from braid.core.search.filter_plan import FilterPlan
-from braid.core.search.state import LegKey, SearchTrace
+from braid.core.search.state import Asked, SearchTrace
 from braid.core.search.strategies.base import QueryVariant
 from braid.core.types import Pooling, ScoredChunk
 
@@ -29,10 +27,15 @@ Rank = Callable[[Mapping[str, float], float], list[ScoredChunk]]
 
 
 class Wanted(NamedTuple):
-    """The terms of a query variant, and by collection how to search for them."""
+    """What is asked for, its terms, and by collection how to search for them."""
 
+    asked: Asked
     terms: Mapping[str, float]
-    searches: Mapping[str, tuple[LegKey, Rank]]
+    searches: Mapping[str, Rank]
+
+
+Searches = Calls[tuple[Asked, str], list[ScoredChunk]]
+"""Searches that run or have run, by what is asked for and the collection."""
 
 
 class WeighedTerms(NamedTuple):
@@ -67,25 +70,26 @@ class TermWeigher:
             )
         return found
 
-    def counted(self, collection: str, counting: Future[Bm25Statistics], deadline: Deadline) -> Bm25Statistics | None:
-        """Return what `count` returns, or None where the collection does not answer within the deadline."""
-        try:
-            return deadline.result(counting)
-        except IndexUnavailableError as error:
-            self.context.indexer.suspect("bm25", collection)
-            self.trace.report_missing("bm25", collection, str(error))
-        except FutureTimeoutError:
-            self.trace.report_missing(
-                "bm25",
-                collection,
-                Reason("no answer within %(seconds)s s", seconds=format(self.context.leg_timeout_s, "g")),
-            )
-        return None
+    def counted(
+        self, counting: Calls[tuple[int, str], Bm25Statistics], deadline: Deadline
+    ) -> dict[tuple[int, str], Bm25Statistics]:
+        """Return what `count` returned, without the collections that do not answer within the deadline."""
+        found = {}
+        for key in counting.keys:
+            try:
+                found[key] = counting.result(key, deadline)
+            except IndexUnavailableError as error:
+                self.context.indexer.suspect("bm25", key[1])
+                self.trace.report_missing("bm25", key[1], str(error))
+            except TimeoutError:
+                reason = Reason("no answer within %(seconds)s s", seconds=format(self.context.leg_timeout_s, "g"))
+                self.trace.report_missing("bm25", key[1], reason)
+        return found
 
     def weigh(self, terms: Mapping[str, float], found: Mapping[str, Bm25Statistics]) -> dict[str, WeighedTerms]:
         """Return the terms for each collection that was counted, by the counts of all."""
-        counted = [local.counts.document_frequency for local in found.values()]
-        self.trace.unknown_tokens.update(term for term in terms if not any(each.get(term) for each in counted))
+        counted = (local.counts.document_frequency for local in found.values())
+        self.trace.unknown_tokens |= terms.keys() - {term for each in counted for term, count in each.items() if count}
         pools = [{name: local} for name, local in found.items()] if self.pooling == "none" else [found]
         boosts = {name: boost for pool in pools for name, boost in fusion.pooled_bm25_boosts(pool, terms).items()}
         return {name: WeighedTerms(_heaviest(weights), factor) for name, (weights, factor) in boosts.items()}
@@ -110,7 +114,7 @@ class KeywordSearch:
         self._executor = self._context.executors["bm25"]
         self._wanted = wanted
         self._user_id = user_id
-        self._searching: Calls[LegKey, list[ScoredChunk]] | None = None
+        self._searching: Searches | None = None
         self._beginning = threading.Lock()
         counts = {
             (number, name): partial(weigher.count, name, each.terms)
@@ -121,24 +125,19 @@ class KeywordSearch:
         if counts:
             self._executor.submit(self._work)
 
-    def answers(self) -> tuple[Mapping[LegKey, Future[list[ScoredChunk]]], Deadline]:
+    def answers(self) -> tuple[Searches, Deadline]:
         """Return the searches of the collections whose terms were counted in time, and their deadline. Most have ended
         by now.
         """
-        if not self._has_ended():
+        if not (self._counting.are_done and (self._searching is None or self._searching.are_done)):
             let_go()  # the thread that searches needs the place
         deadline = Deadline(self._context.leg_timeout_s)
-        counting = self._counting.hasten(deadline).futures
-        found = {key: self._weigher.counted(key[1], future, deadline) for key, future in counting.items()}
+        found = self._weigher.counted(self._counting.hasten(deadline), deadline)
         deadline = Deadline(self._context.leg_timeout_s)
-        searching, begun_here = self._begin({key: counts for key, counts in found.items() if counts is not None})
+        searching, begun_here = self._begin(found)
         if begun_here:
             searching.start()
-        return searching.hasten(deadline).futures, deadline
-
-    def _has_ended(self) -> bool:
-        begun = [self._counting, *([self._searching] if self._searching else ())]
-        return all(future.done() for calls in begun for future in calls.futures.values())
+        return searching.hasten(deadline), deadline
 
     def _work(self) -> None:
         with self._context.places.hold(self._user_id, self._context.leg_timeout_s):
@@ -146,22 +145,20 @@ class KeywordSearch:
 
     def _go_on(self) -> None:
         """Search at once where all collections were counted."""
-        counting = self._counting.futures
-        if not any(future.exception() for future in counting.values()):
-            searching, begun_here = self._begin({key: future.result() for key, future in counting.items()})
+        if not self._counting.errors:
+            searching, begun_here = self._begin(self._counting.results)
             if begun_here:
                 searching.work()
 
-    def _begin(self, found: Mapping[tuple[int, str], Bm25Statistics]) -> tuple[Calls[LegKey, list[ScoredChunk]], bool]:
+    def _begin(self, found: Mapping[tuple[int, str], Bm25Statistics]) -> tuple[Searches, bool]:
         """Return the searches, and whether it is the caller who has to start them."""
         with self._beginning:
             if self._searching is not None:
                 return self._searching, False
-            calls: dict[LegKey, Callable[[], list[ScoredChunk]]] = {}
-            for number, (terms, searches) in enumerate(self._wanted):
+            calls: dict[tuple[Asked, str], Callable[[], list[ScoredChunk]]] = {}
+            for number, (asked, terms, searches) in enumerate(self._wanted):
                 counts = {name: found[number, name] for name in searches if (number, name) in found}
                 for name, (weights, factor) in self._weigher.weigh(terms, counts).items():
-                    key, rank = searches[name]
-                    calls[key] = partial(rank, weights, factor)
+                    calls[asked, name] = partial(searches[name], weights, factor)
             self._searching = Calls(self._executor, calls)
             return self._searching, True

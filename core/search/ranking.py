@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from braid.core.search import fusion
 from braid.core.search.strategies.base import QueryVariant
 from braid.core.types import LEGS_OF_MODE, Leg, LegScore, Query, ScoredChunk
 
 
-@dataclass(frozen=True, slots=True)
-class LegHits:
+class LegHits(NamedTuple):
     """The hits of one leg in one collection for one query variant."""
 
     leg: Leg

@@ -6,7 +6,6 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from concurrent.futures import TimeoutError as FutureTimeoutError
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -84,10 +83,10 @@ class Spelling:
         if not calls:
             return []
         deadline, ids = Deadline(self.context.leg_timeout_s), list[str]()
-        for job in Calls(self.context.executors["bm25"], calls).start().hasten(deadline).futures.values():
-            with suppress(IndexUnavailableError, FutureTimeoutError):  # the search itself has said so
-                of_job: list[str] = deadline.result(job)
-                ids += of_job
+        looking = Calls(self.context.executors["bm25"], calls).start().hasten(deadline)
+        for key in looking.keys:
+            with suppress(IndexUnavailableError, TimeoutError):  # the search itself has said so
+                ids += looking.result(key, deadline)
         found = self.context.ledger.passages(list(dict.fromkeys(ids)), self.scope.dataset_ids)
         return [passage.text for passage in found.values()]
 

@@ -23,11 +23,10 @@ class VectorKey(NamedTuple):
     is_passage: bool
 
 
-class LegKey(NamedTuple):
-    """Identifies a leg's search in one collection: how many hits were asked for, and what for."""
+class Asked(NamedTuple):
+    """What a leg was asked: how many hits of each collection, and what for."""
 
     leg: Leg
-    collection: str
     depth: int
     target: Hashable
     """The variant's `QueryVariant.target_for` the leg."""
@@ -41,8 +40,8 @@ class SearchMemory:
     """Filter plans by collection; None before they are made."""
     vectors: dict[VectorKey, Vector | None] = field(default_factory=dict)
     """Vectors of texts; None for a text whose embedding failed."""
-    hits: dict[LegKey, Sequence[ScoredChunk] | None] = field(default_factory=dict)
-    """Hits of legs; None for a leg that failed."""
+    hits: dict[Asked, dict[str, Sequence[ScoredChunk] | None]] = field(default_factory=dict)
+    """Hits of legs by collection; None for a leg that failed."""
     spreads: dict[tuple[str, Hashable], float] = field(default_factory=dict)
     """Standard deviations of cosines by the model's fingerprint and the variant's target."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import math
 import random
+import re
 import shutil
 import sys
 import threading
@@ -446,6 +447,26 @@ def test_a_table_of_contents_of_another_form_is_damage(folder: Path, contents: b
     Bm25Index(folder, ANALYZER).apply(WHERE, chunks("cat", "dog"), [])
     (folder / WHERE / "meta.json").write_bytes(contents)
     assert Bm25Index(folder, ANALYZER).check(WHERE)
+
+
+def test_a_table_of_contents_that_says_something_else_is_damage(folder: Path) -> None:
+    index = Bm25Index(folder, ANALYZER)
+    index.apply(WHERE, chunks("cat", "dog"), [])
+    contents = folder / WHERE / "meta.json"
+    sound = contents.read_text()
+    contents.write_text(re.sub('"max_doc": *2', '"max_doc": 3', sound))
+    assert contents.read_text() != sound
+    assert "1 files of the keyword index" in Bm25Index(folder, ANALYZER).check(WHERE)
+    contents.write_text(sound)
+    assert Bm25Index(folder, ANALYZER).check(WHERE) == ""
+
+
+@pytest.mark.parametrize("note", [None, "", "0 0"], ids=["none", "cut", "of the commit before"])
+def test_a_table_of_contents_whose_checksum_was_not_noted_is_sound(folder: Path, note: str | None) -> None:
+    Bm25Index(folder, ANALYZER).apply(WHERE, chunks("cat", "dog"), [])
+    [noted] = (folder / WHERE).glob("meta.checksum")
+    noted.unlink() if note is None else noted.write_text(note)
+    assert Bm25Index(folder, ANALYZER).check(WHERE) == ""
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="counts threads in /proc")
