@@ -32,6 +32,11 @@ _NAME = re.compile(
 _PART = f"[{HAN}々ァ-ヺーA-Za-z0-9-]"
 _WORD = re.compile(rf"(?<!{_PART})(?=[A-Za-z0-9-]{{0,20}}[{HAN}々ァ-ヺー]){_PART}{{2,40}}|[{HANGUL}]{{2,20}}")
 
+_FORM_OF_VERB = re.compile(
+    r"(?:니다|[아어해]요|세요|려는|[하되있없]는|[하되]고|[하되]면|[하되]며|[하되]지|하여|해서|되어|된|지만)$"
+)
+"""Endings of Korean verbs and adjectives, which no name has."""
+
 
 @dataclass(frozen=True, slots=True)
 class Name:
@@ -55,7 +60,7 @@ def possible_names(sentence: str, analyzer: Analyzer) -> list[Name]:
     found: dict[frozenset[str], Name] = {}
     for text in (*_capitalised(sentence), *(match[0] for match in _WORD.finditer(sentence))):
         terms = frozenset(analyzer.tokens(text))
-        if terms and len(text) > 1:
+        if terms and len(text) > 1 and not _FORM_OF_VERB.search(text):
             found.setdefault(terms, Name(text, terms))
     return list(found.values())
 

@@ -12,6 +12,7 @@ from braid.core.chat.quoting.wanted import years_in
 from braid.core.errors import Reason
 from braid.core.ledger.ledger import Ledger
 from braid.core.text.analyzer import Analyzer
+from braid.core.text.scripts import may_be_same_language
 from braid.core.types import Dataset, Filters, Hit, Passage, Scope
 
 MOST_PASSAGES, MOST_DOCUMENTS = 400, 200
@@ -44,6 +45,9 @@ ALL_OF_IT = re.compile(
     re.IGNORECASE,
 )
 """Words for all that is searched, where no document is named."""
+LANGUAGE_OF_FILE = re.compile(r" (en|ja|jp|ko|kr|zh|de|fr|es|it|pt|nl|sv|ru)$", re.IGNORECASE)
+"""The language at the end of a file's name, which is no word of what it is called."""
+_BETWEEN_PARTS = re.compile(r"(?<=[^\W_])(?:[_-]+|\.(?!\d)|(?<!\d)\.)(?=[^\W_])")
 _LISTS = re.compile(
     r"\b(?:list|what are|which|name|show|give me|all|every)\b"
     r"|何ですか|挙げ|一覧|すべて|全て|教えて|모두|모든|나열|무엇|알려|목록",
@@ -156,24 +160,29 @@ def document_meant(question: str, found: Sequence[Passage], weigh: Weigh, analyz
     """Return a passage of the document whose title or file name the question names; None where it names none.
 
     Of several titles that the question has, the longest is meant; of several versions of one title the newest, or that
-    of the year which the question names.
+    of the year which the question names; of translations the one that the question names, or is written in.
     """
     asked, years = frozenset(analyzer.tokens(question)), years_in(question)
     names = [
-        (passage, frozenset(analyzer.tokens(_without_years(name))))
+        (passage, frozenset(analyzer.tokens(_without_years(LANGUAGE_OF_FILE.sub("", parts_of_name(name))))))
         for passage in found
         for name in (passage.title, PurePath(passage.source).stem)
         if name.strip()
     ]
     idf = weigh(frozenset[str]().union(*(words for _, words in names)))
-    best: tuple[float, bool, float, str] = (0.0, False, 0.0, "")
+    best: tuple[float, bool, float, bool, bool, str] = (0.0, False, 0.0, False, False, "")
     meant: Passage | None = None
     for passage, words in names:
         of_title = years_in(passage.title)
         total = sum(idf.get(word, 1.0) for word in words)
         share = sum(idf.get(word, 1.0) for word in words & asked) / total if total else 0.0
-        key = (round(share, 3), bool(of_title & years), total, max(of_title, default=""))
-        if share >= LEAST_OF_TITLE and key > best:
+        if share < LEAST_OF_TITLE:
+            continue
+        language = LANGUAGE_OF_FILE.search(parts_of_name(PurePath(passage.source).stem))
+        is_named = language is not None and language[1].lower() in asked
+        is_own = may_be_same_language(question, passage.text)
+        key = (round(share, 3), bool(of_title & years), total, is_named, is_own, max(of_title, default=""))
+        if key > best:
             best, meant = key, passage
     return meant
 
@@ -188,6 +197,11 @@ def passages_of(
     document = ledger.document(passage.dataset_id, passage.source)
     hits = tuple(Hit(rows[chunk_id].passage(), 0.0, ()) for chunk_id in ids if chunk_id in rows)
     return hits, max(document.chunks if document else 0, len(hits))
+
+
+def parts_of_name(name: str) -> str:
+    """Return a title or a file's name with blanks between its parts: people name *debian-faq.en* the Debian FAQ."""
+    return _BETWEEN_PARTS.sub(" ", name)
 
 
 def _without_years(title: str) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from pathlib import PurePath
 
-from braid.core.chat.whole.find import LEAST_OF_TITLE, Weigh
+from braid.core.chat.whole.find import LEAST_OF_TITLE, Weigh, parts_of_name
 from braid.core.metadata.versions import VALID_FROM
 from braid.core.text.analyzer import Analyzer
 from braid.core.types import Passage
@@ -100,7 +100,7 @@ def _named(question: str, found: Sequence[Passage], weigh: Weigh, analyzer: Anal
     asked = frozenset(analyzer.tokens(CHANGES.sub(" ", question))) | frozenset(analyzer.tokens(question))
     by_id = {passage.document_id: passage for passage in reversed(found)}
     names = [
-        (passage, frozenset(analyzer.tokens(_VERSION.sub(" ", _plain(name)))), _versions(name))
+        (passage, frozenset(analyzer.tokens(parts_of_name(_VERSION.sub(" ", _plain(name))))), _versions(name))
         for passage in list(reversed(by_id.values()))[:MOST_CANDIDATES]
         for name in (passage.title, PurePath(passage.source).stem)
         if name.strip()

@@ -106,6 +106,30 @@ def test_other_languages(braid: Braid, dataset: int, question: str, title: str, 
     assert len(result.citations) == 2
 
 
+@pytest.mark.parametrize(("question", "source"), [
+    ("Summarise the pump manual", "pump-manual.en.pdf"),
+    ("Summarise the pump manual.", "pump-manual.en.pdf"),
+    ("Summarise pump_manual", "pump-manual.en.pdf"),
+    ("Summarise pump-manual.ko", "pump-manual.ko.txt"),
+    ("Give me an overview of pump-manual.ja.md", "pump-manual.ja.md"),
+    ("pump manual を要約して", "pump-manual.ja.md"),
+    ("pump manual을 요약해 줘", "pump-manual.ko.txt"),
+])  # fmt: skip
+def test_a_file_is_named_by_the_words_of_its_name_and_a_translation_by_its_language(
+    braid: Braid, dataset: int, question: str, source: str
+) -> None:
+    texts = {
+        "pump-manual.en.pdf": "The pump of the hall is started by hand, and it is stopped by the switch.",
+        "pump-manual.ja.md": "ポンプは手で始動する。ポンプはスイッチで停止する。",
+        "pump-manual.ko.txt": "펌프는 손으로 시작한다. 펌프는 스위치로 멈춘다.",
+    }
+    for name, text in texts.items():
+        store(braid, dataset, name, name.rpartition(".")[0], {"Start": text})
+    assert braid.indexer.wait(WAIT_S)
+    result = ask(braid, question, dataset)
+    assert {citation.passage.source for citation in result.citations} == {source}
+
+
 def test_dates_and_amounts_are_listed_from_all_sections(braid: Braid, dataset: int) -> None:
     dates = ask(braid, "What are the deadlines in the employee handbook?", dataset)
     assert [citation.passage.heading_path for citation in dates.citations] == [

@@ -102,3 +102,10 @@ def test_a_foreign_name_in_a_passage_of_the_questions_language_leads_on() -> Non
     assert leads_on("早川朋子", ASKED["en"], text)
     mixed = "ログイン login の画面 screen では first name と ユーザー user の欄 field を入力 input する system です。"
     assert not leads_on("ユーザー", ASKED["en"], mixed)
+
+
+def test_a_form_of_a_verb_is_no_name() -> None:
+    sentence = "서문경 님이 장비를 사용하려는 사람에게 포함된 설명서를 보내고 담당자가 승인합니다."
+    names = [name.text for name in possible_names(sentence, Analyzer())]
+    assert "서문경" in names
+    assert {"사용하려는", "포함된", "승인합니다"}.isdisjoint(names)
