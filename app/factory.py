@@ -47,6 +47,7 @@ from braid.app.web.static_files import hash_name, send_static
 from braid.app.web.sub_path import below
 from braid.app.web.unknown import unknown
 from braid.app.words.actions import action_name, actor_name
+from braid.app.words.details import detail_text, target_text
 from braid.app.words.filled import TEXTS, FilledDomain, number
 from braid.app.words.languages import keep_language, language_links, language_names, select_language, theme
 from braid.app.words.reasons import reason_html, sentence
@@ -172,7 +173,8 @@ def _mount(app: Flask, here: Site, *, name: str = ROOT, url_prefix: str, more: l
     root.add_app_template_filter(moment, "moment")
     root.add_app_template_filter(reason_html, "reason")
     root.add_app_template_filter(sentence, "translated")
-    for shows in (dataset_name, size, number, money, model_name, action_name, actor_name, device):
+    words = dataset_name, model_name, action_name, actor_name, target_text, detail_text, device
+    for shows in (size, number, money, *words):
         root.add_app_template_filter(shows)
     for routes in (*PAGES, api, openai_api, dify, oauth, health, *more):
         root.register_blueprint(routes)

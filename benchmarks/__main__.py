@@ -39,6 +39,7 @@ NAMES = (
     "waking",
     "start",
     "journeys",
+    "first_paint",
     "reading",
     "two_hop",
     "one_hop",

@@ -87,7 +87,7 @@ def delete(conversation_id: int, user: str | None, permanently: bool, yes: bool,
             store.delete(user_id, conversation_id)
         else:
             store.discard(user_id, conversation_id)
-        record(directory.ledger, "conversation.deleted", str(found.id), f"of user {user_id}")
+        record(directory.ledger, "conversation.deleted", str(found.id), f"of {_name(directory, user_id)}")
     days = plural(settings.deleted_days, "day")
     until = "" if permanently else f" It can be restored for {days}: conversation restore {found.id}"
     print_result(found, clean(f"Deleted conversation {found.id}, {found.title}.{until}"), as_json=as_json)
@@ -103,7 +103,7 @@ def restore(conversation_id: int, user: str | None, as_json: bool) -> None:
         store, user_id = _store(directory), choose_user(directory.ledger, user).id
         store.restore(user_id, [conversation_id])
         found = store.conversation(user_id, conversation_id)
-        record(directory.ledger, "conversation.restored", str(found.id), f"of user {user_id}")
+        record(directory.ledger, "conversation.restored", str(found.id), f"of {_name(directory, user_id)}")
     print_result(found, clean(f"Restored conversation {found.id}, {found.title}."), as_json=as_json)
 
 
@@ -158,6 +158,11 @@ def _written(
         store, user_id = _store(directory), choose_user(directory.ledger, user).id
         found, (path, others) = store.conversation(user_id, conversation_id), store.ids(user_id, conversation_id)
         if exported:
-            record(directory.ledger, "conversation.exported", str(found.id), f"of user {user_id}")
+            record(directory.ledger, "conversation.exported", str(found.id), f"of {_name(directory, user_id)}")
         chosen, rest = (store.each(user_id, conversation_id, ids) for ids in (path, others))
         yield found, as_json(found, chosen, rest) if form == "json" else as_markdown(found, chosen), len(path)
+
+
+def _name(directory: DataDirectory, user_id: int) -> str:
+    user = directory.ledger.user(user_id)
+    return user.name if user else "-"

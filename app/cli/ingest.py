@@ -191,8 +191,7 @@ def remove_documents(
     removed: list[str] = []
     missing: list[str] = []
     with open_data_directory(current_settings()) as directory:
-        directory.dataset(dataset_id)
-        ledger = directory.ledger
+        found, ledger = directory.dataset(dataset_id), directory.ledger
         remove = ledger.remove_document if permanently else DeletedDocuments(ledger).discard_source
         for given in sources:
             source = source_name(given)
@@ -205,7 +204,7 @@ def remove_documents(
             if not gone:
                 missing.append(given)
         if removed:
-            record(directory.ledger, "documents.removed", f"dataset {dataset_id}", plural(len(removed), "document"))
+            record(ledger, "documents.removed", f"{found.id} {found.name}", plural(len(removed), "document"))
     for given in missing:
         what = "whose source starts with" if prefix else "with the source"
         complain(f"error: dataset {dataset_id} has no document {what} {given!r}")
@@ -244,8 +243,7 @@ def restore_documents(context: click.Context, sources: tuple[str, ...], dataset_
     restored: list[str] = []
     missing: list[str] = []
     with open_data_directory(current_settings()) as directory:
-        directory.dataset(dataset_id)
-        deleted = DeletedDocuments(directory.ledger)
+        found, deleted = directory.dataset(dataset_id), DeletedDocuments(directory.ledger)
         for given in sources:
             ids = [each.id for each in deleted.of_source(dataset_id, source_name(given))]
             back = deleted.restore(dataset_id, ids) if ids else None
@@ -258,7 +256,8 @@ def restore_documents(context: click.Context, sources: tuple[str, ...], dataset_
             else:
                 restored += [each.source for each in back.documents]
         if restored:
-            record(directory.ledger, "documents.restored", f"dataset {dataset_id}", plural(len(restored), "document"))
+            told = plural(len(restored), "document")
+            record(directory.ledger, "documents.restored", f"{found.id} {found.name}", told)
             directory.wake()
     told = f"Restored {plural(len(restored), 'document')}."
     print_result({"restored": restored, "missing": missing}, told, as_json=as_json)

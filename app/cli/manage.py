@@ -97,7 +97,7 @@ def remove_dataset(dataset_id: int, permanently: bool, yes: bool, as_json: bool)
         else:
             DeletedDatasets(directory.ledger).discard(dataset_id)
             directory.wake()
-        record(directory.ledger, "dataset.removed", str(dataset_id), plural(found.documents, "document"))
+        record(directory.ledger, "dataset.removed", f"{found.id} {found.name}", plural(found.documents, "document"))
     days = plural(settings.deleted_days, "day")
     until = "" if permanently else f" It can be restored for {days}: dataset restore {found.id}"
     told = f"Removed dataset {found.id}, {found.name}, with {plural(found.documents, 'document')}.{until}"
@@ -118,7 +118,7 @@ def restore_dataset(dataset_id: int, user: str | None, as_json: bool) -> None:
         DeletedDatasets(directory.ledger).restore(owner, dataset_id, most=most)
         directory.wake()
         found = directory.dataset(dataset_id)
-        record(directory.ledger, "dataset.restored", str(dataset_id), plural(found.documents, "document"))
+        record(directory.ledger, "dataset.restored", f"{found.id} {found.name}", plural(found.documents, "document"))
     told = f"Restored dataset {found.id}, {found.name}, with {plural(found.documents, 'document')}."
     print_result(found, told, as_json=as_json)
 
@@ -137,7 +137,7 @@ def transfer_dataset(dataset_id: int, new_owner: str, as_json: bool) -> None:
             raise click.UsageError(f"Dataset {dataset_id} is shared; it has no owner.")
         with directory.ledger.database.write():
             transfer_datasets(directory.ledger, found.user_id, owner.id, [dataset_id])
-            record(directory.ledger, "dataset.transferred", owner.name, f"dataset {dataset_id} of user {found.user_id}")
+            record(directory.ledger, "dataset.transferred", owner.name, f"{found.id} {found.name}")
         moved = directory.dataset(dataset_id)
     print_result(moved, f"Dataset {found.id}, {found.name}, is now of user {owner.id}, {owner.name}.", as_json=as_json)
 

@@ -28,10 +28,6 @@ async function post(url, fields, options = {}) {
   return send();
 }
 
-function reveal(root) {
-  for (const element of root.querySelectorAll(".script[hidden]")) element.hidden = false;
-}
-
 // ---- asking
 
 function ask(text) {
@@ -235,7 +231,6 @@ function progress(turn, kind, text) {
 
 function finish(turn, values) {
   const page = new DOMParser().parseFromString(values.html, "text/html").body.firstElementChild;
-  reveal(page);
   page.classList.add("fresh");
   settle(turn, page);
   fold(turn);
@@ -611,7 +606,6 @@ async function chooseVariant(button) {
   if (!response?.ok) return announce(said.failed);
   const page = new DOMParser().parseFromString(await response.text(), "text/html");
   log.replaceChildren(...page.getElementById("log").children);
-  reveal(log);
   for (const each of log.children) fold(each);
   const buttons = [...(log.children[place]?.querySelectorAll(`${part} .variants button:not(:disabled)`) ?? [])];
   (buttons.find((one) => one.getAttribute("aria-label") === label) ?? buttons[0])?.focus({ preventScroll: true });
@@ -740,7 +734,6 @@ addEventListener("scroll", hidePreview, { passive: true });
 
 document.cookie = `braid_minutes=${-new Date().getTimezoneOffset()};path=/;max-age=31536000;samesite=lax`;
 form.noValidate = true; // what is wrong with a question is said in the page's language
-reveal(document);
 for (const turn of log.children) fold(turn);
 tame();
 box.value ||= sessionStorage.getItem(draftKey(form.action)) ?? "";

@@ -10,8 +10,6 @@ let toldAt = 0;
 const { title } = document;
 let allSent = false; // and their end not told yet
 
-document.documentElement.classList.add("scripted");
-
 const ticks = () => [...live.querySelectorAll("input[name=document]")];
 
 // The box above all others needs this script.

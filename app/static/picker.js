@@ -172,6 +172,5 @@
     });
   }
 
-  for (const element of picker.querySelectorAll(".script[hidden]")) element.hidden = false;
   tell();
 }

@@ -49,7 +49,7 @@ function isChanged(form) {
 }
 
 for (const form of document.querySelectorAll("form[data-saves]")) {
-  form.querySelector(".actions").hidden = !isChanged(form);
+  form.classList.toggle("changed", isChanged(form));
   if (form.elements.language) form.elements.language.dataset.was = [...form.elements.language.options].find((option) => option.defaultSelected)?.value ?? "";
   form.addEventListener("change", () => save(form));
   form.addEventListener("submit", (event) => {

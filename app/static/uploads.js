@@ -14,7 +14,6 @@ let sent = 0;
 let failed = 0;
 let counting = 0;
 
-document.getElementById("drop-hint").hidden = false;
 document.getElementById("folder-choice").hidden = !("webkitdirectory" in document.createElement("input"));
 
 // ---------------------------------------------------------------- one file

@@ -120,10 +120,10 @@ def test_what_is_taken_from_others_is_recorded(run: CommandLine, tmp_path: Path)
     run("documents", "remove", "https://x.example/", "--prefix", "--dataset", notes)
     run("dataset", "remove", notes, "--yes")
     assert acts(run) == [
-        ("conversation.exported", "1", "of user 2"),
-        ("conversation.deleted", "1", "of user 2"),
-        ("documents.removed", f"dataset {notes}", "1 document"),
-        ("dataset.removed", str(notes), "0 documents"),
+        ("conversation.exported", "1", "of ann"),
+        ("conversation.deleted", "1", "of ann"),
+        ("documents.removed", f"{notes} Notes", "1 document"),
+        ("dataset.removed", f"{notes} Notes", "0 documents"),
     ]
 
 

@@ -1,0 +1,159 @@
+"""Targets and details of the audit log in the language of the page; the log and its downloads keep them in English."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from flask_babel import gettext as _
+
+from braid.app.words.reason_texts import N_
+from braid.app.words.reasons import match
+from braid.app.words.values import dataset_name, model_name
+
+DETAILS: Mapping[str, str] = (
+    {
+        "of user %(id)s": "",
+        "dataset %(id)s": "",
+        "dataset %(id)s of user %(other_id)s": "",
+    }
+    | {
+        text: text
+        for text in (
+            N_("run by %(name)s"),
+            N_("administrator"),
+            N_("made administrator"),
+            N_("everyone"),
+            N_("none"),
+            N_("nothing"),
+            N_("with keys"),
+            N_("with a code"),
+            N_("with a recovery code"),
+            N_("by invitation"),
+            N_("by the user"),
+            N_("one browser"),
+            N_("by the app"),
+            N_("by the provider"),
+            N_("by the provider that signs in"),
+            N_("by the proxy that signs in"),
+            N_("removed by the provider"),
+            N_("was %(name)s"),
+            N_("from %(name)s"),
+            N_("of %(name)s"),
+            N_("the state of %(name)s"),
+            N_("user %(name)s may read"),
+            N_("user %(name)s may read and change"),
+            N_("user %(name)s may use"),
+            N_("user %(name)s may use and change"),
+            N_("group %(name)s may read"),
+            N_("group %(name)s may read and change"),
+            N_("group %(name)s may use"),
+            N_("group %(name)s may use and change"),
+            N_("user %(name)s"),
+            N_("group %(name)s"),
+            N_("%(count)s datasets of %(name)s"),
+            N_("%(count)s dataset given to %(name)s"),
+            N_("%(count)s datasets given to %(name)s"),
+            N_("%(count)s document"),
+            N_("%(count)s documents"),
+            N_("%(count)s dataset"),
+            N_("%(count)s datasets"),
+            N_("%(count)s passages"),
+            N_("%(count)s members"),
+            N_("%(count)s terms"),
+            N_("%(count)s findings"),
+            N_("%(count)s token revoked"),
+            N_("%(count)s tokens revoked"),
+            N_("%(count)s added"),
+            N_("%(count)s removed"),
+            N_("%(count)s changed"),
+            N_("%(count)s unchanged"),
+            N_("%(count)s conversations"),
+            N_("prefix %(name)s"),
+            N_("without %(name)s"),
+            N_("at %(name)s"),
+            N_("name: %(old)s → %(new)s"),
+            N_("description: %(old)s → %(new)s"),
+        )
+    }
+    | {
+        "%(count)s audit": N_("%(count)s entries of the audit log"),
+        "%(count)s usage": N_("%(count)s counts of usage"),
+        "%(count)s deleted": N_("%(count)s deletions"),
+        "%(count)s expired_tokens": N_("%(count)s expired API tokens"),
+        "allowed_groups: %(old)s → %(new)s": N_("groups: %(old)s → %(new)s"),
+        "collection_name: %(old)s → %(new)s": N_("collection: %(old)s → %(new)s"),
+        "all": N_("everything"),
+        "settings": N_("as in the settings"),
+        "open": N_("open"),
+        "approval": N_("with approval"),
+        "closed": N_("closed"),
+        "search": N_("Query model"),
+        "summary": N_("Answer model"),
+        "read": N_("may read"),
+        "write": N_("may change"),
+        "read write": N_("may read and change"),
+    }
+)
+"""A part of what is recorded, and the text that pages show for it; nothing where it is an id alone."""
+_GIVEN = ("search.as_user", "search.as_group", "group.renamed", "documents.")
+"""Beginnings of actions whose detail is a name, a question or the source of a document, or a number of documents."""
+_OWN_WORDS = ("sign_up.", "second_factor.", "models.", "audit.", "scans.", "indexes.", "retention.", "users.")
+"""Beginnings of actions whose target is no name."""
+_NUMBERED = re.compile(r"-?\d+ (?P<name>.+)", re.DOTALL)
+_NUMBERS = {"count": re.compile(r"[\d,]+"), "id": re.compile(r"-?\d+"), "other_id": re.compile(r"\d+")}
+_SEPARATOR = re.compile(r"(, |; )")
+_FIELDS = re.compile(r"(; |, (?=run by ))")
+
+
+def target_text(target: str, action: str) -> str:
+    """Return what an act was done to: a dataset or an assistant by its name, without its id; ids alone are left out."""
+    if action.startswith(_OWN_WORDS):
+        return _parts(target)
+    if action.startswith("conversation.") or (action.startswith("dataset") and target.lstrip("-").isdecimal()):
+        return ""
+    if action.startswith(("dataset.", "documents.", "shared_db.", "assistant.")):
+        return _named(target) if _NUMBERED.fullmatch(target) else _parts(target)
+    return target
+
+
+def detail_text(detail: str, action: str) -> str:
+    """Return an entry's detail, part by part, without ids. Parts that are names or unknown stay as they are."""
+    told, comma, runner = detail.rpartition(", run by ")
+    is_given = action.startswith((*_GIVEN, "user.groups"))
+    if comma and is_given and (not action.startswith("documents.") or told[:1].isdecimal()):
+        return f"{detail_text(told, action)}, {_part(f'run by {runner}')}"
+    if action.startswith(_GIVEN):
+        return _part(detail) if detail[:1].isdecimal() and action not in _GIVEN else detail
+    if action == "user.groups":  # names, which may be words of `DETAILS` by chance
+        return detail if ", " in detail else _part(detail)
+    if action == "dataset.transferred" or action.startswith(("assistant.transferred", "folder.")):
+        detail = _named(detail) if _NUMBERED.fullmatch(detail) and " datasets of " not in detail else detail
+    if action.startswith("token."):
+        detail = re.sub(r"^\d+ ?", "", detail)
+    if action.startswith("shared_db."):  # names of groups have commas between them
+        return _parts(detail, _FIELDS)
+    return _parts(detail)
+
+
+def _parts(text: str, separator: re.Pattern[str] = _SEPARATOR) -> str:
+    pieces = separator.split(text)
+    shown: list[str] = []
+    for at in range(0, len(pieces), 2):
+        if said := _part(pieces[at]):
+            shown += [pieces[at - 1], said] if shown else [said]
+    return "".join(shown)
+
+
+def _part(text: str) -> str:
+    found = match(DETAILS, text)
+    if found is None or any(name in _NUMBERS and not _NUMBERS[name].fullmatch(value) for name, value in found[1]):
+        return model_name(text) if ":" in text and " " not in text and "//" not in text else text
+    shown = DETAILS[found[0]]
+    values = {name: _part(value) if name in {"old", "new"} else value for name, value in found[1]}
+    return str(_(shown, **values)) if shown else ""
+
+
+def _named(text: str) -> str:
+    found = _NUMBERED.fullmatch(text)
+    return str(dataset_name(found["name"])) if found else text
