@@ -617,6 +617,7 @@ async function loadHow(details) {
   if (!response?.ok) return;
   const page = new DOMParser().parseFromString(await response.text(), "text/html");
   link.parentElement.replaceWith(page.querySelector(".how-found"));
+  details.scrollIntoView({ block: "nearest" });
 }
 
 function clicked(link) {

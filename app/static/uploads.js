@@ -108,6 +108,7 @@ function count() {
   const told = text.replace("{sent}", sent).replace("{all}", all).replace("{failed}", failed);
   document.getElementById("sending-count").textContent = told;
   document.getElementById("sending-all").value = all ? (100 * sent) / all : 0;
+  document.getElementById("sending-all").hidden = sent === all; // how they are read is shown below
   list.hidden = !list.children.length;
 }
 

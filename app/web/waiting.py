@@ -23,8 +23,7 @@ def waiting(reason: str, datasets: Sequence[Dataset]) -> str:
 
     The result is Markup, which needs no translation, if the reason is such a one.
     """
-    found = _WAITING.match(reason)
-    mine = [dataset for dataset in datasets if found and dataset.collection == found[2] and dataset.chunks]
+    found, mine = _read(reason, datasets)
     if found is None or not mine:
         return reason
     total = sum(dataset.chunks for dataset in mine)
@@ -41,6 +40,21 @@ def waiting(reason: str, datasets: Sequence[Dataset]) -> str:
     else:
         text = _("%(said)s.", said=text)
     return Markup.escape(text)
+
+
+def is_over(reason: str, datasets: Sequence[Dataset]) -> bool:
+    """Return whether an index has by now all passages of the user's own ``datasets`` that a reason says it lacks."""
+    found, mine = _read(reason, datasets)
+    if found is None or not mine or any(dataset.of_others for dataset in mine):
+        return False
+    now = site().braid.indexer.leg_progress(found[3], found[2])  # type: ignore[arg-type]
+    return now.state == "ready" and not now.pending
+
+
+def _read(reason: str, datasets: Sequence[Dataset]) -> tuple[re.Match[str] | None, list[Dataset]]:
+    """Return what the reason says, and which of the datasets it is about."""
+    found = _WAITING.match(reason)
+    return found, [dataset for dataset in datasets if found and dataset.collection == found[2] and dataset.chunks]
 
 
 def _names(datasets: Sequence[Dataset]) -> str:

@@ -13,8 +13,8 @@ from braid.app.words.reasons import translated
 MOST_CHARS = 200
 
 
-def lookup_text(lookup: Mapping[str, Any]) -> str:
-    """Return a lookup in words; ``lookup`` is one as it is stored.
+def lookup_text(lookup: Mapping[str, Any], *, question: str = "") -> str:
+    """Return a lookup in words; ``lookup`` is one as it is stored. The ``question`` above it is not repeated.
 
     Raises KeyError for a tool without words.
     """
@@ -32,7 +32,7 @@ def lookup_text(lookup: Mapping[str, Any]) -> str:
         return str(
             ngettext("Read “%(asked)s”: %(num)s passage", "Read “%(asked)s”: %(num)s passages", new, asked=asked)
         )
-    done = _done(lookup, asked)
+    done = _done(lookup, asked, is_repeated=lookup["asked"].strip() == question.strip())
     if problem := lookup["problem"]:
         return str(_("%(done)s: %(problem)s", done=done, problem=translated(problem) or problem))
     if lookup["tool"] in ("list_datasets", "table"):
@@ -51,9 +51,11 @@ def bill_text(bill: Mapping[str, Any]) -> str:
     return " · ".join(map(str, parts))
 
 
-def _done(lookup: Mapping[str, Any], asked: str) -> str:
+def _done(lookup: Mapping[str, Any], asked: str, *, is_repeated: bool) -> str:
     if lookup["why"] == "document":
         return str(_("Read “%(asked)s”", asked=asked))
+    if lookup["why"] == "language" and is_repeated:
+        return str(_("Also searched documents in other languages"))
     if lookup["why"] == "language":
         return str(_("Searched documents in another language for “%(asked)s”", asked=asked))
     return _did(lookup["tool"], asked)

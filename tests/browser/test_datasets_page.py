@@ -69,6 +69,32 @@ def test_files_are_uploaded_with_live_progress(
     expect(page.locator(".passages li").nth(1)).to_contain_text("page 2")
 
 
+def test_the_first_files_need_no_dataset(open_anonymous: Open, site: Site, jobs: None, files: Path) -> None:
+    user = add_user(site.app, "Newcomer")
+    page = open_anonymous("chat", cookies=[site.cookie(user.name)])
+    page.get_by_role("link", name="Add your own documents").click()
+    assert site.braid.ledger.datasets(user.id) == []
+    page.locator("#files").set_input_files([files / "図書館.pdf", files / "manual.docx"])
+    expect(page.get_by_role("heading", level=1)).to_contain_text("My documents")
+    expect(row(page, "図書館の案内").locator(".state")).to_have_text("done")
+    expect(row(page, "Library manual").locator(".state")).to_have_text("done")
+    assert len(site.braid.ledger.datasets(user.id)) == 1
+
+
+def test_what_concerns_documents_is_there_with_them(open_anonymous: Open, visitor: dict[str, str], files: Path) -> None:
+    page = open_anonymous("datasets", cookies=[visitor])
+    new_dataset(page, "Bare")
+    find, remove = page.get_by_label("Name contains"), page.get_by_role("button", name="Delete selected")
+    expect(find).to_be_hidden()
+    page.locator("#files").set_input_files([files / "manual.docx"])
+    expect(row(page, "Library manual").locator(".state")).to_have_text("done")
+    expect(find).to_be_visible()
+    expect(page.locator("#sending-all")).to_be_hidden()
+    expect(remove).to_be_hidden()
+    page.get_by_role("checkbox", name="Library manual").check()
+    expect(remove).to_be_visible()
+
+
 def test_a_file_that_is_chosen_before_the_script_runs_is_uploaded(
     open_anonymous: Open, visitor: dict[str, str], files: Path
 ) -> None:

@@ -37,6 +37,29 @@ def test_first_visit(open_page: Open, picture: Picture) -> None:
     expect(page.locator(".hit").first.locator("mark").first).to_be_visible()
 
 
+@pytest.mark.parametrize("locale", ["en-US", "ja-JP", "ko-KR"])
+def test_the_first_passage_is_seen_at_once_on_a_phone(open_page: Open, locale: str) -> None:
+    page = open_page(locale=locale, viewport={"width": 390, "height": 844})
+    search(page, "rank")
+    hit = page.locator(".hit").first.locator("h3")
+    expect(hit).to_be_in_viewport()
+    assert page.evaluate("scrollY") == 0
+    assert overflow(page) == 0
+    sizes = page.locator("#search :is(input[type=search], .query button)").all()
+    tops = [box["y"] for each in sizes if (box := each.bounding_box())]
+    assert max(tops) - min(tops) < 2  # the button is beside the field
+
+
+@pytest.mark.parametrize("path", ["search", "settings"])
+def test_a_choice_stands_above_what_it_means(open_page: Open, path: str) -> None:
+    page = open_page(path)
+    for choice in page.locator(".modes .choice").all():
+        name, what = choice.locator(".name").bounding_box(), choice.locator(".what").bounding_box()
+        assert name
+        assert what
+        assert 0 <= what["y"] - (name["y"] + name["height"]) < 6
+
+
 @pytest.mark.parametrize(
     ("locale", "query", "marked", "title"),
     [

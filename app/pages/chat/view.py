@@ -20,6 +20,7 @@ from braid.app.pages.search.readable import readable
 from braid.app.pages.search.reasons import Reason, Reasoning
 from braid.app.user.strategy_menu import NAMES
 from braid.app.web.markdown import Href, Span, checked_html
+from braid.app.web.waiting import is_over
 from braid.app.words.gaps import gaps_of_notes
 from braid.app.words.lookup_texts import bill_text, lookup_text
 from braid.app.words.read_filters import ShownFilter, added_forms_text, shown_filter
@@ -136,7 +137,10 @@ class Exchange:
     html: Markup
     sources: tuple[Source, ...]
     degraded: tuple[Missing, ...]
+    """What is missing still."""
     language: str
+    is_early: bool = False
+    """Whether passages were missing that the indexes have by now."""
     featured: Source | None = None
     """The first source, if its quote is the answer."""
     unsearched: tuple[Dataset, ...] = ()
@@ -176,7 +180,7 @@ class Exchange:
     def lookups(self) -> list[str]:
         """What was looked for after the first search, where it gave something."""
         stored = self.answer.settings.get("lookups", ()) if self.answer else ()
-        return [lookup_text(each) for each in stored if each["new"]]
+        return [lookup_text(each, question=self.question.text) for each in stored if each["new"]]
 
     @property
     def gaps(self) -> list[str]:
@@ -285,6 +289,8 @@ def _exchange(question: StoredMessage, answer: StoredMessage | None, shelf: Shel
     if answer.settings.get("also") and not answer.settings.get("featured"):  # the sources say below what is related
         text, marks = text.partition("\n")[0], ()
     featured = sources[0] if sources and answer.settings.get("featured") else None
+    degraded, mine = _degraded(answer), tuple(shelf.datasets.values())
+    over = [part for part in degraded if is_over(part.reason, mine)]
     return Exchange(
         question=question,
         answer=answer,
@@ -292,7 +298,8 @@ def _exchange(question: StoredMessage, answer: StoredMessage | None, shelf: Shel
         checked=checked,
         sources=sources,
         featured=featured,
-        degraded=_missing(answer, shelf),
+        degraded=missing_parts((part for part in degraded if part not in over), mine),
+        is_early=bool(over),
         language=display_language(answer.text),
         unsearched=_unsearched(question, answer, shelf),
         meant=_search_of(answer).get("did_you_mean", ""),
@@ -437,7 +444,7 @@ def build_how(question: StoredMessage, answer: StoredMessage, shelf: Shelf) -> H
         unresolved=tuple(search.get("unresolved_dataset_ids", ())),
         timings=timings_of(timings),
         total_ms=round(timings.get("total", 0)),
-        degraded=_missing(answer, shelf),
+        degraded=missing_parts(_degraded(answer), tuple(shelf.datasets.values())),
         notes=tuple(settings.get("notes", ())),
         removed_citations=settings.get("removed_citations", 0),
         passages=tuple(
@@ -468,7 +475,6 @@ def _found_passage(number: int, hit: Mapping[str, Any], asked: str, cited: int, 
     )
 
 
-def _missing(answer: StoredMessage, shelf: Shelf) -> tuple[Missing, ...]:
-    """Return the missing parts of a stored answer."""
-    parts = (Degraded(**part) for part in answer.settings.get("degraded", ()))
-    return missing_parts(parts, tuple(shelf.datasets.values()))
+def _degraded(answer: StoredMessage) -> list[Degraded]:
+    """Return what was missing when the answer was made."""
+    return [Degraded(**part) for part in answer.settings.get("degraded", ())]

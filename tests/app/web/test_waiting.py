@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from markupsafe import Markup
 
-from braid.app.web.waiting import waiting
+from braid.app.web.waiting import is_over, waiting
 from braid.app.words.reasons import reason_html
 from braid.core.braid import Braid
 from braid.core.indexes.leg_progress import LegProgress
@@ -57,3 +57,17 @@ def test_other_reasons_and_others_collections_are_left_as_they_are(braid: Braid)
     with make_app(braid).test_request_context("/"):
         for reason in ("the dense index is closed", REASON):
             assert waiting(reason, mine(braid) if reason != REASON else []) == reason
+
+
+def test_what_has_come_by_now_is_known_for_ones_own_datasets(braid: Braid, monkeypatch: pytest.MonkeyPatch) -> None:
+    with make_app(braid).test_request_context("/"):
+        own = [replace(one, collection="user_1") for one in mine(braid, "Notes")]
+        for pending, state, expected in ((0, "ready", True), (1, "ready", False), (0, "rebuilding", False)):
+            part = LegProgress("dense", "user_1", state, pending)  # type: ignore[arg-type]
+            monkeypatch.setattr(braid.indexer, "leg_progress", lambda leg, collection, part=part: part)
+            assert is_over(REASON, own) is expected
+        part = LegProgress("dense", "user_1", "ready")
+        monkeypatch.setattr(braid.indexer, "leg_progress", lambda leg, collection: part)
+        assert not is_over(REASON, [replace(one, owner="ben") for one in own])
+        assert not is_over(REASON, [])
+        assert not is_over("the dense index is closed", own)
