@@ -1,4 +1,4 @@
-// Offers people, or groups, whose name contains what is typed. Without this file a name is typed whole.
+// Offers people, or groups, whose name contains what is typed; in a field for several, what is typed last. Without this file a name is typed whole.
 "use strict";
 
 const PEOPLE_WAIT_MS = 150;
@@ -12,10 +12,13 @@ for (const field of document.querySelectorAll("[data-people]")) {
     running?.abort();
     running = new AbortController();
     const kind = field.form.elements.kind?.value || "user";
-    const url = `${field.dataset.people}?${new URLSearchParams({ kind, name: field.value })}`;
+    const before = "several" in field.dataset ? field.value.slice(0, field.value.search(/[^,、]*$/)) : "";
+    const name = field.value.slice(before.length).trim();
+    const url = `${field.dataset.people}?${new URLSearchParams({ kind, name })}`;
     try {
       const names = await (await fetch(url, { signal: running.signal })).json();
-      list.replaceChildren(...names.map((name) => Object.assign(document.createElement("option"), { value: name })));
+      const option = (found) => Object.assign(document.createElement("option"), { value: `${before}${before && " "}${found}` });
+      list.replaceChildren(...names.map(option));
     } catch {
       list.replaceChildren(); // a help that is missing; the form works without it
     }

@@ -42,6 +42,21 @@ def hand_over(dataset: Dataset, name: str) -> None:
     here.braid.wake()
 
 
+def hand_over_all(user_id: int, heir_id: int, dataset_ids: Sequence[int] | None = None) -> list[int]:
+    """Give datasets of a user to another, or all of them with the assistants; return the ids of the datasets.
+
+    Raises InvalidInputError for one user twice, and NotFoundError for a dataset of somebody else.
+    """
+    here = site()
+    account, heir = here.accounts.get(user_id), here.accounts.get(heir_id)
+    with here.whole():
+        moved = transfer_datasets(here.braid.ledger, account.id, heir.id, dataset_ids)
+        detail = f"{len(moved)} datasets of {account.name}"
+        here.audit.add(identity().account.name, "dataset.transferred", heir.name, detail)
+    here.braid.wake()
+    return moved
+
+
 def hand_over_assistant(assistant: Assistant, name: str) -> None:
     """Make the user with this name the owner of an assistant. Raises InvalidInputError for nobody who can sign in, for
     the owner, and when that user has too many.

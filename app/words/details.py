@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from braid.app.words.reason_texts import N_
 from flask_babel import gettext as _
 
-from braid.app.words.reason_texts import N_
 from braid.app.words.reasons import match
 from braid.app.words.values import dataset_name, model_name
 

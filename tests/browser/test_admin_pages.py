@@ -19,6 +19,7 @@ def test_a_shared_dataset_that_is_switched_off_is_gone_for_a_second_user(
     add_user(site.app, "Mia")
     page = open_page("admin/shared")
     page.get_by_label("Name", exact=True).fill("Lab notes")
+    page.get_by_label("Everyone").check()
     page.get_by_text("Advanced").click()
     page.get_by_label("Collection").fill("shared_lab")
     page.get_by_role("button", name="Add", exact=True).click()

@@ -104,6 +104,7 @@ def test_from_the_first_start_to_a_second_user(visit: Callable[..., Page], fresh
     # A second shared dataset, for which the administrator needs no file.
     ana.goto(fresh.url + "admin/shared")
     ana.get_by_label("Name", exact=True).fill("Lab rules")
+    ana.get_by_label("Everyone").check()
     ana.get_by_text("Advanced").click()
     ana.get_by_label("Collection").fill("shared_lab")
     ana.get_by_role("button", name="Add", exact=True).click()

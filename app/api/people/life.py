@@ -17,8 +17,8 @@ from braid.app.auth.identity import identity
 from braid.app.auth.invitations import invitation_url
 from braid.app.site import site
 from braid.app.user.archive import archive, archive_name
+from braid.app.user.sharing import hand_over_all
 from braid.core.accounts.credentials import WebSession
-from braid.core.accounts.transfer import transfer_datasets
 from braid.core.accounts.user_import import Change, import_users
 from braid.core.types import MAX_ID
 
@@ -142,12 +142,7 @@ def export_user(user_id: int) -> Response:
 @rule("admin")
 def transfer(user_id: int, body: TransferGiven) -> Transferred:
     """Give datasets of a user to another. Nothing is embedded again; the indexes follow."""
-    account, heir = site().accounts.get(user_id), site().accounts.get(body.to_user_id)
-    with site().whole():
-        moved = transfer_datasets(site().braid.ledger, account.id, heir.id, body.dataset_ids)
-        _record("dataset.transferred", heir.name, f"{len(moved)} datasets of {account.name}")
-    site().braid.wake()
-    return Transferred(dataset_ids=moved)
+    return Transferred(dataset_ids=hand_over_all(user_id, body.to_user_id, body.dataset_ids))
 
 
 @resource.post("/users/import", Imported)

@@ -11,6 +11,7 @@ from typing import cast, get_args
 
 from flask import render_template, request
 from flask_babel import lazy_gettext as _l
+from flask_babel import ngettext
 from werkzeug.utils import redirect
 from werkzeug.wrappers import Response
 from werkzeug.wrappers import Response as Redirect
@@ -18,15 +19,16 @@ from werkzeug.wrappers import Response as Redirect
 from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
 from braid.app.mounted import url_for
-from braid.app.pages.admin.blueprint import admin, audit, page_number
+from braid.app.pages.admin.blueprint import admin, audit, done, page_number
 from braid.app.site import site
+from braid.app.words.values import dataset_name
 from braid.core.accounts.account_list import account_names
 from braid.core.accounts.audit import DAY_S, AuditFilter
 from braid.core.accounts.usage import last_days
 from braid.core.chat.conversation import Conversation
 from braid.core.chat.turns.tally import LEAST_ASKERS, ModelUse, Tally, Unanswered
 from braid.core.chat.types import ChatRequest
-from braid.core.errors import InvalidInputError
+from braid.core.errors import InvalidInputError, Reason
 from braid.core.jobs.store import Job, JobState, JobStore
 from braid.core.json_form import to_json
 
@@ -94,11 +96,23 @@ def jobs() -> str:
         "braid/admin/jobs.html",
         groups=_grouped(found[:PER_PAGE]),
         names=account_names(site().braid.ledger.database, {job.user_id for job in found}),
+        datasets={each.id: dataset_name(each.name) for each in site().braid.ledger.all_datasets()},
         counts=store.counts(),
         state=given,
         page=page,
         more=len(found) > PER_PAGE,
     )
+
+
+@admin.post("/jobs/retry")
+@rule("admin")
+def retry_jobs() -> Response:
+    """Queue failed jobs of a user again."""
+    user_id, ids = request.form.get("user_id", 0, type=int), request.form.getlist("job", type=int)[:PER_PAGE]
+    jobs = [site().background.retry(user_id, job_id) for job_id in ids]
+    if not jobs:
+        raise InvalidInputError(Reason("no job is named; choose a failed one in the list"), field="job")
+    return done(ngettext("%(num)s job is tried again.", "%(num)s jobs are tried again.", len(jobs)), "jobs")
 
 
 @admin.get("/usage")

@@ -12,8 +12,11 @@ from braid.app.auth.identity import identity
 from braid.app.mounted import url_for
 from braid.app.site import site
 from braid.core.accounts.account_list import group_sizes
+from braid.core.errors import InvalidInputError
 
 MAX_PAGE = 100_000
+MOST_PEOPLE = 100
+"""People whom one form names."""
 admin = Blueprint("admin", __name__, url_prefix="/admin")
 
 
@@ -28,9 +31,24 @@ def done(text: str, view: str, **values: int | str) -> Response:
     return redirect(url_for(f"braid.admin.{view}", **values))
 
 
-def read_groups(text: str) -> list[str]:
-    """Return group names from a text that separates them by commas or line breaks."""
-    return [name for name in (part.strip() for part in text.replace("\n", ",").split(",")) if name]
+def read_names(text: str) -> list[str]:
+    """Return names, each once, from a text that separates them by commas or line breaks."""
+    parts = (part.strip() for part in text.replace("、", ",").replace("\n", ",").split(","))
+    return list(dict.fromkeys(name for name in parts if name))
+
+
+def read_people(field: str) -> list[str]:
+    """Return the users whom a form names. Raises InvalidInputError for nobody, and for more than `MOST_PEOPLE`."""
+    names = read_names(request.form.get(field, ""))
+    if not 1 <= len(names) <= MOST_PEOPLE:
+        raise InvalidInputError(_("Name 1 to %(most)s people at once.", most=MOST_PEOPLE), field=field)
+    return names
+
+
+def read_groups(field: str) -> list[str]:
+    """Return the groups of a form: the ones that are ticked, and those that are typed."""
+    ticked = request.form.getlist(f"{field}_chosen")
+    return list(dict.fromkeys([*ticked, *read_names(request.form.get(field, "").replace("\0", ""))]))
 
 
 def page_number() -> int:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from flask import render_template, request
 from flask_babel import gettext as _
+from flask_babel import ngettext
 from werkzeug.wrappers import Response
 
 from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
 from braid.app.mounted import url_for
-from braid.app.pages.admin.blueprint import admin, audit, done, page_number
+from braid.app.pages.admin.blueprint import admin, audit, done, page_number, read_people
 from braid.app.pages.admin.users import PER_PAGE, require_own_accounts
 from braid.app.site import site
 from braid.app.words.values import dataset_name
 from braid.core.accounts.account_list import delete_group, find_accounts, rename_group, shared_with_groups
+from braid.core.datasets.registry import SharedDataset
 from braid.core.errors import BraidError, InvalidInputError, NotFoundError
 from braid.core.types import MAX_NAME_CHARS
 
@@ -28,18 +30,25 @@ def group() -> str:
 @admin.post("/group/members")
 @rule("admin")
 def add_member() -> tuple[str, int] | Response:
-    """Add a user to a group; the first one makes it a group."""
+    """Add users to a group, all of them or none; the first one makes it a group."""
     require_own_accounts()
-    name, user = _named(), request.form.get("user", "").strip()
+    name, one = _named(), request.form.get("user", "").strip()
     try:
-        account = site().accounts.get(site().shares.user_named(user))
+        users = [one] if site().accounts.named(one) else read_people("user")
         with site().whole():
-            now = site().accounts.change_groups(account.id, add=[name])
-            audit("user.groups", account.name, ", ".join(sorted(now)))
+            for one in users:
+                account = site().accounts.get(site().shares.user_named(one))
+                now = site().accounts.change_groups(account.id, add=[name])
+                audit("user.groups", account.name, ", ".join(sorted(now)))
     except InvalidInputError as error:
-        told = _("There is nobody named “%(name)s”. Type a name as it is in their account.", name=user[:40])
+        told = _("There is nobody named “%(name)s”. Type a name as it is in their account.", name=one[:40])
         return _page(name, problem=str(told if error.field == "name" else error)), 400
-    return _done(_("%(user)s is now in “%(name)s”.", user=account.name, name=name), name)
+    if len(users) == 1:
+        return _done(_("%(user)s is now in “%(name)s”.", user=account.name, name=name), name)
+    told = ngettext(
+        "%(num)s person is now in “%(name)s”.", "%(num)s people are now in “%(name)s”.", len(users), name=name
+    )
+    return _done(told, name)
 
 
 @admin.post("/group/members/remove")
@@ -78,7 +87,8 @@ def delete_one() -> tuple[str, int] | Response:
     require_own_accounts()
     name = _named()
     if opened := _opened(name):
-        told = _("“%(name)s” may read %(datasets)s. Take it out there first.", name=name, datasets=", ".join(opened))
+        datasets = ", ".join(dataset_name(each.name) for each in opened)
+        told = _("“%(name)s” may read %(datasets)s. Take it out there first.", name=name, datasets=datasets)
         return _page(name, problem=str(told)), 400
     with site().whole():
         delete_group(site().braid.ledger.database, name)
@@ -103,9 +113,9 @@ def _page(name: str, *, problem: str = "") -> str:
     )
 
 
-def _opened(name: str) -> list[str]:
-    """Return the names of the shared datasets that are open to the group."""
-    return [dataset_name(each.name) for each in site().braid.registry.entries() if name in each.allowed_groups]
+def _opened(name: str) -> list[SharedDataset]:
+    """Return the shared datasets that are open to the group."""
+    return [each for each in site().braid.registry.entries() if name in each.allowed_groups]
 
 
 def _named() -> str:

@@ -16,7 +16,7 @@ from braid.app.auth.access import rule
 from braid.app.pages.admin.blueprint import admin, audit, done, page_number, searched
 from braid.app.site import site
 from braid.app.words.values import dataset_name
-from braid.core.accounts.account_list import users_named_like
+from braid.core.accounts.account_list import account_names, users_named_like
 from braid.core.doctor import Problem
 from braid.core.errors import InvalidInputError
 from braid.core.indexes.leg_progress import LegProgress
@@ -70,6 +70,9 @@ class CollectionRow:
     name: str
     datasets: tuple[str, ...]
     passages: int
+    user_id: int | None = None
+    owner: str = ""
+    """Name of the user whose datasets they are; empty for shared ones."""
     legs: tuple[LegRow, ...] = ()
 
 
@@ -144,6 +147,7 @@ def _found(text: str, latest: Mapping[tuple[Leg, str], LegProgress]) -> list[Col
     users = users_named_like(braid.ledger.database, text) if text else set()
     names: dict[str, list[str]] = {}
     passages: Counter[str] = Counter()
+    owners: dict[str, int | None] = {}
     wanted: set[str] = set()
     for dataset in braid.ledger.all_datasets():
         listed = names.setdefault(dataset.collection, [])
@@ -151,12 +155,13 @@ def _found(text: str, latest: Mapping[tuple[Leg, str], LegProgress]) -> list[Col
         if dataset.conversation_id is None:
             listed.append(shown)
         passages[dataset.collection] += dataset.chunks
+        owners[dataset.collection] = dataset.user_id
         if part in dataset.collection.casefold() or part in shown.casefold() or dataset.user_id in users:
             wanted.add(dataset.collection)
     ranks = {name: min(_rank(latest.get((leg, name))) for leg in LEGS) for name in wanted}
     listed_names = sorted((name for name in wanted if passages[name] or ranks[name] < READY), key=_by_number)
     listed_names.sort(key=lambda name: ranks[name])
-    return [CollectionRow(name, tuple(names[name]), passages[name]) for name in listed_names]
+    return [CollectionRow(name, tuple(names[name]), passages[name], owners[name]) for name in listed_names]
 
 
 def _rank(progress: LegProgress | None) -> int:
@@ -174,10 +179,18 @@ def _by_number(name: str) -> tuple[str, int]:
 
 
 def _rows(found: Sequence[CollectionRow]) -> list[CollectionRow]:
-    """Return the rows with both of their indexes."""
+    """Return the rows with both of their indexes and their owners' names."""
+    owners = account_names(site().braid.ledger.database, {row.user_id for row in found if row.user_id})
     states = site().braid.indexer.states([(leg, row.name) for row in found for leg in LEGS])
     legs = {(progress.leg, progress.collection): progress for progress in states}
-    return [replace(row, legs=tuple(_leg_row(legs[leg, row.name], row.passages) for leg in LEGS)) for row in found]
+    return [
+        replace(
+            row,
+            owner=owners.get(row.user_id or 0, ""),
+            legs=tuple(_leg_row(legs[leg, row.name], row.passages) for leg in LEGS),
+        )
+        for row in found
+    ]
 
 
 def _leg_row(progress: LegProgress, total: int) -> LegRow:

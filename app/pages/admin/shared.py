@@ -13,6 +13,7 @@ from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
 from braid.app.pages.admin.blueprint import admin, done, known_groups, read_groups
 from braid.app.site import site
+from braid.core.accounts.account_list import count_accounts, group_sizes
 from braid.core.datasets.registry import SharedDataset
 from braid.core.errors import InvalidInputError, NotFoundError, RegistryError
 from braid.core.types import MIN_ID, Dataset
@@ -41,7 +42,8 @@ def shared() -> str:
 def add_shared() -> tuple[str, int] | Response:
     """Add a shared dataset."""
     try:
-        added = site().shared_datasets.add(**_typed_fields(), by=identity().account.name)
+        fields = {**_typed_fields(), "allowed_groups": _typed_readers()}
+        added = site().shared_datasets.add(**fields, by=identity().account.name)
     except RegistryError as error:
         return _list_page(problem=str(error)), 400
     return done(_("“%(name)s” added. Now add documents to it.", name=added.name), "shared")
@@ -60,7 +62,7 @@ def edit_shared(dataset_id: int) -> tuple[str, int] | Response:
     """Change a shared dataset."""
     enabled = "enabled" in request.form
     try:
-        fields = _typed_fields()
+        fields = {**_typed_fields(), "allowed_groups": _typed_readers()}
         after = site().shared_datasets.update(dataset_id, **fields, enabled=enabled, by=identity().account.name)
     except RegistryError as error:
         return _edit_page(dataset_id, problem=str(error)), 400
@@ -129,8 +131,11 @@ def _list_page(*, problem: str = "") -> str:
 def _edit_page(dataset_id: int, *, problem: str = "") -> str:
     braid = site().braid
     stored, entry = _find_dataset(dataset_id), braid.registry.get(dataset_id)
+    database = braid.ledger.database
+    readers = [(name, group_sizes(database).get(name, 0)) for name in entry.allowed_groups] if entry else []
     return render_template(
         "braid/admin/shared_one.html",
+        readers=readers or [("", count_accounts(database))],
         stored=stored,
         entry=entry,
         problem=problem,
@@ -153,8 +158,17 @@ def _typed_fields() -> dict[str, Any]:
         "name": _typed_text("name"),
         "collection_name": _typed_text("collection_name"),
         "description": _typed_text("description"),
-        "allowed_groups": read_groups(_typed_text("allowed_groups")),
     }
+
+
+def _typed_readers() -> list[str]:
+    """Return the groups that may read it; none for everyone. Raises RegistryError when neither was chosen."""
+    groups = read_groups("allowed_groups")
+    if request.form.get("open_to") == "everyone":
+        return []
+    if not groups:
+        raise RegistryError(_("Choose at least one group, or “Everyone”. Nothing has changed."))
+    return groups
 
 
 def _typed_text(name: str) -> str:

@@ -16,13 +16,29 @@ from braid.app.auth.identity import identity
 from braid.app.auth.invitations import INVITATION_DAYS, invitation_url
 from braid.app.opening import FIRST_DATASET
 from braid.app.pages.account.mine import flash_revoked
-from braid.app.pages.admin.blueprint import admin, audit, done, known_groups, page_number, read_groups, searched
+from braid.app.pages.admin.blueprint import (
+    admin,
+    audit,
+    done,
+    known_groups,
+    page_number,
+    read_groups,
+    read_people,
+    searched,
+)
 from braid.app.scim.token import make_token, take_token_back, token_made_at
 from braid.app.site import SECOND_FACTOR, site
 from braid.app.user.archive import archive, archive_name
+from braid.app.user.sharing import hand_over_all
 from braid.app.words.values import dataset_name
 from braid.core.accounts.account_list import count_waiting, find_accounts, group_sizes, shared_with_groups
-from braid.core.accounts.accounts import MIN_PASSWORD_CHARS, Account, password_error
+from braid.core.accounts.accounts import (
+    MIN_PASSWORD_CHARS,
+    Account,
+    AccountChange,
+    NewAccount,
+    password_error,
+)
 from braid.core.accounts.user_import import Change, ImportedUser, import_users
 from braid.core.errors import InvalidInputError, NotFoundError, Reason
 from braid.core.types import MAX_ID, MAX_NAME_CHARS
@@ -60,7 +76,7 @@ def add_user() -> tuple[str, int] | Response:
             request.form.get("name", ""),
             "" if invites else password,
             is_admin="is_admin" in request.form,
-            groups=read_groups(request.form.get("groups", "")),
+            groups=read_groups("groups"),
         )
     except InvalidInputError as error:
         return _list_page(problem=str(error)), 400
@@ -69,6 +85,31 @@ def add_user() -> tuple[str, int] | Response:
     if invites:
         return _show_invitation(added.id)
     return done(_("%(name)s added. They can sign in now.", name=added.name), "user", user_id=added.id)
+
+
+@admin.post("/users/invite")
+@rule("admin")
+def invite_several() -> tuple[str, int]:
+    """Make a link per name with which each chooses a password; who has no account yet gets one. All of them or none."""
+    require_own_accounts()
+    try:
+        names, groups, accounts = read_people("names"), frozenset(read_groups("groups")), site().accounts
+        known = {name: account for name in names if (account := accounts.named(name))}
+        if able := [name for name, account in known.items() if account.has_password or account.disabled]:
+            told = _("%(names)s: has a password already, or is suspended. Nobody was invited.", names=", ".join(able))
+            raise InvalidInputError(told, field="names")
+        new = [NewAccount(name, groups) for name in names if name not in known]
+        kept = [AccountChange(account.id, account.groups | groups, None, None) for account in known.values()]
+        with site().whole():
+            accounts.write_all(new, kept)
+            invited = [account for name in names if (account := accounts.named(name))]
+            for account in invited:
+                if account.name not in known:
+                    site().braid.ledger.add_dataset(account.id, FIRST_DATASET)
+                audit("user.invited", account.name)
+    except InvalidInputError as error:
+        return _list_page(problem=str(error)), 400
+    return _list_page(invited=[(account, invitation_url(account)) for account in invited]), 201
 
 
 @admin.post("/users/table")
@@ -166,7 +207,7 @@ def set_groups(user_id: int) -> tuple[str, int] | Response:
     require_own_accounts()
     account = _account(user_id)
     try:
-        site().accounts.set_groups(user_id, read_groups(request.form.get("groups", "")))
+        site().accounts.set_groups(user_id, read_groups("groups"))
     except InvalidInputError as error:
         return _user_page(user_id, problem=str(error)), 400
     groups = ", ".join(sorted(_account(user_id).groups))
@@ -264,6 +305,42 @@ def sign_user_out(user_id: int) -> Response:
     return done(_("%(name)s has been signed out everywhere.", name=account.name), "user", user_id=user_id)
 
 
+@admin.post(f"{ONE}/sessions/<int:session_id>/end")
+@rule("admin")
+def end_users_session(user_id: int, session_id: int) -> Response:
+    """Sign the user out of one browser, as when a laptop is lost."""
+    require_own_accounts()
+    account = _account(user_id)
+    ended = next((each for each in site().sessions.of_user(user_id) if each.id == session_id), None)
+    if ended is not None:
+        site().sessions.end(user_id, session_id)
+        audit("user.signed_out", account.name)
+    return done(_("%(name)s has been signed out there.", name=account.name), "user", user_id=user_id)
+
+
+@admin.post(f"{ONE}/hand-over")
+@rule("admin")
+def hand_user_over(user_id: int) -> tuple[str, int] | Response:
+    """Give all datasets and assistants of the user to another one, as when they leave."""
+    require_own_accounts()
+    account, heir = _account(user_id), request.form.get("heir", "").strip()
+    try:
+        moved = hand_over_all(user_id, site().shares.user_named(heir))
+    except InvalidInputError as error:
+        told = _("There is nobody named “%(name)s”. Type a name as it is in their account.", name=heir[:40])
+        if error.field == "to_user_id":
+            told = _("They belong to %(name)s already. Name another user.", name=account.name)
+        return _user_page(user_id, problem=told), 400
+    text = ngettext(
+        "%(name)s now owns %(num)s dataset of %(user)s, and their assistants.",
+        "%(name)s now owns %(num)s datasets of %(user)s, and their assistants.",
+        len(moved),
+        name=heir,
+        user=account.name,
+    )
+    return done(text, "user", user_id=user_id)
+
+
 @admin.post(f"{ONE}/tokens/<int:token_id>/revoke")
 @rule("admin")
 def revoke_users_token(user_id: int, token_id: int) -> Response:
@@ -315,7 +392,13 @@ def _record_import(counts: Mapping[Change, int]) -> None:
     audit("users.imported", f"{counts['added']} added, {counts['changed']} changed")
 
 
-def _list_page(*, problem: str = "", imported: Sequence[ImportedUser] | None = None, scim_token: str = "") -> str:
+def _list_page(
+    *,
+    problem: str = "",
+    imported: Sequence[ImportedUser] | None = None,
+    scim_token: str = "",
+    invited: Sequence[tuple[Account, str]] = (),
+) -> str:
     waiting = "waiting" in request.args
     text, group, page = searched(), request.args.get("group", "")[:MAX_NAME_CHARS], page_number()
     accounts, total = find_accounts(
@@ -334,6 +417,8 @@ def _list_page(*, problem: str = "", imported: Sequence[ImportedUser] | None = N
         sign_up_texts=SIGN_UP_TEXTS,
         second_factor_required=site().second_factor_required,
         scim_token=scim_token,
+        invited=invited,
+        invitation_days=INVITATION_DAYS,
         scim_made_at=token_made_at(),
         scim_address=f"{base_address()}/scim/v2",
         page=page,
@@ -360,6 +445,8 @@ def _user_page(user_id: int, *, problem: str = "", invitation: str = "") -> str:
         datasets=site().braid.ledger.datasets(user_id),
         tokens=site().tokens.of_user(user_id),
         apps=site().connected_apps.of_user(user_id),
+        sessions=site().sessions.of_user(user_id),
+        assistants=sum(not each.owner for each in site().assistants.of_user(user_id)),
         second_factor=site().second_factors.is_on(user_id),
         readable=[
             dataset_name(e.name) for e in site().braid.registry.entries() if _may_read(account, e.allowed_groups)

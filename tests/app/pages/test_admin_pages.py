@@ -54,7 +54,7 @@ def ben(app: Flask) -> FlaskClient:
 
 def test_every_administrators_route_is_for_administrators_alone(app: Flask, ben: FlaskClient) -> None:
     values = {"dataset_id": -1, "role": "search", "name": "ollama"}
-    values |= dict.fromkeys(("user_id", "folder_id", "token_id", "grant_id"), 1)
+    values |= dict.fromkeys(("user_id", "folder_id", "token_id", "grant_id", "session_id"), 1)
     token = csrf_token(ben)
     visited = 0
     for entry in app.url_map.iter_rules():
@@ -95,6 +95,9 @@ def test_a_shared_dataset_is_added_edited_and_removed(app: Flask, admin: FlaskCl
     assert (entry.id, entry.name, entry.allowed_groups) == (-1, "Handbook", ("lab", "staff"))
     assert "Handbook" in admin.get("/admin/shared").text
     form = {"name": "Manual", "collection_name": "shared_other", "description": "two\r\nlines", "allowed_groups": ""}
+    assert "Choose at least one group" in post_form(admin, "/admin/shared/-1", **form).text, "none is not everyone"
+    assert braid.registry.entries()[0].allowed_groups == ("lab", "staff")
+    form["open_to"] = "everyone"
     assert post_form(admin, "/admin/shared/-1", **form).status_code == 302
     entry = braid.registry.entries()[0]
     assert (entry.name, entry.collection_name, entry.description) == ("Manual", "shared_other", "two\nlines")
@@ -124,9 +127,10 @@ def test_a_collection_with_different_readers_is_named(admin: FlaskClient, braid:
 @pytest.mark.parametrize(
     "form",
     [
-        {"name": "", "collection_name": "shared_a"},
-        {"name": "x", "collection_name": "own"},
-        {"name": "x", "collection_name": "shared_a", "description": "x" * 2001},
+        {"name": "", "collection_name": "shared_a", "open_to": "everyone"},
+        {"name": "x", "collection_name": "own", "open_to": "everyone"},
+        {"name": "x", "collection_name": "shared_a", "open_to": "everyone", "description": "x" * 2001},
+        {"name": "x", "collection_name": "shared_a", "open_to": "groups"},
     ],
 )
 def test_a_wrong_entry_is_refused_and_what_was_typed_stays(

@@ -7,6 +7,7 @@ import io
 import pytest
 from flask.testing import FlaskClient
 
+from braid.app.pages.admin.blueprint import MOST_PEOPLE
 from braid.core.braid import Braid
 from braid.core.datasets.shares import Share
 from tests.web import acts, add_user, csrf_token, make_app, post_form, sign_in, site_of, text_of
@@ -108,3 +109,40 @@ def test_users_and_groups_come_from_a_table_after_a_look(admin: FlaskClient) -> 
 def test_a_table_that_cannot_be_read_changes_nothing(admin: FlaskClient, content: bytes, told: str) -> None:
     assert told in send_table(admin, content)
     assert [each.name for each in site_of(admin.application).accounts.all()] == ["admin", "ann", "ben"]
+
+
+def test_several_people_join_a_group_all_or_none(admin: FlaskClient) -> None:
+    add_user(admin.application, "Sato, Jun")
+    answer = post_form(admin, "/admin/group/members", name="board", user="ann, ben")
+    assert "2 people are now in “board”." in text_of(admin.get(answer.headers["location"]).text)
+    assert "board" in groups_of(admin, "ann") & groups_of(admin, "ben")
+    answer = post_form(admin, "/admin/group/members", name="works", user="ann、nobody")
+    assert answer.status_code == 400
+    assert "There is nobody named “nobody”." in text_of(answer.text)
+    assert "works" not in groups_of(admin, "ann")
+    post_form(admin, "/admin/group/members", name="works", user="Sato, Jun")
+    assert groups_of(admin, "Sato, Jun") == {"works"}, "a comma in a name is no separator"
+    many = ", ".join(map(str, range(MOST_PEOPLE + 1)))
+    assert "Name 1 to 100 people at once." in text_of(
+        post_form(admin, "/admin/group/members", name="works", user=many).text
+    )
+
+
+def test_groups_are_ticked_or_typed(admin: FlaskClient) -> None:
+    here = site_of(admin.application)
+    here.accounts.set_groups(here.shares.user_named("ben"), ["Sales, north"])
+    ann = here.shares.user_named("ann")
+    assert 'value="lab" checked' in admin.get(f"/admin/users/{ann}").text
+    post_form(admin, f"/admin/users/{ann}/groups", groups="new, lab", groups_chosen=["Sales, north", "lab"])
+    assert groups_of(admin, "ann") == {"Sales, north", "lab", "new"}
+    post_form(admin, f"/admin/users/{ann}/groups", groups="")
+    assert groups_of(admin, "ann") == set()
+
+
+def test_a_shared_dataset_says_who_reads_it(admin: FlaskClient) -> None:
+    here = site_of(admin.application)
+    entry = here.shared_datasets.add("Handbook", "shared_main_db", allowed_groups=["lab", "staff"], by="admin")
+    assert "Who reads it lab 2 people staff 1 person" in text_of(admin.get(f"/admin/shared/{entry.id}").text)
+    assert f'href="/admin/shared/{entry.id}"' in admin.get("/admin/group?name=lab").text
+    here.shared_datasets.update(entry.id, allowed_groups=[], by="admin")
+    assert "Who reads it Everyone 3 people" in text_of(admin.get(f"/admin/shared/{entry.id}").text)

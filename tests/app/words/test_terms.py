@@ -138,6 +138,7 @@ ROLES = {"button": "act", "a": "act", "option": "value"} | dict.fromkeys(
 )
 ONE_MEANING = {
     "Add documents",
+    "Add user",
     "Dataset settings",
     "Datasets",
     "Delete",
@@ -145,14 +146,17 @@ ONE_MEANING = {
     "Documents",
     "Expert",
     "Glossary",
+    "Groups",
     "Hand over",
     "Manage conversations",
     "Models",
     "New assistant",
     "Other apps",
     "Rename",
+    "Second factor",
     "Share",
     "Sharing",
+    "Sign-up",
     "Sign in",
     "Statistics",
 }

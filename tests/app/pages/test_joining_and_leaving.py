@@ -1,0 +1,104 @@
+"""Ten people come at once, and one leaves: invitations, lost laptops, what stays behind."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+
+from braid.core.braid import Braid
+from braid.core.jobs.store import JobStore, NewJob
+from tests.web import PASSWORD, acts, add_user, csrf_token, make_app, post_form, sign_in, site_of, text_of
+
+
+@pytest.fixture
+def app(braid: Braid) -> Flask:
+    return make_app(braid)
+
+
+@pytest.fixture
+def admin(app: Flask) -> FlaskClient:
+    return sign_in(app)
+
+
+def test_ten_people_are_invited_at_once_each_with_a_link_of_their_own(app: Flask, admin: FlaskClient) -> None:
+    accounts = site_of(app).accounts
+    accounts.add("imported", groups=["lab"])
+    names = ["imported", *(f"new {number}" for number in range(9))]
+    answer = post_form(
+        admin, "/admin/users/invite", names=", ".join(names[:5]) + "\n" + "\n".join(names[5:]), groups="board"
+    )
+    assert answer.status_code == 201
+    links = re.findall(r"<code[^>]*>http://localhost(/invitation/[^<]+)</code>", answer.text)
+    assert len(set(links)) == 10
+    for name, link in zip(names, links, strict=True):
+        invited = app.test_client()
+        form = {"csrf_token": csrf_token(invited, link), "password": PASSWORD}
+        assert invited.post(link, data=form).status_code == 302, name
+        assert accounts.verify(name, PASSWORD), name
+    assert accounts.named("imported").groups == {"lab", "board"}  # type: ignore[union-attr]
+    assert accounts.named("new 8").groups == {"board"}  # type: ignore[union-attr]
+    assert [entry.action for entry in acts(app)].count("user.invited") == 10
+
+
+def test_who_has_a_password_is_not_invited_and_nobody_is(app: Flask, admin: FlaskClient) -> None:
+    site_of(app).accounts.add("Robin", PASSWORD)
+    for names, told in (
+        ("new, Robin", "Robin: has a password already"),
+        ("new, NEW", "taken"),
+        (" , ", "Name 1 to 100"),
+    ):
+        answer = post_form(admin, "/admin/users/invite", names=names)
+        assert (answer.status_code, told in text_of(answer.text)) == (400, True), names
+        assert site_of(app).accounts.named("new") is None
+
+
+def test_one_browser_is_signed_out_and_the_others_stay(app: Flask, admin: FlaskClient) -> None:
+    robin, here = add_user(app, "Robin"), site_of(app)
+    here.sessions.open(robin.id, user_agent="Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0")
+    here.sessions.open(robin.id, user_agent="")
+    page = admin.get(f"/admin/users/{robin.id}").text
+    assert "Firefox" in page
+    lost = next(each for each in here.sessions.of_user(robin.id) if "Firefox" in each.user_agent)
+    other = add_user(app, "Marian")
+    post_form(admin, f"/admin/users/{other.id}/sessions/{lost.id}/end")
+    assert len(here.sessions.of_user(robin.id)) == 2, "it is not Marian's"
+    post_form(admin, f"/admin/users/{robin.id}/sessions/{lost.id}/end")
+    assert [each.user_agent for each in here.sessions.of_user(robin.id)] == [""]
+    assert acts(app)[0].action == "user.signed_out"
+
+
+def test_what_a_leaver_owns_gets_another_owner(app: Flask, admin: FlaskClient, braid: Braid) -> None:
+    robin, marian = add_user(app, "Robin"), add_user(app, "Marian")
+    maps = braid.ledger.add_dataset(robin.id, "Maps")
+    page = text_of(admin.get(f"/admin/users/{robin.id}").text)
+    assert "everything that belongs to Robin: Maps" in page
+    path = f"/admin/users/{robin.id}/hand-over"
+    for heir, told in (("nobody", "There is nobody named “nobody”."), ("Robin", "They belong to Robin already.")):
+        answer = post_form(admin, path, heir=heir)
+        assert (answer.status_code, told in text_of(answer.text)) == (400, True), heir
+    answer = post_form(admin, path, heir="Marian")
+    assert "Marian now owns 1 dataset of Robin" in text_of(admin.get(answer.headers["location"]).text)
+    assert [each.id for each in braid.ledger.datasets(marian.id)] == [maps.id]
+    assert braid.ledger.datasets(robin.id) == []
+    assert (acts(app)[0].action, acts(app)[0].target) == ("dataset.transferred", "Marian")
+    assert "Hand over" not in admin.get(f"/admin/users/{robin.id}").text
+
+
+def test_failed_jobs_of_others_are_tried_again(app: Flask, admin: FlaskClient, braid: Braid) -> None:
+    robin, store = add_user(app, "Robin"), JobStore(braid.ledger)
+    maps = braid.ledger.add_dataset(robin.id, "Maps")
+    jobs = store.add(robin.id, [NewJob("upload", f"{name}.pdf", maps.id) for name in "ab"])
+    for _each in jobs:
+        claimed = store.claim(0)
+        assert claimed
+        store.fail(claimed, "it is encrypted")
+    page = admin.get("/admin/jobs?state=failed").text
+    assert "Maps" in page
+    assert "Retry all failed" in page
+    assert post_form(admin, "/admin/jobs/retry", user_id=robin.id, job=[each.id for each in jobs]).status_code == 302
+    assert store.counts(robin.id)["queued"] == 2
+    assert post_form(admin, "/admin/jobs/retry", user_id=robin.id).status_code == 400
+    assert post_form(admin, "/admin/jobs/retry", user_id=robin.id + 1, job=jobs[0].id).status_code == 404
