@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import cache
 
-from braid.app.words.reason_texts import N_
 from flask_babel import gettext as _
 
-from braid.app.words.reasons import match
 from braid.app.words.values import dataset_name, model_name
+from braid.core.errors import N_
 
 DETAILS: Mapping[str, str] = (
     {
@@ -102,6 +102,7 @@ _OWN_WORDS = ("sign_up.", "second_factor.", "models.", "audit.", "scans.", "inde
 """Beginnings of actions whose target is no name."""
 _NUMBERED = re.compile(r"-?\d+ (?P<name>.+)", re.DOTALL)
 _NUMBERS = {"count": re.compile(r"[\d,]+"), "id": re.compile(r"-?\d+"), "other_id": re.compile(r"\d+")}
+_NAMED_PART = re.compile(r"%\((\w+)\)s")
 _SEPARATOR = re.compile(r"(, |; )")
 _FIELDS = re.compile(r"(; |, (?=run by ))")
 
@@ -146,12 +147,22 @@ def _parts(text: str, separator: re.Pattern[str] = _SEPARATOR) -> str:
 
 
 def _part(text: str) -> str:
-    found = match(DETAILS, text)
-    if found is None or any(name in _NUMBERS and not _NUMBERS[name].fullmatch(value) for name, value in found[1]):
-        return model_name(text) if ":" in text and " " not in text and "//" not in text else text
-    shown = DETAILS[found[0]]
-    values = {name: _part(value) if name in {"old", "new"} else value for name, value in found[1]}
-    return str(_(shown, **values)) if shown else ""
+    for template, shown in DETAILS.items():
+        if found := _pattern(template).fullmatch(text):
+            parts = found.groupdict()
+            if all(name not in _NUMBERS or _NUMBERS[name].fullmatch(part) for name, part in parts.items()):
+                values = {name: _part(part) if name in {"old", "new"} else part for name, part in parts.items()}
+                return str(_(shown, **values)) if shown else ""
+            break
+    return model_name(text) if ":" in text and " " not in text and "//" not in text else text
+
+
+@cache
+def _pattern(template: str) -> re.Pattern[str]:
+    """Return the expression of the texts that a template makes, with a group for each of its parts."""
+    fixed = [re.escape(piece) for piece in _NAMED_PART.split(template)[::2]]
+    named = [f"(?P<{name}>.+?)" for name in _NAMED_PART.findall(template)]
+    return re.compile("".join(a + b for a, b in zip(fixed, [*named, ""], strict=True)), re.DOTALL)
 
 
 def _named(text: str) -> str:
