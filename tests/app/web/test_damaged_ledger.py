@@ -26,6 +26,7 @@ from braid.core.backup.record import last_backup
 from braid.core.braid import Braid
 from braid.core.data_directory import DataDirectory
 from braid.core.doctor import examine
+from braid.core.jobs.runner import Pauses
 from braid.core.jobs.store import JobStore, NewJob
 from braid.core.ledger import outages
 from braid.core.ledger.database import make_engine
@@ -179,6 +180,7 @@ def test_a_text_that_is_none_is_damage_and_is_not_quoted(tmp_path: Path) -> None
 @pytest.mark.one_app
 def test_a_job_that_meets_it_is_tried_again_and_not_failed(running: Braid) -> None:
     app = make_app(running, jobs=True)
+    site_of(app).background._runner._pauses = Pauses(record_s=(0.2,), outage_s=0.2)
     try:
         _damage(running, "documents")
         (job,) = site_of(app).background.add(1, [NewJob("export", "notes", 1, {})])

@@ -219,7 +219,8 @@ def test_opening_says_how_much_is_embedded_again(embedded: Path, caplog: pytest.
         assert braid.to_reembed == {}
 
 
-def test_the_doctor_says_why_vectors_are_missing(embedded: Path) -> None:
+def test_the_doctor_says_why_vectors_are_missing(embedded: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("braid.core.doctor.SETTLE_S", 0.1)  # nothing does, however long it is waited for
     model = HashEmbeddings(fingerprint="fake:other")
     model.failing = True
     with Braid(embedded, embedding_model=model) as braid:
