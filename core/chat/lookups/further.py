@@ -54,6 +54,8 @@ LATEST_S = 10.0
 _SAYS_NOTHING = re.compile(
     rf"[{HANGUL}]"  # a particle behind a code or a number: P83의
     r"|person|people|somebody|someone|colleague|please|tell|name|names|called"
+    r"|give|show|list|explain|describe|overview|summari[sz]e|compare"
+    r"|一覧|要約|概要|説明|比較|(?:요약|비교|설명|정리)\w{0,4}|목록|해|줘"
     r"|[誰何人方教幾]|何[人番日時年月円歳個本回]|何号室|何曜日|教えて"
     r"|(?:누구|누가|무엇|무슨|어떤|언제|어디|어느|얼마)\w{0,4}|몇|며칠|알려|주세요|사람\w?|번인가요|인가요",
     re.IGNORECASE,

@@ -12,7 +12,6 @@ from braid.core.text.scripts import (
     HANGUL,
     LATIN,
     SEEN_CHARS,
-    is_written_in,
     may_be_same_language,
     question_script,
     text_language,
@@ -30,12 +29,20 @@ _NAME = re.compile(
     rf"(?: (?:(?:de|del|der|den|di|da|van|von|of|la|le) ){{0,2}}[{_CAPITAL}][\w'’-]{{0,40}}){{0,4}}"
 )
 _PART = f"[{HAN}々ァ-ヺーA-Za-z0-9-]"
-_WORD = re.compile(rf"(?<!{_PART})(?=[A-Za-z0-9-]{{0,20}}[{HAN}々ァ-ヺー]){_PART}{{2,40}}|[{HANGUL}]{{2,20}}")
+_WORD = re.compile(rf"(?<!{_PART})(?=[A-Za-z0-9-]{{0,20}}[{HAN}々ァ-ヺー]){_PART}{{2,40}}|(?<!\w)[{HANGUL}]{{2,20}}")
 
 _FORM_OF_VERB = re.compile(
     r"(?:니다|[아어해]요|세요|려는|[하되있없]는|[하되]고|[하되]면|[하되]며|[하되]지|하여|해서|되어|된|지만)$"
 )
 """Endings of Korean verbs and adjectives, which no name has."""
+_COMMON = re.compile(
+    r"場合|必要|可能性?|利用可能|最[初後]|以[下上前降]|現在|今後|一部|全体|同[様時]|詳細|方法|内容|自分|何度"
+    r"|함께|달리|여러(?:가지)?|가지|때로는|자주|모[두든]|다른|위해|대[한해]|[통인]해|따라|경우|때문에|그리고|그러나|하지만|또[는한]"
+    r"|이[후전]|다음|매우|가장|같은|이런|그런|어떤|목적으로|처음"
+)
+"""Words that are in every text and name nothing."""
+MOST_FOREIGN = 2
+"""Words of another script in a passage up to which they are names in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +67,7 @@ def possible_names(sentence: str, analyzer: Analyzer) -> list[Name]:
     found: dict[frozenset[str], Name] = {}
     for text in (*_capitalised(sentence), *(match[0] for match in _WORD.finditer(sentence))):
         terms = frozenset(analyzer.tokens(text))
-        if terms and len(text) > 1 and not _FORM_OF_VERB.search(text):
+        if terms and len(text) > 1 and not _COMMON.fullmatch(text) and not _FORM_OF_VERB.search(text):
             found.setdefault(terms, Name(text, terms))
     return list(found.values())
 
@@ -73,7 +80,8 @@ def leads_on(name: str, question: str, text: str) -> bool:
     script = question_script(name)
     if script != LATIN:
         is_asked = question_script(question) == script and may_be_same_language(question, text)
-        return is_asked or not is_written_in(script, text)
+        foreign = {word for word in _WORD.findall(text) if question_script(word) == script}
+        return is_asked or (question_script(question) != script and len(foreign) <= MOST_FOREIGN)
     if text_language(text) != CAPITALISES or may_be_same_language(question, text):
         return True
     return " " in name or any(map(str.isdigit, name))

@@ -25,7 +25,8 @@ _JAPANESE = re.compile(
 )
 _COMPARES = re.compile(
     r"\b(?:compare|comparison|differ\w{0,9}|versus|vs|which|between|both|same|more|less|better|worse"
-    r"|longer|shorter|larger|smaller|bigger|higher|lower|older|newer|faster|slower|cheaper|dearer|heavier|lighter)\b",
+    r"|longer|shorter|larger|smaller|bigger|higher|lower|older|newer|faster|slower|cheaper|dearer|heavier|lighter)\b"
+    r"|비교|차이|어느|다른|더 ",
     re.IGNORECASE,
 )
 _HAS_KANA = re.compile(f"[{KANA}{HAN}]")

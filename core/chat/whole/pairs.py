@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from itertools import combinations
 from pathlib import PurePath
 
-from braid.core.chat.whole.find import LEAST_OF_TITLE, Weigh, parts_of_name
+from braid.core.chat.whole.find import LANGUAGE_OF_FILE, LEAST_OF_TITLE, Weigh, parts_of_name
 from braid.core.metadata.versions import VALID_FROM
 from braid.core.text.analyzer import Analyzer
+from braid.core.text.scripts import may_be_same_language
 from braid.core.types import Passage
 
 CHANGES = re.compile(
@@ -96,11 +97,13 @@ def pair_meant(
 
 
 def _named(question: str, found: Sequence[Passage], weigh: Weigh, analyzer: Analyzer) -> list[NamedDocument]:
-    """Return the documents of which the question has enough words of the title or the file's name, each once."""
+    """Return the documents of which the question has enough words of the title or the file's name, each once; those in
+    the question's language first.
+    """
     asked = frozenset(analyzer.tokens(CHANGES.sub(" ", question))) | frozenset(analyzer.tokens(question))
     by_id = {passage.document_id: passage for passage in reversed(found)}
     names = [
-        (passage, frozenset(analyzer.tokens(parts_of_name(_VERSION.sub(" ", _plain(name))))), _versions(name))
+        (passage, _words(name, analyzer), _versions(name))
         for passage in list(reversed(by_id.values()))[:MOST_CANDIDATES]
         for name in (passage.title, PurePath(passage.source).stem)
         if name.strip()
@@ -113,7 +116,13 @@ def _named(question: str, found: Sequence[Passage], weigh: Weigh, analyzer: Anal
         known = best.get(passage.document_id)
         if share >= LEAST_OF_TITLE and (known is None or (share, bool(versions)) > (known.share, bool(known.versions))):
             best[passage.document_id] = NamedDocument(passage, words, versions, share)
-    return list(best.values())
+    return sorted(best.values(), key=lambda each: not may_be_same_language(question, each.passage.text))
+
+
+def _words(name: str, analyzer: Analyzer) -> frozenset[str]:
+    """Return the words of a title or a file's name, without its version and its language."""
+    parts = parts_of_name(_VERSION.sub(" ", _plain(name)))
+    return frozenset(analyzer.tokens(LANGUAGE_OF_FILE.sub("", parts)))
 
 
 def _by_promise(

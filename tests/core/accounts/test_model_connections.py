@@ -7,9 +7,10 @@ from dataclasses import replace
 import pytest
 
 from braid.core.accounts.app_settings import AppSettings
-from braid.core.accounts.model_connections import MAX_CONNECTIONS, SETTING, ModelConnections
+from braid.core.accounts.model_connections import MAX_CONNECTIONS, RERANKER, SETTING, ModelConnections
 from braid.core.errors import InvalidInputError, NotFoundError
 from braid.core.ledger.ledger import Ledger
+from braid.core.models.rerank_http import RerankServer
 from tests.databases import on_both_databases
 
 SECRET = b"s" * 32
@@ -71,3 +72,26 @@ def test_a_removed_connection_is_gone(connections: ModelConnections) -> None:
     assert connections.remove("mistralai").base_url == "https://api.mistral.ai/v1"
     assert connections.all() == []
     assert connections.get("mistralai") is None
+
+
+@on_both_databases
+def test_the_server_of_the_reranker_is_kept_with_its_key_encrypted_for_its_address(
+    connections: ModelConnections, ledger: Ledger
+) -> None:
+    assert connections.reranker() is None
+    server = RerankServer("cohere", "rerank-v3.5", "", "sk-1234", has_key=True)
+    connections.put_reranker(server)
+    other = ModelConnections(ledger, SECRET)  # of another process
+    assert other.reranker() == server
+    stored = AppSettings(ledger).get(RERANKER)
+    assert "sk-1234" not in f"{stored}{other.reranker()!r}"
+    AppSettings(ledger).set(RERANKER, {**stored, "base_url": "http://evil:9000"})
+    moved = other.reranker()
+    assert moved is not None
+    assert (moved.key, moved.has_key) == ("", True)
+    other.put_reranker(RerankServer("tei", "default", "http://box:8080"))
+    kept = connections.reranker()
+    assert kept is not None
+    assert (kept.name, kept.address, kept.has_key) == ("tei:default", "http://box:8080", False)
+    connections.put_reranker(None)
+    assert other.reranker() is None
