@@ -41,7 +41,7 @@ def test_first_visit(open_page: Open, picture: Picture) -> None:
 def test_the_first_passage_is_seen_at_once_on_a_phone(open_page: Open, locale: str) -> None:
     page = open_page(locale=locale, viewport={"width": 390, "height": 844})
     search(page, "rank")
-    hit = page.locator(".hit").first.locator("h3")
+    hit = page.locator(".hit").first.locator(":is(h2, h3)").first
     expect(hit).to_be_in_viewport()
     assert page.evaluate("scrollY") == 0
     assert overflow(page) == 0
