@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from flask import Flask
-from playwright.sync_api import Browser, BrowserContext, Page, Route, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Locator, Page, Route, expect, sync_playwright
 
 from braid.app import first_start
 from braid.core.accounts.accounts import Accounts
@@ -36,6 +36,14 @@ NOTES = {
 }
 
 
+IS_IN_SIGHT = """element => {
+  const { x, y, width, height } = element.getBoundingClientRect();
+  const on_top = document.elementFromPoint(x + width / 2, y + height / 2);
+  return Boolean(on_top) && (element.contains(on_top) || on_top.contains(element));
+}"""
+"""Whether the middle of an element is in the window, with nothing else over it."""
+
+
 @dataclass(frozen=True)
 class Site:
     """A running app with an administrator; the password of everybody is `tests.web.PASSWORD`."""
@@ -53,6 +61,18 @@ class Site:
         where = urlsplit(self.url)
         path = where.path.rstrip("/") or "/"  # as the app itself sets it: another one would be a second cookie
         return {"name": "braid_session", "value": session.value, "domain": str(where.hostname), "path": path}
+
+
+def tab_to(page: Page, wanted: Locator, *, most: int = 80) -> None:
+    """Press Tab until the element has the focus, as who uses no mouse does; fail after ``most`` times, or when it is
+    then out of sight, as below a bar at the window's edge.
+    """
+    for _press in range(most):
+        page.keyboard.press("Tab")
+        if wanted.evaluate("element => element === document.activeElement"):
+            assert wanted.evaluate(IS_IN_SIGHT), f"{wanted} has the focus and is in sight"
+            return
+    raise AssertionError(f"Tab does not come to {wanted} within {most} times")
 
 
 def overflow(page: Page) -> int:

@@ -7,11 +7,13 @@ from collections.abc import Callable, Iterator
 import pytest
 from playwright.sync_api import Page, expect
 
+from braid.core.datasets.assistants import Assistant
 from braid.core.datasets.shares import Share
-from tests.browser.conftest import Site, overflow
+from tests.browser.conftest import Site, overflow, tab_to
 from tests.web import PASSWORD, site_of
 
 pytestmark = pytest.mark.browser
+PHONE = {"width": 390, "height": 844}
 
 
 @pytest.fixture(scope="module")
@@ -46,6 +48,36 @@ def test_a_dataset_is_shared_and_taken_back_by_keyboard_on_a_phone(
     page.get_by_role("button", name="Stop sharing with Robin Hood").focus()
     page.keyboard.press("Enter")
     expect(page.locator("#readers")).to_have_text("Only you can read this dataset.")
+
+
+def test_a_dataset_is_handed_over_by_keyboard_on_a_phone(open_page: Callable[..., Page], site: Site) -> None:
+    here = site_of(site.app)
+    friar = here.accounts.add("Friar Tuck", PASSWORD)
+    given = site.braid.ledger.add_dataset(here.accounts.all()[0].id, "Recipes").id
+    page = open_page(f"datasets/{given}", viewport=PHONE)
+    tab_to(page, page.locator("summary").filter(has_text="Hand over"))
+    page.keyboard.press("Enter")
+    tab_to(page, page.locator("#give-name"))
+    page.keyboard.type("Friar Tuck")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("status").first).to_contain_text("Friar Tuck")
+    assert overflow(page) == 0
+    assert [each.id for each in site.braid.ledger.datasets(friar.id)] == [given]
+    here.accounts.remove(friar.id)
+
+
+def test_access_is_asked_for_by_keyboard_on_a_phone(
+    open_anonymous: Callable[..., Page], site: Site, dataset: int
+) -> None:
+    here = site_of(site.app)
+    added = here.assistants.add(here.accounts.all()[0].id, Assistant("Guide to maps", dataset_ids=(dataset,)))
+    site.braid.shares.put(added, Share("user", "Robin Hood"), by="admin")
+    page = open_anonymous(f"assistants/{added.id}", cookies=[site.cookie("Robin Hood")], viewport=PHONE)
+    tab_to(page, page.get_by_role("button", name="Ask for access"))
+    page.keyboard.press("Enter")
+    expect(page.locator("#closed")).to_contain_text("You have asked for access.")
+    assert overflow(page) == 0
+    here.assistants.remove(added.id)
 
 
 def test_who_reads_sees_by_whom_it_is_shared(

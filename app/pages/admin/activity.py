@@ -135,7 +135,7 @@ def usage() -> str:
         "braid/admin/usage.html",
         charts=charts,
         kinds={chart: str(KINDS.get(chart, chart)) for chart in sorted({k for m in by_user.values() for k in m})},
-        users=[(names.get(user_id, str(user_id)), counts) for user_id, counts in busiest],
+        users=[(user_id, names.get(user_id, ""), counts) for user_id, counts in busiest],
         other_users=len(by_user) - len(busiest),
         days=days,
         choices=DAYS,

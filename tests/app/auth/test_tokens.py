@@ -156,7 +156,7 @@ def test_administrators_see_and_revoke_tokens(app: Flask, user: Account) -> None
     client, headers = sign_in(app), bearer(app, user, "read", "write")
     app.test_client().get("/api/v1/me", headers=headers)
     page = client.get(f"/admin/users/{user.id}").text
-    assert re.search(r"test <span class=\"hint\">read · write</span>", page)
+    assert re.search(r"test <span class=\"hint\">reads and writes</span>", page)
     assert "never used" not in page
     key = headers["Authorization"].removeprefix("Bearer ")
     assert key not in page

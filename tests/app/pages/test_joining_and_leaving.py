@@ -102,3 +102,25 @@ def test_failed_jobs_of_others_are_tried_again(app: Flask, admin: FlaskClient, b
     assert store.counts(robin.id)["queued"] == 2
     assert post_form(admin, "/admin/jobs/retry", user_id=robin.id).status_code == 400
     assert post_form(admin, "/admin/jobs/retry", user_id=robin.id + 1, job=jobs[0].id).status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("scopes", "told"),
+    [
+        (("read",), "reads only"),
+        (("read", "write"), "reads and writes"),
+        (("read", "write", "admin"), "does everything that the user may do"),
+    ],
+)
+def test_what_a_token_may_do_is_said_in_words(app: Flask, scopes: tuple[str, ...], told: str) -> None:
+    here = site_of(app)
+    robin = here.accounts.add("Robin", PASSWORD, is_admin=True)
+    here.tokens.add(robin.id, "Backup", scopes)
+    for client, path in ((sign_in(app), f"/admin/users/{robin.id}"), (sign_in(app, "Robin"), "/account")):
+        assert f"Backup {told}" in text_of(client.get(path).text), path
+
+
+def test_usage_leads_to_users_and_datasets(app: Flask, admin: FlaskClient) -> None:
+    robin = add_user(app, "Robin")
+    site_of(app).usage.count(robin.id, "search", 3)
+    assert f'<a href="/admin/users/{robin.id}">Robin</a>' in admin.get("/admin/usage").text
