@@ -135,6 +135,10 @@ class DataDirectory:
         except EmbeddingError:
             return ""
 
+    def model_named(self, fingerprint: str) -> EmbeddingModel:
+        """Return the embedding model with this fingerprint. Raises InvalidInputError when it cannot be made of it."""
+        return self._models.named(fingerprint)
+
     @property
     def index_names(self) -> StateNames:
         """The names under which the ledger keeps how far the indexes of the legs are."""

@@ -124,8 +124,8 @@ def _printed_pages(citations: Sequence[Citation]) -> list[dict[str, Any]]:
 
 
 def _stored_lookup(lookup: dict[str, Any]) -> dict[str, Any]:
-    texts = {name: storable(lookup[name][:MAX_STORED_QUERY_CHARS]) for name in ("asked", "problem", "about")}
-    return {**lookup, **texts}
+    texts = {name: storable(lookup[name][:MAX_STORED_QUERY_CHARS]) for name in ("asked", "about")}
+    return {**lookup, **texts, "problem": storable(lookup["problem"])}
 
 
 def _stored_quote(quote: dict[str, Any]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import date
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -27,21 +27,22 @@ from braid.core.chat.lookups.loop import Loop
 from braid.core.chat.lookups.quoted import quotable_citations, quote_parts
 from braid.core.chat.lookups.tools import Toolbox
 from braid.core.chat.marks import marked, without_marks
-from braid.core.chat.query_writing import NormalizedQuestion, normalize_question, write_query, write_wordings
+from braid.core.chat.query_writing import normalize_question, write_query, write_wordings
 from braid.core.chat.quoting.candidates import Asked
 from braid.core.chat.quoting.extractive import Extract, best_coverage, extract
 from braid.core.chat.quoting.match import ABSENT_COVERAGE, WEAK_COVERAGE, match_of
 from braid.core.chat.quoting.nearness import nearness_to, no_nearness, scale_of
 from braid.core.chat.quoting.wanted import without_asking
+from braid.core.chat.scoped_passages import ScopedPassages
 from braid.core.chat.support.check import check_answer
 from braid.core.chat.tables.calculate import Calculated, Calculator, NotCalculated
 from braid.core.chat.texts import Language
+from braid.core.chat.turn_state import ChatTurn, GraphState
 from braid.core.chat.turns.cited_passages import require_readable
 from braid.core.chat.types import (
     ChatRequest,
     ChatResult,
     Event,
-    QueryWritten,
     Searched,
     StageStarted,
     answer_begun,
@@ -62,7 +63,7 @@ from braid.core.models.untrusted_text import as_data
 from braid.core.search.context import SearchModels
 from braid.core.search.term_weights import TermWeights
 from braid.core.text.token_budget import MIN_PROMPT_TOKENS
-from braid.core.types import DEFAULTS, Degraded, Hit, Passage, ReadFilter, Scope, SearchResult
+from braid.core.types import DEFAULTS, Hit, SearchResult
 
 if TYPE_CHECKING:
     from langgraph.types import StreamWriter
@@ -77,48 +78,6 @@ MOST_TITLES = 10
 """Documents among which the one that a question names is looked for, beside those of the first passages."""
 WHOLE_SHARE = 0.7
 """Share of the prompt for the passages of a whole document."""
-
-
-@dataclass(slots=True)
-class ChatTurn:
-    """A turn on its way through the graph. Each node sets the fields that the next ones need."""
-
-    request: ChatRequest
-    scope: Scope
-    """Resolved once, when the turn begins."""
-    stopped: threading.Event = field(default_factory=threading.Event)
-    """Set when nobody listens to the events any more."""
-    question: NormalizedQuestion = field(init=False)
-    query: QueryWritten = field(init=False)
-    languages: Mapping[str, frozenset[int]] = field(default_factory=dict)
-    """Languages of the documents in which the question is not, by their codes, and the datasets that have them."""
-    wordings: tuple[str, ...] = ()
-    """The question in these, as a model has written it."""
-    in_others: frozenset[str] = frozenset()
-    """Chunk ids of passages in these, where no passage that was found first has the question's words."""
-    degraded: tuple[Degraded, ...] = ()
-    read_filters: tuple[ReadFilter, ...] = ()
-    """The filters that were read from the question; ``scope`` and the request's options have those that are applied."""
-    read_from: frozenset[int] = frozenset()
-    """The datasets whose passages have been found so far."""
-    looked_at: float = 0.0
-    """When the rights of the user to read these datasets were looked up last."""
-    first: SearchResult = field(init=False)
-    """The first search, by which the match is judged."""
-    found: FurtherResult = field(init=False)
-    whole: Whole | None = None
-    """The document, or the two, that the question is about as a whole."""
-    notes: str = ""
-    """What a model is given in place of passages, as a marked text: notes of a document that does not fit into its
-    prompt, or the wordings of two that differ."""
-    result: ChatResult = field(init=False)
-
-
-@dataclass(frozen=True, slots=True)
-class GraphState:
-    """The state that LangGraph hands from node to node."""
-
-    turn: ChatTurn
 
 
 class Conversation:
@@ -449,7 +408,7 @@ class Conversation:
         def without_model(citations: Sequence[Citation]) -> Extract:
             if turn.whole is not None and (of_it := tell(turn.whole, citations, analyzer, language)).text:
                 return of_it
-            search, around = turn.first, partial(self._around, turn.scope)
+            search, around = turn.first, self._passages(turn).around
             weigh = self._term_weights(turn).known
             if quoted := quote_parts(turn.found.parts, asked, citations, analyzer, weigh, around):
                 return quoted
@@ -459,7 +418,6 @@ class Conversation:
             known = scale_of(search, self._braid.answering_model)
             match = match_of(search, known[1] if known else None, covered)
             nearness = nearness_to(turn.question.query, *known) if known else no_nearness
-            around = partial(self._around, turn.scope)
             why = calculated.reason if isinstance(calculated, NotCalculated) else ""
             return extract(
                 asked, citations, analyzer, match=match, nearness=nearness, around=around, not_calculated=why
@@ -483,8 +441,8 @@ class Conversation:
             without_model,
             turn.request.draft,
             earlier,
-            around=partial(self._neighbours, turn.scope) if turn.whole is None else None,
-            total=self._passages_in(turn.scope),
+            around=self._passages(turn).neighbours if turn.whole is None else None,
+            total=self._passages(turn).count(),
             notes=turn.notes,
         )
         self._write(turn, task, writer)
@@ -506,7 +464,7 @@ class Conversation:
             without_model,
             turn.request.draft,
             renumber=False,
-            total=self._passages_in(turn.scope),
+            total=self._passages(turn).count(),
         )
         self._write(turn, task, writer)
 
@@ -521,32 +479,10 @@ class Conversation:
 
     def _calculator(self, turn: ChatTurn) -> Calculator:
         model = self._models.search or self._models.summary
-        return Calculator(partial(self._passages_of, turn.scope), self._prompts.table_query, model)
+        return Calculator(self._passages(turn).of_document, self._prompts.table_query, model)
 
-    def _passages_of(self, scope: Scope, document_id: int, limit: int) -> list[Passage]:
-        return self._braid.ledger.document_passages(document_id, scope.dataset_ids, limit=limit)
-
-    def _passages_in(self, scope: Scope) -> int:
-        """Return the number of passages that may be searched."""
-        datasets = self._braid.ledger.datasets_in({each.collection for each in scope.collections})
-        return sum(dataset.chunks for dataset in datasets if dataset.id in scope.dataset_ids)
-
-    def _neighbours(self, scope: Scope, passage: Passage) -> list[Passage]:
-        """Return a passage with the two before and after it in its document."""
-        first = max(0, passage.position - 2)
-        return self._braid.ledger.document_passages(
-            passage.document_id, scope.dataset_ids, limit=passage.position + 3 - first, offset=first
-        )
-
-    def _around(self, scope: Scope, passage: Passage) -> tuple[str, str]:
-        """Return the texts of the passages before and after one, of the same heading; empty where there are none."""
-        first = max(0, passage.position - 1)
-        limit = passage.position + 2 - first
-        several = self._braid.ledger.document_passages(
-            passage.document_id, scope.dataset_ids, limit=limit, offset=first
-        )
-        texts = {one.position: one.text for one in several if one.heading_path == passage.heading_path}
-        return texts.get(passage.position - 1, ""), texts.get(passage.position + 1, "")
+    def _passages(self, turn: ChatTurn) -> ScopedPassages:
+        return ScopedPassages(self._braid.ledger, turn.scope)
 
     def _write(self, turn: ChatTurn, task: AnswerTask, emit: StreamWriter) -> None:
         with self._its_turn(turn):

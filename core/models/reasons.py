@@ -45,7 +45,8 @@ def loggable(error: BraidError) -> str:
     for each in _chain(error):
         if getattr(each, "status_code", None) in QUOTING_STATUS:
             return f"{type(each).__name__}: status {getattr(each, 'status_code', '')}"
-    return " ".join(str(error).split())
+    text = str(error)
+    return text if text.isprintable() else " ".join(text.split())
 
 
 def _redirect(error: BaseException) -> str:

@@ -83,7 +83,11 @@ class SourceFile:
     def unreadable(
         self, template: str, *, code: UnreadableCode = "damaged", **parts: object
     ) -> UnreadableDocumentError:
-        """Return the error to raise, with the reason of this template, in which ``name`` is the file's."""
+        """Return the error to raise, with the reason of this template, in which ``name`` is the file's; a text without
+        a place for the name goes on after it: ``is no calendar; …``.
+        """
+        if "%(name)s" not in template:
+            template, parts = "%(name)s %(reason)s", {"reason": template}
         return UnreadableDocumentError(Reason(template, name=self.name, **parts), code=code)
 
 

@@ -45,9 +45,9 @@ def refused(content: bytes, most: int = 100) -> str:
 
 
 def test_the_number_is_told_from_the_end_alone() -> None:
-    assert refused(end64(MILLION, 46 * MILLION)) == "it holds 1,000,000 files, more than 100"
-    assert refused(end(60_000, 0)) == "it holds 60,000 files, more than 100"
-    assert refused(b"x" * 70_000 + end(101, 0, comment=b"a comment")) == "it holds 101 files, more than 100"
+    assert refused(end64(MILLION, 46 * MILLION)) == "a zip archive of 1,000,000 files, more than 100"
+    assert refused(end(60_000, 0)) == "a zip archive of 60,000 files, more than 100"
+    assert refused(b"x" * 70_000 + end(101, 0, comment=b"a comment")) == "a zip archive of 101 files, more than 100"
 
 
 def test_a_number_that_is_a_lie_does_not_help() -> None:
@@ -96,11 +96,13 @@ def test_an_import_and_a_document_are_refused_without_loading_the_list(tmp_path:
     path.write_bytes(content)
 
     def opened() -> None:
-        with pytest.raises(InvalidInputError, match=r"can be imported: the list of its files takes 28,200,000 bytes"):
+        with pytest.raises(
+            InvalidInputError, match=r"can be imported: a zip archive whose list of files takes 28,200,000 bytes"
+        ):
             read_manifest(path, max_bytes=10**9)
 
     def read() -> None:
-        with pytest.raises(UnreadableDocumentError, match=r"list of its files .* split it into smaller files"):
+        with pytest.raises(UnreadableDocumentError, match=r"list of files .* split it into smaller files"):
             read_document("big.docx", content, max_bytes=10**8)
 
     assert peak_of(opened) < 2**20

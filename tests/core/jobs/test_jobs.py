@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from sqlalchemy.exc import OperationalError
 
-from braid.core.errors import InvalidInputError, NotFoundError, UnreadableDocumentError
+from braid.core.errors import InvalidInputError, NotFoundError, Reason, UnreadableDocumentError
 from braid.core.jobs.runner import Handler, JobRunner, Pauses, Progress
 from braid.core.jobs.store import MAX_ATTEMPTS, Job, JobState, JobStore, NewJob
 from braid.core.ledger.ledger import Ledger
@@ -155,18 +155,25 @@ def test_done_failed_and_faulty_jobs_are_told_apart(store: JobStore, run: Callab
         if job.title == "good":
             progress(3, 4)
         if job.title == "bad":
-            raise UnreadableDocumentError("bad.pdf is damaged; copy it again")
+            raise UnreadableDocumentError(Reason("%(name)s is damaged; copy it again", name="bad.pdf"))
+        if job.title == "old":
+            raise UnreadableDocumentError("old.pdf is damaged; copy it again")
         if job.title == "bug":
             raise KeyError("secret")
-        return {"chunks": 3}
+        return {"chunks": 3, "failures": [{"reason": Reason("page %(number)s is damaged", number=2)}]}
 
-    store.add(ANN, [upload("good"), upload("bad"), upload("bug"), upload("last")])
+    store.add(ANN, [upload("good"), upload("bad"), upload("old"), upload("bug"), upload("last")])
     run(handle, pauses=Pauses(progress_s=0.0))
     eventually(lambda: not store.counts()["queued"] and not store.counts()["running"])
     by_title = {job.title: job for job in store.all()}
-    assert states(store) == {"good": "done", "bad": "failed", "bug": "failed", "last": "done"}
-    assert (by_title["good"].result, by_title["good"].done, by_title["good"].total) == ({"chunks": 3}, 4, 4)
+    assert states(store) == {"good": "done", "bad": "failed", "old": "failed", "bug": "failed", "last": "done"}
+    result = {"chunks": 3, "failures": [{"reason": "page 2 is damaged"}]}
+    assert (by_title["good"].result, by_title["good"].done, by_title["good"].total) == (result, 4, 4)
+    assert by_title["good"].result["failures"][0]["reason"].parts == {"number": "2"}
     assert by_title["bad"].error == "bad.pdf is damaged; copy it again"
+    assert isinstance(by_title["bad"].error, Reason)
+    assert not isinstance(by_title["old"].error, Reason)
+    assert store.unreadable() == 2, "and not the fault"
     assert by_title["bug"].error == f"internal error; the log says more under job {by_title['bug'].id}"
 
 

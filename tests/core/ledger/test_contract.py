@@ -8,6 +8,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from datetime import date as day
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from sqlalchemy import select
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
-from braid.core.errors import InvalidInputError, NotFoundError
+from braid.core.errors import InvalidInputError, NotFoundError, Reason
 from braid.core.ledger import database as ledger_database
 from braid.core.ledger.change_log import ChangeLog
 from braid.core.ledger.database import Database
@@ -38,6 +39,24 @@ def log(ledger: Ledger) -> ChangeLog:
 
 
 # ---------------------------------------------------------------- documents
+
+
+def test_a_reason_is_read_back_with_its_template_and_parts(ledger: Ledger, dataset: int) -> None:
+    inner = Reason("a %(format)s image", format="GIF\0")
+    why = Reason("%(name)s is %(what)s; 100 %% of it", name='"猫".pdf', what=inner)
+    put = partial(ledger.put_failed, dataset, title="", file_type="pdf")
+    put("猫.pdf", error=why)
+    put("old.pdf", error="old.pdf is damaged")
+    stored, old = ledger.document(dataset, "猫.pdf"), ledger.document(dataset, "old.pdf")
+    assert stored is not None
+    assert old is not None
+    assert isinstance(stored.error, Reason)
+    assert (stored.error, stored.error.template) == ('"猫".pdf is a GIF image; 100 %% of it', why.template)
+    what = stored.error.parts["what"]
+    assert isinstance(what, Reason)
+    assert what.parts == {"format": "GIF"}, "no database takes the NUL"
+    assert (type(old.error), old.error) == (str, "old.pdf is damaged")
+    assert ledger.documents(dataset)[0].error in (stored.error, old.error)
 
 
 def test_what_is_put_is_read_back(ledger: Ledger, dataset: int) -> None:
