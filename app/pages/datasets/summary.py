@@ -27,6 +27,8 @@ SEEN_PASSAGES = 30
 SEEN_CHARS = 400
 """Characters of a passage that its words are taken from."""
 MIN_WORD_CHARS = 2
+HEADING_WEIGHT = 3
+"""Passages that have a word, as many as one heading that has it counts for."""
 FEW_PASSAGES = 3
 """From this number of passages on, a key term has to be in two of them."""
 
@@ -46,7 +48,8 @@ def summary_of(dataset: Dataset, document: Document) -> Summary:
     """Return the outline, the key terms, the dates and tried questions of a document that the user may read."""
     sections = site().outlines.of_document(document.id, dataset.id)
     passages = site().braid.ledger.document_passages(document.id, [dataset.id], limit=SEEN_FOR_DATES)
-    terms = _key_terms(dataset, [passage.text[:SEEN_CHARS] for passage in passages[:SEEN_PASSAGES]])
+    seen = passages[:: -(-len(passages) // SEEN_PASSAGES) or 1]  # of all parts: what it begins with may be a licence
+    terms = _key_terms(dataset, [passage.text[:SEEN_CHARS] for passage in seen], [each.heading for each in sections])
     return Summary(sections, terms, tuple(tried(sections, most=QUESTIONS)), _dates(passages))
 
 
@@ -58,9 +61,13 @@ def _dates(passages: Sequence[Passage]) -> tuple[tuple[str, Passage], ...]:
     return tuple((format_date(date.fromisoformat(day), "long"), first[day]) for day in [*first][:DATES])
 
 
-def _key_terms(dataset: Dataset, texts: Sequence[str]) -> tuple[str, ...]:
-    """Return the words that many of the texts have and few passages of the dataset, the weightiest first."""
+def _key_terms(dataset: Dataset, texts: Sequence[str], headings: Sequence[str]) -> tuple[str, ...]:
+    """Return the words that many of the texts have and few passages of the dataset, the weightiest first.
+
+    A word weighs more with each heading that has it.
+    """
     here = site().braid
+    headed = Counter(terms for each in headings for terms in content_words(each, here.analyzer).values())
     spelled: dict[frozenset[str], str] = {}
     counts: Counter[frozenset[str]] = Counter()
     for text in texts:
@@ -75,7 +82,7 @@ def _key_terms(dataset: Dataset, texts: Sequence[str]) -> tuple[str, ...]:
     idf = TermWeights(here.bm25, here.analyzer, here.ledger, scope).known(known)
 
     def weight(terms: frozenset[str]) -> float:
-        return often[terms] * sum(idf.get(term, 0.0) for term in terms) / len(terms)
+        return (often[terms] + HEADING_WEIGHT * headed[terms]) * sum(idf.get(term, 0.0) for term in terms) / len(terms)
 
     best = sorted(often, key=lambda terms: (-weight(terms), spelled[terms]))
     return tuple(spelled[terms] for terms in best[:TERMS])

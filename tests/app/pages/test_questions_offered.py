@@ -58,6 +58,21 @@ def test_a_document_at_a_glance(client: FlaskClient, manual: Braid) -> None:
     assert 'class="card glance"' not in document_page(client, manual, start="2")
 
 
+def test_key_terms_are_those_of_the_headings_and_not_of_the_first_pages(client: FlaskClient, library: Braid) -> None:
+    licence = [ChunkInput(f"Copies of number {number} are frequently distributed verbatim.") for number in range(30)]
+    parts = [
+        ChunkInput(f"{name} {number}\nThe {name} is looked at here.", heading_path=f"Guide > {name} {number}")
+        for name in ("Gearbox", "Lubricant", "Impeller", "Flange")
+        for number in range(10)
+    ]
+    library.ledger.put_document(1, DocumentInput("guide.pdf", "Guide", "pdf", (*licence, *parts)))
+    library.indexer.wake()
+    assert library.indexer.wait(WAIT_S)
+    found = next(each for each in library.ledger.documents(1) if each.source == "guide.pdf")
+    terms = re.findall(r'<a class="chip"[^>]*>([^<]+)</a>', client.get(f"/datasets/1/documents/{found.id}").text)
+    assert {term.lower() for term in terms[:4]} == {"gearbox", "lubricant", "impeller", "flange"}
+
+
 def test_what_is_offered_is_answered_when_it_is_asked(client: FlaskClient, manual: Braid) -> None:
     for question in offered(document_page(client, manual)):
         answer = post_form(client, "/chat/messages", example=question, d="1")
