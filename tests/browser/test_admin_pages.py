@@ -126,3 +126,15 @@ def test_on_a_phone_no_part_of_a_table_is_out_of_sight(open_page: Callable[..., 
     hidden = page.locator(".scroll").evaluate_all("all => all.map((one) => one.scrollWidth - one.clientWidth)")
     assert hidden
     assert max(hidden) <= 0
+
+
+def test_of_several_people_the_last_one_that_is_typed_is_offered(site: Site, open_page: Callable[..., Page]) -> None:
+    for name in ("Noor Ada", "Noor Bea"):
+        add_user(site.app, name)
+    page = open_page("admin/group?name=board", viewport={"width": 390, "height": 844})
+    page.locator("#user").press_sequentially("Noor Ada, noor b")
+    expect(page.locator("#people option")).to_have_attribute("value", "Noor Ada, Noor Bea")
+    page.locator("#user").fill("Noor Ada, Noor Bea")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("status").first).to_contain_text("2 people are now in “board”.")
+    page.get_by_role("button", name="Delete group").click()

@@ -475,7 +475,7 @@ def test_usage_has_charts_and_the_same_as_tables(app: Flask, admin: FlaskClient)
     site_of(app).usage.count(cleo.id, "search", 41)
     page = admin.get("/admin/usage?days=7").text
     assert 'class="chart"' in page
-    assert re.search(r"<th scope=\"row\">Cleo</th><td[^>]*>41</td>", page)
+    assert re.search(r"<th scope=\"row\"><a [^>]*>Cleo</a></th><td[^>]*>41</td>", page)
     assert page.count("<rect") == 1
     assert admin.get("/admin/usage?days=8").status_code == 400
 

@@ -146,3 +146,19 @@ def test_a_shared_dataset_says_who_reads_it(admin: FlaskClient) -> None:
     assert f'href="/admin/shared/{entry.id}"' in admin.get("/admin/group?name=lab").text
     here.shared_datasets.update(entry.id, allowed_groups=[], by="admin")
     assert "Who reads it Everyone 3 people" in text_of(admin.get(f"/admin/shared/{entry.id}").text)
+
+
+def test_lists_of_names_are_written_as_the_language_does(admin: FlaskClient) -> None:
+    ben = site_of(admin.application).shares.user_named("ben")
+    site_of(admin.application).shared_datasets.add("Rules", "shared_rules", allowed_groups=["lab", "staff"], by="admin")
+    site_of(admin.application).braid.ledger.add_dataset(ben, "Notes")
+    site_of(admin.application).braid.ledger.add_dataset(ben, "Maps")
+    for language, mark in (("en", ", "), ("ja", "、"), ("ko", ", ")):
+        heard = {"Accept-Language": language}
+        pages = {
+            path: text_of(admin.get(path, headers=heard).text)
+            for path in ("/admin/users", "/admin/shared", f"/admin/users/{ben}")
+        }
+        assert f"lab{mark}staff" in pages["/admin/users"]
+        assert f"lab{mark}staff" in pages["/admin/shared"]
+        assert f"{mark}Maps" in pages[f"/admin/users/{ben}"]
