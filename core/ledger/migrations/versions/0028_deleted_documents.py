@@ -3,7 +3,7 @@
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0030"
+revision = "0028"
 down_revision = "0027"
 branch_labels = None
 depends_on = None
