@@ -21,12 +21,13 @@ from braid.core.datasets.shared_changes import SharedDatasets
 from braid.core.evaluation.evaluation import evaluate
 from braid.core.folders.loader_sync import ListedDocument
 from braid.core.folders.sync import FolderSync
+from braid.core.ledger.deleted_documents import DeletedDocuments
 from braid.core.text.analyzer import Analyzer
 from tests.fakes import HashEmbeddings
 from tests.worlds import WAIT_S, add_notes, document
 
 PUBLIC = [getattr(braid, name) for name in braid.__all__]
-MORE = [Analyzer, FolderSync, ListedDocument, Registry, SharedDatasets, evaluate]
+MORE = [Analyzer, DeletedDocuments, FolderSync, ListedDocument, Registry, SharedDatasets, evaluate]
 DOCUMENTS = {
     "pump.md": ("The warranty of the pump lasts three years.", "The pump in hall three runs at 12 bar."),
     "valve.md": ("The valve XK-4711 is closed by hand.",),

@@ -55,6 +55,7 @@ class Restored:
 class DeletedDocuments:
     """Deletes documents so that they can be restored with their passages and vectors.
 
+    >>> from braid.core.types import ChunkInput, DocumentInput
     >>> dataset = braid.ledger.add_dataset(1, "letters").id
     >>> put = braid.ledger.put_document(dataset, DocumentInput("a.md", "A", "md", (ChunkInput("Dear Ann"),)))
     >>> deleted = DeletedDocuments(braid.ledger)
