@@ -6,7 +6,7 @@ import traceback
 from pathlib import PurePath
 from typing import Any, Literal, Self
 
-_PART = re.compile(r"%\((\w+)\)s")
+PART = re.compile(r"%\((\w+)\)s")
 
 
 class Reason(str):
@@ -29,7 +29,7 @@ class Reason(str):
     def __new__(cls, template: str, /, **parts: object) -> Self:
         """Make the sentence. Raises KeyError without a part that the template names."""
         texts = {name: str(part) for name, part in parts.items()}
-        reason = super().__new__(cls, _PART.sub(lambda found: texts[found[1]], template))
+        reason = super().__new__(cls, PART.sub(lambda found: texts[found[1]], template))
         reason.template, reason.parts = template, texts
         return reason
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from datetime import date
 from typing import Any
 
-from braid.core.errors import Reason
+from braid.core.errors import PART, Reason
 
 DATE = "$date"
 """The key of a day or moment in JSON, which has none: ``{"$date": "2026-01-31"}``."""
@@ -93,8 +93,11 @@ def _read_object(value: dict[str, Any]) -> Any:
     template, parts = value.get(REASON), value.get("parts", {})
     if not isinstance(template, str) or not isinstance(parts, dict):
         return value
-    try:
-        reason = Reason(template, **parts)
-    except KeyError:
+    if len(template) > MAX_REASON_CHARS:
+        return template[:MAX_REASON_CHARS]
+    texts, named = {name: str(part) for name, part in parts.items()}, PART.findall(template)
+    if any(name not in texts for name in named):
         return value
-    return reason if len(reason) <= MAX_REASON_CHARS else reason[:MAX_REASON_CHARS]
+    if len(template) + sum(len(texts[name]) for name in named) > MAX_REASON_CHARS:
+        return template
+    return Reason(template, **parts)

@@ -173,6 +173,7 @@ def restore_dataset(dataset_id: int) -> DatasetShown:
     most = site().settings.max_user_datasets
     site().deleted_datasets.restore(identity().account.id, dataset_id, most=most)
     site().braid.wake()
+    site().background.scans.queue_waiting(identity().account.id, dataset_ids=[dataset_id])
     return _show_dataset(caller_datasets().get(dataset_id))
 
 

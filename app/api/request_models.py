@@ -146,8 +146,7 @@ def _rerankers(name: str) -> Rerankers | None:
             forms = ", ".join(f"{provider}:MODEL" for provider in HOSTED_RERANKERS)
             raise InvalidInputError(f"reranker is {name!r}; a key can be used with {forms} only", field="reranker")
         return Rerankers(api_key=key, timeout_s=site().settings.reranker_timeout_s, counts=False)
-    offered = site().reranker
-    if name not in ("", offered):
+    if name and name != (offered := site().reranker):
         choices = f"{offered!r}, or " if offered else ""
         raise InvalidInputError(
             f"reranker is {name!r}, which is not offered here; choose {choices}cohere:MODEL, jina:MODEL or "

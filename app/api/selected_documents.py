@@ -13,6 +13,7 @@ from braid.app.api.framework.requests import WHOLE, Given
 from braid.app.api.schemas import DeletionQuery, Moment, Page, PageQuery, Shown, following_page, next_link, page_of
 from braid.app.api.search_options import FiltersGiven
 from braid.app.auth.access import rule
+from braid.app.auth.identity import identity
 from braid.app.site import site
 from braid.app.user.datasets import caller_datasets
 from braid.core.adding.stored import select_documents
@@ -173,6 +174,7 @@ def restore_documents(dataset_id: int, body: DeletedNamed) -> RestoredShown:
     here = site()
     restored = here.deleted_documents.restore(caller_datasets().writable(dataset_id).id, body.ids)
     here.braid.indexer.wake()
+    here.background.scans.queue_waiting(identity().account.id, dataset_ids=[dataset_id])
     return RestoredShown(
         restored=[DeletedDocumentShown.model_validate(each) for each in restored.documents],
         taken=[DeletedDocumentShown.model_validate(each) for each in restored.taken],

@@ -15,7 +15,7 @@ from braid.core.errors import InvalidInputError, Reason
 from braid.core.ingest.plan import MEBIBYTE
 from braid.core.jobs.store import JobStore
 from braid.core.ledger.outages import Outage, log_outage
-from braid.core.ledger.quota import documents_of
+from braid.core.ledger.quota import TOO_MANY_DOCUMENTS, documents_of
 from braid.core.types import Dataset
 
 logger = logging.getLogger(__name__)
@@ -53,10 +53,11 @@ class Quotas:
         """
         most = self._settings.max_user_documents
         if self._braid.ledger.database.value(documents_of(user_id)) >= most:
-            told = Reason("you have %(most)s documents, which is the limit; delete some first", most=format(most, ","))
+            told = Reason(TOO_MANY_DOCUMENTS, most=format(most, ","))
             if owner:
                 told = Reason(
-                    "%(name)s has %(most)s documents, which is the limit; delete some first",
+                    "%(name)s has %(most)s documents, with deleted ones that can be restored, which is the limit; "
+                    "delete some permanently",
                     name=owner,
                     most=format(most, ","),
                 )

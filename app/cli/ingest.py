@@ -192,14 +192,17 @@ def remove_documents(
     missing: list[str] = []
     with open_data_directory(current_settings()) as directory:
         found, ledger = directory.dataset(dataset_id), directory.ledger
-        remove = ledger.remove_document if permanently else DeletedDocuments(ledger).discard_source
+        deleted = DeletedDocuments(ledger)
+        remove = ledger.remove_document if permanently else deleted.discard_source
+        remove_all = ledger.remove_documents if permanently else deleted.discard
         for given in sources:
             source = source_name(given)
-            matching = [source]
             if prefix:
-                stored = directory.ledger.documents(dataset_id, source_prefix=source)
-                matching = [document.source for document in stored]
-            gone = [name for name in matching if remove(dataset_id, name)]
+                stored = ledger.documents(dataset_id, source_prefix=source)
+                remove_all(dataset_id, [document.id for document in stored])
+                gone = [document.source for document in stored]
+            else:
+                gone = [source] if remove(dataset_id, source) else []
             removed.extend(gone)
             if not gone:
                 missing.append(given)

@@ -12,7 +12,7 @@ from braid.core.chat.store import StoredMessage
 from braid.core.chat.turns.shared import SharedConversation
 from braid.core.datasets.assistants import MOST_OF_USER, Assistant
 from braid.core.errors import InvalidInputError, NotFoundError, Reason
-from braid.core.ledger.quota import documents_of
+from braid.core.ledger.quota import documents_in, documents_of
 from braid.core.types import Dataset
 
 
@@ -24,7 +24,8 @@ def hand_over(dataset: Dataset, name: str) -> None:
     here, name = site(), name.strip()
     ledger, settings = here.braid.ledger, here.settings
     user_id = here.shares.user_named(name)
-    documents = dataset.documents + ledger.database.value(documents_of(user_id))
+    moved = documents_in(dataset.id)
+    documents = ledger.database.value(moved) + ledger.database.value(documents_of(user_id))
     if len(ledger.datasets(user_id)) >= settings.max_user_datasets or documents > settings.max_user_documents:
         raise InvalidInputError(
             Reason(

@@ -126,6 +126,8 @@ def detail_text(detail: str, action: str) -> str:
         return f"{detail_text(told, action)}, {_part(f'run by {runner}')}"
     if action.startswith(_GIVEN):
         return _part(detail) if detail[:1].isdecimal() and action not in _GIVEN else detail
+    if action == "user.changed" and detail.startswith("was "):  # a name may have commas
+        return f"{_part(told)}, {_part(f'run by {runner}')}" if comma else _part(detail)
     if action == "user.groups":  # names, which may be words of `DETAILS` by chance
         return detail if ", " in detail else _part(detail)
     if action == "dataset.transferred" or action.startswith(("assistant.transferred", "folder.")):

@@ -9,6 +9,7 @@ from typing import Literal
 from sqlalchemy import Connection, func, select
 
 from braid.core.data_directory import DataDirectory
+from braid.core.json_form import read_reason
 from braid.core.ledger.change_log import StateNames
 from braid.core.ledger.tables import ChunkRow, DocumentRow, EmbeddingRow, IndexStateRow
 from braid.core.types import Leg
@@ -67,7 +68,7 @@ def document_progress(
             bm25_ready=row.changed_seq <= applied.get("bm25", -1),
             dense_ready=row.changed_seq <= applied.get("dense", -1) or 0 < row.chunks <= embedded.get(row.id, 0),
             failed=row.state == "failed",
-            error=row.error,
+            error=read_reason(row.error or ""),
         )
         for row in documents
     }

@@ -19,7 +19,7 @@ from braid.core.ledger.document_writes import delete_documents, erase_deletions,
 from braid.core.ledger.ledger import Check, Ledger
 from braid.core.ledger.queries import document_of, is_part_of, select_documents, source_starts_with
 from braid.core.ledger.tables import DatasetRow, DocumentRow
-from braid.core.types import Document
+from braid.core.types import MAX_ID, PART, Document
 
 MOST_DELETIONS = 1_000
 """Deletions of documents of one dataset that can be undone; of more the oldest can no longer be."""
@@ -91,7 +91,7 @@ class DeletedDocuments:
         with self.ledger.database.read() as connection:
             condition = is_part_of(source, connection.dialect.name)
             rows = connection.execute(_select(dataset_id, condition)).all()
-        return [DeletedDocument(row[0], row[1], row[2], row[3] or 0.0) for row in rows if row[4] == rows[0][4]]
+        return [DeletedDocument(row[0], row[1], row[2], row[3] or 0.0) for row in rows if row[3] == rows[0][3]]
 
     def left_out(self, dataset_id: int, source_prefix: str) -> dict[str, Document]:
         """Return documents that can be restored by their sources, which begin with the prefix; of each source the one
@@ -108,17 +108,18 @@ class DeletedDocuments:
         """Give deleted documents back to their dataset, by ids or whole deletions; they are indexed again without being
         embedded again.
 
-        One whose source another document has meanwhile stays deleted. Raises NotFoundError for a dataset that is
-        deleted, and when none of them can be restored any more.
+        One whose source another document has meanwhile stays deleted, with its parts. Raises NotFoundError for a
+        dataset that is deleted, and when none of them can be restored any more.
         """
         with self.ledger.database.write() as connection:
             collection = require_dataset(connection, dataset_id)
             found = _found(connection, dataset_id, document_ids, deletions)
             present = _present(connection, dataset_id, [each.source for _, each in found])
+            replaced = {each.source for _, each in found if each.source in present}
             back: dict[int, list[DeletedDocument]] = {}
             taken: list[DeletedDocument] = []
-            for deletion, each in found:
-                if each.source in present:
+            for deletion, each in {each.id: (deletion, each) for deletion, each in found}.values():
+                if each.source in present or each.source.partition(PART)[0] in replaced:
                     taken.append(each)
                 else:
                     present.add(each.source)
@@ -147,19 +148,20 @@ class _Bin:
     """Takes deleted documents, and notes the deletions."""
 
     deletions: list[int] = field(default_factory=list)
+    at: float = field(default_factory=time.time)
+    """When they are deleted, seconds since the epoch: the same for all, however many batches they are."""
 
     def take(self, connection: Connection, dataset_id: int, collection: str, ids: Sequence[int]) -> None:
         """Take documents out of a dataset that the caller has locked; too old deletions of it go for good."""
         if not ids:
             return
         owner = select(DatasetRow.user_id).where(DatasetRow.id == dataset_id)
-        now = time.time()
         row = {
             "user_id": connection.execute(owner).scalar_one(),
             "name": "deleted",
             "collection": collection,
-            "created_at": now,
-            "removed_at": now,
+            "created_at": self.at,
+            "removed_at": self.at,
             "documents_of": dataset_id,
         }
         deletion = connection.execute(insert(DatasetRow).values(**row).returning(DatasetRow.id)).scalar_one()
@@ -185,7 +187,7 @@ def _found(
     connection.execute(own.with_for_update()).all()
     found: list[tuple[int, DeletedDocument]] = []
     for column, values in ((DocumentRow.id, document_ids), (DatasetRow.id, deletions)):
-        for ids in batches(list(values), DOCUMENTS_PER_BATCH):
+        for ids in batches([value for value in values if 0 < value <= MAX_ID], DOCUMENTS_PER_BATCH):
             rows = connection.execute(_select(dataset_id, column.in_(ids)))
             found += [(row[4], DeletedDocument(row[0], row[1], row[2], row[3] or 0.0)) for row in rows]
     if not found:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Connection, Select, func, select
+from sqlalchemy import Connection, Select, func, or_, select
 
-from braid.core.errors import InvalidInputError, Reason
+from braid.core.errors import N_, InvalidInputError, Reason
 from braid.core.ledger.tables import DatasetRow
+
+TOO_MANY_DOCUMENTS = N_(
+    "you have %(most)s documents, with deleted ones that can be restored, which is the limit; delete some permanently"
+)
 
 
 def one_at_a_time(connection: Connection, what: str) -> None:
@@ -43,6 +47,12 @@ def documents_of(user_id: int) -> Select[int]:
     return select(func.coalesce(func.sum(DatasetRow.documents), 0)).where(DatasetRow.user_id == user_id)
 
 
+def documents_in(dataset_id: int) -> Select[int]:
+    """Return the statement that counts a dataset's documents, with those deleted from it that can be restored."""
+    of_it = or_(DatasetRow.id == dataset_id, DatasetRow.documents_of == dataset_id)
+    return select(func.coalesce(func.sum(DatasetRow.documents), 0)).where(of_it)
+
+
 def require_document_room(connection: Connection, dataset_id: int, most: int | None) -> None:
     """Raise InvalidInputError when the dataset's owner has ``most`` documents; None is no limit.
 
@@ -52,5 +62,5 @@ def require_document_room(connection: Connection, dataset_id: int, most: int | N
     owner = select(DatasetRow.user_id).where(DatasetRow.id == dataset_id)
     if most is None or (user_id := connection.execute(owner).scalar_one_or_none()) is None:
         return
-    told = Reason("you have %(most)s documents, which is the limit; delete some first", most=format(most, ","))
+    told = Reason(TOO_MANY_DOCUMENTS, most=format(most, ","))
     require_room(connection, user_id, documents_of(user_id), most, told, field="file")

@@ -38,6 +38,6 @@ def receive(stream: IO[bytes], *, trusted: bool = False) -> Any | None:
         return pickle.loads(body)
     try:
         message = read_json(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return message if isinstance(message, dict) else None

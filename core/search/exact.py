@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from braid.core.admission import give_way
-from braid.core.errors import IndexUnavailableError, InvalidInputError
+from braid.core.errors import IndexUnavailableError, InvalidInputError, Reason
 from braid.core.search.calls import Calls, Deadline
 from braid.core.search.context import SearchContext
 from braid.core.search.overlap import repeated_chars
@@ -111,10 +111,16 @@ class ExactSearch:
                 self.context.indexer.suspect("bm25", name)
                 self._missing.append(str(error))
             except TimeoutError:
-                self._missing.append(f"{name} gave no answer within {self.context.leg_timeout_s:g} s")
+                seconds = format(self.context.leg_timeout_s, "g")
+                self._missing.append(Reason("an index gave no answer within %(seconds)s s", seconds=seconds))
             else:
                 if count > MAX_CANDIDATES:
-                    self._missing.append(f"{count} passages of {name} have all words; {MAX_CANDIDATES} were looked at")
+                    looked = Reason(
+                        "%(count)s passages have all words; %(most)s of them were looked at",
+                        count=format(count, ","),
+                        most=format(MAX_CANDIDATES, ","),
+                    )
+                    self._missing.append(looked)
         return found
 
     def _usable(self) -> Iterator[str]:
@@ -153,10 +159,11 @@ class ExactSearch:
         found: dict[tuple[int, int], tuple[Passage, list[Place]]] = {}
         for passage in passages:
             if len(found) == self.k:
-                self._missing.append(f"{self.k} passages are listed; there may be more")
+                self._missing.append(Reason("%(count)s passages are listed; there may be more", count=self.k))
                 break
             if not deadline.left_s:
-                self._missing.append(f"not every passage was looked at within {self.context.leg_timeout_s:g} s")
+                seconds = format(self.context.leg_timeout_s, "g")
+                self._missing.append(Reason("not every passage was looked at within %(seconds)s s", seconds=seconds))
                 break
             if places := [match.span() for match in pattern.finditer(passage.text)]:
                 found[passage.document_id, passage.position] = passage, places

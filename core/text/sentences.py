@@ -12,7 +12,7 @@ _END = re.compile(
     r"|\n\s*\n"
     r"|\n(?=[ \t]*(?:[-*+•・|#]|\d+[.)])\s?)"  # before a list item, a table row, a heading
 )
-_OPENED, _CLOSED = frozenset("(（「『【〔〈《“"), frozenset(")）」』】〕〉》”")
+_OPENED, _CLOSED = frozenset("([［（「『【〔〈《“"), frozenset(")]］）」』】〕〉》”")
 MOST_BRACKETED = 120
 """Longest text in brackets or quotation marks whose own sentences end none."""
 _GOES_ON = re.compile(
@@ -53,7 +53,7 @@ def _split(text: str, end: re.Pattern[str], least: int) -> list[str]:
 
 def _is_within(text: str, start: int, match: re.Match[str]) -> bool:
     """Return whether the end of a sentence that began at ``start`` stands in brackets, or in a quote that goes on."""
-    if match[0].startswith("\n"):
+    if match[0].startswith("\n") or match.end() - start > 10 * MOST_BRACKETED:
         return False
     if _GOES_ON.match(text, match.start()):
         return True

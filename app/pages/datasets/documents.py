@@ -10,6 +10,7 @@ from flask_babel import ngettext
 from werkzeug.wrappers import Response
 
 from braid.app.auth.access import rule
+from braid.app.auth.identity import identity
 from braid.app.pages.datasets.blueprint import ONE, address, audit, datasets, done, visible_datasets
 from braid.app.pages.datasets.summary import summary_of
 from braid.app.pages.search.marking import PROSE, flow
@@ -87,8 +88,10 @@ def restore_documents(dataset_id: int) -> str | Response:
     if act == "erase":
         if "confirmed" not in request.form:
             return _ask(dataset, ids)
+        erased = [each.source for each in deleted.of_dataset(dataset.id) if each.id in set(ids)]
         deleted.erase(dataset.id, ids)
-        audit(dataset, "documents.erased")
+        for source in erased:
+            audit(dataset, "documents.erased", source)
         return done(_("The document has been permanently deleted."), dataset_id=dataset.id)
     if act not in {"restore", "undo"}:
         raise InvalidInputError(f"act is {act[:20]!r}; choose restore, undo or erase", field="act")
@@ -96,6 +99,7 @@ def restore_documents(dataset_id: int) -> str | Response:
     for each in back.documents:
         audit(dataset, "documents.restored", each.source)
     site().braid.indexer.wake()
+    site().background.scans.queue_waiting(identity().account.id, dataset_ids=[dataset.id])
     told = [ngettext("%(num)s document is back.", "%(num)s documents are back.", len(back.documents))]
     if back.taken:
         there = _("Another document has this name now, so it stays deleted: %(name)s.", name=back.taken[0].source)

@@ -135,6 +135,7 @@ def restore() -> str | AnyResponse:
         raise InvalidInputError(f"act is {act[:20]!r}; choose restore or erase", field="act")
     site().deleted_datasets.restore(me.id, dataset_id, most=site().settings.max_user_datasets)
     site().braid.wake()
+    site().background.scans.queue_waiting(me.id, dataset_ids=[dataset_id])
     return done(_("The dataset is back."), dataset_id=dataset_id)
 
 

@@ -45,6 +45,23 @@ ALL_OF_IT = re.compile(
     re.IGNORECASE,
 )
 """Words for all that is searched, where no document is named."""
+_LANGUAGE_NAMES = {
+    "en": "english|英語|英文|영어|영문",
+    "ja": "japanese|日本語|和文|일본어|일어",
+    "jp": "japanese|日本語|和文|일본어|일어",
+    "ko": "korean|韓国語|한국어|한글",
+    "kr": "korean|韓国語|한국어|한글",
+    "zh": "chinese|中国語|중국어",
+    "de": "german|ドイツ語|독일어",
+    "fr": "french|フランス語|프랑스어|불어",
+    "es": "spanish|スペイン語|스페인어",
+    "it": "italian|イタリア語|이탈리아어",
+    "pt": "portuguese|ポルトガル語|포르투갈어",
+    "nl": "dutch|オランダ語|네덜란드어",
+    "sv": "swedish|スウェーデン語|스웨덴어",
+    "ru": "russian|ロシア語|러시아어",
+}
+"""How a question names the language of a translation."""
 LANGUAGE_OF_FILE = re.compile(r" (en|ja|jp|ko|kr|zh|de|fr|es|it|pt|nl|sv|ru)$", re.IGNORECASE)
 """The language at the end of a file's name, which is no word of what it is called."""
 _BETWEEN_PARTS = re.compile(r"(?<=[^\W_])(?:[_-]+|\.(?!\d)|(?<!\d)\.)(?=[^\W_])")
@@ -179,7 +196,8 @@ def document_meant(question: str, found: Sequence[Passage], weigh: Weigh, analyz
         if share < LEAST_OF_TITLE:
             continue
         language = LANGUAGE_OF_FILE.search(parts_of_name(PurePath(passage.source).stem))
-        is_named = language is not None and language[1].lower() in asked
+        code = language[1].lower() if language else ""
+        is_named = bool(code) and (code in asked or re.search(_LANGUAGE_NAMES[code], question.lower()) is not None)
         is_own = may_be_same_language(question, passage.text)
         key = (round(share, 3), bool(of_title & years), total, is_named, is_own, max(of_title, default=""))
         if key > best:

@@ -206,7 +206,7 @@ async def test_a_partial_answer_says_so(world: World, monkeypatch: pytest.Monkey
         monkeypatch.setattr("braid.core.search.exact.MAX_CANDIDATES", 5)
         found = await call(client, "find_exact", text="opens at 7 bar", top_k=100)
         assert (found["count"], found["complete"]) == (5, False)
-        assert "5 were looked at" in found["message"]
+        assert "5 of them were looked at" in found["message"]
 
 
 @pytest.mark.parametrize(

@@ -186,7 +186,7 @@ def test_quotas_and_checks_hold_and_leave_no_conversation(app: Flask, ana: Flask
     assert "unreadable" in shown
     assert 'class="reason"' in shown
     refused = upload(ana, f"{address}/files", "third.txt", b"three")
-    assert (refused.status_code, "3 documents, which is the limit" in refused.json["detail"]) == (400, True)
+    assert (refused.status_code, "3 documents, with deleted ones" in refused.json["detail"]) == (400, True)
     assert upload(ana).status_code == 400
     assert len(site_of(app).conversations.conversations(account.id)) == 1
     Quotas(Settings(max_user_datasets=2), braid).require_dataset_room(account)  # files of conversations do not count

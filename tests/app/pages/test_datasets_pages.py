@@ -586,7 +586,7 @@ def test_limits_are_said(ann: FlaskClient, here: Site, dataset: Dataset) -> None
         **dict.fromkeys(limits, 400),
         "min_free_disk_mb": 503,
     }
-    assert "You have 1 documents, which is the limit" in told["max_user_documents"][1]
+    assert "You have 1 documents, with deleted ones" in told["max_user_documents"][1]
     assert "You have 1 datasets, which is the limit" in told["max_user_datasets"][1]
     assert "1 uploads wait or have failed" in told["max_waiting_jobs"][1]
     assert "almost full" in told["min_free_disk_mb"][1]

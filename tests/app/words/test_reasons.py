@@ -203,8 +203,33 @@ def test_what_another_process_sends_as_a_reason_is_bounded_and_formats_nothing()
     sent = '"x"'
     for _ in range(40):
         sent = f'{{"$reason": "{"%(a)s" * 300}", "parts": {{"a": {sent}}}}}'
-    assert len(read_json(sent)) == MAX_REASON_CHARS
+    assert len(read_json(sent)) <= MAX_REASON_CHARS
+    long = json.dumps({"$reason": "%(a)s" * 3_000, "parts": {"a": "x" * 30_000}})
+    assert len(read_json(long)) <= MAX_REASON_CHARS
     assert read_reason('{"$reason": "cut') == '{"$reason": "cut'
+
+
+@pytest.mark.usefixtures("app")
+@pytest.mark.parametrize(
+    "said",
+    [
+        "k is 0; it must be a whole number from 1 to 1000",
+        "there is no dataset 7 that you may write to; see list_datasets",
+        "reranker is 'x', which is not offered here",
+        "read timed out from host a",
+        "Delete: everything",
+    ],
+)
+def test_what_no_template_says_stays_english(said: str) -> None:
+    with force_locale("ja"):
+        assert translated(said) is None
+
+
+@pytest.mark.usefixtures("app")
+def test_a_sentence_that_was_stored_before_it_was_reworded_is_translated() -> None:
+    said = "b.zip is a zip archive, and it holds 20,000 files, more than 10,000; split it into smaller files"
+    with force_locale("ja"):
+        assert "20,000" in (translated(said) or "")
 
 
 @pytest.mark.usefixtures("app")

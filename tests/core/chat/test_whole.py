@@ -114,6 +114,8 @@ def test_other_languages(braid: Braid, dataset: int, question: str, title: str, 
     ("Give me an overview of pump-manual.ja.md", "pump-manual.ja.md"),
     ("pump manual を要約して", "pump-manual.ja.md"),
     ("pump manual을 요약해 줘", "pump-manual.ko.txt"),
+    ("Summarise the Japanese pump manual", "pump-manual.ja.md"),
+    ("pump manual の英語版を要約して", "pump-manual.en.pdf"),
 ])  # fmt: skip
 def test_a_file_is_named_by_the_words_of_its_name_and_a_translation_by_its_language(
     braid: Braid, dataset: int, question: str, source: str

@@ -106,7 +106,7 @@ def test_documents_count_until_they_are_gone_for_good(ledger: Ledger) -> None:
     ledger.put_document(dataset, DOCUMENT)
     deleted = DeletedDatasets(ledger)
     deleted.discard(dataset)
-    with pytest.raises(InvalidInputError, match="you have 1 documents, which is the limit"):
+    with pytest.raises(InvalidInputError, match="you have 1 documents, with deleted ones"):
         ledger.put_document(other, DOCUMENT, most=1)
     deleted.erase(ann, dataset)
     ledger.put_document(other, DOCUMENT, most=1)

@@ -68,7 +68,12 @@ def test_what_is_said_within_a_sentence_does_not_end_it(text: str) -> None:
         ("The face of it is sad :( . " + "x" * 120 + ". ", "It is the last one."),
         ("He asked whether the valve was (almost\n\n", "open. It was."),
         ("(It is red. It is blue.) ", "It is a colour of ours."),
+        ("The value lies in (0, 1]. ", "It is read once a day."),
     ],
 )
 def test_a_quote_that_is_closed_and_a_bracket_that_is_not_end_in_time(one: str, other: str) -> None:
     assert sentences(one + other) == [one, other]
+
+
+def test_brackets_that_are_opened_again_and_again_hold_no_long_text_together() -> None:
+    assert max(map(len, sentences("(Ab cd. " * 1000))) < 1500
