@@ -324,11 +324,13 @@ class Tools:
         dataset_id: Annotated[
             int | None, Field(description="Only from this dataset; None: all of the user's own")
         ] = None,
+        permanently: Annotated[bool, Field(description="So that it cannot be restored, and no longer counts")] = False,
     ) -> Result:
         """Delete a document; it cannot be found from then on. restore_document takes that back for some days."""
         filepath = source_name(filepath)
         datasets = [self._writable(dataset_id)] if dataset_id is not None else self._readable.personal
-        removed = [dataset.id for dataset in datasets if self._deleted.discard_source(dataset.id, filepath)]
+        remove = self._braid.ledger.remove_document if permanently else self._deleted.discard_source
+        removed = [dataset.id for dataset in datasets if remove(dataset.id, filepath)]
         if not removed:
             raise NotFoundError(f"there is no document {filepath!r} in your datasets; see get_documents_by_prefix")
         self._braid.indexer.wake()

@@ -32,6 +32,7 @@ DETAILS: Mapping[str, str] = (
             N_("by invitation"),
             N_("by the user"),
             N_("one browser"),
+            N_("all browsers"),
             N_("by the app"),
             N_("by the provider"),
             N_("by the provider that signs in"),
@@ -93,6 +94,8 @@ DETAILS: Mapping[str, str] = (
         "read": N_("may read"),
         "write": N_("may change"),
         "read write": N_("may read and change"),
+        "admin read write": N_("everything"),
+        "own": N_("by the user"),
     }
 )
 """A part of what is recorded, and the text that pages show for it; nothing where it is an id alone."""
@@ -123,11 +126,11 @@ def detail_text(detail: str, action: str) -> str:
     told, comma, runner = detail.rpartition(", run by ")
     is_given = action.startswith((*_GIVEN, "user.groups"))
     if comma and is_given and (not action.startswith("documents.") or told[:1].isdecimal()):
-        return f"{detail_text(told, action)}, {_part(f'run by {runner}')}"
+        return f"{detail_text(told, action)}{_(', ')}{_part(f'run by {runner}')}"
     if action.startswith(_GIVEN):
         return _part(detail) if detail[:1].isdecimal() and action not in _GIVEN else detail
     if action == "user.changed" and detail.startswith("was "):  # a name may have commas
-        return f"{_part(told)}, {_part(f'run by {runner}')}" if comma else _part(detail)
+        return f"{_part(told)}{_(', ')}{_part(f'run by {runner}')}" if comma else _part(detail)
     if action == "user.groups":  # names, which may be words of `DETAILS` by chance
         return detail if ", " in detail else _part(detail)
     if action == "dataset.transferred" or action.startswith(("assistant.transferred", "folder.")):
@@ -144,7 +147,8 @@ def _parts(text: str, separator: re.Pattern[str] = _SEPARATOR) -> str:
     shown: list[str] = []
     for at in range(0, len(pieces), 2):
         if said := _part(pieces[at]):
-            shown += [pieces[at - 1], said] if shown else [said]
+            between = _(", ") if at and pieces[at - 1] == ", " else pieces[at - 1]
+            shown += [between, said] if shown else [said]
     return "".join(shown)
 
 
@@ -153,7 +157,9 @@ def _part(text: str) -> str:
         if found := _pattern(template).fullmatch(text):
             parts = found.groupdict()
             if all(name not in _NUMBERS or _NUMBERS[name].fullmatch(part) for name, part in parts.items()):
-                values = {name: _part(part) if name in {"old", "new"} else part for name, part in parts.items()}
+                is_text = template.startswith(("name: ", "description: "))
+                words = () if is_text else ("old", "new")
+                values = {name: _part(part) if name in words else part for name, part in parts.items()}
                 return str(_(shown, **values)) if shown else ""
             break
     return model_name(text) if ":" in text and " " not in text and "//" not in text else text

@@ -82,6 +82,8 @@ def _translated(reason: Reason) -> str | None:
     if text is template and not (locale is None or locale.language == "en"):
         return None
     parts = {name: _translated_part(name, value) for name, value in reason.parts.items()}
+    if text.startswith("%(reason)s ") and not parts["reason"].endswith((".", "。", ")", "）")):
+        parts["reason"] += "。" if locale is not None and locale.language == "ja" else "."  # a sentence follows
     return str(Reason(template, **parts)) if text is template else fill(text, parts)
 
 

@@ -84,6 +84,15 @@ def group_sizes(database: Database) -> dict[str, int]:
     return {row[0]: row[1] for row in database.fetch(statement)}
 
 
+def count_readers(database: Database) -> dict[str, int]:
+    """Return the number of members of each group who may sign in, by its name."""
+    name = UserGroupRow.group_name
+    members = (
+        select(name, func.count()).join(UserRow, UserRow.id == UserGroupRow.user_id).where(THERE, ~UserRow.disabled)
+    )
+    return {row[0]: row[1] for row in database.fetch(members.group_by(name))}
+
+
 def rename_group(database: Database, name: str, new_name: str) -> str:
     """Give a group another name, and return it as it is stored. Its members and what is shared with it stay.
 

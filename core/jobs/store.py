@@ -156,9 +156,18 @@ class JobStore:
         return self.get(user_id, job_id)
 
     def retry(self, user_id: int, job_id: int) -> Job:
-        """Queue a failed or cancelled job again. Raises InvalidInputError for one in another state."""
+        """Queue a failed or cancelled job again.
+
+        Raises InvalidInputError for one in another state, and for a file that was added again later, which would be
+        replaced by the older one.
+        """
         ended = JobRow.state.in_(("failed", "cancelled"))
         job = self.get(user_id, job_id)
+        later = JobRow.dataset_id == job.dataset_id, JobRow.title == job.title, JobRow.id > job_id
+        added = JobRow.kind.in_(ADDING), JobRow.kind != "scan", JobRow.state != "cancelled"
+        if job.kind in ADDING and self._ledger.database.value(select(func.count()).where(*later, *added)):
+            told = Reason("%(name)s was added again later; retry that one", name=job.title)
+            raise InvalidInputError(told, field="job_id")
         values = {"error": "", "done": 0, "total": 0, "attempts": 0, "started_at": None, "finished_at": None}
         if not self._update(job_id, ended, state="queued", **values):
             message = f"job {job_id} is {job.state}; only a failed or cancelled one can be tried again"

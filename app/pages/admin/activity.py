@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
 from typing import cast, get_args
@@ -31,6 +32,7 @@ from braid.core.chat.types import ChatRequest
 from braid.core.errors import InvalidInputError, Reason
 from braid.core.jobs.store import Job, JobState, JobStore
 from braid.core.json_form import to_json
+from braid.core.types import MAX_ID
 
 PER_PAGE = 50
 MAX_QUESTION_CHARS = 200
@@ -109,9 +111,14 @@ def jobs() -> str:
 def retry_jobs() -> Response:
     """Queue failed jobs of a user again."""
     user_id, ids = request.form.get("user_id", 0, type=int), request.form.getlist("job", type=int)[:PER_PAGE]
-    jobs = [site().background.retry(user_id, job_id) for job_id in ids]
+    jobs = []
+    for job_id in (each for each in ids if 0 < each <= MAX_ID and 0 < user_id <= MAX_ID):
+        with suppress(InvalidInputError):  # it is no failed one any more, or its file was added again
+            jobs.append(site().background.retry(user_id, job_id))
     if not jobs:
-        raise InvalidInputError(Reason("no job is named; choose a failed one in the list"), field="job")
+        raise InvalidInputError(
+            Reason("none of these jobs can be tried again; choose a failed one in the list"), field="job"
+        )
     return done(ngettext("%(num)s job is tried again.", "%(num)s jobs are tried again.", len(jobs)), "jobs")
 
 

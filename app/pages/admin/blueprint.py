@@ -33,7 +33,7 @@ def done(text: str, view: str, **values: int | str) -> Response:
 
 def read_names(text: str) -> list[str]:
     """Return names, each once, from a text that separates them by commas or line breaks."""
-    parts = (part.strip() for part in text.replace("、", ",").replace("\n", ",").split(","))
+    parts = (part.strip() for part in text.replace("\0", "").replace("、", ",").replace("\n", ",").split(","))
     return list(dict.fromkeys(name for name in parts if name))
 
 
@@ -48,7 +48,7 @@ def read_people(field: str) -> list[str]:
 def read_groups(field: str) -> list[str]:
     """Return the groups of a form: the ones that are ticked, and those that are typed."""
     ticked = request.form.getlist(f"{field}_chosen")
-    return list(dict.fromkeys([*ticked, *read_names(request.form.get(field, "").replace("\0", ""))]))
+    return list(dict.fromkeys([*ticked, *read_names(request.form.get(field, ""))]))
 
 
 def page_number() -> int:

@@ -97,7 +97,7 @@ def use_reranker() -> tuple[str, int] | Response:
         tested = test_reranker(server)
     except InvalidInputError as error:
         return models_page(problem=str(error), reranking=typed), 400
-    if tested.error or len(tested.mistaken) == len(tested.told):
+    if tested.error or len(tested.mistaken) + len(tested.tied) == len(tested.told):
         return models_page(tested=tested, reranking=typed), 400
     site().models.choose_reranker(server)
     audit("models.chosen", "reranker", f"{server.name} {server.address}")

@@ -13,7 +13,7 @@ from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
 from braid.app.pages.admin.blueprint import admin, done, known_groups, read_groups
 from braid.app.site import site
-from braid.core.accounts.account_list import count_accounts, group_sizes
+from braid.core.accounts.account_list import count_accounts, count_readers
 from braid.core.datasets.registry import SharedDataset
 from braid.core.errors import InvalidInputError, NotFoundError, RegistryError
 from braid.core.types import MIN_ID, Dataset
@@ -132,7 +132,8 @@ def _edit_page(dataset_id: int, *, problem: str = "") -> str:
     braid = site().braid
     stored, entry = _find_dataset(dataset_id), braid.registry.get(dataset_id)
     database = braid.ledger.database
-    readers = [(name, group_sizes(database).get(name, 0)) for name in entry.allowed_groups] if entry else []
+    counts = count_readers(database)
+    readers = [(name, counts.get(name, 0)) for name in entry.allowed_groups] if entry else []
     return render_template(
         "braid/admin/shared_one.html",
         readers=readers or [("", count_accounts(database))],

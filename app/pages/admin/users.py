@@ -8,6 +8,7 @@ from flask import abort, render_template, request
 from flask_babel import gettext as _
 from flask_babel import lazy_gettext as _l
 from flask_babel import ngettext
+from werkzeug.datastructures import MultiDict
 from werkzeug.wrappers import Response
 
 from braid.app.auth.access import rule
@@ -30,6 +31,7 @@ from braid.app.scim.token import make_token, take_token_back, token_made_at
 from braid.app.site import SECOND_FACTOR, site
 from braid.app.user.archive import archive, archive_name
 from braid.app.user.sharing import hand_over_all
+from braid.app.words.reasons import sentence
 from braid.app.words.values import dataset_name
 from braid.core.accounts.account_list import count_waiting, find_accounts, group_sizes, shared_with_groups
 from braid.core.accounts.accounts import (
@@ -108,7 +110,8 @@ def invite_several() -> tuple[str, int]:
                     site().braid.ledger.add_dataset(account.id, FIRST_DATASET)
                 audit("user.invited", account.name)
     except InvalidInputError as error:
-        return _list_page(problem=str(error)), 400
+        name, told = error.reason.parts.get("name", "").strip("'"), sentence(error.reason)
+        return _list_page(problem=_("%(name)s: %(gap)s", name=name, gap=told) if name else told), 400
     return _list_page(invited=[(account, invitation_url(account)) for account in invited]), 201
 
 
@@ -314,7 +317,7 @@ def end_users_session(user_id: int, session_id: int) -> Response:
     ended = next((each for each in site().sessions.of_user(user_id) if each.id == session_id), None)
     if ended is not None:
         site().sessions.end(user_id, session_id)
-        audit("user.signed_out", account.name)
+        audit("user.signed_out", account.name, "one browser")
     return done(_("%(name)s has been signed out there.", name=account.name), "user", user_id=user_id)
 
 
@@ -429,7 +432,7 @@ def _list_page(
         problem=problem,
         imported=imported,
         imported_dry="dry_run" in request.form,
-        typed=request.form,
+        typed=MultiDict() if invited else request.form,
         least=MIN_PASSWORD_CHARS,
         most_names=MOST_NAMES,
     )

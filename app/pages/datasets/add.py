@@ -76,8 +76,10 @@ def upload(dataset_id: int | None = None) -> tuple[Response, int]:
 @takes_uploads(form_bytes)
 def upload_form(dataset_id: int | None = None) -> tuple[str, int] | AnyResponse:
     """Upload files of a form, from a browser without scripts."""
-    dataset = visible_datasets().writable(dataset_id)
     files = [file for file in request.files.getlist("file") if file.filename]
+    if not files and dataset_id is None:
+        raise InvalidInputError(Reason("no file was chosen; choose one"), field="file")
+    dataset = visible_datasets().writable(dataset_id)
     if not files:
         return _answer_refused(dataset, _("Choose a file first."))
     try:

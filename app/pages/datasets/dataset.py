@@ -51,6 +51,7 @@ def dataset_page(dataset: Dataset, *, problem: str = "") -> str:
         embedding_model=settings.embedding_model,
         sharing=sharing_of(dataset, visible_datasets()),
         deleted=_deleted(dataset),
+        most_deleted=SHOWN_DELETED,
         **_list_values(dataset),
     )
 
@@ -59,7 +60,7 @@ def _deleted(dataset: Dataset) -> list[DeletedDocument]:
     """Return deleted documents that the user may restore, the last ones first."""
     if not visible_datasets().may_write(dataset):
         return []
-    return site().deleted_documents.of_dataset(dataset.id, limit=SHOWN_DELETED)
+    return site().deleted_documents.of_dataset(dataset.id, limit=SHOWN_DELETED + 1)
 
 
 def _list_values(dataset: Dataset) -> dict[str, object]:

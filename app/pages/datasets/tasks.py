@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from flask import request
 from flask_babel import gettext as _
 from flask_babel import ngettext
@@ -14,6 +16,7 @@ from braid.app.pages.datasets.blueprint import ONE, audit, datasets, done, visib
 from braid.app.site import site
 from braid.app.web.transfers import MOST_AT_ONCE, drop, export_file, queue_export
 from braid.core.background.dataset_jobs import new_reembed, new_undo
+from braid.core.errors import InvalidInputError
 from braid.core.jobs.store import ADDING, FAILED, QUEUED, Job
 from braid.core.types import Dataset
 
@@ -48,9 +51,12 @@ def retry_all(dataset_id: int) -> Response:
         visible_datasets().writable(dataset_id).id, kinds=ADDING, states=FAILED, limit=MOST_AT_ONCE
     )
     latest = {job.title: job for job in reversed(found) if job.user_id == me.id}
+    tried = 0
     for job in latest.values():
-        background.retry(me.id, job.id)
-    told = ngettext("Trying %(num)s document again.", "Trying %(num)s documents again.", len(latest))
+        with suppress(InvalidInputError):  # it was added again meanwhile
+            background.retry(me.id, job.id)
+            tried += 1
+    told = ngettext("Trying %(num)s document again.", "Trying %(num)s documents again.", tried)
     return done(told, dataset_id=dataset_id)
 
 

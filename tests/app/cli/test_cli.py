@@ -339,7 +339,7 @@ def test_documents(owned: CommandLine) -> None:
     assert removed["removed"] == ["old/c.md", "old/d.md"]
     assert [d["source"] for d in owned.json("documents", "list", "--dataset", dataset)] == ["b.md", "old%/e.md"]
     gone = owned.json("documents", "removed", "--dataset", dataset)
-    assert [each["source"] for each in gone] == ["old/d.md", "old/c.md", "a.md"]
+    assert [each["source"] for each in gone] == ["old/c.md", "old/d.md", "a.md"]
     back = owned.json("documents", "restore", "a.md", "x.md", "--dataset", dataset, status=1)
     assert back == {"restored": ["a.md"], "missing": ["x.md"]}
     owned("documents", "remove", "a.md", "--permanently", "--dataset", dataset)

@@ -338,7 +338,7 @@ async def test_structured_content_is_what_the_text_says(world: World) -> None:
         "delete_document": {"filepath": "moment.txt"},
         "restore_document": {"filepath": "moment.txt", "dataset_id": own},
         "get_documents": {"dataset_id": own, "source": "manual.md"},
-        "delete_documents": {"dataset_id": own, "where": {"nobody": "has this"}},
+        "delete_documents": {"dataset_id": own, "source": "moment.txt"},
     }
     async with world.client() as client:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}

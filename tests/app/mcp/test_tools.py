@@ -61,7 +61,7 @@ def test_documents_are_taken_in_up_to_the_users_quota(braid: Braid) -> None:
     assert (refused["status"], refused["error_type"]) == ("error", "ValidationError")
     assert refused["message"].startswith("you have 1 documents, with deleted ones that can be restored, which is")
     assert tools.put_document("In its place.", "a.md", file_type=None, dataset_id=None)["status"] == "success"
-    assert tools.delete_document("a.md", dataset_id=None)["status"] == "success"
+    assert tools.delete_document("a.md", dataset_id=None, permanently=True)["status"] == "success"
     assert tools.put_document("The tray.", "b.md", file_type=None, dataset_id=None)["status"] == "success"
 
 

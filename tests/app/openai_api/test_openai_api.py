@@ -347,7 +347,7 @@ def test_a_model_that_fails_behind_a_text_is_an_event_behind_that_text(town: Tow
 
 @pytest.mark.parametrize("limit", [{"stop": " The fair"}, {"max_tokens": 3}])
 def test_an_answer_that_is_ended_says_how_it_was_made(eve: openai.OpenAI, limit: dict[str, Any]) -> None:
-    asked: Any = {"model": "braid:2", "messages": ask("Ποιο σφάλμα δείχνει ο εκτυπωτής;")}  # the query is not in Greek
+    asked: Any = {"model": "braid:2", "messages": ask("რა შეცდომას აჩვენებს პრინტერი?")}  # the query is not in Georgian
     whole = eve.chat.completions.create(**asked)
     ended = eve.chat.completions.create(**asked, **limit)
     assert ended.usage is not None
@@ -355,7 +355,7 @@ def test_an_answer_that_is_ended_says_how_it_was_made(eve: openai.OpenAI, limit:
     assert ended.usage.prompt_tokens == pytest.approx(whole.usage.prompt_tokens, abs=10)  # tags are made by chance
     assert ended.usage.prompt_tokens > 100
     assert ended.usage.completion_tokens < whole.usage.completion_tokens
-    assert [part["leg"] for part in ended.braid["degraded"]] == ["model"]  # type: ignore[attr-defined]
+    assert [each["why"] for each in ended.braid["lookups"]] == ["language"]  # type: ignore[attr-defined]
     for name in ("degraded", "notes", "generator", "query"):
         assert ended.braid[name] == whole.braid[name]  # type: ignore[attr-defined]
 

@@ -124,6 +124,7 @@ def test_the_list_for_dropped_files_has_only_what_may_be_written(library: Braid)
     app = make_app(library)
     add_user(app, "Reader")
     groups = sign_in(app, "Reader").get("/palette.json", query_string={"to": "add"}).json["groups"]  # type: ignore[index]
-    assert [entry["key"] for group in groups for entry in group["entries"]] == []
+    entries = [entry for group in groups for entry in group["entries"]]
+    assert [(entry["key"], entry["href"]) for entry in entries] == [("", "/datasets/mine")], "which is made then"
     groups = sign_in(app).get("/palette.json", query_string={"to": "add"}).json["groups"]  # type: ignore[index]
     assert "dataset:1" in [entry["key"] for entry in groups[0]["entries"]]

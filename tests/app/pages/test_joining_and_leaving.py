@@ -9,6 +9,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from braid.core.braid import Braid
+from braid.core.errors import InvalidInputError
 from braid.core.jobs.store import JobStore, NewJob
 from tests.web import PASSWORD, acts, add_user, csrf_token, make_app, post_form, sign_in, site_of, text_of
 
@@ -47,12 +48,21 @@ def test_who_has_a_password_is_not_invited_and_nobody_is(app: Flask, admin: Flas
     site_of(app).accounts.add("Robin", PASSWORD)
     for names, told in (
         ("new, Robin", "Robin: has a password already"),
-        ("new, NEW", "taken"),
+        ("new, NEW", "new: This name is taken"),
         (" , ", "Name 1 to 100"),
     ):
         answer = post_form(admin, "/admin/users/invite", names=names)
         assert (answer.status_code, told in text_of(answer.text)) == (400, True), names
         assert site_of(app).accounts.named("new") is None
+    page = post_form(admin, "/admin/users/invite", names="new, Robin", groups="lab").text
+    assert re.search(r'id="invited-groups" name="groups" value="lab"', page), "what was typed stays where it was"
+
+
+def test_a_name_has_no_letter_that_cannot_be_stored(app: Flask, admin: FlaskClient, braid: Braid) -> None:
+    assert post_form(admin, "/admin/users/invite", names="\0 zoe, ann").status_code == 201
+    zoe = site_of(app).accounts.named("zoe")
+    assert zoe
+    assert len(braid.ledger.datasets(zoe.id)) == 1
 
 
 def test_one_browser_is_signed_out_and_the_others_stay(app: Flask, admin: FlaskClient) -> None:
@@ -67,7 +77,7 @@ def test_one_browser_is_signed_out_and_the_others_stay(app: Flask, admin: FlaskC
     assert len(here.sessions.of_user(robin.id)) == 2, "it is not Marian's"
     post_form(admin, f"/admin/users/{robin.id}/sessions/{lost.id}/end")
     assert [each.user_agent for each in here.sessions.of_user(robin.id)] == [""]
-    assert acts(app)[0].action == "user.signed_out"
+    assert (acts(app)[0].action, acts(app)[0].detail) == ("user.signed_out", "one browser")
 
 
 def test_what_a_leaver_owns_gets_another_owner(app: Flask, admin: FlaskClient, braid: Braid) -> None:
@@ -100,8 +110,24 @@ def test_failed_jobs_of_others_are_tried_again(app: Flask, admin: FlaskClient, b
     assert "Retry all failed" in page
     assert post_form(admin, "/admin/jobs/retry", user_id=robin.id, job=[each.id for each in jobs]).status_code == 302
     assert store.counts(robin.id)["queued"] == 2
-    assert post_form(admin, "/admin/jobs/retry", user_id=robin.id).status_code == 400
+    for twice in ({"job": [each.id for each in jobs]}, {}, {"job": 10**30}):
+        assert post_form(admin, "/admin/jobs/retry", user_id=robin.id, **twice).status_code == 400
+    assert post_form(admin, "/admin/jobs/retry", user_id=10**30, job=jobs[0].id).status_code == 400
     assert post_form(admin, "/admin/jobs/retry", user_id=robin.id + 1, job=jobs[0].id).status_code == 404
+
+
+def test_a_failed_file_that_was_added_again_is_not_tried_again(app: Flask, admin: FlaskClient, braid: Braid) -> None:
+    robin, store = add_user(app, "Robin"), JobStore(braid.ledger)
+    maps = braid.ledger.add_dataset(robin.id, "Maps")
+    [old] = store.add(robin.id, [NewJob("upload", "a.pdf", maps.id)])
+    claimed = store.claim(0)
+    assert claimed
+    store.fail(claimed, "it is encrypted")
+    store.add(robin.id, [NewJob("upload", "a.pdf", maps.id)])
+    with pytest.raises(InvalidInputError, match=r"a\.pdf was added again later"):
+        store.retry(robin.id, old.id)
+    assert post_form(admin, "/admin/jobs/retry", user_id=robin.id, job=old.id).status_code == 400
+    assert store.get(robin.id, old.id).state == "failed"
 
 
 @pytest.mark.parametrize(

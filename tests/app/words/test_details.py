@@ -15,9 +15,9 @@ from braid.core.braid import Braid
 from tests.web import make_app
 
 CASES = [
-    ("user.added", "administrator, run by root", "管理者, 実行者：root", "관리자, 실행: root"),
-    ("user.signed_in", "with a code, 127.0.0.1", "確認コード, 127.0.0.1", "인증 코드, 127.0.0.1"),
-    ("user.password", "1 token revoked, run by ann", "トークン 1 件を無効化, 実行者：ann", "토큰 1개 취소, 실행: ann"),
+    ("user.added", "administrator, run by root", "管理者、実行者：root", "관리자, 실행: root"),
+    ("user.signed_in", "with a code, 127.0.0.1", "確認コード、127.0.0.1", "인증 코드, 127.0.0.1"),
+    ("user.password", "1 token revoked, run by ann", "トークン 1 件を無効化、実行者：ann", "토큰 1개 취소, 실행: ann"),
     ("conversation.deleted", "of user 3, run by root", "実行者：root", "실행: root"),
     (
         "dataset.transferred",
@@ -25,14 +25,14 @@ CASES = [
         "データセット 12 件（元の所有者：ann）",
         "데이터셋 12개 (이전 소유자: ann)",
     ),
-    ("dataset.transferred", "7 Notes, run by root", "Notes, 実行者：root", "Notes, 실행: root"),
+    ("dataset.transferred", "7 Notes, run by root", "Notes、実行者：root", "Notes, 실행: root"),
     ("dataset.shared", "group lab may read and change", "グループ：lab（閲覧と変更）", "그룹: lab (읽기와 변경)"),
     ("token.made", "4 read write", "閲覧と変更", "읽기와 변경"),
     ("token.revoked", "4", "", ""),
     ("shared_db.changed", "allowed_groups: a, b → everyone", "グループ：a, b → 全員", "그룹: a, b → 모두"),
     ("folder.added", "3 Wiki; prefix w/", "Wiki; 接頭辞：w/", "Wiki; 접두사: w/"),
     # Names and texts that people wrote stay, also where they are words of the log.
-    ("user.groups", "all, none, run by root", "all, none, 実行者：root", "all, none, 실행: root"),
+    ("user.groups", "all, none, run by root", "all, none、実行者：root", "all, none, 실행: root"),
     ("group.renamed", "administrator", "administrator", "administrator"),
     ("documents.removed", "12 documents", "文書 12 件", "문서 12개"),
     ("documents.removed", "my, run by hand.md", "my, run by hand.md", "my, run by hand.md"),
