@@ -5,17 +5,20 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from datetime import timedelta
+from typing import NamedTuple, cast
 
 from flask_babel import format_decimal, format_timedelta, ngettext
 from flask_babel import gettext as _
 from markupsafe import Markup
 
 from braid.app.site import site
+from braid.app.words.reasons import known_reason
 from braid.app.words.values import dataset_name
+from braid.core.options import Leg
 from braid.core.types import Dataset
 
 MOST_NAMED = 2
-_WAITING = re.compile(r"(\d+) passages of (\S+) are not in the (dense|bm25) index yet")
+_WAITING = re.compile(r"^%\(count\)s passages of %\(collection\)s are not in the (dense|bm25) index yet")
 
 
 def waiting(reason: str, datasets: Sequence[Dataset]) -> str:
@@ -27,13 +30,14 @@ def waiting(reason: str, datasets: Sequence[Dataset]) -> str:
     if found is None or not mine:
         return reason
     total = sum(dataset.chunks for dataset in mine)
-    values = {"count": format_decimal(min(int(found[1]), total)), "total": format_decimal(total), "names": _names(mine)}
-    if found[3] == "dense":
+    count = format_decimal(min(found.count, total))
+    values = {"count": count, "total": format_decimal(total), "names": _names(mine)}
+    if found.leg == "dense":
         text = _("%(count)s of %(total)s passages of %(names)s are not ready for search by meaning yet", **values)
     else:
         text = _("%(count)s of %(total)s passages of %(names)s are not ready for search by keyword yet", **values)
     is_own = not any(dataset.of_others for dataset in mine)  # how others' documents go on is not told
-    left = site().braid.indexer.leg_progress(found[3], found[2]).seconds_left if is_own else None  # type: ignore[arg-type]
+    left = site().braid.indexer.leg_progress(found.leg, found.collection).seconds_left if is_own else None
     if left is not None:
         time = format_timedelta(timedelta(seconds=max(1, round(left))), granularity="second", threshold=2)
         text = _("%(said)s (about %(time)s).", said=text, time=time)
@@ -47,14 +51,26 @@ def is_over(reason: str, datasets: Sequence[Dataset]) -> bool:
     found, mine = _read(reason, datasets)
     if found is None or not mine or any(dataset.of_others for dataset in mine):
         return False
-    now = site().braid.indexer.leg_progress(found[3], found[2])  # type: ignore[arg-type]
+    now = site().braid.indexer.leg_progress(found.leg, found.collection)
     return now.state == "ready" and not now.pending
 
 
-def _read(reason: str, datasets: Sequence[Dataset]) -> tuple[re.Match[str] | None, list[Dataset]]:
+class _Waiting(NamedTuple):
+    """What an index lacks."""
+
+    leg: Leg
+    collection: str
+    count: int
+
+
+def _read(reason: str, datasets: Sequence[Dataset]) -> tuple[_Waiting | None, list[Dataset]]:
     """Return what the reason says, and which of the datasets it is about."""
-    found = _WAITING.match(reason)
-    return found, [dataset for dataset in datasets if found and dataset.collection == found[2] and dataset.chunks]
+    known = known_reason(reason)
+    found = _WAITING.match(known.template) if known is not None else None
+    if known is None or found is None or not known.parts["count"].isdecimal():
+        return None, []
+    said = _Waiting(cast(Leg, found[1]), known.parts["collection"], int(known.parts["count"]))
+    return said, [dataset for dataset in datasets if dataset.collection == said.collection and dataset.chunks]
 
 
 def _names(datasets: Sequence[Dataset]) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Connection, Select, insert, select, update
+from sqlalchemy import Connection, Select, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from braid.core.batches import batches
@@ -457,6 +457,11 @@ class Ledger:
             return None
         rows = self.database.rows(prepared.DOCUMENT, dataset_id=dataset_id, source=source)
         return document_of(rows[0]) if rows else None
+
+    def last_document_at(self, dataset_ids: Sequence[int]) -> float:
+        """Return when a readable document of these datasets was last stored, in seconds since the epoch; 0 for none."""
+        stored = select(func.coalesce(func.max(DocumentRow.updated_at), 0.0)).where(DocumentRow.chunks > 0)
+        return self.database.value(stored.where(DocumentRow.dataset_id.in_(dataset_ids)))
 
     def parts_of(self, dataset_id: int, source: str) -> dict[int, int]:
         """Return the ids of the documents that are further parts of a source, by their numbers, which begin with 2."""

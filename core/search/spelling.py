@@ -17,7 +17,7 @@ from braid.core.errors import IndexUnavailableError
 from braid.core.search.calls import Calls, Deadline
 from braid.core.search.context import SearchContext
 from braid.core.text.analyzer import Analyzer, without_particle
-from braid.core.text.scripts import HAN, HANGUL, HIRAGANA, LATIN, script_of
+from braid.core.text.scripts import HAN, HANGUL, HIRAGANA, KOREAN, LATIN, script_of
 from braid.core.text.stemming import fold
 from braid.core.types import Scope
 
@@ -28,6 +28,8 @@ MAX_PASSAGES = 60
 MAX_WORD_CHARS = 40
 LEAST_SIGNS = 5
 """Shortest word that is compared, in letters, kana or jamo: shorter ones are near to too many."""
+LEAST_SYLLABLES = 3
+"""Shortest word of Hangul: of two syllables, another letter makes another word (가상, 가장)."""
 SIGNS_PER_SLIP = 4
 """A word may differ by one sign from this length on, by two from twice this length on."""
 BEGINNING, LEAST_BEGINNING = 0.55, 4
@@ -115,6 +117,8 @@ def _words_of(text: str) -> Iterator[str]:
 def _nearest(word: str, known: Counter[str]) -> str:
     """Return the known word that the fewest slips lead to, the most frequent of these; empty where none is near."""
     stem = without_particle(word)
+    if script_of(stem[0]) == KOREAN and len(stem) < LEAST_SYLLABLES:
+        return ""
     signs = _signs(stem)
     counts: Counter[str] = Counter()
     written: dict[str, str] = {}

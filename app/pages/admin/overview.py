@@ -168,7 +168,14 @@ def _warnings() -> Iterator[Concern]:
         yield Concern(
             _("The list of shared datasets contains an error."), url_for("braid.admin.registry_file"), problem
         )
-    for dataset in unlisted():
+    if len(missing := unlisted()) > 1:
+        text = ngettext(
+            "Nobody can read %(num)s shared dataset: it is not in the list.",
+            "Nobody can read %(num)s shared datasets: they are not in the list.",
+            len(missing),
+        )
+        yield Concern(text, url_for("braid.admin.shared"))
+    for dataset in missing if len(missing) == 1 else ():
         yield Concern(
             _("Nobody can read the shared dataset “%(name)s”: it is not in the list.", name=dataset.name),
             url_for("braid.admin.shared"),

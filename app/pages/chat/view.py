@@ -18,6 +18,7 @@ from braid.app.pages.search.answer import Missing, Timing, missing_parts, timing
 from braid.app.pages.search.marking import SENTENCE
 from braid.app.pages.search.readable import readable
 from braid.app.pages.search.reasons import Reason, Reasoning
+from braid.app.site import site
 from braid.app.user.strategy_menu import NAMES
 from braid.app.web.markdown import Href, Span, checked_html
 from braid.app.web.waiting import is_over
@@ -299,7 +300,7 @@ def _exchange(question: StoredMessage, answer: StoredMessage | None, shelf: Shel
         sources=sources,
         featured=featured,
         degraded=missing_parts((part for part in degraded if part not in over), mine),
-        is_early=bool(over),
+        is_early=bool(over) or _was_early(question, answer, shelf),
         language=display_language(answer.text),
         unsearched=_unsearched(question, answer, shelf),
         meant=_search_of(answer).get("did_you_mean", ""),
@@ -326,6 +327,16 @@ def _quotes(settings: Mapping[str, Any]) -> dict[int, Quote]:
         )
         for one in shown
     }
+
+
+def _was_early(question: StoredMessage, answer: StoredMessage, shelf: Shelf) -> bool:
+    """Return whether a document came to the user's own datasets that were searched after nothing was found in them."""
+    if answer.settings.get("found", True) or answer.settings.get("stopped"):
+        return False
+    searched = asked_datasets(question.settings)
+    own = [each for each in shelf.datasets.values() if not each.of_others]
+    ids = [each.id for each in own if not searched.ids or each.id in searched.ids]
+    return site().braid.ledger.last_document_at(ids) > answer.created_at
 
 
 def _unsearched(question: StoredMessage, answer: StoredMessage, shelf: Shelf) -> tuple[Dataset, ...]:

@@ -216,6 +216,18 @@ def test_what_is_only_related_is_shown_once_among_the_sources(library: Braid, cl
     assert html.count("open from 6:30 to 19:00") == 1
 
 
+def test_what_was_not_found_can_be_asked_again_when_a_document_has_come_since(
+    library: Braid, client: FlaskClient, put: Put
+) -> None:
+    put(1, "gate.md", "The gate of the yard is open from 6:30 to 19:00.", title="The gate")
+    last(ask(client, "What is the telephone number of the gate of the yard?"))
+    page = "/chat/1"
+    assert not stored(library)[1].settings["found"]
+    assert "answered before all passages" not in client.get(page).text
+    put(1, "telephones.md", "The gate of the yard has the telephone number 4711.")
+    assert "answered before all passages" in client.get(page).text
+
+
 def test_a_failing_model_is_named_and_the_passages_are_quoted(model_client: FlaskClient, model: ModelServer) -> None:
     model.broken = 500
     html = last(ask(model_client))["html"]
