@@ -81,8 +81,10 @@ def checked_of(
 def sentences_of(answer: StoredMessage) -> dict[int, list[tuple[int, int]]]:
     """Return the sentences of each cited passage that support the answer, in the order in which it cites them.
 
-    A citation whose sentence is not known has an empty place, so that each citation in the text has one.
+    A citation whose sentence is not known has an empty place, so that each citation in the text has one. That of a
+    quote leads to its sentence in bold, which answers, and not to the last one of the line.
     """
+    is_quote = answer.settings.get("generator") == "extractive"
     support: Sequence[Mapping[str, Any]] = answer.settings.get("support") or ()
     marks: Sequence[int] = answer.settings.get("marks") or ()
     found: dict[int, list[tuple[int, int]]] = {}
@@ -91,7 +93,9 @@ def sentences_of(answer: StoredMessage) -> dict[int, list[tuple[int, int]]]:
         if written is None:
             continue
         number = int(written[1])
-        around = next((each for each in support if each["start"] <= at < each["end"]), {"sources": ()})
+        bold = answer.text.find("**", answer.text.rfind("\n", 0, at) + 1, at) if is_quote else -1
+        meant = bold + len("**") if bold >= 0 else at
+        around = next((each for each in support if each["start"] <= meant < each["end"]), {"sources": ()})
         places = [(each["start"], each["end"]) for each in around["sources"] if each["passage"] == number]
         found.setdefault(number, []).append(places[0] if places else NO_SENTENCE)
     return found

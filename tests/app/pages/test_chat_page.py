@@ -207,6 +207,8 @@ def test_the_featured_passage_is_under_its_title_with_the_answering_sentence_in_
     assert "Another manual" in others
     page = client.get("/chat/1").get_data(as_text=True)
     assert 'class="source featured"' in page, "it is stored"
+    places = {text[int(start) : int(end)] for start, end in re.findall(r"said=(\d+)-(\d+)", featured)}
+    assert {place.strip() for place in places} == {"The gasket of the pump is changed every year."}
 
 
 def test_what_is_only_related_is_shown_once_among_the_sources(library: Braid, client: FlaskClient, put: Put) -> None:

@@ -18,7 +18,7 @@ CONTENTS = {
             "Réglage of the thermostat is done by the manufacturer. Calibration takes an hour.",
         ),
         "契約.md": ("サーバーのメンテナンス契約は三月に更新する。インターフェースの仕様は別紙にある。",),
-        "계약.md": ("임대차 계약서는 관리사무소에서 보관한다. 보증금을 돌려받는 절차도 적혀 있다.",),
+        "계약.md": ("임대차 계약서는 관리사무소에서 보관한다. 보증금을 돌려받는 절차도 적혀 있다. 가장 먼저 읽는다.",),
     },
     "private": {"secret.md": ("The sedative is in the cupboard.",)},
 }
@@ -58,6 +58,7 @@ def test_a_near_word_is_named(world: World, query: str, meant: str) -> None:
         "calibrated pumps",  # the same stem
         "reglage",  # the index folds accents
         "Who waters the begonias?",  # unknown, and nothing is near
+        "가상 펌프",  # of two syllables, so that another one is another word
         "pimp",  # too short to be near to anything but by chance
         "CALIBRATON-2 E-104 calibraton.md x_calibraton",  # names of things are never respelled
         "https://example.org/calibraton",
