@@ -18,6 +18,8 @@ LONGEST_HEADING = 90
 LEAST_INTRODUCTION, LEAST_WORDS = 40, 9
 LEAST_PART = 12
 """Fewest letters that tell a part of a heading; half as many of Japanese or Korean."""
+LEAST_WORD = 4
+"""Fewest letters of a word of English that ends a line which does not go on."""
 _TITLE = re.compile(r"^#{1,6}\s+")
 _ENDS = re.compile(r"[.!?…。！？｡．:：;；][」』）】〕〉》”’\"')\]*_]*$")
 _CJK = f"[{KANA}{HAN}、。「」『』（）！？：；・，．]"
@@ -25,6 +27,8 @@ _HAS_CJK = re.compile(f"[{KANA}{HAN}\uac00-\ud7a3]")
 _BETWEEN = re.compile(rf"(?:(?<={_CJK})|(?<=\d))\s*\n\s*(?={_CJK})")
 _ENDED_WITHIN = re.compile(r"[。！？｡．]|[.!?]\s")
 _BEGINS_WITHIN = re.compile(r"^[a-zà-öø-ÿ,;:)\]、。，．）」』！？ー]")
+_IS_CUT = re.compile("[,、，]|[はがをにのとでもへやし]$")
+"""What headings have not, and lines have that a sentence is cut into."""
 _PARAGRAPH = re.compile(r"\n[ \t\u3000]*\n")
 _TAG = re.compile(r"</?[a-zA-Z][^<>]{0,200}>")
 _NUMBERED = re.compile(r"^(?:\d+(?:\.\d+)+\.?|[A-Z]\.\d+(?:\.\d+)*\.?|第[\d一二三四五六七八九十]+[章節条])\s*\S")
@@ -136,13 +140,14 @@ def _blocks(paragraph: str, known: frozenset[str], contents: frozenset[str]) -> 
     kind: Kind = "sentence"
     mark, lines = "", list[str]()
     is_code = False
-    for line in paragraph.split("\n"):
+    every = paragraph.split("\n")
+    for at, line in enumerate(every):
         found = LIST_MARK.match(line)
         fence = line.lstrip().startswith(("```", "~~~"))
         is_code ^= fence
         if fence or is_code or is_row(line) or is_rule(line) or line in contents or _is_furniture(line):
             new: tuple[Kind, str, str] | None = ("furniture", "", line)
-        elif _TITLE.match(line) or _is_known(line, known):
+        elif _TITLE.match(line) or _is_known(line, known) or _stands_above(every, at):
             new = ("heading", "", _TITLE.sub("", line))
         elif found:
             new = ("item", found[1], line[found.end() :])
@@ -158,6 +163,17 @@ def _blocks(paragraph: str, known: frozenset[str], contents: frozenset[str]) -> 
         kind, mark, lines = new[0], new[1], [new[2].strip()]
     if any(lines):
         yield kind, mark, lines
+
+
+def _stands_above(lines: Sequence[str], at: int) -> bool:
+    """Return whether a short line is a heading right above a line that is a sentence, and behind the end of another."""
+    line, before, after = lines[at].strip(), lines[at - 1] if at else "", lines[at + 1] if at + 1 < len(lines) else ""
+    longest = LONGEST_HEADING // 4 if _HAS_CJK.search(line) else LONGEST_HEADING // 2
+    if not 0 < len(line) <= longest or ends(line) or not ends(after) or begins_within(after):
+        return False
+    last = line.split()[-1]
+    is_cut = (len(last) < LEAST_WORD and last.islower() and last.isascii()) or _IS_CUT.search(line)
+    return not (is_cut or introduces(line) or LIST_MARK.match(line) or (before.strip() and not ends(before)))
 
 
 def _goes_on(line: str) -> bool:

@@ -344,6 +344,22 @@ def test_a_sentence_comes_before_a_caption_of_the_same_words_but_not_where_the_f
     assert texts("What does figure 7 show of the editor?", passages)[0].startswith(caption)
 
 
+@pytest.mark.parametrize(
+    ("text", "kinds"),
+    [
+        ("第1章 在宅勤務\n在宅勤務は週3日までとする。\n第2章 出張\n上限は月3万円とする。", "hshs"),
+        ("Remote work\nYou may work from anywhere.\nHolidays\nThere are 28 of them.", "hshs"),
+        ("재택근무\n재택근무는 주 3일까지 할 수 있다.", "hs"),
+        ("The pump of\nBraid GmbH is red.", "s"),
+        ("The pump\nis started by hand.", "s"),
+        ("Opening hours\nMon 9-17\nTue 9-17", "s"),
+        ("申請は前日までに上長へ行うこととし、その\n承認を得る。", "s"),
+    ],
+)
+def test_a_short_line_right_above_a_sentence_is_its_heading(text: str, kinds: str) -> None:
+    assert "".join(part.kind[0] for part in parts_of(text)) == kinds
+
+
 def test_names_of_files_and_options_are_quoted_after_sentences() -> None:
     code = "files_package-1.0.files.tar.gz /files/package --files=package"
     assert texts("Which files has the package?", code, "The package has two files, a and b.")[0].startswith("The pack")
