@@ -100,8 +100,14 @@ class IndexFollower:
         return known
 
     def all_progress(self) -> list[LegProgress]:
-        """Return the progress of every collection, sorted by name; one that is gone from disk has failed."""
+        """Return the progress of every collection, sorted by name; one that is gone from disk has failed.
+
+        One that all datasets have left is not inspected again, and left out.
+        """
         found = [self.progress(name) for name in self._board.collections()]
+        if any(each.state == "checking" for each in found):
+            heads = self._heads()
+            found = [each for each in found if each.state != "checking" or each.collection in heads]
         return [replace(each, state="failed", error=_gone(each)) if self._is_gone(each) else each for each in found]
 
     def _is_gone(self, progress: LegProgress) -> bool:

@@ -9,14 +9,15 @@ from typing import get_args
 
 import pytest
 
-from braid.core.braid import IndexOptions
+from braid.core.accounts.transfer import transfer_datasets
+from braid.core.braid import Braid, IndexOptions
 from braid.core.doctor import examine, repair
 from braid.core.indexes import indexer as indexer_module
 from braid.core.ledger.change_log import ChangeLog, IndexState
 from braid.core.types import Leg
 from tests.core.indexes.shelves import ALL, CAT, TEXTS, Refusing, Shelf, late_reports, open_shelf
 from tests.fakes import HashEmbeddings
-from tests.worlds import WAIT_S, ByHand, catch_up, eventually
+from tests.worlds import WAIT_S, ByHand, catch_up, document, eventually
 
 
 @pytest.mark.parametrize("leg", get_args(Leg))
@@ -290,3 +291,16 @@ def test_a_state_of_the_future_is_not_trusted(tmp_path: Path) -> None:
     with shelf.braid:
         assert eventually(lambda: "A new passage" in shelf.texts("new passage", mode="keyword"))
         assert eventually(shelf.complete)
+
+
+def test_a_collection_that_all_datasets_have_left_is_not_checked_for_ever(tmp_path: Path) -> None:
+    with Braid(tmp_path, embedding_model=HashEmbeddings()) as braid:
+        ann, ben = (braid.ledger.add_user(name).id for name in ("ann", "ben"))
+        braid.ledger.put_document(braid.ledger.add_dataset(ann, "notes").id, document("a.md", "The pump is red."))
+        assert braid.indexer.wait(WAIT_S)
+        transfer_datasets(braid.ledger, ann, ben)
+        assert braid.indexer.wait(WAIT_S)
+    with Braid(tmp_path, embedding_model=HashEmbeddings()) as braid:
+        assert braid.indexer.wait(WAIT_S)
+        assert {each.state for each in braid.indexer.progress()} == {"ready"}
+        assert [hit.passage.source for hit in braid.search("pump", user_id=ben).hits] == ["a.md"]
