@@ -30,7 +30,7 @@ def waiting(reason: str, datasets: Sequence[Dataset]) -> str:
     if found is None or not mine:
         return reason
     total = sum(dataset.chunks for dataset in mine)
-    count = format_decimal(min(found.count, total))
+    count = format_decimal(min(found.passages, total))
     values = {"count": count, "total": format_decimal(total), "names": _names(mine)}
     if found.leg == "dense":
         text = _("%(count)s of %(total)s passages of %(names)s are not ready for search by meaning yet", **values)
@@ -60,7 +60,7 @@ class _Waiting(NamedTuple):
 
     leg: Leg
     collection: str
-    count: int
+    passages: int
 
 
 def _read(reason: str, datasets: Sequence[Dataset]) -> tuple[_Waiting | None, list[Dataset]]:

@@ -9,9 +9,11 @@ from datetime import timedelta
 from flask_babel import format_timedelta
 from flask_babel import gettext as _
 from sqlalchemy import func, select
+from werkzeug.utils import redirect
 from werkzeug.wrappers import Response
 
 from braid.app.auth.access import rule
+from braid.app.mounted import url_for
 from braid.app.pages.admin.blueprint import admin, audit, done
 from braid.app.site import site
 from braid.core.background.backups import KEPT, BackupState
@@ -59,6 +61,13 @@ def never_backed_up() -> bool:
     with site().braid.ledger.database.read() as connection:
         began = connection.execute(select(func.min(UserRow.created_at))).scalar()
     return began is not None and time.time() - began > GRACE_DAYS * DAY_S
+
+
+@admin.get("/backup")
+@rule("admin")
+def backup() -> Response:
+    """Lead to the backup's part of the overview."""
+    return redirect(url_for("braid.admin.index", _anchor="backup-title"))
 
 
 @admin.post("/backup")

@@ -268,6 +268,7 @@ ROUTES: dict[str, str] = {
     # administration
     "GET /admin/": "admin",
     "GET /admin/audit": "admin",
+    "GET /admin/backup": "admin",
     "POST /admin/backup": "admin",
     "POST /admin/scans/read": "admin",
     "GET /admin/audit.jsonl": "admin",
