@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from braid.core.admission import give_way
 from braid.core.chat.citations import Citation
-from braid.core.chat.quoting.parts import TextPart, begins_within, figures_in, parts_of
+from braid.core.chat.quoting.parts import TextPart, asks_for_figure, begins_within, parts_of
 from braid.core.chat.quoting.tables import QuotedRow, split_tables
 from braid.core.chat.quoting.wanted import Wanted, is_question, without_asking
 from braid.core.chat.texts import Language
@@ -69,6 +69,8 @@ class Candidate:
     """How well the heading right above says what is asked, 0.0–1.0."""
     lead: float = 0.0
     """The same, for what stands right below that heading."""
+    is_caption: bool = False
+    """Whether this is the caption of a figure or table that the question does not ask for."""
 
 
 def headings_of(citation: Citation) -> tuple[str, ...]:
@@ -126,13 +128,12 @@ class CandidateReader:
                 local = self.terms(part.text)
                 if (near := self.headed(part.text)) >= headed and near:
                     headed, below = near, 0
-            elif part.kind == "caption" and not figures_in(part.text) & figures_in(self.asked.text):
-                continue
             elif part.kind != "furniture":
                 around = (own[at - 1] if at else NO_TERMS) | (own[at + 1] if at + 1 < len(own) else NO_TERMS)
                 is_cut = (at == 0 and begins_within(part.text)) or (at == len(parts) - 1 and not part.is_whole)
-                lead = headed * LEADS[below] if below < len(LEADS) else 0.0
-                below += 1
+                is_caption = part.kind == "caption"
+                lead = headed * LEADS[below] if below < len(LEADS) and not is_caption else 0.0
+                below += not is_caption
                 yield Candidate(
                     citation.number,
                     part.text,
@@ -142,6 +143,7 @@ class CandidateReader:
                     is_whole=not is_cut,
                     headed=headed,
                     lead=lead,
+                    is_caption=is_caption and not asks_for_figure(self.asked.text),
                 )
 
     def _of_row(self, number: int, row: QuotedRow, heading: frozenset[str]) -> Candidate:

@@ -53,6 +53,8 @@ DEFINITION_FACTOR = 1.4
 """Factor of a sentence that says what the thing is that is asked about."""
 INTRODUCTION_FACTOR = 0.7
 """Factor of a sentence that leads to a list or to code, where no list is asked for."""
+CAPTION_FACTOR = 0.6
+"""Factor of the caption of a figure that is not asked for."""
 CUT_FACTOR = 0.8
 """Factor of a piece of a sentence that goes on in another passage."""
 YEAR_FACTOR, OTHER_YEAR_FACTOR = 1.3, 0.6
@@ -331,6 +333,7 @@ class _Chooser:
             factor *= VALIDITY_FACTOR
         if not each.value and is_code(each.text):
             factor *= CODE_FACTOR
+        factor *= CAPTION_FACTOR if each.is_caption else 1.0
         return factor if each.is_whole else factor * CUT_FACTOR
 
     def _version_factor(self, citation: Citation) -> float:

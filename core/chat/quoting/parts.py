@@ -34,7 +34,7 @@ _TAG = re.compile(r"</?[a-zA-Z][^<>]{0,200}>")
 _NUMBERED = re.compile(r"^(?:\d+(?:\.\d+)+\.?|[A-Z]\.\d+(?:\.\d+)*\.?|第[\d一二三四五六七八九十]+[章節条])\s*\S")
 _LABEL = r"(?:\bfig(?:ure|\.)?|\b(?:table|listing|photo)|図表?|表|写真|그림|표|사진|도표)"
 _NUMBER = r"(?:[A-Z][-.‑–]?)?\d{1,4}(?:[-.‑–]\d{1,4}){0,3}"
-_LABELLED = re.compile(rf"{_LABEL}\s{{0,3}}({_NUMBER})", re.IGNORECASE)
+_FIGURE = re.compile(_LABEL, re.IGNORECASE)
 _CAPTION = re.compile(rf"[<〈\[【(（]?\s*{_LABEL}\s{{0,3}}{_NUMBER}(\s*[>〉\]】)）.:：．]+)?\s*\S", re.IGNORECASE)
 """The beginning of a caption; its group is what no sentence has between the number and its verb."""
 
@@ -82,13 +82,13 @@ def begins_within(text: str) -> bool:
     return _BEGINS_WITHIN.match(text.lstrip()) is not None
 
 
-def figures_in(text: str) -> frozenset[str]:
-    """Return the numbers of the figures and tables that a text names.
+def asks_for_figure(question: str) -> bool:
+    """Return whether a question names a figure or table, with a number or without.
 
-    >>> sorted(figures_in("Does Figure 12.3 show what is in 表 4?"))
-    ['12.3', '4']
+    >>> asks_for_figure("Where is the figure of the inflow?"), asks_for_figure("What was the inflow?")
+    (True, False)
     """
-    return frozenset(found.upper() for found in _LABELLED.findall(text))
+    return _FIGURE.search(question) is not None
 
 
 def parts_of(text: str, headings: Sequence[str] = ()) -> list[TextPart]:

@@ -338,7 +338,10 @@ def test_a_sentence_that_begins_with_a_figure_is_one(text: str) -> None:
 
 
 def test_a_sentence_comes_before_a_caption_of_the_same_words_but_not_where_the_figure_is_named() -> None:
-    caption, sentence = "Figure 7. The palette of the editor", "Colours are kept in lists that one can choose from."
+    caption, sentence = (
+        "Figure 7. The palette of the editor",
+        "A palette keeps colours in lists that one can choose from.",
+    )
     passages = f"{caption}\n\n{sentence}"
     assert texts("What is the palette of the editor?", passages)[0] == sentence
     assert texts("What does figure 7 show of the editor?", passages)[0].startswith(caption)
