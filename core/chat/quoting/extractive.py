@@ -53,7 +53,7 @@ DEFINITION_FACTOR = 1.4
 """Factor of a sentence that says what the thing is that is asked about."""
 INTRODUCTION_FACTOR = 0.7
 """Factor of a sentence that leads to a list or to code, where no list is asked for."""
-CAPTION_FACTOR = 0.6
+CAPTION_FACTOR = 0.4
 """Factor of the caption of a figure that is not asked for."""
 CUT_FACTOR = 0.8
 """Factor of a piece of a sentence that goes on in another passage."""
