@@ -137,7 +137,7 @@ def test_by_keyboard_on_a_phone(open_anonymous: Open, visitor: dict[str, str], p
     page.keyboard.type("Error E-4711: the tray is empty.")
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")
-    expect(page.locator(".documents tbody tr .state")).to_have_text("done")
+    expect(page.locator(".documents tbody tr .state")).to_have_text(["done"])
     assert page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") == 0
     picture(page, "dataset-phone")
     page.locator(".documents tbody input").focus()
@@ -148,7 +148,7 @@ def test_by_keyboard_on_a_phone(open_anonymous: Open, visitor: dict[str, str], p
     page.get_by_role("button", name="Undo").focus()
     page.keyboard.press("Enter")
     expect(page.get_by_role("status").first).to_contain_text("1 document is back.")
-    expect(page.locator(".documents tbody tr .state")).to_have_text("done")
+    expect(page.locator(".documents tbody tr .state")).to_have_text(["done"])
 
 
 def test_a_quick_look_by_button_and_by_space(open_page: Open, site: Site) -> None:
