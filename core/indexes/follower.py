@@ -104,11 +104,18 @@ class IndexFollower:
 
         One that all datasets have left is not inspected again, and left out.
         """
-        found = [self.progress(name) for name in self._board.collections()]
+        names = self._board.collections()
+        gone = {name for name in names if self.index.is_gone(name)}  # before the states, which a rebuild changes first
+        found = [self.progress(name) for name in names]
         if any(each.state == "checking" for each in found):
             heads = self._heads()
             found = [each for each in found if each.state != "checking" or each.collection in heads]
-        return [replace(each, state="failed", error=_gone(each)) if self._is_gone(each) else each for each in found]
+        return [
+            replace(each, state="failed", error=_gone(each))
+            if each.state == "ready" and each.collection in gone
+            else each
+            for each in found
+        ]
 
     def _is_gone(self, progress: LegProgress) -> bool:
         return progress.state == "ready" and self.index.is_gone(progress.collection)
