@@ -110,12 +110,8 @@ class IndexFollower:
         if any(each.state == "checking" for each in found):
             heads = self._heads()
             found = [each for each in found if each.state != "checking" or each.collection in heads]
-        return [
-            replace(each, state="failed", error=_gone(each))
-            if each.state == "ready" and each.collection in gone
-            else each
-            for each in found
-        ]
+        failed = {each.collection for each in found if each.state == "ready"} & gone
+        return [replace(each, state="failed", error=_gone(each)) if each.collection in failed else each for each in found]
 
     def _is_gone(self, progress: LegProgress) -> bool:
         return progress.state == "ready" and self.index.is_gone(progress.collection)
