@@ -111,7 +111,7 @@ class IndexFollower:
             heads = self._heads()
             found = [each for each in found if each.state != "checking" or each.collection in heads]
         failed = {each.collection for each in found if each.state == "ready"} & gone
-        return [replace(each, state="failed", error=_gone(each)) if each.collection in failed else each for each in found]
+        return [replace(one, state="failed", error=_gone(one)) if one.collection in failed else one for one in found]
 
     def _is_gone(self, progress: LegProgress) -> bool:
         return progress.state == "ready" and self.index.is_gone(progress.collection)
