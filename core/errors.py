@@ -41,7 +41,7 @@ class Reason(str):
 
 
 def N_(template: str) -> str:  # the name that Babel extracts
-    """Mark a template for translation that does not stand in the call of `Reason`."""
+    """Mark a template for translation where it is written apart from the call of `Reason`."""
     return template
 
 

@@ -243,7 +243,7 @@ class FolderSync:
 
 def _is_as_deleted(file: PlannedFile, document: Document | None) -> bool:
     """Return whether a file has not changed since its document was deleted, which can be restored."""
-    signature = file_signature(file.path)
+    signature = file_signature(file.path) if document is not None else None
     if document is None or signature is None:
         return False
     return document.size_bytes == signature[0] and document.date in (None, signature[1])

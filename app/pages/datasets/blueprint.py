@@ -15,7 +15,7 @@ datasets = Blueprint("datasets", __name__, url_prefix="/datasets")
 
 ONE = "/<int(signed=True):dataset_id>"
 MINE = "/mine"
-"""Stands for the user's first dataset, which need not be there before something is added to it."""
+"""Part of an address that means the user's first dataset, which is made when something is first added to it."""
 
 
 def visible_datasets() -> UserDatasets:

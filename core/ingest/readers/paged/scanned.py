@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from braid.core.errors import Reason, ScannedDocumentError
+from braid.core.errors import N_, Reason, ScannedDocumentError
 from braid.core.ingest.readers.document import ParsedDocument, Section, SourceFile, join_cjk_lines
 from braid.core.ingest.scans.program import find_tesseract, install_command
 from braid.core.ingest.scans.reading import PageReading
@@ -52,27 +52,20 @@ def _pages(parsed: ParsedDocument, key: str) -> list[int]:
 
 
 def _unread(file: SourceFile, parsed: ParsedDocument) -> ScannedDocumentError:
-    is_garbled = len(_pages(parsed, GARBLED_PAGES)) == len(parsed.scanned)
-    told = {
-        (True, True): Reason(
+    is_garbled, can_install = len(_pages(parsed, GARBLED_PAGES)) == len(parsed.scanned), find_tesseract() is None
+    template = {
+        (True, True): N_(
             "%(name)s has letters without meaning, as its fonts do not say which letters they draw; run OCR on it "
-            "first, or have Braid read it: %(command)s",
-            name=file.name,
-            command=install_command(),
+            "first, or have Braid read it: %(command)s"
         ),
-        (True, False): Reason(
-            "%(name)s has letters without meaning, as its fonts do not say which letters they draw; run OCR on it "
-            "first",
-            name=file.name,
+        (True, False): N_(
+            "%(name)s has letters without meaning, as its fonts do not say which letters they draw; run OCR on it first"
         ),
-        (False, True): Reason(
+        (False, True): N_(
             "%(name)s has no text layer (it holds scanned pages or images); run OCR on it first, or have Braid read "
-            "it: %(command)s",
-            name=file.name,
-            command=install_command(),
+            "it: %(command)s"
         ),
-        (False, False): Reason(
-            "%(name)s has no text layer (it holds scanned pages or images); run OCR on it first", name=file.name
-        ),
-    }[is_garbled, find_tesseract() is None]
+        (False, False): N_("%(name)s has no text layer (it holds scanned pages or images); run OCR on it first"),
+    }[is_garbled, can_install]
+    told = Reason(template, name=file.name, **({"command": install_command()} if can_install else {}))
     return ScannedDocumentError(told, pages=len(parsed.scanned), code="garbled" if is_garbled else "scanned")
