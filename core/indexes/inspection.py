@@ -38,8 +38,10 @@ class Inspection:
 
     def can_begin_empty(self, collection: str) -> bool:
         """Return whether a collection without a recorded state can be followed from the beginning of the log."""
-        # A pruned log tells only the last changes, and an index that has chunks is from an unknown time.
-        complete_log = self._changes.pending(collection, 0) >= self._changes.chunk_count(collection)
+        # A pruned log tells only the last changes, and an index that has chunks is from an unknown time. What is put
+        # between the two counts is in the second, so that no log looks pruned for it.
+        chunks = self._changes.chunk_count(collection)
+        complete_log = self._changes.pending(collection, 0) >= chunks
         return complete_log and (not self._index.stored or self._index.count(collection) == 0)
 
     def verdict(self, collection: str, state: IndexState, *, head: int, version: str, doubt: Doubt) -> Verdict:

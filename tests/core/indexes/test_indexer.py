@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import threading
+import time
 from dataclasses import replace
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import pytest
 
@@ -13,11 +14,13 @@ from braid.core.accounts.transfer import transfer_datasets
 from braid.core.braid import Braid, IndexOptions
 from braid.core.doctor import examine, repair
 from braid.core.indexes import indexer as indexer_module
+from braid.core.indexes.inspection import Inspection
+from braid.core.indexes.sources import Bm25Source
 from braid.core.ledger.change_log import ChangeLog, IndexState
 from braid.core.types import Leg
 from tests.core.indexes.shelves import ALL, CAT, TEXTS, Refusing, Shelf, late_reports, open_shelf
 from tests.fakes import HashEmbeddings
-from tests.worlds import WAIT_S, ByHand, catch_up, document, eventually
+from tests.worlds import WAIT_S, ByHand, add_notes, catch_up, document, eventually
 
 
 @pytest.mark.parametrize("leg", get_args(Leg))
@@ -266,6 +269,27 @@ def test_what_one_leg_lacks_is_not_pruned(tmp_path: Path) -> None:
         catch_up(braid, *ALL)
         braid.indexer._prune()
         assert shelf.log.pending("user_1", 0) == 1
+
+
+@pytest.mark.parametrize("leg", get_args(Leg))
+def test_an_index_is_begun_from_the_log_while_documents_are_put(tmp_path: Path, leg: Leg) -> None:
+    """A rebuild would embed them in the order of their ids, and no small one before a book."""
+    with ByHand(tmp_path, embedding_model=HashEmbeddings()) as braid:
+        dataset = add_notes(braid.ledger)
+
+        class PutMeanwhile(ChangeLog):
+            """Between two numbers that are asked for, a document is put."""
+
+            def _number(self, statement: str, **parameters: Any) -> int:
+                number = super()._number(statement, **parameters)
+                braid.ledger.put_document(dataset, document("new.md", str(time.monotonic_ns()), "more"))
+                return number
+
+        follower = braid.indexer.followers[leg]
+        changes = PutMeanwhile(braid.ledger.database)
+        inspection = Inspection(follower.index, Bm25Source(changes, "1"), changes, crashed=False)
+        for _ in range(3):
+            assert inspection.can_begin_empty("user_1")
 
 
 def test_a_leg_that_is_not_followed_stays_as_it_is(tmp_path: Path) -> None:
