@@ -63,6 +63,7 @@ def open_braid(settings: Settings, *, must_own: bool = False, migrate: bool = Fa
             chroma_copy=settings.chroma_copy,
             chroma_url=settings.chroma_url,
             milvus=milvus_of(settings),
+            engine=settings.index_engine,
         ),
         rerankers=rerankers_of(settings),
         models=models_of(settings),

@@ -51,7 +51,7 @@ def settings_file(settings: Settings, *, with_keys: bool, paths: Mapping[str, st
 
 
 BELONGED = "belonged to the site that was backed up"
-_SERVICES = ("database_url", "files_url", "chroma_url", "milvus_url", "otlp_endpoint", "work")
+_SERVICES = ("database_url", "files_url", "chroma_url", "index_engine", "milvus_url", "otlp_endpoint", "work")
 _MODELS = {
     "search_model_base_url": "search_model",
     "summary_model_base_url": "summary_model",

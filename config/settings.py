@@ -12,7 +12,7 @@ import re
 import tomllib
 import warnings
 from collections.abc import Iterator, Mapping
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields, replace
 from functools import cache
 from ipaddress import ip_network
 from pathlib import Path
@@ -55,8 +55,10 @@ class Form:
 
     pattern: str
     words: str
-    secret: Literal["", "url", "all"] = ""
-    """The part that messages and logs mask: passwords in a URL, or all of the text; empty for none."""
+    secret: Literal["", "url", "address", "all"] = ""
+    """The part that messages and logs mask: passwords in a URL, also one that follows a name and a colon, or all of the
+    text; empty for none.
+    """
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         return no_info_after_validator_function(self._check, handler(source))
@@ -302,6 +304,13 @@ class Settings:
         str,
         Form(r"|https?://\S+", "empty or a URL such as http://localhost:8001", secret="url"),
         "Address of a Chroma server for the copy of the vectors; empty means embedded in `data_dir`",
+    ] = ""
+    index_engine: Annotated[
+        str,
+        Form(
+            r"|[A-Za-z][A-Za-z0-9_-]*(:\S+)?", "empty, or NAME or NAME:ADDRESS of an installed engine", secret="address"
+        ),
+        "Engine of another package that has the vectors (docs/plugins.md); empty means files in `data_dir`, or Milvus",
     ] = ""
     milvus_url: Annotated[
         str,
@@ -799,6 +808,9 @@ def holds_secret(name: str, value: object) -> bool:
 
 
 def _mask(url: str, form: Form) -> str:
+    if form.secret == "address":
+        name, colon, address = url.partition(":")
+        return name + colon + _mask(address, replace(form, secret="url"))
     if url and (form.secret == "all" or "://" not in url):
         return "***"
     return _QUERY_PASSWORD.sub(r"\1***", _URL_PASSWORD.sub(r"\1***@", url))

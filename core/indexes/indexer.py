@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
-from typing import Any, get_args
+from typing import Any
 
 from braid.core.indexes.answering_models import AnsweringModels
 from braid.core.indexes.base import IndexName, KeywordIndex, LegIndex, VectorIndex
@@ -16,7 +16,7 @@ from braid.core.indexes.embedder import ChunkEmbedder, give_back_memory
 from braid.core.indexes.follower import IndexFollower
 from braid.core.indexes.leg_progress import RESTS, Counting, LegProgress
 from braid.core.indexes.sources import Bm25Source, ChunkSource, CopySource, DenseSource, StoredDenseSource
-from braid.core.ledger.change_log import ChangeLog, IndexState, StateName
+from braid.core.ledger.change_log import ChangeLog, IndexState
 from braid.core.ledger.ledger import Ledger
 from braid.core.ledger.outages import log_failure
 from braid.core.priority import SearchPriority, lower_thread_priority
@@ -210,7 +210,7 @@ class Indexer:
 
     def _give_up_others(self) -> None:
         """Have indexes that an earlier owner kept written again by the next one that keeps them: the log forgets."""
-        for name in set(get_args(StateName)) - {follower.name for follower in self.followers.values()}:
+        for name in self._changes.state_names() - {follower.name for follower in self.followers.values()}:
             for collection, state in self._changes.states(name).items():
                 if (state.applied_seq, state.state) == (0, "rebuilding"):
                     continue
@@ -218,7 +218,7 @@ class Indexer:
 
     def _embedded_heads(self) -> dict[str, int]:
         """Return how far the dense leg is in each collection, without those that it is embedding again."""
-        states = self._changes.states("dense")
+        states = self._changes.states(self.followers["dense"].name)
         return {name: state.applied_seq for name, state in states.items() if state.state == "ready"}
 
     def _run(self, index: IndexName) -> None:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import Any
 
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -20,7 +20,7 @@ from braid.core.indexes.leg_progress import LegProgress
 from braid.core.indexes.sources import ChunkSource
 from braid.core.json_form import read_json
 from braid.core.ledger import prepared
-from braid.core.ledger.change_log import ChangeLog, StateName
+from braid.core.ledger.change_log import ChangeLog
 from braid.core.ledger.database import Database
 from braid.core.ledger.ledger import Ledger
 from braid.core.types import Leg
@@ -107,7 +107,7 @@ class SharedProgress:
 
     def _by_leg(self, found: Sequence[Any]) -> dict[tuple[IndexName, str], _Row]:
         rows = [_Row(*row) for row in found]
-        return {(self._leg_of[cast(StateName, row.leg)], row.collection): row for row in rows}
+        return {(self._leg_of[row.leg], row.collection): row for row in rows}
 
     def _progress(
         self, name: IndexName, collection: str, row: _Row | None, head: int | None, *, pending: int | None = None

@@ -23,12 +23,16 @@ if TYPE_CHECKING:  # see `braid.core.ledger.database`
 
 VECTORS_PER_BATCH = 4096
 State = Literal["ready", "writing", "rebuilding"]
-StateName = Literal["bm25", "dense", "chroma", "milvus_bm25", "milvus_dense"]
-"""The name under which the ledger keeps how far an index is: a leg's is another one where its index is in Milvus."""
+StateName = str
+"""The name under which the ledger keeps how far an index is: ``bm25``, ``dense`` or ``chroma``, and another one for
+each other place where a leg's index may be.
+"""
 StateNames = Mapping[Leg, StateName]
 """The names of the legs' indexes, see `braid.core.data_directory.DataDirectory.index_names`."""
 LOCAL: StateNames = {"bm25": "bm25", "dense": "dense"}
 IN_MILVUS: StateNames = {"bm25": "milvus_bm25", "dense": "milvus_dense"}
+ENGINE = "engine_"
+"""Beginning of the name of vectors in an engine of another package."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,6 +233,10 @@ class ChangeLog:
     def states(self, leg: str) -> dict[str, IndexState]:
         """Return the states of one leg's indexes by collection; ``chroma`` is the copy of the vectors."""
         return {row[0]: IndexState(*row[1:]) for row in self._database.rows(prepared.STATES, leg=leg)}
+
+    def state_names(self) -> set[StateName]:
+        """Return the names of all indexes of which there is a state, also of those that nobody follows any more."""
+        return {row[0] for row in self._database.rows(prepared.STATE_NAMES)}
 
     def set_state(self, leg: str, collection: str, state: IndexState) -> None:
         """Record how far an index has followed the log."""

@@ -143,6 +143,7 @@ SET_STATE = """
     VALUES (:leg, :collection, :version, :applied_seq, :state)
     ON CONFLICT (leg, collection) DO UPDATE
     SET version = excluded.version, applied_seq = excluded.applied_seq, state = excluded.state"""
+STATE_NAMES = "SELECT DISTINCT leg FROM index_state"
 STATES = "SELECT collection, version, applied_seq, state FROM index_state WHERE leg = :leg"
 
 # ---------------------------------------------------------------- the same in a fleet, whose ledger is in PostgreSQL

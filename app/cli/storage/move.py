@@ -67,6 +67,8 @@ def _settings_there(settings: Settings, to: Destination, milvus: str) -> Setting
     """Return the settings that the app has in the new place."""
     from braid.core.backup.manifest import LEDGER, SHARED_DBS
 
+    if milvus:
+        settings = replace(settings, index_engine="")
     if to.folder is not None:
         is_own = to.url == f"sqlite:///{to.folder / LEDGER}"
         settings = replace(settings, data_dir=to.folder, shared_dbs=to.folder / SHARED_DBS)
@@ -79,7 +81,7 @@ def _changed(settings: Settings, there: Settings) -> Mapping[str, str]:
     """Return the settings that differ there, without a password."""
     from braid.core.backup.destinations import shown
 
-    names = ("data_dir", "shared_dbs", "database_url", "milvus_url")
+    names = ("data_dir", "shared_dbs", "database_url", "index_engine", "milvus_url")
     values = {name: str(getattr(there, name)) for name in names if getattr(there, name) != getattr(settings, name)}
     return {name: shown(value) if name == "database_url" and value else value for name, value in values.items()}
 

@@ -1,4 +1,6 @@
-"""The contract of an engine: each test runs on the indexes in the data directory, and on those on a Milvus server."""
+"""The contract of an engine: each test runs on the indexes in the data directory, on those on a Milvus server, and on
+the engine of another package that docs/plugins.md shows.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from braid.core.braid import IndexOptions
 from braid.core.errors import BraidError, IndexUnavailableError, InvalidInputError
 from braid.core.indexes.answers import BestScores
 from braid.core.indexes.base import KeywordIndex, LegIndex, VectorIndex
@@ -18,15 +21,24 @@ from braid.core.types import ScoredChunk
 from braid.core.vector import Vector
 from tests.core.indexes.shelves import CAT, TEXTS, Shelf, open_shelf
 from tests.fakes import HashEmbeddings
+from tests.plugins import package, section_of
 from tests.worlds import ByHand, catch_up
 
 PERSONAL, SHARED = "user_1", "shared_main"
 
 
-@pytest.fixture(params=["local", "milvus"])
+@pytest.fixture
+def of_a_package(tmp_path_factory: pytest.TempPathFactory) -> Iterator[IndexOptions]:
+    """What opens a data directory with the engine of docs/plugins.md, whose package is installed."""
+    module, name, points = section_of("plugins.md", "An engine")
+    with package(tmp_path_factory.mktemp("package"), name, module, "braid.engines", points):
+        yield IndexOptions(engine="sqlite")
+
+
+@pytest.fixture(params=["in_files", "in_milvus", "of_a_package"])
 def shelf(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Shelf]:
     """Two passages in a personal collection and two in a shared one, indexed in the engine."""
-    options = {"index_options": request.getfixturevalue("in_milvus")} if request.param == "milvus" else {}
+    options = {} if request.param == "in_files" else {"index_options": request.getfixturevalue(request.param)}
     opened = open_shelf(tmp_path / "data", HashEmbeddings(), kind=ByHand, **options)
     with opened.braid:
         catch_up(opened.braid)

@@ -1,0 +1,205 @@
+"""Engines of other packages: the one of docs/plugins.md, and ones that do everything wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from braid.config.settings import load_settings
+from braid.core.braid import Braid, IndexOptions
+from braid.core.errors import InvalidInputError
+from braid.core.indexes.milvus.options import MilvusOptions
+from tests.core.indexes.shelves import CAT, TEXTS, Shelf, Shifted, open_shelf
+from tests.fakes import HashEmbeddings
+from tests.plugins import package, section_of
+from tests.worlds import ByHand, catch_up
+
+WRONG = """
+class Empty:
+    def __init__(self, address, folder): pass
+    def write(self, collection, chunks, gone): pass
+    def nearest(self, collection, vector, k, **options): return []
+    def count(self, collection): return 0
+    def ids(self, collection): return []
+    def drop(self, collection): pass
+    def collections(self): return []
+
+class Raising(Empty):
+    def nearest(self, collection, vector, k, **options): raise KeyError("a secret")
+
+class Away(Empty):
+    def nearest(self, collection, vector, k, **options): raise ConnectionRefusedError("port 1")
+
+class Odd(Empty):
+    def nearest(self, collection, vector, k, **options): return [("0" * 32, float("nan"))]
+
+class Words(Empty):
+    def nearest(self, collection, vector, k, **options): return "no pairs"
+
+class Strange(Empty):
+    def nearest(self, collection, vector, k, **options): return [("a chunk of nobody", 1.0)] * 3 + [(None, 0.5)]
+
+class Half:
+    def __init__(self, address, folder): pass
+    def write(self, collection, chunks, gone): pass
+
+def refuses(address, folder):
+    raise OSError(f"cannot reach {address}")
+"""
+POINTS = """
+empty = wrong_engine:Empty
+raising = wrong_engine:Raising
+away = wrong_engine:Away
+odd = wrong_engine:Odd
+words = wrong_engine:Words
+strange = wrong_engine:Strange
+half = wrong_engine:Half
+refuses = wrong_engine:refuses
+lost = wrong_engine:Lost
+gone = no_such_module:Engine
+"""
+
+
+@pytest.fixture
+def of_the_docs(tmp_path: Path) -> Iterator[None]:
+    """The package of docs/plugins.md is installed."""
+    module, name, points = section_of("plugins.md", "An engine")
+    with package(tmp_path, name, module, "braid.engines", points):
+        yield
+
+
+@pytest.fixture
+def wrong(tmp_path: Path) -> Iterator[None]:
+    """A package whose engines do everything wrong is installed."""
+    with package(tmp_path, "wrong_engine", WRONG, "braid.engines", POINTS):
+        yield
+
+
+def opened(folder: Path, engine: str, embeddings: HashEmbeddings | None = None) -> Shelf:
+    shelf = open_shelf(folder, embeddings or HashEmbeddings(), kind=ByHand, index_options=IndexOptions(engine=engine))
+    catch_up(shelf.braid)
+    return shelf
+
+
+@pytest.mark.usefixtures("of_the_docs")
+def test_vectors_go_to_the_engine_and_back_into_files_without_embedding_again(tmp_path: Path) -> None:
+    folder, model = tmp_path / "data", HashEmbeddings()
+    with opened(folder, "", model).braid as braid:
+        assert braid.index_names == {"bm25": "bm25", "dense": "dense"}
+    with opened(folder, "sqlite:mine.db", model).braid as braid:
+        assert braid.index_names == {"bm25": "bm25", "dense": "engine_sqlite"}
+        assert braid.opened_with["indexes"] == "in the data directory, with vectors in sqlite"
+        shelf = Shelf(braid, model, (1, -1))
+        assert shelf.complete()
+        assert (folder / "indexes" / "engines" / "sqlite" / "mine.db").is_file()
+        shelf.put("c", "A bird sang all night", dataset=0)
+        catch_up(braid)
+        assert "A bird sang all night" in shelf.texts("bird", mode="semantic")
+    embedded = model.documents_embedded
+    with opened(folder, "", model).braid as braid:  # the files have nothing of what came meanwhile
+        assert "A bird sang all night" in Shelf(braid, model, (1, -1)).texts("bird", mode="semantic")
+    with opened(folder, "sqlite:mine.db", model).braid as braid:
+        assert "A bird sang all night" in Shelf(braid, model, (1, -1)).texts("bird", mode="semantic")
+    assert model.documents_embedded == embedded
+
+
+@pytest.mark.usefixtures("of_the_docs")
+def test_what_was_deleted_or_is_another_users_is_not_found_whatever_the_engine_has(tmp_path: Path) -> None:
+    with opened(tmp_path / "data", "sqlite").braid as braid:
+        shelf = Shelf(braid, HashEmbeddings(), (1, -1))
+        ben = braid.ledger.add_user("ben")
+        assert CAT not in {hit.passage.text for hit in braid.search(CAT, user_id=ben.id, dataset_ids=[1, -1]).hits}
+        braid.delete(["a"], dataset=1)  # the engine has it until its follower comes to that
+        assert CAT not in shelf.texts(CAT)
+
+
+@pytest.mark.usefixtures("of_the_docs")
+def test_another_embedding_model_writes_all_of_the_engine_again(tmp_path: Path) -> None:
+    with opened(tmp_path / "data", "sqlite").braid:
+        pass
+    model = Shifted(fingerprint="fake:shifted")
+    with opened(tmp_path / "data", "sqlite", model).braid as braid:
+        catch_up(braid)
+        assert Shelf(braid, model, (1, -1)).complete()
+        assert braid.search(CAT, user_id=1, mode="semantic").hits[0].passage.text == CAT
+
+
+@pytest.mark.usefixtures("of_the_docs")
+def test_what_the_engine_loses_is_written_again(tmp_path: Path) -> None:
+    with opened(tmp_path / "data", "sqlite").braid as braid:
+        shelf = Shelf(braid, HashEmbeddings(), (1, -1))
+        braid.dense._engine.drop("user_1")
+        [part] = shelf.search(CAT, mode="semantic", dataset_ids=[1]).degraded
+        assert "sqlite has nothing of the vectors of user_1" in part.reason
+        catch_up(braid)
+        assert shelf.complete()
+
+
+@pytest.mark.usefixtures("of_the_docs")
+def test_a_setting_names_the_engine_and_its_password_is_not_shown() -> None:
+    assert "index_engine='sqlite'" in repr(load_settings(env={"BRAID_INDEX_ENGINE": "sqlite"}))
+    settings = load_settings(env={"BRAID_INDEX_ENGINE": "qdrant:http://me:hunter2@host:6333"})
+    assert "hunter2" not in repr(settings)
+    with pytest.raises(InvalidInputError, match=r"BRAID_INDEX_ENGINE.*NAME or NAME:ADDRESS"):
+        load_settings(env={"BRAID_INDEX_ENGINE": "two words"})
+
+
+def test_an_engine_and_milvus_cannot_both_have_the_vectors() -> None:
+    with pytest.raises(InvalidInputError, match="index_engine is 'sqlite', but milvus is given"):
+        IndexOptions(engine="sqlite:x", milvus=MilvusOptions("http://localhost:1"))
+
+
+@pytest.mark.usefixtures("wrong")
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("half", "Half has no method nearest, count, ids, drop, collections"),
+        ("refuses:http://me:hunter2@host", "cannot be opened: OSError: cannot reach …"),
+        ("lost", "has no attribute 'Lost'"),
+        ("gone", "No module named 'no_such_module'"),
+        ("unheard", "those that are installed are away, empty"),
+    ],
+)
+def test_an_engine_that_cannot_be_opened_is_named_with_the_remedy(tmp_path: Path, name: str, said: str) -> None:
+    with pytest.raises(InvalidInputError) as raised:
+        Braid(tmp_path / "data", embedding_model=HashEmbeddings(), index_options=IndexOptions(engine=name))
+    message = str(raised.value)
+    assert raised.value.field == "index_engine"
+    assert f"index_engine is {name.partition(':')[0]!r}" in message
+    assert said in message
+    assert "leave index_engine empty" in message
+    assert "hunter2" not in message
+
+
+def test_without_any_package_the_message_says_so(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInputError, match="no package that has one is installed; install its package"):
+        Braid(tmp_path / "data", embedding_model=HashEmbeddings(), index_options=IndexOptions(engine="sqlite"))
+
+
+@pytest.mark.usefixtures("wrong")
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("empty", "the engine empty has nothing of the vectors"),
+        ("raising", "the engine raising failed: KeyError"),
+        ("away", "the engine away cannot be reached"),
+        ("odd", "the engine odd failed: ValueError"),
+        ("words", "the engine words failed: ValueError"),
+    ],
+)
+def test_what_an_engine_gets_wrong_costs_its_leg_alone(tmp_path: Path, name: str, said: str) -> None:
+    with opened(tmp_path / "data", name).braid as braid:
+        result = Shelf(braid, HashEmbeddings(), (1, -1)).search(" ".join(TEXTS))
+        assert {hit.passage.text for hit in result.hits} == set(TEXTS)
+        assert {part.leg for part in result.degraded} == {"dense"}
+        assert all("a secret" not in part.reason for part in result.degraded)
+        assert any(said in part.reason for part in result.degraded), result.degraded
+
+
+@pytest.mark.usefixtures("wrong")
+def test_ids_that_the_ledger_does_not_have_are_no_hits(tmp_path: Path) -> None:
+    with opened(tmp_path / "data", "strange").braid as braid:
+        result = Shelf(braid, HashEmbeddings(), (1, -1)).search(CAT)
+        assert {hit.passage.text for hit in result.hits} == {CAT}
