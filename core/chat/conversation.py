@@ -11,48 +11,39 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import date
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from braid.core.admission import LONGEST_S
 from braid.core.chat.answering import Answerer, AnswerTask
-from braid.core.chat.aside import without_aside
 from braid.core.chat.asking.other_languages import other_languages
 from braid.core.chat.citations import Citation, gaps_of_cited
 from braid.core.chat.comparison import compare
-from braid.core.chat.lookups.elsewhere import MOST_NEAR, Elsewhere, only_in, search_elsewhere
-from braid.core.chat.lookups.further import Further, FurtherResult
-from braid.core.chat.lookups.lookup import DEFAULT_LIMITS, NO_BILL, LookupLimits
-from braid.core.chat.lookups.loop import Loop
+from braid.core.chat.lookups.lookup import DEFAULT_LIMITS, LookupLimits
 from braid.core.chat.lookups.quoted import quotable_citations, quote_parts
-from braid.core.chat.lookups.tools import Toolbox
-from braid.core.chat.marks import marked, without_marks
-from braid.core.chat.query_writing import normalize_question, write_query, write_wordings
+from braid.core.chat.marks import marked
+from braid.core.chat.query_writing import normalize_question, write_query
 from braid.core.chat.quoting.candidates import Asked
 from braid.core.chat.quoting.extractive import Extract, best_coverage, extract
-from braid.core.chat.quoting.match import ABSENT_COVERAGE, WEAK_COVERAGE, match_of
+from braid.core.chat.quoting.match import match_of
 from braid.core.chat.quoting.nearness import nearness_to, no_nearness, scale_of
 from braid.core.chat.quoting.wanted import without_asking
-from braid.core.chat.scoped_passages import ScopedPassages
 from braid.core.chat.support.check import check_answer
-from braid.core.chat.tables.calculate import Calculated, Calculator, NotCalculated
+from braid.core.chat.tables.calculate import Calculated, NotCalculated
 from braid.core.chat.texts import Language
+from braid.core.chat.turn_search import TurnSearch
 from braid.core.chat.turn_state import ChatTurn, GraphState
 from braid.core.chat.turns.cited_passages import require_readable
 from braid.core.chat.types import (
     ChatRequest,
     ChatResult,
     Event,
-    Searched,
     StageStarted,
     answer_begun,
     answer_text,
     with_calculation,
 )
-from braid.core.chat.whole.about import Whole, WholeFinder, lookups_of, tell, told
-from braid.core.chat.whole.changes import Compared, pairs_for_model
-from braid.core.chat.whole.find import WholeDocument
-from braid.core.chat.whole.parts import Notes, PartReader, parts_within
+from braid.core.chat.whole.about import tell, told
+from braid.core.chat.whole.changes import Compared
 from braid.core.errors import InvalidInputError
 from braid.core.extras import require
 from braid.core.metadata.versions import editions_of
@@ -61,9 +52,8 @@ from braid.core.models.prompts import Prompts
 from braid.core.models.rerank import Rerankers
 from braid.core.models.untrusted_text import as_data
 from braid.core.search.context import SearchModels
-from braid.core.search.term_weights import TermWeights
 from braid.core.text.token_budget import MIN_PROMPT_TOKENS
-from braid.core.types import DEFAULTS, Hit, SearchResult
+from braid.core.types import DEFAULTS
 
 if TYPE_CHECKING:
     from langgraph.types import StreamWriter
@@ -72,12 +62,6 @@ if TYPE_CHECKING:
 
 LOOK_EVERY_S = 0.25
 """Seconds for which an answer goes on after its user has lost what it is written from."""
-
-
-MOST_TITLES = 10
-"""Documents among which the one that a question names is looked for, beside those of the first passages."""
-WHOLE_SHARE = 0.7
-"""Share of the prompt for the passages of a whole document."""
 
 
 class Conversation:
@@ -112,9 +96,8 @@ class Conversation:
         self._manager = braid.manager
         self._models = self._manager.models if models is None else models
         self._prompts = self._manager.prompts if prompts is None else prompts
-        self._search_models = SearchModels(self._models, self._prompts, rerankers or self._manager.rerankers)
-        self._lookups = lookups
-        self._prompt_tokens = prompt_tokens
+        search_models = SearchModels(self._models, self._prompts, rerankers or self._manager.rerankers)
+        self._finder = TurnSearch(braid, search_models, lookups, prompt_tokens)
         self._answerer = Answerer(self._models.summary, prompt_tokens, braid.analyzer)
         self._graph = self._build_graph()
 
@@ -203,13 +186,13 @@ class Conversation:
         with self._its_turn(turn):
             self._read_question(turn)
             turn.languages = self._other_languages(turn)
-            model, term_weights = self._query_model(turn), self._term_weights(turn)
+            model, term_weights = self._finder.query_model(turn), self._finder.term_weights(turn)
             turn.question, turn.degraded = normalize_question(
                 turn.request,
                 model,
                 self._prompts,
                 term_weights,
-                writer=self._writer_of_queries(turn),
+                writer=self._finder.writer_of_queries(turn),
                 languages=tuple(turn.languages),
             )
 
@@ -226,17 +209,14 @@ class Conversation:
     def _generate_query(self, state: GraphState, writer: StreamWriter) -> None:
         turn = state.turn
         writer(StageStarted("generate_query"))
-        model = None if turn.degraded else self._query_model(turn)  # it has just failed; do not wait for it again
+        # One that has just failed is not waited for again.
+        model = None if turn.degraded else self._finder.query_model(turn)
         with self._its_turn(turn):
             turn.query, turn.wordings, missing = write_query(
                 turn.question, model, self._prompts, languages=tuple(turn.languages)
             )
         turn.degraded += missing
         writer(turn.query)
-
-    def _writer_of_queries(self, turn: ChatTurn) -> ChatModel | None:
-        """Return the model of the answers, where it may write queries, too."""
-        return None if turn.request.options.get("generator") == "feedback" else self._models.summary
 
     def _other_languages(self, turn: ChatTurn) -> Mapping[str, frozenset[int]]:
         """Return the languages of the documents that are searched in which the question is not, each with the datasets
@@ -255,16 +235,8 @@ class Conversation:
         turn = state.turn
         writer(StageStarted("search"))
         with self._its_turn(turn):
-            turn.first = replace(self._find(turn, turn.query.query), read_filters=turn.read_filters)
-            _note_read(turn, turn.first)
-            writer(Searched(turn.first))
-            turn.whole = self._find_whole(turn)
-            whole = turn.whole
-            turn.found = self._find_further(turn, writer) if whole is None else self._read_whole(turn, whole, writer)
+            self._finder.search(turn, writer)
         found = turn.found.search
-        _note_read(turn, found)
-        if turn.found.lookups:
-            writer(Searched(found))
         turn.result = ChatResult(
             question=turn.query.question,
             query=turn.query.query,
@@ -278,143 +250,23 @@ class Conversation:
         if turn.request.evaluation_mode:
             writer(turn.result)
 
-    def _find(self, turn: ChatTurn, text: str) -> SearchResult:
-        """Search as the request says, in the turn's scope, without the search model: it has written the query."""
-        options = {**turn.request.options, "generator": "feedback"}
-        strategy, models = turn.request.strategy, self._search_models
-        found = self._manager.search_in(turn.scope, text, strategy=strategy, models=models, **options)
-        return without_aside(found, turn.request.aside)
-
-    def _find_whole(self, turn: ChatTurn) -> Whole | None:
-        """Find the document, or the two, that the question is about as a whole; None for any other question."""
-        if turn.request.fields is not None or not turn.first.hits:
-            return None
-        options = {**turn.request.options, "generator": "feedback", "group_by": "document", "k": MOST_TITLES}
-
-        def by_title(text: str) -> Sequence[Hit]:
-            return self._manager.search_in(turn.scope, text, models=self._search_models, **options).hits
-
-        filters, weights = turn.first.query.filters, self._term_weights(turn)
-        finder = WholeFinder(self._braid.ledger, turn.scope, filters, weights, by_title)
-        return finder.find(turn.question.text, turn.question.query, turn.first.hits)
-
-    def _read_whole(self, turn: ChatTurn, whole: Whole, writer: StreamWriter) -> FurtherResult:
-        """Return the passages of a document in place of those that were found; with a model, as far as they fit into
-        its prompt, or as notes of each part.
-        """
-        model, tokens, notes, is_cut = self._models.summary, int(self._prompt_tokens * WHOLE_SHARE), Notes(), False
-        if model is not None and isinstance(whole, Compared) and whole.changes:
-            whole, turn.notes = pairs_for_model(whole, tokens)
-        elif model is not None and isinstance(whole, WholeDocument) and not turn.request.evaluation_mode:
-            parts = parts_within(whole.hits, tokens)[: max(1, self._lookups.parts)]
-            if len(parts) > 1:
-                reader = PartReader(model, self._prompts, tokens, turn.stopped.is_set, writer)
-                notes = reader.read(turn.question.text, whole.title, parts)
-            is_cut = not notes.text and len(parts[0]) < len(whole.hits)
-            whole = whole.within(whole.hits[: notes.read] if notes.text else parts[0])
-            turn.notes = notes.text
-        turn.whole = whole
-        known = {hit.passage.chunk_id: hit for hit in turn.first.hits}
-        hits = tuple(known.get(hit.passage.chunk_id, hit) for hit in whole.hits)
-        lookups = lookups_of(whole, is_cut=is_cut)
-        for each in lookups:
-            writer(each)
-        search = replace(turn.first, hits=hits, did_you_mean="", degraded=(*turn.first.degraded, *notes.degraded))
-        return FurtherResult(search, (*notes.lookups, *lookups), bill=notes.bill)
-
-    def _find_further(self, turn: ChatTurn, writer: StreamWriter) -> FurtherResult:
-        """Look up what the first passages name or lack, by a model or without one; not in a three-field search."""
-        before, find = self._find_elsewhere(turn, writer), partial(self._find, turn)
-        found = replace(before, lookups=(), bill=NO_BILL)
-        if turn.request.fields is not None or not found.search.hits:
-            return before
-        further = Further(turn.question.text, turn.question.query, self._term_weights(turn))
-        model, calls = self._lookup_model(turn), self._lookups.calls_of(turn.request.strategy)
-        if model is not None and (calls > 1 or (calls and further.wishes(found.search.hits))):
-            found = self._loop(turn, found.search, model, calls, writer).run(turn.question.text)
-        if not found.lookups:
-            more = further.search(found.search, find, stopped=turn.stopped.is_set, tell=writer)
-            turn.in_others = frozenset() if more.lookups else turn.in_others  # a code is found in any language
-            found = replace(more, bill=found.bill + more.bill)
-        return replace(found, lookups=(*before.lookups, *found.lookups), bill=before.bill + found.bill)
-
-    def _find_elsewhere(self, turn: ChatTurn, writer: StreamWriter) -> FurtherResult:
-        """Search in the other languages of the documents, too: by the wordings of the model that wrote the query. Where
-        it has written none, and the first passages lack words of the question, by those of the model of the answers,
-        else by meaning.
-        """
-        covered = 1.0
-        if turn.languages and not turn.wordings:
-            citations = [Citation(0, hit.passage, hit.passage.text) for hit in turn.first.hits]
-            weights = self._term_weights(turn).of_text(without_asking(turn.question.query))
-            covered = best_coverage(weights, citations, self._braid.analyzer)
-        if covered < WEAK_COVERAGE and not turn.degraded and turn.question.generator == "none":
-            of_answers = self._writer_of_queries(turn) if self._query_model(turn) is None else None
-            turn.wordings, missing = write_wordings(turn.question, of_answers, self._prompts, tuple(turn.languages))
-            turn.degraded += missing
-        searches: list[Elsewhere] = [(text, partial(self._find, turn, text)) for text in turn.wordings]
-        near = not searches and covered < WEAK_COVERAGE and turn.first.query.mode != "keyword"
-        if near:
-            searches = [(turn.question.query, partial(self._find_near, turn, code)) for code in turn.languages]
-        found = search_elsewhere(turn.first, searches, stopped=turn.stopped.is_set, tell=writer)
-        if near and covered < ABSENT_COVERAGE:
-            turn.in_others = frozenset(hit.passage.chunk_id for hit in found.search.hits[len(turn.first.hits) :])
-        return found
-
-    def _find_near(self, turn: ChatTurn, code: str) -> SearchResult:
-        """Search by meaning for the question among passages in another language, in the datasets that have it."""
-        query = turn.first.query
-        found = self._manager.search_in(
-            turn.scope.within(turn.languages[code]),
-            turn.question.query,
-            models=self._search_models,
-            mode="semantic",
-            k=MOST_NEAR,
-            filters=query.filters,
-            question_filters="off",
-        )
-        return only_in(code, without_aside(found, turn.request.aside), query.k)
-
-    def _lookup_model(self, turn: ChatTurn) -> ChatModel | None:
-        """Return the model that looks up more: the one that writes queries, else the one that answers."""
-        if turn.request.options.get("generator") == "feedback" or any(part.leg == "model" for part in turn.degraded):
-            return None
-        model = self._models.search or (None if turn.request.evaluation_mode else self._models.summary)
-        return model if hasattr(model, "call") else None
-
-    def _loop(self, turn: ChatTurn, first: SearchResult, model: ChatModel, calls: int, writer: StreamWriter) -> Loop:
-        def calculate(question: str) -> str:
-            calculated = self._calculator(turn).answer(question, turn.first, turn.request.answer_language)
-            return without_marks(calculated.text) if isinstance(calculated, Calculated) else ""
-
-        toolbox = Toolbox(
-            self._braid.ledger,
-            turn.scope,
-            turn.first.query.filters,
-            partial(self._find, turn),
-            partial(self._manager.find_exact_in, turn.scope),
-            calculate,
-        )
-        limits, stopped = self._lookups, turn.stopped.is_set
-        return Loop(model, self._prompts, toolbox, limits, stopped, writer, first, calls)
-
     def _answer(self, state: GraphState, writer: StreamWriter) -> None:
         turn, analyzer = state.turn, self._braid.analyzer
         writer(StageStarted("answer", self._answerer.generator))
         language = turn.request.answer_language
         query = turn.question.query
-        asked = Asked(query, self._term_weights(turn).of_text(without_asking(query)), language)
+        asked = Asked(query, self._finder.term_weights(turn).of_text(without_asking(query)), language)
 
         def without_model(citations: Sequence[Citation]) -> Extract:
             if turn.whole is not None and (of_it := tell(turn.whole, citations, analyzer, language)).text:
                 return of_it
-            search, around = turn.first, self._passages(turn).around
-            weigh = self._term_weights(turn).known
+            search, around = turn.first, self._finder.passages(turn).around
+            weigh = self._finder.term_weights(turn).known
             if quoted := quote_parts(turn.found.parts, asked, citations, analyzer, weigh, around):
                 return quoted
             in_others = [each for each in citations if each.passage.chunk_id in turn.in_others]
             citations = in_others or quotable_citations(citations, len(search.hits), asked, analyzer)
-            covered = best_coverage(self._term_weights(turn).of_text(query), citations, analyzer)
+            covered = best_coverage(self._finder.term_weights(turn).of_text(query), citations, analyzer)
             known = scale_of(search, self._braid.answering_model)
             match = match_of(search, known[1] if known else None, covered)
             nearness = nearness_to(turn.question.query, *known) if known else no_nearness
@@ -441,8 +293,8 @@ class Conversation:
             without_model,
             turn.request.draft,
             earlier,
-            around=self._passages(turn).neighbours if turn.whole is None else None,
-            total=self._passages(turn).count(),
+            around=self._finder.passages(turn).neighbours if turn.whole is None else None,
+            total=self._finder.passages(turn).count(),
             notes=turn.notes,
         )
         self._write(turn, task, writer)
@@ -452,7 +304,7 @@ class Conversation:
         writer(StageStarted("compare", self._answerer.generator))
         fields, language = turn.question.fields, turn.request.answer_language
         assert fields is not None, "the graph comes here with three fields only"
-        weigh = self._term_weights(turn).of_text
+        weigh = self._finder.term_weights(turn).of_text
 
         def without_model(citations: Sequence[Citation]) -> Extract:
             return Extract(compare(fields, citations, weigh, analyzer, language), True)
@@ -464,7 +316,7 @@ class Conversation:
             without_model,
             turn.request.draft,
             renumber=False,
-            total=self._passages(turn).count(),
+            total=self._finder.passages(turn).count(),
         )
         self._write(turn, task, writer)
 
@@ -475,14 +327,7 @@ class Conversation:
         draft = turn.request.draft
         if draft is not None and draft.text:
             return None
-        return self._calculator(turn).answer(turn.question.alone, turn.first, language)
-
-    def _calculator(self, turn: ChatTurn) -> Calculator:
-        model = self._models.search or self._models.summary
-        return Calculator(self._passages(turn).of_document, self._prompts.table_query, model)
-
-    def _passages(self, turn: ChatTurn) -> ScopedPassages:
-        return ScopedPassages(self._braid.ledger, turn.scope)
+        return self._finder.calculator(turn).answer(turn.question.alone, turn.first, language)
 
     def _write(self, turn: ChatTurn, task: AnswerTask, emit: StreamWriter) -> None:
         with self._its_turn(turn):
@@ -499,24 +344,12 @@ class Conversation:
         """Hold a place to compute, in the user's turn; it is let go while a model is waited for."""
         return self._braid.places.hold(turn.request.user_id, LONGEST_S)
 
-    def _query_model(self, turn: ChatTurn) -> ChatModel | None:
-        return None if turn.request.options.get("generator") == "feedback" else self._models.search
-
-    def _term_weights(self, turn: ChatTurn) -> TermWeights:
-        return TermWeights(self._braid.bm25, self._braid.analyzer, self._braid.ledger, turn.scope)
-
 
 def _after_search(state: GraphState) -> str:
     request = state.turn.request
     if request.evaluation_mode:
         return "end"
     return "answer" if request.fields is None else "compare"
-
-
-def _note_read(turn: ChatTurn, found: SearchResult) -> None:
-    """Note the datasets of the passages, so that it is looked up with the next event whether they may still be read."""
-    turn.read_from |= {hit.passage.dataset_id for hit in found.hits}
-    turn.looked_at = 0.0
 
 
 def _told(calculated: Sequence[str]) -> str:

@@ -47,6 +47,11 @@ class ChatTurn:
     prompt, or the wordings of two that differ."""
     result: ChatResult = field(init=False)
 
+    def note_read(self, found: SearchResult) -> None:
+        """Note the datasets of passages, so that it is looked up with the next event whether they may still be read."""
+        self.read_from |= {hit.passage.dataset_id for hit in found.hits}
+        self.looked_at = 0.0
+
 
 @dataclass(frozen=True, slots=True)
 class GraphState:

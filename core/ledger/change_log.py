@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -197,7 +197,7 @@ class ChangeLog:
             limit=limit,
         )
 
-    def vectors_of(self, collection: str, model: str) -> Iterator[VectorBatch]:
+    def vectors_of(self, collection: str, model: str) -> Generator[VectorBatch]:
         """Yield every vector of the collection under the model, as one state of the ledger has them, in no order.
 
         100,000 of 384 dimensions take 0.9 s of one core. The state is kept until the last batch is taken.

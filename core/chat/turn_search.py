@@ -1,0 +1,210 @@
+"""The search of a chat turn: the first one, a document as a whole, and what is looked up more."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from braid.core.chat.aside import without_aside
+from braid.core.chat.citations import Citation
+from braid.core.chat.lookups.elsewhere import MOST_NEAR, Elsewhere, only_in, search_elsewhere
+from braid.core.chat.lookups.further import Further, FurtherResult
+from braid.core.chat.lookups.lookup import NO_BILL, LookupLimits
+from braid.core.chat.lookups.loop import Loop
+from braid.core.chat.lookups.tools import Toolbox
+from braid.core.chat.marks import without_marks
+from braid.core.chat.query_writing import write_wordings
+from braid.core.chat.quoting.extractive import best_coverage
+from braid.core.chat.quoting.match import ABSENT_COVERAGE, WEAK_COVERAGE
+from braid.core.chat.quoting.wanted import without_asking
+from braid.core.chat.scoped_passages import ScopedPassages
+from braid.core.chat.tables.calculate import Calculated, Calculator
+from braid.core.chat.turn_state import ChatTurn
+from braid.core.chat.types import Searched
+from braid.core.chat.whole.about import Whole, WholeFinder, lookups_of
+from braid.core.chat.whole.changes import Compared, pairs_for_model
+from braid.core.chat.whole.find import WholeDocument
+from braid.core.chat.whole.parts import Notes, PartReader, parts_within
+from braid.core.models.chat import ChatModel
+from braid.core.search.context import SearchModels
+from braid.core.search.term_weights import TermWeights
+from braid.core.types import Hit, SearchResult
+
+if TYPE_CHECKING:
+    from langgraph.types import StreamWriter
+
+    from braid.core.braid import Braid
+
+MOST_TITLES = 10
+"""Documents among which the one that a question names is looked for, beside those of the first passages."""
+WHOLE_SHARE = 0.7
+"""Share of the prompt for the passages of a whole document."""
+
+
+class TurnSearch:
+    """Finds the passages that a turn is answered from, with models that `Conversation` describes."""
+
+    def __init__(self, braid: Braid, models: SearchModels, lookups: LookupLimits, prompt_tokens: int) -> None:
+        self._braid = braid
+        self._manager = braid.manager
+        self._models = models
+        self._lookups = lookups
+        self._prompt_tokens = prompt_tokens
+
+    def search(self, turn: ChatTurn, writer: StreamWriter) -> None:
+        """Set what the turn has found: first, of a whole document, and in all. Emits each search as it is done."""
+        turn.first = replace(self._find(turn, turn.query.query), read_filters=turn.read_filters)
+        turn.note_read(turn.first)
+        writer(Searched(turn.first))
+        turn.whole = whole = self._find_whole(turn)
+        turn.found = self._find_further(turn, writer) if whole is None else self._read_whole(turn, whole, writer)
+        turn.note_read(turn.found.search)
+        if turn.found.lookups:
+            writer(Searched(turn.found.search))
+
+    def _find_whole(self, turn: ChatTurn) -> Whole | None:
+        """Find the document, or the two, that the question is about as a whole; None for any other question."""
+        if turn.request.fields is not None or not turn.first.hits:
+            return None
+        options = {**turn.request.options, "generator": "feedback", "group_by": "document", "k": MOST_TITLES}
+
+        def by_title(text: str) -> Sequence[Hit]:
+            return self._manager.search_in(turn.scope, text, models=self._models, **options).hits
+
+        filters, weights = turn.first.query.filters, self.term_weights(turn)
+        finder = WholeFinder(self._braid.ledger, turn.scope, filters, weights, by_title)
+        return finder.find(turn.question.text, turn.question.query, turn.first.hits)
+
+    def _read_whole(self, turn: ChatTurn, whole: Whole, writer: StreamWriter) -> FurtherResult:
+        """Return the passages of a document in place of those that were found; with a model, as far as they fit into
+        its prompt, or as notes of each part.
+        """
+        model, tokens, notes, is_cut = self._models.chat.summary, int(self._prompt_tokens * WHOLE_SHARE), Notes(), False
+        if model is not None and isinstance(whole, Compared) and whole.changes:
+            whole, turn.notes = pairs_for_model(whole, tokens)
+        elif model is not None and isinstance(whole, WholeDocument) and not turn.request.evaluation_mode:
+            parts = parts_within(whole.hits, tokens)[: max(1, self._lookups.parts)]
+            if len(parts) > 1:
+                reader = PartReader(model, self._models.prompts, tokens, turn.stopped.is_set, writer)
+                notes = reader.read(turn.question.text, whole.title, parts)
+            is_cut = not notes.text and len(parts[0]) < len(whole.hits)
+            whole = whole.within(whole.hits[: notes.read] if notes.text else parts[0])
+            turn.notes = notes.text
+        turn.whole = whole
+        known = {hit.passage.chunk_id: hit for hit in turn.first.hits}
+        hits = tuple(known.get(hit.passage.chunk_id, hit) for hit in whole.hits)
+        lookups = lookups_of(whole, is_cut=is_cut)
+        for each in lookups:
+            writer(each)
+        search = replace(turn.first, hits=hits, did_you_mean="", degraded=(*turn.first.degraded, *notes.degraded))
+        return FurtherResult(search, (*notes.lookups, *lookups), bill=notes.bill)
+
+    def _find_further(self, turn: ChatTurn, writer: StreamWriter) -> FurtherResult:
+        """Look up what the first passages name or lack, by a model or without one; not in a three-field search."""
+        before, find = self._find_elsewhere(turn, writer), partial(self._find, turn)
+        found = replace(before, lookups=(), bill=NO_BILL)
+        if turn.request.fields is not None or not found.search.hits:
+            return before
+        further = Further(turn.question.text, turn.question.query, self.term_weights(turn))
+        model, calls = self._lookup_model(turn), self._lookups.calls_of(turn.request.strategy)
+        if model is not None and (calls > 1 or (calls and further.wishes(found.search.hits))):
+            found = self._loop(turn, found.search, model, calls, writer).run(turn.question.text)
+        if not found.lookups:
+            more = further.search(found.search, find, stopped=turn.stopped.is_set, tell=writer)
+            turn.in_others = frozenset() if more.lookups else turn.in_others  # a code is found in any language
+            found = replace(more, bill=found.bill + more.bill)
+        return replace(found, lookups=(*before.lookups, *found.lookups), bill=before.bill + found.bill)
+
+    def _find_elsewhere(self, turn: ChatTurn, writer: StreamWriter) -> FurtherResult:
+        """Search in the other languages of the documents, too: by the wordings of the model that wrote the query. Where
+        it has written none, and the first passages lack words of the question, by those of the model of the answers,
+        else by meaning.
+        """
+        covered = 1.0
+        if turn.languages and not turn.wordings:
+            citations = [Citation(0, hit.passage, hit.passage.text) for hit in turn.first.hits]
+            weights = self.term_weights(turn).of_text(without_asking(turn.question.query))
+            covered = best_coverage(weights, citations, self._braid.analyzer)
+        if covered < WEAK_COVERAGE and not turn.degraded and turn.question.generator == "none":
+            of_answers = self.writer_of_queries(turn) if self.query_model(turn) is None else None
+            turn.wordings, missing = write_wordings(
+                turn.question, of_answers, self._models.prompts, tuple(turn.languages)
+            )
+            turn.degraded += missing
+        searches: list[Elsewhere] = [(text, partial(self._find, turn, text)) for text in turn.wordings]
+        near = not searches and covered < WEAK_COVERAGE and turn.first.query.mode != "keyword"
+        if near:
+            searches = [(turn.question.query, partial(self._find_near, turn, code)) for code in turn.languages]
+        found = search_elsewhere(turn.first, searches, stopped=turn.stopped.is_set, tell=writer)
+        if near and covered < ABSENT_COVERAGE:
+            turn.in_others = frozenset(hit.passage.chunk_id for hit in found.search.hits[len(turn.first.hits) :])
+        return found
+
+    def _find(self, turn: ChatTurn, text: str) -> SearchResult:
+        """Search as the request says, in the turn's scope, without the search model: it has written the query."""
+        options = {**turn.request.options, "generator": "feedback"}
+        strategy, models = turn.request.strategy, self._models
+        found = self._manager.search_in(turn.scope, text, strategy=strategy, models=models, **options)
+        return without_aside(found, turn.request.aside)
+
+    def _find_near(self, turn: ChatTurn, code: str) -> SearchResult:
+        """Search by meaning for the question among passages in another language, in the datasets that have it."""
+        query = turn.first.query
+        found = self._manager.search_in(
+            turn.scope.within(turn.languages[code]),
+            turn.question.query,
+            models=self._models,
+            mode="semantic",
+            k=MOST_NEAR,
+            filters=query.filters,
+            question_filters="off",
+        )
+        return only_in(code, without_aside(found, turn.request.aside), query.k)
+
+    def _lookup_model(self, turn: ChatTurn) -> ChatModel | None:
+        """Return the model that looks up more: the one that writes queries, else the one that answers."""
+        if turn.request.options.get("generator") == "feedback" or any(part.leg == "model" for part in turn.degraded):
+            return None
+        model = self._models.chat.search or (None if turn.request.evaluation_mode else self._models.chat.summary)
+        return model if hasattr(model, "call") else None
+
+    def _loop(self, turn: ChatTurn, first: SearchResult, model: ChatModel, calls: int, writer: StreamWriter) -> Loop:
+        def calculate(question: str) -> str:
+            calculated = self.calculator(turn).answer(question, turn.first, turn.request.answer_language)
+            return without_marks(calculated.text) if isinstance(calculated, Calculated) else ""
+
+        toolbox = Toolbox(
+            self._braid.ledger,
+            turn.scope,
+            turn.first.query.filters,
+            partial(self._find, turn),
+            partial(self._manager.find_exact_in, turn.scope),
+            calculate,
+        )
+        limits, stopped = self._lookups, turn.stopped.is_set
+        return Loop(model, self._models.prompts, toolbox, limits, stopped, writer, first, calls)
+
+    # ------------------------------------------------------------ what an answer needs, too
+
+    def query_model(self, turn: ChatTurn) -> ChatModel | None:
+        """Return the model that may write the turn's queries."""
+        return None if turn.request.options.get("generator") == "feedback" else self._models.chat.search
+
+    def writer_of_queries(self, turn: ChatTurn) -> ChatModel | None:
+        """Return the model of the answers, where it may write queries, too."""
+        return None if turn.request.options.get("generator") == "feedback" else self._models.chat.summary
+
+    def term_weights(self, turn: ChatTurn) -> TermWeights:
+        """Return what weighs terms by how rare they are in the turn's scope."""
+        return TermWeights(self._braid.bm25, self._braid.analyzer, self._braid.ledger, turn.scope)
+
+    def passages(self, turn: ChatTurn) -> ScopedPassages:
+        """Return what reads passages of the turn's scope."""
+        return ScopedPassages(self._braid.ledger, turn.scope)
+
+    def calculator(self, turn: ChatTurn) -> Calculator:
+        """Return what calculates from tables of the turn's scope."""
+        model = self._models.chat.search or self._models.chat.summary
+        return Calculator(self.passages(turn).of_document, self._models.prompts.table_query, model)
