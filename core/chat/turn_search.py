@@ -1,13 +1,15 @@
-"""The search of a chat turn: the first one, a document as a whole, and what is looked up more."""
+"""The search of a chat turn: the first one, a document as a whole, and what is looked up more.
+
+Passages of datasets that stand aside come into an answer only where they are much better than the others.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from braid.core.chat.aside import without_aside
 from braid.core.chat.citations import Citation
 from braid.core.chat.lookups.elsewhere import MOST_NEAR, Elsewhere, only_in, search_elsewhere
 from braid.core.chat.lookups.further import Further, FurtherResult
@@ -19,7 +21,6 @@ from braid.core.chat.query_writing import write_wordings
 from braid.core.chat.quoting.extractive import best_coverage
 from braid.core.chat.quoting.match import ABSENT_COVERAGE, WEAK_COVERAGE
 from braid.core.chat.quoting.wanted import without_asking
-from braid.core.chat.scoped_passages import ScopedPassages
 from braid.core.chat.tables.calculate import Calculated, Calculator
 from braid.core.chat.turn_state import ChatTurn
 from braid.core.chat.types import Searched
@@ -27,10 +28,11 @@ from braid.core.chat.whole.about import Whole, WholeFinder, lookups_of
 from braid.core.chat.whole.changes import Compared, pairs_for_model
 from braid.core.chat.whole.find import WholeDocument
 from braid.core.chat.whole.parts import Notes, PartReader, parts_within
+from braid.core.ledger.ledger import Ledger
 from braid.core.models.chat import ChatModel
 from braid.core.search.context import SearchModels
 from braid.core.search.term_weights import TermWeights
-from braid.core.types import Hit, SearchResult
+from braid.core.types import Hit, Leg, Passage, Scope, SearchResult
 
 if TYPE_CHECKING:
     from langgraph.types import StreamWriter
@@ -208,3 +210,64 @@ class TurnSearch:
         """Return what calculates from tables of the turn's scope."""
         model = self._models.chat.search or self._models.chat.summary
         return Calculator(self.passages(turn).of_document, self._models.prompts.table_query, model)
+
+
+# ---------------------------------------------------------------- datasets that stand aside
+
+
+MUCH_NEARER = 0.02
+"""Least difference of the best cosines. With the guide beside the offices of benchmarks/office.py, 61 of their 67
+questions have passages of the guide among the best five; none keeps them, and all of 27 questions about Braid do."""
+MUCH_MORE_WORDS = 1.5
+"""Least ratio of the best BM25 scores where no hit has a cosine."""
+
+
+def without_aside(search: SearchResult, aside: Collection[int]) -> SearchResult:
+    """Return the result without the hits of the datasets ``aside``, if there are others that are about as good."""
+    own = [hit for hit in search.hits if hit.passage.dataset_id not in aside]
+    others = [hit for hit in search.hits if hit.passage.dataset_id in aside]
+    if not own or not others or _much_better(others, own):
+        return search
+    return replace(search, hits=tuple(own))
+
+
+def _much_better(others: Sequence[Hit], own: Sequence[Hit]) -> bool:
+    theirs, ours = _best(others, "dense"), _best(own, "dense")
+    if theirs or ours:
+        return theirs >= ours + MUCH_NEARER
+    return _best(others, "bm25") >= MUCH_MORE_WORDS * _best(own, "bm25")
+
+
+def _best(hits: Sequence[Hit], leg: Leg) -> float:
+    return max((part.score for hit in hits for part in hit.legs if part.leg == leg), default=0.0)
+
+
+# ---------------------------------------------------------------- passages by their place in a document
+
+
+class ScopedPassages:
+    """The passages within a scope, as the ledger has them."""
+
+    def __init__(self, ledger: Ledger, scope: Scope) -> None:
+        self._ledger = ledger
+        self._scope = scope
+
+    def of_document(self, document_id: int, limit: int, first: int = 0) -> list[Passage]:
+        """Return up to ``limit`` passages of a document from position ``first`` on."""
+        return self._ledger.document_passages(document_id, self._scope.dataset_ids, limit=limit, offset=first)
+
+    def count(self) -> int:
+        """Return the number of passages that may be searched."""
+        datasets = self._ledger.datasets_in({each.collection for each in self._scope.collections})
+        return sum(dataset.chunks for dataset in datasets if dataset.id in self._scope.dataset_ids)
+
+    def neighbours(self, passage: Passage, distance: int = 2) -> list[Passage]:
+        """Return a passage with those up to ``distance`` before and after it in its document."""
+        first = max(0, passage.position - distance)
+        return self.of_document(passage.document_id, passage.position + distance + 1 - first, first)
+
+    def around(self, passage: Passage) -> tuple[str, str]:
+        """Return the texts of the passages before and after one, of the same heading; empty where there are none."""
+        near = self.neighbours(passage, 1)
+        texts = {one.position: one.text for one in near if one.heading_path == passage.heading_path}
+        return texts.get(passage.position - 1, ""), texts.get(passage.position + 1, "")

@@ -1,9 +1,10 @@
-"""The parts that all searches share: the open indexes, and the models that they may ask."""
+"""The parts that all searches share: the open indexes, the models that they may ask, and what these answered lately."""
 
 from __future__ import annotations
 
+import hashlib
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -12,7 +13,7 @@ from braid.core.admission import Places
 from braid.core.indexes.base import KeywordIndex, VectorIndex
 from braid.core.indexes.indexer import Indexer
 from braid.core.ledger.ledger import Ledger
-from braid.core.models.answer_cache import RecentAnswers
+from braid.core.lru import LeastRecentlyUsed
 from braid.core.models.chat import ChatModels
 from braid.core.models.embeddings import EmbeddingModel
 from braid.core.models.prompts import Prompts
@@ -22,6 +23,32 @@ from braid.core.search.strategies import Configured
 from braid.core.spans import carried
 from braid.core.text.analyzer import Analyzer
 from braid.core.types import Leg
+
+MAX_ANSWERS = 1_000
+"""Answers of the search model that are kept, so that a search is explained without asking again."""
+
+
+class RecentAnswers:
+    """Keeps up to ``size`` answers in memory, by asker, model and messages. Safe to use from several threads.
+
+    By asker, so that an explanation does not say whether somebody else asked the same question.
+    """
+
+    def __init__(self, size: int = MAX_ANSWERS) -> None:
+        self._answers: LeastRecentlyUsed[str, str] = LeastRecentlyUsed(size)
+
+    def put(self, user_id: int | None, model: str, messages: Sequence[tuple[str, str]], text: str) -> None:
+        """Remember an answer; an empty one means that the model gave none."""
+        self._answers.put(_key(user_id, model, messages), text)
+
+    def get(self, user_id: int | None, model: str, messages: Sequence[tuple[str, str]]) -> str | None:
+        """Return the answer; None when it is not remembered."""
+        return self._answers.get(_key(user_id, model, messages))
+
+
+def _key(user_id: int | None, model: str, messages: Sequence[tuple[str, str]]) -> str:
+    return hashlib.sha256(repr((user_id, model, list(messages))).encode("utf-8", "surrogatepass")).hexdigest()
+
 
 SEARCH_THREADS = 64
 """Threads for searches, per leg. Most of them wait for their user's turn, see `braid.core.admission`."""

@@ -8,7 +8,6 @@ from dataclasses import replace
 import pytest
 
 from benchmarks.office import QUESTIONS, TABLES
-from braid.core.chat.aside import without_aside
 from braid.core.chat.citations import Citation
 from braid.core.chat.marks import shown
 from braid.core.chat.quoting.candidates import Asked
@@ -17,6 +16,7 @@ from braid.core.chat.quoting.match import CosineScale, Match, is_weak, match_of
 from braid.core.chat.quoting.tables import split_tables
 from braid.core.chat.quoting.wanted import Wanted, is_question
 from braid.core.chat.texts import say
+from braid.core.chat.turn_search import without_aside
 from braid.core.text.analyzer import Analyzer
 from braid.core.types import Degraded, Hit, LegScore, Passage, Query, SearchResult
 

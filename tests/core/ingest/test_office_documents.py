@@ -17,7 +17,7 @@ from pptx.util import Inches
 from braid.core.errors import UnreadableDocumentError
 from braid.core.ingest.readers import ParsedDocument, read_document
 from braid.core.ingest.readers.office.number_format import number_format
-from braid.core.ingest.readers.office.reading_order import ShapeBox, in_reading_order
+from braid.core.ingest.readers.office.slides import ShapeBox, in_reading_order
 from braid.core.ingest.readers.parts.numerals import numeral
 from tests import more_samples, samples
 from tests.office_files import STRICT, A, chart, element, numbered, numbering, paragraph, word

@@ -10,8 +10,8 @@ import pytest
 
 from braid.core.braid import Braid
 from braid.core.errors import InvalidInputError
-from braid.core.models.answer_cache import RecentAnswers
 from braid.core.models.chat import chat_models
+from braid.core.search.context import RecentAnswers
 from braid.core.search.explain import FORGOTTEN
 from braid.core.types import ChunkInput, DocumentInput, Explanation, Filters, Fusion, Mode, Pooling
 from tests.fakes import HashEmbeddings

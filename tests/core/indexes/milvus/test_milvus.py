@@ -28,9 +28,9 @@ from braid.core.evaluation.judged_store import stored_sets
 from braid.core.extras import MissingExtraError
 from braid.core.indexes.document_progress import document_progress
 from braid.core.indexes.milvus import keyword
+from braid.core.indexes.milvus.keyword import UNSEEN, words_of
 from braid.core.indexes.milvus.options import MilvusOptions
 from braid.core.indexes.milvus.server import MAX_DOCUMENTS, SITE, within
-from braid.core.indexes.milvus.word_sample import UNSEEN, words_of
 from braid.core.indexes.vector_block import EVERYTHING
 from braid.core.types import Filters, Mode
 from tests.core.evaluation.test_evaluation import write_set
