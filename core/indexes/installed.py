@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import logging
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
@@ -36,9 +36,13 @@ ENGINES = "braid.engines"
 rest of the name and a folder, and returns a `VectorEngine`."""
 DECIMALS = 6
 """Engines compute with 32 bits: equal vectors differ after that."""
+MOST_COSINE = 1.001
+"""A larger one is no rounding error: an engine that answers with distances, or products of other vectors, fails."""
 SAMPLES = 256
 SAMPLE_S = 600.0
 """Time after which a sample is read again."""
+
+logger = logging.getLogger(__name__)
 
 
 class VectorEngine(Protocol):
@@ -63,8 +67,8 @@ class VectorEngine(Protocol):
         document_ids: Collection[int] | None,
         timeout_s: float,
     ) -> Iterable[tuple[str, float]]:
-        """Return the ids of the ``k`` nearest chunks and their cosines; only of these datasets and of these documents,
-        where None is all. Nothing where there is no such collection.
+        """Return the ids of the ``k`` nearest chunks and their cosines, the nearest first; only of these datasets and
+        of these documents, where None is all. Nothing where there is no such collection.
         """
 
     def count(self, collection: str) -> int:
@@ -196,14 +200,14 @@ class InstalledVectorIndex(VectorIndex):
             found = engine.nearest(
                 collection, vector, k, dataset_ids=datasets, document_ids=documents, timeout_s=left_s
             )
-            hits = [ScoredChunk(str(chunk_id), round(float(score), DECIMALS)) for chunk_id, score in islice(found, k)]
-            if not all(math.isfinite(hit.score) for hit in hits):
-                raise ValueError("a score is not a finite number")
-        if not hits and not self.count(collection) and self._embedded_count(collection):
+            scores = {str(chunk_id): round(float(score), DECIMALS) for chunk_id, score in islice(found, k)}
+            if wrong := [score for score in scores.values() if not abs(score) <= MOST_COSINE]:  # also what is no number
+                raise ValueError(f"{wrong[0]} is no cosine, which is from -1 to 1")
+        if not scores and not self.count(collection) and self._embedded_count(collection):
             raise IndexUnavailableError(
                 f"the engine {self._called} has nothing of the vectors of {collection}, which are written again"
             )
-        return best_first(hits)
+        return best_first(ScoredChunk(chunk_id, score) for chunk_id, score in scores.items())
 
     def _sample(self, collection: str, version: str, selection: Selection, dimension: int) -> Vector:
         """Return up to 100 vectors (n, dim) of the selected datasets. They are remembered for 10 minutes."""
@@ -265,9 +269,11 @@ class InstalledVectorIndex(VectorIndex):
         return self._models.answering(collection)
 
     def close(self) -> None:
-        """Close the engine, if it has a method for it."""
-        with self._asked():
+        """Close the engine, if it has a method for it; an error of that one is logged."""
+        try:
             getattr(self._engine, "close", lambda: None)()
+        except Exception:  # the edge to another package: the rest is still to be closed
+            logger.exception("the engine %s cannot be closed", self._called)
 
     def _embedded_count(self, collection: str) -> int:
         return self._changes.embedded_count(collection, self._models.answering_version(collection))

@@ -35,6 +35,12 @@ class Away(Empty):
 class Odd(Empty):
     def nearest(self, collection, vector, k, **options): return [("0" * 32, float("nan"))]
 
+class Distances(Empty):
+    def nearest(self, collection, vector, k, **options): return [("0" * 32, 1.4)]
+
+class Clinging(Empty):
+    def close(self): raise OSError("still in use")
+
 class Words(Empty):
     def nearest(self, collection, vector, k, **options): return "no pairs"
 
@@ -53,6 +59,8 @@ empty = wrong_engine:Empty
 raising = wrong_engine:Raising
 away = wrong_engine:Away
 odd = wrong_engine:Odd
+distances = wrong_engine:Distances
+clinging = wrong_engine:Clinging
 words = wrong_engine:Words
 strange = wrong_engine:Strange
 half = wrong_engine:Half
@@ -159,7 +167,7 @@ def test_an_engine_and_milvus_cannot_both_have_the_vectors() -> None:
         ("refuses:http://me:hunter2@host", "cannot be opened: OSError: cannot reach …"),
         ("lost", "has no attribute 'Lost'"),
         ("gone", "No module named 'no_such_module'"),
-        ("unheard", "those that are installed are away, empty"),
+        ("unheard", "those that are installed are away, clinging, distances, empty"),
     ],
 )
 def test_an_engine_that_cannot_be_opened_is_named_with_the_remedy(tmp_path: Path, name: str, said: str) -> None:
@@ -187,6 +195,7 @@ def test_without_any_package_the_message_says_so(tmp_path: Path) -> None:
         ("away", "the engine away cannot be reached"),
         ("odd", "the engine odd failed: ValueError"),
         ("words", "the engine words failed: ValueError"),
+        ("distances", "the engine distances failed: ValueError"),
     ],
 )
 def test_what_an_engine_gets_wrong_costs_its_leg_alone(tmp_path: Path, name: str, said: str) -> None:
@@ -203,3 +212,23 @@ def test_ids_that_the_ledger_does_not_have_are_no_hits(tmp_path: Path) -> None:
     with opened(tmp_path / "data", "strange").braid as braid:
         result = Shelf(braid, HashEmbeddings(), (1, -1)).search(CAT)
         assert {hit.passage.text for hit in result.hits} == {CAT}
+
+
+@pytest.mark.usefixtures("wrong")
+def test_an_engine_that_cannot_be_closed_keeps_nothing_else_open(tmp_path: Path) -> None:
+    with opened(tmp_path / "data", "clinging").braid:
+        pass
+    with opened(tmp_path / "data", "").braid as braid:
+        assert braid.is_owner
+
+
+@pytest.mark.usefixtures("of_the_docs")
+def test_another_process_searches_what_the_owner_has_written(tmp_path: Path) -> None:
+    options = {"embedding_model": HashEmbeddings(), "index_options": IndexOptions(engine="sqlite")}
+    with opened(tmp_path / "data", "sqlite").braid as owner, Braid(tmp_path / "data", **options) as guest:
+        assert (owner.is_owner, guest.is_owner) == (True, False)
+        shelf = Shelf(guest, HashEmbeddings(), (1, -1))
+        assert shelf.complete()
+        shelf.put("c", "A bird sang all night", dataset=0)
+        catch_up(owner)
+        assert "A bird sang all night" in shelf.texts("bird", mode="semantic")
