@@ -77,13 +77,13 @@ class IndexOptions:
     """Address of a Chroma server for the copy of the vectors; empty means embedded in the data directory."""
     milvus: MilvusOptions | None = None
     """A Milvus server that has both legs' indexes, instead of tantivy, files with vectors and Chroma."""
-    engine: str = ""
-    """``NAME`` or ``NAME:ADDRESS`` of an engine of another package, which has the vectors instead of files in the data
-    directory, see docs/plugins.md; empty means none.
-    """
     follow: Sequence[Leg] = ("bm25", "dense")
     """Legs that are kept equal to the ledger. Do not search a leg that is left out; without ``dense`` nothing is
     embedded.
+    """
+    engine: str = ""
+    """``NAME`` or ``NAME:ADDRESS`` of an engine of another package, which has the vectors instead of files in the data
+    directory, see docs/plugins.md; empty means none.
     """
     dense_search: InitVar[None] = None
     """Not an option any more: giving it is an error, which says so."""
@@ -103,7 +103,7 @@ class IndexOptions:
             object.__setattr__(self, name, tuple(value))
         if self.engine and self.milvus is not None:
             raise InvalidInputError(
-                f"index_engine is {self.engine_name!r}, but milvus is given, which also has the vectors; give one",
+                f"index_engine is {self.engine_name!r}, but milvus_url has the vectors, too; leave one of them empty",
                 field="index_engine",
             )
         require_choice("chroma_copy", self.chroma_copy, ("texts", "vectors", "none"))

@@ -1,10 +1,11 @@
-"""``eval`` and ``qrels``: measure search quality on judged sets, and make such sets of feedback."""
+"""``eval``, ``tune`` and ``qrels``: measure search quality on judged sets, choose by it, and make sets of feedback."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -17,18 +18,41 @@ from braid.app.terminal import log_briefly
 from braid.core.extras import require
 
 if TYPE_CHECKING:
+    from braid.core.evaluation.bootstrap import Interval
     from braid.core.evaluation.evaluation import EvaluationProgress, EvaluationReport
+    from braid.core.evaluation.tuning import TuningReport
 
+_PATH: click.ParamType[Path] = click.Path(path_type=Path)
 SCRATCH_FOLDER = "evaluation"  # in the data directory; kept, so that the next run only searches
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _on_judged_sets(command: F) -> F:
+    """Add what a command on judged sets takes."""
+    for add in (
+        click.pass_context,
+        json_option,
+        click.option("--plot", "plot_file", metavar="FILE", type=_PATH, help="Plot to png, svg or pdf."),
+        click.option("--each", is_flag=True, help="Search each set in its own collections, not all sets at once."),
+        click.argument("folders", nargs=-1, required=True, metavar="DIR…", type=_PATH),
+    ):
+        command = add(command)
+    return command
+
+
+def _shown_in(bars: Bars) -> Callable[[EvaluationProgress], None]:
+    """Return what shows the stages of an evaluation as bars."""
+
+    def show(progress: EvaluationProgress) -> None:
+        bars.show({f"{progress.stage} {progress.name}".strip(): Count(progress.done, progress.total)})
+
+    return show
 
 
 @click.command("eval", cls=BraidCommand)
-@click.argument("folders", nargs=-1, required=True, metavar="DIR…", type=click.Path(path_type=Path))
+@_on_judged_sets
 @add_options(*RANKING_OPTIONS)
-@click.option("--each", is_flag=True, help="Search each set in its own collections, not all sets at once.")
-@click.option("--plot", "plot_file", metavar="FILE", type=click.Path(path_type=Path), help="Plot to png, svg or pdf.")
-@json_option
-@click.pass_context
 def eval_command(
     context: click.Context,
     /,
@@ -52,10 +76,6 @@ def eval_command(
     options["parameters"] = {**settings.strategies.get(asked["strategy"], {}), **options["parameters"]}
     log_briefly(debug=settings.log_level == "DEBUG")
     with Bars() as bars:
-
-        def show(progress: EvaluationProgress) -> None:
-            bars.show({f"{progress.stage} {progress.name}".strip(): Count(progress.done, progress.total)})
-
         report = evaluation.evaluate(
             folders,
             scratch_dir=settings.data_dir / SCRATCH_FOLDER,
@@ -64,7 +84,7 @@ def eval_command(
             strategy=asked["strategy"],
             options=options,
             languages=settings.languages,
-            on_progress=show,
+            on_progress=_shown_in(bars),
             rerankers=rerankers_of(settings),
             models=models_of(settings),
             prompts=prompts_of(settings),
@@ -89,6 +109,69 @@ def _print_report(report: EvaluationReport) -> None:
 
 def _format(measure: str, value: float) -> str:
     return f"{value:.1f}" if measure.endswith(("_ms", "_ms_search")) else f"{value:.3f}"
+
+
+@click.command(cls=BraidCommand)
+@_on_judged_sets
+def tune(
+    context: click.Context, /, folders: tuple[Path, ...], each: bool, plot_file: Path | None, as_json: bool
+) -> None:
+    """Find the fusion and weights that suit judged questions, and propose them.
+
+    Each DIR has BEIR layout, as for eval; qrels export writes one from your feedback. The current settings are the
+    default that other configurations are compared with. Nothing is changed.
+    """
+    require("eval", "tuning", "ir_measures", *(["matplotlib"] if plot_file else []))
+    from braid.core.evaluation import tuning
+
+    settings = current_settings()
+    log_briefly(debug=settings.log_level == "DEBUG")
+    weights = {"rrf": settings.dense_weight, "weighted": settings.alpha, "auto": tuning.AUTO.dense_weight}
+    with Bars() as bars:
+        report = tuning.tune(
+            folders,
+            scratch_dir=settings.data_dir / SCRATCH_FOLDER,
+            embedding_model=embedding_model_of(settings),
+            default=tuning.Config(settings.fusion, weights[settings.fusion]),
+            each=each,
+            languages=settings.languages,
+            on_progress=_shown_in(bars),
+        )
+    for reason in report.degraded:
+        complain(f"degraded, the figures are unusable: {reason}")
+    if plot_file is not None:
+        tuning.plot(report, plot_file)
+    if as_json:
+        print_json(report.as_json())
+    else:
+        _print_tuning(report)
+    context.exit(1 if report.degraded else 0)
+
+
+def _print_tuning(report: TuningReport) -> None:
+    rows = [(str(o.config), *_interval_text(o.ndcg), _difference_text(o.difference)) for o in report.outcomes]
+    print_table(("configuration", "nDCG@10", "95 %", "against the default"), rows, right=("nDCG@10",))
+    if len(report.sets) > 1:
+        sets = [(name, f"{of['default']:.3f}", f"{of['best']:.3f}") for name, of in report.sets.items()]
+        print_table(("set", "default", "best"), sets, right=("default", "best"))
+    click.echo(f"Default: {report.default.config}. Best: {report.best.config}. {report.queries} queries.")
+    mean, bounds = _interval_text(report.expected)
+    click.echo(
+        f"Chosen by the other queries (cross-validation): {mean} ({bounds}), "
+        f"{_difference_text(report.expected_difference)} against the default."
+    )
+    if report.proposal:
+        click.echo(f"Proposed for braid.toml:\n\n{report.proposal}\n")
+    else:
+        click.echo("Keep the default: no other configuration is better beyond chance.")
+
+
+def _interval_text(interval: Interval) -> tuple[str, str]:
+    return f"{interval.mean:.3f}", f"{interval.low:.3f}–{interval.high:.3f}"
+
+
+def _difference_text(interval: Interval) -> str:
+    return f"{interval.mean:+.3f} ({interval.low:+.3f} to {interval.high:+.3f})"
 
 
 @click.group(cls=BraidGroup)

@@ -19,7 +19,7 @@ from braid.app.cli.chat import chat
 from braid.app.cli.common import BraidGroup
 from braid.app.cli.conversation import conversation
 from braid.app.cli.doctor import chroma_path, doctor
-from braid.app.cli.evaluate import eval_command, qrels
+from braid.app.cli.evaluate import eval_command, qrels, tune
 from braid.app.cli.ingest import documents, ingest
 from braid.app.cli.manage import dataset, shared_db
 from braid.app.cli.mcp import mcp
@@ -32,7 +32,6 @@ from braid.app.cli.serve import serve, worker
 from braid.app.cli.storage.backup import backup, restore
 from braid.app.cli.storage.database import db
 from braid.app.cli.storage.move import move
-from braid.app.cli.tune import tune
 from braid.app.cli.users import user
 from braid.app.cli.watch import watch
 from braid.app.terminal import one_line

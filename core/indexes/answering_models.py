@@ -5,8 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 
-from braid.core.errors import BraidError
+from braid.core.errors import BraidError, IndexUnavailableError, internal
 from braid.core.models.embeddings import EmbeddingModel
+
+
+def changed(collection: str) -> IndexUnavailableError:
+    """Return the error of a query whose vector is of the model that answered before."""
+    return IndexUnavailableError(
+        internal("the embedding model of %(collection)s has just changed", collection=collection)
+    )
 
 
 class AnsweringModels:
@@ -33,6 +40,15 @@ class AnsweringModels:
     def answering_version(self, collection: str) -> str:
         """Return the fingerprint of the model that searches use. Raises EmbeddingError."""
         return self.answering(collection).fingerprint
+
+    def require(self, collection: str, model: str) -> str:
+        """Return the fingerprint of the model that searches use, which a query's vector of this ``model`` may be
+        compared with; with an empty one, of whatever model. Raises EmbeddingError, and IndexUnavailableError.
+        """
+        version = self.answering_version(collection)
+        if model and model != version:
+            raise changed(collection)
+        return version
 
     def begin(self, collection: str, model: EmbeddingModel) -> None:
         """Let the model answer if none does yet."""

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from braid.core.errors import BraidError, EmbeddingError, IndexUnavailableError, InvalidInputError, internal
-from braid.core.indexes.answering_models import AnsweringModels
+from braid.core.indexes.answering_models import AnsweringModels, changed
 from braid.core.indexes.answers import DenseAnswer, Where
 from braid.core.indexes.base import TIMEOUT_S, VectorIndex
 from braid.core.indexes.scan import Processor, Scanner, always
@@ -48,7 +48,6 @@ SMALL_ROWS = 8_192
 """Rows of a block that is merged with the next one in any case: to scan them takes as long as to begin a scan."""
 MOST_ROWS = 2**18
 """Rows of a block that is made of others, which bounds the memory that merging takes: 113 MB with the default model."""
-_CHANGED = "the embedding model of {} has just changed"
 
 
 class DenseIndex(VectorIndex):
@@ -175,7 +174,7 @@ class DenseIndex(VectorIndex):
         while not self._closed:
             loaded = self._files.load(collection)
             if loaded is not None and model and loaded.version != model:
-                raise IndexUnavailableError(_CHANGED.format(collection))
+                raise changed(collection)
             if loaded is not None:
                 return loaded
             version = self._models.answering_version(collection)

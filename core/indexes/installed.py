@@ -174,11 +174,7 @@ class InstalledVectorIndex(VectorIndex):
         samples = []
         for collection, selection in where.items():
             try:
-                version = self._models.answering_version(collection)
-                if model and model != version:
-                    raise IndexUnavailableError(
-                        internal("the embedding model of %(collection)s has just changed", collection=collection)
-                    )
+                version = self._models.require(collection, model)
                 answers[collection] = self._nearest(collection, vector, k, selection, deadline)
                 if spread:
                     samples.append(self._sample(collection, version, selection, vector.size) @ vector)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from braid.core.errors import BraidError, EmbeddingError, IndexUnavailableError, InvalidInputError, internal
+from braid.core.errors import BraidError, EmbeddingError, IndexUnavailableError, InvalidInputError
 from braid.core.indexes.answering_models import AnsweringModels
 from braid.core.indexes.answers import DenseAnswer, Where
 from braid.core.indexes.base import TIMEOUT_S, VectorIndex
@@ -84,11 +84,7 @@ class MilvusVectorIndex(MilvusIndex, VectorIndex):
         together: dict[str, tuple[Store, dict[str, Selection]]] = {}
         for collection, selection in where.items():
             try:
-                version = self._models.answering_version(collection)
-                if model and model != version:
-                    raise IndexUnavailableError(
-                        internal("the embedding model of %(collection)s has just changed", collection=collection)
-                    )
+                version = self._models.require(collection, model)
                 store = self._store_of(collection, version)
                 together.setdefault(store.name, (store, {}))[1][collection] = selection
             except (IndexUnavailableError, EmbeddingError) as error:

@@ -155,7 +155,7 @@ def test_a_setting_names_the_engine_and_its_password_is_not_shown() -> None:
 
 
 def test_an_engine_and_milvus_cannot_both_have_the_vectors() -> None:
-    with pytest.raises(InvalidInputError, match="index_engine is 'sqlite', but milvus is given"):
+    with pytest.raises(InvalidInputError, match="index_engine is 'sqlite', but milvus_url has the vectors, too"):
         IndexOptions(engine="sqlite:x", milvus=MilvusOptions("http://localhost:1"))
 
 
