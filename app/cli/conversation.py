@@ -11,7 +11,7 @@ import click
 
 from braid.app.cli.common import BraidGroup, choose_user, current_settings, json_option, record
 from braid.app.cli.manage import YES_OPTION, confirm
-from braid.app.cli.output import format_date, plural, print_json, print_result, print_table
+from braid.app.cli.output import format_date, plural, print_list, print_result
 from braid.app.opening import open_data_directory
 from braid.app.terminal import clean
 
@@ -39,11 +39,8 @@ def list_conversations(user: str | None, deleted: bool, as_json: bool) -> None:
     with open_data_directory(current_settings()) as directory:
         store, user_id = _store(directory), choose_user(directory.ledger, user).id
         found = store.deleted(user_id) if deleted else store.conversations(user_id)
-    if as_json:
-        print_json(found)
-    else:
-        rows = [(each.id, each.title, format_date(each.created_at), format_date(each.updated_at)) for each in found]
-        print_table(("id", "title", "created", "last used"), rows, right=("id",))
+    rows = [(each.id, each.title, format_date(each.created_at), format_date(each.updated_at)) for each in found]
+    print_list(found, ("id", "title", "created", "last used"), rows, right=("id",), as_json=as_json)
 
 
 @conversation.command("show")

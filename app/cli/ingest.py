@@ -11,7 +11,7 @@ import click
 
 from braid.app.cli.common import BraidCommand, BraidGroup, current_settings, json_option, record
 from braid.app.cli.options import FileTypes, Moment
-from braid.app.cli.output import complain, format_date, plural, print_json, print_result, print_table
+from braid.app.cli.output import complain, format_date, plural, print_json, print_list, print_result
 from braid.app.cli.progress import FileProgress, follow_indexing
 from braid.app.opening import open_braid, open_data_directory
 from braid.core.errors import NotOwnerError
@@ -152,9 +152,6 @@ def list_documents(dataset_id: int, as_json: bool) -> None:
     with open_data_directory(current_settings()) as directory:
         directory.dataset(dataset_id)
         found = directory.ledger.documents(dataset_id)
-    if as_json:
-        print_json(found)
-        return
     rows = [
         (
             document.source,
@@ -166,7 +163,9 @@ def list_documents(dataset_id: int, as_json: bool) -> None:
         )
         for document in found
     ]
-    print_table(("source", "title", "type", "passages", "date", "state"), rows, right=("passages",))
+    print_list(
+        found, ("source", "title", "type", "passages", "date", "state"), rows, right=("passages",), as_json=as_json
+    )
 
 
 def state(document: Document) -> str:
@@ -226,11 +225,8 @@ def list_removed(dataset_id: int, as_json: bool) -> None:
 
     with open_data_directory(current_settings()) as directory:
         found = DeletedDocuments(directory.ledger).of_dataset(directory.dataset(dataset_id).id)
-    if as_json:
-        print_json(found)
-    else:
-        rows = [(each.source, each.title, format_date(each.deleted_at)) for each in found]
-        print_table(("source", "title", "removed"), rows)
+    rows = [(each.source, each.title, format_date(each.deleted_at)) for each in found]
+    print_list(found, ("source", "title", "removed"), rows, as_json=as_json)
 
 
 @documents.command("restore")

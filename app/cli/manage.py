@@ -17,7 +17,7 @@ from braid.app.cli.common import (
     record,
     with_runner,
 )
-from braid.app.cli.output import complain, plural, print_json, print_result, print_table
+from braid.app.cli.output import complain, plural, print_list, print_result
 from braid.app.opening import open_data_directory
 from braid.core.errors import RegistryError
 
@@ -66,14 +66,17 @@ def list_datasets(owner: str | None, as_json: bool) -> None:
         else:
             personal, shared = UserDatasets(directory, find_user(directory.ledger, owner).id).readable()
         datasets = [*personal, *shared]
-    if as_json:
-        print_json(datasets)
-        return
     rows = [
         (found.id, found.name, names.get(found.user_id or 0, "(shared)"), found.documents, found.chunks)
         for found in datasets
     ]
-    print_table(("id", "name", "owner", "documents", "passages"), rows, right=("id", "documents", "passages"))
+    print_list(
+        datasets,
+        ("id", "name", "owner", "documents", "passages"),
+        rows,
+        right=("id", "documents", "passages"),
+        as_json=as_json,
+    )
 
 
 @dataset.command("remove", context_settings=NEGATIVE_IDS)
@@ -160,11 +163,8 @@ def share_dataset(dataset_id: int, user_name: str | None, group: str | None, wri
         elif write:
             raise click.UsageError("--write needs --user or --group.")
         listed = shares.of(found)
-    if as_json:
-        print_json(listed)
-    else:
-        rows = [(each.kind, each.name, "reads and changes" if each.may_write else "reads") for each in listed]
-        print_table(("kind", "name", "may"), rows)
+    rows = [(each.kind, each.name, "reads and changes" if each.may_write else "reads") for each in listed]
+    print_list(listed, ("kind", "name", "may"), rows, as_json=as_json)
 
 
 @dataset.command("unshare", context_settings=NEGATIVE_IDS)
@@ -250,21 +250,20 @@ def list_shared(as_json: bool) -> None:
         entries, problem = directory.registry.entries(), directory.registry.problem()
     if problem:
         complain(problem)
-    if as_json:
-        print_json(entries)
-    else:
-        rows = [
-            (
-                entry.id,
-                entry.name,
-                entry.collection_name,
-                ", ".join(entry.allowed_groups) or "everyone",
-                "yes" if entry.enabled else "no",
-                entry.description,
-            )
-            for entry in entries
-        ]
-        print_table(("id", "name", "collection", "open to", "enabled", "description"), rows, right=("id",))
+    rows = [
+        (
+            entry.id,
+            entry.name,
+            entry.collection_name,
+            ", ".join(entry.allowed_groups) or "everyone",
+            "yes" if entry.enabled else "no",
+            entry.description,
+        )
+        for entry in entries
+    ]
+    print_list(
+        entries, ("id", "name", "collection", "open to", "enabled", "description"), rows, right=("id",), as_json=as_json
+    )
     if problem:
         click.get_current_context().exit(1)
 

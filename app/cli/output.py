@@ -63,6 +63,16 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, rig
         _print_aligned([list(columns), *cells], [name in right for name in columns])
 
 
+def print_list(
+    found: object, columns: Sequence[str], rows: Iterable[Sequence[object]], *, right: Sequence[str] = (), as_json: bool
+) -> None:
+    """Print what a command lists: the values that were found as JSON, or their rows as a table."""
+    if as_json:
+        print_json(found)
+    else:
+        print_table(columns, rows, right=right)
+
+
 def _print_ruled(
     console: Console, columns: Sequence[str], cells: Iterable[Sequence[str]], right: Sequence[str]
 ) -> None:

@@ -8,7 +8,7 @@ import click
 
 from braid.app.cli.common import BraidCommand, current_settings, json_option, record
 from braid.app.cli.options import Moment
-from braid.app.cli.output import format_date, print_json, print_table
+from braid.app.cli.output import format_date, print_list
 from braid.app.opening import open_data_directory
 
 SHOWN_ENTRIES = 100
@@ -35,11 +35,8 @@ def audit(text: str, action: str, since: float | None, until: float | None, line
                 click.echo(json.dumps(to_json(entry), ensure_ascii=False))
             return
         entries = log.entries(wanted, limit=SHOWN_ENTRIES)
-    if as_json:
-        print_json(entries)
-    else:
-        rows = [(format_date(each.at), each.actor, each.action, each.target, each.detail) for each in entries]
-        print_table(("time", "who", "action", "target", "detail"), rows)
+    rows = [(format_date(each.at), each.actor, each.action, each.target, each.detail) for each in entries]
+    print_list(entries, ("time", "who", "action", "target", "detail"), rows, as_json=as_json)
 
 
 @click.command("retention", cls=BraidCommand)
@@ -57,9 +54,12 @@ def retention(deletes: bool, as_json: bool) -> None:
         if deletes:
             told = ", ".join(f"{counts[kind]} {kind}" for kind in KEPT)
             record(directory.ledger, "retention.applied", told)
-    if as_json:
-        print_json({kind: {"days": kept.days.of(kind), "count": counts[kind]} for kind in KEPT})
-    else:
-        verb = "deleted" if deletes else "to delete"
-        rows = [(kind.replace("_", " "), kept.days.of(kind) or "for ever", counts[kind]) for kind in KEPT]
-        print_table(("what", "days", verb), rows, right=("days", verb))
+    verb = "deleted" if deletes else "to delete"
+    rows = [(kind.replace("_", " "), kept.days.of(kind) or "for ever", counts[kind]) for kind in KEPT]
+    print_list(
+        {kind: {"days": kept.days.of(kind), "count": counts[kind]} for kind in KEPT},
+        ("what", "days", verb),
+        rows,
+        right=("days", verb),
+        as_json=as_json,
+    )

@@ -8,7 +8,7 @@ import click
 
 from braid.app.cli.common import current_settings, find_user, json_option, record
 from braid.app.cli.manage import YES_OPTION, confirm
-from braid.app.cli.output import format_date, plural, print_json, print_table
+from braid.app.cli.output import format_date, plural, print_list
 from braid.app.cli.users.accounts import user
 from braid.app.opening import open_data_directory
 
@@ -22,11 +22,8 @@ def list_sessions(name: str, as_json: bool) -> None:
 
     with open_data_directory(current_settings()) as directory:
         sessions = WebSessions(directory.ledger).of_user(find_user(directory.ledger, name).id)
-    if as_json:
-        print_json(sessions)
-        return
     rows = [(each.id, format_date(each.created_at), format_date(each.seen_at), each.user_agent) for each in sessions]
-    print_table(("id", "signed in", "last seen", "browser"), rows, right=("id",))
+    print_list(sessions, ("id", "signed in", "last seen", "browser"), rows, right=("id",), as_json=as_json)
 
 
 @user.command("sign-out")
@@ -55,9 +52,6 @@ def list_tokens(name: str, as_json: bool) -> None:
 
     with open_data_directory(current_settings()) as directory:
         tokens = ApiTokens(directory.ledger).of_user(find_user(directory.ledger, name).id)
-    if as_json:
-        print_json(tokens)
-        return
     rows = [
         (
             token.id,
@@ -67,7 +61,7 @@ def list_tokens(name: str, as_json: bool) -> None:
         )
         for token in tokens
     ]
-    print_table(("id", "name", "scopes", "made", "expires", "last used"), rows, right=("id",))
+    print_list(tokens, ("id", "name", "scopes", "made", "expires", "last used"), rows, right=("id",), as_json=as_json)
 
 
 @user.command("revoke")

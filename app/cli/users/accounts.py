@@ -7,7 +7,7 @@ import sys
 import click
 
 from braid.app.cli.common import BraidGroup, current_settings, find_user, json_option, record
-from braid.app.cli.output import plural, print_json, print_result, print_table
+from braid.app.cli.output import plural, print_list, print_result
 from braid.app.opening import open_data_directory
 
 PASSWORD_OPTION = click.option("--password-stdin", is_flag=True, help="Read the password for the app from stdin.")
@@ -94,8 +94,5 @@ def list_users(as_json: bool) -> None:
     """List users with their groups."""
     with open_data_directory(current_settings()) as directory:
         users = directory.ledger.users()
-    if as_json:
-        print_json(users)
-    else:
-        rows = [(user.id, user.name, ", ".join(sorted(user.groups))) for user in users]
-        print_table(("id", "name", "groups"), rows, right=("id",))
+    rows = [(user.id, user.name, ", ".join(sorted(user.groups))) for user in users]
+    print_list(users, ("id", "name", "groups"), rows, right=("id",), as_json=as_json)
