@@ -12,6 +12,8 @@ from braid.core.errors import BraidError
 from braid.core.indexes.vector_block import Selection
 from braid.core.types import ScoredChunk
 
+_score = itemgetter(1)
+
 Where = Mapping[str, Selection]
 """The collections to search, each with the part of it."""
 
@@ -30,9 +32,10 @@ class DenseAnswer(NamedTuple):
 
 def best_first(hits: Iterable[ScoredChunk]) -> list[ScoredChunk]:
     """Sort hits by score, those with equal scores by id: the same hits are always in the same order."""
-    ranked = sorted(hits, key=itemgetter(1), reverse=True)
-    if len({score for _, score in ranked}) < len(ranked):
-        ranked.sort(key=lambda hit: (-hit.score, hit.chunk_id))
+    ranked = sorted(hits, key=_score, reverse=True)
+    if len(set(map(_score, ranked))) < len(ranked):
+        ranked.sort(key=itemgetter(0))
+        ranked.sort(key=_score, reverse=True)
     return ranked
 
 

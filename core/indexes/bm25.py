@@ -12,11 +12,13 @@ import struct
 import threading
 import time
 import zlib
+from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache, partial
+from operator import itemgetter, neg
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -28,6 +30,7 @@ from tantivy import Occur, Query
 from braid.core.errors import IndexUnavailableError, internal
 from braid.core.indexes.answers import BestScores, Bm25Counts, Bm25Statistics, best_first
 from braid.core.indexes.base import KeywordIndex, Unusable
+from braid.core.indexes.vector_block import are_among
 from braid.core.ledger.change_log import IndexedChunk, StateName
 from braid.core.priority import SearchPriority
 from braid.core.text.analyzer import Analyzer
@@ -140,14 +143,16 @@ class Bm25Index(KeywordIndex):
                 found = _best(searcher, self._query(terms, dataset_ids, named), k)
             else:
                 found = self._best_of(searcher, self._query(terms, dataset_ids, None), k, document_ids, share)
-            scores = [factor * score for score, _ in found]
+            if not found:
+                return []
+            given, addresses = zip(*found, strict=True)  # best first
+            scores = [factor * score for score in given]
             if best is not None:
-                least = best.least
-                scores = [score for score in scores if score >= least]
-            ids = _ids(searcher, [address for _, address in found[: len(scores)]])
+                del scores[bisect_right(scores, -best.least, key=neg) :]
+            ids = _ids(searcher, list(addresses[: len(scores)]))
         if best is not None:
             best.add(scores)
-        return best_first(list(map(ScoredChunk, ids, scores)))
+        return best_first(map(ScoredChunk, ids, scores))
 
     def containing(
         self, collection: str, tokens: Collection[str], n: int, *, dataset_ids: Collection[int]
@@ -187,9 +192,9 @@ class Bm25Index(KeywordIndex):
         n = math.ceil(READ_AHEAD * k / max(share, 1 / MAX_READ)) + 10
         if n <= MAX_READ:
             found = _best(searcher, query, n)
-            addresses = [address for _, address in found]
+            addresses = list(map(itemgetter(1), found))
             of_document = np.array(searcher.fast_field_values("document_id", addresses), dtype=np.int64)
-            kept = list(itertools.compress(found, np.isin(of_document, document_ids)))
+            kept = list(itertools.compress(found, are_among(of_document, document_ids).tolist()))
             if len(kept) >= k or len(found) < n:
                 return kept[:k]
         terms_too = Query.const_score_query(self._any_of("document_id", document_ids.tolist()), 0.0)
@@ -212,8 +217,8 @@ class Bm25Index(KeywordIndex):
             opened = self._open(collection)
             if opened is None:
                 return Bm25Statistics(0, 0.0, {})
-            count = opened.searcher.doc_freq
-            frequencies = {term: count("body", term) for term in terms}
+            count = partial(opened.searcher.doc_freq, "body")
+            frequencies = dict(zip(terms, map(count, terms), strict=True))
             readable = None if dataset_ids is None else self._counts_within(opened.searcher, frequencies, dataset_ids)
         return Bm25Statistics(opened.documents, opened.average_length, frequencies, readable)
 
@@ -234,8 +239,8 @@ class Bm25Index(KeywordIndex):
         dataset_ids: Collection[int] | None,
         document_ids: Collection[int] | None,
     ) -> Query:
-        clauses = [(Occur.Should, Query.boost_query(self._term(term), weight)) for term, weight in terms.items()]
-        query = Query.boolean_query(clauses)
+        weighed = map(Query.boost_query, map(self._term, terms), terms.values())
+        query = Query.boolean_query(list(zip(itertools.repeat(Occur.Should), weighed)))
         for field, ids in (("dataset_id", dataset_ids), ("document_id", document_ids)):
             if ids is not None:
                 allowed = Query.const_score_query(self._any_of(field, ids), 0.0)

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from operator import neg
 from pathlib import Path
 
 import numpy as np
@@ -148,9 +149,7 @@ class DenseIndex(VectorIndex):
         for version, of_version in by_version.items():
             exact.update(self._exact_scores(version, of_version, vector))
         # A vector that is being made again is not in the ledger for a while: until then the last one answers.
-        ranked = sorted(
-            (-exact.get(each, score), each, name) for name, each, score in zip(owners, ids, scores, strict=True)
-        )
+        ranked = sorted(zip(map(neg, map(exact.get, ids, scores)), ids, owners, strict=True))
         for negative, chunk_id, name in ranked[:k] if pooled else ranked:
             if len(hits[name]) < k:
                 hits[name].append(ScoredChunk(chunk_id, -negative))

@@ -85,8 +85,7 @@ class ProgressBoard:
 
     def get(self, collection: str) -> LegProgress | None:
         """Return the latest report; None before the first."""
-        with self._lock:
-            return self._latest.get(collection)
+        return self._latest.get(collection)
 
     def state(self, collection: str) -> ProgressState:
         """Return the reported state; ``ready`` before the first report."""

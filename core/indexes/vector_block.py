@@ -108,7 +108,8 @@ def best(found: Sequence[Found], k: int) -> list[Found]:
     if len(scores) <= k:
         return list(found)
     least = np.partition(scores, len(scores) - k)[len(scores) - k]
-    counts = [int(np.count_nonzero(part.scores >= least)) for part in found]
+    part_of = np.repeat(np.arange(len(found)), [len(part.scores) for part in found])
+    counts = np.bincount(part_of[scores >= least], minlength=len(found)).tolist()
     return [part._replace(rows=part.rows[:n], scores=part.scores[:n]) for part, n in zip(found, counts, strict=True)]
 
 
@@ -217,7 +218,7 @@ class VectorBlock:
         mask = self.alive[rows] if self.alive is not None else None
         for column, wanted in ((self.dataset_ids, selection.dataset_ids), (self.document_ids, selection.document_ids)):
             if wanted is not None:
-                among = _are_among(column[rows], _numbers(wanted))
+                among = are_among(column[rows], _numbers(wanted))
                 mask = among if mask is None else mask & among
         return np.ones(len(self), np.bool_)[rows] if mask is None else mask
 
@@ -403,7 +404,7 @@ def _first(mask: NDArray[np.bool_], n: int) -> Rows:
     return (rows if len(rows) >= n else np.flatnonzero(mask))[:n]
 
 
-def _are_among(numbers: Rows, wanted: Rows) -> NDArray[np.bool_]:
+def are_among(numbers: Rows, wanted: Rows) -> NDArray[np.bool_]:
     """Return which of the numbers are wanted; by a table where these are near each other, which takes a tenth."""
     if not len(wanted):
         return np.zeros(len(numbers), np.bool_)

@@ -212,7 +212,8 @@ class ChangeLog:
     def vectors(self, model: str, chunk_ids: Collection[str]) -> tuple[list[str], Vector]:
         """Return those of the ids that have a vector under the model, and these vectors (n, dim) float32."""
         rows = self._database.rows(prepared.VECTORS, model=model, ids=chunk_ids)
-        return [row[0] for row in rows], _matrix([row[1] for row in rows])
+        found, stored = zip(*rows, strict=True) if rows else ((), ())
+        return list(found), _matrix(stored)
 
     def dimension(self, collection: str, model: str) -> int | None:
         """Return the dimension of the collection's vectors under the model; None when it has none."""

@@ -6,9 +6,9 @@ A ranking is a list of hits, best first, each chunk once; higher is better.
 from __future__ import annotations
 
 import statistics
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import starmap
+from itertools import chain, repeat, starmap
+from operator import itemgetter, neg
 
 from braid.core.indexes.answers import Bm25Statistics, best_first
 from braid.core.indexes.bm25 import K1, B, bm25_idf
@@ -21,9 +21,12 @@ MOST_STANDOUT = 5.0
 """Units in the best keyword score at most: the median is 1.7–4.0 on seven sets, and 3–6 give them the same nDCG@10."""
 
 
+_chunk_id, _score = itemgetter(0), itemgetter(1)
+
+
 def pool(rankings: Iterable[Iterable[ScoredChunk]], depth: int) -> list[ScoredChunk]:
     """Merge rankings with comparable scores into one of at most ``depth`` hits; ties by id."""
-    return best_first(hit for ranking in rankings for hit in ranking)[:depth]
+    return best_first(chain.from_iterable(rankings))[:depth]
 
 
 def rrf_contributions(ranking: Sequence[ScoredChunk], weight: float, c: int = RRF_C) -> dict[str, float]:
@@ -42,7 +45,7 @@ def min_max_contributions(ranking: Sequence[ScoredChunk], weight: float) -> dict
     """
     if not ranking:
         return {}
-    scores = [score for _, score in ranking]
+    scores = list(map(_score, ranking))
     low, span = min(scores), max(scores) - min(scores)
     if not span > 0:
         return {chunk_id: weight * 1.0 for chunk_id, _ in ranking}
@@ -58,7 +61,9 @@ def standout_contributions(
     first hits stand out decides, and one that has fifty equally good hits gives way. ``floor`` is the score of what the
     leg did not fetch, which so has 0. Everything is 0 where the unit is.
     """
-    return {chunk_id: weight * (score - floor) / unit if unit > 0 else 0.0 for chunk_id, score in ranking}
+    if not unit > 0:
+        return dict.fromkeys(map(_chunk_id, ranking), 0.0)
+    return {chunk_id: weight * (score - floor) / unit for chunk_id, score in ranking}
 
 
 def dense_standout(ranking: Sequence[ScoredChunk], weight: float, spread: float) -> dict[str, float]:
@@ -67,7 +72,7 @@ def dense_standout(ranking: Sequence[ScoredChunk], weight: float, spread: float)
     ``spread`` is the standard deviation of the query's cosine with any passage; 0 where it is not known, and that of
     the ranking itself is used.
     """
-    scores = [hit.score for hit in ranking]
+    scores = list(map(_score, ranking))
     unit = spread if spread > 0 or not scores else statistics.pstdev(scores)
     return standout_contributions(ranking, weight, unit=unit, floor=min(scores, default=0.0))
 
@@ -79,7 +84,7 @@ def bm25_standout(ranking: Sequence[ScoredChunk], weight: float, depth: int) -> 
     in the mean. So the only passage with a rare word, such as a code, comes before passages of a like meaning; but the
     unit is never less than a fifth of the best score, which bounds how far it stands out.
     """
-    best = [hit.score for hit in ranking[:STANDOUT_DEPTH]]
+    best = list(map(_score, ranking[:STANDOUT_DEPTH]))
     floor = ranking[-1].score if ranking and len(ranking) >= depth else 0.0
     size = len(best) if len(ranking) >= depth else STANDOUT_DEPTH
     unit = max(sum(best) / size, best[0] / MOST_STANDOUT) if best else 0.0
@@ -90,11 +95,9 @@ def add_contributions(contributions: Iterable[Mapping[str, float]]) -> dict[str,
     """Sum the contributions to fused scores; chunks are in the order in which they first appear."""
     fused: dict[str, float] = {}
     for given in contributions:
-        if not fused:
-            fused.update(given)
-            continue
-        for chunk_id, contribution in given.items():
-            fused[chunk_id] = fused[chunk_id] + contribution if chunk_id in fused else contribution
+        both = {chunk_id: fused[chunk_id] + given[chunk_id] for chunk_id in fused.keys() & given.keys()}
+        fused.update(given)
+        fused.update(both)
     return fused
 
 
@@ -105,8 +108,11 @@ def by_score_then_id(fused: Mapping[str, float], ties: Mapping[str, float] | Non
     """
     if not ties:
         return best_first(starmap(ScoredChunk, fused.items()))
-    ordered = sorted((-score, -ties.get(chunk_id, 0.0), chunk_id) for chunk_id, score in fused.items())
-    return [ScoredChunk(chunk_id, -negative) for negative, _, chunk_id in ordered]
+    second = map(neg, map(ties.get, fused, repeat(0.0)))
+    return [
+        ScoredChunk(chunk_id, -negative)
+        for negative, _, chunk_id in sorted(zip(map(neg, fused.values()), second, fused, strict=True))
+    ]
 
 
 def has_ties(fused: Mapping[str, float]) -> bool:
@@ -143,15 +149,19 @@ def pooled_bm25_boosts(
     documents = sum(c.documents for c in counts.values())
     tokens = sum(counts[collection].documents * s.average_length for collection, s in statistics.items())
     average_length = tokens / documents if documents else 0.0
-    containing: Counter[str] = Counter()
-    for each in counts.values():
-        containing.update(each.document_frequency)
-    pooled = {term: weight * bm25_idf(documents, containing[term]) for term, weight in terms.items()}
+    having = [each.document_frequency for each in counts.values()]
+    pooled = {
+        term: weight * bm25_idf(documents, sum([there.get(term, 0) for there in having]))
+        for term, weight in terms.items()
+    }
     boosts: dict[str, tuple[dict[str, float], float]] = {}
     for collection, local in statistics.items():
         size, frequency, there = local.documents, local.document_frequency, counts[collection].document_frequency
-        having = (term for term, count in there.items() if count and term in pooled)
-        weights = {term: pooled[term] / bm25_idf(size, frequency[term]) for term in having}
+        weights = {
+            term: pooled[term] / bm25_idf(size, frequency[term])
+            for term, count in there.items()
+            if count and term in pooled
+        }
         relative_length = local.average_length / average_length if average_length else 1.0
         boosts[collection] = (weights, (K1 + 1) / (1 + K1 * (1 - B + B * relative_length)))
     return boosts

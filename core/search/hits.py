@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
+from operator import itemgetter
 
 from braid.core.ledger.ledger import Ledger
 from braid.core.ledger.queries import PassageRow
@@ -45,7 +46,7 @@ class HitReader:
         one are only looked through for equal texts.
         """
         limit = query.candidates if limit is None else limit
-        ids = [hit.chunk_id for hit in fused.order]
+        ids = list(map(itemgetter(0), fused.order))
         by_document = query.group_by == "document"
         end = len(ids) if by_document else min(len(ids), limit + SPARE)
         found = self._read_and_group(query, fused, ids[:end], limit, by_document)
@@ -64,7 +65,7 @@ class HitReader:
 
     def having(self, literal: LiteralSearch, query: Query, fused: FusedRanking) -> list[str]:
         """Return the chunks of the list that may be shown and whose title, headings or text have the identifier."""
-        ids = [hit.chunk_id for hit in fused.order]
+        ids = list(map(itemgetter(0), fused.order))
         self._read_rows(query, ids)
         rows = ((chunk_id, self._rows[chunk_id]) for chunk_id in ids)
         return [
@@ -127,8 +128,8 @@ def group_equal_texts(
     contents: list[EqualTexts] = []
     by_hash: dict[int, list[EqualTexts]] = {}
     first_of: dict[int, EqualTexts] = {}
-    for place, scored in enumerate(fused.order):
-        row = rows.get(scored.chunk_id)
+    in_order = map(rows.get, map(itemgetter(0), fused.order))
+    for place, (scored, row) in enumerate(zip(fused.order, in_order, strict=True)):
         if row is None:
             continue
         known = _same_text(row, by_hash.get(row.text_hash, ()), of_document=by_document)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import count
+from operator import itemgetter
 from typing import NamedTuple
 
 from braid.core.search import fusion
@@ -45,7 +47,7 @@ class LegScores(Mapping[str, tuple[LegScore, ...]]):
     """Each leg's rank, score and contribution, by chunk id: made when asked for, since few of the chunks are shown."""
 
     def __init__(self, rankings: Sequence[Ranking], contributions: Sequence[Mapping[str, float]]) -> None:
-        ranks = [{hit.chunk_id: rank for rank, hit in enumerate(ranking.hits, start=1)} for ranking in rankings]
+        ranks = [dict(zip(map(itemgetter(0), ranking.hits), count(1))) for ranking in rankings]
         self._of = list(zip(rankings, ranks, contributions, strict=True))
 
     def __getitem__(self, chunk_id: str) -> tuple[LegScore, ...]:
