@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import MethodType
 from typing import Any
 
 import pytest
@@ -33,18 +34,24 @@ class Templates(BytecodeCache):
 
 
 class Routes:
-    """The functions that build addresses, by all that werkzeug makes them of; each is bound to its own rule."""
+    """What werkzeug makes of a route, by all that it makes it of; its builders are bound to their own rule."""
 
     def __init__(self) -> None:
-        self._builders: dict[tuple[object, ...], Any] = {}
-        self._compile: Callable[[Rule, bool], Any] = Rule._compile_builder
+        self._made: dict[tuple[object, ...], tuple[Any, ...]] = {}
+        self._compile: Callable[[Rule], None] = Rule.compile
 
-    def compile(self, rule: Rule, append_unknown: bool = True) -> Any:
-        """Return the builder of one rule, as `Rule._compile_builder` does."""
-        key = (rule.rule, tuple(rule._trace), repr(rule.defaults), append_unknown)
-        if key not in self._builders:
-            self._builders[key] = self._compile(rule, append_unknown)
-        return self._builders[key]
+    def compile(self, rule: Rule) -> None:
+        """Do what `Rule.compile` does."""
+        assert rule.map is not None
+        ways = rule.merge_slashes, rule.map.host_matching, *rule.map.converters.values()
+        key = rule.rule, rule.subdomain, rule.host, repr(rule.defaults), *ways
+        if key not in self._made:
+            self._compile(rule)
+            builders = rule._build.__func__, rule._build_unknown.__func__  # type: ignore[attr-defined]
+            self._made[key] = rule._parts, rule._trace, rule._converters, rule.arguments, *builders
+        rule._parts, rule._trace, rule._converters, arguments, build, build_unknown = self._made[key]
+        rule.arguments = {*arguments}
+        rule._build, rule._build_unknown = MethodType(build, rule), MethodType(build_unknown, rule)
 
 
 STATEMENTS: dict[Any, Any] = {}
@@ -64,6 +71,6 @@ def compiled_once() -> Iterator[None]:
         # a statement is found by its dialect, too, of which every engine has its own
         patch.setattr(SQLiteDialect_pysqlite, "__hash__", lambda dialect: hash(type(dialect)))
         patch.setattr(SQLiteDialect_pysqlite, "__eq__", lambda dialect, other: type(dialect) is type(other))
-        patch.setattr(Rule, "_compile_builder", lambda rule, append_unknown=True: routes.compile(rule, append_unknown))
+        patch.setattr(Rule, "compile", lambda rule: routes.compile(rule))
         patch.setattr(Flask, "jinja_options", {**Flask.jinja_options, "bytecode_cache": Templates()})
         yield

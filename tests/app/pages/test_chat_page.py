@@ -328,8 +328,10 @@ def test_a_sentence_that_differs_is_marked_while_the_next_ones_are_written(
 
 @pytest.mark.one_app
 def test_a_closed_connection_does_not_end_the_answer(
-    model_client: FlaskClient, model: ModelServer, library: Braid
+    model_client: FlaskClient, model: ModelServer, library: Braid, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    for pause in ("core.chat.turns.running.LOOK_S", "app.web.event_stream.HEARTBEAT_S"):
+        monkeypatch.setattr(f"braid.{pause}", 0.05)  # the next comment shows that the browser has gone
     model.reply, model.pause_after = (lambda _: " ".join(f"word{number}" for number in range(60))), 5
     streamed = Stream(model_client)
     streamed.until("event: text")
