@@ -30,7 +30,7 @@ from braid.core.chat.marks import marked, without_marks
 from braid.core.chat.query_writing import normalize_question, write_query, write_wordings
 from braid.core.chat.quoting.candidates import Asked
 from braid.core.chat.quoting.extractive import Extract, best_coverage, extract
-from braid.core.chat.quoting.match import ABSENT_COVERAGE, WEAK_COVERAGE, match_of
+from braid.core.chat.quoting.match import ABSENT_COVERAGE, WEAK_COVERAGE, cosines_of, match_of
 from braid.core.chat.quoting.nearness import nearness_to, no_nearness, scale_of
 from braid.core.chat.quoting.wanted import without_asking
 from braid.core.chat.scoped_passages import ScopedPassages
@@ -358,7 +358,10 @@ class Conversation:
             searches = [(turn.question.query, partial(self._find_near, turn, code)) for code in turn.languages]
         found = search_elsewhere(turn.first, searches, stopped=turn.stopped.is_set, tell=writer)
         if near and covered < ABSENT_COVERAGE:
-            turn.in_others = frozenset(hit.passage.chunk_id for hit in found.search.hits[len(turn.first.hits) :])
+            others = found.search.hits[len(turn.first.hits) :]
+            known = scale_of(turn.first, self._braid.answering_model)
+            if known is None or max(cosines_of(others), default=0.0) >= known[1].foreign:
+                turn.in_others = frozenset(hit.passage.chunk_id for hit in others)
         return found
 
     def _find_near(self, turn: ChatTurn, code: str) -> SearchResult:
@@ -414,7 +417,7 @@ class Conversation:
                 return quoted
             in_others = [each for each in citations if each.passage.chunk_id in turn.in_others]
             citations = in_others or quotable_citations(citations, len(search.hits), asked, analyzer)
-            covered = best_coverage(self._term_weights(turn).of_text(query), citations, analyzer)
+            covered = best_coverage(asked.weights, citations, analyzer)
             known = scale_of(search, self._braid.answering_model)
             match = match_of(search, known[1] if known else None, covered)
             nearness = nearness_to(turn.question.query, *known) if known else no_nearness

@@ -47,6 +47,8 @@ ECHO_FACTOR = 0.3
 """Factor of a sentence that only repeats the question."""
 OTHER_KIND_FACTOR = 0.7
 """Factor of a sentence without the kind of answer that is asked for: a price, a time …"""
+KIND_FACTOR = 1.3
+"""Factor of a sentence for each kind of answer that is asked for and that it has."""
 VALIDITY_FACTOR = 0.5
 """Factor of a sentence that says since when a version is in force, where the question is about something else in it."""
 DEFINITION_FACTOR = 1.4
@@ -116,7 +118,7 @@ def extract(
         return Extract("", False)
     if not comparable:
         title = "another_script"
-    elif not any(each.value for each in chosen[:1]) and asked.wanted.lacks_kind(shown[0].text):
+    elif not chosen[0].is_named and asked.wanted.lacks_kind(shown[0].text):
         title = "related"
     else:
         title = "weak" if match == "weak" else "extractive"
@@ -319,12 +321,14 @@ class _Chooser:
         factor = self._version_factor(self.citations[each.number])
         new = each.terms - asked.weights.keys()
         wanted = replace(asked.wanted, numbers=frozenset()) if each.value else asked.wanted  # a cell may have its row's
-        if wanted.number and wanted.has_number(each.value or each.text):
+        kinds = wanted.kinds_in(each.text)
+        if wanted.number and (kinds or wanted.has_number(each.value or each.text)):
             factor *= NUMBER_FACTOR
         elif not each.value and len(new) < FEW_NEW_TERMS * len(each.terms):
             factor *= ECHO_FACTOR
         if not each.value and wanted.lacks_kind(each.text):
             factor *= OTHER_KIND_FACTOR
+        factor *= KIND_FACTOR**kinds
         if wanted.definition and wanted.definition.search(each.text):
             factor *= DEFINITION_FACTOR
         if wanted.definition and introduces(each.text):
