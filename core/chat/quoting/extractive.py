@@ -68,6 +68,8 @@ FEW_NEW_TERMS = 0.25
 RANK_DECAY = 0.05
 LEAST_OF_BEST = 0.6
 """Least part of the best one's score for another passage to be shown."""
+LEAST_OF_WEAK = 0.2
+"""Least share of the question's terms, by weight, of the best sentence of a weak match for it to be an answer."""
 LEAST_OF_LIST = 0.7
 """Least share of the question's terms of a list that is asked for, as a part of that of the best sentence."""
 LEAST_NEAR_LIST = 0.7
@@ -97,7 +99,8 @@ def extract(
     """Feature the passage that answers best, and up to two others, each with its citation.
 
     Where absence is claimed nothing is quoted; a weak match, and a passage that lacks the kind of answer that is asked
-    for, are said to be such, and so are rows where ``not_calculated`` says why their number is not given. Passages in
+    for, are said to be such, and a weak match by meaning whose best sentence has hardly a word of the question is only
+    related. So are rows where ``not_calculated`` says why their number is not given. Passages in
     another script than the question cannot have its words: then the nearest are quoted.
     """
     script = main_script(" ".join(asked.weights))
@@ -116,9 +119,11 @@ def extract(
     shown = [_feature(reader, by_number[each.number], each, chooser, around) for each in chosen[:MOST_SHOWN]]
     if not shown:
         return Extract("", False)
+    is_named, said = chosen[0].is_named, coverage(asked.weights, chosen[0].terms)
+    is_far = match == "weak" and nearness is not no_nearness and said < LEAST_OF_WEAK
     if not comparable:
         title = "another_script"
-    elif not chosen[0].is_named and asked.wanted.lacks_kind(shown[0].text):
+    elif is_far or (not is_named and asked.wanted.lacks_kind(shown[0].text)):
         title = "related"
     else:
         title = "weak" if match == "weak" else "extractive"

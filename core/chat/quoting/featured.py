@@ -110,7 +110,7 @@ def feature(chosen: Candidate, place: Place, score: Callable[[str], float]) -> F
         line = one_line(chosen.text)
         return Featured(line, 0, len(line), place.citation.number)
     first, last = at, at
-    if introduces(chosen.text):
+    if introduces(chosen.text) and (place.parts[at].kind != "item" or chosen.text.rstrip()[-1:] in (":", "：")):
         items = place.list_at(at) or ()
         if _is_prose(place.parts, at + 1) or at + 1 in items:
             last += 1
