@@ -266,7 +266,7 @@ class Conversation:
                 return quoted
             in_others = [each for each in citations if each.passage.chunk_id in turn.in_others]
             citations = in_others or quotable_citations(citations, len(search.hits), asked, analyzer)
-            covered = best_coverage(self._finder.term_weights(turn).of_text(query), citations, analyzer)
+            covered = best_coverage(asked.weights, citations, analyzer)
             known = scale_of(search, self._braid.answering_model)
             match = match_of(search, known[1] if known else None, covered)
             nearness = nearness_to(turn.question.query, *known) if known else no_nearness

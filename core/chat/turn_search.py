@@ -19,7 +19,8 @@ from braid.core.chat.lookups.tools import Toolbox
 from braid.core.chat.marks import without_marks
 from braid.core.chat.query_writing import write_wordings
 from braid.core.chat.quoting.extractive import best_coverage
-from braid.core.chat.quoting.match import ABSENT_COVERAGE, WEAK_COVERAGE
+from braid.core.chat.quoting.match import ABSENT_COVERAGE, WEAK_COVERAGE, cosines_of
+from braid.core.chat.quoting.nearness import scale_of
 from braid.core.chat.quoting.wanted import without_asking
 from braid.core.chat.tables.calculate import Calculated, Calculator
 from braid.core.chat.turn_state import ChatTurn
@@ -141,7 +142,10 @@ class TurnSearch:
             searches = [(turn.question.query, partial(self._find_near, turn, code)) for code in turn.languages]
         found = search_elsewhere(turn.first, searches, stopped=turn.stopped.is_set, tell=writer)
         if near and covered < ABSENT_COVERAGE:
-            turn.in_others = frozenset(hit.passage.chunk_id for hit in found.search.hits[len(turn.first.hits) :])
+            others = found.search.hits[len(turn.first.hits) :]
+            known = scale_of(turn.first, self._braid.answering_model)
+            if known is None or max(cosines_of(others), default=0.0) >= known[1].foreign:
+                turn.in_others = frozenset(hit.passage.chunk_id for hit in others)
         return found
 
     def _find(self, turn: ChatTurn, text: str) -> SearchResult:

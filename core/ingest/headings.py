@@ -44,12 +44,31 @@ def with_headings(parsed: ParsedDocument) -> ParsedDocument:
     if any(section.heading_path for section in parsed.sections):
         return parsed
     titles = _titles(parsed.sections)
+    parsed = replace(parsed, sections=tuple(_set_apart(section, titles) for section in parsed.sections))
     found = _counting_up(list(_numbered(parsed.sections, titles)))
     if len(found) < LEAST_HEADINGS:
         return parsed
     found = [_completed(each, titles) for each in found]
     known = titles | {each.number: each.title for each in found}
     return replace(parsed, sections=tuple(_below(parsed.sections, found, known)))
+
+
+def _set_apart(section: Section, titles: Mapping[tuple[int, ...], str]) -> Section:
+    """Return a section of a page with an empty line behind the headings of the table of contents that a text follows
+    in the same line, or in the next one.
+    """
+    if section.page is None or section.kind != "prose" or section.chunk_kind:
+        return section
+    every = section.text.split("\n")
+    lines = list[str]()
+    for line, following in zip(every, [*every[1:], ""], strict=True):
+        number, text = section_number(line)
+        title = titles.get(number, "") if number else ""
+        rest = text[len(title) :] if len(title) > 1 and text.startswith(title) else None
+        lines.append(line.removesuffix(rest).rstrip() if rest else line)
+        if rest or (rest is not None and following.strip()):
+            lines += ["", rest.lstrip()] if rest else [""]
+    return replace(section, text="\n".join(lines))
 
 
 def _numbered(sections: Sequence[Section], titles: Mapping[tuple[int, ...], str]) -> Iterator[_Heading]:

@@ -63,6 +63,8 @@ class Candidate:
     """The quoted cells of a row; empty for a sentence."""
     name: frozenset[str] = NO_TERMS
     """The terms of a row's first cell."""
+    is_named: bool = False
+    """Whether the question names the column of the cells."""
     is_whole: bool = True
     """Whether the candidate is a whole sentence, and no piece of one that is cut off."""
     headed: float = 0.0
@@ -161,7 +163,8 @@ class CandidateReader:
         positions = named or range(1, len(row.cells))
         columns = self.terms(" ".join(row.columns[position] for position in named))
         value = " ".join(row.cells[position] for position in positions)
-        return Candidate(number, row.quote(positions), own | columns, heading, NO_TERMS, value or row.text, name)
+        text = row.quote(positions)
+        return Candidate(number, text, own | columns, heading, NO_TERMS, value or row.text, name, bool(named))
 
     def _said(self, column: str) -> float:
         """Return the number of letters of a column's name that the question has, of a script without spaces."""

@@ -47,6 +47,8 @@ ECHO_FACTOR = 0.3
 """Factor of a sentence that only repeats the question."""
 OTHER_KIND_FACTOR = 0.7
 """Factor of a sentence without the kind of answer that is asked for: a price, a time …"""
+KIND_FACTOR = 1.3
+"""Factor of a sentence for each kind of answer that is asked for and that it has."""
 VALIDITY_FACTOR = 0.5
 """Factor of a sentence that says since when a version is in force, where the question is about something else in it."""
 DEFINITION_FACTOR = 1.4
@@ -66,6 +68,8 @@ FEW_NEW_TERMS = 0.25
 RANK_DECAY = 0.05
 LEAST_OF_BEST = 0.6
 """Least part of the best one's score for another passage to be shown."""
+LEAST_OF_WEAK = 0.2
+"""Least share of the question's terms, by weight, of the best sentence of a weak match for it to be an answer."""
 LEAST_OF_LIST = 0.7
 """Least share of the question's terms of a list that is asked for, as a part of that of the best sentence."""
 LEAST_NEAR_LIST = 0.7
@@ -95,7 +99,8 @@ def extract(
     """Feature the passage that answers best, and up to two others, each with its citation.
 
     Where absence is claimed nothing is quoted; a weak match, and a passage that lacks the kind of answer that is asked
-    for, are said to be such, and so are rows where ``not_calculated`` says why their number is not given. Passages in
+    for, are said to be such, and a weak match by meaning whose best sentence has hardly a word of the question is only
+    related. So are rows where ``not_calculated`` says why their number is not given. Passages in
     another script than the question cannot have its words: then the nearest are quoted.
     """
     script = main_script(" ".join(asked.weights))
@@ -114,9 +119,11 @@ def extract(
     shown = [_feature(reader, by_number[each.number], each, chooser, around) for each in chosen[:MOST_SHOWN]]
     if not shown:
         return Extract("", False)
+    is_named, said = chosen[0].is_named, coverage(asked.weights, chosen[0].terms)
+    is_far = match == "weak" and nearness is not no_nearness and said < LEAST_OF_WEAK
     if not comparable:
         title = "another_script"
-    elif not any(each.value for each in chosen[:1]) and asked.wanted.lacks_kind(shown[0].text):
+    elif is_far or (not is_named and asked.wanted.lacks_kind(shown[0].text)):
         title = "related"
     else:
         title = "weak" if match == "weak" else "extractive"
@@ -319,12 +326,14 @@ class _Chooser:
         factor = self._version_factor(self.citations[each.number])
         new = each.terms - asked.weights.keys()
         wanted = replace(asked.wanted, numbers=frozenset()) if each.value else asked.wanted  # a cell may have its row's
-        if wanted.number and wanted.has_number(each.value or each.text):
+        kinds = wanted.kinds_in(each.text)
+        if wanted.number and (kinds or wanted.has_number(each.value or each.text)):
             factor *= NUMBER_FACTOR
         elif not each.value and len(new) < FEW_NEW_TERMS * len(each.terms):
             factor *= ECHO_FACTOR
         if not each.value and wanted.lacks_kind(each.text):
             factor *= OTHER_KIND_FACTOR
+        factor *= KIND_FACTOR**kinds
         if wanted.definition and wanted.definition.search(each.text):
             factor *= DEFINITION_FACTOR
         if wanted.definition and introduces(each.text):

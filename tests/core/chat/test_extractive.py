@@ -188,6 +188,15 @@ def test_what_each_match_says() -> None:
     assert quotes("pump", "The pump is in hall 4.", match="absent") == [""], "the answer says it"
 
 
+def test_a_weak_match_without_a_word_of_the_question_is_only_related() -> None:
+    citations = [Citation(1, passage(text := "The pump is in hall 4 of the works.", 1), text)]
+    for question, found in (("Where is the pump for the lye?", True), ("Which canteen sells bread in May?", False)):
+        asked = Asked(question, dict.fromkeys(ANALYZER.tokens(question), 1.0), "en")
+        answer = extract(asked, citations, ANALYZER, match="weak", nearness=lambda several: [0.01] * len(several))
+        assert (answer.found, answer.text.startswith(say("weak" if found else "related", "en"))) == (found, True)
+        assert extract(asked, citations, ANALYZER, match="strong", nearness=lambda several: [0.01] * len(several)).found
+
+
 def test_a_hit_by_meaning_alone_is_weak_below_the_scale() -> None:
     near, far = found(0.87, 0.83).hits
     assert (is_weak(near, SCALE), is_weak(far, SCALE), is_weak(far, None)) == (False, True, False)

@@ -11,6 +11,7 @@ import pytest
 from braid.core.braid import Braid
 from braid.core.chat.asking.other_languages import other_languages, wordings_in
 from braid.core.chat.conversation import Conversation
+from braid.core.chat.quoting import match
 from braid.core.chat.texts import say
 from braid.core.chat.types import ChatRequest, ChatResult, Turn
 from braid.core.errors import ModelError
@@ -120,6 +121,17 @@ def test_without_a_model_the_nearest_passages_in_the_other_language_are_quoted(b
     assert sources(result)[3:] == ["lease.md"], "no other one is Japanese, and Ben's is not Ann's"
     assert result.text.startswith(say("another_script", "en"))
     assert "保証" in result.text
+
+
+@pytest.mark.parametrize(("foreign", "answered"), [(0.0, True), (0.99, False)])
+def test_passages_in_another_language_that_are_not_near_are_no_answer(
+    braid: Braid, monkeypatch: pytest.MonkeyPatch, foreign: float, *, answered: bool
+) -> None:
+    monkeypatch.setitem(match.SCALES, HashEmbeddings(64).fingerprint, match.CosineScale(0.1, 0.98, 0.99, foreign))
+    result = ask(braid, QUESTION)
+    assert elsewhere(result) == [QUESTION]
+    assert result.found is answered
+    assert result.text.startswith(say("another_script" if answered else "not_found", "en"))
 
 
 @pytest.mark.parametrize(("question", "options"), [

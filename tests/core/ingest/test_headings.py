@@ -114,3 +114,22 @@ def test_a_section_goes_on_on_the_next_page_whose_running_head_is_left_out() -> 
 def test_a_document_with_headings_of_its_own_is_left_as_it_is() -> None:
     sections = tuple(Section(f"1.{n} Oil\n\n{BODY}", "Manual") for n in range(1, 9))
     assert with_headings(ParsedDocument("", "md", sections)).sections == sections
+
+
+@pytest.mark.parametrize("between", ["", "\n"])
+def test_a_heading_of_the_contents_is_set_apart_from_the_text_that_goes_on_in_its_paragraph(between: str) -> None:
+    contents = "1 点検 ..... 1\n1.1 週ごとの点検 ..... 1\n1.2 月ごとの点検、あるいは清掃 ..... 2\n1.3 記録 ..... 2"
+    sections = (
+        Section(contents, page=1, chunk_kind="contents"),
+        Section(
+            f"1.1 週ごとの点検{between}油の量を見る。\n\n1.2 月ごとの点検、あるいは清掃{between}作業台では布を使う。",
+            page=2,
+        ),
+        Section("1.3 記録\n\n帳簿は窓口にある。1.3 記録は残す。", page=3),
+    )
+    found = with_headings(ParsedDocument("", "pdf", sections)).sections
+    assert [(each.heading_path, each.text) for each in found if each.text.strip()][1:] == [
+        ("点検 > 週ごとの点検", "1.1 週ごとの点検\n\n油の量を見る。\n"),
+        ("点検 > 月ごとの点検、あるいは清掃", "1.2 月ごとの点検、あるいは清掃\n\n作業台では布を使う。"),
+        ("点検 > 記録", "1.3 記録\n\n帳簿は窓口にある。1.3 記録は残す。"),
+    ]
