@@ -20,8 +20,8 @@ TEXTS: Mapping[str, Mapping[Language, str]] = {
     },
     "another_script": {
         "en": "The passages found are in another language than the question, and are quoted without a language model.",
-        "ja": "見つかった抜粋は質問と別の言語で書かれています（言語モデルは使っていません）。",
-        "ko": "찾은 단락은 질문과 다른 언어로 쓰여 있어요(언어 모델 없이 발췌).",
+        "ja": "見つかった抜粋は質問と別の言語で書かれています（言語モデルを使わず、そのまま引用しています）。",
+        "ko": "찾은 단락은 질문과 다른 언어로 쓰여 있어 그대로 인용했어요(언어 모델 사용 안 함).",
     },
     "weak": {
         "en": "Only weak matches were found; the answer may not be among them:",
@@ -30,29 +30,29 @@ TEXTS: Mapping[str, Mapping[Language, str]] = {
     },
     "extractive": {
         "en": "Quoted without a language model:",
-        "ja": "言語モデルを使わない抜粋：",
-        "ko": "언어 모델 없이 발췌한 내용:",
+        "ja": "関連する箇所をそのまま引用します（言語モデルは使っていません）：",
+        "ko": "관련된 내용을 그대로 인용했어요(언어 모델 사용 안 함):",
     },
-    "also": {"en": "Also:", "ja": "ほかの抜粋：", "ko": "다른 관련 내용:"},
+    "also": {"en": "Also:", "ja": "こちらも参考になります：", "ko": "함께 참고할 내용:"},
     "related": {
         "en": "Not found. Related passages:",
-        "ja": "見つかりませんでした。関連する抜粋：",
+        "ja": "見つかりませんでした。関連する箇所：",
         "ko": "찾지 못했어요. 관련된 내용:",
     },
     "whole_summary": {
         "en": "Outline of “{title}”, without a language model; all {total} passages were read:",
         "ja": "「{title}」の概要（言語モデル不使用、全 {total} 件の抜粋を確認）：",
-        "ko": "“{title}”의 개요(언어 모델 없이 발췌, 단락 {total}개 모두 확인):",
+        "ko": "“{title}”의 개요(언어 모델 사용 안 함, 단락 {total}개 모두 확인):",
     },
     "part_summary": {
         "en": "Outline of a part of “{title}”, without a language model; {read} of {total} passages were read:",
         "ja": "「{title}」の一部の概要（言語モデル不使用、{total} 件中 {read} 件の抜粋を確認）：",
-        "ko": "“{title}” 일부의 개요(언어 모델 없이 발췌, 단락 {total}개 중 {read}개 확인):",
+        "ko": "“{title}” 일부의 개요(언어 모델 사용 안 함, 단락 {total}개 중 {read}개 확인):",
     },
     "sections_joined": {
         "en": "({sections} sections in {lines} lines)",
-        "ja": "（{sections} 節を {lines} 行で）",
-        "ko": "(절 {sections}개를 {lines}줄로)",
+        "ja": "（{sections} 節を {lines} 行に要約）",
+        "ko": "(절 {sections}개를 {lines}줄로 요약)",
     },
     "whole_dates": {
         "en": "Dates and periods in “{title}”; all {total} passages were read:",
@@ -78,14 +78,14 @@ TEXTS: Mapping[str, Mapping[Language, str]] = {
         "en": "“{old}” and “{new}” compared, without a language model; all passages of both ({total_old} and "
         "{total_new}) were read:",
         "ja": "「{old}」と「{new}」の違い（言語モデル不使用、全 {total_old} 件と {total_new} 件の抜粋を確認）：",
-        "ko": "“{old}”, “{new}” 비교(언어 모델 없음, 단락 {total_old}개와 {total_new}개 모두 확인):",
+        "ko": "“{old}”, “{new}” 비교(언어 모델 사용 안 함, 단락 {total_old}개와 {total_new}개 모두 확인):",
     },
     "changes_in_part": {
         "en": "Parts of “{old}” and “{new}” compared, without a language model; {read_old} of {total_old} and "
         "{read_new} of {total_new} passages were read:",
         "ja": "「{old}」と「{new}」の一部の違い（言語モデル不使用、"
         "{total_old} 件中 {read_old} 件と {total_new} 件中 {read_new} 件の抜粋を確認）：",
-        "ko": "“{old}”, “{new}” 일부 비교(언어 모델 없음, "
+        "ko": "“{old}”, “{new}” 일부 비교(언어 모델 사용 안 함, "
         "단락 {total_old}개 중 {read_old}개와 {total_new}개 중 {read_new}개 확인):",
     },
     "no_changes": {
@@ -124,29 +124,29 @@ TEXTS: Mapping[str, Mapping[Language, str]] = {
     "calculated_lowest": {"en": "Lowest {column}", "ja": "{column}の最小", "ko": "{column} 최솟값"},
     "rows_used": {
         "en": "Calculated from the table “{table}”; rows used: {count}.",
-        "ja": "表「{table}」から計算しました。使った行：{count} 行。",
+        "ja": "表「{table}」から計算しました。使用した行：{count} 行。",
         "ko": "“{table}” 표에서 계산했어요. 사용한 행: {count}개.",
     },
     "rows_used_in_part": {
         "en": "Calculated from the table “{table}”; rows used: {count}, of which the first {shown}:",
-        "ja": "表「{table}」から計算しました。使った行：{count} 行（最初の {shown} 行）：",
+        "ja": "表「{table}」から計算しました。使用した行：{count} 行（最初の {shown} 行）：",
         "ko": "“{table}” 표에서 계산했어요. 사용한 행: {count}개(처음 {shown}개):",
     },
     "period": {"en": "Period: {period}", "ja": "期間：{period}", "ko": "기간: {period}"},
     "not_calculated": {
         "en": "I could not calculate this: no table alone answers the question as it is asked. Related rows:",
-        "ja": "計算できませんでした：この質問に 1 つの表だけで答えることができません。関連する行：",
-        "ko": "계산하지 못했어요: 이 질문에 표 하나만으로 답할 수 없어요. 관련된 행:",
+        "ja": "計算できませんでした。1 つの表だけでは、この質問に答えられません。関連する行：",
+        "ko": "계산하지 못했어요. 표 하나만으로는 이 질문에 답할 수 없어요. 관련된 행:",
     },
     "not_calculated_said": {
         "en": "I could not calculate this: “{said}” is not understood. Related rows:",
-        "ja": "計算できませんでした：「{said}」の意味を読み取れません。関連する行：",
-        "ko": "계산하지 못했어요: 이해하지 못한 말이 있어요(“{said}”). 관련된 행:",
+        "ja": "計算できませんでした。「{said}」の意味を読み取れません。関連する行：",
+        "ko": "계산하지 못했어요. 이해하지 못한 말이 있어요(“{said}”). 관련된 행:",
     },
     "not_calculated_empty": {
         "en": "I could not calculate this: no row of the table “{table}” fits. Related rows:",
-        "ja": "計算できませんでした：表「{table}」に当てはまる行がありません。関連する行：",
-        "ko": "계산하지 못했어요: “{table}” 표에 해당하는 행이 없어요. 관련된 행:",
+        "ja": "計算できませんでした。表「{table}」に当てはまる行がありません。関連する行：",
+        "ko": "계산하지 못했어요. “{table}” 표에 해당하는 행이 없어요. 관련된 행:",
     },
     "totals_left_out": {
         "en": "Not counted, because they are totals themselves: {rows}.",
@@ -161,23 +161,23 @@ TEXTS: Mapping[str, Mapping[Language, str]] = {
     "withdrawn": {
         "en": "The answer above broke off; this one replaces it:",
         "ja": "上の回答は途中で切れました。代わりの回答です：",
-        "ko": "위 답변이 중간에 끊겼어요. 다음 답변으로 바꿀게요:",
+        "ko": "위 답변이 중간에 끊겨 다시 작성했어요:",
     },
     "withheld": {
         "en": "Left out: you may no longer read what is cited here.",
         "ja": "省略：ここで引用されている文書を読む権限がなくなりました。",
-        "ko": "생략: 여기에 인용된 문서를 더 이상 읽을 수 없어요.",
+        "ko": "생략: 여기에 인용된 문서를 더 이상 볼 수 없어요.",
     },
     "agrees": {"en": "agrees", "ja": "一致", "ko": "일치"},
-    "differs": {"en": "differs", "ja": "相違", "ko": "차이"},
+    "differs": {"en": "differs", "ja": "不一致", "ko": "차이"},
     "not_mentioned": {"en": "not mentioned", "ja": "記載なし", "ko": "언급 없음"},
     "nothing": {"en": "nothing", "ja": "なし", "ko": "없음"},
     "instead_of": {"en": "{found} instead of {asked}", "ja": "{asked} ではなく {found}", "ko": "{asked} 대신 {found}"},
     "summary": {"en": "Summary", "ja": "まとめ", "ko": "요약"},
     "closest": {
         "en": "{cited} has {agreed} of {total} terms.",
-        "ja": "{cited}：{total} 語中 {agreed} 語が一致。",
-        "ko": "{cited}: {total}개 단어 중 {agreed}개 일치.",
+        "ja": "{cited}：{total} 語のうち {agreed} 語が一致しています。",
+        "ko": "{cited}: 단어 {total}개 중 {agreed}개가 일치해요.",
     },
     "in_none": {
         "en": "In none of the passages: {terms}.",

@@ -30,8 +30,8 @@ def mine(braid: Braid, *names: str) -> Sequence[Dataset]:
     ("language", "said"),
     [
         ("en", "3 of 3 passages of “Notes” are not ready for search by meaning yet"),
-        ("ja", "「Notes」の抜粋 3 件のうち 3 件は、まだ意味で検索できません"),
-        ("ko", "“Notes”의 단락 3개 중 3개는 아직 의미로 검색할 수 없어요"),
+        ("ja", "「Notes」の抜粋 3 件のうち 3 件は、意味検索の準備がまだできていません"),
+        ("ko", "“Notes”의 단락 3개 중 3개는 의미 검색 준비가 아직 끝나지 않았어요"),
     ],
 )
 def test_datasets_are_named_as_their_owner_named_them(braid: Braid, language: str, said: str) -> None:

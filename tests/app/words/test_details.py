@@ -26,10 +26,10 @@ CASES = [
         "데이터셋 12개 (이전 소유자: ann)",
     ),
     ("dataset.transferred", "7 Notes, run by root", "Notes、実行者：root", "Notes, 실행: root"),
-    ("dataset.shared", "group lab may read and change", "グループ：lab（閲覧と変更）", "그룹: lab (읽기와 변경)"),
-    ("token.made", "4 read write", "閲覧と変更", "읽기와 변경"),
+    ("dataset.shared", "group lab may read and change", "グループ：lab（閲覧と変更）", "그룹: lab (열람 및 변경)"),
+    ("token.made", "4 read write", "閲覧と変更", "열람 및 변경"),
     ("token.revoked", "4", "", ""),
-    ("shared_db.changed", "allowed_groups: a, b → everyone", "グループ：a, b → 全員", "그룹: a, b → 모두"),
+    ("shared_db.changed", "allowed_groups: a, b → everyone", "グループ：a, b → 全員", "그룹: a, b → 모든 사용자"),
     ("folder.added", "3 Wiki; prefix w/", "Wiki; 接頭辞：w/", "Wiki; 접두사: w/"),
     # Names and texts that people wrote stay, also where they are words of the log.
     ("user.groups", "all, none, run by root", "all, none、実行者：root", "all, none, 실행: root"),
