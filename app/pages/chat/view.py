@@ -213,7 +213,7 @@ class Shelf:
     """Data that the view needs besides the messages: the user's datasets, thumbs and readable passages."""
 
     conversation_id: int | None
-    """None for a conversation of another user, to which no page leads back."""
+    """None for a conversation of another user, to which ``token`` leads back."""
     datasets: Mapping[int, Dataset]
     thumbs: Thumbs
     there: frozenset[str] = frozenset()
@@ -221,6 +221,7 @@ class Shelf:
     reasoning: Reasoning = field(default_factory=Reasoning)
     asked: frozenset[int] = frozenset()
     """Datasets that the user has asked for."""
+    token: str = ""
 
     def dataset_name(self, dataset_id: int) -> str:
         """Return the dataset's name; its number if the user may no longer read it."""
@@ -234,6 +235,7 @@ class Shelf:
             chunk_id=chunk_id,
             q=question[:MAX_CARRIED_CHARS],
             conversation=self.conversation_id,
+            shared=self.token or None,
             **({} if sentence == NO_SENTENCE else {SENTENCE: f"{sentence[0]}-{sentence[1]}"}),
             _anchor="cited",
         )

@@ -9,7 +9,7 @@ from flask.testing import FlaskClient
 
 from braid.core.braid import Braid
 from tests.app.pages.test_chat_page import ask, checked, stored
-from tests.web import csrf_token
+from tests.web import csrf_token, site_of
 
 Put = Callable[..., str]
 GASKET = "In which hall is the gasket stored?"
@@ -140,7 +140,19 @@ def test_a_dataset_that_cannot_be_read_is_named_beside_everything(client: FlaskC
         assert "Dataset -77 was skipped" in page
 
 
-def test_a_link_without_datasets_ticks_what_it_searches(client: FlaskClient) -> None:
-    page = client.get("/search", query_string={"q": "rankings"}).text
-    assert re.findall(r'name="d" value="(-?\d+)" checked', page) == ["1", "2"]
-    assert "in Notes (1), Empty (0)" in page
+def test_a_link_without_datasets_searches_those_that_the_user_prefers(client: FlaskClient) -> None:
+    def ticked(**arguments: object) -> list[str]:
+        page = client.get("/search", query_string={"q": "rankings", **arguments}).text
+        return re.findall(r'name="d" value="(-?\d+)" checked', page)
+
+    assert ticked() == ["1", "2", "-1"], "all of them, until the user prefers others"
+    accounts = site_of(client.application).accounts
+    before = dict(accounts.get(1).preferences)
+    accounts.set_preferences(1, {"dataset_ids": [1]})
+    try:
+        assert ticked() == ["1"]
+        assert "in Notes" in client.get("/search", query_string={"q": "rankings"}).text
+        assert ticked(d=["2"]) == ["2"]
+        assert ticked(offered="1,2,-1") == ["1", "2"], "a form without a tick searches the personal ones"
+    finally:
+        accounts.set_preferences(1, before)
