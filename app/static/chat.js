@@ -658,9 +658,10 @@ function clicked(link) {
 }
 
 document.addEventListener("click", (event) => {
-  const link = event.target.closest("a.manage, a[data-number], button.copy");
+  const link = event.target.closest("a.manage, a[data-number], button.copy, button.reword");
   if (!link || event.ctrlKey || event.metaKey) return;
   if (link.matches(".copy")) copy(link);
+  else if (link.matches(".reword")) link.closest(".turn").querySelector(".edit").open = true; // which takes the focus
   else if (link.dataset.number) clicked(link);
   else {
     event.preventDefault();
@@ -675,6 +676,7 @@ document.addEventListener("submit", (event) => {
   event.preventDefault();
   const text = turn.querySelector(".question p").textContent;
   if (target.matches(".unsearched")) searchEverywhere(text);
+  else if (target.matches(".thoroughly")) searchThoroughly(text);
   else if (submitter?.matches(".thumb")) rate(submitter);
   else if (submitter?.matches(".variants button")) chooseVariant(submitter);
   else if (submitter?.matches(".again")) askInPlace(turn, text, submitter.formAction, new FormData(target, submitter), false);
@@ -690,6 +692,12 @@ function searchEverywhere(text) {
   const boxes = [...document.querySelectorAll("#picker [name=d]")];
   for (const box of boxes) box.checked = true;
   boxes[0]?.dispatchEvent(new Event("change", { bubbles: true }));
+  ask(text);
+}
+
+function searchThoroughly(text) {
+  paces.value = "thorough";
+  nameOptions();
   ask(text);
 }
 

@@ -19,6 +19,7 @@ from braid.app.pages.search.marking import SENTENCE
 from braid.app.pages.search.readable import readable
 from braid.app.pages.search.reasons import Reason, Reasoning
 from braid.app.site import site
+from braid.app.user.preferences import DEFAULT_STRATEGY
 from braid.app.user.strategy_menu import NAMES
 from braid.app.web.markdown import Href, Span, checked_html
 from braid.app.web.waiting import is_over
@@ -32,6 +33,7 @@ from braid.core.chat.store import StoredCitation, StoredMessage
 from braid.core.chat.turns.rows import State
 from braid.core.ingest.formats import file_types
 from braid.core.ingest.plan import file_type_of
+from braid.core.options import ALL
 from braid.core.text.scripts import display_language
 from braid.core.types import Dataset, Degraded, LegScore
 
@@ -151,6 +153,28 @@ class Exchange:
     checked: Checked = field(default_factory=Checked)
     about: tuple[str, ...] = ()
     """The names of the datasets, documents and pages that the question was asked about."""
+
+    @property
+    def is_unfound(self) -> bool:
+        """Whether the answer is that nothing was found."""
+        return bool(self.answer) and self.state == "complete" and self.answer.settings.get("found") is False
+
+    @property
+    def closest_href(self) -> str:
+        """The address of a search for the question, which shows the passages that are nearest."""
+        return url_for("braid.search.index", q=self.question.text[:MAX_CARRIED_CHARS], d=self.dataset_values)
+
+    @property
+    def dataset_values(self) -> list[str]:
+        """The datasets that were searched, as the field ``d`` of forms has them; empty where an assistant chose."""
+        searched = asked_datasets(self.question.settings)
+        return [ALL] if searched.is_everything else [str(each) for each in searched.ids]
+
+    @property
+    def was_thorough(self) -> bool:
+        """Whether the question was searched in several ways, or by an assistant's settings."""
+        settings = self.question.settings
+        return settings.get("strategy", DEFAULT_STRATEGY) != DEFAULT_STRATEGY or bool(settings.get("assistant_id"))
 
     @property
     def generator(self) -> str:
