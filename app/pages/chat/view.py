@@ -157,7 +157,8 @@ class Exchange:
     @property
     def is_unfound(self) -> bool:
         """Whether the answer is that nothing was found."""
-        return bool(self.answer) and self.state == "complete" and self.answer.settings.get("found") is False
+        found = self.answer.settings.get("found") if self.answer else None
+        return found is False and self.state == "complete"
 
     @property
     def closest_href(self) -> str:
