@@ -40,7 +40,7 @@ from braid.app.site import Site, site
 from braid.app.user.models import SHELF, ModelShelf
 from braid.app.web.compression import compress
 from braid.app.web.errors import RETRY_AFTER_S, error_response, handle_errors
-from braid.app.web.header import places
+from braid.app.web.header import place_here, places
 from braid.app.web.health import health
 from braid.app.web.security_headers import frame_origins, is_framed, security_headers
 from braid.app.web.static_files import hash_name, send_static
@@ -195,6 +195,7 @@ def _in_templates() -> dict[str, Any]:
         "endpoint_here": endpoint_here,
         "is_framed": is_framed,
         "frame_origins": frame_origins,
+        "place_here": place_here,
         "places": places,
         "get_locale": get_locale,
         "language_names": language_names,

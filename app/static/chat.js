@@ -517,8 +517,13 @@ new MutationObserver(tame).observe(list, { childList: true });
 
 async function manage(link) {
   const response = await fetch(link.href).catch(() => null);
+  if (!(await showManaged(response))) return location.assign(link.href);
+  dialog.showModal();
+}
+
+async function showManaged(response) {
   const page = response?.ok && new DOMParser().parseFromString(await response.text(), "text/html").getElementById("manage");
-  if (!page) return location.assign(link.href);
+  if (!page) return false;
   const close = document.createElement("form");
   close.method = "dialog";
   const button = document.createElement("button");
@@ -527,10 +532,35 @@ async function manage(link) {
   close.append(button);
   page.querySelector(".back").replaceWith(close);
   page.querySelector("h1").outerHTML = page.querySelector("h1").outerHTML.replace(/h1/g, "h2");
+  page.querySelector("#copy-link")?.removeAttribute("hidden");
   page.classList.remove("card", "narrow");
   dialog.replaceChildren(page);
-  dialog.showModal();
+  return true;
 }
+
+// Sharing does not leave the conversation: what was done is said in the dialog.
+dialog.addEventListener("submit", async (event) => {
+  const { target } = event;
+  if (!target.dataset.stays) return;
+  event.preventDefault();
+  const response = await post(target.action, new FormData(target), { headers: { Accept: "text/html" } }).catch(() => null);
+  if (!(await showManaged(response))) return target.submit(); // its page says what is wrong
+  dialog.querySelector("#link-told").textContent = target.dataset.stays;
+  dialog.querySelector("#copy-link, [data-stays] button").focus();
+});
+
+async function copyLink(button) {
+  const link = dialog.querySelector("#link");
+  link.select();
+  const done = await navigator.clipboard?.writeText(link.value).then(() => true, () => false);
+  const isCopied = done || document.execCommand("copy"); // over plain HTTP there is no clipboard
+  dialog.querySelector("#link-told").textContent = isCopied ? button.dataset.done : button.dataset.failed;
+}
+
+dialog.addEventListener("click", (event) => {
+  const button = event.target.closest("#copy-link");
+  if (button) copyLink(button);
+});
 
 // ---- answers: copy, regenerate, continue, edit, versions, thumbs, citations
 
@@ -628,9 +658,10 @@ function clicked(link) {
 }
 
 document.addEventListener("click", (event) => {
-  const link = event.target.closest("a.manage, a[data-number], button.copy");
+  const link = event.target.closest("a.manage, a[data-number], button.copy, button.reword");
   if (!link || event.ctrlKey || event.metaKey) return;
   if (link.matches(".copy")) copy(link);
+  else if (link.matches(".reword")) link.closest(".turn").querySelector(".edit").open = true; // which takes the focus
   else if (link.dataset.number) clicked(link);
   else {
     event.preventDefault();
@@ -645,6 +676,7 @@ document.addEventListener("submit", (event) => {
   event.preventDefault();
   const text = turn.querySelector(".question p").textContent;
   if (target.matches(".unsearched")) searchEverywhere(text);
+  else if (target.matches(".thoroughly")) searchThoroughly(text);
   else if (submitter?.matches(".thumb")) rate(submitter);
   else if (submitter?.matches(".variants button")) chooseVariant(submitter);
   else if (submitter?.matches(".again")) askInPlace(turn, text, submitter.formAction, new FormData(target, submitter), false);
@@ -660,6 +692,12 @@ function searchEverywhere(text) {
   const boxes = [...document.querySelectorAll("#picker [name=d]")];
   for (const box of boxes) box.checked = true;
   boxes[0]?.dispatchEvent(new Event("change", { bubbles: true }));
+  ask(text);
+}
+
+function searchThoroughly(text) {
+  paces.value = "thorough";
+  nameOptions();
   ask(text);
 }
 

@@ -1,5 +1,5 @@
-// From 1100 px on, a cited passage opens beside the conversation or the results. Without this file, and on smaller
-// screens, its link leads to the page that the panel takes it from.
+// A cited passage opens beside the conversation or the results; on smaller screens it covers them until the button to
+// close it or the browser's "back". Without this file, its link leads to the page that the panel takes it from.
 "use strict";
 
 {
@@ -14,7 +14,12 @@
   const edge = panel.querySelector(".panel-edge");
   const NARROWEST = 380;
   const STEP = 40; // pixels that an arrow key moves the edge
+  const NARROWEST_TEXT = 0.6; // share of a page's width: a page with a few words alone is not blown up
+  const MARGIN = 0.015; // share of a page's width that is left at the sides of its text
   const kept = { width: "braid.panel.width", zoom: "braid.panel.zoom" };
+
+  const isFramed = document.documentElement.classList.contains("framed"); // as high as its page: nothing covers it all
+  const covered = document.querySelectorAll(".skip, .top, #main > :not(#panel, #announcer)");
 
   let opened = null; // the link of the source that is shown
   let loading = null;
@@ -30,7 +35,9 @@
 
   function open(link) {
     opened = link;
+    if (panel.hidden && !room.matches) history.pushState({ source: true }, "");
     panel.hidden = false;
+    cover();
     widen(Number(localStorage.getItem(kept.width)) || panel.offsetWidth);
     document.getElementById("preview")?.setAttribute("hidden", "");
     const links = sources();
@@ -41,6 +48,11 @@
     name(link.textContent, at, links.length);
     link.scrollIntoView({ block: "nearest" }); // lines are shorter now
     load(link.href);
+  }
+
+  // What is below a source that covers it is out of reach, also for the keyboard and for screen readers.
+  function cover() {
+    for (const part of covered) part.inert = !panel.hidden && !room.matches;
   }
 
   function name(title, at, count) {
@@ -75,11 +87,13 @@
     if (title) name(title.textContent, links.findIndex(isSame), links.length);
     shown.removeAttribute("id");
     body.replaceChildren(document.adoptNode(shown));
-    zoom(localStorage.getItem(kept.zoom));
+    zoom(localStorage.getItem(kept.zoom) ?? "100");
     document.getElementById("announcer").textContent = heading.textContent;
     const cited = body.querySelector(".has-sentence mark b") ?? body.querySelector("#cited");
     const below = cited ? cited.getBoundingClientRect().top - body.getBoundingClientRect().top : 0;
     body.scrollTo(0, body.scrollTop + below - body.clientHeight / 4);
+    const paper = body.querySelector(".paper");
+    if (paper) paper.scrollLeft = startOf(paper, cited);
   }
 
   // ---- its width and the zoom of pages, which are kept for the next source and the next visit
@@ -89,8 +103,39 @@
     const links = [...body.querySelectorAll("a.zoom")];
     const wanted = links.find((link) => percentOf(link) === percent);
     if (!paper || !wanted) return;
+    const fixed = inSight(paper);
+    const before = paper.offsetHeight;
     paper.className = `paper zoom${percent}`;
     for (const link of links) link.toggleAttribute("aria-current", link === wanted);
+    paper.querySelector("svg").style.setProperty("width", `${room.matches ? percent : percent / printed(paper).width}%`);
+    paper.scrollLeft = startOf(paper, paper.querySelector("#cited"));
+    if (before) body.scrollTop += (fixed * paper.offsetHeight) / before - fixed;
+  }
+
+  // What stays in its place, in pixels below the top of the page: what is cited if it is in sight, else the middle.
+  function inSight(paper) {
+    const [window, page, cited] = [body, paper, paper.querySelector("#cited")].map((one) => one?.getBoundingClientRect());
+    const isCited = cited && cited.top >= window.top && cited.bottom <= window.bottom;
+    return (isCited ? cited.top : window.top + window.height / 2) - page.top;
+  }
+
+  // Where a page has text, as shares of its width: on a small screen the margins are not what the room is for.
+  function printed(paper) {
+    const page = paper.querySelector("svg").viewBox.baseVal.width;
+    const boxes = [...paper.querySelectorAll("text")].map((line) => [line.x.baseVal[0].value, line.textLength.baseVal.value]);
+    const left = Math.max(0, Math.min(...boxes.map(([x]) => x)) / page - MARGIN);
+    const right = Math.min(1, Math.max(...boxes.map(([x, width]) => x + width)) / page + MARGIN);
+    const width = Math.max(right - left, NARROWEST_TEXT);
+    return boxes.length ? { left: Math.min(left, 1 - width), width } : { left: 0, width: 1 };
+  }
+
+  // Lines are read from their beginning, unless what is cited begins out of sight.
+  function startOf(paper, cited) {
+    const { left } = printed(paper);
+    const across = paper.scrollWidth;
+    const start = room.matches ? 0 : left * across;
+    const mark = cited?.getBBox ? (cited.getBBox().x / paper.querySelector("svg").viewBox.baseVal.width) * across : start;
+    return mark < start + paper.clientWidth * 0.8 ? start : mark - paper.clientWidth / 4;
   }
 
   function percentOf(link) {
@@ -134,8 +179,14 @@
   }
 
   function close() {
+    shut();
+    if (history.state?.source) history.back(); // as if that had closed it
+  }
+
+  function shut() {
     loading?.abort();
     panel.hidden = true;
+    cover();
     body.replaceChildren();
     const back = opened.isConnected ? opened : [...document.querySelectorAll("a[aria-current=location]")].find(isSame);
     for (const link of document.querySelectorAll("a[aria-current=location]")) link.removeAttribute("aria-current");
@@ -145,7 +196,8 @@
   document.addEventListener("click", (event) => {
     const link = event.target.closest("a[href]");
     const elsewhere = event.defaultPrevented || event.button || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey;
-    if (!link || elsewhere || !room.matches || link.closest(".panel-head") || !isPassage(link)) return;
+    const hasRoom = room.matches || !isFramed;
+    if (!link || elsewhere || !hasRoom || link.closest(".panel-head") || !isPassage(link)) return;
     event.preventDefault();
     if (link.matches(".zoom")) {
       localStorage.setItem(kept.zoom, percentOf(link));
@@ -157,11 +209,18 @@
   });
   panel.addEventListener("click", (event) => {
     const button = event.target.closest("button");
-    if (button?.dataset.step) step(Number(button.dataset.step));
-    else if (button) close();
+    const isNamed = event.target.closest("a[data-about]") && document.getElementById("about"); // in the question below
+    if (isNamed && !room.matches) close();
+    else if (button?.dataset.step) step(Number(button.dataset.step));
+    else if (button?.matches("[data-close]")) close();
+  });
+  addEventListener("popstate", () => panel.hidden || history.state?.source || shut());
+  room.addEventListener("change", () => {
+    cover();
+    if (!panel.hidden) zoom(localStorage.getItem(kept.zoom) ?? "100");
   });
   document.addEventListener("keydown", (event) => {
-    if (panel.hidden || !room.matches || event.isComposing || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (panel.hidden || event.isComposing || event.ctrlKey || event.metaKey || event.altKey) return;
     const isInside = panel.contains(event.target);
     if (event.key === "Escape" && (isInside || !document.querySelector(OPEN))) {
       event.stopPropagation();

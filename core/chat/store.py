@@ -40,7 +40,7 @@ from braid.core.chat.turns.rows import (
     touch,
     write_answer,
 )
-from braid.core.chat.turns.shared import ConversationLinks, end_link
+from braid.core.chat.turns.shared import ConversationLinks
 from braid.core.chat.turns.turn_store import require_user
 from braid.core.chat.types import ChatRequest, ChatResult, Turn
 from braid.core.datasets.registry import Registry
@@ -306,7 +306,7 @@ class ConversationStore:
     def discard(self, user_id: int, conversation_id: int) -> None:
         """Delete a conversation so that it can be restored: with its files it is in no list, search or export.
 
-        An answer that is being written ends, wherever it is written; its link ends for good. Of more than
+        An answer that is being written ends, wherever it is written; its link leads nowhere until then. Of more than
         `MOST_DISCARDED` the oldest are deleted for good.
         """
         newest_first = (ConversationRow.deleted_at.desc(), ConversationRow.id.desc())
@@ -316,13 +316,12 @@ class ConversationStore:
             row = update(ConversationRow).where(ConversationRow.id == conversation_id)
             connection.execute(row.values(deleted_at=time.time()))
             end_answers(connection, MessageRow.conversation_id == conversation_id, state="stopped")
-            end_link(connection, conversation_id)
             beyond = discarded.order_by(*newest_first).offset(MOST_DISCARDED).limit(MOST_IDS)
             for id_ in connection.execute(beyond).scalars().all():
                 _delete(connection, id_)
 
     def restore(self, user_id: int, ids: Collection[int], *, most: int | None = None) -> list[int]:
-        """Bring discarded conversations back with all they had but their links; return the ids of those that came.
+        """Bring discarded conversations back with all they had, their links too; return the ids of those that came.
 
         Ids that are not among the user's discarded ones are left out. Raises InvalidInputError when the user would
         have more than ``most``.

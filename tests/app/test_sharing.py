@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from html import unescape
 from typing import Any
 
 import pytest
@@ -387,6 +388,29 @@ def test_a_link_shows_what_was_there_and_ends_when_it_is_taken_back(world: World
     post_form(ann, f"{page}/link/end")
     assert ben.get(new[0]).status_code == 404
     assert [act.action for act in acts(world.app)][:3] == ["conversation.unshared"] + 2 * ["conversation.shared"]
+
+
+def test_a_link_leads_nowhere_while_its_conversation_is_deleted_and_comes_back_with_it(world: World) -> None:
+    ann, ben = world.browser("ann"), world.browser("ben")
+    page, link = shared_link(world, ann, "At how many bar does the north pump run?")
+    assert ben.get(link).status_code == 200
+    post_form(ann, f"{page}/delete")
+    assert ben.get(link).status_code == 404
+    post_form(ann, "/chat/shelf", act="undelete", c=page.rpartition("/")[2])
+    assert ben.get(link).status_code == 200
+    assert link in ann.get(f"{page}/manage").text
+
+
+def test_a_source_opened_from_a_shared_conversation_leads_back_to_it(world: World) -> None:
+    ann, ben = world.browser("ann"), world.browser("ben")
+    _, link = shared_link(world, ann, "At how many bar does the north pump run?")
+    world.share()
+    source = re.search(r'href="(/documents/passage/[^"]+)"', ben.get(link).text)
+    assert source
+    page = ben.get(unescape(source[1])).text
+    assert re.search(rf'<a href="{link}">Back to the conversation', page)
+    assert re.search(r'href="/chat" aria-current="page"', page)
+    assert not re.search(r'href="/search" aria-current="page"', page)
 
 
 def test_programs_share_and_read_conversations(world: World) -> None:

@@ -134,6 +134,25 @@ def test_no_page_is_wider_than_a_phone_or_a_zoomed_window(
     assert wide == {}
 
 
+SMALL = """least => [...document.querySelectorAll('a[href], button, summary, select, input:not([type=hidden])')]
+  .filter(each => each.checkVisibility() && !each.closest('.visually-hidden'))
+  .map(each => [each.outerHTML.slice(0, 120), [each, ...(each.labels ?? [])]])
+  .map(([html, parts]) => [html, Math.max(...parts.map(part => part.getBoundingClientRect().height))])
+  .filter(([, height]) => height < least && height > 1)"""
+"""What can be pressed, and is lower than so many pixels, as its labels are."""
+
+
+def test_what_a_finger_presses_is_40_pixels_high(
+    open_page: Callable[..., Page], site: Site, conversation: int, token: str
+) -> None:
+    page, small = open_page("chat", viewport=PHONE, has_touch=True, is_mobile=True), {}
+    for path in PAGES:
+        page.goto(site.url + path.format(conversation=conversation, token=token))
+        if found := page.evaluate(SMALL, 40):
+            small[path] = found
+    assert small == {}
+
+
 @pytest.mark.parametrize("size", [LAPTOP, PHONE])
 def test_the_pages_before_signing_in(open_anonymous: Callable[..., Page], size: dict[str, int]) -> None:
     assert violations(open_anonymous("login", viewport=size)) == []

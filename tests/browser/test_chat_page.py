@@ -239,6 +239,32 @@ def test_rename_and_delete(open_chat: Callable[..., Page]) -> None:
     expect(page.get_by_role("heading", level=1)).to_have_text("Fusion")
 
 
+def test_sharing_and_archiving_leave_the_conversation_open(open_chat: Callable[..., Page]) -> None:
+    page = open_chat(permissions=["clipboard-read", "clipboard-write"])
+    ask(page)
+    answered(page)
+    address = page.url
+    manage = page.get_by_role("link", name=f"Rename, export or delete: {QUESTION}")
+    manage.click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_role("button", name="Create a link").click()
+    expect(dialog.get_by_role("status")).to_have_text("The link is ready.")
+    dialog.get_by_role("button", name="Copy link").press("Enter")
+    expect(dialog.get_by_role("status")).to_have_text("The link was copied.")
+    copied = page.evaluate("navigator.clipboard.readText()")
+    assert "/chat/shared/" in copied
+    assert copied == dialog.get_by_label("Link").input_value()
+    dialog.get_by_role("button", name="Take the link back").click()
+    expect(dialog.get_by_role("status")).to_have_text("The link no longer works.")
+    expect(dialog.get_by_role("button", name="Create a link")).to_be_focused()
+    dialog.get_by_role("button", name="Archive").click()
+    expect(page.get_by_text("1 conversation archived.")).to_be_visible()
+    assert page.url == address
+    page.get_by_role("button", name="Undo").click()
+    expect(manage).to_be_visible()
+    assert page.url == address
+
+
 def test_errors_keep_the_question(open_chat: Callable[..., Page]) -> None:
     page = open_chat()
 

@@ -61,6 +61,28 @@ def test_a_cited_page_is_seen_with_its_passage_marked(
     assert overflow(page) == 0
     picture(page, "cited-page-phone")
 
+    page.goto(f"{site.url}search?q=何冊まで借りることができる&mode=keyword")
+    page.locator("#results a[href*='/documents/passage/']").first.click()
+    paper = page.locator("#panel .paper")
+    expect(paper).to_be_visible()
+    page.get_by_role("link", name="100 %").click()
+    widths = "each => [each.querySelector('svg').clientWidth, each.clientWidth, each.scrollLeft]"
+    drawn, room, start = paper.evaluate(widths)
+    assert (room, overflow(page)) == (390, 0)
+    assert 1.1 * room < drawn <= room / 0.6 + 1, "the margins of the page are not what the room is for"
+    left = page.locator("#panel svg text").first.bounding_box()
+    assert left
+    assert 0 <= left["x"] < 0.4 * room
+    assert start > 0
+    cited = page.locator("#panel #cited").bounding_box()
+    assert cited
+    assert 0 < cited["y"] < 400
+    page.get_by_role("link", name="200 %").click()
+    again = page.locator("#panel #cited").bounding_box()
+    assert again
+    assert again["height"] > 1.8 * cited["height"]
+    assert abs(again["y"] - cited["y"]) < 40, "what is cited stays in its place"
+
     with page.expect_response("**/original") as opened:
         page.evaluate("fetch(document.querySelector('a[href$=\"/original\"]').href)")
     assert opened.value.headers["content-type"] == "application/pdf"

@@ -1,4 +1,4 @@
-"""A source beside the conversation or the results: by mouse, by keyboard, and the page where there is no room."""
+"""A source beside the conversation or the results: by mouse, by keyboard, and over them on a phone."""
 
 from __future__ import annotations
 
@@ -99,16 +99,48 @@ def test_beside_the_results_and_a_failure_is_said(open_page: Open, picture: Pict
     expect(panel(page)).to_contain_text("The source cannot be shown now.")
 
 
-def test_no_room_no_panel(open_page: Open, conversation: str) -> None:
-    page = open_page(conversation.lstrip("/"))
+PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
+
+
+def test_on_a_phone_it_covers_the_conversation_until_back(open_page: Open, conversation: str, picture: Picture) -> None:
+    page = open_page(conversation.lstrip("/"), **PHONE)
+    cite = page.locator(".prose a.cite").first
+    cite.tap()
+    expect(panel(page)).to_be_visible()
+    expect(page.locator("#panel #cited")).to_be_visible()
+    assert is_within(page)
+    assert overflow(page) == 0
+    box = page.locator("#panel").bounding_box()
+    assert box == {"x": 0, "y": 0, "width": 390, "height": 844}
+    assert page.locator(".chat").evaluate("each => each.inert"), "what is covered is out of reach"
+    assert violations(page) == []
+    picture(page, "panel-phone")
+    page.get_by_role("button", name="Next source").tap()
+    page.go_back()
+    expect(page.locator("#panel")).to_be_hidden()
+    assert page.url.endswith(conversation), "back closes the source, and leads nowhere else"
+    cite.tap()
+    expect(panel(page)).to_be_visible()
+    page.get_by_role("button", name="Close").last.tap()
+    expect(page.locator("#panel")).to_be_hidden()
+    assert not page.locator(".chat").evaluate("each => each.inert")
+    cite.tap()
+    page.locator(".panel-body").get_by_role("link", name="Ask about this document").tap()
+    expect(page.locator("#panel")).to_be_hidden()
+    expect(page.locator("#text")).to_be_focused()
+    expect(page.locator("#about li")).to_have_count(1)
+
+
+def test_with_more_room_it_stands_beside(open_page: Open, conversation: str) -> None:
+    page = open_page(conversation.lstrip("/"), viewport={"width": 900, "height": 800})
     page.locator(".prose a.cite").first.click()
     expect(panel(page)).to_be_visible()
-    page.set_viewport_size({"width": 1099, "height": 800})
+    page.set_viewport_size({"width": 1300, "height": 800})
+    expect(page.locator(".chat")).to_be_visible()
+    assert not page.locator(".chat").evaluate("each => each.inert")
+    page.get_by_role("button", name="Close").last.click()
     expect(page.locator("#panel")).to_be_hidden()
-    page.locator(".prose a.cite").first.click()
-    page.wait_for_url("**/documents/passage/*")
-    page.get_by_role("link", name="Back to the conversation").click()
-    page.wait_for_url(f"**{conversation}*")
+    assert page.url.endswith(conversation)
 
 
 def test_without_scripts_the_link_opens_the_page(open_page: Open, conversation: str) -> None:

@@ -44,7 +44,7 @@ def read_shared(token: str) -> str:
     found = site().conversations.links.find(token)
     turns = min(max(request.args.get("turns", 0, type=int), SHOWN_TURNS), MOST_TURNS)
     messages = read_by_link(found, found.message_ids[-2 * turns :])
-    shelf = Shelf(None, readable_datasets(identity().account).by_id, {}, asked=asked_by(messages))
+    shelf = Shelf(None, readable_datasets(identity().account).by_id, {}, asked=asked_by(messages), token=token)
     more = len(found.message_ids) > 2 * turns and turns < MOST_TURNS
     return render_template(
         "braid/chat_shared.html",

@@ -71,8 +71,10 @@ def arrange() -> str | Redirect:
     else:
         done = store.arrange(user_id, chosen, archived=act == "archive")
     if act == "archive":
-        return _archived(done)
-    if act == "undelete" and len(done) == 1:
+        _flash_archived(done)
+        return _to_list(archived=False)
+    is_undone = act == "undelete" or (act == "restore" and not archived)
+    if is_undone and len(done) == 1:
         return redirect(url_for("braid.chat.conversation", conversation_id=done[0]), 303)
     flash(
         ngettext("%(num)s conversation is back in the list.", "%(num)s conversations are back in the list.", len(done))
@@ -90,7 +92,7 @@ def shelve(conversation_id: int) -> Redirect:
     if not done:
         raise NotFoundError(Reason("there is no conversation %(id)s", id=conversation_id))
     if archived:
-        return _archived(done)
+        _flash_archived(done)
     return redirect(url_for("braid.chat.conversation", conversation_id=conversation_id), 303)
 
 
@@ -100,10 +102,9 @@ def flash_deleted(ids: Sequence[int]) -> None:
     flash_undo(told, url_for("braid.chat.arrange"), "undelete", ids)
 
 
-def _archived(ids: Sequence[int]) -> Redirect:
+def _flash_archived(ids: Sequence[int]) -> None:
     told = ngettext("%(num)s conversation archived.", "%(num)s conversations archived.", len(ids))
     flash_undo(told, url_for("braid.chat.arrange"), "restore", ids)
-    return _to_list(archived=False)
 
 
 def _delete(chosen: Sequence[int], *, archived: bool) -> Redirect:

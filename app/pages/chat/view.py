@@ -19,6 +19,7 @@ from braid.app.pages.search.marking import SENTENCE
 from braid.app.pages.search.readable import readable
 from braid.app.pages.search.reasons import Reason, Reasoning
 from braid.app.site import site
+from braid.app.user.preferences import DEFAULT_STRATEGY
 from braid.app.user.strategy_menu import NAMES
 from braid.app.web.markdown import Href, Span, checked_html
 from braid.app.web.waiting import is_over
@@ -32,6 +33,7 @@ from braid.core.chat.store import StoredCitation, StoredMessage
 from braid.core.chat.turns.rows import State
 from braid.core.ingest.formats import file_types
 from braid.core.ingest.plan import file_type_of
+from braid.core.options import ALL
 from braid.core.text.scripts import display_language
 from braid.core.types import Dataset, Degraded, LegScore
 
@@ -153,6 +155,29 @@ class Exchange:
     """The names of the datasets, documents and pages that the question was asked about."""
 
     @property
+    def is_unfound(self) -> bool:
+        """Whether the answer is that nothing was found."""
+        found = self.answer.settings.get("found") if self.answer else None
+        return found is False and self.state == "complete"
+
+    @property
+    def closest_href(self) -> str:
+        """The address of a search for the question, which shows the passages that are nearest."""
+        return url_for("braid.search.index", q=self.question.text[:MAX_CARRIED_CHARS], d=self.dataset_values)
+
+    @property
+    def dataset_values(self) -> list[str]:
+        """The datasets that were searched, as the field ``d`` of forms has them; empty where an assistant chose."""
+        searched = asked_datasets(self.question.settings)
+        return [ALL] if searched.is_everything else [str(each) for each in searched.ids]
+
+    @property
+    def was_thorough(self) -> bool:
+        """Whether the question was searched in several ways, or by an assistant's settings."""
+        settings = self.question.settings
+        return settings.get("strategy", DEFAULT_STRATEGY) != DEFAULT_STRATEGY or bool(settings.get("assistant_id"))
+
+    @property
     def generator(self) -> str:
         """What wrote the answer: ``extractive``, the name of a model, or ``none``."""
         return str(self.answer.settings.get("generator", "")) if self.answer else ""
@@ -213,7 +238,7 @@ class Shelf:
     """Data that the view needs besides the messages: the user's datasets, thumbs and readable passages."""
 
     conversation_id: int | None
-    """None for a conversation of another user, to which no page leads back."""
+    """None for a conversation of another user, to which ``token`` leads back."""
     datasets: Mapping[int, Dataset]
     thumbs: Thumbs
     there: frozenset[str] = frozenset()
@@ -221,6 +246,7 @@ class Shelf:
     reasoning: Reasoning = field(default_factory=Reasoning)
     asked: frozenset[int] = frozenset()
     """Datasets that the user has asked for."""
+    token: str = ""
 
     def dataset_name(self, dataset_id: int) -> str:
         """Return the dataset's name; its number if the user may no longer read it."""
@@ -234,6 +260,7 @@ class Shelf:
             chunk_id=chunk_id,
             q=question[:MAX_CARRIED_CHARS],
             conversation=self.conversation_id,
+            shared=self.token or None,
             **({} if sentence == NO_SENTENCE else {SENTENCE: f"{sentence[0]}-{sentence[1]}"}),
             _anchor="cited",
         )

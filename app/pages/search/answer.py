@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, replace
 from flask_babel import gettext as _
 from markupsafe import Markup
 
+from braid.app.auth.identity import identity
 from braid.app.mounted import url_for
 from braid.app.pages.search.form import FILTER_ARGUMENTS, Carried, SearchForm
 from braid.app.pages.search.marking import Segment, snippet, wanted_tokens
@@ -19,9 +20,12 @@ from braid.app.web.waiting import waiting
 from braid.app.words.read_filters import ShownFilter, added_forms_text, shown_filter
 from braid.app.words.reasons import folded
 from braid.app.words.values import dataset_name
+from braid.core.chat.quoting.extractive import coverage
 from braid.core.chat.quoting.match import SCALES, CosineScale, is_weak
+from braid.core.chat.quoting.wanted import without_asking
 from braid.core.errors import EmbeddingError
 from braid.core.options import ALL, Datasets
+from braid.core.search.term_weights import TermWeights
 from braid.core.text.analyzer import Analyzer
 from braid.core.text.scripts import display_language
 from braid.core.types import Dataset, Degraded, Hit, Occurrence, Part, Passage, SearchResult
@@ -55,7 +59,7 @@ class ShownHit:
     rerank_score: str
     """Empty without a reranker."""
     weak: bool
-    """Whether it was found by meaning alone, and hardly so."""
+    """Whether it is hardly near the query, and has few of its words."""
     more_in_document: int
     more_href: str
     """The address of the same search in this document alone; empty in a search by three fields."""
@@ -103,6 +107,8 @@ class Answer:
 
     text: str
     hits: tuple[ShownHit, ...]
+    is_far: bool
+    """Whether there are hits, and all of them are weak."""
     by_document: bool
     degraded: tuple[Missing, ...]
     unresolved: tuple[int, ...]
@@ -110,7 +116,7 @@ class Answer:
     """The datasets' names, each with its number of hits where there are several datasets and any hits."""
     searched_chunks: int
     unsearched: tuple[Dataset, ...]
-    """The datasets with documents that were not searched, where nothing was found."""
+    """The datasets with documents that were not searched, where nothing near was found."""
     everywhere: str
     """The address of the same search in all datasets."""
     meant: str
@@ -133,17 +139,22 @@ def build_answer(result: SearchResult, form: SearchForm, *, carried: Carried | N
     names = {dataset.id: dataset_name(dataset.name) for dataset in datasets}
     searched = [dataset for dataset in datasets if _was_searched(dataset, form)]
     wanted = wanted_tokens(analyzer, result.query.text)
+    weak = _weak_ones(result, form)
     return Answer(
         text=result.query.text,
         hits=tuple(
-            _show_hit(number, hit, names, way_back, analyzer, wanted) for number, hit in enumerate(result.hits, start=1)
+            _show_hit(number, hit, names, way_back, analyzer, wanted, weak=hit in weak)
+            for number, hit in enumerate(result.hits, start=1)
         ),
+        is_far=bool(weak) and len(weak) == len(result.hits),
         by_document=result.query.group_by == "document",
         degraded=missing_parts(result.degraded, searched),
         unresolved=result.unresolved_dataset_ids,
         searched=tuple(_with_count(dataset, searched, result) for dataset in searched),
         searched_chunks=sum(dataset.chunks for dataset in searched),
-        unsearched=() if result.hits else tuple(d for d in datasets if d.documents and d not in searched),
+        unsearched=()
+        if len(result.hits) > len(weak)
+        else tuple(d for d in datasets if d.documents and d not in searched),
         everywhere=_everywhere(form),
         meant=result.did_you_mean if "q" in way_back else "",
         meant_href=url_for("braid.search.index", **{**way_back, "q": result.did_you_mean}),
@@ -188,6 +199,8 @@ def _show_hit(
     carried: Carried,
     analyzer: Analyzer,
     wanted: frozenset[str],
+    *,
+    weak: bool,
 ) -> ShownHit:
     return ShownHit(
         number=number,
@@ -201,10 +214,26 @@ def _show_hit(
         reasons=Reasoning().reasons(hit.legs),
         also_in=tuple(_show_place(place, names, carried) for place in hit.also_in),
         rerank_score="" if hit.rerank_score is None else f"{hit.rerank_score:.3f}",
-        weak=is_weak(hit, _scale(hit.passage.collection)),
+        weak=weak,
         more_in_document=hit.more_in_document,
         more_href=_search_within(hit.passage, carried) if "q" in carried else "",
     )
+
+
+def _weak_ones(result: SearchResult, form: SearchForm) -> list[Hit]:
+    """Return the hits that are weak by both legs; none where the dense leg did not answer."""
+    if not result.hits or "dense" not in result.answered:
+        return []
+    braid = site().braid
+    scope = braid.manager.check(user_id=identity().account.id, dataset_ids=form.datasets.given)
+    weigh = TermWeights(braid.bm25, braid.analyzer, braid.ledger, scope)
+    weights = weigh.of_text(without_asking(result.query.text))
+
+    def covered(passage: Passage) -> float:
+        text = f"{passage.title} {passage.heading_path} {passage.text}"
+        return coverage(weights, frozenset(braid.analyzer.tokens(text)))
+
+    return [hit for hit in result.hits if is_weak(hit, _scale(hit.passage.collection), covered(hit.passage))]
 
 
 def _search_within(passage: Passage, carried: Carried) -> str:

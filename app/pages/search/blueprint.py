@@ -120,6 +120,8 @@ def back_address(form: SearchForm) -> str:
     conversation = request.args.get("conversation", type=int)
     if conversation is not None:
         return url_for("braid.chat.conversation", conversation_id=conversation)
+    if token := request.args.get("shared"):
+        return url_for("braid.chat.read_shared", token=token)
     if "purpose" in request.args:
         return address("braid.search.fields", form.query_arguments() | three_fields())
     return address("braid.search.index", form.query_arguments())

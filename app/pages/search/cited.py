@@ -14,6 +14,7 @@ from braid.app.pages.search.form import SearchForm
 from braid.app.pages.search.marking import SENTENCE, sentence_range
 from braid.app.site import site
 from braid.app.user.datasets import readable_datasets
+from braid.app.web.header import OPENED_FROM, place_here
 from braid.core.errors import NotFoundError, Reason
 from braid.core.text.scripts import display_language
 from braid.core.types import Document, Passage
@@ -52,7 +53,7 @@ def source_values(cited: Passage, document: Document, form: SearchForm, *, page:
         "has_original": bool(site().background.originals.ids_with_file([document])),
         "as_text": source_address("braid.search.document", cited, form, **{"as": "text"}),
         "back": back_address(form),
-        "from_chat": "conversation" in request.args,
+        "from_chat": place_here() == "braid.chat",
         "ask_about": _ask_about(document, page),
     }
 
@@ -73,7 +74,7 @@ def _ask_about(document: Document, page: int | None) -> dict[str, Any]:
 
 def source_address(endpoint: str, cited: Passage, form: SearchForm, **more: Any) -> str:
     """Return the address of a page of the source, which leads back to where this one was opened from."""
-    conversation = {name: request.args[name] for name in ("conversation", SENTENCE) if name in request.args}
+    conversation = {name: request.args[name] for name in (*OPENED_FROM, SENTENCE) if name in request.args}
     fields = three_fields()
     carried = {**(form.query_arguments() if form.text or fields else {}), **fields, **conversation}
     return address(endpoint, carried, chunk_id=cited.chunk_id, **more)

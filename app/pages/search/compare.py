@@ -77,7 +77,7 @@ def _arguments_of_side(name: str, preferred: Preferences) -> MultiDict[str, str]
     both = [(key, value) for key, value in request.args.items(multi=True) if key in BOTH]
     prefix = f"{name}_"
     own = [(key.removeprefix(prefix), value) for key, value in request.args.items(multi=True) if key.startswith(prefix)]
-    return MultiDict([*both, *own])
+    return MultiDict([*both, *own, ("offered", "")])  # as the search's form says, where none is ticked
 
 
 @dataclass(frozen=True, slots=True)

@@ -91,7 +91,8 @@ def read_form(
 ) -> SearchForm:
     """Read the form from a request's arguments; ``mode`` replaces the user's default mode.
 
-    A search without datasets is one in the personal datasets of ``readable``, and one in all of them carries ``d=all``.
+    A form in which no dataset is ticked searches the personal ones of ``readable``, and one with all of them carries
+    ``d=all``. An address that says nothing of datasets searches those that the user prefers.
 
     Raises InvalidInputError with the field's name.
     """
@@ -99,14 +100,17 @@ def read_form(
     k = whole_number("k", args.get("k") or str(preferred.k))
     strategy = args.get("strategy") or preferred.strategy
     given = args.getlist("d")
-    if not given and ("q" in args or "purpose" in args):
+    is_search = "q" in args or "purpose" in args
+    is_unticked = not given and is_search and "offered" in args
+    if is_unticked:
         given = [str(dataset.id) for dataset in readable.personal]
     every = tuple(dataset.id for dataset in readable.all)
     chosen = Datasets.of(whole_number("dataset_ids", each) for each in given if each != ALL)
     if is_everything(given, every, args.get("offered", "")):
         further = set(chosen.ids) - set(every)  # one that cannot be read is named in the answer
         chosen = Datasets.of((*every, *sorted(further))) if further else Datasets.everything()
-    is_chosen = chosen != Datasets.personal() or "q" in args or "purpose" in args
+    if not given and not is_unticked:
+        chosen = preferred.datasets
     rerank = args.get("rerank") != "no"
     group_by = cast(GroupBy, _choice(args, "group", get_args(GroupBy), "passage"))
     usual = {name: getattr(DEFAULTS, name) for name in NUMBERS}
@@ -118,8 +122,8 @@ def read_form(
         k=k,
         alpha=number("alpha", args.get("alpha") or str(preferred.alpha)),
         strategy=strategy,
-        datasets=chosen if is_chosen else preferred.datasets,
-        is_chosen=is_chosen,
+        datasets=chosen,
+        is_chosen=bool(given) or is_search,
         readable=readable,
         filters=read_filters(args, lambda: keys_of(readable.by_id)),
         rerank=rerank,

@@ -85,6 +85,8 @@ class FurtherSearch:
     """The sentence of that passage that has the names."""
     about: str = ""
     """What is looked for, for people; empty where the query says it."""
+    may_be_common: bool = False
+    """Whether nothing in the letters of the names tells that they are names, so that a passage has to be about one."""
 
     def is_met(self, terms: Collection[str]) -> bool:
         """Return whether a passage with these terms is about what is named, or has what no passage had."""
@@ -173,6 +175,7 @@ class Further:
             (wish.words.isdisjoint(terms), rank, hit)
             for rank, hit, terms in found
             if wish.is_met(terms) and (rank < MOST_TAKEN or not wish.words.isdisjoint(terms))
+            if not wish.may_be_common or self._is_about(hit.passage, wish)
         ]
         return [hit for _, _, hit in sorted(met, key=lambda each: each[:2])[:MOST_TAKEN]]
 
@@ -219,7 +222,8 @@ class Further:
             if names and sought and len(query) <= MAX_QUERY_CHARS:
                 own = tuple(name.terms for name in names)
                 about = ", ".join(name.text for name in names)
-                found.append(FurtherSearch(query, "name", own, sought, passage.chunk_id, sentence, about))
+                common = not any(re.search(r"[A-Z0-9]", name.text) for name in names)
+                found.append(FurtherSearch(query, "name", own, sought, passage.chunk_id, sentence, about, common))
         return found
 
     def _by_words(self, hits: Sequence[Hit]) -> list[FurtherSearch]:

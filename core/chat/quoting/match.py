@@ -62,13 +62,13 @@ def cosines_of(hits: Sequence[Hit]) -> list[float]:
     return [part.score for hit in hits for part in hit.legs if part.leg == "dense"]
 
 
-def is_weak(hit: Hit, scale: CosineScale | None) -> bool:
-    """Return whether a hit has no more than a cosine, and one that the best passage of an answer seldom has."""
-    return (
-        scale is not None
-        and bool(hit.legs)
-        and all(part.leg == "dense" and part.score < scale.absent for part in hit.legs)
-    )
+def is_weak(hit: Hit, scale: CosineScale | None, coverage: float) -> bool:
+    """Return whether both legs say that a hit seldom has the answer: it has few of the question's terms, and no cosine
+    that the best passage of an answer has. ``coverage`` is the share of the terms that it has, as for `match_of`.
+    """
+    if scale is None or not hit.legs or coverage >= WEAK_COVERAGE:
+        return False
+    return all(part.score < scale.absent for part in hit.legs if part.leg == "dense")
 
 
 def _all_judged(hits: Sequence[Hit]) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, delete, insert, select
 
-from braid.core.chat.turns.rows import read_branches, require_conversation
+from braid.core.chat.turns.rows import IS_THERE, read_branches, require_conversation
 from braid.core.errors import InvalidInputError, NotFoundError, Reason
 from braid.core.ledger.database import storable
 from braid.core.ledger.ledger import Ledger
@@ -70,13 +70,15 @@ class ConversationLinks:
             return end_link(connection, conversation_id)
 
     def find(self, token: str) -> SharedConversation:
-        """Return what a link leads to. Raises NotFoundError when it was taken back, or its owner cannot sign in."""
+        """Return what a link leads to. Raises NotFoundError when it was taken back, its conversation was deleted, or
+        its owner cannot sign in.
+        """
         link = ConversationLinkRow
         statement = (
             select(UserRow.id, UserRow.name, link.conversation_id, link.message_id, link.created_at)
             .join(ConversationRow, ConversationRow.id == link.conversation_id)
             .join(UserRow, UserRow.id == ConversationRow.user_id)
-            .where(link.token == storable(token), UserRow.disabled.is_(False))
+            .where(link.token == storable(token), UserRow.disabled.is_(False), IS_THERE)
         )
         with self._database.read() as connection:
             row = connection.execute(statement).one_or_none()

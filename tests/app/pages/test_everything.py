@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from html import unescape
 
+import pytest
 from flask.testing import FlaskClient
 
+from braid.app.pages.search import answer
 from braid.core.braid import Braid
+from braid.core.chat.quoting.match import CosineScale
 from tests.app.pages.test_chat_page import ask, checked, stored
-from tests.web import csrf_token
+from tests.web import csrf_token, site_of
 
 Put = Callable[..., str]
 GASKET = "In which hall is the gasket stored?"
@@ -88,7 +92,49 @@ def test_not_found_names_what_was_not_searched_and_searches_it_with_one_click(
     assert client.get("/chat/1").text.count('class="unsearched"') == 1, "the new answer needs none"
 
 
+def test_not_found_offers_what_may_help_in_the_language_of_the_page(
+    client: FlaskClient, library: Braid, put: Put
+) -> None:
+    add_gaskets(library, put)
+    ask(client, GASKET, d=["2"])
+    page = client.get("/chat/1", headers={"Accept-Language": "ko"}).text
+    told = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", page[page.index('class="ways-on"') :]))
+    for way in ("다른 말로 질문", "꼼꼼하게 검색", "가장 가까운 단락 보기", "문서 추가"):
+        assert way in told
+    closest = re.search(r'<a class="button" href="(/search[^"]+)"', page)
+    assert closest
+    assert re.findall(r'name="d" value="(-?\d+)" checked', client.get(unescape(closest[1])).text) == ["2"]
+    form = re.search(r'<form class="thoroughly" method="post" action="([^"]+)">(.*?)</form>', page, re.DOTALL)
+    assert form
+    fields = dict(re.findall(r'name="(d|pace|text)" value="([^"]+)"', form[2]))
+    client.post(form[1], data={**fields, "csrf_token": csrf_token(client, "/chat")})
+    asked = stored(library)[2]
+    assert (asked.text, asked.settings["strategy"], asked.settings["dataset_ids"]) == (GASKET, "multi_query", [2])
+    page = client.get("/chat/1").text
+    assert (page.count('class="ways-on"'), page.count('class="thoroughly"')) == (2, 1), "nothing is more thorough"
+    ask(client, GASKET, d=["all"])
+    assert 'class="ways-on"' not in client.get("/chat/2").text
+
+
 # ---------------------------------------------------------------- search
+
+
+@pytest.mark.parametrize("question", ["주차장은 어디에 있나요?", "駐車場はどこですか", "Where is the parking lot?"])
+def test_a_search_that_finds_nothing_near_says_so_before_the_passages(
+    client: FlaskClient, library: Braid, put: Put, monkeypatch: pytest.MonkeyPatch, question: str
+) -> None:
+    dataset = library.ledger.add_dataset(1, "Tools").id
+    put(dataset, "붓.md", "붓은 어디에 있나요? 도구 상자에 있습니다.", title="붓")
+    put(dataset, "筆.md", "筆はどこですか。道具箱にあります。", title="筆")
+    put(dataset, "brush.md", "Where is the brush? It is in the box.", title="Brush")
+    monkeypatch.setattr(answer, "SCALES", {"fake:hash-64": CosineScale(0.9, 0.99, 0.995)})
+    page = client.get("/search", query_string={"q": question, "d": dataset}).text
+    assert "Nothing close was found" in page
+    assert page.index("the nearest ones") < page.index('<li class="hit"')
+    assert page.count("chip weak") == page.count('<li class="hit"') > 0
+    assert "Not searched: " in page, "and where else to look"
+    near = client.get("/search", query_string={"q": "도구 상자", "d": dataset}).text
+    assert "Nothing close" not in near
 
 
 def test_a_search_says_how_many_hits_each_dataset_gave(client: FlaskClient) -> None:
@@ -140,7 +186,19 @@ def test_a_dataset_that_cannot_be_read_is_named_beside_everything(client: FlaskC
         assert "Dataset -77 was skipped" in page
 
 
-def test_a_link_without_datasets_ticks_what_it_searches(client: FlaskClient) -> None:
-    page = client.get("/search", query_string={"q": "rankings"}).text
-    assert re.findall(r'name="d" value="(-?\d+)" checked', page) == ["1", "2"]
-    assert "in Notes (1), Empty (0)" in page
+def test_a_link_without_datasets_searches_those_that_the_user_prefers(client: FlaskClient) -> None:
+    def ticked(**arguments: object) -> list[str]:
+        page = client.get("/search", query_string={"q": "rankings", **arguments}).text
+        return re.findall(r'name="d" value="(-?\d+)" checked', page)
+
+    assert ticked() == ["1", "2", "-1"], "all of them, until the user prefers others"
+    accounts = site_of(client.application).accounts
+    before = dict(accounts.get(1).preferences)
+    accounts.set_preferences(1, {"dataset_ids": [1]})
+    try:
+        assert ticked() == ["1"]
+        assert "in Notes" in client.get("/search", query_string={"q": "rankings"}).text
+        assert ticked(d=["2"]) == ["2"]
+        assert ticked(offered="1,2,-1") == ["1", "2"], "a form without a tick searches the personal ones"
+    finally:
+        accounts.set_preferences(1, before)

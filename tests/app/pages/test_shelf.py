@@ -35,6 +35,15 @@ def test_archived_ones_leave_the_list_and_undo_brings_them_back(client: FlaskCli
     assert sorted(listed(client)) == ["Gaskets", "Pumps", "Seals"]
 
 
+def test_one_that_is_archived_stays_open_and_undo_leads_back_to_it(client: FlaskClient, ids: list[int]) -> None:
+    answer = post_form(client, f"/chat/{ids[0]}/shelve", archived="1")
+    assert answer.location == f"/chat/{ids[0]}"
+    assert "1 conversation archived. Undo" in text_of(client.get(answer.location).text)
+    assert "Pumps" not in listed(client)
+    assert post_form(client, "/chat/shelf", act="restore", c=str(ids[0])).location == f"/chat/{ids[0]}"
+    assert "Pumps" in listed(client)
+
+
 def test_an_archived_one_is_found_by_its_words_and_comes_back_when_it_goes_on(
     client: FlaskClient, ids: list[int]
 ) -> None:

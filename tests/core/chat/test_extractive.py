@@ -197,11 +197,14 @@ def test_a_weak_match_without_a_word_of_the_question_is_only_related() -> None:
         assert extract(asked, citations, ANALYZER, match="strong", nearness=lambda several: [0.01] * len(several)).found
 
 
-def test_a_hit_by_meaning_alone_is_weak_below_the_scale() -> None:
+def test_a_hit_is_weak_where_both_legs_say_so() -> None:
     near, far = found(0.87, 0.83).hits
-    assert (is_weak(near, SCALE), is_weak(far, SCALE), is_weak(far, None)) == (False, True, False)
+    assert (is_weak(near, SCALE, 0.1), is_weak(far, SCALE, 0.1), is_weak(far, None, 0.1)) == (False, True, False)
     both = Hit(far.passage, 1.0, (*far.legs, LegScore("bm25", 1, 3.0, 0.5, "q")))
-    assert not is_weak(both, SCALE), "it has words of the query"
+    assert is_weak(both, SCALE, 0.1), "a common word is all that it has of the question"
+    assert not is_weak(both, SCALE, 0.7), "it has most of the question's words"
+    by_words = Hit(far.passage, 1.0, (LegScore("bm25", 1, 3.0, 0.5, "q"),))
+    assert (is_weak(by_words, SCALE, 0.1), is_weak(by_words, SCALE, 0.7)) == (True, False)
 
 
 # ---------------------------------------------------------------- datasets that stand aside

@@ -250,7 +250,8 @@ def test_what_was_deleted_is_in_no_list_until_it_is_restored(
     assert [one.id for one in store.deleted(ann)] == [first], "what is refused changes nothing"
     assert store.restore(ann, [first], most=3) == [first]
     assert [one.conversation.title for one in store.find(ann, "pump", limit=9)] == ["pump"]
-    assert (len(store.messages(ann, first)), store.labels(ann), store.links.token(ann, first)) == (2, ["Plant"], "")
+    assert (len(store.messages(ann, first)), store.labels(ann), store.links.token(ann, first)) == (2, ["Plant"], token)
+    assert store.links.find(token).conversation_id == first
     assert [count.up for count in thumbs.counts()] == [1]
     monkeypatch.setattr("braid.core.chat.store.MOST_DISCARDED", 2)
     for one in (second, first, third):

@@ -221,3 +221,32 @@ def test_common_words_of_a_passage_in_another_language_are_not_searched_for(brai
     assert braid.indexer.wait(120)
     result = ask(braid, QUESTIONS["en"], dataset, k=4)
     assert [each.about for each in result.lookups if each.why == "name"] == ["Lena Brodie"]
+
+
+COMMON = {
+    "ko": (
+        "가상 패키지는 무엇인가요?",
+        "가상의 가상 글은 원래 문장이라도 끌려가지 않습니다.",
+        "담당자는 날마다 장비를 살피고 이상이 있으면 책임자에게 알린 다음에 작업을 이어 갑니다. "
+        "원래 문장이 긴 패키지는 나뉩니다.",
+    ),
+    "ja": (
+        "仮想パッケージとは何ですか",
+        "仮想の仮想文章は、通常の手順で記録に残る。",
+        "担当者は毎日かならず機械を見て回り、異常があれば責任者に知らせてから作業を続けることになっている。"
+        "記録の手順は、パッケージと関係がない。",
+    ),
+}
+"""A question, a passage with a word of it, and passages with another word of it and common ones of the first."""
+
+
+@pytest.mark.parametrize("language", COMMON)
+def test_common_words_lead_nowhere(braid: Braid, put: Put, language: str) -> None:
+    question, first, others = COMMON[language]
+    dataset = braid.ledger.add_dataset(braid.ledger.add_user("ann").id, "common").id
+    put(dataset, "first.md", first, title="A", wait=False)
+    for number in range(3):
+        put(dataset, f"{number}.md", f"{others} ({number})", title="B", wait=False)
+    assert braid.indexer.wait(120)
+    result = ask(braid, question, dataset, k=1)
+    assert [each.about for each in result.lookups if each.why == "name" and each.new] == []
