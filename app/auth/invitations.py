@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 from flask import current_app
 from itsdangerous import BadSignature, URLSafeTimedSerializer
 
@@ -23,8 +25,14 @@ def invitation_url(account: Account) -> str:
     """
     if account.disabled:
         raise InvalidInputError(f"the account {account.name!r} is suspended; reactivate it first", field="user_id")
+    site().accounts.note_invitation(account.id)
     token = _serializer().dumps([account.id, site().accounts.password_mark(account.id), identity().account.id])
     return url_for("braid.sign_in.invitation", token=token, _external=True)
+
+
+def valid_since() -> float:
+    """Return when the oldest invitation was made that is not too old now, in seconds since the epoch."""
+    return time.time() - INVITATION_DAYS * DAY_S
 
 
 def invited(token: str) -> Account:

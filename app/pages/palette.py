@@ -171,7 +171,7 @@ def _acts() -> Iterator[Entry]:
     if identity().is_admin:
         yield Entry(_("Connect a model server"), "", url_for("braid.admin.models", _anchor="connect-title"), "model")
         if site().standalone:
-            yield Entry(_("Add user"), "", url_for("braid.admin.users", _anchor="add-title"), "user")
+            yield Entry(_("Add user"), "", url_for("braid.admin.joining"), "user")
     yield Entry(_("Keyboard shortcuts"), "?", SHORTCUTS, "key")
 
 

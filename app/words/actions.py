@@ -72,6 +72,7 @@ ACTIONS: Mapping[str, str] = {
     "shared_db.disabled": _l("Shared dataset turned off"),
     "shared_db.enabled": _l("Shared dataset turned on"),
     "shared_db.removed": _l("Shared dataset deleted"),
+    "shared_db.restored": _l("Shared dataset put back in the list"),
     "shared_dbs.saved": _l("List of shared datasets saved"),
     "sign_up.changed": _l("Sign-up changed"),
     "token.made": _l("API token created"),

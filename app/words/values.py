@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+import time
+from datetime import UTC, datetime, timedelta
 
-from flask_babel import format_decimal
+from flask_babel import format_decimal, format_timedelta
 from flask_babel import gettext as _
 from flask_babel import lazy_gettext as _l
 from markupsafe import Markup
@@ -14,6 +15,7 @@ from braid.app.site import site
 from braid.core.chat.files import FILES_NAME
 from braid.core.models.model_servers import PROVIDERS
 
+_AGO = Markup('<time datetime="{exact}" title="{title}">{shown}</time>')
 _TIME = Markup('<time datetime="{exact}">{shown}</time>')
 
 
@@ -21,6 +23,15 @@ def moment(seconds: float) -> Markup:
     """Return seconds since the epoch as a time element; empty if the date is out of range (years 1 to 9999)."""
     exact = point_in_time(seconds, "T", "seconds")
     return _TIME.format(exact=exact.replace(" UTC", "Z"), shown=point_in_time(seconds)) if exact else Markup("")
+
+
+def ago(seconds: float) -> Markup:
+    """Return seconds since the epoch as a time element that says how long ago it was, in the page's language."""
+    exact = point_in_time(seconds, "T", "seconds")
+    if not exact:
+        return Markup("")
+    shown = format_timedelta(timedelta(seconds=seconds - time.time()), add_direction=True)
+    return _AGO.format(exact=exact.replace(" UTC", "Z"), title=point_in_time(seconds), shown=shown)
 
 
 def point_in_time(seconds: float, between: str = " ", precision: str = "minutes") -> str:

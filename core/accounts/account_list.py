@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import Literal
 
-from sqlalchemy import ColumnElement, delete, func, insert, or_, select, update
+from sqlalchemy import ColumnElement, case, delete, func, insert, or_, select, update
 
-from braid.core.accounts.accounts import ACCOUNTS, COLUMNS, Account, clean_groups, with_groups
+from braid.core.accounts.accounts import ACCOUNTS, COLUMNS, Account, AccountState, clean_groups, with_groups
 from braid.core.errors import InvalidInputError, NotFoundError, Reason
 from braid.core.ledger.database import Database, storable
 from braid.core.ledger.ledger import REMOVED_USER
@@ -21,14 +22,34 @@ from braid.core.ledger.tables import (
 )
 
 THERE = ~UserRow.name.startswith(REMOVED_USER)
+STATE = case(
+    (UserRow.disabled & UserRow.waiting, "waiting"),
+    (UserRow.disabled, "suspended"),
+    (or_(UserRow.password_hash != "", UserRow.signed_in_at.is_not(None)), "active"),
+    (UserRow.invited_at.is_not(None), "invited"),
+    else_="new",
+)
+"""`Account.state` in SQL."""
+Only = AccountState | Literal["administrator"]
+Sort = Literal["name", "-name", "signed_in", "-signed_in"]
+_NAME, _SIGNED_IN = func.lower(UserRow.name), func.coalesce(UserRow.signed_in_at, 0.0)
+_ORDERS = {"name": _NAME.asc(), "-name": _NAME.desc(), "signed_in": _SIGNED_IN.asc(), "-signed_in": _SIGNED_IN.desc()}
 
 
 def find_accounts(
-    database: Database, *, text: str = "", group: str = "", waiting: bool = False, limit: int = 50, offset: int = 0
+    database: Database,
+    *,
+    text: str = "",
+    group: str = "",
+    only: Only | None = None,
+    sort: Sort = "name",
+    limit: int = 50,
+    offset: int = 0,
 ) -> tuple[list[Account], int]:
-    """Return a page of the accounts whose name or a group contains ``text``, by name, and the number of all of them.
+    """Return a page of the accounts whose name or a group contains ``text``, and the number of all of them.
 
-    With ``group``, only its members; with ``waiting``, only who waits for approval. Case is ignored as far as the
+    With ``group``, only its members; with ``only``, those in one state, or administrators. A minus before what they
+    are sorted by means descending; by sign-in, who never signed in counts as first. Case is ignored as far as the
     database can: SQLite only does for a to z.
     """
     conditions: list[ColumnElement[bool]] = [THERE]
@@ -38,9 +59,9 @@ def find_accounts(
     if group:
         members = select(UserGroupRow.user_id).where(UserGroupRow.group_name == storable(group))
         conditions.append(UserRow.id.in_(members))
-    if waiting:
-        conditions.append(UserRow.waiting.is_(True))
-    page = select(*COLUMNS).where(*conditions).order_by(func.lower(UserRow.name), UserRow.id)
+    if only:
+        conditions.append(UserRow.is_admin.is_(True) if only == "administrator" else only == STATE)
+    page = select(*COLUMNS).where(*conditions).order_by(_ORDERS[sort], _NAME, UserRow.id)
     with database.read() as connection:
         total = connection.execute(select(func.count()).select_from(UserRow).where(*conditions)).scalar_one()
         rows = connection.execute(page.limit(limit).offset(offset)).all()
@@ -52,9 +73,15 @@ def count_accounts(database: Database) -> int:
     return database.value(select(func.count()).select_from(UserRow).where(THERE))
 
 
-def count_waiting(database: Database) -> int:
-    """Return the number of accounts that wait for approval."""
-    return database.value(select(func.count()).select_from(UserRow).where(THERE, UserRow.waiting))
+def count_states(database: Database) -> dict[Only, int]:
+    """Return the number of accounts in each state, and of administrators, where there are any."""
+    counted: dict[Only, int] = {}
+    statement = select(STATE, UserRow.is_admin, func.count()).where(THERE).group_by(STATE, UserRow.is_admin)
+    for state, is_admin, count in database.fetch(statement):
+        counted[state] = counted.get(state, 0) + count
+        if is_admin:
+            counted["administrator"] = counted.get("administrator", 0) + count
+    return counted
 
 
 def account_names(database: Database, user_ids: Collection[int]) -> dict[int, str]:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any
+from typing import Any, Literal
 
 from argon2 import PasswordHasher, profiles
 from argon2.exceptions import InvalidHashError, VerificationError
@@ -65,7 +65,11 @@ COLUMNS = (
     UserRow.disabled,
     UserRow.preferences,
     UserRow.waiting,
+    UserRow.signed_in_at,
+    UserRow.invited_at,
 )
+AccountState = Literal["active", "invited", "new", "waiting", "suspended"]
+"""``active``: has a password or has signed in; ``new``: neither, and was never invited; ``waiting``: for approval."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +85,19 @@ class Account:
     preferences: Mapping[str, Any] = field(default_factory=dict)
     waiting: bool = False
     """Signed up and not approved yet; disabled until then."""
+    signed_in_at: float | None = None
+    """When a browser was last signed in, in seconds since the epoch; None if that never was."""
+    invited_at: float | None = None
+    """When the newest invitation was made, in seconds since the epoch; None without one."""
+
+    @property
+    def state(self) -> AccountState:
+        """Whether the user can sign in, and if not, what is missing; `account_list.STATE` says the same in SQL."""
+        if self.disabled:
+            return "waiting" if self.waiting else "suspended"
+        if self.has_password or self.signed_in_at is not None:
+            return "active"
+        return "new" if self.invited_at is None else "invited"
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,10 +259,10 @@ class Accounts:
         rows = self._ledger.database.remembered_rows(prepared.ACCOUNT, user_id=user_id)
         if not rows or rows[0][0].startswith(REMOVED_USER):
             raise NotFoundError(Reason("there is no user %(id)s", id=user_id))
-        name, is_admin, disabled, has_password, preferences, waiting, _ = rows[0]
+        name, is_admin, disabled, has_password, preferences, waiting, signed_in_at, invited_at, _ = rows[0]
         flags = bool(is_admin), bool(disabled), bool(has_password)
         groups = frozenset(group for *_, group in rows if group is not None)
-        return Account(user_id, name, *flags, groups, json_of(preferences), bool(waiting))
+        return Account(user_id, name, *flags, groups, json_of(preferences), bool(waiting), signed_in_at, invited_at)
 
     def named(self, name: str) -> Account | None:
         """Return the account with this name; None when there is none."""
@@ -282,6 +299,10 @@ class Accounts:
             _change(connection, user_id, {"password_hash": hashed})
             connection.execute(delete(WebSessionRow).where(WebSessionRow.user_id == user_id))
             return end_programs(connection, user_id) if revoke_tokens else 0
+
+    def note_invitation(self, user_id: int) -> None:
+        """Keep that an invitation was made now."""
+        self._set(user_id, invited_at=time.time())
 
     def rename(self, user_id: int, name: str) -> None:
         """Rename the user. The name must be free."""
@@ -433,7 +454,16 @@ def with_groups(connection: Connection, rows: Iterable[Row[Any]], user_ids: Coll
 def _account(row: Row[Any], groups: Iterable[str]) -> Account:
     has_password, preferences = bool(row.password_hash), row.preferences or {}
     return Account(
-        row.id, row.name, row.is_admin, row.disabled, has_password, frozenset(groups), preferences, row.waiting
+        row.id,
+        row.name,
+        row.is_admin,
+        row.disabled,
+        has_password,
+        frozenset(groups),
+        preferences,
+        row.waiting,
+        row.signed_in_at,
+        row.invited_at,
     )
 
 
@@ -500,7 +530,8 @@ def _set_groups(connection: Connection, user_id: int, groups: frozenset[str]) ->
 def _forget(connection: Connection, user_id: int) -> None:
     """Remove the user's name, password and everything else that is theirs."""
     _change(connection, user_id, {"name": f"{REMOVED_USER}{user_id}", "password_hash": "", "is_admin": False})
-    connection.execute(update(UserRow).where(UserRow.id == user_id).values(disabled=True, preferences={}))
+    nothing = {"disabled": True, "preferences": {}, "signed_in_at": None, "invited_at": None}
+    connection.execute(update(UserRow).where(UserRow.id == user_id).values(**nothing))
     for table in UserRow.metadata.sorted_tables:
         if "user_id" in table.columns and table.name != DatasetRow.__tablename__:
             connection.execute(table.delete().where(table.columns.user_id == user_id))

@@ -16,7 +16,7 @@ from braid.core.ledger import prepared
 from braid.core.ledger.database import storable
 from braid.core.ledger.ledger import Ledger
 from braid.core.ledger.quota import require_room
-from braid.core.ledger.tables import ApiTokenRow, OAuthGrantRow, WebSessionRow, columns_of
+from braid.core.ledger.tables import ApiTokenRow, OAuthGrantRow, UserRow, WebSessionRow, columns_of
 
 Permission = Literal["read", "write", "admin"]
 TOKEN_PREFIX = "braid_"
@@ -73,6 +73,7 @@ class WebSessions:
         values = {"user_id": user_id, "token_hash": hash_secret(secret), "user_agent": storable(user_agent)[:300]}
         with self._database.write() as connection:
             connection.execute(insert(WebSessionRow).values(**values, created_at=now, seen_at=now))
+            connection.execute(update(UserRow).where(UserRow.id == user_id).values(signed_in_at=now))
             own = select(WebSessionRow.id).where(WebSessionRow.user_id == user_id)
             newest_first = own.order_by(WebSessionRow.seen_at.desc(), WebSessionRow.id.desc())
             connection.execute(delete(WebSessionRow).where(WebSessionRow.id.in_(newest_first.offset(self._most))))

@@ -126,12 +126,19 @@ class Registry:
         description: str = "",
         allowed_groups: Sequence[str] = (),
         embedding_model: str = "",
+        dataset_id: int | None = None,
     ) -> SharedDataset:
-        """Add an entry with the next free negative id. Raises RegistryError, like every change of the list."""
+        """Add an entry with the next free negative id. Raises RegistryError, like every change of the list.
+
+        With ``dataset_id``, of a dataset that has left the list, it is that one, with its documents.
+        """
+        if dataset_id is not None and dataset_id not in self._used_ids():
+            raise RegistryError(f"there was no shared dataset {dataset_id}; add it without an id")
         with self._exclusive() as put:
             entries = self._now()
             added = {
-                "id": min(*(e.id for e in entries), *self._retired_ids(), *self._used_ids(), self._lowest_id, 0) - 1,
+                "id": dataset_id
+                or min(*(e.id for e in entries), *self._retired_ids(), *self._used_ids(), self._lowest_id, 0) - 1,
                 "name": name,
                 "collection_name": collection_name,
                 "description": description,

@@ -70,6 +70,16 @@ class SharedDatasets:
         self._publish(by, "shared_db.added", _label(added), f"{collection_name}; {_audit_text(added.allowed_groups)}")
         return added
 
+    def put_back(self, dataset_id: int, name: str, *, by: str, **fields: Any) -> SharedDataset:
+        """Bring a dataset that has left the list back into it, with its documents. Raises NotFoundError.
+
+        ``fields`` are description and allowed_groups of `Registry.add`: what they were, the list alone knew.
+        """
+        collection = self._directory.ledger.dataset(dataset_id).collection
+        added = self._registry.add(name, collection, dataset_id=dataset_id, **fields)
+        self._publish(by, "shared_db.restored", _label(added), _audit_text(added.allowed_groups))
+        return added
+
     def update(self, dataset_id: int, *, by: str, **changes: object) -> SharedDataset:
         """Change the named fields. With another collection the dataset moves there. Raises NotFoundError."""
         _require_model(changes.get("embedding_model"))

@@ -19,7 +19,8 @@ USER = """
     SELECT u.name, g.group_name FROM users u LEFT JOIN user_groups g ON g.user_id = u.id WHERE u.id = :user_id"""
 # What every request of somebody who is signed in asks.
 ACCOUNT = """
-    SELECT u.name, u.is_admin, u.disabled, u.password_hash <> '', u.preferences, u.waiting, g.group_name
+    SELECT u.name, u.is_admin, u.disabled, u.password_hash <> '', u.preferences, u.waiting, u.signed_in_at,
+        u.invited_at, g.group_name
     FROM users u LEFT JOIN user_groups g ON g.user_id = u.id WHERE u.id = :user_id"""
 WEB_SESSION = "SELECT id, user_id, user_agent, created_at, seen_at FROM web_sessions WHERE token_hash = :token_hash"
 

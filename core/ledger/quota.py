@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlalchemy import Connection, Select, func, or_, select
 
 from braid.core.errors import N_, InvalidInputError, Reason
-from braid.core.ledger.tables import DatasetRow
+from braid.core.ledger.tables import DatasetRow, DocumentRow
 
 TOO_MANY_DOCUMENTS = N_(
     "you have %(most)s documents, with deleted ones that can be restored, which is the limit; delete some permanently"
@@ -45,6 +45,13 @@ def require_dataset_room(connection: Connection, user_id: int, most: int | None)
 def documents_of(user_id: int) -> Select[int]:
     """Return the statement that counts a user's documents, with those of deleted datasets that can be restored."""
     return select(func.coalesce(func.sum(DatasetRow.documents), 0)).where(DatasetRow.user_id == user_id)
+
+
+def bytes_of(user_id: int) -> Select[int]:
+    """Return the statement that sums the sizes of the files in a user's datasets, without those of conversations."""
+    own = DatasetRow.user_id == user_id, DatasetRow.removed_at.is_(None), DatasetRow.conversation_id.is_(None)
+    size = func.coalesce(func.sum(DocumentRow.size_bytes), 0)
+    return select(size).join(DatasetRow, DatasetRow.id == DocumentRow.dataset_id).where(*own)
 
 
 def documents_in(dataset_id: int) -> Select[int]:

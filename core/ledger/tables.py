@@ -69,6 +69,10 @@ class UserRow(Base):
     disabled: Mapped[bool] = mapped_column(default=False, server_default=false())
     waiting: Mapped[bool] = mapped_column(default=False, server_default=false())
     """Signed up and not approved yet; disabled until then."""
+    signed_in_at: Mapped[float | None]
+    """When a browser was last signed in as this user; None if that never was."""
+    invited_at: Mapped[float | None]
+    """When the newest invitation was made; None without one."""
     preferences: Mapped[dict[str, Any]] = mapped_column(default=dict, server_default="{}")
 
 

@@ -137,4 +137,6 @@ def test_of_several_people_the_last_one_that_is_typed_is_offered(site: Site, ope
     page.locator("#user").fill("Noor Ada, Noor Bea")
     page.keyboard.press("Enter")
     expect(page.get_by_role("status").first).to_contain_text("2 people are now in “board”.")
+    page.locator("summary", has_text="Delete group").press("Enter")
+    expect(page.locator(".confirmed")).to_contain_text("It cannot be undone.")
     page.get_by_role("button", name="Delete group").click()

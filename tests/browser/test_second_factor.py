@@ -88,7 +88,7 @@ def test_administrators_pages_are_looked_at(
     factors, user_id = site_of(site.app).second_factors, site_of(site.app).shares.user_named(robin)
     factors.begin(user_id)
     assert factors.confirm(user_id, code_of(factors.pending(user_id), time.time()))
-    page = open_page("admin/users", viewport=PHONE, locale=language)
+    page = open_page("admin/sign-in", viewport=PHONE, locale=language)
     page.locator("section[aria-labelledby=scim-title] button").first.focus()
     page.keyboard.press("Enter")
     expect(page.locator("code.key")).to_be_visible()

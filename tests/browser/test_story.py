@@ -138,7 +138,7 @@ def test_from_the_first_start_to_a_second_user(visit: Callable[..., Page], fresh
     expect(ana.locator(".turn").last).not_to_contain_text("毎週金曜日")
 
     # A second user sees the shared datasets, until one is switched off, and never Ana's.
-    ana.goto(fresh.url + "admin/users")
+    ana.goto(fresh.url + "admin/users/add")
     ana.get_by_label("Name", exact=True).fill("Min")
     ana.locator("form").filter(has=ana.get_by_label("Name", exact=True)).locator("[type=password]").fill(PASSWORD)
     ana.locator("form").filter(has=ana.get_by_label("Name", exact=True)).get_by_role(

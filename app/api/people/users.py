@@ -15,7 +15,7 @@ from braid.app.auth.identity import identity
 from braid.app.mounted import url_for
 from braid.app.site import site
 from braid.core.accounts.account_list import find_accounts
-from braid.core.accounts.accounts import MAX_PASSWORD_CHARS, MIN_PASSWORD_CHARS, Account
+from braid.core.accounts.accounts import MAX_PASSWORD_CHARS, MIN_PASSWORD_CHARS, Account, AccountState
 from braid.core.accounts.credentials import ApiToken
 from braid.core.types import MAX_NAME_CHARS
 
@@ -37,6 +37,11 @@ class UserShown(Shown):
     disabled: bool
     waiting: bool = Field(description="Signed up and not approved yet; disabled until then")
     has_password: bool = Field(description="Without a password nobody can sign in as this user")
+    state: AccountState = Field(
+        description="active; invited and not here yet; new, who was never invited; waiting for approval; suspended"
+    )
+    signed_in_at: Moment = Field(description="When a browser was last signed in; null: never")
+    invited_at: Moment = Field(description="When the newest invitation was made; null: never")
 
 
 class UserGiven(Given):
@@ -82,6 +87,7 @@ class UserQuery(PageQuery):
     q: str = Field("", max_length=MAX_NAME_CHARS, description="Only accounts with this in their name or a group's")
     group: str = Field("", max_length=MAX_NAME_CHARS, description="Only members of this group")
     waiting: bool = Field(False, description="Only those who wait for approval")
+    state: AccountState | None = Field(None, description="Only those in this state")
 
 
 @resource.get("/users", Page[UserShown])
@@ -92,7 +98,12 @@ def list_users(query: UserQuery) -> Answered:
     def read(limit: int, offset: int) -> list[Account]:
         database = site().braid.ledger.database
         return find_accounts(
-            database, text=query.q, group=query.group, waiting=query.waiting, limit=limit, offset=offset
+            database,
+            text=query.q,
+            group=query.group,
+            only="waiting" if query.waiting else query.state,
+            limit=limit,
+            offset=offset,
         )[0]
 
     return page_of(Page[UserShown], query, read, _show_user)
@@ -189,6 +200,9 @@ def _show_user(account: Account) -> UserShown:
         disabled=account.disabled,
         waiting=account.waiting,
         has_password=account.has_password,
+        state=account.state,
+        signed_in_at=account.signed_in_at,  # type: ignore[arg-type]  # seconds, as Moment takes them
+        invited_at=account.invited_at,  # type: ignore[arg-type]
     )
 
 

@@ -12,6 +12,7 @@ from braid.app.pages.admin import (
     folders,
     groups,
     indexes,
+    joining,
     model_servers,
     models,
     overview,
@@ -19,6 +20,8 @@ from braid.app.pages.admin import (
     scans,
     see_as,
     shared,
+    sign_ins,
+    user,
     users,
 )
 from braid.app.pages.admin.blueprint import admin
@@ -30,6 +33,7 @@ __all__ = [
     "folders",
     "groups",
     "indexes",
+    "joining",
     "model_servers",
     "models",
     "overview",
@@ -37,5 +41,7 @@ __all__ = [
     "scans",
     "see_as",
     "shared",
+    "sign_ins",
+    "user",
     "users",
 ]

@@ -136,13 +136,15 @@ def usage() -> str:
     shared = {entry.id: entry.name for entry in site().braid.registry.entries()}
     charts, busiest = _charts(days), sorted(by_user.items(), key=lambda row: -sum(row[1].values()))[:MOST_USERS]
     names = account_names(site().braid.ledger.database, [user_id for user_id, _counts in busiest])
+    found = sorted({kind for counts in by_user.values() for kind in counts})
     unanswered = tally.unanswered(days=days)
     models = [each for each in tally.models(days=days) if each.generator != "extractive"]
     return render_template(
         "braid/admin/usage.html",
         charts=charts,
-        kinds={chart: str(KINDS.get(chart, chart)) for chart in sorted({k for m in by_user.values() for k in m})},
+        kinds={kind: str(KINDS.get(kind, kind)) for kind in found},
         users=[(user_id, names.get(user_id, ""), counts) for user_id, counts in busiest],
+        most={kind: max(counts.get(kind, 0) for counts in by_user.values()) for kind in found},
         other_users=len(by_user) - len(busiest),
         days=days,
         choices=DAYS,

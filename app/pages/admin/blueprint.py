@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from flask import Blueprint, flash, redirect, request
+from flask import Blueprint, abort, flash, redirect, request
 from flask_babel import gettext as _
 from werkzeug.wrappers import Response
 
@@ -17,6 +17,8 @@ from braid.core.errors import InvalidInputError
 MAX_PAGE = 100_000
 MOST_PEOPLE = 100
 """People whom one form names."""
+PER_PAGE = 50
+"""Users, or groups, of a page of their list."""
 admin = Blueprint("admin", __name__, url_prefix="/admin")
 
 
@@ -29,6 +31,12 @@ def done(text: str, view: str, **values: int | str) -> Response:
     """Redirect to the page of this view, which shows the text."""
     flash(text)
     return redirect(url_for(f"braid.admin.{view}", **values))
+
+
+def require_own_accounts() -> None:
+    """Abort with 404 where another app has the accounts."""
+    if not site().standalone:
+        abort(404)
 
 
 def read_names(text: str) -> list[str]:
@@ -69,7 +77,7 @@ def known_groups() -> list[str]:
 
 @admin.app_context_processor
 def _in_templates() -> dict[str, object]:
-    return {"admin_places": admin_places}
+    return {"admin_places": admin_places, "people_places": people_places}
 
 
 def admin_places() -> Iterator[tuple[str, str]]:
@@ -83,3 +91,12 @@ def admin_places() -> Iterator[tuple[str, str]]:
     yield "jobs", _("Jobs")
     yield "usage", _("Usage")
     yield "audit_log", _("Audit log")
+
+
+def people_places() -> Iterator[tuple[str, str]]:
+    """Yield (view, name) of the pages about users and groups."""
+    yield "users", _("Users")
+    yield "groups", _("Groups")
+    if site().standalone:
+        yield "sign_ins", _("Sign-in")
+    yield "see_as", _("See as someone else")

@@ -9,15 +9,42 @@ from werkzeug.wrappers import Response
 
 from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
-from braid.app.mounted import url_for
-from braid.app.pages.admin.blueprint import admin, audit, done, page_number, read_people
-from braid.app.pages.admin.users import PER_PAGE, require_own_accounts
+from braid.app.pages.admin.blueprint import (
+    PER_PAGE,
+    admin,
+    audit,
+    done,
+    page_number,
+    read_people,
+    require_own_accounts,
+    searched,
+)
 from braid.app.site import site
 from braid.app.words.values import dataset_name
-from braid.core.accounts.account_list import delete_group, find_accounts, rename_group, shared_with_groups
+from braid.core.accounts.account_list import delete_group, find_accounts, group_sizes, rename_group, shared_with_groups
 from braid.core.datasets.registry import SharedDataset
 from braid.core.errors import BraidError, InvalidInputError, NotFoundError
 from braid.core.types import MAX_NAME_CHARS
+
+MOST_NAMES = 5
+"""Datasets that are named beside a group; the others are counted."""
+
+
+@admin.get("/groups")
+@rule("admin")
+def groups() -> str:
+    """Show the groups, their sizes and what they open, a page at a time."""
+    text, page = searched(), page_number()
+    found = _all_groups(text)
+    return render_template(
+        "braid/admin/groups.html",
+        groups=found[PER_PAGE * page : PER_PAGE * (page + 1)],
+        total=len(found),
+        text=text,
+        page=page,
+        more=len(found) > PER_PAGE * (page + 1),
+        most_names=MOST_NAMES,
+    )
 
 
 @admin.get("/group")
@@ -93,7 +120,7 @@ def delete_one() -> tuple[str, int] | Response:
     with site().whole():
         delete_group(site().braid.ledger.database, name)
         audit("group.removed", name)
-    return done(_("The group “%(name)s” has been deleted.", name=name), "users")
+    return done(_("The group “%(name)s” has been deleted.", name=name), "groups")
 
 
 def _page(name: str, *, problem: str = "") -> str:
@@ -113,6 +140,18 @@ def _page(name: str, *, problem: str = "") -> str:
     )
 
 
+def _all_groups(text: str) -> list[tuple[str, int, list[str]]]:
+    """Return (group, number of members, the datasets open to it) per group whose name contains the text."""
+    sizes = group_sizes(site().braid.ledger.database)
+    lent = shared_with_groups(site().braid.ledger.database)
+    opened = {group: [dataset_name(dataset) for dataset, _owner in found] for group, found in lent.items()}
+    for entry in site().braid.registry.entries():
+        for group in entry.allowed_groups:
+            opened.setdefault(group, []).append(dataset_name(entry.name))
+    found = [name for name in sorted({*sizes, *opened}) if text.casefold() in name.casefold()]
+    return [(name, sizes.get(name, 0), opened.get(name, [])) for name in found]
+
+
 def _opened(name: str) -> list[SharedDataset]:
     """Return the shared datasets that are open to the group."""
     return [each for each in site().braid.registry.entries() if name in each.allowed_groups]
@@ -122,11 +161,9 @@ def _named() -> str:
     """Return the name of the group that is asked for. Raises NotFoundError without one."""
     name = request.values.get("name", "").replace("\0", "").strip()[:MAX_NAME_CHARS]
     if not name:
-        raise NotFoundError("no group is named; open it from the list of users and groups")
+        raise NotFoundError("no group is named; open it from the list of groups")
     return name
 
 
 def _done(told: str, name: str) -> Response:
-    response = done(told, "users")
-    response.location = url_for("braid.admin.group", name=name)
-    return response
+    return done(told, "group", name=name)

@@ -23,7 +23,7 @@ from braid.app.site import site
 from braid.app.user.models import site_default
 from braid.app.words.filled import fill
 from braid.app.words.values import model_name, size
-from braid.core.accounts.account_list import count_accounts, count_waiting
+from braid.core.accounts.account_list import count_accounts, count_states
 from braid.core.background.retention import KEPT, Kept
 from braid.core.jobs.store import JobStore
 from braid.core.ledger.database import LACKS_NEWEST
@@ -54,6 +54,10 @@ class Concern:
     """The page where to do it; empty when it is not done on a page."""
     detail: str = ""
     """The error message, in English."""
+    act: str = ""
+    """What the button says that leads there; empty for a word that fits all."""
+    posts: bool = False
+    """Whether the button does it at once."""
 
 
 @admin.get("/")
@@ -178,7 +182,8 @@ def _warnings() -> Iterator[Concern]:
     for dataset in missing if len(missing) == 1 else ():
         yield Concern(
             _("Nobody can read the shared dataset “%(name)s”: it is not in the list.", name=dataset.name),
-            url_for("braid.admin.shared"),
+            url_for("braid.admin.shared_one", dataset_id=dataset.id),
+            act=_("Put back or delete"),
         )
     for part in braid.indexer.progress():
         if part.error or part.state == "failed":
@@ -189,13 +194,25 @@ def _warnings() -> Iterator[Concern]:
     failed = JobStore(braid.ledger).counts()["failed"] - JobStore(braid.ledger).unreadable()
     if failed:
         text = ngettext("%(num)s job has failed.", "%(num)s jobs have failed.", failed)
-        yield Concern(text, url_for("braid.admin.jobs", state="failed"))
-    if backup_is_old():
-        yield Concern(_("The last backup is more than %(num)s days old.", num=OLD_DAYS))
-    if never_backed_up():
-        yield Concern(_("This site has never been backed up."))
-    if waiting := count_waiting(braid.ledger.database):
-        text = ngettext("%(num)s user waits for approval", "%(num)s users wait for approval", waiting)
-        yield Concern(text, url_for("braid.admin.users", waiting=1))
+        yield Concern(text, url_for("braid.admin.jobs", state="failed"), act=_("See failed jobs"))
+    if backup_is_old() or never_backed_up():
+        text = _("The last backup is more than %(num)s days old.", num=OLD_DAYS)
+        if never_backed_up():
+            text = _("This site has never been backed up.")
+        yield Concern(text, url_for("braid.admin.make_backup"), act=_("Back up now"), posts=True)
+    yield from _who_waits()
     if site().sign_up == "open":
-        yield Concern(_("Anyone who can open this site can create an account."), url_for("braid.admin.users"))
+        text = _("Anyone who can open this site can create an account.")
+        yield Concern(text, url_for("braid.admin.sign_ins"))
+
+
+def _who_waits() -> Iterator[Concern]:
+    """Yield people who wait for an administrator: for approval, and for a shared dataset."""
+    if waiting := count_states(site().braid.ledger.database).get("waiting"):
+        text = ngettext("%(num)s user waits for approval", "%(num)s users wait for approval", waiting)
+        yield Concern(text, url_for("braid.admin.users", state="waiting"))
+    if asked := len(site().shares.requests([entry.id for entry in site().braid.registry.entries()])):
+        text = ngettext(
+            "%(num)s person asks to read a shared dataset", "%(num)s people ask to read a shared dataset", asked
+        )
+        yield Concern(text, url_for("braid.datasets.index"), act=_("Answer"))

@@ -80,6 +80,19 @@ def switch_shared(dataset_id: int) -> Response:
     return done(_("“%(name)s” is off. Nobody can search it now.", name=entry.name), "shared")
 
 
+@admin.post(f"{ONE}/put-back")
+@rule("admin")
+def put_back_shared(dataset_id: int) -> tuple[str, int] | Response:
+    """Bring a dataset that has left the list back into it, open to those whom the form names."""
+    _find_dataset(dataset_id)
+    try:
+        fields = {"description": _typed_text("description"), "allowed_groups": _typed_readers()}
+        back = site().shared_datasets.put_back(dataset_id, _typed_text("name"), by=identity().account.name, **fields)
+    except RegistryError as error:
+        return _edit_page(dataset_id, problem=str(error)), 400
+    return done(_("“%(name)s” is back in the list.", name=back.name), "shared")
+
+
 @admin.post(f"{ONE}/remove")
 @rule("admin")
 def remove_shared(dataset_id: int) -> tuple[str, int] | Response:

@@ -48,8 +48,8 @@ def test_who_signs_up_waits_for_approval(app: Flask, admin: FlaskClient) -> None
     assert zoe
     assert zoe.waiting
     assert "1 user waits for approval" in admin.get("/admin/").text
-    assert "1 user waits for approval" in admin.get("/admin/users").text
-    listed = admin.get("/admin/users?waiting=1").text
+    assert "Waiting for approval (1)" in admin.get("/admin/users").text
+    listed = admin.get("/admin/users?state=waiting").text
     assert "zoe" in listed
     assert '/admin/users/1"' not in listed
     assert ">Approve<" in admin.get(f"/admin/users/{zoe.id}").text
@@ -83,7 +83,7 @@ def test_sign_up_ends_at_the_cap(app: Flask) -> None:
 def test_the_way_of_signing_up_is_chosen(app: Flask, admin: FlaskClient) -> None:
     for state in ("open", "approval", "closed"):
         post_form(admin, "/admin/users/sign-up", sign_up=state)
-        assert f'value="{state}" checked' in admin.get("/admin/users").text
+        assert f'value="{state}" checked' in admin.get("/admin/sign-in").text
         assert app.test_client().get("/signup").status_code == (404 if state == "closed" else 200)
         assert (acts(app)[0].action, acts(app)[0].target) == ("sign_up.changed", state)
 

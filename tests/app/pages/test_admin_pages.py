@@ -190,6 +190,30 @@ def test_a_dataset_that_left_the_list_can_still_be_removed(admin: FlaskClient, b
     assert "Lost" not in admin.get("/admin/shared").text
 
 
+def test_a_dataset_that_left_the_list_is_put_back_with_its_documents(
+    app: Flask, admin: FlaskClient, braid: Braid, put: Callable[..., str]
+) -> None:
+    lost = braid.registry.add("Lost", "shared_lab", allowed_groups=["lab"])
+    braid.registry.add("Other", "shared_other")
+    braid.mirror_registry()
+    put(lost.id, "a.txt", "The tank holds 40 litres.")
+    braid.registry.remove(lost.id)
+    page = f"/admin/shared/{lost.id}"
+    assert "Its documents are kept." in admin.get(page).text
+    undecided = post_form(admin, f"{page}/put-back", name="Lost")
+    assert undecided.status_code == 400
+    assert "Choose at least one group" in undecided.text
+    assert braid.registry.get(lost.id) is None
+    post_form(admin, f"{page}/put-back", name="Lost", open_to="groups", allowed_groups_chosen="lab")
+    assert braid.registry.get(lost.id) == lost
+    assert braid.ledger.dataset(lost.id).documents == 1
+    assert acts(app)[0].action == "shared_db.restored"
+    assert post_form(admin, f"{page}/put-back", name="Lost", open_to="everyone").status_code == 400, "it is there"
+    post_form(admin, f"{page}/remove", name="Lost")
+    assert post_form(admin, f"{page}/put-back", name="Lost", open_to="everyone").status_code == 404
+    assert post_form(admin, "/admin/shared/-77/put-back", name="x", open_to="everyone").status_code == 404
+
+
 # ---------------------------------------------------------------- the file
 
 
@@ -475,8 +499,10 @@ def test_usage_has_charts_and_the_same_as_tables(app: Flask, admin: FlaskClient)
     site_of(app).usage.count(cleo.id, "search", 41)
     page = admin.get("/admin/usage?days=7").text
     assert 'class="chart"' in page
-    assert re.search(r"<th scope=\"row\"><a [^>]*>Cleo</a></th><td[^>]*>41</td>", page)
-    assert page.count("<rect") == 1
+    assert re.search(r"<th scope=\"row\"><a [^>]*>Cleo</a></th> <td[^>]*>41<svg", page)
+    chart, table = page.split('aria-labelledby="users-title"', 1)
+    assert chart.count("<rect") == 1
+    assert table.count("<rect") == 1
     assert admin.get("/admin/usage?days=8").status_code == 400
 
 

@@ -49,7 +49,7 @@ def test_a_group_shows_what_its_members_can_read(admin: FlaskClient, braid: Brai
     page = text_of(admin.get("/admin/group?name=lab").text)
     assert "Handbook" in page
     assert "Notes of Ben shared by ben" in page
-    assert "can read Notes of Ben, Handbook" in text_of(admin.get("/admin/users").text)
+    assert "Notes of Ben, Handbook" in text_of(admin.get("/admin/groups").text)
 
 
 def test_a_group_is_renamed_with_all_that_it_opens(admin: FlaskClient, braid: Braid) -> None:

@@ -389,7 +389,7 @@ def test_only_the_token_that_counts_opens_it(app: Flask, provider: Provider) -> 
     newer = Provider(app)
     provider("GET", "/Users", status=401)
     newer("GET", "/Users")
-    assert provider.token not in boss.get("/admin/users").text
+    assert provider.token not in boss.get("/admin/sign-in").text
     assert post_form(boss, "/admin/users/scim/end").status_code == 302
     newer("GET", "/Users", status=401)
     assert [entry.action for entry in acts(app)[:3]] == ["scim.ended", "scim.token", "scim.token"]

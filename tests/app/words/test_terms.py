@@ -138,7 +138,7 @@ ROLES = {"button": "act", "a": "act", "option": "value"} | dict.fromkeys(
 )
 ONE_MEANING = {
     "Add documents",
-    "Add user",
+    "Add people",
     "Dataset settings",
     "Datasets",
     "Delete",
@@ -153,15 +153,13 @@ ONE_MEANING = {
     "New assistant",
     "Other apps",
     "Rename",
-    "Second factor",
     "Share",
     "Sharing",
-    "Sign-up",
     "Sign in",
     "Statistics",
 }
 """Buttons and links that are called as what they lead to, so that each language has one word for both."""
-CONTEXTS = {"dataset", "document", "expiry", "filter", "key", "rank"}
+CONTEXTS = {"dataset", "document", "expiry", "filter", "key", "rank", "sign-in"}
 """What the contexts of messages say: what an adjective such as *on*, *all* or *new* is said of."""
 ELEMENT = re.compile(r"<(\w+)([^<>]*)>\s*(?:\{\{ ?icon\([^}]*\) ?\}\}\s*)?\{\{ ?_\(\"([^\"%{]+)\"\) ?\}\}")
 
