@@ -11,7 +11,7 @@ REFERENCE := .artifacts/reference
 # What a program imports.
 PUBLIC := braid braid.core.braid braid.core.data_directory braid.core.ledger.ledger braid.core.ingest.ingest braid.core.ingest.readers \
 	braid.core.adding.add braid.core.adding.stored braid.core.vector_store braid.core.stock.named \
-	braid.core.folders.sync braid.core.folders.loader_sync braid.core.datasets.shares braid.core.types braid.core.options braid.core.errors braid.core.retriever_manager braid.core.remote braid.core.langchain \
+	braid.core.folders.sync braid.core.folders.loader_sync braid.core.indexes.installed braid.core.datasets.shares braid.core.types braid.core.options braid.core.errors braid.core.retriever_manager braid.core.remote braid.core.langchain \
 	braid.core.standalone.retriever braid.core.standalone.searcher braid.core.standalone.scorer braid.core.search.strategies \
 	braid.core.models.embeddings braid.core.models.rerank braid.core.models.chat braid.core.chat.conversation \
 	braid.core.chat.lookups.lookup braid.core.chat.store braid.core.chat.turn_recorder braid.core.chat.types \

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -25,20 +25,13 @@ if TYPE_CHECKING:
 _PATH: click.ParamType[Path] = click.Path(path_type=Path)
 SCRATCH_FOLDER = "evaluation"  # in the data directory; kept, so that the next run only searches
 
-F = TypeVar("F", bound=Callable[..., Any])
-
-
-def _on_judged_sets(command: F) -> F:
-    """Add what a command on judged sets takes."""
-    for add in (
-        click.pass_context,
-        json_option,
-        click.option("--plot", "plot_file", metavar="FILE", type=_PATH, help="Plot to png, svg or pdf."),
-        click.option("--each", is_flag=True, help="Search each set in its own collections, not all sets at once."),
-        click.argument("folders", nargs=-1, required=True, metavar="DIR…", type=_PATH),
-    ):
-        command = add(command)
-    return command
+_on_judged_sets = add_options(
+    click.argument("folders", nargs=-1, required=True, metavar="DIR…", type=_PATH),
+    click.option("--each", is_flag=True, help="Search each set in its own collections, not all sets at once."),
+    click.option("--plot", "plot_file", metavar="FILE", type=_PATH, help="Plot to png, svg or pdf."),
+    json_option,
+    click.pass_context,
+)
 
 
 def _shown_in(bars: Bars) -> Callable[[EvaluationProgress], None]:
@@ -51,8 +44,8 @@ def _shown_in(bars: Bars) -> Callable[[EvaluationProgress], None]:
 
 
 @click.command("eval", cls=BraidCommand)
-@_on_judged_sets
 @add_options(*RANKING_OPTIONS)
+@_on_judged_sets
 def eval_command(
     context: click.Context,
     /,

@@ -66,6 +66,15 @@ PAGE_TEXTS = {
     "the ledger is damaged: %(error)s; restore a backup with `python -m app restore`": N_(
         "restore a backup; the database says: %(error)s"
     ),
+    "the engine %(engine)s cannot be reached": N_(
+        "the index for search by meaning cannot be used and is being checked"
+    ),
+    "the engine %(engine)s failed: %(reason)s": N_(
+        "the index for search by meaning cannot be used and is being checked"
+    ),
+    "the engine %(engine)s has nothing of the vectors of %(collection)s, which are written again": N_(
+        "the index for search by meaning cannot be used and is being checked"
+    ),
     "the vectors of %(collection)s are being written into files": N_("the vectors are being written into files"),
     "the vectors of %(collection)s cannot be used: %(reason)s; it is being checked": N_(
         "the index for search by meaning cannot be used and is being checked"

@@ -53,8 +53,9 @@ class VectorEngine(Protocol):
     """
 
     def write(self, collection: str, chunks: Sequence[IndexedChunk], gone: Collection[str]) -> object:
-        """Add or replace chunks, each with a vector (dim,) float32 of unit length, and delete ids, which need not be
-        there; found by searches on return. The first chunks make the collection, and doing it again changes nothing.
+        """Add or replace chunks, each with ``id``, ``dataset_id``, ``document_id`` and a ``vector`` (dim,) float32 of
+        unit length, and delete ids, which need not be there; found by searches on return. The first chunks make the
+        collection, and doing it again changes nothing.
         """
 
     def nearest(
@@ -201,7 +202,11 @@ class InstalledVectorIndex(VectorIndex):
                 raise ValueError(f"{wrong[0]} is no cosine, which is from -1 to 1")
         if not scores and not self.count(collection) and self._embedded_count(collection):
             raise IndexUnavailableError(
-                f"the engine {self._called} has nothing of the vectors of {collection}, which are written again"
+                internal(
+                    "the engine %(engine)s has nothing of the vectors of %(collection)s, which are written again",
+                    engine=self._called,
+                    collection=collection,
+                )
             )
         return best_first(ScoredChunk(chunk_id, score) for chunk_id, score in scores.items())
 
