@@ -7,6 +7,7 @@ library prints is discarded.
 from __future__ import annotations
 
 import base64
+import gc
 import importlib
 import logging
 import os
@@ -91,9 +92,12 @@ def main(memory_bytes: str) -> None:
 
 
 def _import_readers() -> None:
+    gc.disable()  # nothing of what is loaded is garbage
     for name in {form.reader for form in FORMATS}:
         with suppress(ModuleNotFoundError):  # `read_document` names what is missing
             importlib.import_module(f"braid.core.ingest.readers.{name}")
+    gc.freeze()
+    gc.enable()
 
 
 def _set_alarm(seconds: float) -> None:

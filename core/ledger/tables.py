@@ -440,7 +440,8 @@ class MessageRow(Base):
     __tablename__ = "messages"
     __table_args__ = (
         UniqueConstraint("conversation_id", "position"),
-        Index(None, "state", sqlite_where=sql_text(IS_RUNNING), postgresql_where=sql_text(IS_RUNNING)),
+        # in PostgreSQL, too, by its migration: to say so here would load all its drivers, also where it is not used
+        Index(None, "state", sqlite_where=sql_text(IS_RUNNING)),
         NEVER_REUSE_IDS,
     )
 
