@@ -60,7 +60,7 @@ def find_accounts(
         members = select(UserGroupRow.user_id).where(UserGroupRow.group_name == storable(group))
         conditions.append(UserRow.id.in_(members))
     if only:
-        conditions.append(UserRow.is_admin.is_(True) if only == "administrator" else only == STATE)
+        conditions.append(UserRow.is_admin.is_(True) if only == "administrator" else STATE.in_([only]))
     page = select(*COLUMNS).where(*conditions).order_by(_ORDERS[sort], _NAME, UserRow.id)
     with database.read() as connection:
         total = connection.execute(select(func.count()).select_from(UserRow).where(*conditions)).scalar_one()

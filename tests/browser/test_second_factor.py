@@ -89,8 +89,10 @@ def test_administrators_pages_are_looked_at(
     factors.begin(user_id)
     assert factors.confirm(user_id, code_of(factors.pending(user_id), time.time()))
     page = open_page("admin/sign-in", viewport=PHONE, locale=language)
-    page.locator("section[aria-labelledby=scim-title] button").first.focus()
-    page.keyboard.press("Enter")
+    section = page.locator("section[aria-labelledby=scim-title]")
+    if section.locator("summary").count():  # there is a token already, which another one would replace
+        section.locator("summary").first.press("Enter")
+    section.locator("button:visible").first.press("Enter")
     expect(page.locator("code.key")).to_be_visible()
     assert overflow(page) == 0
     picture(page, f"scim-{language}")

@@ -191,8 +191,8 @@ def _warnings() -> Iterator[Concern]:
                 _("Search by meaning is incomplete.") if part.leg == "dense" else _("Search by keyword is incomplete.")
             )
             yield Concern(leg, url_for("braid.admin.indexes"), part.error)
-    failed = JobStore(braid.ledger).counts()["failed"] - JobStore(braid.ledger).unreadable()
-    if failed:
+    unreadable = JobStore(braid.ledger).unreadable()
+    if failed := JobStore(braid.ledger).counts()["failed"] - unreadable:
         text = ngettext("%(num)s job has failed.", "%(num)s jobs have failed.", failed)
         yield Concern(text, url_for("braid.admin.jobs", state="failed"), act=_("See failed jobs"))
     if backup_is_old() or never_backed_up():
@@ -201,6 +201,9 @@ def _warnings() -> Iterator[Concern]:
             text = _("This site has never been backed up.")
         yield Concern(text, url_for("braid.admin.make_backup"), act=_("Back up now"), posts=True)
     yield from _who_waits()
+    if unreadable:
+        text = ngettext("%(num)s file could not be read.", "%(num)s files could not be read.", unreadable)
+        yield Concern(text, url_for("braid.admin.jobs", state="failed"), act=_("See why"))
     if site().sign_up == "open":
         text = _("Anyone who can open this site can create an account.")
         yield Concern(text, url_for("braid.admin.sign_ins"))

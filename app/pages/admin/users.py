@@ -158,7 +158,7 @@ def _list_page(*, problem: str = "", invited: Sequence[tuple[Account, str]] = ()
         database,
         text=text,
         group=group,
-        only=cast(Only | None, only),
+        only=only,
         sort=cast(Sort, sort),
         limit=PER_PAGE,
         offset=PER_PAGE * page,
