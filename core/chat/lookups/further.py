@@ -86,7 +86,7 @@ class FurtherSearch:
     about: str = ""
     """What is looked for, for people; empty where the query says it."""
     may_be_common: bool = False
-    """Whether nothing in the letters of the names tells that they are names, so that a passage has to be about one."""
+    """Whether nothing in the letters of the names tells that they are some, so that a passage has to begin with one."""
 
     def is_met(self, terms: Collection[str]) -> bool:
         """Return whether a passage with these terms is about what is named, or has what no passage had."""
@@ -175,7 +175,7 @@ class Further:
             (wish.words.isdisjoint(terms), rank, hit)
             for rank, hit, terms in found
             if wish.is_met(terms) and (rank < MOST_TAKEN or not wish.words.isdisjoint(terms))
-            if not wish.may_be_common or self._is_about(hit.passage, wish)
+            if not wish.may_be_common or self._begins_with(hit.passage, wish)
         ]
         return [hit for _, _, hit in sorted(met, key=lambda each: each[:2])[:MOST_TAKEN]]
 
@@ -259,14 +259,17 @@ class Further:
         total = sum(self._weights.values())
         return there / total if total else 0.0
 
+    def _begins_with(self, passage: Passage, wish: FurtherSearch) -> bool:
+        """Return whether a name is in the title or heading of a passage, or where its text begins."""
+        above = f"{passage.title} {passage.heading_path} {passage.text[:ABOUT_CHARS]}"
+        begin = frozenset(self._analyzer.tokens(above))
+        return any(name <= begin for name in wish.names)
+
     def _is_about(self, passage: Passage, wish: FurtherSearch) -> bool:
-        """Return whether a name is in the title or heading of a passage, or where its text begins, and a sentence
-        tells of it what is looked for.
-        """
-        above = frozenset(self._analyzer.tokens(f"{passage.title} {passage.heading_path}"))
-        begin = above.union(self._analyzer.tokens(passage.text[:ABOUT_CHARS]))
-        if not any(name <= begin for name in wish.names):
+        """Return whether a passage begins with a name, and a sentence tells of it what is looked for."""
+        if not self._begins_with(passage, wish):
             return False
+        above = frozenset(self._analyzer.tokens(f"{passage.title} {passage.heading_path}"))
         told = [above.union(self._analyzer.tokens(each)) for each in sentences(passage.text[:READ_CHARS])]
         return any(
             name <= terms and not wish.words.isdisjoint(terms) for terms in told[:READ_SENTENCES] for name in wish.names
