@@ -1,34 +1,49 @@
-"""Questions to begin with: about the user's own documents, made of their titles and headings without a model."""
+"""Questions to begin with: about the user's own documents, made of what these say without a model."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import zip_longest
+from collections.abc import Sequence
 
+from flask_babel import get_locale
 from flask_babel import gettext as _
 
+from braid.app.auth.identity import identity
 from braid.app.opening import SAMPLE_NAME
 from braid.app.site import site
 from braid.app.user.datasets import Readable
-from braid.app.user.questions import question_about, spoken_title, tells
+from braid.app.user.questions import tried
 from braid.core.datasets.outlines import DocumentOutline
+from braid.core.lru import LeastRecentlyUsed
 from braid.core.types import Dataset
 
 STARTERS = 4
 SEEN_DOCUMENTS = 12
+_KEPT: LeastRecentlyUsed[tuple[int, str], tuple[tuple[DocumentOutline, ...], list[str]]] = LeastRecentlyUsed(256)
+"""Questions by account and language, with the outlines that they were made of."""
 
 
 def starters(readable: Readable) -> list[str]:
-    """Return up to `STARTERS` questions in the page's language.
+    """Return up to `STARTERS` questions, each of which a search answers.
 
     They are about the newest personal documents, then shared ones; about the guide while there are no others.
     """
     own = [dataset for dataset in readable.shared if dataset.name != SAMPLE_NAME]
     for datasets in (readable.personal, own):
-        outlines = site().outlines.newest(datasets, limit=SEEN_DOCUMENTS)
-        if questions := list(dict.fromkeys(_questions(outlines)))[:STARTERS]:
+        if questions := _about(site().outlines.newest(datasets, limit=SEEN_DOCUMENTS)):
             return questions
     return _about_the_guide(readable.shared)
+
+
+def _about(outlines: tuple[DocumentOutline, ...]) -> list[str]:
+    """Return questions about these documents; tried again only when one of them changes, or there are too few."""
+    key = identity().account.id, str(get_locale())
+    kept = _KEPT.get(key)
+    if kept is None or kept[0] is not outlines:
+        questions = tried([outline.sections for outline in outlines], most=STARTERS)
+        kept = (outlines, questions)
+        if len(questions) == STARTERS:
+            _KEPT.put(key, kept)
+    return kept[1]
 
 
 def _about_the_guide(shared: Sequence[Dataset]) -> list[str]:
@@ -40,17 +55,3 @@ def _about_the_guide(shared: Sequence[Dataset]) -> list[str]:
         _("What happens when a dataset is deleted?"),
         _("How large may a file be?"),
     ]
-
-
-def _questions(outlines: Sequence[DocumentOutline]) -> Iterator[str]:
-    """Yield questions, one about each document before the second one about any."""
-    for asked_together in zip_longest(*map(_questions_about, outlines)):
-        yield from (question for question in asked_together if question)
-
-
-def _questions_about(outline: DocumentOutline) -> Iterator[str]:
-    title = spoken_title(outline)
-    about = [question for heading in outline.headings if (question := question_about(title, heading))]
-    yield from about
-    if not about and tells(title):
-        yield _("What is “%(title)s” about?", title=title)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import IO, get_args
+from typing import IO, cast, get_args
 
 from flask import Response, request, send_file
 
@@ -10,10 +10,12 @@ from braid.app.auth.quotas import quotas
 from braid.app.site import site
 from braid.app.web.pdf import as_pdf
 from braid.app.web.word import as_word
+from braid.app.words.languages import current_language
 from braid.config.settings import Settings
 from braid.core.accounts.accounts import Account
 from braid.core.background.dataset_jobs import new_export
 from braid.core.chat.export import as_json, as_markdown
+from braid.core.chat.texts import Language
 from braid.core.datasets.listing import overviews
 from braid.core.errors import NotFoundError
 from braid.core.ingest.plan import MEBIBYTE
@@ -109,7 +111,9 @@ def export_conversation(user_id: int, conversation_id: int, kind: str) -> Respon
     elif kind == "pdf":
         response = Response(as_pdf(found, messages), mimetype=PDF_TYPE)
     else:
-        response = Response(as_markdown(found, messages), mimetype="text/markdown")
+        response = Response(
+            as_markdown(found, messages, language=cast(Language, current_language())), mimetype="text/markdown"
+        )
     response.headers["Content-Disposition"] = f"attachment; filename=braid-conversation-{conversation_id}.{kind}"
     return response
 

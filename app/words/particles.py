@@ -9,7 +9,7 @@ Sound = Literal["vowel", "l", "consonant", ""]
 """How a word ends when it is spoken; ``l`` is ㄹ, after which 로 is said. Empty where nobody knows."""
 
 PARTICLE = re.compile(
-    r"은\(는\)|는\(은\)|이\(가\)|가\(이\)|을\(를\)|를\(을\)|과\(와\)|와\(과\)|\(으\)로|\(이\)(?=라|나|에요)"
+    r"은\(는\)|는\(은\)|이\(가\)|가\(이\)|을\(를\)|를\(을\)|과\(와\)|와\(과\)|\(으\)로|\(이\)(?=라|란|나|에요)"
 )
 """A particle as translations write it, in both of its forms."""
 

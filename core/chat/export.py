@@ -8,11 +8,9 @@ from datetime import UTC, datetime
 
 from braid.core.chat.links import check_links
 from braid.core.chat.store import StoredCitation, StoredConversation, StoredMessage
+from braid.core.chat.texts import Language, say
 from braid.core.errors import InvalidInputError
 from braid.core.json_form import to_json
-
-FATES = {"changed": " (changed since)", "deleted": " (deleted since)"}
-WITHHELD = "you may no longer read this"
 
 
 def as_json(
@@ -36,22 +34,27 @@ def as_json(
     yield "}" + line_end
 
 
-def as_markdown(conversation: StoredConversation, messages: Iterable[StoredMessage]) -> Iterator[str]:
-    """Yield each message under a heading with its time, and the passages of an answer, quoted as they were cited.
+def as_markdown(
+    conversation: StoredConversation, messages: Iterable[StoredMessage], *, language: Language = "en"
+) -> Iterator[str]:
+    """Yield each message under a heading with its time, and the passages of an answer, quoted as they were cited, with
+    labels in a language.
 
     Pictures and links are text, except for the links of an answer to addresses in the passages that it cites.
     """
     yield check_links(f"# {_line(conversation.title)}") + "\n"
     for message in messages:
-        who = "Question" if message.role == "user" else "Answer"
+        who = say("question" if message.role == "user" else "answer", language)
         when = datetime.fromtimestamp(message.created_at, UTC).strftime("%Y-%m-%d %H:%M UTC")
-        state = "" if message.state == "complete" else f", {message.state}"
+        told = [when] if message.state == "complete" else [when, say(f"state_{message.state}", language)]
         if len(message.variants) > 1:
-            state += f", variant {message.variants.index(message.id) + 1} of {len(message.variants)}"
-        thumb = f", thumbs {message.thumb}" if message.thumb else ""
+            number = message.variants.index(message.id) + 1
+            told.append(say("variant", language, number=number, total=len(message.variants)))
+        if message.thumb:
+            told.append(say(f"thumb_{message.thumb}", language))
         text = check_links(message.text, [citation.text for citation in message.citations])
-        yield f"\n## {who} ({when}{state}{thumb})\n\n{text}\n"
-        yield from (f"\n{_citation(citation)}\n" for citation in message.citations)
+        yield f"\n## {who} ({', '.join(told)})\n\n{text}\n"
+        yield from (f"\n{_citation(citation, language)}\n" for citation in message.citations)
 
 
 def within(most_chars: int, messages: Iterable[StoredMessage]) -> Iterator[StoredMessage]:
@@ -73,16 +76,17 @@ def _dump(value: object) -> str:
     return json.dumps(to_json(value), ensure_ascii=False)
 
 
-def _citation(citation: StoredCitation) -> str:
+def _citation(citation: StoredCitation, language: Language) -> str:
     if citation.fate == "withheld":
-        return f"**[{citation.number}]** {WITHHELD}"
+        return f"**[{citation.number}]** {say('fate_withheld', language)}"
     place = [citation.title, citation.heading_path, citation.source]
-    place += [f"page {citation.page}"] if citation.page is not None else []
-    place += [f"line {citation.line}"] if citation.line is not None else []
+    place += [say("page", language, number=citation.page)] if citation.page is not None else []
+    place += [say("line", language, number=citation.line)] if citation.line is not None else []
     named = _line(" · ".join(dict.fromkeys(filter(None, place))))
     lines = check_links("\n".join(line.rstrip() for line in citation.text.splitlines())).split("\n")
     quoted = "\n".join(f"> {line}".rstrip() for line in lines)
-    return f"{check_links(f'**[{citation.number}]** {named}')}{FATES.get(citation.fate, '')}\n\n{quoted}"
+    fate = f" ({say(f'fate_{citation.fate}', language)})" if citation.fate != "current" else ""
+    return f"{check_links(f'**[{citation.number}]** {named}')}{fate}\n\n{quoted}"
 
 
 def _line(text: str) -> str:

@@ -501,7 +501,7 @@ def _readable(message: StoredMessage, *, is_lost: bool) -> StoredMessage:
         return message
     text, marks = message.text, tuple(message.settings.get("marks") or ())
     if message.settings.get("found", True) or message.settings.get("stopped"):  # else it is a sentence of Braid's own
-        text, marks = withheld_text(text, message.settings.get("marks"), withheld)
+        text, marks = withheld_text(text, message.settings.get("marks"), withheld, message.settings.get("question"))
     return replace(message, text=text, settings=withheld_settings(message.settings, marks))
 
 

@@ -116,8 +116,10 @@ class ChatRequest:
 
     @property
     def typed_text(self) -> str:
-        """The text, or the fields, as one text."""
-        return self.text if self.fields is None else self.fields.describe(self.language or "en")
+        """The text, or the fields, as one text, with their names in the language that they are written in."""
+        if self.fields is None:
+            return self.text
+        return self.fields.describe(self.language or question_language(self.fields.describe("en")))
 
 
 # ---------------------------------------------------------------- events, in the order in which they come

@@ -18,10 +18,8 @@ from braid.core.types import Dataset
 
 RECENT_IDS = 2_000
 """Ids of documents, counted from the newest, among which the newest ones of the datasets are looked for."""
-SEEN_PASSAGES = 40
+SEEN_PASSAGES = 90
 """Passages of a document whose headings are read."""
-HEADINGS = 8
-"""Headings of a document, at most."""
 SECTIONS = 60
 """Sections of a document in its outline."""
 NEAR_BEFORE, NEAR_BEHIND = 10, 40
@@ -31,24 +29,18 @@ LONG_CHARS = 200
 MOST_KEPT = 256
 SEEN_CHARS = 400
 """Characters at the beginning of a passage that decide whether it is a menu."""
+BEGINNING_CHARS = 800
+"""Characters of a section's first passage that it is asked about by."""
 _SENTENCE_END = re.compile(r"[.!?。！？](?=[\s”’」』\"')]|$)|[다요죠음함](?=\s|$)")
 AGAIN_S = 5.0
 """Minimum seconds between two readings while the datasets keep changing, as in a long upload."""
 
 
 @dataclass(frozen=True, slots=True)
-class DocumentOutline:
-    """A document's title and the headings of its first passages, in order; each heading is the innermost one."""
-
-    dataset_id: int
-    source: str
-    title: str
-    headings: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class OutlineSection:
-    """A part of a document under one heading, the innermost of ``path``; ``position`` is that of its first passage."""
+    """A part of a document under one heading, the innermost of ``path``; both are empty for what is under none.
+    ``position`` is that of its first passage, and ``text`` the beginning of it.
+    """
 
     dataset_id: int
     document_id: int
@@ -58,6 +50,16 @@ class OutlineSection:
     path: str
     position: int
     page: int | None
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentOutline:
+    """A document's title, and its first sections in order."""
+
+    source: str
+    title: str
+    sections: tuple[OutlineSection, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +97,10 @@ class Outlines:
         return kept.outlines
 
     def of_document(self, document_id: int, dataset_id: int) -> tuple[OutlineSection, ...]:
-        """Return the sections of a document in order, each heading once; none for one of another dataset."""
-        return self._sections(document_id, dataset_id, None)[:SECTIONS]
+        """Return the sections of a document in order, each heading once, with what is under none or under its title;
+        none for a document of another dataset.
+        """
+        return self._sections(document_id, dataset_id, None)
 
     def near(self, chunk_ids: Sequence[str], dataset_ids: Collection[int]) -> tuple[OutlineSection, ...]:
         """Return the sections beside these passages, which are left out themselves; per passage the next ones first.
@@ -113,7 +117,7 @@ class Outlines:
             behind = [section for section in beside if section.position > row.position]
             before = [section for section in reversed(beside) if section.position <= row.position]
             for section in (*behind, *before):
-                if (section.document_id, section.path) not in own:
+                if section.heading and (section.document_id, section.path) not in own:
                     found.setdefault((section.document_id, section.heading), section)
         return tuple(found.values())
 
@@ -121,7 +125,7 @@ class Outlines:
         """Return the sections of a document, or those around a position of it."""
         of_document = ChunkRow.document_id == document_id, ChunkRow.dataset_id == dataset_id
         place, page = func.min(ChunkRow.position), func.min(ChunkRow.page)
-        statement = select(ChunkRow.heading_path, place, page).where(*of_document, ChunkRow.heading_path != "")
+        statement = select(ChunkRow.heading_path, place, page).where(*of_document)
         if position is not None:
             statement = statement.where(ChunkRow.position.between(position - NEAR_BEFORE, position + NEAR_BEHIND))
         named = select(DocumentRow.source, DocumentRow.title).where(DocumentRow.id == document_id)
@@ -130,16 +134,26 @@ class Outlines:
                 statement.group_by(ChunkRow.heading_path).order_by(place).limit(4 * SECTIONS)
             ).all()
             document = connection.execute(named).one_or_none()
+            beginning = select(ChunkRow.position, func.substr(ChunkRow.text, 1, BEGINNING_CHARS)).where(*of_document)
+            starts = connection.execute(beginning.where(ChunkRow.position.in_([row[1] for row in rows]))).all()
+        texts = {row[0]: str(row[1]) for row in starts}
         if document is None:
             return ()
         found: dict[str, OutlineSection] = {}
         for path, start, on_page in rows:
-            heading = path.rpartition(" > ")[2].strip()
-            if heading and heading != document.title:
-                section = OutlineSection(
-                    dataset_id, document_id, document.source, document.title, heading, path, start, on_page
-                )
-                found.setdefault(heading, section)
+            heading = _heading(path, document.title)
+            section = OutlineSection(
+                dataset_id,
+                document_id,
+                document.source,
+                document.title,
+                heading,
+                path,
+                start,
+                on_page,
+                texts.get(start, ""),
+            )
+            found.setdefault(heading or path, section)
         return tuple(found.values())
 
     def _read(self, dataset_ids: frozenset[int], limit: int) -> tuple[DocumentOutline, ...]:
@@ -147,25 +161,27 @@ class Outlines:
         mine = select(*columns).where(DocumentRow.dataset_id.in_(dataset_ids), DocumentRow.state == "ready")
         last = select(func.max(DocumentRow.id)).scalar_subquery()
         newest = mine.where(DocumentRow.id > last - self._recent_ids).order_by(DocumentRow.id.desc()).limit(limit)
+        beginning = func.substr(ChunkRow.text, 1, BEGINNING_CHARS)
+        passages = select(
+            ChunkRow.document_id, ChunkRow.heading_path, ChunkRow.position, ChunkRow.page, beginning
+        ).order_by(ChunkRow.position)
         with self._database.read() as connection:
-            documents = connection.execute(newest).all() or connection.execute(mine.limit(limit)).all()
-            beginning = func.substr(ChunkRow.text, 1, SEEN_CHARS)
-            found = connection.execute(
-                select(ChunkRow.document_id, ChunkRow.heading_path, beginning)
-                .where(
-                    ChunkRow.document_id.in_([row[0] for row in documents]),
-                    ChunkRow.position < SEEN_PASSAGES,
-                    ChunkRow.heading_path != "",
+            documents = {
+                row.id: row for row in connection.execute(newest).all() or connection.execute(mine.limit(limit)).all()
+            }
+            first = ChunkRow.document_id.in_(documents), ChunkRow.position < SEEN_PASSAGES
+            rows = connection.execute(passages.where(*first, ChunkRow.chunk_kind != "contents")).all()
+        found: dict[int, dict[str, OutlineSection]] = {document_id: {} for document_id in documents}
+        for document_id, path, position, page, text in rows:
+            _, dataset_id, source, title = documents[document_id]
+            if path not in found[document_id] and says_something(text):
+                heading = _heading(path, title)
+                found[document_id][path] = OutlineSection(
+                    dataset_id, document_id, source, title, heading, path, position, page, text
                 )
-                .order_by(ChunkRow.position)
-            ).all()
-        paths: dict[int, list[str]] = {}
-        for document_id, path, text in found:
-            if says_something(text):
-                paths.setdefault(document_id, []).append(path)
         return tuple(
-            DocumentOutline(dataset_id, source, title, _innermost(paths.get(document_id, ()), title))
-            for document_id, dataset_id, source, title in documents
+            DocumentOutline(document.source, document.title, tuple(found[document_id].values()))
+            for document_id, document in documents.items()
         )
 
 
@@ -184,7 +200,7 @@ def says_something(text: str) -> bool:
     return len(text) >= LONG_CHARS or _SENTENCE_END.search(text) is not None
 
 
-def _innermost(paths: Sequence[str], title: str) -> tuple[str, ...]:
-    """Return the last part of each path, once, without the document's title."""
-    last = dict.fromkeys(path.rpartition(" > ")[2].strip() for path in paths)
-    return tuple(heading for heading in last if heading and heading != title)[:HEADINGS]
+def _heading(path: str, title: str) -> str:
+    """Return the last part of a path; empty for the document's own title."""
+    heading = path.rpartition(" > ")[2].strip()
+    return "" if heading == title else heading

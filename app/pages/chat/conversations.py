@@ -175,4 +175,4 @@ def next_questions(conversation_id: int, message_id: int) -> str:
     asked = [each.text for each in store.messages(user_id, conversation_id, ids=path[-40::2])]
     cited = [citation.chunk_id for citation in messages[0].citations if citation.fate == "current"][:MOST_CITED]
     sections = site().outlines.near(cited, readable_datasets(identity().account).by_id.keys())
-    return render_template("braid/_chat_next.html", questions=tried(sections, most=MOST_NEXT, but=asked))
+    return render_template("braid/_chat_next.html", questions=tried([sections], most=MOST_NEXT, but=asked))

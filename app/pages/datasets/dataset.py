@@ -82,13 +82,10 @@ def _list_values(dataset: Dataset) -> dict[str, object]:
 
 def _questions(dataset: Dataset, found: DocumentList) -> list[str]:
     """Return questions that the documents at the top of the list answer, one about each."""
-    questions: list[str] = []
-    for row in [row for row in found.rows if row.document_id and row.chunks][:SEEN_DOCUMENTS]:
-        sections = site().outlines.of_document(row.document_id, dataset.id)
-        questions += tried(sections, most=1, but=questions)
-        if len(questions) == QUESTIONS:
-            break
-    return questions
+    asked = [row for row in found.rows if row.document_id and row.chunks][:SEEN_DOCUMENTS]
+    return tried(
+        [site().outlines.of_document(row.document_id, dataset.id) for row in asked], most=min(QUESTIONS, len(asked))
+    )
 
 
 def _task(dataset: Dataset) -> Job | None:

@@ -13,7 +13,7 @@ from braid.app.auth.identity import identity
 from braid.app.site import site
 from braid.app.user.questions import tried
 from braid.core.chat.asking.follow_up import content_words
-from braid.core.datasets.outlines import OutlineSection
+from braid.core.datasets.outlines import SECTIONS, OutlineSection
 from braid.core.search.term_weights import TermWeights
 from braid.core.text.dates import dates_in
 from braid.core.types import Dataset, Document, Passage
@@ -46,11 +46,12 @@ class Summary:
 
 def summary_of(dataset: Dataset, document: Document) -> Summary:
     """Return the outline, the key terms, the dates and tried questions of a document that the user may read."""
-    sections = site().outlines.of_document(document.id, dataset.id)
+    parts = site().outlines.of_document(document.id, dataset.id)
+    sections = tuple(each for each in parts if each.heading)[:SECTIONS]
     passages = site().braid.ledger.document_passages(document.id, [dataset.id], limit=SEEN_FOR_DATES)
     seen = passages[:: -(-len(passages) // SEEN_PASSAGES) or 1]  # of all parts: what it begins with may be a licence
     terms = _key_terms(dataset, [passage.text[:SEEN_CHARS] for passage in seen], [each.heading for each in sections])
-    return Summary(sections, terms, tuple(tried(sections, most=QUESTIONS)), _dates(passages))
+    return Summary(sections, terms, tuple(tried([parts], most=QUESTIONS)), _dates(passages))
 
 
 def _dates(passages: Sequence[Passage]) -> tuple[tuple[str, Passage], ...]:

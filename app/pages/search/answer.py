@@ -79,6 +79,11 @@ class Missing:
         return tuple(reason for reason in self.reasons if isinstance(reason, Markup))
 
     @property
+    def only_waits(self) -> bool:
+        """Whether passages are still being indexed, and nothing failed."""
+        return self.leg in ("dense", "bm25") and 0 < len(self.told) == len(self.reasons)
+
+    @property
     def failures(self) -> tuple[tuple[str, str], ...]:
         """Why the language model could not be used: in a sentence with its remedy, and in technical words."""
         if self.leg != "model" or self.busy_s:

@@ -1,5 +1,5 @@
-"""Follow-up questions without a model: the words and the item that they leave out, from the turns before.
+"""Questions without a model: what follow-ups leave out, from the turns before, and what documents can be asked about.
 
-May import: `core.text`.
-Way in: `follow_up.complete`.
+May import: `core.text`, `core.chat.quoting`.
+Way in: `follow_up.complete`, `askable.askables`.
 """

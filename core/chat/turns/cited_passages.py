@@ -100,14 +100,17 @@ def found_in(settings: Mapping[str, Any]) -> frozenset[int]:
     return frozenset(hit["dataset_id"] for hit in (settings.get("search") or {}).get("hits", ()))
 
 
-def withheld_text(text: str, marks: Sequence[int] | None, numbers: Collection[int]) -> tuple[str, tuple[int, ...]]:
+def withheld_text(
+    text: str, marks: Sequence[int] | None, numbers: Collection[int], question: str | None = None
+) -> tuple[str, tuple[int, ...]]:
     """Return an answer and the places of its citations without the lines that may repeat the passages ``numbers``:
-    those that cite one of them, and those that cite nothing.
+    those that cite one of them, and those that cite nothing. That they are left out is said in the language of the
+    question, or of the answer where it is not known: an answer may quote documents in another one.
 
     >>> withheld_text("It costs 5 EUR [1].\\nIt is red [2].", None, {1})[0].splitlines()[1]
     'It is red [2].'
     """
-    said = f"[{say('withheld', question_language(text))}]"
+    said = f"[{say('withheld', question_language(question or text))}]"
     kept: list[str] = []
     for line in marked(text, marks).split("\n"):
         cited = {number_of(found) for found in MARKS.findall(line)}

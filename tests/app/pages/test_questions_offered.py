@@ -46,7 +46,9 @@ def offered(page: str) -> list[str]:
 def test_a_document_at_a_glance(client: FlaskClient, manual: Braid) -> None:
     page = document_page(client, manual)
     assert offered(page) == [
-        f"What does “Pump manual” say about “{heading}”?" for heading in ("Seals", "Bearings", "Storage")
+        "What should I know about seals?",
+        "What are the key points about bearings?",
+        "What should I know about storage?",
     ]
     glance = page.partition('class="card glance"')[2].partition("</section>")[0]
     terms = re.findall(r'<a class="chip"[^>]*>([^<]+)</a>', glance)
@@ -80,7 +82,7 @@ def test_what_is_offered_is_answered_when_it_is_asked(client: FlaskClient, manua
 
 
 def test_a_dataset_offers_a_question_about_each_of_its_newest_documents(client: FlaskClient, manual: Braid) -> None:
-    assert offered(client.get("/datasets/1").text)[0] == "What does “Pump manual” say about “Seals”?"
+    assert offered(client.get("/datasets/1").text)[0] == "What should I know about seals?"
     assert offered(client.get("/datasets/1?order=name").text) == [], "only where the newest are at the top"
 
 
@@ -91,7 +93,7 @@ def test_below_an_answer_are_the_sections_beside_the_cited_ones(client: FlaskCli
     cited = re.findall(r'<span class="path">([^<]+)</span>', page)
     questions = offered(client.get(address).text)
     assert questions
-    assert all(not any(f"“{heading}”" in question for heading in cited) for question in questions)
+    assert all(not any(heading.lower() in question for heading in cited) for question in questions)
     assert not any("Navigation" in question or "Contents" in question for question in questions)
     post_form(client, f"{where.partition('#')[0]}/messages", text=questions[0], d="1")
     assert questions[0] not in offered(client.get(address).text), "it was asked"
@@ -115,8 +117,8 @@ def test_questions_are_in_the_language_of_their_section_and_without_numbers(
         library.ledger.put_document(1, DocumentInput(source, title, source[-4:].strip("."), (chunk,)))
     assert library.indexer.wait(WAIT_S)
     asked = offered(client.get("/chat").text)
-    assert "“대화 상자와 도킹”에는 “대화 상자 위치”에 대해 뭐라고 나와 있나요?" in asked
-    assert "「保守の手引き」には「点検の間隔」についてどう書かれていますか？" in asked
+    assert "대화 상자 위치에 대해 알려 주세요" in asked
+    assert "点検の間隔について教えてください" in asked
 
 
 def test_the_dates_that_a_document_names_lead_to_their_passages(client: FlaskClient, library: Braid) -> None:

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 from markupsafe import Markup
 
+from braid.app.pages.search.answer import Missing
 from braid.app.web.waiting import is_over, waiting
 from braid.app.words.reasons import reason_html
 from braid.core.braid import Braid
@@ -71,3 +72,11 @@ def test_what_has_come_by_now_is_known_for_ones_own_datasets(braid: Braid, monke
         assert not is_over(REASON, [replace(one, owner="ben") for one in own])
         assert not is_over(REASON, [])
         assert not is_over("the dense index is closed", own)
+
+
+def test_an_answer_without_passages_that_wait_is_no_failure() -> None:
+    waits = Markup("3 of 3 passages are not ready")
+    assert Missing("dense", (), (waits,)).only_waits
+    assert not Missing("dense", (), (waits, "the dense index is closed")).only_waits
+    assert not Missing("dense", (), ()).only_waits
+    assert not Missing("model", (), (waits,)).only_waits

@@ -99,6 +99,13 @@ def test_a_shared_dataset_that_is_removed_may_be_read_by_nobody(ledger: Ledger, 
     assert all("240,000" not in text for text in talk.surfaces().values())
 
 
+def test_what_is_left_out_is_said_in_the_language_of_the_question() -> None:
+    quoted = "給与は高い [1]。"
+    assert withheld_text(quoted, None, {1}, "How much is it?")[0].startswith("[Left out")
+    assert withheld_text("It costs 5 EUR [1].", None, {1}, "얼마인가요?")[0].startswith("[생략")
+    assert withheld_text(quoted, None, {1})[0].startswith("[省略")
+
+
 def test_lines_that_cite_what_is_withheld_are_replaced_once() -> None:
     text, marks = withheld_text("給与は高い [1]。\n役員も [1]。\n\n晴れ [2]。", None, {1})
     assert text == "[省略：ここで引用されている文書を読む権限がなくなりました。]\n\n晴れ [2]。"

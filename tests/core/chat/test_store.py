@@ -16,7 +16,7 @@ from braid.core.chat.query_writing import history_text
 from braid.core.chat.store import ConversationStore
 from braid.core.chat.thumbs import AnswerThumbs, Thumb, ThumbCount
 from braid.core.chat.turns.turn_store import TurnStore
-from braid.core.chat.types import ChatRequest, ChatResult
+from braid.core.chat.types import LANGUAGES, ChatRequest, ChatResult
 from braid.core.datasets.registry import Registry
 from braid.core.errors import InvalidInputError, NotFoundError
 from braid.core.ledger.ledger import Ledger
@@ -275,6 +275,7 @@ def test_a_three_field_search_is_stored_with_its_fields(ledger: Ledger, store: C
     store.add(conversation.id, ChatRequest(ann, fields=ThreeFields("heat", "water", "", "be brief")), result("a"))
     question = store.messages(ann, conversation.id)[0]
     assert question.text == "Purpose: heat\nMaterials: water\nInstruction: be brief"
+    assert ChatRequest(ann, fields=ThreeFields("加熱", "", "", "")).typed_text == "目的: 加熱"
     assert question.settings["fields"] == {"purpose": "heat", "materials": "water", "instruction": "be brief"}
 
 
@@ -290,6 +291,10 @@ def test_export_as_markdown_and_json(ledger: Ledger, store: ConversationStore) -
     assert markdown.startswith("# Numbers\n\n## Question (")
     assert "**[1]** Title · Head · a.md · page 3 · line 7\n\n> One.\n> Still one." in markdown
     assert "**[2]** Title · Head · a.md · page 3 · line 7 (changed since)\n\n> Two." in markdown
+    in_japanese, in_korean = ("".join(as_markdown(stored, messages, language=each)) for each in LANGUAGES[1:])
+    assert "## 質問 (" in in_japanese
+    assert "**[2]** Title · Head · a.md · 3 ページ · 7 行目 (その後変更されました)" in in_japanese
+    assert "**[2]** Title · Head · a.md · 3페이지 · 7행 (이후 변경됨)" in in_korean
     exported = json.loads("".join(as_json(stored, messages)))
     assert exported["title"] == "Numbers"
     assert [c["deleted"] for c in exported["messages"][1]["citations"]] == [False, True]

@@ -24,7 +24,15 @@ def test_the_newest_come_first_with_their_innermost_headings(ledger: Ledger) -> 
     put(ledger, mine, "New")
     ledger.put_failed(mine, "scan.pdf", title="scan", file_type="pdf", error="has no text")
     found = Outlines(ledger).newest([ledger.dataset(mine)], limit=5)
-    assert [(each.title, each.headings) for each in found] == [("New", ()), ("Old", ("Pumps", "Seals"))]
+    assert [(each.title, [part.heading for part in each.sections]) for each in found] == [
+        ("New", [""]),
+        ("Old", ["", "Pumps", "Seals"]),
+    ]
+    assert [part.text for part in found[1].sections] == [
+        "About Old.",
+        "About Old > Pumps.",
+        "About Old > Pumps > Seals.",
+    ]
     assert Outlines(ledger).newest([ledger.dataset(mine)], limit=1) == found[:1]
 
 
@@ -74,7 +82,7 @@ def test_headings_over_menus_are_not_asked_about(ledger: Ledger) -> None:
     )
     ledger.put_document(mine, DocumentInput("m.html", "Manual", "html", chunks))
     [outline] = Outlines(ledger).newest([ledger.dataset(mine)], limit=5)
-    assert outline.headings == ("Seals",)
+    assert [each.heading for each in outline.sections] == ["Seals"]
 
 
 def test_sections_of_a_document_and_those_beside_a_passage(ledger: Ledger) -> None:
@@ -87,11 +95,13 @@ def test_sections_of_a_document_and_those_beside_a_passage(ledger: Ledger) -> No
     [document] = ledger.documents(mine)
     sections = outlines.of_document(document.id, mine)
     assert [(each.heading, each.path, each.position) for each in sections] == [
+        ("", "M", 0),
         ("One", "M > One", 1),
         ("Two", "M > Two", 2),
         ("Three", "M > Two > Three", 4),
         ("Four", "M > Four", 5),
     ]
+    assert sections[3].text == "About M > Two > Three."
     assert outlines.of_document(document.id, his) == (), "of another dataset"
     cited = ledger.document_passages(document.id, [mine])[3].chunk_id
     assert [each.heading for each in outlines.near([cited], [mine])] == ["Three", "Four", "One"]
