@@ -45,15 +45,15 @@ def kinds_of(question: str) -> tuple[Kind, ...]:
     >>> [kind.is_in("The rent is paid by the tenant.") for kind in kinds_of("Who pays? And how much?")]
     [False, True]
     """
-    otherwise = _ASKS_OTHERWISE.search(question) is not None
-    return tuple(kind for kind in _KINDS if kind.question.search(question) and not (kind.is_needed and otherwise))
+    kinds = _OTHER_KINDS if _ASKS_OTHERWISE.search(question) else _NAMED_KINDS + _OTHER_KINDS
+    return tuple(kind for kind in kinds if kind.question.search(question))
 
 
 def _kind(question: str, answer: str, *, is_needed: bool = False) -> Kind:
     return Kind(re.compile(question, re.IGNORECASE), re.compile(answer, re.IGNORECASE), is_needed)
 
 
-_NEEDED = (
+_NAMED = (
     (r"\b(?:tele)?phone number\b|電話番号|전화번호", r"\+?\d[\d ()/.-]{5,}\d|\b(?:extension|ext\.) ?\d|内線|내선"),
     (r"\be-?mail address\b|メールアドレス|이메일 주소|메일 주소", r"@"),
     (r"\b(?:price|cost|costs|fee|salary)\b|価格|値段|料金|委託料|給料|가격|요금|비용은|용역비는", _AMOUNT),
@@ -62,19 +62,28 @@ _NEEDED = (
         r"|営業時間|何時(?!代|期|間)|영업 ?시간|운영 ?시간|몇 시(?! ?간)",
         _CLOCK,
     ),
-    (
-        r"\bwhen was\b.*\b(?:founded|established|born|built)\b|いつ(?:設立|創立|創業)|언제 (?:설립|창립)",
-        r"\d|世紀|세기|[一二三四五六七八九十]年",
-    ),
 )
 _ASKS_OTHERWISE = re.compile(
-    r"^\W*(?:(?:who|whom|whose|where|why)\b|how (?!much\b|many\b)"
-    r"|when\b(?!.{0,90}\b(?:founded|established|born|built)\b))"
-    r"|誰|だれ|どこ|なぜ|どう|いつ(?!設立|創立|創業)"
-    r"|누구|누가|어디|(?<![가-힣])왜(?![가-힣])|어떻게|언제(?! ?(?:설립|창립))",
+    r"^\W*(?:(?:who|whom|whose|where|why|when)\b|how (?!much\b|many\b))"
+    r"|誰|だれ|どこ|なぜ|どう|いつ|누구|누가|어디|(?<![가-힣])왜(?![가-힣])|어떻게|언제",
     re.IGNORECASE,
 )
 """Questions for something else about what they name: *who* pays the fee, *when* the office has its hours."""
+_FOUNDED = (
+    r"\b(?:founded|established|born|built|started|began|begun|opened|since|created|formed|erected|completed)\b"
+    r"|[設創]立|創業|開業|発足|結成|建て|設け|세워|[설창]립|창업|개업|발족|시작|태어|건립|[(（][^()（）]{0,40}\d{4}"
+)
+_ASKED = (
+    (
+        r"\bwhen was\b.*\b(?:founded|established|born|built)\b|いつ(?:設立|創立|創業)|언제 (?:설립|창립)",
+        rf"^(?=[\s\S]*?(?:{_FOUNDED}))[\s\S]*?(?:\d|世紀|세기|[一二三四五六七八九十]年)",
+    ),
+    (
+        r"\bwho\b.{0,60}\b(?:president|CEO|chief executive)\b"
+        r"|(?:社長|代表(?:取締役|者)?)は(?:誰|だれ)|(?:대표|사장)(?:이사)?[은는이가] 누구",
+        r"\b(?:president|CEO|chief executive|managing director)\b|社長|代表|取締役|대표|사장|회장",
+    ),
+)
 _BETTER = (
     (  # an amount
         r"\bhow much\b"
@@ -83,7 +92,7 @@ _BETTER = (
         _AMOUNT + "|実費|실비",
     ),
     (  # a limit
-        r"\b(?:limit|maximum|most|cap)\b|上限|限度|最大|最長|何.{1,2}まで|한도|상한|최대",
+        r"\b(?:limit|maximum|at most|cap)\b|上限|限度|最[大長]は?何|最大で|何.{1,2}まで|한도|상한|최대 ?(?:몇|얼마)",
         r"\b(?:up to|at most|maximum|limit(?:ed)?|no more than|not (?:more than|exceed)|capped|within|longest)\b"
         r"|上限|限度|最大|最長|まで|以内|以下|한도|상한|최대|까지|이내|이하",
     ),
@@ -155,7 +164,8 @@ _BETTER = (
         r"|금지|허용|가능|수 (?:있|없)(?:다|습니다|어요)|동의|[안못] ?[된됩]",
     ),
 )
-_KINDS = (
-    *(_kind(question, answer, is_needed=True) for question, answer in _NEEDED),
+_NAMED_KINDS = tuple(_kind(question, answer, is_needed=True) for question, answer in _NAMED)
+_OTHER_KINDS = (
+    *(_kind(question, answer, is_needed=True) for question, answer in _ASKED),
     *(_kind(question, answer) for question, answer in _BETTER),
 )

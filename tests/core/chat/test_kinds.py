@@ -135,3 +135,21 @@ def test_an_item_is_shown_with_its_whole_list() -> None:
 def test_kinds_ingredients_and_ways_are_whole_lists(question: str, text: str) -> None:
     shown = answer(question, passage(text)).shown[0]
     assert shown.text[shown.start : shown.end].endswith(text.split("\n\n")[1])
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "found"),
+    [
+        ("When was the yard founded?", "The yard got a second crane in 2019.", False),
+        ("When was the yard founded?", "The yard was started by two brothers in 1911.", True),
+        ("When was Ada Birk born?", "Ada Birk (3 May 1871 – 1940) led the yard.", True),
+        ("造船所はいつ設立されましたか", "造船所は2019年にクレーンを買った。", False),
+        ("造船所はいつ設立されましたか", "造船所は1911年に二人の兄弟が建てた。", True),
+        ("조선소는 언제 설립되었나요?", "조선소는 2019년에 크레인을 샀다.", False),
+        ("造船所の社長は誰ですか", "造船所の守衛は佐野である。", False),
+        ("조선소의 대표는 누구인가요?", "조선소의 대표이사는 한 씨이다.", True),
+        ("Who is the president of the yard?", "The yard's guard is Mr. Sano.", False),
+    ],
+)
+def test_what_founding_and_heads_of_a_company_ask_for_is_needed(question: str, text: str, *, found: bool) -> None:
+    assert answer(question, passage(text)).found is found
