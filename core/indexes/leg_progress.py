@@ -50,13 +50,11 @@ class LegProgress:
             return self.error
         if self.state == "checking":
             return internal(f"the {self.leg} index of %(collection)s is being checked", collection=self.collection)
-        if self.state == "rebuilding":
-            return internal(
-                f"the {self.leg} index of %(collection)s is being rebuilt, %(count)s passages to go",
-                collection=self.collection,
-                count=self.pending,
-            )
-        return ""
+        return internal(
+            f"the {self.leg} index of %(collection)s is being rebuilt, %(count)s passages to go",
+            collection=self.collection,
+            count=self.pending,
+        )
 
     @property
     def shortfall(self) -> str:
