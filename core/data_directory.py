@@ -175,8 +175,10 @@ class DataDirectory:
         """Update the ledger's mirror of the shared datasets from shared_dbs.json; return the file's version."""
         version = self.registry.version  # before the entries: a change in between is mirrored next time
         if version != self._registered_version:
+            known = self.ledger.mirrored()  # so that opening writes nothing, and waits for nobody who writes
             for entry in self.registry.entries():
-                self.ledger.register_shared(entry.id, entry.name, entry.collection_name)
+                if known.get(entry.id) != (entry.name, entry.collection_name):
+                    self.ledger.register_shared(entry.id, entry.name, entry.collection_name)
             self._registered_version = version
         return version
 

@@ -336,10 +336,9 @@ class SearchOptions:
 
         Raises InvalidInputError for an unknown name, a wrong value, and an option that does nothing, but for `NOTED`.
         """
-        known = [option.name for option in fields(SearchOptions)]
         for name in options:
-            if name not in known:
-                raise InvalidInputError(f"there is no option {name!r}; the options are {', '.join(known)}", field=name)
+            if name not in TYPES:
+                raise InvalidInputError(f"there is no option {name!r}; the options are {', '.join(TYPES)}", field=name)
         if not options:
             return self
         changed = replace(self, **options)  # type: ignore[arg-type]  # checked in __post_init__
@@ -367,7 +366,7 @@ class SearchOptions:
 
     def for_text(self, text: str) -> Query:
         """Return a query with these options. Raises InvalidInputError for an empty or too long text."""
-        return Query(text, **{option.name: getattr(self, option.name) for option in fields(SearchOptions)})
+        return Query(text, **{name: getattr(self, name) for name in TYPES})
 
     def weight_of(self, leg: Leg) -> float:
         """Return the leg's weight in the fusion; 1.0 for the only leg of its mode."""
@@ -534,12 +533,12 @@ def _require_parameters(parameters: object) -> None:
 
 
 def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def plain_number(value: Any) -> Any:
     """Return a number of another library, such as NumPy's, as one of Python's, and anything else as it is."""
-    if isinstance(value, bool | int | float) or not isinstance(value, Real):
+    if isinstance(value, (int, float)) or not isinstance(value, Real):
         return value
     return int(value) if isinstance(value, Integral) else float(value)
 

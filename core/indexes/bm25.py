@@ -18,7 +18,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from operator import itemgetter, neg
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from tantivy import Occur, Query
 
 from braid.core.errors import IndexUnavailableError, internal
-from braid.core.indexes.answers import BestScores, Bm25Counts, Bm25Statistics, best_first
+from braid.core.indexes.answers import BestScores, Bm25Counts, Bm25Statistics, best_first, scored
 from braid.core.indexes.base import KeywordIndex, Unusable
 from braid.core.indexes.vector_block import are_among
 from braid.core.ledger.change_log import IndexedChunk, StateName
@@ -146,13 +146,13 @@ class Bm25Index(KeywordIndex):
             if not found:
                 return []
             given, addresses = zip(*found, strict=True)  # best first
-            scores = [factor * score for score in given]
             if best is not None:
-                del scores[bisect_right(scores, -best.least, key=neg) :]
+                given = given[: bisect_right(given, -best.least, key=lambda score: -factor * score)]
+            scores = [factor * score for score in given]
             ids = _ids(searcher, list(addresses[: len(scores)]))
         if best is not None:
             best.add(scores)
-        return best_first(map(ScoredChunk, ids, scores))
+        return best_first(scored(ids, scores))
 
     def containing(
         self, collection: str, tokens: Collection[str], n: int, *, dataset_ids: Collection[int]

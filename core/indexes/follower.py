@@ -177,23 +177,24 @@ class IndexFollower:
 
     def _attempt(self, collection: str, state: IndexState | None, head: int) -> bool:
         try:
-            self._look_after(collection, state, head)
+            doubt = collection in self._suspects
+            self._look_after(collection, state, head, doubt=doubt)
             if self._is_settled(collection, state, head):
                 return False
             self.is_idle = False
-            return self._advance(collection, state, head)
+            return self._advance(collection, state, head, doubt=doubt)
         except BraidError as error:
             self.is_idle = False
             self._fail(collection, error)
             return False
 
-    def _look_after(self, collection: str, state: IndexState | None, head: int) -> None:
+    def _look_after(self, collection: str, state: IndexState | None, head: int, *, doubt: bool) -> None:
         is_complete = state is not None and state.state == "ready" and state.applied_seq >= head
         self.index.mend(
             collection,
             head=head,
             is_complete=is_complete,
-            doubt=collection in self._suspects,
+            doubt=doubt,
             stopping=self._stopping,
             crashed=self._crashed,
         )
@@ -236,30 +237,35 @@ class IndexFollower:
                 self._suspects.add(collection)
         self._board.report(collection, "failed", pending=before.pending, error=str(error))
 
-    def _advance(self, collection: str, state: IndexState | None, head: int) -> bool:
+    def _advance(self, collection: str, state: IndexState | None, head: int, *, doubt: bool) -> bool:
         """Do one batch: of the collection's rebuild, or of the changes after its state. False when there was none."""
         rebuild = self._rebuilds.pop(collection, None)
         if rebuild is not None and rebuild.version == self._source.version(collection):
             self._continue_rebuild(collection, rebuild)
             return True
-        state, sound = self._inspect(collection, state, head)
+        state, sound = self._inspect(collection, state, head, doubt=doubt)
         if not sound:
             self._begin_rebuild(collection, head)
             return True
         self._trusted[collection] = state
         return self._replay(collection, state, head)
 
-    def _inspect(self, collection: str, state: IndexState | None, head: int) -> tuple[IndexState, bool]:
-        """Return the state to replay the log from, and whether the index is sound; if not, it must be rebuilt."""
+    def _inspect(self, collection: str, state: IndexState | None, head: int, *, doubt: bool) -> tuple[IndexState, bool]:
+        """Return the state to replay the log from, and whether the index is sound; if not, it must be rebuilt.
+
+        ``doubt`` says that the index was told to look at its files. A suspicion that came since then is kept for the
+        next look where only that would find what is wrong.
+        """
         version = self._source.version(collection)
         if state is None:
             return IndexState(version, 0, "ready"), self._inspection.can_begin_empty(collection)
         with self._lock:
             suspected = collection in self._suspects
-            self._suspects.discard(collection)
+            if doubt or self.index.stored:
+                self._suspects.discard(collection)
             rebuild_wanted = collection in self._wanted_rebuilds
-        doubt = Doubt(rebuild_wanted, suspected, unseen=self._board.state(collection) == "checking")
-        verdict = self._inspection.verdict(collection, state, head=head, version=version, doubt=doubt)
+        doubts = Doubt(rebuild_wanted, suspected, unseen=self._board.state(collection) == "checking")
+        verdict = self._inspection.verdict(collection, state, head=head, version=version, doubt=doubts)
         if verdict == "follow, inspect again":
             with self._lock:
                 self._suspects.add(collection)
@@ -345,7 +351,7 @@ class IndexFollower:
             self._report_rebuild(collection, rebuild.pending)
             return
         self._source.complete(collection, rebuild.version)
-        self._look_after(collection, None, rebuild.head)  # who waits for the end finds by the new model
+        self._look_after(collection, None, rebuild.head, doubt=False)  # who waits for the end finds by the new model
         state = IndexState(rebuild.version, rebuild.head, "ready")
         self._trusted[collection] = state
         self._changes.set_state(self.name, collection, state)

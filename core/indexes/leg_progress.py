@@ -37,19 +37,24 @@ class LegProgress:
     """Chunks that could not be indexed and are not tried again automatically."""
 
     @property
+    def is_whole(self) -> bool:
+        """Whether the index may be searched and has all passages."""
+        return self.state == "ready" and not self.pending and not self.left_out
+
+    @property
     def obstacle(self) -> str:
         """Why the index must not be searched now, in one sentence; empty when it may be."""
+        if self.state == "ready":
+            return ""
         if self.state == "failed":
             return self.error
         if self.state == "checking":
             return internal(f"the {self.leg} index of %(collection)s is being checked", collection=self.collection)
-        if self.state == "rebuilding":
-            return internal(
-                f"the {self.leg} index of %(collection)s is being rebuilt, %(count)s passages to go",
-                collection=self.collection,
-                count=self.pending,
-            )
-        return ""
+        return internal(
+            f"the {self.leg} index of %(collection)s is being rebuilt, %(count)s passages to go",
+            collection=self.collection,
+            count=self.pending,
+        )
 
     @property
     def shortfall(self) -> str:

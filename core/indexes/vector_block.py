@@ -110,7 +110,9 @@ def best(found: Sequence[Found], k: int) -> list[Found]:
     least = np.partition(scores, len(scores) - k)[len(scores) - k]
     part_of = np.repeat(np.arange(len(found)), [len(part.scores) for part in found])
     counts = np.bincount(part_of[scores >= least], minlength=len(found)).tolist()
-    return [part._replace(rows=part.rows[:n], scores=part.scores[:n]) for part, n in zip(found, counts, strict=True)]
+    return [
+        Found(part.block, part.rows[:n], part.scores[:n], part.sample) for part, n in zip(found, counts, strict=True)
+    ]
 
 
 def spread(found: Sequence[Found], probe: Probe) -> float:

@@ -234,6 +234,11 @@ class Ledger:
         """Return all datasets that are not removed."""
         return _datasets(self.database.rows(prepared.ALL_DATASETS))
 
+    def mirrored(self) -> dict[int, tuple[str, str]]:
+        """Return name and collection, as `register_shared` left them, of all shared datasets by id."""
+        rows = self.database.rows(prepared.MIRRORED)
+        return {dataset_id: (name, collection) for dataset_id, name, collection in rows}
+
     def register_shared(self, dataset_id: int, name: str, collection: str) -> None:
         """Mirror a shared dataset; one that changed its collection moves there with its chunks."""
         try:
@@ -262,11 +267,7 @@ class Ledger:
 
     def retired_shared_ids(self) -> frozenset[int]:
         """Return the ids of removed shared datasets, which are never used again."""
-        with self.database.read() as connection:
-            rows = connection.execute(
-                select(DatasetRow.id).where(DatasetRow.id < 0, DatasetRow.removed_at.is_not(None))
-            )
-            return frozenset(rows.scalars())
+        return frozenset(row[0] for row in self.database.rows(prepared.RETIRED))
 
     def shared_ids(self) -> frozenset[int]:
         """Return the ids of all shared datasets that there ever were, removed or not, listed or not."""

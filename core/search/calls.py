@@ -86,6 +86,8 @@ class Calls(Generic[K, T]):
         """Return a call's result. Raises what the call raises, and TimeoutError where it is late; no call begins then
         any more.
         """
+        if key in self.results:
+            return self.results[key]
         if not self.are_done and not self._ended.wait(deadline.left_s):
             self._left.clear()
         if key in self.errors:

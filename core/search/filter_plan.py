@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,8 +24,7 @@ MAX_FILTER_DOCUMENTS = 100_000
 MAX_FETCH = 4_000
 
 
-@dataclass(frozen=True, slots=True)
-class FilterPlan:
+class FilterPlan(NamedTuple):
     """The part of one collection that a search may find, and how to restrict an index to it."""
 
     scope: CollectionScope
@@ -53,12 +52,12 @@ class FilterPlan:
     @property
     def is_named(self) -> bool:
         """Whether `selection` says all: an index can find what is selected, and nothing else."""
-        return not self.filters or (self.document_ids is not None and not self.filters.of_passages)
+        return self.whole or not self.filters or (self.document_ids is not None and not self.filters.of_passages)
 
     def named(self, ledger: Ledger) -> FilterPlan:
         """Return the plan with its documents named, however many there are."""
         ids, _ = ledger.matching_documents(self.scope.dataset_ids, self.filters)
-        return self if self.is_named else replace(self, document_ids=ids)
+        return self if self.is_named else self._replace(document_ids=ids)
 
 
 def filter_plans(ledger: Ledger, scope: Scope, filters: Filters) -> dict[str, FilterPlan]:
@@ -73,13 +72,13 @@ def filter_plans(ledger: Ledger, scope: Scope, filters: Filters) -> dict[str, Fi
     for dataset in ledger.datasets_in([c.collection for c in scope.collections]):
         sizes.setdefault(dataset.collection, {})[dataset.id] = dataset.chunks
         documents[dataset.collection] += dataset.documents if dataset.id in allowed else 0
-    plans = {}
+    plans, are_filtered = {}, bool(filters)
     for collection in scope.collections:
         chunks_of = sizes.get(collection.collection, {})
         total = sum(chunks_of.values())
         selected = sum(count for dataset_id, count in chunks_of.items() if dataset_id in collection.dataset_ids)
         document_ids = None
-        if filters and selected:
+        if are_filtered and selected:
             ids, selected = ledger.matching_documents(collection.dataset_ids, filters, limit=MAX_FILTER_DOCUMENTS + 1)
             document_ids = ids if len(ids) <= MAX_FILTER_DOCUMENTS else None
             documents[collection.collection] = len(ids)
@@ -89,7 +88,7 @@ def filter_plans(ledger: Ledger, scope: Scope, filters: Filters) -> dict[str, Fi
                 filters,
                 selected,
                 selected / total,
-                not filters and selected == total,
+                not are_filtered and selected == total,
                 document_ids,
                 counted_datasets(collection, chunks_of),
                 documents[collection.collection],

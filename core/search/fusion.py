@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import chain, repeat, starmap
+from itertools import chain, repeat
 from operator import itemgetter, neg
 
-from braid.core.indexes.answers import Bm25Statistics, best_first
+from braid.core.indexes.answers import Bm25Statistics, best_first, scored
 from braid.core.indexes.bm25 import K1, B, bm25_idf
 from braid.core.types import ScoredChunk
 
@@ -106,13 +106,12 @@ def by_score_then_id(fused: Mapping[str, float], ties: Mapping[str, float] | Non
 
     ``ties`` decides between equal scores before the id does: higher is better.
     """
-    if not ties:
-        return best_first(starmap(ScoredChunk, fused.items()))
+    if not ties or not fused:
+        return best_first(scored(fused, fused.values()))
     second = map(neg, map(ties.get, fused, repeat(0.0)))
-    return [
-        ScoredChunk(chunk_id, -negative)
-        for negative, _, chunk_id in sorted(zip(map(neg, fused.values()), second, fused, strict=True))
-    ]
+    ordered = sorted(zip(map(neg, fused.values()), second, fused, strict=True))
+    negatives, _, chunk_ids = zip(*ordered, strict=True)
+    return list(scored(chunk_ids, map(neg, negatives)))
 
 
 def has_ties(fused: Mapping[str, float]) -> bool:
@@ -157,11 +156,7 @@ def pooled_bm25_boosts(
     boosts: dict[str, tuple[dict[str, float], float]] = {}
     for collection, local in statistics.items():
         size, frequency, there = local.documents, local.document_frequency, counts[collection].document_frequency
-        weights = {
-            term: pooled[term] / bm25_idf(size, frequency[term])
-            for term, count in there.items()
-            if count and term in pooled
-        }
+        weights = {term: each / bm25_idf(size, frequency[term]) for term, each in pooled.items() if there.get(term)}
         relative_length = local.average_length / average_length if average_length else 1.0
         boosts[collection] = (weights, (K1 + 1) / (1 + K1 * (1 - B + B * relative_length)))
     return boosts

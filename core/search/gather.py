@@ -94,6 +94,9 @@ class Gatherer:
                 self.trace.report_missing(leg.leg, leg.scope.collection, str(error))
             return [], set()
         for leg, progress in zip(legs, states, strict=True):
+            if progress.is_whole:
+                usable.append(leg)
+                continue
             collection = leg.scope.collection
             if reason := progress.obstacle or progress.shortfall:
                 self.trace.report_missing(leg.leg, collection, reason)
@@ -210,19 +213,18 @@ class Gatherer:
     def _remembered_hits(
         self, query: Query, variants: Sequence[QueryVariant], models: Mapping[str, EmbeddingModel]
     ) -> list[LegHits]:
-        known = {
-            (leg, number): self.memory.hits.get(Asked(leg, query.fetch_k, variant.target_for(leg)), {})
-            for number, variant in enumerate(variants)
-            for leg in variant.legs
-        }
+        known: dict[Leg, list[tuple[int, Mapping[str, Sequence[ScoredChunk] | None]]]] = {"dense": [], "bm25": []}
+        for number, variant in enumerate(variants):
+            for name in variant.legs:
+                asked = Asked(name, query.fetch_k, variant.target_for(name))
+                known[name].append((number, self.memory.hits.get(asked, {})))
         found = []
         for leg in self.legs:
-            name = leg.scope.collection
-            fingerprint = models[name].fingerprint if leg.leg == "dense" and name in models else ""
-            for number in range(len(variants)):
-                if (leg.leg, number) in known:
-                    hits = known[leg.leg, number].get(name)
-                    if hits is not None:
-                        self.trace.answered[leg.leg] = None
-                    found.append(LegHits(leg.leg, fingerprint, number, hits, name))
+            kind, collection = leg.leg, leg.scope.collection
+            model = models[collection].fingerprint if kind == "dense" and collection in models else ""
+            for number, hits_of in known[kind]:
+                hits = hits_of.get(collection)
+                if hits is not None:
+                    self.trace.answered[kind] = None
+                found.append(LegHits(kind, model, number, hits, collection))
         return found

@@ -63,11 +63,16 @@ class TermWeigher:
     def count(self, collection: str, terms: Collection[str]) -> Bm25Statistics:
         """Return the counts of the collection. Raises IndexUnavailableError for an index that lost what was in it."""
         counted = self.plans[collection].counted_ids
-        found = self.context.bm25.statistics(collection, terms, dataset_ids=counted)
+        count = partial(self.context.bm25.statistics, collection, terms, dataset_ids=counted)
+        found = count()
         if not found.documents and not self.context.indexer.leg_progress("bm25", collection).pending:
-            raise IndexUnavailableError(
-                internal("the keyword index of %(collection)s is empty; it is being looked at", collection=collection)
-            )
+            found = count()  # what was pending at first may have been indexed by the time that this was asked
+            if not found.documents:
+                raise IndexUnavailableError(
+                    internal(
+                        "the keyword index of %(collection)s is empty; it is being looked at", collection=collection
+                    )
+                )
         return found
 
     def counted(

@@ -45,10 +45,12 @@ class Bm25Leg:
         """
         search = partial(self.index.search, self.scope.collection, terms)
         if plan.is_named and plan.counted_ids is None:
-            return search(k, **plan.selection._asdict(), share=plan.share, factor=factor, best=best)
+            datasets, documents = plan.selection
+            return search(k, dataset_ids=datasets, document_ids=documents, share=plan.share, factor=factor, best=best)
 
         def fetch(part: FilterPlan, n: int) -> list[ScoredChunk]:
-            return search(n, **part.selection._asdict(), share=part.share)
+            datasets, documents = part.selection
+            return search(n, dataset_ids=datasets, document_ids=documents, share=part.share)
 
         if plan.is_named:
             hits = fetch(plan, k)

@@ -20,6 +20,8 @@ MAX_ADDED = 8
 """Most forms that are added to one query."""
 _VOWEL = re.compile("[aeiouy]", re.IGNORECASE)
 _HEAD = re.compile(r"[a-z0-9]+|..?", re.DOTALL)
+_BEGINNING = re.compile(r"(?<![A-Za-z0-9])(?=\S)|(?=[^\sA-Za-z0-9])")
+"""A place where `is_edge` says that a name may begin, before what is no white space."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +44,9 @@ class Term:
         return {"short": self.short, "long": self.long, **heads}
 
 
-def head_of(folded: str) -> str:
-    """Return the first word of a folded text in Latin letters, or the first two characters of another."""
-    found = _HEAD.match(folded)
+def head_of(folded: str, at: int = 0) -> str:
+    """Return the word in Latin letters that begins at a place of a folded text, or two characters of another text."""
+    found = _HEAD.match(folded, at)
     return found[0] if found else ""
 
 
@@ -63,9 +65,7 @@ def terms_of(texts: Iterable[str]) -> list[Term]:
 def heads_in(query: str) -> list[str]:
     """Return the heads of all terms that a query may have."""
     text = fold(query[:MAX_QUERY_CHARS])
-    return list(
-        dict.fromkeys(head_of(text[at:]) for at in range(len(text)) if is_edge(text, at) and not text[at].isspace())
-    )
+    return list(dict.fromkeys(head_of(text, found.start()) for found in _BEGINNING.finditer(text)))
 
 
 def other_forms(query: str, terms: Iterable[Term]) -> list[tuple[str, str]]:

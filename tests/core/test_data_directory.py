@@ -92,3 +92,17 @@ def test_the_overview_warns_of_an_open_directory(open_folder: Path) -> None:
         assert f"chmod 700 {data_dir}" in page
         data_dir.chmod(0o700)
         assert "Other users of this computer" not in client.get("/admin/").text
+
+
+def test_a_directory_whose_shared_datasets_are_known_is_opened_while_somebody_writes(tmp_path: Path) -> None:
+    with DataDirectory(tmp_path, embedding_model=HashEmbeddings()) as first:
+        first.registry.add("Handbook", "shared_handbook")
+        first.mirror_registry()
+        with (
+            first.ledger.database.write(),  # until the block ends
+            DataDirectory(tmp_path, embedding_model=HashEmbeddings()) as other,
+        ):
+            assert [entry.name for entry in other.registry.entries()] == ["Handbook"]
+        first.registry.add("Manual", "shared_manual")
+        with DataDirectory(tmp_path, embedding_model=HashEmbeddings()) as other:
+            assert other.ledger.mirrored() == {-1: ("Handbook", "shared_handbook"), -2: ("Manual", "shared_manual")}

@@ -72,8 +72,8 @@ class FleetFollower(IndexFollower):
             self._give_up(collection)
             return False
 
-    def _inspect(self, collection: str, state: IndexState | None, head: int) -> tuple[IndexState, bool]:
-        inspected, sound = super()._inspect(collection, state, head)
+    def _inspect(self, collection: str, state: IndexState | None, head: int, *, doubt: bool) -> tuple[IndexState, bool]:
+        inspected, sound = super()._inspect(collection, state, head, doubt=doubt)
         if state is None and sound:  # a report without a state would say that nothing is known of the index
             self._claimed.set_state(self.name, collection, inspected)
         return inspected, sound

@@ -14,14 +14,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import exists, func, make_url, select
+from sqlalchemy import func, make_url, select
 
 from braid.core.errors import OtherSiteError
 from braid.core.files.claim import Claim
 from braid.core.ledger import prepared
 from braid.core.ledger.database import Database, execute
 from braid.core.ledger.durable import replace_whole, write_first
-from braid.core.ledger.tables import AuditRow, DocumentRow, JobRow, UserRow
+from braid.core.ledger.tables import AuditRow, DocumentRow, JobRow
 
 SETTING = "site"
 """Name of the app setting that has the id."""
@@ -55,10 +55,9 @@ def claim_of(database: Database) -> Claim:
     """Return what the ledger says of its site."""
     rows = database.rows(prepared.APP_SETTING, name=SETTING)
     form: dict[str, str] = json.loads(rows[0][0]) if rows else {}
-    has_rows = select(exists(select(UserRow.id)) | exists(select(DocumentRow.id)))
-    is_new = not database.value(has_rows)
+    [(is_used,)] = database.rows(prepared.IS_USED)
     shown = _shown(database.engine.url.render_as_string(hide_password=True))
-    return Claim(shown, form.get("id", ""), form.get("copy_of", ""), is_new)
+    return Claim(shown, form.get("id", ""), form.get("copy_of", ""), not is_used)
 
 
 def require_known_ledger(url: str, data_dir: Path, *, takes: bool) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Set
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlalchemy.exc import OperationalError
@@ -12,6 +13,7 @@ from sqlalchemy.exc import OperationalError
 from braid.core.braid import Braid
 from braid.core.data_directory import DataDirectory
 from braid.core.indexes import indexer
+from braid.core.indexes.answers import Bm25Statistics
 from braid.core.ledger.change_log import ChangeLog
 from tests.fakes import HashEmbeddings
 from tests.worlds import WAIT_S, ByHand, add_notes, catch_up, document, eventually
@@ -177,3 +179,43 @@ def test_a_wake_up_is_not_lost_where_the_database_fails(braid: ByHand) -> None:
     with pytest.raises(OperationalError):
         look.is_needed(True)
     assert look.is_needed(False)
+
+
+def test_a_suspicion_that_comes_while_an_index_looks_at_its_files_is_kept(
+    braid: ByHand, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    follower, doubts = braid.indexer.followers["dense"], list[bool]()
+    mend = follower.index.mend
+
+    def mend_slowly(collection: str, *, doubt: bool, **told: Any) -> None:
+        mend(collection, doubt=doubt, **told)
+        if not doubts:
+            follower.suspect(collection)  # by a search that failed meanwhile
+        doubts.append(doubt)
+
+    monkeypatch.setattr(follower.index, "mend", mend_slowly)
+    for _ in range(3):
+        follower.work(threading.Event())
+    assert doubts == [False, True, False]
+
+
+def test_an_index_that_is_filled_while_it_is_counted_is_not_called_empty(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with ByHand(tmp_path, embedding_model=HashEmbeddings()) as braid:
+        dataset_id = add_notes(braid.ledger)
+        braid.ledger.put_document(dataset_id, document("a.md", "The cat sat on the mat"))
+        index, indexed = braid.manager._context.bm25, threading.Event()
+        count = index.statistics
+
+        def count_and_index(*args: Any, **options: Any) -> Bm25Statistics:
+            found = count(*args, **options)
+            if not indexed.is_set():
+                indexed.set()
+                catch_up(braid)
+            return found
+
+        monkeypatch.setattr(index, "statistics", count_and_index)
+        found = braid.search("cat", user_id=1, dataset_ids=[dataset_id], mode="keyword")
+    assert [hit.passage.source for hit in found.hits] == ["a.md"]
+    assert [part.reason for part in found.degraded] == ["1 passages of user_1 are not in the bm25 index yet"]
