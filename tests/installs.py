@@ -93,7 +93,7 @@ def build_wheel(folder: Path) -> Path:
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, source)
     command = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation", "-w", str(target)]
-    subprocess.run([*command, str(source)], check=True, capture_output=True, timeout=100)
+    subprocess.run([*command, str(source)], check=True, capture_output=True, timeout=300)
     (wheel,) = target.glob("*.whl")
     return wheel
 

@@ -60,7 +60,7 @@ def check(program: str, folder: Path) -> str:
     (folder / "program.py").write_text(program)
     command = [sys.executable, "-m", "mypy", "--config-file", "mypy.ini", "program.py"]
     done = subprocess.run(
-        command, cwd=folder, env={"MYPYPATH": str(ROOT), "PATH": ""}, capture_output=True, text=True, timeout=100
+        command, cwd=folder, env={"MYPYPATH": str(ROOT), "PATH": ""}, capture_output=True, text=True, timeout=300
     )
     return done.stdout + done.stderr
 

@@ -89,7 +89,7 @@ def upload(browser: FlaskClient, here: Site, dataset: Dataset, name: str, conten
 
 def settled(here: Site, dataset: Dataset, name: str) -> Document:
     store = here.background.store
-    eventually(lambda: not any(store.counts(dataset_id=dataset.id)[state] for state in ("queued", "running")))
+    eventually(lambda: {"queued": 0, "running": 0}.items() <= store.counts(dataset_id=dataset.id).items())
     found = here.braid.ledger.document(dataset.id, name)
     assert found is not None
     return found
@@ -260,7 +260,7 @@ def test_what_was_uploaded_meanwhile_is_not_overwritten(
     browser.post(f"/datasets/{dataset.id}/files", data=HALF, query_string={"name": "half.pdf"}, headers=headers)
     store = here.background.store
     eventually(lambda: [job for job in store.all() if job.kind == "scan" and job.dataset_id == dataset.id])
-    eventually(lambda: not any(store.counts(dataset_id=dataset.id)[state] for state in ("queued", "running")))
+    eventually(lambda: {"queued": 0, "running": 0}.items() <= store.counts(dataset_id=dataset.id).items())
     assert here.braid.ledger.document(dataset.id, "half.pdf") is None
     [job] = [job for job in store.all() if job.kind == "scan" and job.dataset_id == dataset.id]
     assert job.result["state"] == "superseded"

@@ -91,7 +91,7 @@ def test_after_a_typo_the_command_of_the_docs_lets_the_only_administrator_in(
     assert program == "python"
     given = {"BRAID_DATA_DIR": str(tmp_path / "data"), "BRAID_SHARED_DBS": str(tmp_path / "data/shared_dbs.json")}
     done = subprocess.run(
-        [sys.executable, *arguments], cwd=ROOT, env=given, input=PASSWORD, text=True, capture_output=True, timeout=60
+        [sys.executable, *arguments], cwd=ROOT, env=given, input=PASSWORD, text=True, capture_output=True, timeout=300
     )
     assert done.returncode == 0, done.stderr
     page.get_by_label("Password", exact=True).fill(PASSWORD)

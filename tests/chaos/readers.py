@@ -27,9 +27,9 @@ from typing import Any
 from braid.core.braid import Braid
 from braid.core.ledger.change_log import ChangeLog
 from braid.core.ledger.owners.owner import read_note
-from tests.chaos.workers import MANUALS, NOTES, QUESTIONS, ROOT, START_S, prepare
+from tests.chaos.workers import MANUALS, NOTES, QUESTIONS, ROOT, prepare
 from tests.fakes import HashEmbeddings
-from tests.worlds import document, eventually
+from tests.worlds import WAIT_S, document, eventually
 
 ANN, COLLECTION = 1, "user_1"
 KEPT = 20
@@ -102,12 +102,16 @@ class Process:
         os.kill(self.pid, signal.SIGKILL)
         self.end()
 
-    def end(self) -> None:
-        """Have it end, and take in the rest of what it said."""
+    def ask_to_end(self) -> None:
+        """Tell it that nobody listens any more."""
         with suppress(OSError):
             self._process.stdin.close()  # type: ignore[union-attr]
-        self._process.wait(START_S)
-        self._listener.join(START_S)
+
+    def end(self) -> None:
+        """Have it end, and take in the rest of what it said."""
+        self.ask_to_end()
+        self._process.wait(WAIT_S)
+        self._listener.join(WAIT_S)
 
 
 def run(data_dir: Path, *, readers: int, kills: int) -> Seen:
@@ -116,20 +120,22 @@ def run(data_dir: Path, *, readers: int, kills: int) -> Seen:
     seen, number = Seen(), 0
     processes = [Process(data_dir, "writer", expected, seen, number)]
     try:
-        eventually(lambda: read_note(data_dir), START_S)
+        eventually(lambda: read_note(data_dir), WAIT_S)
         for number in range(1, readers + 1):
             processes.append(Process(data_dir, "reader", expected, seen, number))
         for kill in range(kills + 1):
             _let_work(processes, seen)
             if kill < kills:
-                note = eventually(lambda: read_note(data_dir), START_S)
+                note = eventually(lambda: read_note(data_dir), WAIT_S)
                 [owner] = [each for each in processes if each.pid == note.pid]
                 owner.kill()
                 number += 1
                 processes.remove(owner)
                 processes.append(Process(data_dir, owner.kind, expected, seen, number))
-                eventually(lambda before=note.pid: _is_another(data_dir, before), START_S)  # type: ignore[misc]
+                eventually(lambda before=note.pid: _is_another(data_dir, before), WAIT_S)  # type: ignore[misc]
     finally:
+        for process in processes:
+            process.ask_to_end()  # all of them before the first is waited for: those that go on take its time
         for process in processes:
             process.end()
     assert not seen.wrong, seen.wrong[:5]
@@ -147,7 +153,7 @@ def _let_work(processes: list[Process], seen: Seen) -> None:
                 and len(seen.stored) >= stored + WRITES
             )
         ),
-        START_S,
+        WAIT_S,
     )
 
 
@@ -159,7 +165,7 @@ def _is_another(data_dir: Path, before: int) -> bool:
 def check(data_dir: Path, seen: Seen) -> None:
     """Raise AssertionError unless what was acknowledged, and nothing that was deleted, is in both indexes."""
     with Braid(data_dir, embedding_model=HashEmbeddings()) as braid:
-        assert braid.indexer.wait(START_S)
+        assert braid.indexer.wait(WAIT_S)
         kept = {each.source for each in braid.ledger.documents(NOTES, limit=100_000)}
         assert not kept & set(seen.deleted), "deleted, and there again"
         assert set(seen.stored) - seen.doomed <= kept, "acknowledged, and not there"

@@ -31,10 +31,9 @@ from braid.core.braid import Braid
 from braid.core.data_directory import DataDirectory
 from braid.core.ledger.owners.owner import read_note
 from tests.fakes import HashEmbeddings
-from tests.worlds import document, eventually
+from tests.worlds import WAIT_S, document, eventually
 
 QUESTIONS = tuple(f"how does pump {number} run" for number in range(8))
-START_S = 90
 RETRY_AFTER_S = 2.0
 """As clients wait before they try again."""
 NOTES, MANUALS = 1, -1
@@ -63,7 +62,7 @@ def prepare(data_dir: Path) -> tuple[str, dict[str, list[str]]]:
         braid.mirror_registry()
         for number in range(40):
             braid.ledger.put_document(manuals, document(f"pump{number}.md", f"pump {number} runs at {number} bar"))
-        assert braid.indexer.wait(START_S)
+        assert braid.indexer.wait(WAIT_S)
         asked: dict[str, Any] = {"user_id": ann, "dataset_ids": [manuals], "fusion": "auto"}
         found = {text: [hit.passage.chunk_id for hit in braid.search(text, **asked).hits] for text in QUESTIONS}
         _, token = ApiTokens(braid.ledger).add(ann, "clients", ["read", "write"])
@@ -82,7 +81,7 @@ def gunicorn(data_dir: Path, *arguments: str) -> Iterator[str]:
     )
     url = f"http://127.0.0.1:{port}"
     try:
-        eventually(lambda: _answers(url), START_S, pause_s=0.2)
+        eventually(lambda: _answers(url), WAIT_S, pause_s=0.2)
         yield url
     finally:
         process.terminate()
@@ -161,10 +160,10 @@ class WorkerClient(threading.Thread):
 
 def kill_owner(data_dir: Path) -> float:
     """Kill the owner; return the seconds until another one has taken over."""
-    note = eventually(lambda: _serving(data_dir), START_S)
+    note = eventually(lambda: _serving(data_dir), WAIT_S)
     os.kill(note, signal.SIGKILL)
     started = time.monotonic()
-    eventually(lambda: _serving(data_dir) not in (None, note), START_S)
+    eventually(lambda: _serving(data_dir) not in (None, note), WAIT_S)
     return time.monotonic() - started
 
 
@@ -183,12 +182,12 @@ def run(data_dir: Path, *, workers: int, clients: int, kills: int, requests: int
             thread.start()
         for number in range(kills + 1):
             wanted = seen.requests + requests
-            eventually(lambda wanted=wanted: seen.requests >= wanted, START_S)  # type: ignore[misc]
+            eventually(lambda wanted=wanted: seen.requests >= wanted, WAIT_S)  # type: ignore[misc]
             if number < kills:
                 print(f"owner killed; the next one answers after {kill_owner(data_dir):.2f} s", flush=True)
         stop.set()
         for thread in threads:
-            thread.join(START_S)
+            thread.join(WAIT_S)
     check(data_dir, seen)
     return seen
 
