@@ -149,7 +149,8 @@ class DenseIndex(VectorIndex):
         for version, of_version in by_version.items():
             exact.update(self._exact_scores(version, of_version, vector))
         # A vector that is being made again is not in the ledger for a while: until then the last one answers.
-        ranked = sorted(zip(map(neg, map(exact.get, ids, scores)), ids, owners, strict=True))
+        score_of: Callable[[str, float], float] = exact.get
+        ranked = sorted(zip(map(neg, map(score_of, ids, scores)), ids, owners, strict=True))
         for negative, chunk_id, name in ranked[:k] if pooled else ranked:
             if len(hits[name]) < k:
                 hits[name].append(ScoredChunk(chunk_id, -negative))

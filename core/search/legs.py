@@ -45,12 +45,14 @@ class Bm25Leg:
         """
         search = partial(self.index.search, self.scope.collection, terms)
         if plan.is_named and plan.counted_ids is None:
-            datasets, documents = plan.selection
-            return search(k, dataset_ids=datasets, document_ids=documents, share=plan.share, factor=factor, best=best)
+            datasets = plan.selection.dataset_ids
+            return search(
+                k, dataset_ids=datasets, document_ids=plan.document_ids, share=plan.share, factor=factor, best=best
+            )
 
         def fetch(part: FilterPlan, n: int) -> list[ScoredChunk]:
-            datasets, documents = part.selection
-            return search(n, dataset_ids=datasets, document_ids=documents, share=part.share)
+            datasets = part.selection.dataset_ids
+            return search(n, dataset_ids=datasets, document_ids=part.document_ids, share=part.share)
 
         if plan.is_named:
             hits = fetch(plan, k)
