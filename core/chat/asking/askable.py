@@ -89,12 +89,13 @@ _ASKS = re.compile(r"[?？]$|(?:ですか|ますか|でしょうか|나요|까�
 _WHO_KO = "무엇|무슨|누가|누구|어떤|어디|언제|왜|어떻게|얼마|몇"
 _HEADINGS: tuple[tuple[Language, Kind, re.Pattern[str]], ...] = (
     ("en", "definition", re.compile(r"What (?P<what>(?:an? |the )?[\w /-]{2,40}) (?:is|are)")),
-    ("en", "steps", re.compile(rf"(?:How to (?P<what>\S.*)|(?P<verb>(?:{_VERBS}) [a-z].*))", re.IGNORECASE)),
-    ("en", "case", re.compile(r"(?P<verb>(?:When|If) (?:an?|the|you|your|something|nothing|it|there) .+)")),
+    ("en", "steps", re.compile(rf"(?:How to (?P<what>\S.{{0,60}})"
+        rf"|(?P<verb>(?:{_VERBS}) [a-z].{{0,60}}))", re.IGNORECASE)),
+    ("en", "case", re.compile(r"(?P<verb>(?:When|If) (?:an?|the|you|your|something|nothing|it|there) .{1,60})")),
     ("ja", "definition", re.compile(r"(?P<what>.{2,40}?) ?とは")),
     ("ja", "way", re.compile(
         r".{1,50}(?:方法|手順|やり方|仕方|しかた|使い方|書き方|作り方|選び方|見方)"
-        r"|.*(?:何|誰|どう|どこ|どの|どれ|いつ|なぜ).*か")),
+        r"|.{0,60}(?:何|誰|どう|どこ|どの|どれ|いつ|なぜ).{0,60}か")),
     ("ja", "steps", re.compile(
         r"(?P<what>.{2,50}(?:する|作る|変える|加える|調べる|見る|使う|選ぶ|直す|送る|行う|出す|書く|入れる))(?:には)?")),
     ("ja", "case", re.compile(
@@ -102,7 +103,7 @@ _HEADINGS: tuple[tuple[Language, Kind, re.Pattern[str]], ...] = (
         r"|(?P<verb>.{1,40}(?:ない|が(?:遅い|重い|多い)|ている))")),
     ("ja", "outcome", re.compile(r"(?P<what>.{2,50}(?:すると|したら|しなければ))")),
     ("ko", "definition", re.compile(r"(?P<what>.{2,40}?)(?:이란|(?<=[가-힣])란)")),
-    ("ko", "question", re.compile(rf"(?P<what>(?:.* )?(?:{_WHO_KO}).*나)")),
+    ("ko", "question", re.compile(rf"(?P<what>(?:.{{0,60}} )?(?:{_WHO_KO}).{{0,60}}나)")),
     ("ko", "way", re.compile(r".{1,50}(?:방법|절차|순서|는 법)")),
     ("ko", "steps", re.compile(
         r"(?P<what>.{2,50}려면)"
@@ -111,43 +112,48 @@ _HEADINGS: tuple[tuple[Language, Kind, re.Pattern[str]], ...] = (
     ("ko", "outcome", re.compile(r"(?P<what>.{2,50}(?:하|되|으)면)")),
 )  # fmt: skip
 _CLAUSE = re.compile(
-    r"(?:what|who|which|how|when|why|where|if|is|are|was|do|does|did|can)\b.*"
-    r"|.* (?:is|are|was|were|does|has|have|cannot|can)\b.*"
-    r"|.*[!?:。！？：].*|.*\.(?: .*)?|the (?:[^ ]+ ){3,}.*|.*[\"“”「」].*"
-    r"|.*(?:[うくぐすつぬぶむる]|ない|か|よう|[はをがにでとてただ])|.*(?:니다|한다|있다|없다|이다|까|나|하면|으면|되면|하고|해서|때)",
+    r"(?:what|who|which|how|when|why|where|if|is|are|was|do|does|did|can)\b.{0,60}"
+    r"|.{0,60} (?:is|are|was|were|does|has|have|cannot|can)\b.{0,60}"
+    r"|.{0,60}[!?:。！？：].{0,60}|.{0,60}\.(?: .{0,60})?|the (?:[^ ]{1,40} ){3,9}.{0,60}|.{0,60}[\"“”「」].{0,60}"
+    r"|.{0,60}(?:[うくぐすつぬぶむる]|ない|か|よう|[はをがにでとてただ])|.{0,60}(?:니다|한다|있다|없다|이다|까|나|하면|으면|되면|하고|해서|때)",
     re.IGNORECASE,
 )
 """A heading that is no name of a thing, to ask about as such."""
-_NAME = r"(?:[A-Z][\w/+-]*|[a-z]*\d[\w-]*)(?: (?:of|and|for|[A-Z\d][\w/+-]*)){0,3}"
+_NAME = r"(?:[A-Z][\w/+-]{0,40}|[a-z]{0,40}\d[\w-]{0,40})(?: (?:of|and|for|[A-Z\d][\w/+-]{0,40})){0,3}"
 _TIME = r"(?:second|minute|hour|day|week|month|year)s?"
-_AMOUNT = r"(?:[$€£¥]\s?\d|\d[\d,.]*\s?(?:euros?|dollars?|pounds?|yen|won|EUR|USD|GBP|JPY|KRW)\b)"
+_AMOUNT = r"(?:[$€£¥]\s?\d|\d[\d,.]{0,12}\s?(?:euros?|dollars?|pounds?|yen|won|EUR|USD|GBP|JPY|KRW)\b)"
 _ABOUT = r"(?:(?:about|up to|at most|at least|only|exactly|set to|limited to) )?"
-_THING = r"(?:the|an?) (?:[\w-]+ ){0,4}?[\w-]+"
+_THING = r"(?:the|an?) (?:[\w-]{1,40} ){0,4}?[\w-]{1,40}"
 _JA = r"[^、。，．はがをにで\s「」『』（）()：:]"
 _NAME_JA = rf"{_JA}(?:{_JA}|(?<=[A-Za-z0-9]) (?=[A-Za-z0-9ぁ-龠])){{1,23}}"
-_NAME_KO = r"[가-힣A-Za-z0-9][가-힣A-Za-z0-9-]*(?: [가-힣A-Za-z0-9-]+){0,2}?"
+_NAME_KO = r"[가-힣A-Za-z0-9][가-힣A-Za-z0-9-]{0,20}(?: [가-힣A-Za-z0-9-]{1,20}){0,2}?"
 _SAID: tuple[tuple[Language, Kind, re.Pattern[str]], ...] = (
     ("en", "definition", re.compile(
-        rf"(?P<what>(?-i:An? )(?:(?!(?:whose|that|which|with|in|of|for)\b)[\w-]+ ){{0,3}}?[\w-]+|(?-i:{_NAME}))"
+        rf"(?P<what>(?-i:An? )(?:(?!(?:whose|that|which|with|in|of|for)\b)[\w-]{{1,40}} ){{0,3}}?[\w-]{{1,40}}"
+        rf"|(?-i:{_NAME}))"
         r" (?:is|are) (?:an?|the|any|one of)\s", re.IGNORECASE)),
     ("en", "price", re.compile(rf"(?P<what>{_THING}) costs (?:about )?{_AMOUNT}", re.I)),
     ("en", "length", re.compile(rf"(?P<what>{_THING}) (?P<verb>last|take)s {_ABOUT}\d+ {_TIME}\b", re.I)),
-    ("en", "value", re.compile(rf"(?P<what>the (?:[\w-]+ ){{0,5}}?[\w-]+) is {_ABOUT}(?:\d|{_AMOUNT})", re.I)),
+    ("en", "value", re.compile(rf"(?P<what>the (?:[\w-]{{1,40}} ){{0,5}}?[\w-]{{1,40}})"
+        rf" is {_ABOUT}(?:\d|{_AMOUNT})", re.I)),
     ("ja", "definition", re.compile(
         rf"(?P<what>{_NAME_JA}) ?(?:とは、?|(?<!と)は、?"
         r"(?=[^。]{1,200}(?:のことです|のことである|をいう|をいいます|を指す|を指します)。))")),
     ("ja", "price", re.compile(
-        rf"(?P<what>{_NAME_JA}) ?は、?[^。]{{0,30}}?\d[\d,.]* ?[万千億]?(?:円|ドル|ユーロ|ウォン)")),
+        rf"(?P<what>{_NAME_JA}) ?は、?[^。]{{0,30}}?\d[\d,.]{{0,12}} ?[万千億]?(?:円|ドル|ユーロ|ウォン)")),
     ("ja", "amount", re.compile(
-        rf"(?P<what>{_NAME_JA}) ?は、?[^。]{{0,30}}?\d[\d,.]* ?(?P<unit>日|週間|か月|年|時間|分|秒|人|件|回|ページ)間?"
+        rf"(?P<what>{_NAME_JA}) ?は、?"
+        rf"[^。]{{0,30}}?\d[\d,.]{{0,12}} ?(?P<unit>日|週間|か月|年|時間|分|秒|人|件|回|ページ)間?"
         r"(?:(?P<bound>まで|以内|以上|以下|ごと)|(?=です|である|と(?:する|します)|。))")),
     ("ko", "definition", re.compile(
         rf"(?P<what>{_NAME_KO})(?:이란|(?<=[가-힣])란|[은는]"
         r"(?=[^.]{1,200}(?:말합니다|말한다|뜻합니다|뜻한다|의미합니다|의미한다|말해요|뜻해요)))[ ,]")),
     ("ko", "price", re.compile(
-        rf"(?P<what>{_NAME_KO})[은는] [^.]{{0,30}}?\d[\d,.]* ?[만천억]? ?(?:원|달러|유로|엔)(?=[이입까을로\s.]|$)")),
+        rf"(?P<what>{_NAME_KO})[은는] "
+        rf"[^.]{{0,30}}?\d[\d,.]{{0,12}} ?[만천억]? ?(?:원|달러|유로|엔)(?=[이입까을로\s.]|$)")),
     ("ko", "amount", re.compile(
-        rf"(?P<what>{_NAME_KO})[은는] [^.]{{0,30}}?\d[\d,.]* ?(?P<unit>일|주|개월|년|시간|분|초|명|건|회|페이지|쪽)간?"
+        rf"(?P<what>{_NAME_KO})[은는] "
+        rf"[^.]{{0,30}}?\d[\d,.]{{0,12}} ?(?P<unit>일|주|개월|년|시간|분|초|명|건|회|페이지|쪽)간?"
         r"(?: ?(?P<bound>까지|이내|이상|이하|마다)|(?=입니다|이다|이에요|예요|\.))")),
 )  # fmt: skip
 _POINTS = re.compile(
