@@ -190,7 +190,7 @@ def delete_conversation(conversation_id: int, query: DeletionQuery) -> None:
     """Delete a conversation with its messages and its files; for some days it can be restored.
 
     How many days, the setting `deleted_days` says. Meanwhile it is in no list, search or export, and its
-    link has ended.
+    link leads nowhere.
     """
     delete(identity().account.id, conversation_id, for_good=query.permanently)
 
@@ -198,7 +198,7 @@ def delete_conversation(conversation_id: int, query: DeletionQuery) -> None:
 @resource.post("/conversations/<int:conversation_id>/restore", ConversationShown)
 @rule("user")
 def restore_conversation(conversation_id: int) -> ConversationShown:
-    """Restore a deleted conversation with its messages and its files, without its link."""
+    """Restore a deleted conversation with its messages, its files and its link."""
     user_id, store = identity().account.id, site().conversations
     store.restore(user_id, [conversation_id], most=site().settings.max_user_conversations)
     return ConversationShown.model_validate(store.conversation(user_id, conversation_id))

@@ -676,7 +676,7 @@ document.addEventListener("submit", (event) => {
   event.preventDefault();
   const text = turn.querySelector(".question p").textContent;
   if (target.matches(".unsearched")) searchEverywhere(text);
-  else if (target.matches(".thoroughly")) searchThoroughly(text);
+  else if (target.matches(".thoroughly")) searchThoroughly(text, new FormData(target).getAll("d"));
   else if (submitter?.matches(".thumb")) rate(submitter);
   else if (submitter?.matches(".variants button")) chooseVariant(submitter);
   else if (submitter?.matches(".again")) askInPlace(turn, text, submitter.formAction, new FormData(target, submitter), false);
@@ -695,7 +695,11 @@ function searchEverywhere(text) {
   ask(text);
 }
 
-function searchThoroughly(text) {
+// In the datasets of the question before, which are ticked again.
+function searchThoroughly(text, datasets) {
+  const boxes = [...document.querySelectorAll("#picker [name=d]")];
+  for (const box of boxes) box.checked = datasets.includes("all") || datasets.includes(box.value);
+  boxes[0]?.dispatchEvent(new Event("change", { bubbles: true }));
   paces.value = "thorough";
   nameOptions();
   ask(text);

@@ -214,6 +214,8 @@
     else if (button?.dataset.step) step(Number(button.dataset.step));
     else if (button?.matches("[data-close]")) close();
   });
+  // After a reload the source of this place in the history is not open any more.
+  if (history.state?.source) history.replaceState(null, "");
   addEventListener("popstate", () => panel.hidden || history.state?.source || shut());
   room.addEventListener("change", () => {
     cover();

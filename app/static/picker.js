@@ -112,7 +112,7 @@
 
   // Everything is sent as such, so that a dataset that is created later is searched, too.
   rows[0]?.box.form.addEventListener("formdata", ({ formData }) => {
-    formData.delete("offered"); // what a form without this file is compared with
+    if (ticked().length) formData.delete("offered"); // with none ticked it says that a form was sent
     if (ticked().length === rows.length) formData.set("d", "all");
   });
 

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import get_args
 
-from flask_babel import get_locale, gettext
+from flask_babel import get_locale
 
 from braid.app.auth.identity import identity
 from braid.app.site import site
+from braid.app.words.filled import fill
 from braid.core.chat.asking.askable import Askable, Kind, askables, heading_of
 from braid.core.datasets.outlines import OutlineSection, says_something
 from braid.core.errors import BraidError
@@ -21,6 +22,8 @@ from braid.core.text.scripts import question_language
 MAX_TITLE_CHARS = 44
 FOUND_WITHIN = 5
 """Rank within which a search has to find the section."""
+MOST_SEEN = 40
+"""Sections of a document that are looked through for questions."""
 MOST_TRIED = 16
 """Questions that are tried for a few ones."""
 PATTERN_CHARS = 5
@@ -114,13 +117,13 @@ def question_of(asked: Askable, page: str, *, again: bool = False) -> str:
     elif asked.kind == "cell" and language == "en":
         more = more if more.isupper() else more.lower()
     elif asked.kind == "amount" and language == "ko":
-        more = f"몇 {more}".replace("몇 일", "며칠").replace("이", " 이")
+        more = re.sub(r"(?=이[내상하])", " ", f"몇 {more}".replace("몇 일", "며칠"))
     if language == "ja" and asked.kind not in ("question", "title"):
         what, more = _LATIN_END.sub(" ", what), _LATIN_END.sub(" ", more)
     text = _TEXTS["topic, again" if again else asked.kind][language]
     if what.endswith("때"):
         text = text.replace("에는", "는")
-    return str(gettext(text, what=what, more=more))
+    return fill(text, {"what": what, "more": more})
 
 
 def spoken_title(section: OutlineSection) -> str:
@@ -181,7 +184,7 @@ def _next(queue: deque[_Candidate], found: Sequence[_Candidate]) -> _Candidate |
 def _candidates(sections: tuple[OutlineSection, ...], page: str) -> tuple[_Candidate, ...]:
     """Return the questions about a document, those in the page's language, and by which one sees the most, first."""
     found: list[tuple[bool, int, _Candidate]] = []
-    about = [(section, asked) for section in sections for asked in askables(section.path, section.text)]
+    about = [(section, asked) for section in sections[:MOST_SEEN] for asked in askables(section.path, section.text)]
     if sections and (title := spoken_title(sections[0])):
         language = question_language(title)
         about.append((sections[0], Askable("title", title, "" if language == "en" else language)))

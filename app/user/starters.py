@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 
 from flask_babel import get_locale
@@ -18,8 +19,10 @@ from braid.core.types import Dataset
 
 STARTERS = 4
 SEEN_DOCUMENTS = 12
-_KEPT: LeastRecentlyUsed[tuple[int, str], tuple[tuple[DocumentOutline, ...], list[str]]] = LeastRecentlyUsed(256)
-"""Questions by account and language, with the outlines that they were made of."""
+AGAIN_S = 60.0
+"""Seconds after which fewer questions than are wanted are looked for again: an index may have come since."""
+_KEPT: LeastRecentlyUsed[tuple[int, str], tuple[tuple[DocumentOutline, ...], list[str], float]] = LeastRecentlyUsed(64)
+"""Questions by account and language, with the outlines that they were made of, and when."""
 
 
 def starters(readable: Readable) -> list[str]:
@@ -35,14 +38,12 @@ def starters(readable: Readable) -> list[str]:
 
 
 def _about(outlines: tuple[DocumentOutline, ...]) -> list[str]:
-    """Return questions about these documents; tried again only when one of them changes, or there are too few."""
-    key = identity().account.id, str(get_locale())
+    """Return questions about these documents; tried again when one of them changes, too few ones after a minute."""
+    key, now = (identity().account.id, str(get_locale())), time.monotonic()
     kept = _KEPT.get(key)
-    if kept is None or kept[0] is not outlines:
-        questions = tried([outline.sections for outline in outlines], most=STARTERS)
-        kept = (outlines, questions)
-        if len(questions) == STARTERS:
-            _KEPT.put(key, kept)
+    if kept is None or kept[0] is not outlines or (len(kept[1]) < STARTERS and now - kept[2] >= AGAIN_S):
+        kept = (outlines, tried([outline.sections for outline in outlines], most=STARTERS), now)
+        _KEPT.put(key, kept)
     return kept[1]
 
 

@@ -19,14 +19,15 @@ from braid.core.types import Dataset
 RECENT_IDS = 2_000
 """Ids of documents, counted from the newest, among which the newest ones of the datasets are looked for."""
 SEEN_PASSAGES = 90
-"""Passages of a document whose headings are read."""
+"""Passages of a document whose headings and beginnings are read."""
 SECTIONS = 60
-"""Sections of a document in its outline."""
+"""Sections that a page shows of a document; `Outlines.of_document` returns up to four times as many."""
 NEAR_BEFORE, NEAR_BEHIND = 10, 40
 """How many passages before and behind one the sections are looked for that are near to it."""
 LONG_CHARS = 200
 """Length from which a text without a full stop is a list or a table, and no menu of a page."""
-MOST_KEPT = 256
+MOST_KEPT = 32
+"""Selections of datasets whose outlines are kept, each of up to some MB."""
 SEEN_CHARS = 400
 """Characters at the beginning of a passage that decide whether it is a menu."""
 BEGINNING_CHARS = 800

@@ -21,7 +21,7 @@ from braid.app.words.read_filters import ShownFilter, added_forms_text, shown_fi
 from braid.app.words.reasons import folded
 from braid.app.words.values import dataset_name
 from braid.core.chat.quoting.extractive import coverage
-from braid.core.chat.quoting.match import SCALES, CosineScale, is_weak
+from braid.core.chat.quoting.match import SCALES, CosineScale, all_judged, is_weak
 from braid.core.chat.quoting.wanted import without_asking
 from braid.core.errors import EmbeddingError
 from braid.core.options import ALL, Datasets
@@ -226,8 +226,9 @@ def _show_hit(
 
 
 def _weak_ones(result: SearchResult, form: SearchForm) -> list[Hit]:
-    """Return the hits that are weak by both legs; none where the dense leg did not answer."""
-    if not result.hits or "dense" not in result.answered:
+    """Return the hits that are weak by both legs; none where the dense leg did not answer in full for the question."""
+    is_partial = any(part.leg == "dense" for part in result.degraded)
+    if not result.hits or "dense" not in result.answered or is_partial or not all_judged(result.hits):
         return []
     braid = site().braid
     scope = braid.manager.check(user_id=identity().account.id, dataset_ids=form.datasets.given)

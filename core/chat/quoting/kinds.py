@@ -65,7 +65,7 @@ _NAMED = (
 )
 _ASKS_OTHERWISE = re.compile(
     r"^\W*(?:(?:who|whom|whose|where|why|when)\b|how (?!much\b|many\b))"
-    r"|誰|だれ|どこ|なぜ|どう|いつ|누구|누가|어디|(?<![가-힣])왜(?![가-힣])|어떻게|언제",
+    r"|誰|(?<!な)だれ|(?<!ほ)どこ|なぜ|(?<![ぶんじ])どう(?![ぶさろ])|いつ(?![もつ])|누구|누가|어디|(?<![가-힣])왜(?![가-힣])|어떻게|언제",
     re.IGNORECASE,
 )
 """Questions for something else about what they name: *who* pays the fee, *when* the office has its hours."""
@@ -75,7 +75,7 @@ _FOUNDED = (
 )
 _ASKED = (
     (
-        r"\bwhen was\b.*\b(?:founded|established|born|built)\b|いつ(?:設立|創立|創業)|언제 (?:설립|창립)",
+        r"\bwhen was\b.{0,120}\b(?:founded|established|born|built)\b|いつ(?:設立|創立|創業)|언제 (?:설립|창립)",
         rf"^(?=[\s\S]*?(?:{_FOUNDED}))[\s\S]*?(?:\d|世紀|세기|[一二三四五六七八九十]年)",
     ),
     (

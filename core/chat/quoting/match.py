@@ -50,7 +50,7 @@ def match_of(search: SearchResult, scale: CosineScale | None, coverage: float) -
     """
     cosines = cosines_of(search.hits)
     incomplete = any(part.leg == "dense" for part in search.degraded)
-    if scale is None or not cosines or incomplete or not _all_judged(search.hits):
+    if scale is None or not cosines or incomplete or not all_judged(search.hits):
         return "strong" if coverage >= ABSENT_COVERAGE else "weak"
     if max(cosines) < scale.absent and coverage < ABSENT_COVERAGE:
         return "absent"
@@ -71,6 +71,6 @@ def is_weak(hit: Hit, scale: CosineScale | None, coverage: float) -> bool:
     return all(part.score < scale.absent for part in hit.legs if part.leg == "dense")
 
 
-def _all_judged(hits: Sequence[Hit]) -> bool:
+def all_judged(hits: Sequence[Hit]) -> bool:
     """Return whether no hit came from another variant of the query, whose cosine tells nothing about the question."""
     return len({part.query for hit in hits for part in hit.legs if part.leg == "dense"}) <= 1

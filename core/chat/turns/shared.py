@@ -84,7 +84,10 @@ class ConversationLinks:
             row = connection.execute(statement).one_or_none()
             if row is None:
                 raise NotFoundError(
-                    Reason("this link leads nowhere: it was taken back, or is incomplete; ask for a new one")
+                    Reason(
+                        "this link leads nowhere: it was taken back, its conversation was deleted, or it is incomplete; "
+                        "ask for a new one"
+                    )
                 )
             user_id, owner, conversation_id, message_id, created_at = row
             branches = read_branches(connection, conversation_id)
