@@ -125,8 +125,9 @@ _BETTER = (
         rf"{_CLOCK}|(?-i:\b(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*\b)|\b(?:mon|tues|wednes|thurs|fri"
         rf"|satur|sun)days?\b|\b(?:within|before|after|until|every)\b.{{0,30}}\b(?:day|week|month|year)s?\b"
         r"|\b\d{1,2}(?:st|nd|rd|th)\b|\b(?:19|20)\d\d\b"
-        r"|[\d一二三四五六七八九十][年月日]|曜日|翌[日月週年]|毎[日月週年]|末日|前日|以内|前まで"
-        r"|\d ?[년월일](?![가-힣]{2})|요일|매[일월주년]|말일|다음 ?[날달주해]|전날|이내|전까지"
+        rf"|{_COUNT}[ -](?:seconds?|minutes?|hours?)\b|\b(?:at once|immediately|right away)\b"
+        r"|[\d一二三四五六七八九十][年月日秒]|曜日|翌[日月週年]|毎[日月週年]|末日|前日|以内|前まで|すぐ|ただちに|直ちに"
+        r"|\d ?[년월일초](?![가-힣]{2})|바로|즉시|요일|매[일월주년]|말일|다음 ?[날달주해]|전날|이내|전까지"
         r"|(?:하루|이틀|사흘|[한두세] ?달) 전",
     ),
     (  # a length of time

@@ -85,8 +85,8 @@ class ConversationLinks:
             if row is None:
                 raise NotFoundError(
                     Reason(
-                        "this link leads nowhere: it was taken back, its conversation was deleted, or it is incomplete; "
-                        "ask for a new one"
+                        "this link leads nowhere: it was taken back, its conversation was deleted, or it is "
+                        "incomplete; ask for a new one"
                     )
                 )
             user_id, owner, conversation_id, message_id, created_at = row
