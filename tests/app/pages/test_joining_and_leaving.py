@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from html import unescape
 
 import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
+from braid.app.mounted import url_for
+from braid.app.pages.admin.blueprint import admin_places, people_places
 from braid.core.braid import Braid
 from braid.core.errors import InvalidInputError
 from braid.core.jobs.store import JobStore, NewJob
@@ -150,3 +153,42 @@ def test_usage_leads_to_users_and_datasets(app: Flask, admin: FlaskClient) -> No
     robin = add_user(app, "Robin")
     site_of(app).usage.count(robin.id, "search", 3)
     assert f'<a href="/admin/users/{robin.id}">Robin</a>' in admin.get("/admin/usage").text
+
+
+def action_of(page: str, button: str) -> str:
+    """The address that the form with this button is sent to."""
+    [form] = [each for each in re.findall(r"<form.*?</form>", page, re.DOTALL) if f">{button}</button>" in each]
+    found = re.search(r'<form[^>]* action="([^"]+)"', form)
+    assert found, form
+    return found[1]
+
+
+def test_a_user_is_added_from_the_page_whatever_it_was_shown_by(app: Flask, admin: FlaskClient) -> None:
+    path = "/admin/users/add"
+    invited = post_form(admin, "/admin/users/invite", names="mika")
+    refused = post_form(admin, "/admin/users", name="", password=PASSWORD)
+    for name, page in (("ann", admin.get(path)), ("ben", invited), ("cho", refused)):
+        answer = post_form(admin, action_of(page.text, "Add"), name=name, password=PASSWORD)
+        assert answer.status_code == 302, name
+        assert site_of(app).accounts.verify(name, PASSWORD), name
+
+
+def test_each_form_of_the_administration_names_an_address_that_takes_it(
+    app: Flask, admin: FlaskClient, braid: Braid
+) -> None:
+    robin = add_user(app, "Robin", groups=("lab",))
+    handbook = braid.registry.add("Handbook", "shared_main_db")
+    braid.mirror_registry()
+    with app.test_request_context():
+        paths = [url_for(f"braid.admin.{view}") for view, _name in (*admin_places(), *people_places())]
+    own = next(each.id for each in site_of(app).accounts.all() if each.is_admin)
+    paths += ["/admin/users/add", "/admin/group?name=lab", "/admin/shared/file", f"/admin/shared/{handbook.id}"]
+    paths += [f"/admin/users/{each}" for each in (robin.id, own)]
+    matched = app.url_map.bind("localhost")
+    for path in paths:
+        page = admin.get(path)
+        assert page.status_code == 200, path
+        for form in re.findall(r'<form[^>]* method="post"[^>]*>', page.text):
+            action = re.search(r' action="([^"]+)"', form)
+            assert action, (path, form)
+            assert matched.match(unescape(action[1]).partition("?")[0], method="POST"), (path, form)

@@ -9,7 +9,9 @@ branch_labels = None
 depends_on = None
 
 KNOWN_BY = """
-    UPDATE users SET {column} = (SELECT max(at) FROM audit_log WHERE action = '{action}' AND target = users.name)"""
+    UPDATE users SET {column} = found.at
+    FROM (SELECT target, max(at) AS at FROM audit_log WHERE action = '{action}' GROUP BY target) AS found
+    WHERE found.target = users.name AND found.at >= users.created_at"""
 IN_A_BROWSER = """
     UPDATE users SET signed_in_at = (SELECT max(created_at) FROM web_sessions WHERE user_id = users.id)
     WHERE signed_in_at IS NULL"""
