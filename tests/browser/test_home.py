@@ -35,7 +35,7 @@ def test_the_composer_is_between_the_heading_and_the_questions_to_begin_with(
     assert composer["y"] + composer["height"] <= starters["y"]
     middle = (composer["y"] + composer["height"] / 2) / page.viewport_size["height"]
     assert 0.25 < middle < 0.6
-    expect(page.locator(".starters button")).to_have_count(3)
+    assert page.locator(".starters button").count() >= 2, "of few documents, two in a row are never worded alike"
     expect(page.locator(".starters")).to_contain_text("検索チーム定例会")
 
 
