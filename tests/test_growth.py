@@ -126,9 +126,6 @@ BURDEN_S = 0.015
 times as much."""
 QUADRATIC = 64.0
 """Between the 16 times of linear work and the 256 times of quadratic work, as far from one as from the other."""
-STEADY = 4.7
-"""Work that takes so many times as long on a text four times as long takes less than `QUADRATIC` times as long on one
-sixteen times as long, whatever of it is constant, linear or quadratic: (4.7 - 1) / (4² - 1) * (16² - 1) + 1 = 63.9."""
 
 
 def seconds(work: Callable[[str], object], text: str) -> float:
@@ -157,12 +154,10 @@ def grows(
             return False
         chars *= 2
         taken = seconds(work, text(chars))
-    short = min(seconds(work, text(SHORT_CHARS)) for _ in range(3))
-    if seconds(work, text(4 * SHORT_CHARS)) <= STEADY * short:  # most are, and nothing longer has to be looked at
-        return False
     first = seconds(work, text(LONG_CHARS))
     if first < burden_s:
         return False
+    short = min(seconds(work, text(SHORT_CHARS)) for _ in range(3))
     if any(long <= QUADRATIC * short for long in (first, *(seconds(work, text(LONG_CHARS)) for _ in range(2)))):
         return False
     short = min(seconds(work, text(3 * SHORT_CHARS)) for _ in range(3))
@@ -324,3 +319,4 @@ def test_quadratic_work_is_told_from_linear_work() -> None:
     assert not grows(len, "a", seconds=lambda work, text: 1e-4 * len(text))
     assert not grows(len, "a", seconds=lambda work, text: 1e-5 * len(text) ** 1.2)
     assert grows(len, "a", seconds=lambda work, text: 1e-3 + 1e-5 * len(text) + 1e-7 * len(text) ** 2)
+    assert grows(len, "a", seconds=lambda work, text: 1e-6 * len(text) + 1e-7 * max(0, len(text) - 2_000) ** 2)

@@ -69,6 +69,8 @@ class LegIndex(Protocol):
     """Whether the index has files, which may be lost or damaged; the ledger is not damaged."""
     crash_safe: bool
     """Whether the index is sound after a process was killed during `apply`."""
+    is_elsewhere: bool = False
+    """Whether an engine of another package keeps it, which may lose some chunks and have others of a later time."""
 
     def mend(
         self,

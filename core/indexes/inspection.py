@@ -53,8 +53,10 @@ class Inspection:
         if self._is_damaged(collection, doubt):
             return "rebuild"
         if doubt and state.applied_seq >= head:
-            return self._compare_counts(collection, head)
-        return "rebuild" if self._is_lost(collection, state, doubt) else "follow"
+            return self._compare(collection, head, version)
+        if self._is_lost(collection, state, doubt):
+            return "rebuild"
+        return "follow, inspect again" if doubt and self._index.is_elsewhere else "follow"
 
     def _is_unusable(self, state: IndexState, head: int, version: str) -> bool:
         """Return whether the recorded state alone says that the index cannot be followed on."""
@@ -72,9 +74,14 @@ class Inspection:
         likely = doubt.suspected or (doubt.unseen and self._crashed)
         return likely and bool(self._index.check(collection))
 
-    def _compare_counts(self, collection: str, head: int) -> Verdict:
-        """Judge an index that has applied everything by its number of chunks."""
-        if self._index.count(collection) == self._source.count(collection):
+    def _compare(self, collection: str, head: int, version: str) -> Verdict:
+        """Judge an index that has applied everything by its number of chunks; one that is elsewhere by which these
+        are, since it may have lost some, and have others of a later time.
+        """
+        if self._index.count(collection) == self._source.count(collection) and (
+            not self._index.is_elsewhere
+            or set(self._index.ids(collection)) == self._changes.embedded_ids(collection, version)
+        ):
             return "follow"
         if self._changes.heads().get(collection, 0) == head:
             return "rebuild"

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import logging
+import threading
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from contextlib import closing, contextmanager
 from itertools import islice
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import numpy as np
 
@@ -25,7 +27,7 @@ from braid.core.indexes.answering_models import AnsweringModels
 from braid.core.indexes.answers import DenseAnswer, Where, best_first
 from braid.core.indexes.base import TIMEOUT_S, VectorIndex
 from braid.core.indexes.vector_block import SAMPLE, Selection
-from braid.core.ledger.change_log import ENGINE, ChangeLog, IndexedChunk
+from braid.core.ledger.change_log import ChangeLog, IndexedChunk, engine_state
 from braid.core.lru import LeastRecentlyUsed
 from braid.core.models.embeddings import EmbeddingModel
 from braid.core.types import Leg, ScoredChunk
@@ -41,7 +43,10 @@ MOST_COSINE = 1.001
 SAMPLES = 256
 SAMPLE_S = 600.0
 """Time after which a sample is read again."""
+THREADS = 16
+"""Searches that an engine is asked at a time; each that it never answers keeps a thread."""
 
+T = TypeVar("T")
 logger = logging.getLogger(__name__)
 
 
@@ -49,13 +54,14 @@ class VectorEngine(Protocol):
     """Keeps the vectors of each collection, and finds the nearest. docs/plugins.md has an example.
 
     `write` and `drop` come from one thread of one process, the rest from any thread of any process that has the data
-    directory open. ConnectionError and TimeoutError say that a server does not answer, which is asked again.
+    directory open. ConnectionError and TimeoutError say that a server does not answer, which is asked again. A method
+    ``close``, if there is one, is called when Braid is closed.
     """
 
     def write(self, collection: str, chunks: Sequence[IndexedChunk], gone: Collection[str]) -> object:
         """Add or replace chunks, each with ``id``, ``dataset_id``, ``document_id`` and a ``vector`` (dim,) float32 of
-        unit length, and delete ids, which need not be there; found by searches on return. The first chunks make the
-        collection, and doing it again changes nothing.
+        unit length, and delete ids, which need not be there; found by searches on return, and durable unless all of
+        the collection is lost. The first chunks make the collection, and doing it again changes nothing.
         """
 
     def nearest(
@@ -111,13 +117,11 @@ def open_engine(choice: str, folder: Path) -> VectorEngine:
         if missing:
             raise TypeError(f"{type(engine).__name__} has no method {', '.join(missing)}")
     except Exception as error:  # the edge to another package: whatever it raises, the setting is what can be changed
-        said = _said(error)
         raise InvalidInputError(
             f"index_engine is {name!r}, but the engine {points[name].value} cannot be opened: "
-            f"{said.replace(address, '…') if address else said}; repair or replace its package, or leave index_engine "
-            "empty",
+            f"{_said(error, address)}; repair or replace its package, or leave index_engine empty",
             field="index_engine",
-        ) from error
+        ) from (None if address else error)
     return engine
 
 
@@ -127,11 +131,13 @@ class InstalledVectorIndex(VectorIndex):
     leg: Leg = "dense"
     stored = True
     crash_safe = True
+    is_elsewhere = True
 
-    def __init__(self, name: str, engine: VectorEngine, changes: ChangeLog, models: AnsweringModels) -> None:
-        self.name = ENGINE + name
+    def __init__(self, choice: str, engine: VectorEngine, changes: ChangeLog, models: AnsweringModels) -> None:
+        self.name = engine_state(choice)
         self._engine = engine
-        self._called = name
+        self._called, _, self._address = choice.partition(":")
+        self._threads = threading.BoundedSemaphore(THREADS)
         self._changes = changes
         self._models = models
         self._samples = LeastRecentlyUsed[object, tuple[float, Vector]](SAMPLES)
@@ -144,13 +150,43 @@ class InstalledVectorIndex(VectorIndex):
             raise
         except (ConnectionError, TimeoutError) as error:
             raise StoreUnreachableError(
-                internal("the engine %(engine)s cannot be reached", engine=self._called), inner=_said(error)
-            ) from error
+                internal("the engine %(engine)s does not answer", engine=self._called),
+                inner=_said(error, self._address),
+            ) from self._cause(error)
         except Exception as error:  # the edge to another package: any error of its own is a failure of this leg alone
             raise IndexUnavailableError(
                 internal("the engine %(engine)s failed: %(reason)s", engine=self._called, reason=type(error).__name__),
-                inner=_said(error),
-            ) from error
+                inner=_said(error, self._address),
+            ) from self._cause(error)
+
+    def _cause(self, error: Exception) -> Exception | None:
+        """Return the error for the traceback; None where it may tell the address, which may have a password."""
+        return None if self._address else error
+
+    def _in_time(self, ask: Callable[[], T], deadline: float) -> T:
+        """Return what ``ask`` returns, or raise what it raises; TimeoutError at the deadline, also while it runs.
+
+        It runs in a daemon thread, so that an engine that never answers holds neither the search nor the exit.
+        """
+        left_s = deadline - time.monotonic()
+        if left_s <= 0 or not self._threads.acquire(timeout=left_s):
+            raise TimeoutError("no time is left")
+        answer = Future[T]()
+
+        def run() -> None:
+            try:
+                answer.set_result(ask())
+            except Exception as error:  # handed to the waiting thread
+                answer.set_exception(error)
+            finally:
+                self._threads.release()
+
+        try:
+            threading.Thread(target=run, name="braid-engine", daemon=True).start()
+        except RuntimeError:
+            self._threads.release()
+            raise
+        return answer.result(max(0.0, deadline - time.monotonic()))
 
     # ------------------------------------------------------------ searching
 
@@ -192,15 +228,24 @@ class InstalledVectorIndex(VectorIndex):
         datasets, documents = (None if ids is None else {int(each) for each in ids} for ids in selection)
         if datasets == set() or documents == set():
             return []
-        with self._asked() as engine:
-            left_s = max(0.1, deadline - time.monotonic())
+
+        def ask() -> tuple[dict[str, float], bool]:
             found = engine.nearest(
-                collection, vector, k, dataset_ids=datasets, document_ids=documents, timeout_s=left_s
+                collection,
+                vector,
+                k,
+                dataset_ids=datasets,
+                document_ids=documents,
+                timeout_s=max(0.001, deadline - time.monotonic()),
             )
             scores = {str(chunk_id): round(float(score), DECIMALS) for chunk_id, score in islice(found, k)}
+            return scores, not scores and int(engine.count(collection)) == 0
+
+        with self._asked() as engine:
+            scores, is_empty = self._in_time(ask, deadline)
             if wrong := [score for score in scores.values() if not abs(score) <= MOST_COSINE]:  # also what is no number
                 raise ValueError(f"{wrong[0]} is no cosine, which is from -1 to 1")
-        if not scores and not self.count(collection) and self._embedded_count(collection):
+        if is_empty and self._embedded_count(collection):
             raise IndexUnavailableError(
                 internal(
                     "the engine %(engine)s has nothing of the vectors of %(collection)s, which are written again",
@@ -249,7 +294,7 @@ class InstalledVectorIndex(VectorIndex):
     def ids(self, collection: str) -> Iterator[str]:
         """Yield every chunk id in the collection, in no order."""
         with self._asked() as engine:
-            yield from engine.ids(collection)
+            yield from map(str, engine.ids(collection))
 
     def check(self, collection: str) -> str:
         """Return an empty sentence: an engine guards what it keeps. Raises IndexUnavailableError where it fails."""
@@ -273,8 +318,9 @@ class InstalledVectorIndex(VectorIndex):
         """Close the engine, if it has a method for it; an error of that one is logged."""
         try:
             getattr(self._engine, "close", lambda: None)()
-        except Exception:  # the edge to another package: the rest is still to be closed
-            logger.exception("the engine %s cannot be closed", self._called)
+        except Exception as error:  # the edge to another package: the rest is still to be closed
+            said = _said(error, self._address)
+            logger.error("the engine %s cannot be closed: %s", self._called, said, exc_info=self._cause(error))
 
     def _embedded_count(self, collection: str) -> int:
         return self._changes.embedded_count(collection, self._models.answering_version(collection))
@@ -292,5 +338,10 @@ def _best_of_all(
     }
 
 
-def _said(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}"
+def _said(error: Exception, address: str) -> str:
+    """Return the error in its own words, without the engine's address and what a URL has before its host."""
+    said = f"{type(error).__name__}: {error}"
+    user = address.partition("//")[2].partition("/")[0].rpartition("@")[0]
+    for secret in filter(None, (address, user, user.partition(":")[2])):
+        said = said.replace(secret, "…")
+    return said

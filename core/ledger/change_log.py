@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Literal
 
 from sqlalchemy import and_, delete, func, select
@@ -33,6 +34,14 @@ LOCAL: StateNames = {"bm25": "bm25", "dense": "dense"}
 IN_MILVUS: StateNames = {"bm25": "milvus_bm25", "dense": "milvus_dense"}
 ENGINE = "engine_"
 """Beginning of the name of vectors in an engine of another package."""
+
+
+def engine_state(choice: str) -> StateName:
+    """Return the name of the vectors in an engine of another package, ``NAME`` or ``NAME:ADDRESS``. Another address is
+    another place; it may have a password, so that the name has its digest.
+    """
+    name, _, address = choice.partition(":")
+    return ENGINE + name + (f"_{sha256(address.encode()).hexdigest()[:12]}" if address else "")
 
 
 @dataclass(frozen=True, slots=True)

@@ -92,7 +92,7 @@ class ClaimedIndex:
         self.name: StateName = index.name
         self.leg = index.leg
         self.stored = index.stored
-        self.crash_safe = index.crash_safe
+        self.crash_safe, self.is_elsewhere = index.crash_safe, index.is_elsewhere
         self.count, self.ids, self.check = index.count, index.ids, index.check
         self.collections, self.is_gone = index.collections, index.is_gone
         self.rest, self.close = index.rest, index.close

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import logging
+import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 from braid.config.settings import load_settings
 from braid.core.braid import Braid, IndexOptions
-from braid.core.errors import InvalidInputError
+from braid.core.errors import InvalidInputError, StoreUnreachableError
+from braid.core.indexes.installed import THREADS
 from braid.core.indexes.milvus.options import MilvusOptions
+from braid.core.indexes.vector_block import EVERYTHING
+from braid.core.ledger.change_log import ChangeLog
 from tests.core.indexes.shelves import CAT, TEXTS, Shelf, Shifted, open_shelf
 from tests.fakes import HashEmbeddings
 from tests.plugins import package, section_of
-from tests.worlds import ByHand, catch_up
+from tests.worlds import ByHand, catch_up, eventually
 
 WRONG = """
 class Empty:
@@ -41,6 +48,12 @@ class Distances(Empty):
 class Clinging(Empty):
     def close(self): raise OSError("still in use")
 
+class Telling(Empty):
+    def __init__(self, address, folder): self.address = address
+    def write(self, collection, chunks, gone): raise ValueError(f"{self.address} refuses, says me with hunter2")
+    def nearest(self, collection, vector, k, **options): raise ConnectionError(f"{self.address} is away")
+    def close(self): raise OSError(f"{self.address} is still in use")
+
 class Words(Empty):
     def nearest(self, collection, vector, k, **options): return "no pairs"
 
@@ -61,6 +74,7 @@ away = wrong_engine:Away
 odd = wrong_engine:Odd
 distances = wrong_engine:Distances
 clinging = wrong_engine:Clinging
+telling = wrong_engine:Telling
 words = wrong_engine:Words
 strange = wrong_engine:Strange
 half = wrong_engine:Half
@@ -91,14 +105,25 @@ def opened(folder: Path, engine: str, embeddings: HashEmbeddings | None = None) 
     return shelf
 
 
+def shelf_ids(braid: Braid, collection: str) -> set[str]:
+    return ChangeLog(braid.ledger.database).chunk_ids(collection)
+
+
+def near_all() -> Any:
+    """A vector that every text is somewhat near to."""
+    size = HashEmbeddings().size
+    return np.full(size, size**-0.5, dtype=np.float32)
+
+
 @pytest.mark.usefixtures("of_the_docs")
 def test_vectors_go_to_the_engine_and_back_into_files_without_embedding_again(tmp_path: Path) -> None:
     folder, model = tmp_path / "data", HashEmbeddings()
     with opened(folder, "", model).braid as braid:
         assert braid.index_names == {"bm25": "bm25", "dense": "dense"}
     with opened(folder, "sqlite:mine.db", model).braid as braid:
-        assert braid.index_names == {"bm25": "bm25", "dense": "engine_sqlite"}
-        assert braid.opened_with["indexes"] == "in the data directory, with vectors in sqlite"
+        assert braid.index_names["dense"].startswith("engine_sqlite_")
+        assert braid.opened_with["indexes"].startswith("in the data directory, with vectors in sqlite_")
+        assert "mine.db" not in str(braid.opened_with | braid.index_names)
         shelf = Shelf(braid, model, (1, -1))
         assert shelf.complete()
         assert (folder / "indexes" / "engines" / "sqlite" / "mine.db").is_file()
@@ -114,11 +139,43 @@ def test_vectors_go_to_the_engine_and_back_into_files_without_embedding_again(tm
 
 
 @pytest.mark.usefixtures("of_the_docs")
-def test_what_was_deleted_or_is_another_users_is_not_found_whatever_the_engine_has(tmp_path: Path) -> None:
+def test_another_address_is_another_place(tmp_path: Path) -> None:
+    model, new = HashEmbeddings(), "A bird sang all night"
+    with opened(tmp_path / "data", "sqlite:a.db", model).braid as braid:
+        of_a = braid.opened_with["indexes"]
+    with opened(tmp_path / "data", "sqlite:b.db", model).braid as braid:
+        assert braid.opened_with["indexes"] != of_a, "by which a guest is warned"
+        shelf = Shelf(braid, model, (1, -1))
+        assert shelf.complete()
+        shelf.put("c", new)
+        braid.delete(["a"], dataset=1)
+        catch_up(braid)
+    embedded = model.documents_embedded
+    with opened(tmp_path / "data", "sqlite:a.db", model).braid as braid:
+        assert new in Shelf(braid, model, (1, -1)).texts("bird", mode="semantic")
+        assert set(braid.dense.ids("user_1")) == shelf_ids(braid, "user_1")
+    assert model.documents_embedded == embedded
+
+
+@pytest.mark.usefixtures("of_the_docs")
+def test_what_was_deleted_or_is_another_users_is_not_found_whatever_the_engine_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with opened(tmp_path / "data", "sqlite").braid as braid:
         shelf = Shelf(braid, HashEmbeddings(), (1, -1))
-        ben = braid.ledger.add_user("ben")
-        assert CAT not in {hit.passage.text for hit in braid.search(CAT, user_id=ben.id, dataset_ids=[1, -1]).hits}
+        ben, engine, given = braid.ledger.add_user("ben"), braid.dense._engine, list[tuple[str, float]]()
+        near = engine.nearest
+
+        def nearest_of_ann(collection: str, vector: Any, k: int, **options: Any) -> list[tuple[str, float]]:
+            given.extend(near("user_1", vector, k, **options | {"dataset_ids": None, "document_ids": None}))
+            return given
+
+        with monkeypatch.context() as patch:
+            patch.setattr(engine, "nearest", nearest_of_ann)
+            found = braid.search(CAT, user_id=ben.id, dataset_ids=[1, -1])
+        assert {chunk_id for chunk_id, _ in given} == shelf_ids(braid, "user_1")
+        assert CAT not in {hit.passage.text for hit in found.hits}
+        assert CAT in shelf.texts(CAT)
         braid.delete(["a"], dataset=1)  # the engine has it until its follower comes to that
         assert CAT not in shelf.texts(CAT)
 
@@ -143,6 +200,53 @@ def test_what_the_engine_loses_is_written_again(tmp_path: Path) -> None:
         assert "sqlite has nothing of the vectors of user_1" in part.reason
         catch_up(braid)
         assert shelf.complete()
+
+
+@pytest.mark.usefixtures("of_the_docs")
+@pytest.mark.parametrize("new", ["", "A bird sang all night"])
+def test_what_the_engine_has_of_another_time_is_written_again_at_the_start(tmp_path: Path, new: str) -> None:
+    """It has as many chunks as it should have. With ``new`` the log goes on, too."""
+    with opened(tmp_path / "data", "sqlite").braid as braid:
+        lost = min(braid.dense.ids("user_1"))
+        braid.dense._engine._run(("UPDATE vectors SET id = ? WHERE id = ?", ("f" * 32, lost)))
+        if new:
+            Shelf(braid, HashEmbeddings(), (1, -1)).put("c", new)
+    with opened(tmp_path / "data", "sqlite").braid as braid:
+        assert set(braid.dense.ids("user_1")) == shelf_ids(braid, "user_1")
+        assert Shelf(braid, HashEmbeddings(), (1, -1)).complete()
+
+
+@pytest.mark.usefixtures("of_the_docs")
+@pytest.mark.parametrize("method", ["nearest", "pairs", "count"])
+def test_a_search_does_not_wait_for_an_engine_after_its_deadline(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
+    with opened(tmp_path / "data", "sqlite").braid as braid:
+        engine, released, asked = braid.dense._engine, threading.Event(), list[str]()
+        before = set(threading.enumerate())
+
+        def hang(collection: str, *_: object, **options: Any) -> int:
+            asked.append(collection)
+            released.wait(60)
+            return 0
+
+        answers = {"nearest": hang, "pairs": lambda *of: (hang(*each) for each in [of]), "count": lambda *of: ()}
+        monkeypatch.setattr(engine, "nearest", lambda *of, **options: answers[method](*of))
+        monkeypatch.setattr(engine, "count", hang)
+        try:
+            for timeout_s in (0.5, *[0.01] * THREADS):
+                where = {"user_1": EVERYTHING, "shared_main": EVERYTHING}
+                found = braid.dense.search_all(where, near_all(), 5, spread=False, timeout_s=timeout_s)
+                assert {type(answer) for answer in found.hits.values()} == {StoreUnreachableError}
+                assert "does not answer" in str(found.hits["shared_main"])
+            assert set(asked) == {"user_1"}, "none is asked when no time is left"
+            assert (
+                len({thread for thread in threading.enumerate() if thread.name == "braid-engine"} - before) <= THREADS
+            )
+        finally:
+            released.set()
+        monkeypatch.undo()
+        assert eventually(Shelf(braid, HashEmbeddings(), (1, -1)).complete), "the threads are free again"
 
 
 @pytest.mark.usefixtures("of_the_docs")
@@ -192,7 +296,7 @@ def test_without_any_package_the_message_says_so(tmp_path: Path) -> None:
     [
         ("empty", "the engine empty has nothing of the vectors"),
         ("raising", "the engine raising failed: KeyError"),
-        ("away", "the engine away cannot be reached"),
+        ("away", "the engine away does not answer"),
         ("odd", "the engine odd failed: ValueError"),
         ("words", "the engine words failed: ValueError"),
         ("distances", "the engine distances failed: ValueError"),
@@ -220,6 +324,20 @@ def test_an_engine_that_cannot_be_closed_keeps_nothing_else_open(tmp_path: Path)
         pass
     with opened(tmp_path / "data", "").braid as braid:
         assert braid.is_owner
+
+
+@pytest.mark.usefixtures("wrong")
+def test_no_log_and_no_traceback_has_the_address(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    options = IndexOptions(engine="telling:http://me:hunter2@host")
+    with open_shelf(tmp_path / "data", HashEmbeddings(), kind=ByHand, index_options=options).braid as braid:
+        braid.mirror_registry()
+        braid.indexer.followers["dense"].work(threading.Event())
+        error = braid.dense.search_all({"user_1": EVERYTHING}, near_all(), 5, spread=False).hits["user_1"]
+        logging.getLogger().warning("searched", exc_info=error)
+    assert "reason='ValueError: … refuses, says me with …'" in caplog.text
+    assert "StoreUnreachableError: the engine telling does not answer" in caplog.text
+    assert "cannot be closed: OSError: … is still in use" in caplog.text
+    assert "hunter2" not in caplog.text
 
 
 @pytest.mark.usefixtures("of_the_docs")
