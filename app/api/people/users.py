@@ -42,7 +42,10 @@ class UserShown(Shown):
         description="active; invited and not here yet; new, who was never invited; waiting for approval; suspended"
     )
     signed_in_at: Moment = Field(
-        description="When a browser was last signed in; where a proxy or a host app signs in, the day of the last visit; null: never"
+        description=(
+            "When a browser was last signed in; where a proxy or a host app signs in, the day of the last visit; "
+            "null: never"
+        )
     )
     invited_at: Moment = Field(description="When the newest invitation was made; null: never")
 
