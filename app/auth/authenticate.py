@@ -16,6 +16,7 @@ from braid.app.oidc import ProvidedUser
 from braid.app.opening import FIRST_DATASET
 from braid.app.site import Site
 from braid.core.accounts.accounts import Account
+from braid.core.accounts.credentials import DAY_S
 from braid.core.errors import InvalidInputError, NotFoundError
 
 
@@ -133,7 +134,14 @@ def _account_of(site: Site, user: HostUser) -> Account:
             site.accounts.set_groups(account.id, groups)
             site.accounts.mirror_admin(account.id, user.is_admin)
         account = site.accounts.get(account.id)
+    _note_visit(site, account)
     return account
+
+
+def _note_visit(site: Site, account: Account) -> None:
+    """Keep that this user came, once a day: it is all the sign-in that Braid sees."""
+    if not account.disabled and (account.signed_in_at is None or account.signed_in_at < time.time() - DAY_S):
+        site.accounts.note_sign_in(account.id)
 
 
 def _mirrored(site: Site, name: str, how: str = "") -> Account:
@@ -159,6 +167,7 @@ def _identity_of_proxy_user(site: Site, user: HostUser) -> Identity:
     """
     account = _mirrored(site, user.name, BY_PROXY)
     _require_enabled(account)
+    _note_visit(site, account)
     groups = frozenset(user.groups) if site.settings.sign_in_groups_header else None
     return Identity(follow(site, account, groups, BY_PROXY), fresh=True, by_proxy=True)
 

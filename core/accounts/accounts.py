@@ -86,7 +86,9 @@ class Account:
     waiting: bool = False
     """Signed up and not approved yet; disabled until then."""
     signed_in_at: float | None = None
-    """When a browser was last signed in, in seconds since the epoch; None if that never was."""
+    """When a browser was last signed in, or came by a proxy or a host app, which is noted once a day; in seconds since
+    the epoch, None if that never was.
+    """
     invited_at: float | None = None
     """When the newest invitation was made, in seconds since the epoch; None without one."""
 
@@ -303,6 +305,10 @@ class Accounts:
     def note_invitation(self, user_id: int) -> None:
         """Keep that an invitation was made now."""
         self._set(user_id, invited_at=time.time())
+
+    def note_sign_in(self, user_id: int) -> None:
+        """Keep that the user came now, whom a host app or a proxy signs in: they have no session of Braid's."""
+        self._set(user_id, signed_in_at=time.time())
 
     def rename(self, user_id: int, name: str) -> None:
         """Rename the user. The name must be free."""

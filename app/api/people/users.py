@@ -17,6 +17,7 @@ from braid.app.site import site
 from braid.core.accounts.account_list import find_accounts
 from braid.core.accounts.accounts import MAX_PASSWORD_CHARS, MIN_PASSWORD_CHARS, Account, AccountState
 from braid.core.accounts.credentials import ApiToken
+from braid.core.errors import InvalidInputError
 from braid.core.types import MAX_NAME_CHARS
 
 resource = Resource("users", "Accounts; administrators manage them.")
@@ -40,7 +41,12 @@ class UserShown(Shown):
     state: AccountState = Field(
         description="active; invited and not here yet; new, who was never invited; waiting for approval; suspended"
     )
-    signed_in_at: Moment = Field(description="When a browser was last signed in; null: never")
+    signed_in_at: Moment = Field(
+        description=(
+            "When a browser was last signed in; where a proxy or a host app signs in, the day of the last visit; "
+            "null: never"
+        )
+    )
     invited_at: Moment = Field(description="When the newest invitation was made; null: never")
 
 
@@ -94,6 +100,8 @@ class UserQuery(PageQuery):
 @rule("admin")
 def list_users(query: UserQuery) -> Answered:
     """List accounts by name."""
+    if query.waiting and query.state not in (None, "waiting"):
+        raise InvalidInputError("waiting and state contradict each other; give one", field="state")
 
     def read(limit: int, offset: int) -> list[Account]:
         database = site().braid.ledger.database

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from flask import Blueprint, abort, flash, redirect, request
 from flask_babel import gettext as _
@@ -11,7 +12,8 @@ from werkzeug.wrappers import Response
 from braid.app.auth.identity import identity
 from braid.app.mounted import url_for
 from braid.app.site import site
-from braid.core.accounts.account_list import group_sizes
+from braid.core.accounts.account_list import find_accounts, group_sizes
+from braid.core.accounts.accounts import Account
 from braid.core.errors import InvalidInputError
 
 MAX_PAGE = 100_000
@@ -62,6 +64,23 @@ def read_groups(field: str) -> list[str]:
 def page_number() -> int:
     """Return the number of the list's page that the request asks for, counted from 0."""
     return min(max(0, request.args.get("page", 0, type=int)), MAX_PAGE)
+
+
+def page_in(total: int, per_page: int) -> int:
+    """Return the number of the page that the request asks for; past the end of the list, that of its last one."""
+    return min(page_number(), max(0, total - 1) // per_page)
+
+
+def accounts_page(**wanted: Any) -> tuple[list[Account], int, int]:
+    """Return the page of `find_accounts` that the request asks for: its accounts, how many all pages have, its number.
+
+    Past the end of the list it is the last one.
+    """
+    database, page = site().braid.ledger.database, page_number()
+    found, total = find_accounts(database, **wanted, limit=PER_PAGE, offset=PER_PAGE * page)
+    if (last := page_in(total, PER_PAGE)) != page:
+        found, total = find_accounts(database, **wanted, limit=PER_PAGE, offset=PER_PAGE * last)
+    return found, total, last
 
 
 def searched() -> str:

@@ -11,17 +11,18 @@ from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
 from braid.app.pages.admin.blueprint import (
     PER_PAGE,
+    accounts_page,
     admin,
     audit,
     done,
-    page_number,
+    page_in,
     read_people,
     require_own_accounts,
     searched,
 )
 from braid.app.site import site
 from braid.app.words.values import dataset_name
-from braid.core.accounts.account_list import delete_group, find_accounts, group_sizes, rename_group, shared_with_groups
+from braid.core.accounts.account_list import delete_group, group_sizes, rename_group, shared_with_groups
 from braid.core.datasets.registry import SharedDataset
 from braid.core.errors import BraidError, InvalidInputError, NotFoundError
 from braid.core.types import MAX_NAME_CHARS
@@ -34,8 +35,9 @@ MOST_NAMES = 5
 @rule("admin")
 def groups() -> str:
     """Show the groups, their sizes and what they open, a page at a time."""
-    text, page = searched(), page_number()
+    text = searched()
     found = _all_groups(text)
+    page = page_in(len(found), PER_PAGE)
     return render_template(
         "braid/admin/groups.html",
         groups=found[PER_PAGE * page : PER_PAGE * (page + 1)],
@@ -62,9 +64,12 @@ def add_member() -> tuple[str, int] | Response:
     name, one = _named(), request.form.get("user", "").strip()
     try:
         users = [one] if site().accounts.named(one) else read_people("user")
+        ids = set()
+        for one in users:
+            ids.add(site().shares.user_named(one))
         with site().whole():
-            for one in users:
-                account = site().accounts.get(site().shares.user_named(one))
+            for user_id in sorted(ids):  # in the order in which all lock them
+                account = site().accounts.get(user_id)
                 now = site().accounts.change_groups(account.id, add=[name])
                 audit("user.groups", account.name, ", ".join(sorted(now)))
     except InvalidInputError as error:
@@ -124,8 +129,8 @@ def delete_one() -> tuple[str, int] | Response:
 
 
 def _page(name: str, *, problem: str = "") -> str:
-    page, database = page_number(), site().braid.ledger.database
-    members, total = find_accounts(database, group=name, limit=PER_PAGE, offset=PER_PAGE * page)
+    members, total, page = accounts_page(group=name)
+    shared = shared_with_groups(site().braid.ledger.database).get(name, ())
     return render_template(
         "braid/admin/group.html",
         name=name,
@@ -134,7 +139,7 @@ def _page(name: str, *, problem: str = "") -> str:
         page=page,
         more=total > PER_PAGE * (page + 1),
         opened=_opened(name),
-        lent=[(dataset_name(dataset), owner) for dataset, owner in shared_with_groups(database).get(name, ())],
+        lent=[(dataset_name(dataset), owner) for dataset, owner in shared],
         problem=problem,
         max_name=MAX_NAME_CHARS,
     )

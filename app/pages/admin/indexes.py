@@ -13,7 +13,7 @@ from flask_babel import lazy_gettext as _l
 from werkzeug.wrappers import Response
 
 from braid.app.auth.access import rule
-from braid.app.pages.admin.blueprint import admin, audit, done, page_number, searched
+from braid.app.pages.admin.blueprint import admin, audit, done, page_in, searched
 from braid.app.site import site
 from braid.app.words.values import dataset_name
 from braid.core.accounts.account_list import account_names, users_named_like
@@ -80,9 +80,10 @@ class CollectionRow:
 @rule("admin")
 def indexes() -> str:
     """Show the collections that hold passages, those in trouble first, and the last examination."""
-    text, page, checkup = searched(), page_number(), site().checkup.state
+    text, checkup = searched(), site().checkup.state
     latest = {(progress.leg, progress.collection): progress for progress in site().braid.indexer.progress()}
     found = _found(text, latest)
+    page = page_in(len(found), PER_PAGE)
     shown = _rows(found[PER_PAGE * page : PER_PAGE * (page + 1)])
     moving = checkup.running or any(_rank(progress) == WORKING for progress in latest.values())
     return render_template(

@@ -24,7 +24,7 @@ from braid.app.pages.admin.blueprint import (
 from braid.app.pages.admin.user import show_invitation
 from braid.app.site import site
 from braid.app.words.reasons import sentence
-from braid.core.accounts.accounts import MIN_PASSWORD_CHARS, Account, AccountChange, NewAccount, password_error
+from braid.core.accounts.accounts import MIN_PASSWORD_CHARS, Account, NewAccount, password_error
 from braid.core.accounts.user_import import Change, ImportedUser, import_users
 from braid.core.errors import InvalidInputError, Reason
 
@@ -69,23 +69,25 @@ def invite_several() -> tuple[str, int]:
     require_own_accounts()
     try:
         names, groups, accounts = read_people("names"), frozenset(read_groups("groups")), site().accounts
-        known = {name: account for name in names if (account := accounts.named(name))}
-        if able := [name for name, account in known.items() if account.has_password or account.disabled]:
-            told = _("%(names)s: has a password already, or is suspended. Nobody was invited.", names=", ".join(able))
-            raise InvalidInputError(told, field="names")
-        new = [NewAccount(name, groups) for name in names if name not in known]
-        kept = [AccountChange(account.id, account.groups | groups, None, None) for account in known.values()]
         with site().whole():
-            accounts.write_all(new, kept)
-            invited = [account for name in names if (account := accounts.named(name))]
-            for account in invited:
+            known = {name: account for name in names if (account := accounts.named(name))}
+            if able := [name for name, account in known.items() if account.has_password or account.disabled]:
+                listed = ", ".join(able)
+                told = _("%(names)s: has a password already, or is suspended. Nobody was invited.", names=listed)
+                raise InvalidInputError(told, field="names")
+            accounts.write_all([NewAccount(name, groups) for name in names if name not in known], [])
+            for user_id in sorted(account.id for account in known.values()):
+                accounts.change_groups(user_id, add=groups)
+            people = [account for name in names if (account := accounts.named(name))]
+            for account in people:
                 if account.name not in known:
                     site().braid.ledger.add_dataset(account.id, FIRST_DATASET)
                 audit("user.invited", account.name)
+            invited = [(account, invitation_url(account)) for account in people]
     except InvalidInputError as error:
         name, told = error.reason.parts.get("name", "").strip("'"), sentence(error.reason)
         return _page(problem=_("%(name)s: %(gap)s", name=name, gap=told) if name else told), 400
-    return _page(invited=[(account, invitation_url(account)) for account in invited]), 201
+    return _page(invited=invited), 201
 
 
 @admin.post("/users/table")

@@ -214,7 +214,8 @@ def _who_waits() -> Iterator[Concern]:
     if waiting := count_states(site().braid.ledger.database).get("waiting"):
         text = ngettext("%(num)s user waits for approval", "%(num)s users wait for approval", waiting)
         yield Concern(text, url_for("braid.admin.users", state="waiting"))
-    if asked := len(site().shares.requests([entry.id for entry in site().braid.registry.entries()])):
+    requests = site().shares.requests([entry.id for entry in site().braid.registry.entries()])
+    if asked := len({each.user_id for each in requests}):
         text = ngettext(
             "%(num)s person asks to read a shared dataset", "%(num)s people ask to read a shared dataset", asked
         )

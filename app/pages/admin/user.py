@@ -8,6 +8,7 @@ from flask_babel import ngettext
 from werkzeug.wrappers import Response
 
 from braid.app.auth.access import rule
+from braid.app.auth.identity import identity
 from braid.app.auth.invitations import INVITATION_DAYS, invitation_url, valid_since
 from braid.app.pages.account.mine import flash_revoked
 from braid.app.pages.admin.blueprint import admin, audit, done, known_groups, read_groups, require_own_accounts
@@ -82,6 +83,8 @@ def set_disabled(user_id: int) -> tuple[str, int] | Response:
     """Disable a user at once, or enable them again."""
     require_own_accounts()
     account, wanted = _account(user_id), request.form.get("disabled") == "1"
+    if wanted and user_id == identity().account.id:
+        return _user_page(user_id, problem=_("You cannot suspend yourself. Ask another administrator.")), 400
     try:
         site().accounts.set_disabled(user_id, wanted)
     except InvalidInputError as error:
@@ -122,10 +125,11 @@ def show_invitation(user_id: int) -> tuple[str, int]:
     """Show the user with a new link to choose a password; or why there is none."""
     account = _account(user_id)
     try:
-        address = invitation_url(account)
+        with site().whole():
+            address = invitation_url(account)
+            audit("user.invited", account.name)
     except InvalidInputError as error:
         return _user_page(user_id, problem=str(error)), 400
-    audit("user.invited", account.name)
     return _user_page(user_id, invitation=address), 201
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, cast, get_args
+from typing import Any, get_args
 
 from flask import redirect, render_template, request
 from flask_babel import gettext as _
@@ -17,6 +17,7 @@ from braid.app.mounted import url_for
 from braid.app.pages.admin.blueprint import (
     MOST_PEOPLE,
     PER_PAGE,
+    accounts_page,
     admin,
     audit,
     done,
@@ -27,9 +28,9 @@ from braid.app.pages.admin.blueprint import (
 )
 from braid.app.site import site
 from braid.app.web.undo import flash_undo
-from braid.core.accounts.account_list import Only, Sort, count_states, find_accounts
-from braid.core.accounts.accounts import Account, AccountChange
-from braid.core.errors import InvalidInputError
+from braid.core.accounts.account_list import Only, Sort, count_states
+from braid.core.accounts.accounts import Account, AccountChange, clean_groups
+from braid.core.errors import InvalidInputError, NotFoundError, Reason
 from braid.core.types import MAX_ID, MAX_NAME_CHARS
 
 ONLY: tuple[Only, ...] = ("active", "invited", "new", "waiting", "suspended", "administrator")
@@ -65,11 +66,21 @@ def change_several() -> tuple[str, int] | Response:
 
 
 def _chosen() -> list[Account]:
-    """Return the accounts that the form names. Raises InvalidInputError for nobody and for too many."""
-    ids = list(dict.fromkeys(request.form.getlist("c", type=int)))
-    if not 1 <= len(ids) <= MOST_PEOPLE:
+    """Return the accounts that the form names, by id: whoever changes several locks them in the same order.
+
+    Raises InvalidInputError for nobody and for too many, and NotFoundError for an id that is none.
+    """
+    given = set(request.form.getlist("c"))
+    if not 1 <= len(given) <= MOST_PEOPLE:
         raise InvalidInputError(_("Choose 1 to %(most)s people at once.", most=MOST_PEOPLE), field="c")
-    return [site().accounts.get(user_id if 0 < user_id <= MAX_ID else 0) for user_id in ids]
+    return [site().accounts.get(user_id) for user_id in sorted(set(map(_user_id, given)))]
+
+
+def _user_id(given: str) -> int:
+    user_id = int(given) if given.isascii() and given.isdecimal() and len(given) < 19 else 0
+    if not 0 < user_id <= MAX_ID:
+        raise NotFoundError(Reason("there is no user %(id)s", id=given[:40]))
+    return user_id
 
 
 def _set_disabled(chosen: Sequence[Account], disabled: bool) -> Response:
@@ -84,23 +95,26 @@ def _set_disabled(chosen: Sequence[Account], disabled: bool) -> Response:
     site().accounts.write_all([], [AccountChange(each.id, disabled=disabled) for each in changed], then=record)
     if disabled:
         told = ngettext("%(num)s account is suspended.", "%(num)s accounts are suspended.", len(changed))
+    elif any(account.waiting for account in changed):  # whom nobody can make wait again
+        told = ngettext("%(num)s account can sign in now.", "%(num)s accounts can sign in now.", len(changed))
+        return done(told, "users", **_place())
     else:
         told = ngettext("%(num)s account is active again.", "%(num)s accounts are active again.", len(changed))
     return _back(told, "reactivate" if disabled else "suspend", changed)
 
 
-def _change_group(chosen: Sequence[Account], group: str, *, joins: bool) -> Response:
-    if not group:
+def _change_group(chosen: Sequence[Account], given: str, *, joins: bool) -> Response:
+    if not (cleaned := clean_groups([given])):
         raise InvalidInputError(_("Name the group."), field="to_group")
-    changed = [account for account in chosen if (group in account.groups) != joins]
-    groups = [account.groups | {group} if joins else account.groups - {group} for account in changed]
-
-    def record() -> None:
-        for account, now in zip(changed, groups, strict=True):
-            audit("user.groups", account.name, ", ".join(sorted(now)) or "none")
-
-    changes = [AccountChange(account.id, groups=now) for account, now in zip(changed, groups, strict=True)]
-    site().accounts.write_all([], changes, then=record)
+    [group] = cleaned
+    changed = []
+    with site().whole():
+        for account in chosen:
+            if (group in site().accounts.get(account.id).groups) != joins:
+                add, remove = (cleaned, ()) if joins else ((), cleaned)
+                now = site().accounts.change_groups(account.id, add=add, remove=remove)
+                audit("user.groups", account.name, ", ".join(sorted(now)) or "none")
+                changed.append(account)
     if not joins:
         told = ngettext(
             "%(num)s person is no longer in “%(name)s”.",
@@ -108,7 +122,7 @@ def _change_group(chosen: Sequence[Account], group: str, *, joins: bool) -> Resp
             len(changed),
             name=group,
         )
-        return done(told, "users", **_shown())
+        return done(told, "users", **_place())
     told = ngettext(
         "%(num)s person is now in “%(name)s”.", "%(num)s people are now in “%(name)s”.", len(changed), name=group
     )
@@ -130,9 +144,9 @@ def _invite(chosen: Sequence[Account]) -> list[tuple[Account, str]]:
 def _back(told: str, undo: str, changed: Sequence[Account]) -> Response:
     """Lead back to the list as it was shown, which offers to undo what was done."""
     if not changed:
-        return done(_("Nothing has changed."), "users", **_shown())
-    flash_undo(told, url_for("braid.admin.change_several", **_shown()), undo, [account.id for account in changed])
-    return redirect(url_for("braid.admin.users", **_shown()))
+        return done(_("Nothing has changed."), "users", **_place())
+    flash_undo(told, url_for("braid.admin.change_several", **_place()), undo, [account.id for account in changed])
+    return redirect(url_for("braid.admin.users", **_place()))
 
 
 # ---------------------------------------------------------------- the list
@@ -144,25 +158,22 @@ def _shown() -> dict[str, Any]:
     return {name: value for name, value in given.items() if value}
 
 
+def _place(page: int | None = None) -> dict[str, Any]:
+    """Return what the address says of the list, with its page: the one that is asked for, unless given."""
+    page = page_number() if page is None else page
+    return {**_shown(), "page": page} if page else _shown()
+
+
 def _list_page(*, problem: str = "", invited: Sequence[tuple[Account, str]] = ()) -> str:
-    text, group, page = searched(), request.args.get("group", "")[:MAX_NAME_CHARS], page_number()
+    text, group = searched(), request.args.get("group", "")[:MAX_NAME_CHARS]
     only = request.args.get("state") or None
     sort = request.args.get("sort") or "name"
     if only is not None and only not in ONLY:
         raise InvalidInputError(f"state is {only[:20]!r}; choose one of {', '.join(ONLY)}", field="state")
     if sort not in get_args(Sort):
         raise InvalidInputError(f"sort is {sort[:20]!r}; choose one of {', '.join(get_args(Sort))}", field="sort")
-    database = site().braid.ledger.database
-    counts = count_states(database)
-    accounts, total = find_accounts(
-        database,
-        text=text,
-        group=group,
-        only=only,
-        sort=cast(Sort, sort),
-        limit=PER_PAGE,
-        offset=PER_PAGE * page,
-    )
+    counts = count_states(site().braid.ledger.database)
+    accounts, total, page = accounts_page(text=text, group=group, only=only, sort=sort)
     return render_template(
         "braid/admin/users.html",
         accounts=accounts,
@@ -175,6 +186,9 @@ def _list_page(*, problem: str = "", invited: Sequence[tuple[Account, str]] = ()
         filters=ONLY,
         sort=sort,
         shown=_shown(),
+        shown_page=_place(page),
+        ticked=frozenset(request.form.getlist("c") if problem else ()),
+        to_group=request.form.get("to_group", "") if problem else "",
         invited=invited,
         invitation_days=INVITATION_DAYS,
         valid_since=valid_since(),

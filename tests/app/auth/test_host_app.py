@@ -100,6 +100,7 @@ def test_who_is_disabled_stays_out_of_a_host_app(host_app: Flask, visitor: dict[
     assert dora is not None
     if accounts.need_setup():
         accounts.add("the boss", PASSWORD, is_admin=True)  # there must be one who can sign in
+    assert dora.state == "active", "there is no other sign-in"
     accounts.set_disabled(dora.id, True)
     assert client.get("/braid/search").status_code == 401
 

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import httpx
 import pytest
 from flask import Flask
 from flask.testing import FlaskClient
+from sqlalchemy import update
 
 from braid.app.opening import FIRST_DATASET
 from braid.config.settings import Settings, load_settings
 from braid.core.braid import Braid
 from braid.core.errors import InvalidInputError
+from braid.core.ledger.tables import UserRow
 from tests.app.auth.sign_in_forms import from_address, log_in
 from tests.served import Served
 from tests.web import PASSWORD, acts, add_user, bearer, csrf_token, fresh_app, make_app, site_of
@@ -198,3 +201,23 @@ def test_over_http_a_name_with_an_underscore_or_given_twice_is_nobody(tmp_path_f
 def test_settings_without_effect_are_refused(given: dict[str, object], says: str) -> None:
     with pytest.raises(InvalidInputError, match=says):
         load_settings({}, **given)
+
+
+def test_who_comes_by_the_proxy_is_active_and_was_here_today(app: Flask) -> None:
+    accounts, began = site_of(app).accounts, time.time()
+    user_id = accounts.add("hal").id
+    assert accounts.get(user_id).state == "new"
+    assert visitor(app, "hal").get("/account").status_code == 200
+    came = accounts.get(user_id)
+    assert came.state == "active"
+    assert came.signed_in_at is not None
+    assert came.signed_in_at >= began - 1
+    visitor(app, "hal").get("/account")
+    assert accounts.get(user_id).signed_in_at == came.signed_in_at, "once a day"
+    with site_of(app).braid.ledger.database.write() as connection:
+        connection.execute(update(UserRow).where(UserRow.id == user_id).values(signed_in_at=came.signed_in_at - 90_000))
+    visitor(app, "hal").get("/account")
+    assert accounts.get(user_id).signed_in_at >= came.signed_in_at  # type: ignore[operator]
+    accounts.set_disabled(accounts.add("jon").id, True)
+    assert visitor(app, "jon").get("/account").status_code == 403
+    assert accounts.named("jon").signed_in_at is None  # type: ignore[union-attr]

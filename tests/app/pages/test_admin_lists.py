@@ -72,7 +72,34 @@ def test_users_are_paged(admin: FlaskClient) -> None:
     assert "user 1000" in last
     assert 'rel="prev">Previous page<' in last
     assert 'rel="next"' not in last
-    assert "No user matches." in page(admin, "/admin/users?page=20")
+
+
+@pytest.mark.parametrize(
+    ("path", "last", "told"),
+    [
+        ("/admin/users?q=", 19, "user 1000"),
+        ("/admin/users?q=group+07", 0, "user 0070"),
+        ("/admin/groups?q=", 3, "group 199"),
+        ("/admin/groups?q=group+07", 0, "group 079"),
+        ("/admin/indexes?q=", 39, "user_1000"),
+        ("/admin/group?name=group+007", 0, "user 0807"),
+    ],
+)
+@pytest.mark.parametrize("further", [1, 90_000])
+def test_past_the_end_of_a_list_is_its_last_page(
+    admin: FlaskClient, monkeypatch: pytest.MonkeyPatch, path: str, last: int, told: str, further: int
+) -> None:
+    monkeypatch.setattr(site_of(admin.application).braid.indexer, "progress", tuple)
+    shown, there = (text_of(page(admin, f"{path}&page={number}")) for number in (last + further, last))
+    assert told in shown
+    assert re.findall(r"Page [\d,]+ of [\d,]+|Page [\d,]+", shown) == re.findall(
+        r"Page [\d,]+ of [\d,]+|Page [\d,]+", there
+    )
+
+
+def test_a_list_without_anything_has_one_page(admin: FlaskClient) -> None:
+    assert "No user matches." in page(admin, "/admin/users?q=nobody&page=7")
+    assert "No group matches." in page(admin, "/admin/groups?q=nothing&page=7")
 
 
 def test_users_are_searched_by_name_and_group(admin: FlaskClient) -> None:

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import re
 from html import unescape
+from typing import Any
 
 import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
+from braid.app.auth.invitations import invitation_url
 from braid.app.mounted import url_for
+from braid.app.pages.admin import joining
 from braid.app.pages.admin.blueprint import admin_places, people_places
+from braid.core.accounts.accounts import Account
 from braid.core.braid import Braid
 from braid.core.errors import InvalidInputError
 from braid.core.jobs.store import JobStore, NewJob
@@ -192,3 +196,41 @@ def test_each_form_of_the_administration_names_an_address_that_takes_it(
             action = re.search(r' action="([^"]+)"', form)
             assert action, (path, form)
             assert matched.match(unescape(action[1]).partition("?")[0], method="POST"), (path, form)
+
+
+def test_a_link_that_cannot_be_made_leaves_nobody_invited(
+    app: Flask, admin: FlaskClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = site_of(app).accounts.add("known", groups=["lab"])
+
+    def fails_for_the_second(account: Account) -> str:
+        if account.name == "second":
+            raise InvalidInputError("the account 'second' is suspended; reactivate it first", field="user_id")
+        return invitation_url(account)
+
+    monkeypatch.setattr(joining, "invitation_url", fails_for_the_second)
+    answer = post_form(admin, "/admin/users/invite", names="known, first, second", groups="board")
+    assert answer.status_code == 400
+    assert "suspended" in text_of(answer.text)
+    assert site_of(app).accounts.named("first") is None
+    after = site_of(app).accounts.get(known.id)
+    assert (after.groups, after.invited_at) == ({"lab"}, None)
+    assert "user.invited" not in {entry.action for entry in acts(app)}
+
+
+def test_a_group_that_is_left_meanwhile_does_not_come_back_by_an_invitation(
+    app: Flask, admin: FlaskClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    accounts = site_of(app).accounts
+    known, write_all = accounts.add("known", groups=["lab"]), accounts.write_all
+
+    def another_is_first(*args: Any, **options: Any) -> None:
+        accounts.change_groups(known.id, add=["staff"], remove=["lab"])
+        write_all(*args, **options)
+
+    monkeypatch.setattr(accounts, "write_all", another_is_first)
+    assert post_form(admin, "/admin/users/invite", names="known, new", groups="board").status_code == 201
+    assert accounts.get(known.id).groups == {"staff", "board"}
+    new = accounts.named("new")
+    assert new
+    assert new.groups == {"board"}

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import re
 import time
+from html import unescape
 
 import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 from sqlalchemy import update
 
+from braid.app.pages.admin import blueprint
+from braid.app.pages.admin import users as users_page
 from braid.core.accounts.account_list import count_states, find_accounts
+from braid.core.accounts.accounts import Account
 from braid.core.braid import Braid
 from braid.core.datasets.shares import Share
 from braid.core.jobs.store import JobStore, NewJob
 from braid.core.ledger.tables import UserRow
 from braid.core.types import ChunkInput, DocumentInput
-from tests.web import PASSWORD, acts, add_user, make_app, post_form, sign_in, site_of, text_of
+from tests.web import PASSWORD, acts, add_user, bearer, make_app, post_form, sign_in, site_of, text_of
 
 STATES = {"ann": "active", "ivy": "invited", "newt": "new", "wim": "waiting", "sue": "suspended", "oidc": "active"}
 SEVERAL = "/admin/users/several"
@@ -146,6 +150,7 @@ def test_several_get_new_invitations(app: Flask, admin: FlaskClient) -> None:
         (("ann", "newt"), {"act": "invite"}, "ann: has a password already"),
         (("ann",), {"act": "join", "to_group": " "}, "Name the group."),
         (("ann",), {"act": "erase"}, "choose suspend, reactivate, join or invite"),
+        (("ann", "newt"), {"act": "join", "to_group": "x" * 300}, "is too long"),
     ],
 )
 def test_what_cannot_be_done_to_all_is_done_to_nobody(
@@ -180,3 +185,105 @@ def test_the_page_of_a_user_says_what_they_read_and_through_what(app: Flask, adm
     assert "0 running, 1 waiting, 0 failed" in shown
     assert "secret-plan" not in page
     assert "hidden-title" not in page
+
+
+def test_who_is_let_in_for_the_first_time_is_not_suspended_by_an_undo(app: Flask, admin: FlaskClient) -> None:
+    answer = post_form(admin, SEVERAL, c=ids(app, "wim", "sue"), act="reactivate")
+    shown = admin.get(answer.location).text
+    assert "2 accounts can sign in now." in shown
+    assert ">Undo<" not in shown
+    assert [site_of(app).accounts.get(each).state for each in ids(app, "wim", "sue")] == ["active", "active"]
+    post_form(admin, SEVERAL, c=ids(app, "sue"), act="suspend")
+    admin.get("/admin/users")
+    post_form(admin, SEVERAL, c=ids(app, "sue"), act="reactivate")
+    shown = admin.get("/admin/users").text
+    assert "1 account is active again." in shown
+    assert ">Undo<" in shown
+
+
+@pytest.mark.parametrize(("act", "left"), [("join", {"staff", "board"}), ("leave:board", {"staff"})])
+def test_a_group_that_is_left_meanwhile_does_not_come_back(
+    app: Flask, admin: FlaskClient, monkeypatch: pytest.MonkeyPatch, act: str, left: set[str]
+) -> None:
+    accounts, [ann] = site_of(app).accounts, ids(app, "ann")
+    if act != "join":
+        accounts.change_groups(ann, add=["board"])
+    chosen = users_page._chosen
+
+    def read_and_then_another_changes() -> list[Account]:
+        found = chosen()
+        accounts.change_groups(ann, add=["staff"], remove=["lab"])
+        return found
+
+    monkeypatch.setattr(users_page, "_chosen", read_and_then_another_changes)
+    post_form(admin, SEVERAL, c=[ann], act=act, to_group="board")
+    assert accounts.get(ann).groups == left
+    assert (acts(app)[0].action, acts(app)[0].detail) == ("user.groups", ", ".join(sorted(left)))
+
+
+@pytest.mark.parametrize("wrong", ["abc", "", "7.0", "-1", "0", "9" * 30, "²", "4711"])
+def test_an_id_that_is_none_changes_nobody(app: Flask, admin: FlaskClient, wrong: str) -> None:
+    [ann] = ids(app, "ann")
+    answer = post_form(admin, SEVERAL, c=[ann, wrong], act="suspend")
+    assert answer.status_code == 404
+    assert not site_of(app).accounts.get(ann).disabled
+
+
+def test_what_was_ticked_and_typed_stays_after_an_error(app: Flask, admin: FlaskClient) -> None:
+    chosen = ids(app, "ann", "newt")
+    answer = post_form(admin, f"{SEVERAL}?q=n", c=chosen, act="invite", to_group="board")
+    assert answer.status_code == 400
+    ticked = re.findall(r'name="c" value="(\d+)" checked', answer.text)
+    assert sorted(map(int, ticked)) == sorted(chosen)
+    assert 'name="to_group" value="board"' in answer.text
+    assert f'action="{SEVERAL}?q=n"' in answer.text
+    assert " checked" not in post_form(admin, SEVERAL, c=ids(app, "newt"), act="invite").text
+
+
+def test_the_page_of_the_list_stays(app: Flask, admin: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(blueprint, "PER_PAGE", 3)
+    monkeypatch.setattr(users_page, "PER_PAGE", 3)
+    shown = admin.get("/admin/users?sort=-name&page=1").text
+    action = re.search(rf'action="({SEVERAL}[^"]*)"', shown)
+    assert action
+    address = unescape(action[1])
+    assert address == f"{SEVERAL}?sort=-name&page=1"
+    assert post_form(admin, address, c=ids(app, "ann"), act="suspend").location == "/admin/users?sort=-name&page=1"
+    assert f'action="{action[1]}"' in admin.get("/admin/users?sort=-name&page=1").text, "of Undo"
+    assert post_form(admin, address, act="suspend").text.count(f'action="{action[1]}"') == 1
+    assert "page=" not in re.findall(r'<a class="sort" href="([^"]+)"', shown)[0]
+
+
+def test_nobody_suspends_themselves(app: Flask, admin: FlaskClient) -> None:
+    [me] = ids(app, "admin")
+    site_of(app).accounts.add("second", PASSWORD, is_admin=True)
+    answer = post_form(admin, f"/admin/users/{me}/disabled", disabled="1")
+    assert answer.status_code == 400
+    assert "You cannot suspend yourself. Ask another administrator." in text_of(answer.text)
+    assert not site_of(app).accounts.get(me).disabled
+    assert "Suspend account" not in admin.get(f"/admin/users/{me}").text
+    assert "Suspend account" in sign_in(app, "second").get(f"/admin/users/{me}").text
+
+
+def test_the_overview_counts_people_who_ask_and_not_what_they_ask_for(
+    app: Flask, admin: FlaskClient, braid: Braid
+) -> None:
+    entries = [
+        braid.registry.add(name, f"shared_{number}", allowed_groups=["staff"]) for number, name in enumerate("ab")
+    ]
+    braid.mirror_registry()
+    for entry in entries:
+        site_of(app).shares.ask(ids(app, "ann")[0], entry.id)
+    assert "1 person asks to read a shared dataset" in text_of(admin.get("/admin/").text)
+    site_of(app).shares.ask(ids(app, "oidc")[0], entries[0].id)
+    assert "2 people ask to read a shared dataset" in text_of(admin.get("/admin/").text)
+
+
+def test_waiting_and_another_state_are_refused_by_the_api(app: Flask) -> None:
+    client, headers = app.test_client(), bearer(app, site_of(app).accounts.all()[0], "admin")
+    for query, names in (("waiting=true&state=waiting", ["wim"]), ("waiting=false&state=suspended", ["sue"])):
+        found = client.get(f"/api/v1/users?{query}", headers=headers).get_json()
+        assert [each["name"] for each in found["items"]] == names
+    refused = client.get("/api/v1/users?waiting=true&state=suspended", headers=headers)
+    assert refused.status_code in (400, 422)
+    assert "waiting and state contradict each other" in refused.text
