@@ -124,7 +124,7 @@ def test_a_server_is_connected_tested_and_used_on_the_page(
         card.get_by_role("button", name="Use for everyone").click()
         expect(page.get_by_role("status").first).to_contain_text("is now in use")
         page.get_by_role("button", name="Stop using").first.click()
-        page.locator("summary[aria-label='Remove 127.0.0.1']").click()
+        page.locator("summary[aria-label^='Remove 127.0.0.1']").click()
         page.get_by_role("button", name="Remove 127.0.0.1").click()
         expect(page.get_by_text("and its key have been deleted.")).to_be_visible()
 
