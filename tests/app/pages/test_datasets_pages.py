@@ -555,8 +555,8 @@ def test_shared_datasets_are_read_by_users_and_filled_by_administrators(
     assert (rows(page), 'id="upload"' in page, forms, page.partition("<main")[2].count("csrf_token")) == (
         {"Travel": "done"},
         False,
-        ["summarise"],
-        1,
+        ["summarise", "ask-own"],
+        2,
     )
     assert shared.name in text_of(ann, "/datasets")
     assert upload(ann, shared, "b.md", b"text").status_code == 403

@@ -173,10 +173,13 @@ def test_personal_and_shared_datasets_are_searched_together(client: FlaskClient)
     assert "Printer notes" in results_of(client, "receipt tray", mode="keyword")
 
 
-def test_without_a_choice_the_personal_datasets_are_searched(client: FlaskClient) -> None:
-    page = client.get("/search?q=receipt&mode=keyword").text
+def test_a_form_without_a_tick_searches_the_personal_datasets_and_an_address_those_that_are_preferred(
+    client: FlaskClient,
+) -> None:
+    page = client.get("/search?q=receipt&mode=keyword&offered=1,2,-1").text
     assert "in My notes, Empty" in text_of(page)
     assert "Nothing found" in page
+    assert "Travel" in results_of(client, "receipt", mode="keyword")
 
 
 def test_equal_text_is_shown_once_with_its_other_place(own_client: FlaskClient, put: Put) -> None:
