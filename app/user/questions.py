@@ -9,11 +9,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import get_args
 
-from flask_babel import get_locale
+from flask_babel import get_locale, gettext
 
 from braid.app.auth.identity import identity
 from braid.app.site import site
-from braid.app.words.filled import fill
 from braid.core.chat.asking.askable import Askable, Kind, askables, heading_of
 from braid.core.datasets.outlines import OutlineSection, says_something
 from braid.core.errors import BraidError
@@ -123,7 +122,7 @@ def question_of(asked: Askable, page: str, *, again: bool = False) -> str:
     text = _TEXTS["topic, again" if again else asked.kind][language]
     if what.endswith("때"):
         text = text.replace("에는", "는")
-    return fill(text, {"what": what, "more": more})
+    return str(gettext(text, what=what, more=more))  # which chooses the Korean particles
 
 
 def spoken_title(section: OutlineSection) -> str:
