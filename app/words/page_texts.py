@@ -66,9 +66,7 @@ PAGE_TEXTS = {
     "the ledger is damaged: %(error)s; restore a backup with `python -m app restore`": N_(
         "restore a backup; the database says: %(error)s"
     ),
-    "the engine %(engine)s does not answer": N_(
-        "the index for search by meaning cannot be used and is being checked"
-    ),
+    "the engine %(engine)s does not answer": N_("the index for search by meaning cannot be used and is being checked"),
     "the engine %(engine)s failed: %(reason)s": N_(
         "the index for search by meaning cannot be used and is being checked"
     ),
