@@ -77,6 +77,7 @@ def tab_to(page: Page, wanted: Locator, *, most: int = 80) -> None:
 
 def overflow(page: Page) -> int:
     """By how many pixels the page is wider than the window."""
+    page.wait_for_load_state()
     return page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
 
 

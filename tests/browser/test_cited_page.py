@@ -58,6 +58,7 @@ def test_a_cited_page_is_seen_with_its_passage_marked(
     page.get_by_role("link", name="別のページで開く").click()
     page.set_viewport_size({"width": 390, "height": 800})
     page.get_by_role("link", name="引用したページ").click()
+    expect(page.get_by_text("2 / 2 ページ").first).to_be_visible()
     assert overflow(page) == 0
     picture(page, "cited-page-phone")
 
