@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 
 from flask import current_app
+from flask_babel import gettext as _
 from itsdangerous import BadSignature, URLSafeTimedSerializer
 
 from braid.app.auth.identity import identity
@@ -28,6 +30,13 @@ def invitation_url(account: Account) -> str:
     site().accounts.note_invitation(account.id)
     token = _serializer().dumps([account.id, site().accounts.password_mark(account.id), identity().account.id])
     return url_for("braid.sign_in.invitation", token=token, _external=True)
+
+
+def require_invitable(accounts: Iterable[Account], *, field: str) -> None:
+    """Raise InvalidInputError, which names them, where some of several have a password already, or cannot sign in."""
+    if able := [account.name for account in accounts if account.has_password or account.disabled]:
+        told = _("%(names)s: has a password already, or is suspended. Nobody was invited.", names=", ".join(able))
+        raise InvalidInputError(told, field=field)
 
 
 def valid_since() -> float:

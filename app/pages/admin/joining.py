@@ -10,7 +10,7 @@ from werkzeug.datastructures import MultiDict
 from werkzeug.wrappers import Response
 
 from braid.app.auth.access import rule
-from braid.app.auth.invitations import INVITATION_DAYS, invitation_url
+from braid.app.auth.invitations import INVITATION_DAYS, invitation_url, require_invitable
 from braid.app.opening import FIRST_DATASET
 from braid.app.pages.admin.blueprint import (
     admin,
@@ -71,10 +71,7 @@ def invite_several() -> tuple[str, int]:
         names, groups, accounts = read_people("names"), frozenset(read_groups("groups")), site().accounts
         with site().whole():
             known = {name: account for name in names if (account := accounts.named(name))}
-            if able := [name for name, account in known.items() if account.has_password or account.disabled]:
-                listed = ", ".join(able)
-                told = _("%(names)s: has a password already, or is suspended. Nobody was invited.", names=listed)
-                raise InvalidInputError(told, field="names")
+            require_invitable(known.values(), field="names")
             accounts.write_all([NewAccount(name, groups) for name in names if name not in known], [])
             for user_id in sorted(account.id for account in known.values()):
                 accounts.change_groups(user_id, add=groups)

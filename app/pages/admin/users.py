@@ -12,7 +12,7 @@ from werkzeug.wrappers import Response
 
 from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
-from braid.app.auth.invitations import INVITATION_DAYS, invitation_url, valid_since
+from braid.app.auth.invitations import INVITATION_DAYS, invitation_url, require_invitable, valid_since
 from braid.app.mounted import url_for
 from braid.app.pages.admin.blueprint import (
     MOST_PEOPLE,
@@ -131,9 +131,7 @@ def _change_group(chosen: Sequence[Account], given: str, *, joins: bool) -> Resp
 
 def _invite(chosen: Sequence[Account]) -> list[tuple[Account, str]]:
     """Return a new link for each. Raises InvalidInputError for one who has a password, or is suspended."""
-    if able := [account.name for account in chosen if account.has_password or account.disabled]:
-        told = _("%(names)s: has a password already, or is suspended. Nobody was invited.", names=", ".join(able))
-        raise InvalidInputError(told, field="c")
+    require_invitable(chosen, field="c")
     with site().whole():
         links = [(account, invitation_url(account)) for account in chosen]
         for account in chosen:
