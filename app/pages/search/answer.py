@@ -230,6 +230,9 @@ def _weak_ones(result: SearchResult, form: SearchForm) -> list[Hit]:
     is_partial = any(part.leg == "dense" for part in result.degraded)
     if not result.hits or "dense" not in result.answered or is_partial or not all_judged(result.hits):
         return []
+    far = [hit for hit in result.hits if is_weak(hit, _scale(hit.passage.collection), 0.0)]
+    if not far:
+        return []
     braid = site().braid
     scope = braid.manager.check(user_id=identity().account.id, dataset_ids=form.datasets.given)
     weigh = TermWeights(braid.bm25, braid.analyzer, braid.ledger, scope)
@@ -239,7 +242,7 @@ def _weak_ones(result: SearchResult, form: SearchForm) -> list[Hit]:
         text = f"{passage.title} {passage.heading_path} {passage.text}"
         return coverage(weights, frozenset(braid.analyzer.tokens(text)))
 
-    return [hit for hit in result.hits if is_weak(hit, _scale(hit.passage.collection), covered(hit.passage))]
+    return [hit for hit in far if is_weak(hit, _scale(hit.passage.collection), covered(hit.passage))]
 
 
 def _search_within(passage: Passage, carried: Carried) -> str:
