@@ -30,10 +30,12 @@ async function post(url, fields, options = {}) {
 
 // ---- asking
 
-function ask(text) {
+function ask(text, about) {
   if (running || refuse(text)) return;
   const fields = new FormData(form);
   fields.set("text", text);
+  if (about) fields.delete("about");
+  for (const key of about ?? []) fields.append("about", key);
   const turn = pendingTurn(text);
   form.dispatchEvent(new CustomEvent("asked", { detail: { turn } }));
   log.append(turn);
@@ -676,7 +678,7 @@ document.addEventListener("submit", (event) => {
   event.preventDefault();
   const text = turn.querySelector(".question p").textContent;
   if (target.matches(".unsearched")) searchEverywhere(text);
-  else if (target.matches(".thoroughly")) searchThoroughly(text, new FormData(target).getAll("d"));
+  else if (target.matches(".thoroughly")) searchThoroughly(text, new FormData(target));
   else if (submitter?.matches(".thumb")) rate(submitter);
   else if (submitter?.matches(".variants button")) chooseVariant(submitter);
   else if (submitter?.matches(".again")) askInPlace(turn, text, submitter.formAction, new FormData(target, submitter), false);
@@ -695,14 +697,15 @@ function searchEverywhere(text) {
   ask(text);
 }
 
-// In the datasets of the question before, which are ticked again.
-function searchThoroughly(text, datasets) {
+// In the datasets of the question before, which are ticked again, and about what it named.
+function searchThoroughly(text, before) {
+  const datasets = before.getAll("d");
   const boxes = [...document.querySelectorAll("#picker [name=d]")];
   for (const box of boxes) box.checked = datasets.includes("all") || datasets.includes(box.value);
   boxes[0]?.dispatchEvent(new Event("change", { bubbles: true }));
   paces.value = "thorough";
   nameOptions();
-  ask(text);
+  ask(text, before.getAll("about"));
 }
 
 async function rate(button) {

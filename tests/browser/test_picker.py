@@ -196,3 +196,20 @@ def test_one_choice_and_everything_else_for_experts(open_page: Callable[..., Pag
     expect(page.locator("#options-button output")).to_contain_text("Keywords")
     fast.check()
     expect(page.locator("#options-button output")).to_have_text("")
+
+
+def test_a_thorough_search_is_in_the_same_datasets_and_about_the_same(
+    open_page: Callable[..., Page], site: Site
+) -> None:
+    [document] = site.braid.ledger.documents(1, limit=1)
+    page = open_page(f"chat?about=document:{document.id}")
+    page.locator("#options-button").click()
+    page.locator("[name=mode][value=keyword]").check()
+    page.keyboard.press("Escape")
+    page.locator("#text").fill("Which planet has moons?")
+    page.keyboard.press("Enter")
+    page.get_by_role("button", name="Search thoroughly").click()
+    second = page.locator(".turn:not(.pending)").nth(1)
+    expect(second.locator(".chips.named li")).to_have_count(1)
+    expect(second.get_by_role("button", name="Search thoroughly")).to_have_count(0)
+    expect(page.get_by_label("Thorough", exact=True)).to_be_checked()

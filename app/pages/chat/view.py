@@ -12,7 +12,7 @@ from flask_babel import gettext as _
 from markupsafe import Markup
 
 from braid.app.mounted import url_for
-from braid.app.pages.chat.about import named_in
+from braid.app.pages.chat.about import Named, named_in
 from braid.app.pages.chat.checked import NO_SENTENCE, Checked, checked_of, sentences_of
 from braid.app.pages.search.answer import Missing, Timing, missing_parts, timings_of
 from braid.app.pages.search.marking import SENTENCE
@@ -151,8 +151,8 @@ class Exchange:
     meant: str = ""
     """What was searched, with words of the documents in place of those that none has; empty where there is none."""
     checked: Checked = field(default_factory=Checked)
-    about: tuple[str, ...] = ()
-    """The names of the datasets, documents and pages that the question was asked about."""
+    about: tuple[Named, ...] = ()
+    """The datasets, documents and pages that the question was asked about."""
 
     @property
     def is_unfound(self) -> bool:
@@ -284,7 +284,7 @@ def _pairs(messages: Sequence[StoredMessage]) -> Iterator[tuple[StoredMessage, S
 
 
 def _exchange(question: StoredMessage, answer: StoredMessage | None, shelf: Shelf) -> Exchange:
-    about = tuple(each.name for each in named_in(question.settings, shelf.datasets))
+    about = tuple(named_in(question.settings, shelf.datasets))
     if answer is None:
         return Exchange(question, None, Markup(""), (), (), "", about=about)
     asked = str(answer.settings.get("question") or question.text)

@@ -128,3 +128,10 @@ def test_the_list_for_dropped_files_has_only_what_may_be_written(library: Braid)
     assert [(entry["key"], entry["href"]) for entry in entries] == [("", "/datasets/mine")], "which is made then"
     groups = sign_in(app).get("/palette.json", query_string={"to": "add"}).json["groups"]  # type: ignore[index]
     assert "dataset:1" in [entry["key"] for entry in groups[0]["entries"]]
+
+
+def test_a_thorough_search_asks_about_the_same(client: FlaskClient, manual: int) -> None:
+    fields = {"text": "Which planet has moons?", "d": ["1"], "about": [f"document:{manual}"], "mode": "keyword"}
+    page = client.get(post_form(client, "/chat/messages", **fields).location).text
+    form = page.partition('<form class="thoroughly"')[2].partition("</form>")[0]
+    assert re.findall(r'name="about" value="([^"]+)"', form) == [f"document:{manual}"]
