@@ -84,15 +84,17 @@ _ASKED = (
         r"\b(?:president|CEO|chief executive|managing director)\b|社長|代表|取締役|대표|사장|회장",
     ),
 )
+_LIMIT = r"\b(?:limit|maximum|at most|cap)\b|上限|限度|最[大長]は?何|最大で|何.{1,2}まで|한도|상한|최대 ?(?:몇|얼마)"
+_HOW_MUCH = (
+    r"\bhow much\b"
+    r"|\b(?:what|which)\b.{0,60}\b(?:rent|deposit|fares?|charge|premium|allowance|budget|bonus|wages?)\b"
+    r"|いくら|何円|金額|얼마(?!나)|몇 ?원|금액"
+)
 _BETTER = (
-    (  # an amount
-        r"\bhow much\b"
-        r"|\b(?:what|which)\b.{0,60}\b(?:rent|deposit|fares?|charge|premium|allowance|budget|bonus|wages?)\b"
-        r"|いくら|何円|金額|얼마(?!나)|몇 ?원|금액",
-        _AMOUNT + "|実費|실비",
-    ),
-    (  # a limit
-        r"\b(?:limit|maximum|at most|cap)\b|上限|限度|最[大長]は?何|最大で|何.{1,2}まで|한도|상한|최대 ?(?:몇|얼마)",
+    (_HOW_MUCH, _AMOUNT),
+    (rf"^(?!.*(?:{_LIMIT})).*(?:{_HOW_MUCH})", "実費|全額|실비|전액"),  # what is paid as it is has no limit
+    (
+        _LIMIT,
         r"\b(?:up to|at most|maximum|limit(?:ed)?|no more than|not (?:more than|exceed)|capped|within|longest)\b"
         r"|上限|限度|最大|最長|まで|以内|以下|한도|상한|최대|까지|이내|이하",
     ),

@@ -16,7 +16,7 @@ _WANTS_NUMBER = re.compile(
     re.IGNORECASE,
 )
 _NUMBER = re.compile(
-    r"\d|実費|全額|실비|전액|[一二三四五六七八九十百千](?:年|月|日|時|人|個|歳|回|円|つ|本|名|世紀)"
+    r"\d|[一二三四五六七八九十百千](?:年|月|日|時|人|個|歳|回|円|つ|本|名|世紀)"
     r"|(?:하나|둘|셋|넷|한|두|세|네|다섯|여섯) ?(?:개|명|번|살|시|달|층)|이틀|사흘|나흘|열흘"
     r"|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|hundred|thousand|million)\b",
     re.IGNORECASE,

@@ -153,3 +153,16 @@ def test_kinds_ingredients_and_ways_are_whole_lists(question: str, text: str) ->
 )
 def test_what_founding_and_heads_of_a_company_ask_for_is_needed(question: str, text: str, *, found: bool) -> None:
     assert answer(question, passage(text)).found is found
+
+
+@pytest.mark.parametrize(
+    ("question", "actual", "limit"),
+    [
+        ("What is the limit for ferry costs?", "Ferry costs are paid as they are.", "The limit is 200 EUR a month."),
+        ("巡視の旅費の上限はいくらですか", "巡視の旅費は実費を支給する。", "上限は月2万円とする。"),
+        ("순찰 여비의 한도는 얼마인가요?", "순찰 여비는 실비를 지급한다.", "한도는 월 20만 원으로 한다."),
+    ],
+)
+def test_what_is_paid_as_it_is_has_no_limit(question: str, actual: str, limit: str) -> None:
+    shown = answer(question, passage(f"{actual} {limit}")).shown[0]
+    assert shown.text[shown.start : shown.end] == limit
