@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, Page, Route, expect
 
 from tests.browser.conftest import Site, overflow
 from tests.browser.test_accessibility import violations
 from tests.web import post_form, sign_in
+from tests.worlds import eventually
 
 pytestmark = pytest.mark.browser
 
@@ -194,3 +195,15 @@ def test_the_panel_keeps_its_width_and_zoom_and_asks_about_what_it_shows(
     assert title
     assert title.endswith(page.locator("#about li").evaluate("item => item.firstChild.textContent"))
     page.evaluate("localStorage.clear()")
+
+
+def test_a_source_that_takes_its_time_says_so(open_page: Open, conversation: str) -> None:
+    page = open_page(conversation.lstrip("/"), locale="ko-KR")
+    held: list[Route] = []
+    page.route("**/documents/passage/**", lambda route: held.append(route))
+    page.locator(".prose a.cite").first.click()
+    told = "getComputedStyle(document.querySelector('.panel-body'), '::before')"
+    eventually(lambda: page.evaluate(f"{told}.opacity") == "1")
+    assert "출처를 여는 중이에요" in page.evaluate(f"{told}.content")
+    held[0].continue_()
+    expect(page.locator("#panel #cited")).to_be_visible()
