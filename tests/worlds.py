@@ -18,6 +18,7 @@ from multiprocessing.context import BaseContext
 from pathlib import Path
 from typing import Any, TypeVar
 
+import pytest
 from langchain_core.documents import Document
 
 from braid.core.braid import Braid, IndexOptions
@@ -45,6 +46,13 @@ def eventually(condition: Callable[[], Truthy], seconds: float = WAIT_S, *, paus
         assert time.monotonic() < deadline, f"it did not happen within {seconds:g} s"
         time.sleep(pause_s)
     return value
+
+
+def logged(caplog: pytest.LogCaptureFixture, part: str, *, said: str = "") -> list[str]:
+    """Return the messages of the loggers of a part of Braid that have a text: others may come of what earlier tests
+    have left running.
+    """
+    return [text for each in caplog.records if each.name.startswith(part) and said in (text := each.getMessage())]
 
 
 def new_processes() -> BaseContext:

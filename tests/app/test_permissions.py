@@ -26,7 +26,7 @@ from tests.fakes import HashEmbeddings
 from tests.forked_children import in_earnest
 from tests.unprivileged import permissions_bind
 from tests.web import bearer, make_app, site_of
-from tests.worlds import WAIT_S, add_notes, document, eventually
+from tests.worlds import WAIT_S, add_notes, document, eventually, logged
 
 SAID = TEXT_OF["not_permitted"]
 
@@ -119,7 +119,7 @@ def test_an_upload_waits_for_its_folder(folder: Path, name: str, caplog: pytest.
         finally:
             (folder / name).chmod(0o700)
             here.close()
-    lines = [record.getMessage() for record in caplog.records if "event=outage" in record.getMessage()]
+    lines = logged(caplog, "braid", said="event=outage cause=not_permitted")
     assert len(lines) == 1
     assert f'reason="Permission denied: {folder / name}' in lines[0], "the log says which file"
     assert "remedy=" in lines[0]
@@ -143,7 +143,7 @@ def test_a_keyword_index_that_may_not_be_opened_says_so_in_one_line(
         (folder / "indexes" / "bm25").chmod(0o700)
         braid.indexer.rebuild("bm25", "user_1")
         eventually(lambda: not braid.search("pump", user_id=1).degraded)
-    lines = [record.getMessage() for record in caplog.records if "event=outage" in record.getMessage()]
+    lines = logged(caplog, "braid", said="event=outage cause=not_permitted")
     assert len(lines) == 1
     assert "Traceback" not in caplog.text
     assert not any(record.exc_info for record in caplog.records)

@@ -35,7 +35,7 @@ from braid.core.ledger.schema import known_migrations
 from tests.damage import damage_pages, damage_tables
 from tests.fakes import HashEmbeddings
 from tests.web import bearer, make_app, sign_in, site_of, text_of
-from tests.worlds import WAIT_S, add_notes, document, eventually
+from tests.worlds import WAIT_S, add_notes, document, eventually, logged
 
 SAID = TEXT_OF["ledger_damaged"]
 NOW, REMEDY = "the database of the server is damaged", "restore the newest whole backup"
@@ -109,7 +109,7 @@ def test_what_can_be_answered_is_and_what_meets_the_damage_says_so(
         assert models.status_code != 500
         assert _ready(app) == (503, "failed", NOW)
         assert app.test_client().get("/readyz?for=reading").get_json()["ledger"] == "impaired"
-    lines = [record.getMessage() for record in caplog.records if "event=outage" in record.getMessage()]
+    lines = logged(caplog, "braid", said="event=outage cause=ledger_damaged")
     assert len(lines) == 1, "one line per minute and cause"
     assert lines[0].startswith("event=outage cause=ledger_damaged times=1")
     assert 'reason="database disk image is malformed"' in lines[0]

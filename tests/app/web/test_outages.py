@@ -82,7 +82,7 @@ def test_every_page_of_everybody_is_a_503_that_asks_no_database(shelf: Braid, ca
             assert answer.get_json()["detail"] == "the database does not answer; try again in a moment"
             assert answer.headers["Retry-After"] == "5"
     assert visitors["signed in"].get("/account").status_code == 200
-    assert caplog.text.count("event=outage") == 1
+    assert caplog.text.count("event=outage cause=database_down") == 1
     assert "Traceback" not in caplog.text
 
 

@@ -16,7 +16,7 @@ from braid.core.datasets.shared_list import ListInLedger
 from braid.core.errors import RegistryConflictError, RegistryError
 from braid.core.ledger.ledger import Ledger
 from tests.databases import on_both_databases
-from tests.worlds import WAIT_S
+from tests.worlds import WAIT_S, logged
 
 HANDBOOK = '[{"id": -1, "name": "Handbook", "collection_name": "shared_main"}]\n'
 
@@ -51,7 +51,7 @@ def test_a_file_is_taken_over_once(ledger: Ledger, tmp_path: Path, caplog: pytes
     for same in (HANDBOOK.strip(), None):
         another.write_text(same) if same else another.unlink()
         ListInLedger(ledger.database).take_over(another, has_shared=True)
-    assert not caplog.records
+    assert not logged(caplog, "braid.core.datasets")
     assert names(other) == ["Handbook"]
     assert one.text()[0] == HANDBOOK
 
