@@ -261,14 +261,18 @@ class DenseIndex(VectorIndex):
         loaded, version = self._files.load(collection), self._models.answering_version(collection)
         # While vectors of another model are made, those of the last one answer.
         is_wanted = (loaded.version if loaded else version) == self._models.wanted_version(collection)
-        new = [_block(chunks)] if chunks and is_wanted else []
-        if loaded is None or (new and loaded.blocks and new[0].dimension != loaded.blocks[0].dimension):
+        new = _block(chunks) if chunks and is_wanted else None
+        if loaded is None or (new and loaded.blocks and new.dimension != loaded.blocks[0].dimension):
             if chunks:  # nothing is there yet, or all were embedded again: the ledger has none of the old ones
                 self._build(collection, version, threading.Event())
             return
-        gone = np.array([*deletes, *(chunk.id for chunk in chunks if is_wanted)], dtype=f"S{ID_BYTES}")
+        gone = np.array(deletes, dtype=f"S{ID_BYTES}")
+        if new is not None:  # the log comes to chunks that were embedded ahead of it, or read by `_build`
+            is_known = np.any([np.zeros(len(new), np.bool_), *(block.holds(new) for block in loaded.blocks)], axis=0)
+            gone = np.concatenate([gone[~np.isin(gone, new.ids)], new.ids[~is_known]])
+            new = None if is_known.all() else merged([replace(new, alive=~is_known)])
         kept = [block.without(gone) for block in loaded.blocks] if len(gone) else loaded.blocks
-        blocks = _compacted([*(block for block in kept if block is not None), *new])
+        blocks = _compacted([block for block in (*kept, new) if block is not None])
         if blocks != loaded.blocks:
             self._files.write(collection, replace(loaded, blocks=blocks))
 

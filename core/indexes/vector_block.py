@@ -50,6 +50,8 @@ TRIED, TRIED_BEST, LEAST_FOUND = 50, 100, 0.98
 compared, and the least share of them that two stages have to find."""
 TRAINING_ROWS = 2**14
 """Rows that the first stage is trained on, and that are added to it at a time."""
+ROUNDED = 2.5
+"""Units by which two components may differ that were rounded, some more than once, as those of merged blocks are."""
 ALIGNED = 64
 """Bytes of which the place of the ids in a file is a multiple."""
 _MIDDLE = 128
@@ -251,6 +253,19 @@ class VectorBlock:
         at = np.minimum(np.searchsorted(self.ids, ids), len(self) - 1)
         rows: Rows = at[self.ids[at] == ids]
         return rows if self.alive is None else rows[self.alive[rows]]
+
+    def holds(self, other: VectorBlock) -> NDArray[np.bool_]:
+        """Return which rows of another block of the same dimension are here, too: of the same dataset and document,
+        with vectors that are the same but for rounding.
+        """
+        rows = np.minimum(np.searchsorted(self.ids, other.ids), len(self) - 1)
+        columns = ("ids", "dataset_ids", "document_ids")
+        equal = np.all([getattr(self, name)[rows] == getattr(other, name) for name in columns], axis=0)
+        equal &= self.alive is None or self.alive[rows]
+        at = np.flatnonzero(equal)
+        here, there = _components(self.codes[rows[at]]) / self.scale, _components(other.codes[at]) / other.scale
+        equal[at] = np.abs(here - there).max(axis=1, initial=0.0) <= ROUNDED / min(self.scale, other.scale)
+        return equal
 
     def without(self, ids: NDArray[np.bytes_]) -> VectorBlock | None:
         """Return the block without these ids: itself where it has none of them, None where nothing is left."""

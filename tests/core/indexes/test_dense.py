@@ -18,7 +18,7 @@ from braid.core.errors import BraidError, EmbeddingError, InvalidInputError
 from braid.core.indexes import scan
 from braid.core.indexes.dense import MIN_CANDIDATES
 from braid.core.indexes.vector_block import EVERYTHING, Found, Selection
-from braid.core.indexes.vector_files import Loaded
+from braid.core.indexes.vector_files import Loaded, VectorFiles
 from braid.core.ledger.change_log import ChangeLog, IndexedChunk, VectorBatch
 from braid.core.vector import Vector
 from tests.core.indexes.vector_shelf import DIM, VECTORS, Shelf, found, unit
@@ -283,11 +283,29 @@ def test_applying_twice_changes_nothing(shelf: Shelf) -> None:
     dataset, index = shelf.dataset(), shelf.open()
     found(index, VECTORS[0])
     ids = shelf.put(dataset, "a", VECTORS[:20])
-    for _ in range(2):
-        shelf.apply(index, [*ids, "c30", "c31"])
+    shelf.apply(index, [*ids, "c30", "c31"])
+    files = sorted(shelf.folder.glob("*/*.rows"))
+    shelf.apply(index, [*ids, "c30", "c31"])
 
     assert sorted(index.ids("user_1")) == sorted(ids)
     assert [found(index, VECTORS[n]) for n in range(20)] == [[each] for each in ids]
+    assert sorted(shelf.folder.glob("*/*.rows")) == files, "nothing is written"
+
+
+def test_the_log_adds_nothing_that_was_embedded_ahead_of_it(shelf: Shelf) -> None:
+    """No row is deleted, and added again: a search would scan both."""
+    dataset, index, batches = shelf.dataset(), shelf.open(), list[list[str]]()
+    for turn, start in enumerate(range(0, 4000, 400)):
+        batches.append(shelf.put(dataset, f"{turn}", VECTORS[start : start + 400] * (1 if turn % 2 else 0.99)))
+        shelf.apply(index, batches[-1])
+    ahead = VectorFiles(shelf.folder).load("user_1")
+    for ids in batches:
+        shelf.apply(index, ids)
+
+    after = VectorFiles(shelf.folder).load("user_1")
+    assert ahead is not None
+    assert after is not None
+    assert (after.generation, after.rows, after.living) == (ahead.generation, 4000, 4000)
 
 
 def test_in_one_call_the_last_version_wins_and_an_upsert_wins_over_a_delete(shelf: Shelf) -> None:

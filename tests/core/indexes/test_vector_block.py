@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Collection
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -287,6 +288,18 @@ def test_deleting_twice_and_what_is_not_there_and_everything() -> None:
     assert less.without(names([3])) is less
     assert less.rows_of(names([3, 4])).tolist() == [4]
     assert less.without(names(range(10))) is None
+
+
+def test_rows_are_held_that_are_the_same_but_for_rounding() -> None:
+    vectors, others, peaks = unit(100), unit(100, seed=9), np.eye(DIM, dtype=np.float32)
+    block = merged([block_of(vectors), block_of(peaks, first=100)]).without(names([3]))
+    assert block is not None
+    assert block.scale < block_of(vectors).scale, "components were rounded twice"
+    assert block.holds(block_of(vectors)).tolist() == [n != 3 for n in range(100)]
+    assert not block.holds(block_of(vectors, first=500)).any()
+    assert not block.holds(block_of(others)).any()
+    assert not block.holds(replace(block_of(vectors), dataset_ids=np.full(100, 77))).any()
+    assert not block.holds(replace(block_of(vectors), document_ids=np.full(100, 77))).any()
 
 
 # ---------------------------------------------------------------- merges
