@@ -49,6 +49,8 @@ SMALL_ROWS = 8_192
 """Rows of a block that is merged with the next one in any case: to scan them takes as long as to begin a scan."""
 MOST_ROWS = 2**18
 """Rows of a block that is made of others, which bounds the memory that merging takes: 113 MB with the default model."""
+REST_RATIO, REST_ROWS = 32, 2**16
+"""The same two numbers for a collection to which nothing is being added: a search then scans one block of most."""
 
 
 class DenseIndex(VectorIndex):
@@ -241,6 +243,8 @@ class DenseIndex(VectorIndex):
         except IndexUnavailableError:
             loaded, sound = None, False
         if sound and seen == version and not doubt:
+            if is_complete and loaded is not None and (tidy := _tidy(loaded.blocks)) != loaded.blocks:
+                self._files.write(collection, replace(loaded, blocks=tidy))
             return
         if sound and is_complete:
             sound = (loaded.living if loaded else 0) == self._changes.embedded_count(collection, version)
@@ -343,14 +347,23 @@ def _block(chunks: Sequence[IndexedChunk]) -> VectorBlock:
     )
 
 
-def _compacted(blocks: Sequence[VectorBlock]) -> tuple[VectorBlock, ...]:
-    """Merge small blocks, so that their number grows with the logarithm of the rows, and slowly beyond `MOST_ROWS`."""
+def _compacted(
+    blocks: Sequence[VectorBlock], ratio: int = MERGE_RATIO, most_rows: int = MOST_ROWS
+) -> tuple[VectorBlock, ...]:
+    """Merge small blocks, so that their number grows with the logarithm of the rows, slowly beyond ``most_rows``."""
     kept = list(blocks)
-    while len(kept) > 1 and len(kept[-2]) < min(
-        max(MERGE_RATIO * len(kept[-1]), SMALL_ROWS), MOST_ROWS - len(kept[-1])
-    ):
+    while len(kept) > 1 and len(kept[-2]) < min(max(ratio * len(kept[-1]), SMALL_ROWS), most_rows - len(kept[-1])):
         kept[-2:] = [merged(kept[-2:])]
     return tuple(kept)
+
+
+def _tidy(blocks: Sequence[VectorBlock]) -> tuple[VectorBlock, ...]:
+    """Merge blocks of a collection at rest, and leave out rows that were deleted: each takes time of every search."""
+    whole = [
+        merged([block]) if REST_RATIO * block.deleted > len(block) and len(block) <= REST_ROWS else block
+        for block in blocks
+    ]
+    return _compacted(whole, REST_RATIO, REST_ROWS)
 
 
 def _require_dimension(collection: str, loaded: Loaded, vector: Vector) -> None:

@@ -196,6 +196,11 @@ class VectorBlock:
         """Components of a vector."""
         return int(self.codes.shape[1])
 
+    @property
+    def deleted(self) -> int:
+        """Count the rows that were deleted."""
+        return 0 if self.alive is None else len(self) - int(np.count_nonzero(self.alive))
+
     # ------------------------------------------------------------ searching
 
     def nearest(self, probe: Probe, k: int, selection: Selection, *, sample: int = SAMPLE) -> Found:

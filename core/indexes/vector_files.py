@@ -68,7 +68,7 @@ class Loaded:
     @property
     def living(self) -> int:
         """Count the rows that were not deleted."""
-        return sum(len(each) if each.alive is None else int(np.count_nonzero(each.alive)) for each in self.blocks)
+        return sum(len(block) - block.deleted for block in self.blocks)
 
     def nearest(self, probe: Probe, k: int, selection: Selection, *, sample: int = SAMPLE) -> list[Found]:
         """Return what `VectorBlock.nearest` returns, of each block."""

@@ -308,6 +308,29 @@ def test_the_log_adds_nothing_that_was_embedded_ahead_of_it(shelf: Shelf) -> Non
     assert (after.generation, after.rows, after.living) == (ahead.generation, 4000, 4000)
 
 
+def test_a_collection_at_rest_is_one_block_without_deleted_rows(shelf: Shelf) -> None:
+    dataset, index, vectors = shelf.dataset(), shelf.open(), unit(9500)
+
+    def blocks_at_rest() -> list[tuple[int, int]]:
+        shelf.mend(index)
+        loaded = VectorFiles(shelf.folder).load("user_1")
+        assert loaded is not None
+        return [(len(block), block.deleted) for block in loaded.blocks]
+
+    first = shelf.put(dataset, "a", vectors[:9000])
+    shelf.apply(index, first)
+    second = shelf.put(dataset, "b", vectors[9000:9400])
+    shelf.apply(index, second)
+    assert blocks_at_rest() == [(9400, 0)]
+    shelf.apply(index, shelf.put(dataset, "c", vectors[9400:]))
+    assert blocks_at_rest() == [(9400, 0), (100, 0)], "few rows are no reason to write many again"
+    index.apply("user_1", [], first[:100])
+    assert blocks_at_rest() == [(9400, 100), (100, 0)]
+    index.apply("user_1", [], first[100:500])
+    assert blocks_at_rest() == [(8900, 0), (100, 0)]
+    assert found(index, vectors[9100], 2)[0] == second[100]
+
+
 def test_in_one_call_the_last_version_wins_and_an_upsert_wins_over_a_delete(shelf: Shelf) -> None:
     dataset, index = shelf.dataset(), shelf.open()
     one, two = shelf.put(dataset, "a", VECTORS[1:3])
