@@ -128,7 +128,7 @@ def _conversations(typed: str) -> Iterator[Entry]:
     if typed:
         found = [(each.conversation, each.excerpt) for each in store.find(user_id, typed, limit=MOST)]
     else:
-        found = [(each, "") for each in store.conversations(user_id, limit=MOST)]
+        found = [(each, "") for each in store.conversations(user_id, begun=True, limit=MOST)]
     for one, excerpt in found:
         href = url_for("braid.chat.conversation", conversation_id=one.id)
         yield Entry(one.title or _("Untitled"), excerpt, href, "chat")

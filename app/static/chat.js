@@ -345,7 +345,7 @@ function busy(is) {
   button.hidden = !is;
   button.disabled = false;
   if (!is && refused.textContent === said.writing) tell();
-  if (!is && document.activeElement === document.body) box.focus({ preventScroll: true });
+  if (!is && !touches && document.activeElement === document.body) box.focus({ preventScroll: true }); // else its keyboard comes
 }
 
 function stop() {
@@ -394,6 +394,9 @@ for (const kind of ["wheel", "touchmove", "keydown"]) {
 
 const touches = matchMedia("(hover: none) and (pointer: coarse)").matches; // its keyboard has no Shift+Enter: a button sends
 if (touches) {
+  // What is pressed beside the box keeps the keyboard, and so stays below the finger; what opens over the page does not.
+  form.addEventListener("mousedown", (event) => event.target !== box && document.activeElement === box && event.preventDefault());
+  document.addEventListener("toggle", ({ newState }) => newState === "open" && box.blur(), true);
   box.enterKeyHint = "enter";
   document.getElementById("composer-hint").textContent = box.dataset.touch;
 }
@@ -421,6 +424,7 @@ form.addEventListener("submit", (event) => {
   const example = event.submitter?.name === "example" ? event.submitter.value : "";
   const text = example || box.value;
   if (refuse(text)) return box.focus();
+  if (touches) box.blur(); // its keyboard would cover the answer
   if (!example) {
     keepDraft();
     box.value = "";
@@ -744,11 +748,10 @@ const preview = document.getElementById("preview");
 let leaving = 0;
 
 function showPreview(link) {
-  const source = link.closest(".turn")?.querySelector(`.source[data-number="${link.dataset.number}"]`);
-  if (!source) return;
+  const parts = glance(link);
+  if (!parts.length) return;
   clearTimeout(leaving);
-  preview.replaceChildren(...[...source.querySelectorAll(".source-title, .place, .excerpt")].map((part) => part.cloneNode(true)));
-  for (const inner of preview.querySelectorAll("a")) inner.replaceWith(...inner.childNodes);
+  preview.replaceChildren(...parts);
   preview.hidden = false;
   link.setAttribute("aria-describedby", "preview");
   const at = link.getBoundingClientRect();

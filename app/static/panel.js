@@ -2,6 +2,28 @@
 // close it or the browser's "back". Without this file, its link leads to the page that the panel takes it from.
 "use strict";
 
+// The card of the source that a link leads to.
+function cardOf(link) {
+  return link.closest(".hit") ?? link.closest(".turn")?.querySelector(`.source[data-number="${link.dataset.number}"]`);
+}
+
+// What a link to a source cites, as the source's card says it: its title, its place, and the cited sentence.
+function glance(link) {
+  const card = cardOf(link);
+  const place = new URL(link.href, location).searchParams.get("said");
+  const said = card?.querySelector(`[data-said="${place}"]`) ?? card?.querySelector(".excerpt, blockquote, .snippet");
+  const parts = [...(card?.querySelectorAll(".source-title, .place") ?? []), said].filter(Boolean);
+  return parts.map((part) => {
+    const copy = document.createElement("p");
+    copy.className = part.matches("blockquote, .snippet") ? "excerpt" : part.className;
+    copy.lang = part.lang;
+    copy.append(...part.cloneNode(true).childNodes);
+    for (const mark of part === said ? copy.querySelectorAll(".cite") : []) mark.remove();
+    for (const inner of copy.querySelectorAll("a")) inner.replaceWith(...inner.childNodes);
+    return copy;
+  });
+}
+
 {
   const panel = document.getElementById("panel");
   const body = panel.querySelector(".panel-body");
@@ -20,6 +42,8 @@
 
   const isFramed = document.documentElement.classList.contains("framed"); // as high as its page: nothing covers it all
   const covered = document.querySelectorAll(".skip, .top, #main > :not(#panel, #announcer)");
+
+  const asked = new Set(); // sources that were opened, or asked for before they are
 
   let opened = null; // the link of the source that is shown
   let loading = null;
@@ -47,8 +71,21 @@
     for (const each of document.querySelectorAll("#log a, #results a")) if (isSame(each)) each.setAttribute("aria-current", "location");
     name(link.textContent, at, links.length);
     link.scrollIntoView({ block: "nearest" }); // lines are shorter now
+    const glimpse = document.createElement("div");
+    glimpse.className = "glimpse";
+    glimpse.append(...glance(link));
+    if (glimpse.firstChild) body.replaceChildren(glimpse); // to be read while the source is opened
     load(link.href);
   }
+
+  // A page of a PDF is drawn when it is asked for first, which takes a while: it is asked for before somebody does.
+  function drawAhead(link) {
+    if (!link || !cardOf(link)?.matches(".paged") || asked.has(link.pathname) || navigator.connection?.saveData) return;
+    asked.add(link.pathname);
+    fetch(link.href, { headers: { Accept: "text/html" }, priority: "low" }).catch(() => asked.delete(link.pathname));
+  }
+
+  const drawLast = () => drawAhead(document.querySelector("#log > .turn:last-child .answer a.cite, #results .hit a[data-source]"));
 
   // What is below a source that covers it is out of reach, also for the keyboard and for screen readers.
   function cover() {
@@ -214,6 +251,11 @@
     else if (button?.dataset.step) step(Number(button.dataset.step));
     else if (button?.matches("[data-close]")) close();
   });
+  for (const kind of ["mouseover", "focusin", "pointerdown"]) {
+    document.addEventListener(kind, ({ target }) => drawAhead(target.closest?.("a.cite[href], a[data-source]")), { passive: true });
+  }
+  document.addEventListener("braid-answered", drawLast);
+  drawLast();
   // After a reload the source of this place in the history is not open any more.
   if (history.state?.source) history.replaceState(null, "");
   addEventListener("popstate", () => panel.hidden || history.state?.source || shut());

@@ -14,12 +14,14 @@ from flask import Blueprint, Response, g, render_template, request
 from flask_babel import gettext as _
 from flask_babel import lazy_gettext as _l
 from sqlalchemy.exc import SQLAlchemyError
-from werkzeug.exceptions import HTTPException, default_exceptions
+from werkzeug.exceptions import HTTPException, NotFound, default_exceptions
+from werkzeug.routing import RequestRedirect
 
 from braid.app.auth.access import wants_json
 from braid.app.auth.authenticate import identify
 from braid.app.mounted import url_for
 from braid.app.site import site
+from braid.app.web.unknown import meant_page
 from braid.app.words.reasons import translated
 from braid.core.errors import (
     BraidError,
@@ -110,7 +112,11 @@ def handle_errors(routes: Blueprint, write: Write | None = None) -> None:
 
 
 def error_response(error: Exception) -> Response | HTTPException:
-    """Answer an error as a page or as problem details; one of routing that leads elsewhere as itself."""
+    """Answer an error as a page or as problem details; one of routing that leads elsewhere as itself, and an address
+    with a slash too many by leading to the page.
+    """
+    if isinstance(error, NotFound) and (page := meant_page()):
+        return RequestRedirect(page)
     return error if _leads_elsewhere(error) else answer(failure_of(error))  # type: ignore[return-value]
 
 

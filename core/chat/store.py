@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal
 
-from sqlalchemy import Connection, Select, delete, func, insert, select, update
+from sqlalchemy import Connection, Select, delete, exists, func, insert, or_, select, update
 
 from braid.core.batches import batches
 from braid.core.chat.files import ConversationFiles, delete_files
@@ -48,7 +48,7 @@ from braid.core.errors import InvalidInputError, NotFoundError
 from braid.core.ledger.database import storable
 from braid.core.ledger.ledger import Ledger
 from braid.core.ledger.quota import require_room
-from braid.core.ledger.tables import CitationRow, ConversationRow, MessageRow
+from braid.core.ledger.tables import CitationRow, ConversationRow, DatasetRow, MessageRow
 
 MAX_TITLE_CHARS = 200
 MAX_LABEL_CHARS = 60
@@ -179,16 +179,28 @@ class ConversationStore:
         return StoredConversation(id=conversation_id, **values)
 
     def conversations(
-        self, user_id: int, *, archived: bool | None = None, limit: int | None = None, offset: int = 0
+        self,
+        user_id: int,
+        *,
+        archived: bool | None = None,
+        begun: bool = False,
+        limit: int | None = None,
+        offset: int = 0,
     ) -> list[StoredConversation]:
         """Return the user's conversations: pinned ones first, then the one used last.
 
-        ``archived`` selects those that are archived, or those that are not; None selects all.
+        ``archived`` selects those that are archived, or those that are not; None selects all. ``begun`` leaves out
+        those that have neither a title nor a message nor a file.
         """
         order = (ConversationRow.pinned.desc(), ConversationRow.updated_at.desc(), ConversationRow.id.desc())
         statement = select(*ConversationRow.__table__.columns).where(ConversationRow.user_id == user_id, IS_THERE)
         if archived is not None:
             statement = statement.where(ConversationRow.archived.is_(archived))
+        if begun:
+            asked, added = (
+                exists().where(row.conversation_id == ConversationRow.id) for row in (MessageRow, DatasetRow)
+            )
+            statement = statement.where(or_(ConversationRow.title != "", asked, added))
         return self._listed(statement.order_by(*order).limit(limit).offset(offset))
 
     def deleted(self, user_id: int, *, limit: int | None = None, offset: int = 0) -> list[StoredConversation]:

@@ -109,6 +109,7 @@ def test_below_the_prefix_what_is_unknown_is_braids(shelf: Braid) -> None:
     assert "Page not found" in page.text
     assert "frame-ancestors 'none'" in page.headers["Content-Security-Policy"]
     assert client.get("/braid/api/v1/nothing").json["status"] == 404  # type: ignore[index]
+    assert client.get("/braid/chat/?d=1").location == "/braid/chat?d=1"
     assert client.get("/nothing").text == "the host's own 404"
     assert client.get("/braidery").text == "the host's own 404"
     wrong_method = client.delete("/braid/api/v1/search", headers={"X-CSRFToken": csrf_token(client, "/braid/search")})

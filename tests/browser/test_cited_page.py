@@ -33,7 +33,10 @@ def test_a_cited_page_is_seen_with_its_passage_marked(
     page.locator("#files").set_input_files([file])
     expect(page.locator(".documents tbody tr", has_text="図書館規則").locator(".state")).to_have_text("完了")
 
-    page.goto(f"{site.url}search?q=何冊まで借りることができる&mode=keyword")
+    pictures = site.braid.data_dir / "pages"
+    with page.expect_response("**/documents/passage/*/page/2*"):  # before anybody opens the source
+        page.goto(f"{site.url}search?q=何冊まで借りることができる&mode=keyword")
+    assert [each.name.partition("-")[2] for each in pictures.iterdir()] == ["2"]
     page.locator("#results a[href*='/documents/passage/']").first.click()
     expect(page.get_by_role("link", name="元のファイルを開く")).to_be_visible()  # the page is drawn
     expect(page.get_by_text("2 / 2 ページ").first).to_be_visible()

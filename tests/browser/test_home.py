@@ -78,3 +78,45 @@ def test_at_400_percent_the_composer_leaves_room_to_read(open_page: Callable[...
     assert box(page, "#composer")["y"] > ZOOMED["height"]
     page.evaluate("scrollTo(0, document.querySelector('.prose').offsetTop)")
     assert box(page, ".top")["y"] < 0
+
+
+@pytest.mark.parametrize("locale", ["en-US", "ja-JP", "ko-KR"])
+def test_on_a_phone_the_composer_leaves_room_for_the_answer(open_page: Callable[..., Page], locale: str) -> None:
+    page = open_page("chat", viewport=PHONE, has_touch=True, is_mobile=True, locale=locale)
+    page.locator("#text").fill("What was agreed?")
+    page.locator("#send").tap()
+    expect(page.locator(".turn:not(.pending)")).to_have_count(1)
+    expect(page.locator("#text")).not_to_be_focused()  # its keyboard would cover the answer
+    assert box(page, "#composer")["height"] <= 110
+    for pressed in ("#text", "#send", "#picker-button", ".paces label:first-of-type", "#attach", "#options-button"):
+        found = box(page, pressed)
+        assert found["height"] >= 40
+        assert found["x"] >= 0
+        assert found["x"] + found["width"] <= PHONE["width"]
+    page.set_viewport_size({"width": 390, "height": 480})  # as beside the keyboard
+    page.locator("#text").tap()
+    expect(page.locator(".places")).to_be_hidden()
+    composer = box(page, "#composer")
+    assert abs(composer["y"] + composer["height"] - 480) <= 8
+    page.locator("#attach").dispatch_event("mousedown")
+    expect(page.locator("#text")).to_be_focused()
+    page.locator("#picker-button").tap()
+    expect(page.locator("#picker")).to_be_visible()
+    expect(page.locator("#text")).not_to_be_focused()
+
+
+def test_on_a_phone_what_can_be_done_with_a_conversation_fits(open_page: Callable[..., Page]) -> None:
+    page = open_page("chat", viewport=PHONE, has_touch=True, is_mobile=True)
+    page.locator("#text").fill("What is asked in this conversation, whose title is longer than a line?")
+    page.locator("#send").tap()
+    expect(page.locator(".turn:not(.pending)")).to_have_count(1)
+    page.locator(".talk-head .phone").tap()
+    page.locator("#conversations .manage").first.tap()
+    dialog = page.get_by_role("dialog").filter(has=page.locator("#manage"))
+    for name in ("Close", "Rename", "Archive", "Create a link", "Delete conversation"):
+        expect(dialog.get_by_role("button", name=name)).to_be_in_viewport(ratio=1)
+    for link in dialog.get_by_role("link").all():
+        assert link.bounding_box()["height"] >= 40
+    assert dialog.bounding_box()["height"] <= 520
+    dialog.get_by_role("button", name="Close").tap()
+    expect(dialog).to_be_hidden()

@@ -202,8 +202,25 @@ def test_a_source_that_takes_its_time_says_so(open_page: Open, conversation: str
     held: list[Route] = []
     page.route("**/documents/passage/**", lambda route: held.append(route))
     page.locator(".prose a.cite").first.click()
-    told = "getComputedStyle(document.querySelector('.panel-body'), '::before')"
+    told = "getComputedStyle(document.querySelector('.panel-body'), '::after')"
     eventually(lambda: page.evaluate(f"{told}.opacity") == "1")
     assert "출처를 여는 중이에요" in page.evaluate(f"{told}.content")
+    said = page.locator(".source").first.locator("strong").inner_text()
+    expect(page.locator(".glimpse strong")).to_have_text(said)
+    expect(page.locator(".glimpse .place")).to_be_visible()
     held[0].continue_()
     expect(page.locator("#panel #cited")).to_be_visible()
+    expect(page.locator(".glimpse")).to_have_count(0)
+
+
+@pytest.mark.parametrize("how", ["hover", "focus"])
+def test_a_citation_shows_the_sentence_and_its_place(open_page: Open, conversation: str, how: str) -> None:
+    page = open_page(conversation.lstrip("/"))
+    cite = page.locator(".prose a.cite").first
+    cite.hover() if how == "hover" else cite.focus()
+    preview = page.get_by_role("tooltip")
+    expect(preview.locator("strong")).to_have_text(page.locator(".source strong").first.inner_text())
+    expect(preview.locator(".place")).to_have_text(
+        page.locator(".source .place").first.inner_text(), use_inner_text=True
+    )
+    assert preview.get_by_role("link").count() == 0

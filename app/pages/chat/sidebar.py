@@ -53,7 +53,7 @@ def list_conversations() -> Listed:
         found = site().conversations.find(user_id, wanted, limit=limit + 1)
         groups = [Group("", tuple(found[:limit]))] if found else []
     else:
-        listed = site().conversations.conversations(user_id, archived=False, limit=limit + 1)
+        listed = site().conversations.conversations(user_id, archived=False, begun=True, limit=limit + 1)
         found = [FoundConversation(one, "") for one in listed]
         named = _named([each.conversation for each in found[:limit]])
         groups = list(_grouped(named, datetime.now(_time_zone())))

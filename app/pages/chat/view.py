@@ -81,6 +81,8 @@ class Source:
     """
     asked: bool = False
     """Whether the user has asked for access to it."""
+    others: tuple[tuple[str, tuple[str, str, str]], ...] = ()
+    """Further sentences that support the answer: where each is, as its links say, and the passage around it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,6 +300,11 @@ def _exchange(question: StoredMessage, answer: StoredMessage | None, shelf: Shel
             quote=quotes.get(citation.number),
             edition=editions.get(citation.number, ""),
             printed=printed.get(citation.number, ("", "")),
+            others=tuple(
+                (f"{place[0]}-{place[1]}", _excerpt(citation, place))
+                for place in dict.fromkeys(sentences.get(citation.number, ()))
+                if any(place) and place != first[citation.number]
+            ),
         )
         for citation in answer.citations
     )

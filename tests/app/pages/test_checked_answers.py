@@ -102,6 +102,9 @@ def test_each_citation_leads_to_the_sentence_that_supports_it(client: FlaskClien
     marked = [re.findall(r"<b>(.*?)</b>", client.get(href.replace("&amp;", "&")).text) for href in hrefs[:2]]
     assert marked == [["Its warranty is 30 days."], ["The pump is sold in Japan since May 2024."]]
     assert "<strong>Its warranty is 30 days.</strong>" in page, "the card of the source"
+    place = hrefs[1].partition("said=")[2]
+    (other,) = re.findall(rf'<p class="excerpt" data-said="{place}" hidden>(.*?)</p>', page)
+    assert "<strong>The pump is sold in Japan since May 2024.</strong>" in other, "for a look at the second citation"
 
 
 @pytest.mark.parametrize("said", ["", "5", "5-", "9-2", "0-0", "99999-999999", "x-y", "-1-5", "0-99999999"])

@@ -53,6 +53,21 @@ def test_conversations_are_listed_found_renamed_and_deleted(client: FlaskClient)
     assert client.get("/chat/1").status_code == 404
 
 
+def test_a_conversation_in_which_nothing_was_asked_is_not_listed(client: FlaskClient, library: Braid) -> None:
+    store = site_of(client.application).conversations
+    empty, named, with_a_file = (store.create(user_id=1, title=title).id for title in ("", "Plans", ""))
+    sent = {"file": (io.BytesIO(b"The depot is open on Sundays."), "depot.txt"), "csrf_token": csrf_token(client)}
+    assert client.post(f"/chat/{with_a_file}/files", data=sent).status_code < 400
+    for path in ("/chat/conversations", "/chat", "/palette.json"):
+        listed = client.get(path).get_data(as_text=True)
+        assert f"/chat/{empty}" not in listed
+        assert f"/chat/{named}" in listed
+        assert f"/chat/{with_a_file}" in listed
+    assert f"/chat/{empty}" in client.get("/chat/shelf").get_data(as_text=True)  # where it can be deleted
+    post(client, f"/chat/{empty}/messages", text=QUESTION)
+    assert f"/chat/{empty}" in client.get("/chat/conversations").get_data(as_text=True)
+
+
 def test_a_conversation_is_exported(client: FlaskClient) -> None:
     ask(client)
     markdown, as_json = client.get("/chat/1/export.md"), client.get("/chat/1/export.json")

@@ -122,6 +122,26 @@ def test_an_empty_query_is_the_first_page(client: FlaskClient) -> None:
     assert "Ask, and see where the answer is" in page.text
 
 
+def test_a_slash_too_many_leads_to_the_page(client: FlaskClient) -> None:
+    pages = {
+        rule.rule
+        for rule in client.application.url_map.iter_rules()
+        if rule.endpoint.startswith("braid.") and "GET" in (rule.methods or ()) and not rule.arguments
+    }
+    led = {
+        page for page in pages if client.get(f"{page}/?q=a%26b&d=1").headers.get("Location") == f"{page}?q=a%26b&d=1"
+    }
+    assert {"/chat", "/search", "/datasets", "/settings", "/account", "/admin/users", "/chat/shelf"} <= led
+    assert not {page for page in led if page.startswith(("/api", "/v1", "/scim"))}
+    assert client.get("/search/").location == "/search"
+    assert client.get("/chat/9/").location == "/chat/9"
+    assert client.get("/nothing/").status_code == 404
+    outside = client.get("/", environ_overrides={"PATH_INFO": "//elsewhere.example/"})
+    assert not outside.headers.get("Location", "").startswith("//")
+    assert client.get("/api/v1/datasets/").status_code == 404
+    assert client.post("/search/").status_code in (403, 404, 405)
+
+
 def test_first_page_is_light(client: FlaskClient) -> None:
     static = [
         APP / "static" / name
