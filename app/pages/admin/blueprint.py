@@ -99,17 +99,17 @@ def _in_templates() -> dict[str, object]:
     return {"admin_places": admin_places, "people_places": people_places}
 
 
-def admin_places() -> Iterator[tuple[str, str]]:
-    """Yield (view, name) of the administrators' pages."""
-    yield "index", _("Overview")
-    yield "shared", _("Shared datasets")
-    yield "folders", _("Synced folders")
-    yield "users", _("Users and groups")
-    yield "models", _("Models")
-    yield "indexes", _("Indexes")
-    yield "jobs", _("Jobs")
-    yield "usage", _("Usage")
-    yield "audit_log", _("Audit log")
+def admin_places() -> Iterator[tuple[str, str, str]]:
+    """Yield (view, name, icon) of the administrators' pages."""
+    yield "index", _("Overview"), "gauge"
+    yield "shared", _("Shared datasets"), "books"
+    yield "folders", _("Synced folders"), "folder"
+    yield "users", _("Users and groups"), "people"
+    yield "models", _("Models"), "model"
+    yield "indexes", _("Indexes"), "layers"
+    yield "jobs", _("Jobs"), "clock"
+    yield "usage", _("Usage"), "chart"
+    yield "audit_log", _("Audit log"), "list"
 
 
 def people_places() -> Iterator[tuple[str, str]]:

@@ -62,7 +62,8 @@ def change_several() -> tuple[str, int] | Response:
             return _admit(chosen, act == "approve")
         if act == "invite":
             return _list_page(invited=_invite(chosen)), 201
-        raise InvalidInputError(f"act is {act[:20]!r}; choose suspend, reactivate, approve, reject, join or invite", field="act")
+        known = "suspend, reactivate, approve, reject, join or invite"
+        raise InvalidInputError(f"act is {act[:20]!r}; choose {known}", field="act")
     except InvalidInputError as error:
         return _list_page(problem=str(error)), 400
 
