@@ -48,8 +48,12 @@ def read_names(text: str) -> list[str]:
 
 
 def read_people(field: str) -> list[str]:
-    """Return the users whom a form names. Raises InvalidInputError for nobody, and for more than `MOST_PEOPLE`."""
-    names = read_names(request.form.get(field, ""))
+    """Return the users whom a form names: who was chosen, and those that are typed, of which one may have a comma.
+
+    Raises InvalidInputError for nobody, and for more than `MOST_PEOPLE`.
+    """
+    chosen, typed = request.form.getlist(f"{field}_chosen"), request.form.get(field, "").strip()
+    names = list(dict.fromkeys([*chosen, *([typed] if site().accounts.named(typed) else read_names(typed))]))
     if not 1 <= len(names) <= MOST_PEOPLE:
         raise InvalidInputError(_("Name 1 to %(most)s people at once.", most=MOST_PEOPLE), field=field)
     return names
