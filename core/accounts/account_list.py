@@ -107,6 +107,14 @@ def account_names(database: Database, user_ids: Collection[int]) -> dict[int, st
     return {row[0]: row[1] for row in database.fetch(statement)}
 
 
+def accounts_named(database: Database, names: Collection[str]) -> dict[str, int]:
+    """Return name → id of those of these users that there are."""
+    if not names:
+        return {}
+    statement = select(UserRow.name, UserRow.id).where(THERE, UserRow.name.in_({storable(name) for name in names}))
+    return {row[0]: row[1] for row in database.fetch(statement)}
+
+
 def users_named_like(database: Database, text: str) -> set[int]:
     """Return the ids of the users whose name contains ``text``."""
     statement = select(UserRow.id).where(THERE, UserRow.name.icontains(storable(text), autoescape=True))
