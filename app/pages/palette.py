@@ -1,6 +1,6 @@
 """The palette of every page: documents, datasets, conversations, pages, settings and acts by a part of their name.
 
-Documents and datasets are those that the user may read.
+Documents and datasets are those that the user may read; administrators find users and groups, too.
 """
 
 from __future__ import annotations
@@ -19,12 +19,13 @@ from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
 from braid.app.mounted import url_for
 from braid.app.opening import FIRST_DATASET
-from braid.app.pages.admin.blueprint import admin_places
+from braid.app.pages.admin.blueprint import admin_places, known_groups, people_places
 from braid.app.pages.chat.choices import recent_datasets
 from braid.app.site import site
 from braid.app.user.datasets import caller_datasets
 from braid.app.web.header import places
 from braid.app.words.values import dataset_name
+from braid.core.accounts.account_list import find_accounts
 from braid.core.datasets.listing import documents_named
 from braid.core.types import Dataset
 
@@ -66,6 +67,8 @@ def entries() -> Response:
     groups = (
         *named,
         (_("Conversations"), _conversations(typed)),
+        (_("Groups"), _groups(words)),
+        (_("Users"), _users(typed)),
         (_("Pages"), _matching(words, _pages())),
         (_("Settings"), _matching(words, _settings()) if words else ()),
         (_("Actions"), _matching(words, _acts())),
@@ -141,8 +144,25 @@ def _pages() -> Iterator[Entry]:
     yield Entry(_("Assistants"), "", url_for("braid.assistants.index"), "chat")
     yield Entry(_("Account"), "", url_for("braid.account.mine"), "user")
     if identity().is_admin:
-        for view, name in admin_places():
-            yield Entry(name, _("Administration"), url_for(f"braid.admin.{view}"), "admin")
+        for view, name, icon in admin_places():
+            yield Entry(name, _("Administration"), url_for(f"braid.admin.{view}"), icon)
+        for view, name in list(people_places())[1:]:
+            yield Entry(name, _("Users and groups"), url_for(f"braid.admin.{view}"), "people")
+
+
+def _groups(words: Sequence[str]) -> Iterator[Entry]:
+    """Yield the groups that are named so, for administrators alone."""
+    if words and identity().is_admin:
+        found = (Entry(name, "", url_for("braid.admin.group", name=name), "people") for name in known_groups())
+        yield from _matching(words, found)
+
+
+def _users(typed: str) -> Iterator[Entry]:
+    """Yield the users whose name or group has the text, for administrators alone: nobody else learns of them here."""
+    if typed and identity().is_admin:
+        for account in find_accounts(site().braid.ledger.database, text=typed, limit=MOST)[0]:
+            about, href = _(", ").join(sorted(account.groups)), url_for("braid.admin.user", user_id=account.id)
+            yield Entry(account.name, about, href, "user")
 
 
 def _settings() -> Iterator[Entry]:

@@ -25,3 +25,18 @@ refresh();
 // On phones the sections are one row: the one that is open is brought into view.
 const here = document.querySelector(".sections [aria-current]");
 here?.parentElement.scrollTo({ left: here.offsetLeft - here.parentElement.offsetLeft - 40 });
+
+// Of many groups those are shown whose name has what is typed, and those that are ticked.
+for (const field of document.querySelectorAll("[data-narrows]")) {
+  const boxes = [...document.getElementById(field.dataset.narrows).children];
+  field.hidden = false;
+  field.addEventListener("input", () => {
+    const part = field.value.trim().normalize("NFKC").toLowerCase();
+    for (const each of boxes) {
+      each.hidden = !each.textContent.normalize("NFKC").toLowerCase().includes(part) && !each.querySelector(":checked");
+    }
+  });
+  field.addEventListener("keydown", (event) => {
+    if (event.key === "Enter") event.preventDefault(); // it only looks
+  });
+}

@@ -87,6 +87,7 @@ ACTIONS: Mapping[str, str] = {
     "user.made_administrator": _l("Made administrator"),
     "user.no_administrator": _l("Administrator role removed"),
     "user.password": _l("Password changed"),
+    "user.rejected": _l("Sign-up rejected"),
     "user.removed": _l("User deleted"),
     "user.sign_in_failed": _l("Sign-in failed"),
     "user.sign_in_refused": _l("Sign-in refused"),

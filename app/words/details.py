@@ -114,7 +114,9 @@ def target_text(target: str, action: str) -> str:
     """Return what an act was done to: a dataset or an assistant by its name, without its id; ids alone are left out."""
     if action.startswith(_OWN_WORDS):
         return _parts(target)
-    if action.startswith("conversation.") or (action.startswith("dataset") and target.lstrip("-").isdecimal()):
+    if action.startswith("conversation."):
+        return _("a conversation")
+    if action.startswith("dataset") and target.lstrip("-").isdecimal():
         return ""
     if action.startswith(("dataset.", "documents.", "shared_db.", "assistant.")):
         return _named(target) if _NUMBERED.fullmatch(target) else _parts(target)
@@ -138,7 +140,7 @@ def detail_text(detail: str, action: str) -> str:
     if action.startswith("token."):
         detail = re.sub(r"^\d+ ?", "", detail)
     if action.startswith("shared_db."):  # names of groups have commas between them
-        return _parts(detail, _FIELDS)
+        return _parts(re.sub(r"^shared_[\w.\-]+; ", "", detail), _FIELDS)
     return _parts(detail)
 
 

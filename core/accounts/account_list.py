@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from typing import Literal
+from collections.abc import Collection, Mapping
+from typing import Any, Literal
 
-from sqlalchemy import ColumnElement, case, delete, func, insert, or_, select, update
+from sqlalchemy import ColumnElement, and_, case, delete, func, insert, or_, select, update
 
 from braid.core.accounts.accounts import ACCOUNTS, COLUMNS, Account, AccountState, clean_groups, with_groups
 from braid.core.errors import InvalidInputError, NotFoundError, Reason
@@ -30,10 +30,17 @@ STATE = case(
     else_="new",
 )
 """`Account.state` in SQL."""
-Only = AccountState | Literal["administrator"]
-Sort = Literal["name", "-name", "signed_in", "-signed_in"]
-_NAME, _SIGNED_IN = func.lower(UserRow.name), func.coalesce(UserRow.signed_in_at, 0.0)
-_ORDERS = {"name": _NAME.asc(), "-name": _NAME.desc(), "signed_in": _SIGNED_IN.asc(), "-signed_in": _SIGNED_IN.desc()}
+Only = AccountState | Literal["expired", "administrator"]
+"""Users of one state, those whose invitation is too old, or administrators."""
+Order = Literal["name", "groups", "state", "signed_in"]
+_NAME = func.lower(UserRow.name)
+_FIRST_GROUP = select(func.min(UserGroupRow.group_name)).where(UserGroupRow.user_id == UserRow.id).scalar_subquery()
+_ORDERS: Mapping[Order, ColumnElement[Any]] = {
+    "name": _NAME,
+    "groups": func.coalesce(_FIRST_GROUP, ""),
+    "state": STATE,
+    "signed_in": func.coalesce(UserRow.signed_in_at, 0.0),
+}
 
 
 def find_accounts(
@@ -42,15 +49,17 @@ def find_accounts(
     text: str = "",
     group: str = "",
     only: Only | None = None,
-    sort: Sort = "name",
+    sort: Order = "name",
+    descending: bool = False,
+    valid_since: float = 0.0,
     limit: int = 50,
     offset: int = 0,
 ) -> tuple[list[Account], int]:
     """Return a page of the accounts whose name or a group contains ``text``, and the number of all of them.
 
-    With ``group``, only its members; with ``only``, those in one state, or administrators. A minus before what they
-    are sorted by means descending; by sign-in, who never signed in counts as first. Case is ignored as far as the
-    database can: SQLite only does for a to z.
+    With ``group``, only its members; with ``only``, those in one state, or administrators. Invitations that were made
+    before ``valid_since`` are too old. By sign-in, who never signed in counts as first; by groups, who is in none. Case
+    is ignored as far as the database can: SQLite only does for a to z.
     """
     conditions: list[ColumnElement[bool]] = [THERE]
     if part := storable(text).strip():
@@ -60,8 +69,9 @@ def find_accounts(
         members = select(UserGroupRow.user_id).where(UserGroupRow.group_name == storable(group))
         conditions.append(UserRow.id.in_(members))
     if only:
-        conditions.append(UserRow.is_admin.is_(True) if only == "administrator" else STATE.in_([only]))
-    page = select(*COLUMNS).where(*conditions).order_by(_ORDERS[sort], _NAME, UserRow.id)
+        conditions.append(UserRow.is_admin.is_(True) if only == "administrator" else _state(valid_since).in_([only]))
+    first = _ORDERS[sort].desc() if descending else _ORDERS[sort].asc()
+    page = select(*COLUMNS).where(*conditions).order_by(first, _NAME, UserRow.id)
     with database.read() as connection:
         total = connection.execute(select(func.count()).select_from(UserRow).where(*conditions)).scalar_one()
         rows = connection.execute(page.limit(limit).offset(offset)).all()
@@ -73,10 +83,11 @@ def count_accounts(database: Database) -> int:
     return database.value(select(func.count()).select_from(UserRow).where(THERE))
 
 
-def count_states(database: Database) -> dict[Only, int]:
-    """Return the number of accounts in each state, and of administrators, where there are any."""
+def count_states(database: Database, *, valid_since: float = 0.0) -> dict[Only, int]:
+    """Return the number of accounts in each state, and of administrators, where there are any; as `find_accounts`."""
     counted: dict[Only, int] = {}
-    statement = select(STATE, UserRow.is_admin, func.count()).where(THERE).group_by(STATE, UserRow.is_admin)
+    named = select(_state(valid_since).label("state"), UserRow.is_admin).where(THERE).subquery()
+    statement = select(named.c.state, named.c.is_admin, func.count()).group_by(named.c.state, named.c.is_admin)
     for state, is_admin, count in database.fetch(statement):
         counted[state] = counted.get(state, 0) + count
         if is_admin:
@@ -84,11 +95,23 @@ def count_states(database: Database) -> dict[Only, int]:
     return counted
 
 
+def _state(valid_since: float) -> ColumnElement[str]:
+    return case((and_(STATE == "invited", UserRow.invited_at < valid_since), "expired"), else_=STATE)
+
+
 def account_names(database: Database, user_ids: Collection[int]) -> dict[int, str]:
     """Return id → name of those of these users that there are."""
     if not user_ids:
         return {}
     statement = select(UserRow.id, UserRow.name).where(THERE, UserRow.id.in_(set(user_ids)))
+    return {row[0]: row[1] for row in database.fetch(statement)}
+
+
+def accounts_named(database: Database, names: Collection[str]) -> dict[str, int]:
+    """Return name → id of those of these users that there are."""
+    if not names:
+        return {}
+    statement = select(UserRow.name, UserRow.id).where(THERE, UserRow.name.in_({storable(name) for name in names}))
     return {row[0]: row[1] for row in database.fetch(statement)}
 
 

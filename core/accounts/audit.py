@@ -40,6 +40,10 @@ class AuditFilter:
     since: float | None = None
     until: float | None = None
     """Only entries before this moment."""
+    person: str = ""
+    """Whoever did it, or whom it was done to."""
+    begins: tuple[str, ...] = ()
+    """The action begins with one of these; none selects all."""
 
 
 class AuditLog:
@@ -90,6 +94,10 @@ def _conditions(wanted: AuditFilter) -> list[ColumnElement[bool]]:
         found.append(or_(*(column.icontains(text, autoescape=True) for column in _TEXTS)))
     if action := storable(wanted.action).strip():
         found.append(or_(AuditRow.action == action, AuditRow.action.startswith(f"{action}.", autoescape=True)))
+    if person := storable(wanted.person).strip():
+        found.append(or_(AuditRow.actor == person, AuditRow.target == person))
+    if wanted.begins:
+        found.append(or_(*(AuditRow.action.startswith(each, autoescape=True) for each in wanted.begins)))
     if wanted.since is not None:
         found.append(AuditRow.at >= wanted.since)
     if wanted.until is not None:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import Site, before_the_script
+from tests.browser.conftest import Site, before_the_script, tab_to
 from tests.web import add_user, site_of
 
 pytestmark = pytest.mark.browser
@@ -128,15 +128,51 @@ def test_on_a_phone_no_part_of_a_table_is_out_of_sight(open_page: Callable[..., 
     assert max(hidden) <= 0
 
 
-def test_of_several_people_the_last_one_that_is_typed_is_offered(site: Site, open_page: Callable[..., Page]) -> None:
+def test_people_are_chosen_one_after_the_other_with_the_keyboard(site: Site, open_page: Callable[..., Page]) -> None:
     for name in ("Noor Ada", "Noor Bea"):
         add_user(site.app, name)
     page = open_page("admin/group?name=board", viewport={"width": 390, "height": 844})
-    page.locator("#user").press_sequentially("Noor Ada, noor b")
-    expect(page.locator("#people option")).to_have_attribute("value", "Noor Ada, Noor Bea")
-    page.locator("#user").fill("Noor Ada, Noor Bea")
-    page.keyboard.press("Enter")
+    for part, name in (("noor a", "Noor Ada"), ("noor b", "Noor Bea"), ("noor b", "Noor Bea")):
+        page.locator("#user").press_sequentially(part)
+        expect(page.locator("#user-list option")).to_have_attribute("value", name)
+        page.locator("#user").fill(name)  # as the list of offers does
+        page.keyboard.press("Enter")
+        expect(page.get_by_label(name, exact=True)).to_be_checked()
+    expect(page.locator(".people-field .check")).to_have_count(2)
+    page.get_by_role("button", name="Add", exact=True).press("Enter")
     expect(page.get_by_role("status").first).to_contain_text("2 people are now in “board”.")
     page.locator("summary", has_text="Delete group").press("Enter")
     expect(page.locator(".confirmed")).to_contain_text("It cannot be undone.")
     page.get_by_role("button", name="Delete group").click()
+
+
+def test_many_groups_are_narrowed_by_a_part_of_the_name(site: Site, open_page: Callable[..., Page]) -> None:
+    user = add_user(site.app, "Ines", groups=tuple(f"team {letter}" for letter in "abcdefghijklm"))
+    page = open_page(f"admin/users/{user.id}")
+    page.get_by_label("team c").uncheck()
+    page.get_by_label("Find a group").fill("TEAM C")
+    expect(page.get_by_label("team c")).to_be_visible()
+    expect(page.get_by_label("team d")).to_be_visible()  # it is ticked
+    page.get_by_label("team d").uncheck()
+    page.get_by_label("Find a group").fill("c")
+    expect(page.get_by_label("team d")).to_be_hidden()
+    page.locator("section", has=page.get_by_label("Find a group")).get_by_role("button", name="Save").click()
+    expect(page.get_by_role("status").first).to_have_text("Groups saved.")
+    now = site_of(site.app).accounts.get(user.id).groups
+    assert now == {f"team {letter}" for letter in "abefghijklm"}
+    site_of(site.app).accounts.remove(user.id)
+
+
+@pytest.mark.parametrize("language", ["en", "ko"])
+def test_a_file_is_chosen_by_a_button_in_the_language_of_the_page(
+    open_page: Callable[..., Page], language: str
+) -> None:
+    page = open_page("admin/users/add", locale=language)
+    told = page.locator(".file-field output")
+    expect(told).to_have_text({"en": "No file chosen", "ko": "선택한 파일이 없어요"}[language])
+    tab_to(page, page.locator("#csv-file"))
+    expect(page.locator("label.button[for=csv-file]")).to_have_css("outline-style", "solid")
+    with page.expect_file_chooser() as chooser:
+        page.keyboard.press("Enter")
+    chooser.value.set_files({"name": "people.csv", "mimeType": "text/csv", "buffer": b"name\nOda\n"})
+    expect(told).to_have_text("people.csv")

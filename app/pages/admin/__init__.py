@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from braid.app.pages.admin import (
     activity,
+    audit_log,
     backup,
     folders,
     groups,
@@ -29,6 +30,7 @@ from braid.app.pages.admin.blueprint import admin
 __all__ = [
     "activity",
     "admin",
+    "audit_log",
     "backup",
     "folders",
     "groups",

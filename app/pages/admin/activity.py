@@ -1,13 +1,11 @@
-"""Activity: everybody's jobs, usage with charts, and the audit log."""
+"""Activity: everybody's jobs, and usage with charts."""
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, time
 from typing import cast, get_args
 
 from flask import render_template, request
@@ -20,18 +18,16 @@ from werkzeug.wrappers import Response as Redirect
 from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
 from braid.app.mounted import url_for
-from braid.app.pages.admin.blueprint import admin, audit, done, page_number
+from braid.app.pages.admin.blueprint import admin, done, page_number
 from braid.app.site import site
 from braid.app.words.values import dataset_name
 from braid.core.accounts.account_list import account_names
-from braid.core.accounts.audit import DAY_S, AuditFilter
 from braid.core.accounts.usage import last_days
 from braid.core.chat.conversation import Conversation
 from braid.core.chat.turns.tally import LEAST_ASKERS, ModelUse, Tally, Unanswered
 from braid.core.chat.types import ChatRequest
 from braid.core.errors import InvalidInputError, Reason
 from braid.core.jobs.store import Job, JobState, JobStore
-from braid.core.json_form import to_json
 from braid.core.types import MAX_ID
 
 PER_PAGE = 50
@@ -40,7 +36,6 @@ ONE_ACT_S = 60.0
 MOST_USERS = 100
 """Users whose use is listed, those with the most first; the others are counted."""
 DAYS = (7, 30, 90)
-AUDIT_FIELDS = ("q", "action", "since", "until")
 KINDS: Mapping[str, str] = {
     "search": _l("Searches"),
     "chat": _l("Chat answers"),
@@ -207,57 +202,6 @@ def _costs(models: Sequence[ModelUse]) -> dict[str, float]:
             tokens = use.prompt_tokens * float(of_prompts) + use.answer_tokens * float(of_answers or of_prompts)
             costs[use.generator] = tokens / 1e6
     return costs
-
-
-@admin.get("/audit")
-@rule("admin")
-def audit_log() -> str:
-    """Show what was done by whom, the newest first."""
-    page, given = page_number(), _given_filter()
-    found = site().audit.entries(_audit_filter(given), limit=PER_PAGE + 1, offset=PER_PAGE * page)
-    return render_template(
-        "braid/admin/audit.html",
-        entries=found[:PER_PAGE],
-        page=page,
-        more=len(found) > PER_PAGE,
-        given=given,
-        actions=site().audit.actions(),
-        audit_days=site().settings.audit_days,
-    )
-
-
-@admin.get("/audit.jsonl")
-@rule("admin")
-def export_audit_log() -> Response:
-    """Download what was done by whom as JSON lines, the oldest first."""
-    given, log = _given_filter(), site().audit
-    lines = log.all(_audit_filter(given))
-    audit("audit.exported", " ".join(given.values()) or "all")
-    headers = {"Content-Disposition": "attachment; filename=audit.jsonl"}
-    pieces = (json.dumps(to_json(entry), ensure_ascii=False).encode() + b"\n" for entry in lines)
-    return Response(pieces, mimetype="application/x-ndjson", headers=headers)
-
-
-def _given_filter() -> dict[str, str]:
-    """Return the fields of the filter that are filled in."""
-    found = {name: request.args.get(name, "").replace("\0", "").strip()[:200] for name in AUDIT_FIELDS}
-    return {name: value for name, value in found.items() if value}
-
-
-def _audit_filter(given: Mapping[str, str]) -> AuditFilter:
-    """Return the filter; days are those of UTC, both of them included. Raises InvalidInputError."""
-    since, until = (_day(given.get(name, ""), name) for name in ("since", "until"))
-    end = None if until is None else until + DAY_S
-    return AuditFilter(given.get("q", ""), given.get("action", ""), since, end)
-
-
-def _day(text: str, field: str) -> float | None:
-    if not text:
-        return None
-    try:
-        return datetime.combine(date.fromisoformat(text), time(), UTC).timestamp()
-    except (ValueError, OverflowError):
-        raise InvalidInputError(f"{field} is {text[:20]!r}; write a day as 2026-01-31", field=field) from None
 
 
 def _grouped(jobs: Sequence[Job]) -> list[JobGroup]:

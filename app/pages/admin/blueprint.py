@@ -48,8 +48,12 @@ def read_names(text: str) -> list[str]:
 
 
 def read_people(field: str) -> list[str]:
-    """Return the users whom a form names. Raises InvalidInputError for nobody, and for more than `MOST_PEOPLE`."""
-    names = read_names(request.form.get(field, ""))
+    """Return the users whom a form names: who was chosen, and those that are typed, of which one may have a comma.
+
+    Raises InvalidInputError for nobody, and for more than `MOST_PEOPLE`.
+    """
+    chosen, typed = request.form.getlist(f"{field}_chosen"), request.form.get(field, "").strip()
+    names = list(dict.fromkeys([*chosen, *([typed] if site().accounts.named(typed) else read_names(typed))]))
     if not 1 <= len(names) <= MOST_PEOPLE:
         raise InvalidInputError(_("Name 1 to %(most)s people at once.", most=MOST_PEOPLE), field=field)
     return names
@@ -99,17 +103,17 @@ def _in_templates() -> dict[str, object]:
     return {"admin_places": admin_places, "people_places": people_places}
 
 
-def admin_places() -> Iterator[tuple[str, str]]:
-    """Yield (view, name) of the administrators' pages."""
-    yield "index", _("Overview")
-    yield "shared", _("Shared datasets")
-    yield "folders", _("Synced folders")
-    yield "users", _("Users and groups")
-    yield "models", _("Models")
-    yield "indexes", _("Indexes")
-    yield "jobs", _("Jobs")
-    yield "usage", _("Usage")
-    yield "audit_log", _("Audit log")
+def admin_places() -> Iterator[tuple[str, str, str]]:
+    """Yield (view, name, icon) of the administrators' pages."""
+    yield "index", _("Overview"), "gauge"
+    yield "shared", _("Shared datasets"), "books"
+    yield "folders", _("Synced folders"), "folder"
+    yield "users", _("Users and groups"), "people"
+    yield "models", _("Models"), "model"
+    yield "indexes", _("Indexes"), "layers"
+    yield "jobs", _("Jobs"), "clock"
+    yield "usage", _("Usage"), "chart"
+    yield "audit_log", _("Audit log"), "list"
 
 
 def people_places() -> Iterator[tuple[str, str]]:

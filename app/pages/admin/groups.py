@@ -61,9 +61,9 @@ def group() -> str:
 def add_member() -> tuple[str, int] | Response:
     """Add users to a group, all of them or none; the first one makes it a group."""
     require_own_accounts()
-    name, one = _named(), request.form.get("user", "").strip()
+    name, one = _named(), ""
     try:
-        users = [one] if site().accounts.named(one) else read_people("user")
+        users = read_people("user")
         ids = set()
         for one in users:
             ids.add(site().shares.user_named(one))

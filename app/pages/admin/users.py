@@ -28,12 +28,12 @@ from braid.app.pages.admin.blueprint import (
 )
 from braid.app.site import site
 from braid.app.web.undo import flash_undo
-from braid.core.accounts.account_list import Only, Sort, count_states
+from braid.core.accounts.account_list import Only, Order, count_states
 from braid.core.accounts.accounts import Account, AccountChange, clean_groups
 from braid.core.errors import InvalidInputError, NotFoundError, Reason
 from braid.core.types import MAX_ID, MAX_NAME_CHARS
 
-ONLY: tuple[Only, ...] = ("active", "invited", "new", "waiting", "suspended", "administrator")
+ONLY: tuple[Only, ...] = ("active", "invited", "expired", "new", "waiting", "suspended", "administrator")
 """Filters of the list, in their order."""
 
 
@@ -47,7 +47,7 @@ def users() -> str:
 @admin.post("/users/several")
 @rule("admin")
 def change_several() -> tuple[str, int] | Response:
-    """Suspend or reactivate the ticked users, put them into a group, or invite them: all of them or none."""
+    """Suspend, reactivate, reject or invite the ticked users, or put them into a group: all of them or none."""
     require_own_accounts()
     act = request.form.get("act", "")
     try:
@@ -58,9 +58,12 @@ def change_several() -> tuple[str, int] | Response:
             return _change_group(chosen, request.form.get("to_group", "").strip(), joins=True)
         if act.startswith("leave:"):  # which undoes it
             return _change_group(chosen, act.removeprefix("leave:"), joins=False)
+        if act in ("approve", "reject"):
+            return _admit(chosen, act == "approve")
         if act == "invite":
             return _list_page(invited=_invite(chosen)), 201
-        raise InvalidInputError(f"act is {act[:20]!r}; choose suspend, reactivate, join or invite", field="act")
+        known = "suspend, reactivate, approve, reject, join or invite"
+        raise InvalidInputError(f"act is {act[:20]!r}; choose {known}", field="act")
     except InvalidInputError as error:
         return _list_page(problem=str(error)), 400
 
@@ -139,6 +142,23 @@ def _invite(chosen: Sequence[Account]) -> list[tuple[Account, str]]:
     return links
 
 
+def _admit(chosen: Sequence[Account], approved: bool) -> Response:
+    """Let people in who have signed up, or delete their accounts, in which nobody has been.
+
+    Raises InvalidInputError where one does not wait for it.
+    """
+    if others := [account.name for account in chosen if not account.waiting]:
+        told = _("%(names)s: does not wait for approval. Nothing has changed.", names=_(", ").join(others))
+        raise InvalidInputError(told, field="c")
+    if approved:
+        return _set_disabled(chosen, False)
+    with site().whole():
+        for account in chosen:
+            site().accounts.remove(account.id)
+            audit("user.rejected", account.name)
+    return done(ngettext("%(num)s sign-up is rejected.", "%(num)s sign-ups are rejected.", len(chosen)), "users")
+
+
 def _back(told: str, undo: str, changed: Sequence[Account]) -> Response:
     """Lead back to the list as it was shown, which offers to undo what was done."""
     if not changed:
@@ -168,10 +188,13 @@ def _list_page(*, problem: str = "", invited: Sequence[tuple[Account, str]] = ()
     sort = request.args.get("sort") or "name"
     if only is not None and only not in ONLY:
         raise InvalidInputError(f"state is {only[:20]!r}; choose one of {', '.join(ONLY)}", field="state")
-    if sort not in get_args(Sort):
-        raise InvalidInputError(f"sort is {sort[:20]!r}; choose one of {', '.join(get_args(Sort))}", field="sort")
-    counts = count_states(site().braid.ledger.database)
-    accounts, total, page = accounts_page(text=text, group=group, only=only, sort=sort)
+    if sort.removeprefix("-") not in get_args(Order):
+        known = ", ".join(get_args(Order))
+        raise InvalidInputError(f"sort is {sort[:20]!r}; choose one of {known}, or one with a minus", field="sort")
+    since = valid_since()
+    counts = count_states(site().braid.ledger.database, valid_since=since)
+    wanted = {"sort": sort.removeprefix("-"), "descending": sort.startswith("-"), "valid_since": since}
+    accounts, total, page = accounts_page(text=text, group=group, only=only, **wanted)
     return render_template(
         "braid/admin/users.html",
         accounts=accounts,
@@ -189,7 +212,7 @@ def _list_page(*, problem: str = "", invited: Sequence[tuple[Account, str]] = ()
         to_group=request.form.get("to_group", "") if problem else "",
         invited=invited,
         invitation_days=INVITATION_DAYS,
-        valid_since=valid_since(),
+        valid_since=since,
         page=page,
         more=total > PER_PAGE * (page + 1),
         suggested=known_groups(),

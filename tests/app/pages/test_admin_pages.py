@@ -13,7 +13,9 @@ from flask.testing import FlaskClient
 from braid.app.auth.access import rule_of
 from braid.app.factory import register_braid, routes_of
 from braid.app.host import HostUser
+from braid.app.pages.admin.audit_log import BEGINS
 from braid.app.pages.admin.registry_file import diff_lines
+from braid.app.words.actions import ACTIONS
 from braid.config.settings import Settings
 from braid.core.backup.record import last_backup, note_backup
 from braid.core.backup.verify import verify_backup
@@ -515,6 +517,38 @@ def test_the_audit_log_is_paged(app: Flask, admin: FlaskClient) -> None:
     assert "&lt;user 0&gt;" in second
     assert admin.get("/admin/audit?page=-3").status_code == 200
     assert admin.get("/admin/audit?page=99999999999999999999").status_code == 200
+
+
+def test_the_audit_log_is_filtered_by_person_and_kind_and_leads_to_what_was_changed(
+    app: Flask, admin: FlaskClient, braid: Braid
+) -> None:
+    here, ana = site_of(app), add_user(app, "Ana")
+    shared = here.shared_datasets.add("Handbook", "shared_handbook", allowed_groups=["lab"], by="Ana")
+    here.audit.add("admin", "user.groups", "Ana", "lab")
+    here.audit.add("admin", "user.removed", "Anabel")
+    here.audit.add("Ana", "conversation.shared", "7")
+
+    def shown(query: str) -> list[str]:
+        return re.findall(r'<th scope="row">([^<]+)</th>', admin.get(f"/admin/audit?{query}").text)
+
+    assert shown("who=Ana") == ["Conversation shared", "Groups changed", "Shared dataset added"]
+    assert shown("who=Ana&kind=content") == ["Conversation shared", "Shared dataset added"]
+    assert shown("kind=people") == ["User deleted", "Groups changed"]
+    assert set(shown("kind=sign_ins")) == {"Signed in"}
+    assert shown("who=nobody") == []
+    page = admin.get("/admin/audit?who=Ana").text
+    assert f'<a href="/admin/users/{ana.id}">Ana</a>' in page
+    assert f'<a href="/admin/shared/{shared.id}">Handbook</a>' in page
+    assert "a conversation" in page
+    assert "shared_handbook" not in page
+    assert "/admin/users/" not in admin.get("/admin/audit?who=Anabel").text
+    assert "Anabel" not in admin.get("/admin/audit.jsonl?who=Ana").text
+    assert admin.get("/admin/audit.jsonl?who=Ana&kind=people").text.count('"user.groups"') == 1
+
+
+def test_each_action_is_of_one_kind() -> None:
+    kinds = {action: [kind for kind, begins in BEGINS.items() if action.startswith(begins)] for action in ACTIONS}
+    assert {action: kind for action, kind in kinds.items() if len(kind) != 1} == {}
 
 
 def test_every_page_speaks_every_language(admin: FlaskClient) -> None:

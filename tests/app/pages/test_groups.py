@@ -122,6 +122,8 @@ def test_several_people_join_a_group_all_or_none(admin: FlaskClient) -> None:
     assert "works" not in groups_of(admin, "ann")
     post_form(admin, "/admin/group/members", name="works", user="Sato, Jun")
     assert groups_of(admin, "Sato, Jun") == {"works"}, "a comma in a name is no separator"
+    post_form(admin, "/admin/group/members", name="chosen", user_chosen=["Sato, Jun", "ben"], user="ann")
+    assert all("chosen" in groups_of(admin, name) for name in ("Sato, Jun", "ann", "ben"))
     many = ", ".join(map(str, range(MOST_PEOPLE + 1)))
     assert "Name 1 to 100 people at once." in text_of(
         post_form(admin, "/admin/group/members", name="works", user=many).text

@@ -184,7 +184,7 @@ def test_each_form_of_the_administration_names_an_address_that_takes_it(
     handbook = braid.registry.add("Handbook", "shared_main_db")
     braid.mirror_registry()
     with app.test_request_context():
-        paths = [url_for(f"braid.admin.{view}") for view, _name in (*admin_places(), *people_places())]
+        paths = [url_for(f"braid.admin.{view}") for view, *_ in (*admin_places(), *people_places())]
     own = next(each.id for each in site_of(app).accounts.all() if each.is_admin)
     paths += ["/admin/users/add", "/admin/group?name=lab", "/admin/shared/file", f"/admin/shared/{handbook.id}"]
     paths += [f"/admin/users/{each}" for each in (robin.id, own)]

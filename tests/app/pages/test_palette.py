@@ -63,6 +63,25 @@ def test_nothing_of_others_is_found(app: Flask) -> None:
     assert "Board rules" in titles(find(sign_in(app), "rules"), "Datasets")  # administrators fill it
 
 
+def test_administrators_alone_find_users_groups_and_their_pages(app: Flask) -> None:
+    add_user(app, "Anna Board", groups=("board",))
+    admin, ann = sign_in(app), sign_in(app, "Ann")
+    found = find(admin, "ann")
+    assert titles(found, "Users") == ["Ann", "Anna Board"]
+    assert titles(find(admin, "BOARD"), "Groups") == ["board"]
+    assert titles(find(admin, "BOARD"), "Users") == ["Anna Board"]
+    assert ("Groups", "/admin/groups") in find(admin, "groups")["Pages"]
+    assert ("Audit log", "/admin/audit") in find(admin, "audit")["Pages"]
+    for _, href in [*found["Users"], *find(admin, "board")["Groups"]]:
+        assert admin.get(href).status_code == 200
+    assert {"Users", "Groups"}.isdisjoint(find(admin))
+    for typed in ("ann", "board", "ben", "admin", "groups", "audit"):
+        told = ann.get("/palette.json", query_string={"q": typed}).text
+        assert "/admin" not in told
+        assert "Anna Board" not in told
+        assert {"Users", "Groups"}.isdisjoint(find(ann, typed))
+
+
 def test_pages_are_found_by_their_names_in_the_language_of_the_page(app: Flask) -> None:
     assert titles(find(sign_in(app, "Ann"), "sett"), "Pages") == ["Settings"]
     assert titles(find(sign_in(app, "Ann"), "設定", Accept_Language="ja"), "ページ") == ["設定"]

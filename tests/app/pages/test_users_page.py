@@ -74,18 +74,26 @@ def test_the_list_is_filtered_and_says_the_state(admin: FlaskClient) -> None:
     shown = text_of(admin.get("/admin/users").text)
     for told in ("Active (3)", "Invited (1)", "Not invited yet (1)", "Waiting for approval (1)", "Suspended (1)"):
         assert told in shown
-    for wrong, told in (("state=locked", "suspended, administrator"), ("sort=age", "-signed_in")):
+    for wrong, told in (
+        ("state=locked", "suspended, administrator"),
+        ("sort=age", "or one with a minus"),
+    ):
         answer = admin.get(f"/admin/users?{wrong}")
         assert answer.status_code == 400
         assert told in answer.text
 
 
 def test_an_invitation_that_is_too_old_says_so(app: Flask, admin: FlaskClient) -> None:
-    assert "invitation expired" not in admin.get("/admin/users").text
+    assert listed(admin, "?state=invited") == ["ivy"]
+    assert "expired" not in admin.get("/admin/users").text
     with site_of(app).braid.ledger.database.write() as connection:
         old = update(UserRow).where(UserRow.name == "ivy").values(invited_at=time.time() - 8 * 86_400)
         connection.execute(old)
-    assert "invitation expired" in admin.get("/admin/users").text
+    assert "Invitation expired (1)" in admin.get("/admin/users").text
+    assert listed(admin, "?state=expired") == ["ivy"]
+    assert listed(admin, "?state=invited") == []
+    post_form(admin, SEVERAL, c=ids(app, "ivy"), act="invite")
+    assert listed(admin, "?state=invited") == ["ivy"]
 
 
 def test_the_list_is_sorted_by_name_and_by_last_sign_in(app: Flask, admin: FlaskClient) -> None:
@@ -98,6 +106,28 @@ def test_the_list_is_sorted_by_name_and_by_last_sign_in(app: Flask, admin: Flask
     assert never_first[:4] == ["ivy", "newt", "sue", "wim"]
     assert never_first[-1] == "admin"
     assert 'aria-sort="descending"' in admin.get("/admin/users?sort=-signed_in").text
+
+
+def test_the_list_is_sorted_by_groups_and_state(admin: FlaskClient) -> None:
+    assert listed(admin, "?sort=-groups")[0] == "ann"
+    assert listed(admin, "?sort=groups")[-1] == "ann"
+    assert listed(admin, "?sort=state") == ["admin", "ann", "oidc", "ivy", "newt", "sue", "wim"]
+    assert listed(admin, "?sort=-state")[:2] == ["wim", "sue"]
+
+
+def test_sign_ups_are_approved_or_rejected_together(app: Flask, admin: FlaskClient) -> None:
+    site_of(app).accounts.sign_up("wes", PASSWORD, waiting=True)
+    for act in ("approve", "reject"):
+        refused = post_form(admin, SEVERAL, c=ids(app, "wim", "sue"), act=act)
+        assert refused.status_code == 400
+        assert "sue: does not wait for approval. Nothing has changed." in refused.text
+    post_form(admin, SEVERAL, c=ids(app, "wim"), act="approve")
+    assert "1 account can sign in now." in admin.get("/admin/users").text
+    post_form(admin, SEVERAL, c=ids(app, "wes"), act="reject")
+    assert "1 sign-up is rejected." in admin.get("/admin/users").text
+    assert ids(app, "wes") == []
+    assert (acts(app)[0].action, acts(app)[0].target) == ("user.rejected", "wes")
+    assert site_of(app).accounts.sign_up("wes", PASSWORD, waiting=True).waiting
 
 
 def test_a_sign_in_is_kept_after_the_sign_out(app: Flask) -> None:
@@ -149,7 +179,7 @@ def test_several_get_new_invitations(app: Flask, admin: FlaskClient) -> None:
         (("ann", "admin"), {"act": "suspend"}, "You are among them."),
         (("ann", "newt"), {"act": "invite"}, "ann: has a password already"),
         (("ann",), {"act": "join", "to_group": " "}, "Name the group."),
-        (("ann",), {"act": "erase"}, "choose suspend, reactivate, join or invite"),
+        (("ann",), {"act": "erase"}, "choose suspend, reactivate, approve, reject, join or invite"),
         (("ann", "newt"), {"act": "join", "to_group": "x" * 300}, "is too long"),
     ],
 )

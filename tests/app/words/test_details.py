@@ -42,11 +42,15 @@ CASES = [
 ]
 
 
+CASES += [
+    ("shared_db.added", "shared_lab; ops, lab", "ops, lab", "ops, lab"),
+    ("shared_db.added", "shared_main_db; everyone", "全員", "모든 사용자"),
+]
 TARGETS = [
     ("dataset.removed", "7 Notes", "Notes"),
     ("dataset.removed", "7", ""),
     ("shared_db.added", "-1 Handbook", "Handbook"),
-    ("conversation.deleted", "12", ""),
+    ("conversation.deleted", "12", "会話"),
     ("assistant.shared", "3 Writer", "Writer"),
     ("user.added", "7 of nine", "7 of nine"),
     ("documents.removed", "dataset 7", ""),

@@ -138,7 +138,6 @@ ROLES = {"button": "act", "a": "act", "option": "value"} | dict.fromkeys(
 )
 ONE_MEANING = {
     "Add documents",
-    "Add people",
     "Dataset settings",
     "Datasets",
     "Delete",

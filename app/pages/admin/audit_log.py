@@ -1,0 +1,116 @@
+"""The audit log: who did what to what, filtered by person, kind and day; its download."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Mapping
+from datetime import UTC, date, datetime, time
+
+from flask import render_template, request
+from flask_babel import lazy_gettext as _l
+from werkzeug.wrappers import Response
+
+from braid.app.auth.access import rule
+from braid.app.mounted import url_for
+from braid.app.pages.admin.blueprint import admin, audit, page_number
+from braid.app.site import site
+from braid.app.words.actions import action_name
+from braid.core.accounts.account_list import accounts_named
+from braid.core.accounts.audit import DAY_S, AuditEntry, AuditFilter
+from braid.core.errors import InvalidInputError
+from braid.core.json_form import to_json
+
+PER_PAGE = 50
+AUDIT_FIELDS = ("q", "who", "kind", "action", "since", "until")
+KINDS: Mapping[str, str] = {
+    "sign_ins": _l("Sign-ins"),
+    "people": _l("Users and groups"),
+    "content": _l("Datasets and conversations"),
+    "site": _l("Site"),
+}
+"""Kinds of acts, by which the page filters."""
+BEGINS: Mapping[str, tuple[str, ...]] = {
+    "sign_ins": ("user.sign", "user.password", "second_factor."),
+    "people": (
+        *("user.added", "user.changed", "user.disabled", "user.e", "user.groups", "user.invited", "user.made_"),
+        *("user.no_", "user.re", "users.", "administrator.", "group.", "scim.", "sign_up.", "token.", "key.", "app."),
+    ),
+    "content": ("assistant.", "conversation.", "dataset.", "documents.", "folder.", "search.", "shared_db"),
+    "site": ("audit.", "backup.", "database.", "directory.", "index", "models.", "retention.", "scans."),
+}
+"""How the actions of each kind begin; each action is of one kind."""
+
+
+@admin.get("/audit")
+@rule("admin")
+def audit_log() -> str:
+    """Show what was done by whom, the newest first."""
+    page, given = page_number(), _given_filter()
+    found = site().audit.entries(_audit_filter(given), limit=PER_PAGE + 1, offset=PER_PAGE * page)
+    shown = found[:PER_PAGE]
+    names = {name for entry in shown for name in (entry.actor, entry.target)}
+    users = accounts_named(site().braid.ledger.database, names)
+    datasets = {entry.id for entry in site().braid.registry.entries()}
+    return render_template(
+        "braid/admin/audit.html",
+        entries=[(entry, _address(entry, users, datasets)) for entry in shown],
+        users=users,
+        kinds=KINDS,
+        page=page,
+        more=len(found) > PER_PAGE,
+        given=given,
+        actions=sorted(filter(_begins_with(given), site().audit.actions()), key=action_name),
+        audit_days=site().settings.audit_days,
+    )
+
+
+@admin.get("/audit.jsonl")
+@rule("admin")
+def export_audit_log() -> Response:
+    """Download what was done by whom as JSON lines, the oldest first."""
+    given, log = _given_filter(), site().audit
+    lines = log.all(_audit_filter(given))
+    audit("audit.exported", " ".join(given.values()) or "all")
+    headers = {"Content-Disposition": "attachment; filename=audit.jsonl"}
+    pieces = (json.dumps(to_json(entry), ensure_ascii=False).encode() + b"\n" for entry in lines)
+    return Response(pieces, mimetype="application/x-ndjson", headers=headers)
+
+
+def _given_filter() -> dict[str, str]:
+    """Return the fields of the filter that are filled in."""
+    found = {name: request.args.get(name, "").replace("\0", "").strip()[:200] for name in AUDIT_FIELDS}
+    return {name: value for name, value in found.items() if value}
+
+
+def _audit_filter(given: Mapping[str, str]) -> AuditFilter:
+    """Return the filter; days are those of UTC, both of them included. Raises InvalidInputError."""
+    since, until = (_day(given.get(name, ""), name) for name in ("since", "until"))
+    end = None if until is None else until + DAY_S
+    begins = BEGINS.get(given.get("kind", ""), ())
+    return AuditFilter(given.get("q", ""), given.get("action", ""), since, end, given.get("who", ""), begins)
+
+
+def _begins_with(given: Mapping[str, str]) -> Callable[[str], bool]:
+    begins = BEGINS.get(given.get("kind", ""), ("",))
+    return lambda action: action.startswith(begins)
+
+
+def _address(entry: AuditEntry, users: Mapping[str, int], datasets: Collection[int]) -> str:
+    """Return the page of what an act was done to; empty where there is none, or none any more."""
+    number, _space, _name = entry.target.partition(" ")
+    if number[:1] == "-" and number[1:].isdecimal():
+        return url_for("braid.admin.shared_one", dataset_id=int(number)) if int(number) in datasets else ""
+    if entry.action.startswith("group.") and entry.action != "group.removed":
+        return url_for("braid.admin.group", name=entry.target)
+    if entry.action.startswith((*BEGINS["people"], *BEGINS["sign_ins"])) and entry.target in users:
+        return url_for("braid.admin.user", user_id=users[entry.target])
+    return ""
+
+
+def _day(text: str, field: str) -> float | None:
+    if not text:
+        return None
+    try:
+        return datetime.combine(date.fromisoformat(text), time(), UTC).timestamp()
+    except (ValueError, OverflowError):
+        raise InvalidInputError(f"{field} is {text[:20]!r}; write a day as 2026-01-31", field=field) from None
