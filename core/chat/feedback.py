@@ -10,6 +10,7 @@ from typing import Any, Literal, get_args
 
 from sqlalchemy import Row, Select, delete, func, insert, select
 
+from braid.core.batches import batches
 from braid.core.datasets.scope import MAX_DATASET_IDS
 from braid.core.errors import InvalidInputError, NotFoundError
 from braid.core.ledger.database import storable
@@ -26,6 +27,7 @@ MAX_RANKING = 100
 CHUNK_ID = re.compile(r"[!-~]{1,100}")
 """An id that a passage can have: Braid's own are 32 hexadecimal digits."""
 ROWS_PER_READ = 200
+IDS_PER_READ = 500
 ROWS_AT_ONCE = 10
 """Rows in memory as they are stored: those of earlier versions have up to 300 kB each."""
 MOST_THUMBS = 2_000
@@ -129,18 +131,16 @@ class FeedbackStore:
         """
         columns = (FeedbackRow.query, FeedbackRow.chunk_id, FeedbackRow.kind)
         thumbs: dict[tuple[str, str], Kind] = {}
-        with self._ledger.database.read() as connection:
-            for start in range(0, len(chunk_ids), 500):
-                about = FeedbackRow.chunk_id.in_(chunk_ids[start : start + 500])
-                statement = select(*columns).where(FeedbackRow.user_id == user_id, FeedbackRow.kind != "click", about)
-                for row in connection.execute(statement.order_by(FeedbackRow.id.desc()).limit(MOST_THUMBS)):
-                    thumbs.setdefault((row.query, row.chunk_id), row.kind)
+        own = select(*columns).where(FeedbackRow.user_id == user_id, FeedbackRow.kind != "click")
+        newest_first = own.order_by(FeedbackRow.id.desc()).limit(MOST_THUMBS)
+        for part in batches(chunk_ids, IDS_PER_READ):
+            for row in self._ledger.database.fetch(newest_first.where(FeedbackRow.chunk_id.in_(part))):
+                thumbs.setdefault((row.query, row.chunk_id), row.kind)
         return {about: kind for about, kind in thumbs.items() if kind != "none"}
 
     def forget(self, user_id: int) -> int:
         """Delete all feedback of this user; return how many rows it was."""
-        with self._ledger.database.write() as connection:
-            return connection.execute(delete(FeedbackRow).where(FeedbackRow.user_id == user_id)).rowcount
+        return self._ledger.database.change(delete(FeedbackRow).where(FeedbackRow.user_id == user_id))
 
 
 def _select() -> Select[*tuple[Any, ...]]:

@@ -61,9 +61,8 @@ class AnswerThumbs:
         given = MessageRow.thumb != "", MessageRow.created_at >= since, OF_THOSE_THERE
         statement = select(generator, MessageRow.thumb).where(*given)
         counted: dict[str, dict[str, int]] = {}
-        with self._database.read() as connection:
-            for name, thumb in connection.execute(statement):
-                of_one = counted.setdefault(name or "", {"up": 0, "down": 0})
-                of_one[thumb] += 1
+        for name, thumb in self._database.fetch(statement):
+            of_one = counted.setdefault(name or "", {"up": 0, "down": 0})
+            of_one[thumb] += 1
         found = [ThumbCount(name, **thumbs) for name, thumbs in counted.items()]
         return sorted(found, key=lambda each: (-(each.up + each.down), each.generator))

@@ -130,8 +130,7 @@ def _own_deleted(ledger: Ledger, user_id: int | None, dataset_ids: Collection[in
     if not dataset_ids or user_id is None:
         return frozenset()
     own = DatasetRow.user_id == user_id, DatasetRow.removed_at.is_not(None)
-    with ledger.database.read() as connection:
-        return frozenset(connection.execute(select(DatasetRow.id).where(*own)).scalars()) & frozenset(dataset_ids)
+    return frozenset(ledger.database.values(select(DatasetRow.id).where(*own))) & frozenset(dataset_ids)
 
 
 def _documents(ledger: Ledger, cited: Sequence[Any]) -> dict[tuple[int, str], int]:
@@ -140,10 +139,7 @@ def _documents(ledger: Ledger, cited: Sequence[Any]) -> dict[tuple[int, str], in
     sources, datasets = {row.source for row in cited}, {row.dataset_id for row in cited}
     columns = select(DocumentRow.dataset_id, DocumentRow.source, DocumentRow.id)
     found: dict[tuple[int, str], int] = {}
-    ordered = sorted(sources)
-    with ledger.database.read() as connection:
-        for start in range(0, len(ordered), MOST_IDS):
-            part = DocumentRow.source.in_(ordered[start : start + MOST_IDS])
-            rows = connection.execute(columns.where(DocumentRow.dataset_id.in_(sorted(datasets)), part))
-            found |= {(row.dataset_id, row.source): row.id for row in rows}
+    for part in batches(sorted(sources), MOST_IDS):
+        named = DocumentRow.dataset_id.in_(sorted(datasets)), DocumentRow.source.in_(part)
+        found |= {(row.dataset_id, row.source): row.id for row in ledger.database.fetch(columns.where(*named))}
     return found

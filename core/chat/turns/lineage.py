@@ -80,15 +80,12 @@ def _cited(database: Database, answers: Collection[int]) -> dict[int, frozenset[
     cited: dict[int, frozenset[int]] = {}
     for part in batches(sorted(answers), MOST_IDS):
         pairs = select(CitationRow.message_id, CitationRow.dataset_id).where(CitationRow.message_id.in_(part))
-        with database.read() as connection:
-            for message_id, dataset_id in connection.execute(pairs.distinct()):
-                cited[message_id] = cited.get(message_id, frozenset()) | {dataset_id}
+        for message_id, dataset_id in database.fetch(pairs.distinct()):
+            cited[message_id] = cited.get(message_id, frozenset()) | {dataset_id}
     return cited
 
 
 def _settings(database: Database, ids: Collection[int]) -> Iterable[tuple[int, Mapping[str, Any]]]:
     for part in batches(sorted(ids), MOST_IDS):
         statement = select(MessageRow.id, MessageRow.settings).where(MessageRow.id.in_(part))
-        with database.read() as connection:
-            rows = connection.execute(statement).all()
-        yield from ((row.id, row.settings) for row in rows)
+        yield from ((row.id, row.settings) for row in database.fetch(statement))
