@@ -18,14 +18,15 @@ from braid.core.chat.turns.cited_passages import (
     Fate,
     Fates,
     fates,
+    lost_answers,
     lost_of,
     readable_of,
     require_readable,
+    searched_in,
     withheld_settings,
     withheld_text,
 )
 from braid.core.chat.turns.find import excerpt, find_messages, fold, words_of
-from braid.core.chat.turns.lineage import lost_answers, searched_in
 from braid.core.chat.turns.rows import (
     IS_THERE,
     MAX_TURN_S,
