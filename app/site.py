@@ -40,9 +40,8 @@ from braid.core.background.checkup import Checkup
 from braid.core.background.scan_jobs import ScanRules
 from braid.core.backup.make import Sources
 from braid.core.braid import Braid
-from braid.core.chat.feedback import FeedbackStore
+from braid.core.chat.feedback import AnswerThumbs, FeedbackStore
 from braid.core.chat.store import ConversationStore
-from braid.core.chat.thumbs import AnswerThumbs
 from braid.core.chat.turns.running import RunningTurns
 from braid.core.chat.turns.turn_store import TurnStore
 from braid.core.datasets.assistants import Assistants

@@ -201,9 +201,6 @@ class DataDirectory:
         path = str(self.data_dir)
         return f"other users of this computer may enter {path!r}; close it: chmod 700 {shlex.quote(path)}"
 
-    def before_fork(self) -> None:
-        """Get ready for a fork."""
-
     def after_fork(self, *, in_child: bool) -> None:
         """In the child, load embedding models again when they are needed; one that was given as an object is used as it
         is.

@@ -246,7 +246,6 @@ def _counters(braid: Braid) -> Iterable[Finding]:
 def _recount(braid: Braid) -> None:
     documents = select(func.count()).where(DocumentRow.dataset_id == DatasetRow.id).scalar_subquery()
     chunks = select(func.count()).where(ChunkRow.dataset_id == DatasetRow.id).scalar_subquery()
-    with braid.ledger.database.write() as connection:
-        connection.execute(
-            update(DatasetRow).where(DatasetRow.removed_at.is_(None)).values(documents=documents, chunks=chunks)
-        )
+    braid.ledger.database.change(
+        update(DatasetRow).where(DatasetRow.removed_at.is_(None)).values(documents=documents, chunks=chunks)
+    )

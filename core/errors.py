@@ -168,6 +168,15 @@ class ReaderFaultError(UnreadableDocumentError):
         return cls(name, fault=fault_of(error))
 
 
+def traced(error: Exception) -> str:
+    """Return, for the log, the kind of an error and where it was raised, without its message, which may quote a
+    document.
+    """
+    frames = traceback.extract_tb(error.__traceback__)[-4:]
+    at = " < ".join(f"{frame.filename}:{frame.lineno}" for frame in reversed(frames))
+    return f"type={type(error).__name__} at={at}"
+
+
 def fault_of(error: Exception) -> str:
     """Return the kind of an error and where it was raised: ``TypeError at pdf.py:60``."""
     place = traceback.extract_tb(error.__traceback__)[-1]

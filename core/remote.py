@@ -134,9 +134,6 @@ class RemoteBraid:
     ) -> None:
         self.close()
 
-    def before_fork(self) -> None:
-        """Do nothing."""
-
     def after_fork(self, *, in_child: bool) -> None:
         """Connect again in the child: the connections are the parent's."""
         if in_child:

@@ -23,8 +23,8 @@ from braid.app.site import site
 from braid.app.web.transfers import PDF_TYPE, WORD_TYPE
 from braid.app.web.transfers import delete_conversation as delete
 from braid.app.web.transfers import export_conversation as export
+from braid.core.chat.feedback import Thumb
 from braid.core.chat.store import MAX_LABEL_CHARS, MAX_TITLE_CHARS, StoredConversation
-from braid.core.chat.thumbs import Thumb
 from braid.core.chat.turns.rows import State
 
 MAX_PAGE_CHARS = 1_000_000

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import traceback
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -34,6 +33,7 @@ from braid.core.errors import (
     NotOwnerError,
     RegistryError,
     TooManyError,
+    traced,
 )
 from braid.core.ingest.parse_pool import ParserUnavailableError
 from braid.core.ledger.outages import log_outage, outage_of
@@ -149,9 +149,7 @@ def failure_of(error: Exception) -> Failure:
 
 def log_unexpected(error: Exception) -> None:
     """Log the type and place of an error but not its message, which may quote a document."""
-    frames = traceback.extract_tb(error.__traceback__)
-    at = " < ".join(f"{frame.filename}:{frame.lineno}" for frame in reversed(frames[-4:]))
-    logger.error("event=unexpected id=%s type=%s at=%s", _request_id(), type(error).__name__, at)
+    logger.error("event=unexpected id=%s %s", _request_id(), traced(error))
 
 
 def answer(failure: Failure) -> Response:

@@ -196,7 +196,6 @@ def shared_with_groups(database: Database) -> dict[str, list[tuple[str, str]]]:
         .order_by(name, ShareRow.id)
     )
     found: dict[str, list[tuple[str, str]]] = {}
-    with database.read() as connection:
-        for group, dataset, owner in connection.execute(statement):
-            found.setdefault(str(group), []).append((dataset, owner))
+    for group, dataset, owner in database.fetch(statement):
+        found.setdefault(str(group), []).append((dataset, owner))
     return found

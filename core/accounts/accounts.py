@@ -138,8 +138,7 @@ class Accounts:
 
     def need_setup(self) -> bool:
         """Return whether nobody can sign in yet."""
-        with self._ledger.database.read() as connection:
-            return connection.execute(select(UserRow.id).where(UserRow.password_hash != "").limit(1)).first() is None
+        return self._ledger.database.row(select(UserRow.id).where(UserRow.password_hash != "").limit(1)) is None
 
     def create_first(self, name: str, password: str) -> Account:
         """Create the administrator of a new data directory; takes over a user that the command line made."""
@@ -236,8 +235,7 @@ class Accounts:
         With ``or_waiting`` also one that waits for approval. ``known`` says that the caller has been signed in as this
         user before: they do not wait behind strangers. Raises TooManyError when too many passwords are to be hashed.
         """
-        with self._ledger.database.read() as connection:
-            row = connection.execute(select(*COLUMNS).where(UserRow.name == storable(name.strip()))).one_or_none()
+        row = self._ledger.database.row(select(*COLUMNS).where(UserRow.name == storable(name.strip())))
         with _turn_to_hash(known):
             stored = row.password_hash if row and row.password_hash else _nobodys_hash()
             matches, is_old = _matches(stored, password), _HASHER.check_needs_rehash(stored)
@@ -250,8 +248,7 @@ class Accounts:
             return None
         if hashed:
             as_read = UserRow.id == row.id, UserRow.password_hash == row.password_hash
-            with self._ledger.database.write() as connection:
-                is_stored = connection.execute(update(UserRow).where(*as_read).values(password_hash=hashed)).rowcount
+            is_stored = self._ledger.database.change(update(UserRow).where(*as_read).values(password_hash=hashed))
             if not is_stored:  # it has been changed meanwhile
                 return self.verify(name, password, or_waiting=or_waiting, known=known)
         return self.get(row.id)

@@ -44,8 +44,7 @@ class AttemptWindows:
     def _sweep(self, now: float) -> None:
         """Delete windows that are over, but for those that somebody counts in just now, for whom it does not wait."""
         over = select(AttemptWindowRow.key).where(AttemptWindowRow.ends_at < now).with_for_update(skip_locked=True)
-        with self._database.write() as connection:
-            connection.execute(delete(AttemptWindowRow).where(AttemptWindowRow.key.in_(over)))
+        self._database.change(delete(AttemptWindowRow).where(AttemptWindowRow.key.in_(over)))
 
     def read(self, key: str, *, window_s: float) -> tuple[float, int]:
         """Return how many seconds ago the oldest attempt of the window was, and how many there are."""
@@ -64,8 +63,7 @@ class AttemptWindows:
     def forget(self, key: str | None = None) -> int:
         """Forget a key, or every key; returns how many there were."""
         which = [AttemptWindowRow.key == _hashed(key)] if key is not None else []
-        with self._database.write() as connection:
-            return connection.execute(delete(AttemptWindowRow).where(*which)).rowcount
+        return self._database.change(delete(AttemptWindowRow).where(*which))
 
 
 def _read(connection: Connection, key: str, *, window_s: float, lock: bool = False) -> tuple[list[float], float]:

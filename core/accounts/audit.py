@@ -61,9 +61,7 @@ class AuditLog:
     def entries(self, wanted: AuditFilter = AuditFilter(), *, limit: int = 100, offset: int = 0) -> list[AuditEntry]:
         """Return the acts, the newest first."""
         statement = select(*AuditRow.__table__.columns).where(*_conditions(wanted)).order_by(AuditRow.id.desc())
-        with self._database.read() as connection:
-            rows = connection.execute(statement.limit(limit).offset(offset))
-            return [AuditEntry(**row._mapping) for row in rows]
+        return [AuditEntry(**row._mapping) for row in self._database.fetch(statement.limit(limit).offset(offset))]
 
     def all(self, wanted: AuditFilter = AuditFilter()) -> Iterator[AuditEntry]:
         """Yield the acts, the oldest first, a few in memory at a time; those that are added meanwhile too."""

@@ -141,8 +141,7 @@ class ConnectedApps:
         """Return a registered program, unless it was forgotten."""
         if not _ID.fullmatch(app_id):
             return None
-        with self._database.read() as connection:
-            row = connection.execute(select(*_APP).where(OAuthClientRow.id == app_id)).one_or_none()
+        row = self._database.row(select(*_APP).where(OAuthClientRow.id == app_id))
         return None if row is None else _app(dict(row._mapping))
 
     # ------------------------------------------------------------ grants
@@ -270,8 +269,7 @@ class ConnectedApps:
         return issued
 
     def _end_reused(self, grant: Grant) -> NoReturn:
-        with self._database.write() as connection:
-            connection.execute(delete(OAuthGrantRow).where(OAuthGrantRow.id == grant.id))
+        self._database.change(delete(OAuthGrantRow).where(OAuthGrantRow.id == grant.id))
         raise ReusedError(grant)
 
 

@@ -87,14 +87,12 @@ class WebSessions:
         if found is None or found.seen_at < now - SESSION_DAYS * DAY_S:
             return None
         if found.seen_at < now - SEEN_EVERY_S:
-            with self._database.write() as connection:
-                connection.execute(update(WebSessionRow).where(WebSessionRow.id == found.id).values(seen_at=now))
+            self._database.change(update(WebSessionRow).where(WebSessionRow.id == found.id).values(seen_at=now))
         return found
 
     def forget_old(self, now: float) -> None:
         """Delete the sessions that had not been used for `SESSION_DAYS` at a time, in seconds since the epoch."""
-        with self._database.write() as connection:
-            connection.execute(delete(WebSessionRow).where(WebSessionRow.seen_at < now - SESSION_DAYS * DAY_S))
+        self._database.change(delete(WebSessionRow).where(WebSessionRow.seen_at < now - SESSION_DAYS * DAY_S))
 
     def of_user(self, user_id: int) -> list[WebSession]:
         """Return a user's sessions, the last used first."""
@@ -104,13 +102,11 @@ class WebSessions:
     def end(self, user_id: int, session_id: int) -> None:
         """End one of the user's sessions; does nothing when there is no such session."""
         owned = (WebSessionRow.id == session_id, WebSessionRow.user_id == user_id)
-        with self._database.write() as connection:
-            connection.execute(delete(WebSessionRow).where(*owned))
+        self._database.change(delete(WebSessionRow).where(*owned))
 
     def end_all(self, user_id: int) -> None:
         """Sign the user out everywhere."""
-        with self._database.write() as connection:
-            connection.execute(delete(WebSessionRow).where(WebSessionRow.user_id == user_id))
+        self._database.change(delete(WebSessionRow).where(WebSessionRow.user_id == user_id))
 
 
 class ApiTokens:
@@ -167,9 +163,8 @@ class ApiTokens:
     def revoke(self, user_id: int, token_id: int) -> None:
         """Delete a token. Raises NotFoundError when it is not the user's."""
         owned = (ApiTokenRow.id == token_id, ApiTokenRow.user_id == user_id)
-        with self._database.write() as connection:
-            if connection.execute(delete(ApiTokenRow).where(*owned)).rowcount == 0:
-                raise NotFoundError(f"there is no token {token_id}")
+        if self._database.change(delete(ApiTokenRow).where(*owned)) == 0:
+            raise NotFoundError(f"there is no token {token_id}")
 
     def revoke_all(self, user_id: int) -> int:
         """Delete all of a user's tokens, and disconnect all apps; return how many tokens the user had made."""

@@ -68,25 +68,21 @@ class IdempotencyKeys:
     def finish(self, user_id: int, key: str, status: int, body: str) -> None:
         """Store the answer."""
         owned = (IdempotencyRow.user_id == user_id, IdempotencyRow.key == key)
-        with self._database.write() as connection:
-            connection.execute(update(IdempotencyRow).where(*owned).values(status=status, body=body))
+        self._database.change(update(IdempotencyRow).where(*owned).values(status=status, body=body))
 
     def forget(self, user_id: int, key: str) -> None:
         """Free the key: nothing was done."""
         owned = (IdempotencyRow.user_id == user_id, IdempotencyRow.key == key)
-        with self._database.write() as connection:
-            connection.execute(delete(IdempotencyRow).where(*owned))
+        self._database.change(delete(IdempotencyRow).where(*owned))
 
     def forget_old(self, now: float) -> None:
         """Delete the answers that had been kept for longer than `KEPT_S` at a time, in seconds since the epoch."""
-        with self._database.write() as connection:
-            connection.execute(delete(IdempotencyRow).where(IdempotencyRow.created_at < now - KEPT_S))
+        self._database.change(delete(IdempotencyRow).where(IdempotencyRow.created_at < now - KEPT_S))
 
     def _stored_answer(self, user_id: int, key: str, request_hash: str) -> KeptAnswer | None:
         columns = (IdempotencyRow.request_hash, IdempotencyRow.status, IdempotencyRow.body)
         owned = (IdempotencyRow.user_id == user_id, IdempotencyRow.key == key)
-        with self._database.read() as connection:
-            row = connection.execute(select(*columns).where(*owned)).one_or_none()
+        row = self._database.row(select(*columns).where(*owned))
         if row is None or not row.body:
             raise KeyInUseError("the first request with this Idempotency-Key is still running; try again in a second")
         if row.request_hash != request_hash:

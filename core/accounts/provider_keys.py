@@ -38,9 +38,8 @@ class ProviderKeys:
 
     def remove(self, user_id: int, provider: str) -> None:
         """Delete a key. Raises NotFoundError when there is none."""
-        with self._database.write() as connection:
-            if not connection.execute(delete(ProviderKeyRow).where(_row(user_id, provider))).rowcount:
-                raise NotFoundError(f"there is no key for {provider[:60]!r}")
+        if not self._database.change(delete(ProviderKeyRow).where(_row(user_id, provider))):
+            raise NotFoundError(f"there is no key for {provider[:60]!r}")
 
     def of_user(self, user_id: int) -> Mapping[str, str]:
         """Return a user's keys by provider, sorted. A key is empty when the data directory has another secret than the

@@ -68,8 +68,7 @@ class SecondFactors:
 
     def pending(self, user_id: int) -> str:
         """Return the secret that was begun and is not confirmed yet, in Base32; empty for none."""
-        with self._database.read() as connection:
-            row = connection.execute(_ROW.where(SecondFactorRow.user_id == user_id)).one_or_none()
+        row = self._database.row(_ROW.where(SecondFactorRow.user_id == user_id))
         return "" if row is None or row.confirmed else _base32(self._key(row))
 
     def confirm(self, user_id: int, code: str) -> list[str]:
@@ -115,13 +114,11 @@ class SecondFactors:
         """End the sessions of all who have a password and no second factor."""
         on = select(SecondFactorRow.user_id).where(SecondFactorRow.confirmed)
         without = select(UserRow.id).where(UserRow.password_hash != "", UserRow.id.not_in(on))
-        with self._database.write() as connection:
-            connection.execute(delete(WebSessionRow).where(WebSessionRow.user_id.in_(without)))
+        self._database.change(delete(WebSessionRow).where(WebSessionRow.user_id.in_(without)))
 
     def _confirmed(self, user_id: int) -> list[str] | None:
         own = SecondFactorRow.user_id == user_id, SecondFactorRow.confirmed
-        with self._database.read() as connection:
-            return connection.execute(select(SecondFactorRow.recovery_hash).where(*own)).scalar_one_or_none()
+        return self._database.find(select(SecondFactorRow.recovery_hash).where(*own))
 
     def _row(self, connection: Connection, user_id: int) -> Row[Any] | None:
         """Return the user's row, locked: of several requests with one code, one is let in."""

@@ -76,8 +76,7 @@ def site_secret(data_dir: Path, ledger: Ledger, given: str = "") -> bytes:
 
 def _is_unused(ledger: Ledger) -> bool:
     """Return whether nobody has signed in yet, so that no secret was needed."""
-    with ledger.database.read() as connection:
-        return connection.execute(select(WebSessionRow.id).limit(1)).first() is None
+    return ledger.database.row(select(WebSessionRow.id).limit(1)) is None
 
 
 def unused_file(data_dir: Path, given: str) -> str:

@@ -87,9 +87,8 @@ class Usage:
         self.write()
         since = _day(datetime.now(UTC) - timedelta(days=days - 1))
         statement = select(by, UsageRow.kind, func.sum(UsageRow.count)).where(UsageRow.day >= since)
-        with self._database.read() as connection:
-            rows = connection.execute(statement.group_by(by, UsageRow.kind).order_by(by, UsageRow.kind))
-            return [(key, kind, int(count)) for key, kind, count in rows]
+        rows = self._database.fetch(statement.group_by(by, UsageRow.kind).order_by(by, UsageRow.kind))
+        return [(key, kind, int(count)) for key, kind, count in rows]
 
 
 def last_days(days: int) -> Sequence[str]:

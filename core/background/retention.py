@@ -77,8 +77,7 @@ class Retention:
                 before = now - self.days.of(kind) * DAY_S
                 done[kind] = self._conversations.delete_discarded(before) + self._datasets.erase_old(before)
             else:
-                with self._database.write() as connection:
-                    done[kind] = connection.execute(_old(kind, now - self.days.of(kind) * DAY_S, delete)).rowcount
+                done[kind] = self._database.change(_old(kind, now - self.days.of(kind) * DAY_S, delete))
         return done
 
     def _count(self, kind: Kept) -> int:

@@ -1,4 +1,6 @@
-"""Thumbs and clicks on citations: stored with the question, the scope and the ranking, each user's own."""
+"""Feedback, each user's own: thumbs and clicks on citations, stored with the question, the scope and the ranking; and
+thumbs on whole answers, one per answer, which are counted for administrators.
+"""
 
 from __future__ import annotations
 
@@ -8,15 +10,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
-from sqlalchemy import Row, Select, delete, func, insert, select
+from sqlalchemy import Row, Select, delete, func, insert, select, update
 
+from braid.core.batches import batches
+from braid.core.chat.turns.rows import IS_THERE, OF_THOSE_THERE
 from braid.core.datasets.scope import MAX_DATASET_IDS
-from braid.core.errors import InvalidInputError, NotFoundError
+from braid.core.errors import InvalidInputError, NotFoundError, Reason
 from braid.core.ledger.database import storable
 from braid.core.ledger.ledger import Ledger
 from braid.core.ledger.quota import require_room
-from braid.core.ledger.tables import FeedbackRow
-from braid.core.types import MAX_K, MAX_QUERY_CHARS
+from braid.core.ledger.tables import ConversationRow, FeedbackRow, MessageRow
+from braid.core.types import MAX_ID, MAX_K, MAX_QUERY_CHARS
 
 Kind = Literal["up", "down", "none", "click"]
 MAX_FEEDBACK = 20_000
@@ -26,6 +30,7 @@ MAX_RANKING = 100
 CHUNK_ID = re.compile(r"[!-~]{1,100}")
 """An id that a passage can have: Braid's own are 32 hexadecimal digits."""
 ROWS_PER_READ = 200
+IDS_PER_READ = 500
 ROWS_AT_ONCE = 10
 """Rows in memory as they are stored: those of earlier versions have up to 300 kB each."""
 MOST_THUMBS = 2_000
@@ -129,18 +134,16 @@ class FeedbackStore:
         """
         columns = (FeedbackRow.query, FeedbackRow.chunk_id, FeedbackRow.kind)
         thumbs: dict[tuple[str, str], Kind] = {}
-        with self._ledger.database.read() as connection:
-            for start in range(0, len(chunk_ids), 500):
-                about = FeedbackRow.chunk_id.in_(chunk_ids[start : start + 500])
-                statement = select(*columns).where(FeedbackRow.user_id == user_id, FeedbackRow.kind != "click", about)
-                for row in connection.execute(statement.order_by(FeedbackRow.id.desc()).limit(MOST_THUMBS)):
-                    thumbs.setdefault((row.query, row.chunk_id), row.kind)
+        own = select(*columns).where(FeedbackRow.user_id == user_id, FeedbackRow.kind != "click")
+        newest_first = own.order_by(FeedbackRow.id.desc()).limit(MOST_THUMBS)
+        for part in batches(chunk_ids, IDS_PER_READ):
+            for row in self._ledger.database.fetch(newest_first.where(FeedbackRow.chunk_id.in_(part))):
+                thumbs.setdefault((row.query, row.chunk_id), row.kind)
         return {about: kind for about, kind in thumbs.items() if kind != "none"}
 
     def forget(self, user_id: int) -> int:
         """Delete all feedback of this user; return how many rows it was."""
-        with self._ledger.database.write() as connection:
-            return connection.execute(delete(FeedbackRow).where(FeedbackRow.user_id == user_id)).rowcount
+        return self._ledger.database.change(delete(FeedbackRow).where(FeedbackRow.user_id == user_id))
 
 
 def _select() -> Select[*tuple[Any, ...]]:
@@ -180,3 +183,59 @@ def judgements_of(said: Iterable[Feedback]) -> dict[str, dict[str, int]]:
 
 def _is_dataset_id(given: object) -> bool:
     return isinstance(given, int) and not isinstance(given, bool) and given != 0
+
+
+# ---------------------------------------------------------------- thumbs on whole answers
+
+Thumb = Literal["up", "down", "none"]
+"""``none`` takes a thumb back."""
+DAY_S = 86_400
+
+
+@dataclass(frozen=True, slots=True)
+class ThumbCount:
+    """The thumbs of one generator: a chat model by its name, or ``extractive``."""
+
+    generator: str
+    up: int = 0
+    down: int = 0
+
+
+class AnswerThumbs:
+    """The thumbs in the ledger. A thumb is stored with its answer, and deleted with it."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._database = ledger.database
+
+    def put(self, user_id: int, conversation_id: int, message_id: int, thumb: Thumb) -> None:
+        """Set or take back a thumb. Raises NotFoundError if this is no answer in a conversation of this user."""
+        if thumb not in get_args(Thumb):
+            raise InvalidInputError(f"kind is {thumb!r}; choose one of {', '.join(get_args(Thumb))}", field="kind")
+        owned = select(ConversationRow.id).where(
+            ConversationRow.id == conversation_id, ConversationRow.user_id == user_id, IS_THERE
+        )
+        answer = (
+            MessageRow.id == message_id,
+            MessageRow.role == "assistant",
+            MessageRow.conversation_id.in_(owned),
+        )
+        found = 0
+        if max(conversation_id, message_id) <= MAX_ID:
+            with self._database.write() as connection:
+                statement = update(MessageRow).where(*answer).values(thumb="" if thumb == "none" else thumb)
+                found = connection.execute(statement).rowcount
+        if not found:
+            raise NotFoundError(Reason("there is no answer %(id)s in this conversation", id=message_id))
+
+    def counts(self, *, days: int = 30) -> list[ThumbCount]:
+        """Count the thumbs on all users' answers of the last ``days`` days, per generator, the most judged first."""
+        generator = MessageRow.settings["generator"].as_string()
+        since = time.time() - days * DAY_S
+        given = MessageRow.thumb != "", MessageRow.created_at >= since, OF_THOSE_THERE
+        statement = select(generator, MessageRow.thumb).where(*given)
+        counted: dict[str, dict[str, int]] = {}
+        for name, thumb in self._database.fetch(statement):
+            of_one = counted.setdefault(name or "", {"up": 0, "down": 0})
+            of_one[thumb] += 1
+        found = [ThumbCount(name, **thumbs) for name, thumbs in counted.items()]
+        return sorted(found, key=lambda each: (-(each.up + each.down), each.generator))

@@ -18,14 +18,15 @@ from braid.core.chat.turns.cited_passages import (
     Fate,
     Fates,
     fates,
+    lost_answers,
     lost_of,
     readable_of,
     require_readable,
+    searched_in,
     withheld_settings,
     withheld_text,
 )
 from braid.core.chat.turns.find import excerpt, find_messages, fold, words_of
-from braid.core.chat.turns.lineage import lost_answers, searched_in
 from braid.core.chat.turns.rows import (
     IS_THERE,
     MAX_TURN_S,
@@ -210,17 +211,15 @@ class ConversationStore:
         return self._listed(statement.order_by(*order).limit(limit).offset(offset))
 
     def _listed(self, statement: Select[Any]) -> list[StoredConversation]:
-        with self._ledger.database.read() as connection:
-            return [StoredConversation(**row._mapping) for row in connection.execute(statement)]
+        return [StoredConversation(**row._mapping) for row in self._ledger.database.fetch(statement)]
 
     def all(self, user_id: int) -> Iterator[StoredConversation]:
         """Yield all of the user's conversations by id, a part of them in memory at a time."""
         statement = select(*ConversationRow.__table__.columns).where(ConversationRow.user_id == user_id, IS_THERE)
         last, rows = 0, None
         while rows is None or rows:
-            with self._ledger.database.read() as connection:
-                page = statement.where(ConversationRow.id > last).order_by(ConversationRow.id).limit(MOST_IDS)
-                rows = connection.execute(page).all()
+            page = statement.where(ConversationRow.id > last).order_by(ConversationRow.id).limit(MOST_IDS)
+            rows = self._ledger.database.fetch(page)
             yield from (StoredConversation(**row._mapping) for row in rows)
             last = rows[-1].id if rows else last
 
@@ -299,8 +298,7 @@ class ConversationStore:
         """Return the labels that the user's conversations have, sorted."""
         own = ConversationRow.user_id == user_id, ConversationRow.label != "", IS_THERE
         statement = select(ConversationRow.label).where(*own)
-        with self._ledger.database.read() as connection:
-            return sorted(connection.execute(statement.distinct()).scalars())
+        return sorted(self._ledger.database.values(statement.distinct()))
 
     def delete(self, user_id: int, conversation_id: int, *, unused_since: float | None = None) -> bool:
         """Delete it for good with its messages, citations and files, in one transaction; the indexes follow.

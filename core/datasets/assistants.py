@@ -175,9 +175,8 @@ class Assistants:
         return found
 
     def _one(self, statement: Any, assistant_id: int) -> None:
-        with self._database.write() as connection:
-            if not connection.execute(statement).rowcount:
-                raise NotFoundError(Reason("there is no assistant %(number)s", number=assistant_id))
+        if not self._database.change(statement):
+            raise NotFoundError(Reason("there is no assistant %(number)s", number=assistant_id))
 
 
 def _select(user_id: int) -> Select[Any]:

@@ -68,14 +68,12 @@ class SyncedFolders:
     def all(self) -> list[SyncedFolder]:
         """Return all folders whose dataset exists, by id."""
         statement = _select().join(DatasetRow, DatasetRow.id == SyncedFolderRow.dataset_id)
-        with self._database.read() as connection:
-            rows = connection.execute(statement.where(DatasetRow.removed_at.is_(None)).order_by(SyncedFolderRow.id))
-            return [_folder(row) for row in rows]
+        there = statement.where(DatasetRow.removed_at.is_(None)).order_by(SyncedFolderRow.id)
+        return [_folder(row) for row in self._database.fetch(there)]
 
     def get(self, folder_id: int) -> SyncedFolder:
         """Return the folder with this id. Raises NotFoundError."""
-        with self._database.read() as connection:
-            row = connection.execute(_select().where(SyncedFolderRow.id == folder_id)).one_or_none()
+        row = self._database.row(_select().where(SyncedFolderRow.id == folder_id))
         if row is None:
             raise NotFoundError(f"no folder {folder_id} is kept in sync")
         return _folder(row)
@@ -124,8 +122,7 @@ class SyncedFolders:
     def remove(self, folder_id: int) -> SyncedFolder:
         """Take a folder off the list; its documents stay. Raises NotFoundError."""
         folder = self.get(folder_id)
-        with self._database.write() as connection:
-            connection.execute(delete(SyncedFolderRow).where(SyncedFolderRow.id == folder_id))
+        self._database.change(delete(SyncedFolderRow).where(SyncedFolderRow.id == folder_id))
         return folder
 
     def problems(self) -> dict[int, str]:

@@ -6,14 +6,13 @@ import itertools
 import logging
 import threading
 import time
-import traceback
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, get_args
 
-from braid.core.errors import BraidError, Reason
+from braid.core.errors import BraidError, Reason, traced
 from braid.core.jobs.store import Job, JobKind, JobStore
 from braid.core.ledger.outages import is_outage, log_failure
 from braid.core.priority import SearchPriority, lower_thread_priority
@@ -180,7 +179,7 @@ class JobRunner:
                 reason = str(error)
                 self._record(lambda: self._store.fail(job, reason))
             elif not self._abandoned.is_set():
-                logger.error("event=job_failed job=%d kind=%s %s", job.id, job.kind, _fault(error))
+                logger.error("event=job_failed job=%d kind=%s %s", job.id, job.kind, traced(error))
                 reason = Reason("internal error; the log says more under job %(job)s", job=job.id)
                 self._record(lambda: self._store.fail(job, reason))
         else:
@@ -205,13 +204,6 @@ class JobRunner:
                 self._abandoned.wait(pause)
             else:
                 return
-
-
-def _fault(error: Exception) -> str:
-    """Return the type of an error and where it was raised, without its message, which may quote a document."""
-    frames = traceback.extract_tb(error.__traceback__)[-4:]
-    at = " < ".join(f"{frame.filename}:{frame.lineno}" for frame in reversed(frames))
-    return f"type={type(error).__name__} at={at}"
 
 
 class _ThrottledProgress:

@@ -178,9 +178,8 @@ class JobStore:
         """Delete and return a job that has ended. Raises InvalidInputError for a queued or running one."""
         job = self.get(user_id, job_id)
         ended = JobRow.state.not_in(OPEN)
-        with self._ledger.database.write() as connection:
-            if not connection.execute(delete(JobRow).where(JobRow.id == job_id, ended)).rowcount:
-                raise InvalidInputError(f"job {job_id} is {job.state}; cancel it first", field="job_id")
+        if not self._ledger.database.change(delete(JobRow).where(JobRow.id == job_id, ended)):
+            raise InvalidInputError(f"job {job_id} is {job.state}; cancel it first", field="job_id")
         return job
 
     def of_dataset(
@@ -241,8 +240,7 @@ class JobStore:
     def prune(self, days: float, *, now: float) -> int:
         """Delete jobs that ended more than ``days`` days before ``now``. Returns how many."""
         before = now - days * SECONDS_PER_DAY
-        with self._ledger.database.write() as connection:
-            return connection.execute(delete(JobRow).where(JobRow.finished_at < before)).rowcount
+        return self._ledger.database.change(delete(JobRow).where(JobRow.finished_at < before))
 
     def kept_files(self) -> frozenset[str]:
         """Return the names of the spooled files that jobs need: to run, to be retried, or as their result."""

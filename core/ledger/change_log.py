@@ -141,8 +141,7 @@ class ChangeLog:
 
         The change ``seq`` stays, so that the log still has its last sequence number.
         """
-        with self._database.write() as connection:
-            connection.execute(delete(ChangeRow).where(ChangeRow.collection == collection, ChangeRow.seq < seq))
+        self._database.change(delete(ChangeRow).where(ChangeRow.collection == collection, ChangeRow.seq < seq))
 
     # ------------------------------------------------------------ chunks
 

@@ -15,12 +15,14 @@ from sqlalchemy import (
     ColumnElement,
     Connection,
     CursorResult,
+    Delete,
     Double,
     Engine,
     ExceptionContext,
     PoolProxiedConnection,
     Row,
     Select,
+    Update,
     cast,
     create_engine,
     event,
@@ -234,6 +236,21 @@ class Database:
         """Return the one value of a statement that has one, such as a count."""
         with self.read() as connection:
             return connection.execute(statement).scalar_one()
+
+    def find(self, statement: Select[Column]) -> Column | None:
+        """Return the value of a statement for one row at most; None where there is no row, or NULL in it."""
+        with self.read() as connection:
+            return connection.execute(statement).scalar()
+
+    def row(self, statement: Select[*Columns]) -> Row[*Columns] | None:
+        """Return the first row of a statement; None where there is none."""
+        with self.read() as connection:
+            return connection.execute(statement).first()
+
+    def change(self, statement: Update | Delete) -> int:
+        """Execute one statement that changes rows, as a transaction or a part of that of `write`; return how many."""
+        with self.write() as connection:
+            return connection.execute(statement).rowcount
 
     def rows(self, statement: str, **parameters: Value) -> list[Any]:
         """Return the rows of one statement of `braid.core.ledger.prepared`, as tuples, of one state of the database.

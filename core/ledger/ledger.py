@@ -164,8 +164,7 @@ class Ledger:
 
     def user_named(self, name: str) -> User | None:
         """Return the user with this name; None when there is none."""
-        with self.database.read() as connection:
-            user_id = connection.execute(select(UserRow.id).where(UserRow.name == storable(name))).scalar_one_or_none()
+        user_id = self.database.find(select(UserRow.id).where(UserRow.name == storable(name)))
         return None if user_id is None else self.user(user_id)
 
     # ------------------------------------------------------------ datasets

@@ -46,15 +46,13 @@ class Scans:
     def get(self, document: Document, page: int) -> PageReading | None:
         """Return the reading of one page; None where no machine has read it."""
         column = select(ScanRow.reading).where(*_of(document), ScanRow.page == page)
-        with self._database.read() as connection:
-            packed = connection.execute(column).scalar_one_or_none()
+        packed = self._database.find(column)
         return None if packed is None else _unpacked(packed)
 
     def waiting(self) -> tuple[int, int]:
         """Return how many pages wait to be read by a machine, and of how many documents."""
         counts = select(func.coalesce(func.sum(DocumentMetadataRow.number), 0), func.count()).where(*_WAIT)
-        with self._database.read() as connection:
-            pages, documents = connection.execute(counts).one()
+        [(pages, documents)] = self._database.fetch(counts)
         return int(pages or 0), int(documents)
 
     def waiting_documents(self, *, dataset_ids: Collection[int] | None = None) -> list[Document]:
@@ -68,8 +66,7 @@ class Scans:
     def sweep(self) -> int:
         """Delete the readings of bytes that a document no longer has; return how many."""
         same = (DocumentRow.id == ScanRow.document_id, DocumentRow.content_hash == ScanRow.content_hash)
-        with self._database.write() as connection:
-            return connection.execute(delete(ScanRow).where(~exists().where(*same))).rowcount
+        return self._database.change(delete(ScanRow).where(~exists().where(*same)))
 
 
 _WAIT: tuple[ColumnElement[bool], ...] = (

@@ -125,8 +125,7 @@ class Originals:
         With ``to``, one of a bucket is written there, and no copy stays: for who reads many, each once.
         """
         statement = select(OriginalRow.content_hash).where(OriginalRow.document_id == document.id)
-        with self._database.read() as connection:
-            kept = connection.execute(statement).scalar_one_or_none()
+        kept = self._database.find(statement)
         if kept and kept == document.content_hash:
             return self._copy(kept, to)
         return _in_synced_folder(document, self._synced.all())
@@ -144,17 +143,16 @@ class Originals:
         """Return the number of kept contents, and their bytes."""
         once = select(OriginalRow.content_hash, func.max(OriginalRow.size_bytes).label("size"))
         contents = once.where(*_AS_STORED).group_by(OriginalRow.content_hash).subquery()
-        with self._database.read() as connection:
-            number, size = connection.execute(select(func.count(), func.coalesce(func.sum(contents.c.size), 0))).one()
+        sums = select(func.count(), func.coalesce(func.sum(contents.c.size), 0))
+        [(number, size)] = self._database.fetch(sums)
         return int(number), int(size)
 
     def known(self, hashes: Collection[str]) -> set[str]:
         """Return those of the hashes that a document has."""
         found: set[str] = set()
-        with self._database.read() as connection:
-            for some in batches(sorted(hashes), HASHES_PER_READ):
-                statement = select(DocumentRow.content_hash).where(DocumentRow.content_hash.in_(some)).distinct()
-                found.update(connection.execute(statement).scalars())
+        for some in batches(sorted(hashes), HASHES_PER_READ):
+            statement = select(DocumentRow.content_hash).where(DocumentRow.content_hash.in_(some)).distinct()
+            found.update(self._database.values(statement))
         return found
 
     # ------------------------------------------------------------ looking after the files
@@ -297,8 +295,7 @@ class Originals:
 
     def _is_wanted(self, content_hash: str) -> bool:
         statement = select(OriginalRow.document_id).where(OriginalRow.content_hash == content_hash, *_AS_STORED)
-        with self._database.read() as connection:
-            return connection.execute(statement.limit(1)).first() is not None
+        return self._database.row(statement.limit(1)) is not None
 
     def _take(self, path: Path, rules: Rules) -> bool:
         """Take a file away, unless another process has just kept the same content again."""

@@ -11,6 +11,7 @@ import calendar
 import re
 from collections.abc import Collection
 from dataclasses import dataclass, replace
+from datetime import date, timedelta
 
 from braid.core.text.moments import FISCAL_START, MONTHS_OF, PeriodEnd, UnclearPeriodError, moments_in
 
@@ -166,7 +167,8 @@ def _single(text: str, moment: PeriodEnd, years: Collection[int]) -> Period:
     first, last = _first_day(moment), _last_day(moment)
     if not (first and last):
         raise UnclearPeriodError(_said(text, start, end))
-    ends = {">=": (first, ""), "<=": ("", last), ">": (_after(last), ""), "<": ("", _before(first)), "": (first, last)}
+    after, before = (_beside(last, 1), ""), ("", _beside(first, -1))
+    ends = {">=": (first, ""), "<=": ("", last), ">": after, "<": before, "": (first, last)}
     return Period(start, end, *shortened(*ends[sign]))
 
 
@@ -230,17 +232,9 @@ def _day(year: int, month: int, day: int) -> str:
     return f"{year}-{month:02}-{day:02}"
 
 
-def _after(day: str) -> str:
-    year, month, number = map(int, day.split("-"))
-    return _day(year, month, number + 1) or _day(*later_month(year, month, 1), 1)
-
-
-def _before(day: str) -> str:
-    year, month, number = map(int, day.split("-"))
-    if number > 1:
-        return _day(year, month, number - 1)
-    year, month = later_month(year, month, -1)
-    return _day(year, month, calendar.monthrange(year, month)[1])
+def _beside(day: str, days: int) -> str:
+    """Return the ISO text of the day that is some days later, or earlier."""
+    return (date.fromisoformat(day) + timedelta(days=days)).isoformat()
 
 
 def shortened(first: str, last: str) -> tuple[str, str]:

@@ -58,8 +58,7 @@ def never_backed_up() -> bool:
     """
     if site().braid.bucket is not None or last_backup(site().braid.data_dir) is not None:
         return False
-    with site().braid.ledger.database.read() as connection:
-        began = connection.execute(select(func.min(UserRow.created_at))).scalar()
+    began = site().braid.ledger.database.find(select(func.min(UserRow.created_at)))
     return began is not None and time.time() - began > GRACE_DAYS * DAY_S
 
 

@@ -23,9 +23,8 @@ from braid.app.web.exported import MAX_CHARS, place_of
 from braid.app.web.markdown import answer_html
 from braid.app.web.transfers import delete_conversation, export_conversation
 from braid.core.chat.export import within
-from braid.core.chat.feedback import Feedback
+from braid.core.chat.feedback import Feedback, Thumb
 from braid.core.chat.store import MAX_LABEL_CHARS, MAX_TITLE_CHARS, StoredMessage
-from braid.core.chat.thumbs import Thumb
 from braid.core.errors import InvalidInputError, NotFoundError, Reason
 from braid.core.text.scripts import display_language
 from braid.core.types import MAX_QUERY_CHARS

@@ -1,9 +1,16 @@
-"""The rows of stored turns: questions, answers with their citations, and the words by which they are found."""
+"""The rows of stored turns: questions, answers with their citations, and the words by which they are found.
+
+The process that writes an answer is stored with it, by a name: others can tell whether it still lives. In a fleet it is
+the name of the member, and the ledger has those that live.
+"""
 
 from __future__ import annotations
 
+import os
 import re
+import secrets
 import time
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -13,10 +20,9 @@ from braid.core.chat.columns import citation_columns, request_settings, result_s
 from braid.core.chat.marks import marked
 from braid.core.chat.turns.branches import Branches, Node
 from braid.core.chat.turns.find import fold
-from braid.core.chat.turns.writer_names import KEY, lives
 from braid.core.chat.types import ChatRequest, ChatResult, with_text
 from braid.core.errors import InvalidInputError, NotFoundError, Reason
-from braid.core.ledger.database import storable
+from braid.core.ledger.database import Database, storable
 from braid.core.ledger.tables import CitationRow, ConversationRow, MessageRow, MessageTextRow, ProcessRow
 from braid.core.types import MAX_ID
 
@@ -202,3 +208,37 @@ def _first_title(text: str) -> str:
     plain = _LINK.sub(r"\1", _LINE_MARK.sub("", said))
     line = " ".join(_EMPHASIS.sub(r"\2", plain).split()) or " ".join(text.split())
     return line if len(line) <= TITLE_CHARS else line[: TITLE_CHARS - 1].rstrip() + "…"
+
+
+# ---------------------------------------------------------------- the process that writes an answer
+
+KEY = "writer"
+"""Where the name is in the settings of an answer that is being written."""
+
+_named: dict[int, str] = {}
+
+
+def this_writer() -> str:
+    """Return the name of this process, which no other process has, not even a later one with the same number."""
+    pid = os.getpid()  # another one in the child of a fork
+    return _named.get(pid) or _named.setdefault(pid, f"{pid}-{secrets.token_hex(4)}")
+
+
+def writer_in(database: Database) -> str:
+    """Return the name under which this process writes answers to the database."""
+    return database.process_name() or this_writer()
+
+
+def lives(writer: str) -> bool:
+    """Return whether the process with this name may still write. On Windows only this one does: no other is asked."""
+    number = writer.partition("-")[0]
+    if writer == this_writer() or not number.isdigit():
+        return writer == this_writer()
+    if int(number) == os.getpid() or os.name == "nt":
+        return False
+    with suppress(PermissionError):  # it is another user's, and so not one of ours; but it is there
+        try:
+            os.kill(int(number), 0)
+        except (ProcessLookupError, OverflowError):
+            return False
+    return True

@@ -8,7 +8,6 @@ from __future__ import annotations
 import logging
 import threading
 import time
-import traceback
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
@@ -20,7 +19,7 @@ from braid.core.chat.turns.bell import Bell, Pause
 from braid.core.chat.turns.rows import MAX_TURN_S, State, StoredTurn
 from braid.core.chat.turns.turn_store import TurnStore
 from braid.core.chat.types import ChatRequest, ChatResult
-from braid.core.errors import BraidError, ModelError, Reason, TooManyError
+from braid.core.errors import BraidError, ModelError, Reason, TooManyError, traced
 from braid.core.forks import tell_of_forks
 from braid.core.ledger.outages import is_outage, log_failure, log_outage, outage_of
 from braid.core.spans import carried
@@ -157,9 +156,7 @@ class RunningTurn(Generic[Happened]):
         if outage:
             log_outage(logger, outage, "a turn")
         elif not isinstance(error, BraidError):
-            frames = traceback.extract_tb(error.__traceback__)[-4:]
-            at = " < ".join(f"{frame.filename}:{frame.lineno}" for frame in reversed(frames))
-            logger.error("event=turn_failed type=%s at=%s", type(error).__name__, at)  # its text may quote a document
+            logger.error("event=turn_failed %s", traced(error))
         self.error = error
         reason = outage.text if outage else str(error) if isinstance(error, BraidError) else ""
 

@@ -81,8 +81,7 @@ class Tally:
             .order_by(MessageRow.id.desc())
             .limit(MOST_QUESTIONS)
         )
-        with self._database.read() as connection:
-            asked = connection.execute(statement).all()
+        asked = self._database.fetch(statement)
         groups: list[_Group] = []
         for text, user_id in asked:
             terms = frozenset(self._analyzer.tokens(text))
@@ -116,8 +115,7 @@ class Tally:
             .order_by(answers.desc(), CitationRow.source)
             .limit(limit)
         )
-        with self._database.read() as connection:
-            return [CitedDocument(*row) for row in connection.execute(statement)]
+        return [CitedDocument(*row) for row in self._database.fetch(statement)]
 
     def models(self, *, days: int = 30) -> list[ModelUse]:
         """Return the use of each generator of answers, the most used first; `extractive` is none of a model's."""
@@ -127,8 +125,7 @@ class Tally:
             for name in ("prompt_tokens", "answer_tokens")
         ]
         statement = select(generator, func.count(), *tokens).where(*_answers(days)).group_by(generator)
-        with self._database.read() as connection:
-            rows = connection.execute(statement).all()
+        rows = self._database.fetch(statement)
         found = [ModelUse(name or "none", count, *(int(each or 0) for each in sums)) for name, count, *sums in rows]
         return sorted(
             (each for each in found if each.generator != "none"), key=lambda each: (-each.answers, each.generator)

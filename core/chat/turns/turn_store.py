@@ -10,6 +10,7 @@ from sqlalchemy import select, update
 
 from braid.core.chat.turns.branches import Branches
 from braid.core.chat.turns.rows import (
+    KEY,
     State,
     StoredTurn,
     abandoned_answers,
@@ -21,8 +22,8 @@ from braid.core.chat.turns.rows import (
     require_conversation,
     touch,
     write_answer,
+    writer_in,
 )
-from braid.core.chat.turns.writer_names import KEY, writer_in
 from braid.core.chat.types import ChatRequest, ChatResult
 from braid.core.errors import InvalidInputError, NotFoundError, Reason
 from braid.core.ledger.ledger import Ledger

@@ -161,8 +161,7 @@ def _model(braid: DataDirectory, dataset: Dataset) -> ExportedModel | None:
         .where(ChunkRow.dataset_id == dataset.id, EmbeddingRow.model == fingerprint)
         .limit(1)
     )
-    with braid.ledger.database.read() as connection:
-        vector = connection.execute(any_vector).scalar_one_or_none()
+    vector = braid.ledger.database.find(any_vector)
     return None if vector is None else ExportedModel(fingerprint=fingerprint, dimensions=len(vector) // 4)
 
 

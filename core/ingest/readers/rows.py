@@ -1,4 +1,4 @@
-"""Rows of tables; of tables side by side on one sheet, those of each, which are read one after the other."""
+"""Rows of tables: those of each of several tables side by side on a sheet; how many rows and columns are hidden."""
 
 from __future__ import annotations
 
@@ -106,3 +106,20 @@ def _names(table: Sequence[Row], names_of: NamesOf) -> set[str]:
 def _extent(table: Sequence[Row]) -> Extent:
     filled = [number for number, row in enumerate(table) if row.filled]
     return filled[0], filled[-1]
+
+
+class HiddenCounts:
+    """Counts hidden rows and columns that have something in them, sheet by sheet."""
+
+    def __init__(self) -> None:
+        self._rows: list[str] = []
+        self._columns: list[str] = []
+
+    def add(self, sheet: str, rows: int, columns: int) -> None:
+        """Add the counts of a sheet."""
+        self._rows += [f"{rows} of {sheet}"] if rows else []
+        self._columns += [f"{columns} of {sheet}"] if columns else []
+
+    def metadata(self) -> dict[str, str]:
+        """Return what is hidden: ``3 of Sales, 1 of Stock``; an empty text where nothing is."""
+        return {"hidden_rows": ", ".join(self._rows), "hidden_columns": ", ".join(self._columns)}

@@ -77,12 +77,10 @@ class LedgerOwnership:
 
     def require_none(self) -> None:
         """Wait until a directory that had the ledger is found dead. Raises NotOwnerError when it lives."""
-        with self._database.read() as connection:
-            found = connection.execute(_row()).scalar()
+        found = self._database.find(_row())
         if found:
             self._await_end(found)
-            with self._database.write() as connection:
-                connection.execute(delete(AppSettingRow).where(AppSettingRow.name == OWNER))
+            self._database.change(delete(AppSettingRow).where(AppSettingRow.name == OWNER))
 
     def _take(self, dead: str) -> str:
         """Write this directory's row over none, its own, or the row ``dead``; return another's, which stays."""
@@ -99,8 +97,7 @@ class LedgerOwnership:
         logger.warning("event=waiting_for_owner where=%r", json.loads(other)["where"])
         for _ in range(LEASE_BEATS):
             self._ended.wait(self._beat_s)
-            with self._database.read() as connection:
-                found = connection.execute(_row()).scalar()
+            found = self._database.find(_row())
             if found not in (None, other):
                 raise self._refusal(json.loads(found)["where"])
 

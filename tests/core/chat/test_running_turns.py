@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy.exc import OperationalError
 
 from braid.core.chat.store import ConversationStore
-from braid.core.chat.turns import running, writer_names
+from braid.core.chat.turns import rows, running
 from braid.core.chat.turns.bell import waited
 from braid.core.chat.turns.running import News, RunningTurns, TooManyError, TurnPauses
 from braid.core.chat.turns.turn_store import TurnStore
@@ -90,7 +90,7 @@ def test_continue_keeps_the_partial_answer_until_it_has_more(talk: Talk, save_s:
 def test_an_interrupted_answer_is_found_by_its_words(talk: Talk, monkeypatch: pytest.MonkeyPatch) -> None:
     ids = talk.turns.begin(talk.id, talk.request)
     talk.turns.save(ids, said("Okapis live here"), "running")
-    monkeypatch.setattr(writer_names, "_named", {})  # another process now
+    monkeypatch.setattr(rows, "_named", {})  # another process now
     talk.turns.interrupt_abandoned()
     assert talk.last() == ("Okapis live here", "interrupted")
     assert [found.conversation.id for found in talk.conversations.find(talk.user, "okapis", limit=5)] == [talk.id]
@@ -101,12 +101,12 @@ def test_threads_that_name_their_process_at_once_give_it_one_name(monkeypatch: p
 
     def another_thread_was_first(count: int) -> str:
         monkeypatch.setattr(secrets, "token_hex", lambda count: "first")
-        names.append(writer_names.this_writer())
+        names.append(rows.this_writer())
         return "second"
 
-    monkeypatch.setattr(writer_names, "_named", {})
+    monkeypatch.setattr(rows, "_named", {})
     monkeypatch.setattr(secrets, "token_hex", another_thread_was_first)
-    names += [writer_names.this_writer(), writer_names.this_writer()]
+    names += [rows.this_writer(), rows.this_writer()]
     assert len(set(names)) == 1, "an answer whose process has another name is interrupted"
 
 

@@ -12,9 +12,9 @@ from sqlalchemy import func, select
 from braid.core.chat.citations import Citation
 from braid.core.chat.comparison import ThreeFields
 from braid.core.chat.export import as_json, as_markdown
+from braid.core.chat.feedback import AnswerThumbs, Thumb, ThumbCount
 from braid.core.chat.query_writing import history_text
 from braid.core.chat.store import ConversationStore
-from braid.core.chat.thumbs import AnswerThumbs, Thumb, ThumbCount
 from braid.core.chat.turns.turn_store import TurnStore
 from braid.core.chat.types import LANGUAGES, ChatRequest, ChatResult
 from braid.core.datasets.registry import Registry

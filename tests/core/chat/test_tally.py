@@ -8,8 +8,8 @@ import pytest
 
 from braid.core.braid import Braid
 from braid.core.chat.conversation import Conversation
+from braid.core.chat.feedback import AnswerThumbs
 from braid.core.chat.store import ConversationStore
-from braid.core.chat.thumbs import AnswerThumbs
 from braid.core.chat.turns.tally import Tally
 from braid.core.chat.types import ChatRequest
 

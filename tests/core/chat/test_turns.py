@@ -10,7 +10,7 @@ import pytest
 
 from braid.core.chat.export import as_json, as_markdown
 from braid.core.chat.store import ConversationStore
-from braid.core.chat.turns import writer_names
+from braid.core.chat.turns import rows
 from braid.core.chat.turns.find import fold
 from braid.core.chat.turns.rows import StoredTurn
 from braid.core.chat.turns.turn_store import TurnStore
@@ -64,7 +64,7 @@ def test_the_question_is_there_before_the_answer(
     assert store.history(ann, conversation) == store.history(ann, conversation, before=answer.id)
     turns.save(ids, said("Three y", stopped=True), "running")
     assert turns.interrupt_abandoned() == 0, "the process that writes it lives"
-    monkeypatch.setattr(writer_names, "_named", {})  # another process now, which may have the same number
+    monkeypatch.setattr(rows, "_named", {})  # another process now, which may have the same number
     assert turns.interrupt_abandoned() == 1
     assert turns.interrupt_abandoned() == 0
     answer = store.messages(ann, conversation)[1]

@@ -10,8 +10,8 @@ import pytest
 
 from braid.core.errors import UnreadableDocumentError
 from braid.core.ingest.readers import read_document
+from braid.core.ingest.readers.code import MAX_PARSED_BYTES
 from braid.core.ingest.readers.parts.html_tags import MAX_ATTRIBUTES, has_too_many_attributes
-from braid.core.ingest.readers.source.code import MAX_PARSED_BYTES
 
 MAX_BYTES = 20_000_000
 

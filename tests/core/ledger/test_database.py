@@ -8,8 +8,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from sqlalchemy import delete, insert, select, update
 
 from braid.core.ledger.database import MOST_ANSWERS, MOST_ROWS, WAL_KEPT_BYTES, Database, Remembered, Rows
+from braid.core.ledger.tables import UserRow
 
 
 def test_sqlite_says_that_another_process_has_committed(tmp_path: Path) -> None:
@@ -55,6 +57,29 @@ def test_the_wal_is_cut_when_it_begins_again(tmp_path: Path) -> None:
         with database.write() as connection:
             connection.exec_driver_sql("INSERT INTO filler VALUES (randomblob(100))")
     assert wal.stat().st_size <= WAL_KEPT_BYTES
+    database.close()
+
+
+def test_one_statement_is_a_transaction_of_its_own_or_a_part_of_the_one_around_it(tmp_path: Path) -> None:
+    database = Database(f"sqlite:///{tmp_path / 'ledger.db'}")
+    ann = select(UserRow.id, UserRow.signed_in_at).where(UserRow.name == "ann")
+    assert database.row(ann) is None
+    assert database.find(select(UserRow.signed_in_at)) is None
+    with database.write() as connection:
+        connection.execute(insert(UserRow), [{"name": name, "created_at": 0.0} for name in ("ann", "ben")])
+    assert database.change(update(UserRow).values(signed_in_at=7.0)) == 2
+    assert database.row(ann) == (1, 7.0)
+    assert database.find(select(UserRow.name).order_by(UserRow.id.desc())) == "ben"
+
+    def delete_and_fail() -> None:
+        with database.write():
+            assert database.change(delete(UserRow)) == 2
+            assert database.row(ann) is None
+            raise LookupError("which undoes it")
+
+    with pytest.raises(LookupError):
+        delete_and_fail()
+    assert database.row(ann) == (1, 7.0)
     database.close()
 
 

@@ -22,9 +22,8 @@ from braid.core.accounts.provider_keys import ProviderKeys
 from braid.core.accounts.secret_key import secret_key
 from braid.core.braid import Braid, IndexOptions
 from braid.core.chat.conversation import Conversation
-from braid.core.chat.feedback import FeedbackStore
+from braid.core.chat.feedback import AnswerThumbs, FeedbackStore, ThumbCount
 from braid.core.chat.store import ConversationStore
-from braid.core.chat.thumbs import AnswerThumbs, ThumbCount
 from braid.core.chat.types import ChatRequest
 from braid.core.data_directory import DataDirectory
 from braid.core.folders.store import SyncedFolders

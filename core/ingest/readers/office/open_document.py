@@ -22,14 +22,13 @@ from braid.core.ingest.readers.document import (
     mark_struck,
     one_line,
 )
-from braid.core.ingest.readers.hidden_cells import HiddenCounts
 from braid.core.ingest.readers.merged import Cell, laid_out
 from braid.core.ingest.readers.office.drawing import is_description
 from braid.core.ingest.readers.office.numbering import labelled
 from braid.core.ingest.readers.office.open_styles import Styles, is_shown_by
 from braid.core.ingest.readers.office.package import refuse_encrypted
 from braid.core.ingest.readers.parts.xml import attribute, local, parse_xml
-from braid.core.ingest.readers.rows import Row, row_of
+from braid.core.ingest.readers.rows import HiddenCounts, Row, row_of
 from braid.core.ingest.readers.table_rows import add_table, records
 from braid.core.metadata.gaps import FORMULAS_WITHOUT_VALUE
 

@@ -30,13 +30,12 @@ from braid.core.ingest.readers.document import (
     one_line,
     struck,
 )
-from braid.core.ingest.readers.hidden_cells import HiddenCounts
 from braid.core.ingest.readers.merged import Grid, MergedCells, merged
 from braid.core.ingest.readers.office.drawing import chart_lines, paragraphs
 from braid.core.ingest.readers.office.number_format import Shown, number_format
 from braid.core.ingest.readers.office.package import embedded, open_xml, related
 from braid.core.ingest.readers.parts.xml import local, part
-from braid.core.ingest.readers.rows import row_of
+from braid.core.ingest.readers.rows import HiddenCounts, row_of
 from braid.core.ingest.readers.table_rows import add_table, records
 from braid.core.metadata.gaps import ATTACHMENTS_UNREAD, FORMULAS_WITHOUT_VALUE
 
