@@ -15,7 +15,7 @@ from braid.core.ledger.outages import log_failure
 
 logger = logging.getLogger(__name__)
 
-MODULES = ("langgraph.graph", "braid.app.mcp.http_servers", "braid.core.langchain")
+MODULES = ("langgraph.graph", "braid.app.mcp.server", "braid.core.langchain")
 """What chat, MCP and retrievers load. The embedding model is loaded by the indexer, provider packages with
 the first model that is asked. A request that needs a module while it is loaded waits for it."""
 Step = Callable[[], object]

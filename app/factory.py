@@ -23,8 +23,7 @@ from braid.app.api import api
 from braid.app.auth.access import MAX_FORM_BYTES, STATIC, admit, answers_to
 from braid.app.auth.authenticate import keep_logins
 from braid.app.auth.csrf import csrf_token, exempt_from_host, exempt_this_request
-from braid.app.auth.identity import identity, signed_in
-from braid.app.auth.origins import shown_address
+from braid.app.auth.identity import identity, shown_address, signed_in
 from braid.app.dify import dify
 from braid.app.host import Brand, Host, HostUser, require_free
 from braid.app.mcp.route import mcp_route
@@ -39,13 +38,12 @@ from braid.app.scim.routes import scim
 from braid.app.site import Site, site
 from braid.app.user.models import SHELF, ModelShelf
 from braid.app.web.compression import compress
-from braid.app.web.errors import RETRY_AFTER_S, error_response, handle_errors
+from braid.app.web.errors import RETRY_AFTER_S, error_response, handle_errors, unknown
 from braid.app.web.header import place_here, places
 from braid.app.web.health import health
 from braid.app.web.security_headers import frame_origins, is_framed, security_headers
 from braid.app.web.static_files import hash_name, send_static
 from braid.app.web.sub_path import below
-from braid.app.web.unknown import unknown
 from braid.app.words.actions import action_name, actor_name
 from braid.app.words.details import detail_text, target_text
 from braid.app.words.filled import TEXTS, FilledDomain, number

@@ -20,18 +20,17 @@ from flask import Flask
 from braid import __version__
 from braid.app import first_start
 from braid.app.after_start import AfterStart
-from braid.app.auth.concurrency import fair_shares
+from braid.app.auth.rates import fair_shares
 from braid.app.factory import create_app
 from braid.app.mcp.http import with_mcp
 from braid.app.opening import open_braid
 from braid.app.prefork import Worker, fork_workers
 from braid.app.site import EXTENSION, Site
-from braid.app.web.gate.connections import Limits, few_per_client, timely_protocol
+from braid.app.web.gate.connections import Limits, few_per_client, timely_protocol, with_sound_heads
 from braid.app.web.gate.gateway import Gateway
-from braid.app.web.gate.heads import with_sound_heads
 from braid.app.web.gate.request_bodies import ASGI, Room
 from braid.app.web.gate.threads import Threads
-from braid.app.web.probes import with_probes
+from braid.app.web.health import with_probes
 from braid.app.web.sub_path import take_off
 from braid.config.settings import Settings
 from braid.core.accounts.secret_key import unused_file

@@ -17,7 +17,7 @@ from limits import RateLimitItem, parse
 from werkzeug.exceptions import TooManyRequests
 from werkzeug.wrappers import Response
 
-from braid.app.auth.origins import origin_of, shown_address
+from braid.app.auth.identity import origin_of, shown_address
 from braid.app.mounted import cookie_path
 from braid.app.site import site
 from braid.core.accounts.accounts import Account

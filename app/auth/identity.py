@@ -1,11 +1,13 @@
-"""Identity of a request: its user, and the permissions that come with how they signed in."""
+"""Identity of a request: its user, the permissions that come with how they signed in, and where it comes from."""
 
 from __future__ import annotations
 
+import ipaddress
+import re
 from dataclasses import dataclass
 from typing import cast
 
-from flask import g
+from flask import g, request
 
 from braid.core.accounts.accounts import Account
 
@@ -47,3 +49,30 @@ def identity() -> Identity:
 def signed_in() -> Identity | None:
     """Return the identity of this request, or None when nobody is signed in."""
     return cast("Identity | None", g.get("braid_identity"))
+
+
+def origin_of(address: str) -> str:
+    """Return the address, or for IPv6 its /64 network: one customer has all 2⁶⁴ addresses of one."""
+    try:
+        found = ipaddress.ip_address(address.partition("%")[0])
+    except ValueError:
+        return address
+    if isinstance(found, ipaddress.IPv6Address):
+        if found.ipv4_mapped is not None:
+            return str(found.ipv4_mapped)
+        if not found.is_loopback:
+            return str(ipaddress.IPv6Network((int(found) >> 64 << 64, 64)))
+    return str(found)
+
+
+def shown_address() -> str:
+    """Return the address of this request as logs have it: one word, whatever a proxy passed on."""
+    return re.sub(r"[^0-9A-Za-z.:%]", "?", request.remote_addr or "-")[:60]
+
+
+def is_loopback(origin: str) -> bool:
+    """Return whether the origin is this computer."""
+    try:
+        return ipaddress.ip_address(origin).is_loopback
+    except ValueError:
+        return False

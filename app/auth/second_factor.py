@@ -11,7 +11,7 @@ from werkzeug.wrappers import Response
 
 from braid.app.auth.attempts import remember_device
 from braid.app.auth.authenticate import sign_in
-from braid.app.auth.origins import shown_address
+from braid.app.auth.identity import shown_address
 from braid.app.mounted import url_for
 from braid.app.site import site
 from braid.core.accounts.accounts import Account

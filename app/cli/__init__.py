@@ -1,4 +1,4 @@
-"""The command line: one file per command, over the same library as the app.
+"""The command line: a file for each command, or a few, over the same library as the app.
 
 May import: everything in `app`.
 Way in: `root.cli`, also as `python -m app`.

@@ -15,6 +15,8 @@ from typing import Any, NoReturn
 import click
 
 from braid import __version__
+from braid.app.cli import user_life  # noqa: F401 - further commands of `user`
+from braid.app.cli.backup import backup, db, restore
 from braid.app.cli.chat import chat
 from braid.app.cli.common import BraidGroup
 from braid.app.cli.conversation import conversation
@@ -22,16 +24,13 @@ from braid.app.cli.doctor import chroma_path, doctor
 from braid.app.cli.evaluate import eval_command, qrels, tune
 from braid.app.cli.ingest import documents, ingest
 from braid.app.cli.manage import dataset, shared_db
-from braid.app.cli.mcp import mcp
 from braid.app.cli.models import models
+from braid.app.cli.move import move
 from braid.app.cli.output import complain, print_json
 from braid.app.cli.records import audit, retention
 from braid.app.cli.scans import scans
 from braid.app.cli.search import explain, search
-from braid.app.cli.serve import serve, worker
-from braid.app.cli.storage.backup import backup, restore
-from braid.app.cli.storage.database import db
-from braid.app.cli.storage.move import move
+from braid.app.cli.serve import mcp, serve, worker
 from braid.app.cli.users import user
 from braid.app.cli.watch import watch
 from braid.app.terminal import one_line

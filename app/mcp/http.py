@@ -23,9 +23,9 @@ from braid.app.auth.identity import Identity
 from braid.app.mcp.meter import ASSISTANT, IDENTITY, MAX_REQUEST_BYTES, PAGES, Kind, kind_for
 from braid.app.site import Site
 from braid.app.user.assistants import NONE_OPEN, assistant_of
-from braid.app.web.gate.in_turn import turn_of
+from braid.app.web.errors import refusal
 from braid.app.web.gate.request_bodies import ASGI, Body, Room
-from braid.app.web.refusals import refusal
+from braid.app.web.gate.threads import turn_of
 from braid.core.admission import Admission
 from braid.core.errors import NotFoundError, TooManyError
 from braid.core.extras import MissingExtraError, is_installed
@@ -101,7 +101,7 @@ class _Servers:
             self._loaded.set()  # after an error, too: requests then fail instead of waiting
 
     def _load(self) -> list[MCPServer[Any]]:
-        from braid.app.mcp.http_servers import app_of, server_for
+        from braid.app.mcp.server import app_of, server_for
 
         kinds: tuple[Kind, ...] = get_args(Kind)
         servers = {kind: server_for(self._site, kind) for kind in kinds}

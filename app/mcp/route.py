@@ -76,7 +76,7 @@ def _call(kind: Kind, assistant_id: int | None = None) -> Response:
 
 def _server(kind: Kind) -> MCPServer[Any]:
     """Return the server of this kind, which is made for the first call."""
-    from braid.app.mcp.http_servers import server_for  # takes half a second
+    from braid.app.mcp.server import server_for  # takes half a second
 
     with _beginning:  # calls that come meanwhile wait, so that none makes another
         made: dict[tuple[str, Kind], MCPServer[Any]] = current_app.extensions.setdefault(SERVERS, {})
@@ -86,7 +86,7 @@ def _server(kind: Kind) -> MCPServer[Any]:
 
 
 async def _answer(server: MCPServer[Any], body: bytes, caller: dict[str, Any]) -> Response:
-    from braid.app.mcp.http_servers import app_of
+    from braid.app.mcp.server import app_of
 
     with _beginning:  # the server knows only its latest session manager, which runs once
         app = app_of(server, None)

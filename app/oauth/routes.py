@@ -14,7 +14,7 @@ from limits import parse
 
 from braid.app.auth.access import rule, takes_uploads, throttle
 from braid.app.auth.challenge import RESOURCES, base_address
-from braid.app.auth.origins import origin_of
+from braid.app.auth.identity import origin_of
 from braid.app.oauth.metadata import openid_metadata, resource_metadata, server_metadata
 
 if TYPE_CHECKING:  # Authlib takes a while to load: it is imported with the first request

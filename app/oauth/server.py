@@ -1,7 +1,7 @@
 """The authorization server: Authlib's, over the ledger's connected apps.
 
 OAuth 2.1: the code flow with PKCE by S256 for every client, refresh tokens that are used once, and the server that a
-token is for (RFC 8707). Who allows what is asked on a page, `braid.app.pages.account.consent`.
+token is for (RFC 8707). Who allows what is asked on a page, `braid.app.pages.account.apps`.
 """
 
 from __future__ import annotations

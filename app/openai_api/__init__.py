@@ -17,7 +17,7 @@ from braid.app.auth.access import rule
 from braid.app.openai_api import chat, embeddings, models, responses
 from braid.app.openai_api.cross_origin import allow_origin
 from braid.app.openai_api.errors import ErrorShown, handle_errors
-from braid.app.web.unknown import METHODS, nothing
+from braid.app.web.errors import METHODS, nothing
 
 TEXT = """\
 What OpenAI's clients send, answered by Braid: a model is a choice of datasets, such as `braid:all` or `braid:-1,3`.

@@ -16,9 +16,8 @@ from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
 from braid.app.openai_api.chat_request import CompletionGiven, read_messages
 from braid.app.openai_api.completions import Chunks, Completion, Head, completion
-from braid.app.openai_api.limits import limited, required
 from braid.app.openai_api.models import asked_assistant, choice_of
-from braid.app.openai_api.tasks import task_events
+from braid.app.openai_api.turns import limited, required, task_events
 from braid.app.site import site
 from braid.app.web.live_turns import StreamForm, result_of, run_turn, stream_of
 from braid.core.chat.types import ChatRequest, ChatResult

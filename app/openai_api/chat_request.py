@@ -10,8 +10,7 @@ from pydantic import Field
 from braid.app.api.framework.requests import Lenient
 from braid.app.api.search_options import MAX_PROMPT_CHARS, SearchOptionsGiven
 from braid.app.openai_api.footnotes import without_footnotes
-from braid.app.openai_api.limits import AnswerLimits
-from braid.app.openai_api.tasks import is_task
+from braid.app.openai_api.turns import AnswerLimits, is_task
 from braid.core.chat.query_writing import history_text
 from braid.core.chat.types import Turn
 from braid.core.errors import InvalidInputError

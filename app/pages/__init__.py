@@ -7,7 +7,7 @@ Way in: `PAGES`, the blueprints.
 from __future__ import annotations
 
 from braid.app.pages.account import account, apps  # noqa: F401 - routes of the account and of the settings
-from braid.app.pages.account.consent import consent
+from braid.app.pages.account.apps import consent
 from braid.app.pages.account.settings import settings
 from braid.app.pages.admin import admin
 from braid.app.pages.assistants import assistants

@@ -32,8 +32,7 @@ from braid.app.scim.schemas import provider_config, resource_types, schemas
 from braid.app.scim.token import require_token
 from braid.app.site import site
 from braid.app.web import errors as web_errors
-from braid.app.web.errors import Failure
-from braid.app.web.unknown import METHODS, nothing
+from braid.app.web.errors import METHODS, Failure, nothing
 from braid.core.accounts.provisioning import ProvisionedGroup, Provisioning, TakenError
 from braid.core.errors import InvalidInputError, NotFoundError
 

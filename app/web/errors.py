@@ -7,20 +7,23 @@ import logging
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from urllib.parse import urlsplit
+from http import HTTPStatus
+from typing import NoReturn
+from urllib.parse import quote, urlsplit
 
-from flask import Blueprint, Response, g, render_template, request
+from flask import Blueprint, Response, current_app, g, render_template, request
 from flask_babel import gettext as _
 from flask_babel import lazy_gettext as _l
 from sqlalchemy.exc import SQLAlchemyError
-from werkzeug.exceptions import HTTPException, NotFound, default_exceptions
+from starlette.responses import Response as AsgiResponse
+from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound, default_exceptions
 from werkzeug.routing import RequestRedirect
 
-from braid.app.auth.access import wants_json
+from braid.app.auth.access import rule, wants_json
 from braid.app.auth.authenticate import identify
 from braid.app.mounted import url_for
 from braid.app.site import site
-from braid.app.web.unknown import meant_page
+from braid.app.web.security_headers import SECURITY_HEADERS
 from braid.app.words.reasons import translated
 from braid.core.errors import (
     BraidError,
@@ -236,3 +239,58 @@ def _remedies() -> dict[int, str]:
 
 def _request_id() -> str:
     return str(g.get("braid_request_id", ""))
+
+
+# ---------------------------------------------------------------- without asking the app
+
+
+def refusal(status: int, detail: str, *, again: bool = True) -> AsgiResponse:
+    """Problem details, RFC 9457. The connection is closed after it, since the rest of the request is not read.
+
+    ``again`` tells whether a 429 or 503 says when to try again.
+    """
+    body = {"type": "about:blank", "title": HTTPStatus(status).phrase, "status": status, "detail": detail}
+    headers = {"Connection": "close", "Cache-Control": "no-store", **SECURITY_HEADERS}
+    if again and status in (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE):
+        headers["Retry-After"] = "5"
+    return AsgiResponse(json.dumps(body), status, headers, media_type="application/problem+json")
+
+
+# ---------------------------------------------------------------- addresses below the prefix that no route answers
+
+METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
+
+unknown = Blueprint("unknown", __name__)
+
+
+@unknown.route("/<path:_path>", methods=METHODS)
+@rule("anyone")
+def nothing(_path: str) -> NoReturn:
+    """Refuse an address that is not Braid's, or a method that it is not for. In an interface, name what it has."""
+    if allowed := [method for method in METHODS if _answers(method)]:
+        raise MethodNotAllowed(valid_methods=allowed)
+    others = {rule.rule for rule in current_app.url_map.iter_rules() if _is_beside(rule.endpoint)}
+    raise NotFound(f"there is no {request.path[:200]}; there are {', '.join(sorted(others))}" if others else None)
+
+
+def meant_page() -> str:
+    """Return the address of the page that this request means by one with a slash behind it; empty if it means none."""
+    path = request.path.removesuffix("/")
+    if path == request.path or request.method not in ("GET", "HEAD") or wants_json() or not _answers("GET", path):
+        return ""
+    asked = f"?{request.query_string.decode('latin-1')}" if request.query_string else ""
+    return f"{quote(request.script_root + path)}{asked}"
+
+
+def _is_beside(endpoint: str) -> bool:
+    """Return whether an endpoint is another one of this blueprint."""
+    return endpoint.rpartition(".")[0] == request.blueprint and endpoint != request.endpoint
+
+
+def _answers(method: str, path: str | None = None) -> bool:
+    """Return whether another route takes this path, the request's without one, with this method."""
+    adapter = current_app.create_url_adapter(request)
+    try:
+        return adapter is not None and adapter.match(path, method=method)[0] != request.endpoint
+    except HTTPException:
+        return False

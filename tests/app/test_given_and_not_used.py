@@ -22,8 +22,7 @@ import braid as package
 from braid.app.api import RESOURCES
 from braid.app.api.framework.operations import Operation
 from braid.app.cli.root import cli
-from braid.app.mcp.http_servers import make_connector
-from braid.app.mcp.server import make_server
+from braid.app.mcp.server import make_connector, make_server
 from braid.config.settings import Settings
 from braid.core.braid import Braid
 from braid.core.data_directory import DataDirectory

@@ -11,7 +11,7 @@ from werkzeug.wrappers import Response
 
 from braid.app.auth.access import rule, throttle
 from braid.app.auth.authenticate import account_of_provider, sign_in
-from braid.app.auth.origins import origin_of, shown_address
+from braid.app.auth.identity import origin_of, shown_address
 from braid.app.mounted import url_for
 from braid.app.oidc import Provider, ProviderError
 from braid.app.pages.account.sign_in import page_wanted

@@ -12,7 +12,7 @@ from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
 from braid.app.mounted import url_for
 from braid.app.pages.admin.blueprint import admin, audit
-from braid.app.pages.search.reasons import Reason, Reasoning
+from braid.app.pages.search.card import Reason, Reasoning
 from braid.app.site import site
 from braid.app.user.datasets import readable_datasets
 from braid.app.words.values import dataset_name

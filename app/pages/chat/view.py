@@ -15,9 +15,8 @@ from braid.app.mounted import url_for
 from braid.app.pages.chat.about import Named, named_in
 from braid.app.pages.chat.checked import NO_SENTENCE, Checked, checked_of, sentences_of
 from braid.app.pages.search.answer import Missing, Timing, missing_parts, timings_of
+from braid.app.pages.search.card import Reason, Reasoning, readable
 from braid.app.pages.search.marking import SENTENCE
-from braid.app.pages.search.readable import readable
-from braid.app.pages.search.reasons import Reason, Reasoning
 from braid.app.site import site
 from braid.app.user.preferences import DEFAULT_STRATEGY
 from braid.app.user.strategy_menu import NAMES

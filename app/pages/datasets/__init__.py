@@ -12,8 +12,6 @@ from braid.app.pages.datasets import (  # noqa: F401 - their routes
     documents,
     glossary,
     overview,
-    sharing,
-    statistics,
     tasks,
 )
 from braid.app.pages.datasets.blueprint import datasets

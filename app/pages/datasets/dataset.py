@@ -1,19 +1,28 @@
-"""The page of one dataset: add documents, follow their progress, find and delete them."""
+"""The pages of one dataset: its documents, with those that are being added, who may read it, and its statistics."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
-from flask import render_template
+from flask import Response, jsonify, render_template, request
+from flask_babel import gettext as _
+from limits import parse as parse_limit
+from werkzeug.wrappers import Response as AnyResponse
 
-from braid.app.auth.access import rule
+from braid.app.auth.access import rule, throttle
 from braid.app.auth.identity import identity
-from braid.app.pages.datasets.blueprint import ONE, datasets, visible_datasets
+from braid.app.pages.datasets.blueprint import ONE, address, datasets, done, visible_datasets
 from braid.app.pages.datasets.document_list import FILTERS, DocumentList, document_list
 from braid.app.pages.datasets.readers import sharing_of
-from braid.app.pages.search.blueprint import status_of
+from braid.app.pages.search.search import status_of
+from braid.app.pages.sharing import SharedThings, add_sharing, kind_of
 from braid.app.site import site
 from braid.app.user.questions import tried
+from braid.app.user.sharing import hand_over
+from braid.app.words.languages import language_name
+from braid.app.words.values import dataset_name
+from braid.core.datasets.statistics import months_of, statistics_of
 from braid.core.jobs.store import OPEN, Job, JobKind, JobState
 from braid.core.ledger.deleted_documents import DeletedDocument
 from braid.core.types import MAX_NAME_CHARS, Dataset
@@ -22,6 +31,8 @@ QUESTIONS = 3
 SEEN_DOCUMENTS = 5
 """Documents at the top of the list that are asked about."""
 SHOWN_DELETED = 100
+SHOWN_MONTHS = 24
+FINDS = parse_limit("120/minute")
 TASKS: tuple[JobKind, ...] = ("export", "import", "reembed")
 ENDED: tuple[JobState, ...] = ("done", "failed")
 
@@ -93,3 +104,76 @@ def _task(dataset: Dataset) -> Job | None:
     store = site().background.store
     found = store.of_dataset(dataset.id, kinds=TASKS, states=(*OPEN, *ENDED), limit=20)
     return next((job for job in found if job.user_id == identity().account.id), None)
+
+
+# ---------------------------------------------------------------- statistics
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A line of a chart. ``percent`` is its share of the longest line."""
+
+    label: str
+    count: int
+    percent: int
+
+
+@datasets.get(f"{ONE}/statistics")
+@rule("user")
+def statistics(dataset_id: int) -> str:
+    """Show documents by type, by month and by language."""
+    dataset, ledger = visible_datasets().get(dataset_id), site().braid.ledger
+    found = statistics_of(ledger, dataset.id)
+    languages = site().dataset_languages.counts(dataset)
+    return render_template(
+        "braid/datasets/statistics.html",
+        dataset=dataset,
+        found=found,
+        types=bars([(each.file_type or "?", each.documents) for each in found.formats]),
+        months=bars(months_of(ledger, dataset.id)[-SHOWN_MONTHS:]),
+        languages=bars([(language_name(code), count) for code, count in languages.most_common()]),
+        sampled=languages.total(),
+    )
+
+
+def bars(counts: Sequence[tuple[str, int]]) -> list[Bar]:
+    """Return the counts as a chart."""
+    most = max((count for _label, count in counts), default=1)
+    return [Bar(label, count, round(100 * count / most)) for label, count in counts]
+
+
+# ---------------------------------------------------------------- who may read it
+
+add_sharing(
+    datasets,
+    ONE,
+    SharedThings(
+        find=lambda id_: visible_datasets().get(id_),
+        sharable=lambda id_: visible_datasets().sharable(id_),
+        own=lambda id_: visible_datasets().personal(id_),
+        name_of=lambda dataset: dataset_name(dataset.name),
+        page=lambda dataset, problem: dataset_page(dataset, problem=problem),
+        address=lambda dataset: address("dataset", dataset.id),
+        hand_over=hand_over,
+    ),
+)
+
+
+@datasets.get("/people.json")
+@rule("user")
+def people() -> Response:
+    """Return the names of people, or of groups, that contain what was typed."""
+    me = identity().account
+    throttle(FINDS, "people", str(me.id))
+    found = site().shares.find(kind_of(request.args.get("kind", "")), request.args.get("name", ""), besides=me.id)
+    return jsonify(found)
+
+
+@datasets.post(f"{ONE}/decline")
+@rule("user")
+def decline(dataset_id: int) -> AnyResponse:
+    """Decline a user's request for access."""
+    dataset, name = visible_datasets().sharable(dataset_id), request.form.get("name", "")
+    site().shares.decline(dataset, name, by=identity().account.name)
+    told = _("The request of %(name)s is declined.", name=name)
+    return done(told, "index") if request.form.get("back") == "index" else done(told, dataset_id=dataset.id)

@@ -11,10 +11,9 @@ from markupsafe import Markup
 
 from braid.app.auth.identity import identity
 from braid.app.mounted import url_for
+from braid.app.pages.search.card import Reason, Reasoning, is_prose, readable
 from braid.app.pages.search.form import FILTER_ARGUMENTS, Carried, SearchForm
 from braid.app.pages.search.marking import Segment, snippet, wanted_tokens
-from braid.app.pages.search.readable import is_prose, readable
-from braid.app.pages.search.reasons import Reason, Reasoning
 from braid.app.site import site
 from braid.app.web.waiting import waiting
 from braid.app.words.read_filters import ShownFilter, added_forms_text, shown_filter

@@ -9,9 +9,9 @@ from flask_babel import gettext as _
 
 from braid.app.auth.identity import identity
 from braid.app.mounted import url_for
-from braid.app.pages.search.blueprint import address, back_address, three_fields
 from braid.app.pages.search.form import SearchForm
 from braid.app.pages.search.marking import SENTENCE, sentence_range
+from braid.app.pages.search.search import address, back_address, three_fields
 from braid.app.site import site
 from braid.app.user.datasets import readable_datasets
 from braid.app.web.header import OPENED_FROM, place_here

@@ -12,8 +12,8 @@ from werkzeug.datastructures import MultiDict
 from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
 from braid.app.pages.search.answer import Answer, build_answer
-from braid.app.pages.search.blueprint import examples, search, search_with, template_values
 from braid.app.pages.search.form import SearchForm, read_form
+from braid.app.pages.search.search import examples, search, search_with, template_values
 from braid.app.user.datasets import readable_datasets
 from braid.app.user.preferences import Preferences, preferences_of
 from braid.core.types import Hit

@@ -11,7 +11,6 @@ from werkzeug.wrappers import Response as Redirect
 
 from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
-from braid.app.pages.search.blueprint import form_of_request, search, three_fields
 from braid.app.pages.search.cited import (
     cited_passage,
     document_of,
@@ -23,6 +22,7 @@ from braid.app.pages.search.document_view import PASSAGES_PER_PAGE, page_of, sec
 from braid.app.pages.search.form import SearchForm
 from braid.app.pages.search.marking import wanted_tokens, word_ranges
 from braid.app.pages.search.page_picture import draws, has_pages
+from braid.app.pages.search.search import form_of_request, search, three_fields
 from braid.app.site import site
 from braid.app.user.datasets import readable_datasets
 from braid.app.web.originals import original_file

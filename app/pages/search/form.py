@@ -8,8 +8,7 @@ from typing import Any, cast, get_args
 
 from werkzeug.datastructures import MultiDict
 
-from braid.app.pages.search.conditions import Keys
-from braid.app.pages.search.filters import ChosenFilters, read_filters
+from braid.app.pages.search.filters import ChosenFilters, Keys, read_filters
 from braid.app.site import site
 from braid.app.user.dataset_picker import is_everything
 from braid.app.user.datasets import Readable

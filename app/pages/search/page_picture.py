@@ -11,7 +11,6 @@ from flask import Response, render_template, request
 
 from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
-from braid.app.pages.search.blueprint import form_of_request, search
 from braid.app.pages.search.cited import (
     cited_passage,
     document_of,
@@ -19,6 +18,7 @@ from braid.app.pages.search.cited import (
     source_values,
     supporting_sentence,
 )
+from braid.app.pages.search.search import form_of_request, search
 from braid.app.site import site
 from braid.app.web.originals import filename
 from braid.app.words.gaps import gaps

@@ -1,11 +1,14 @@
-"""The search page. It only reads."""
+"""The search page, which only reads; its blueprint, and functions that the search pages share."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
+from typing import Any
 
-from flask import Response, render_template
+from flask import Blueprint, Response, render_template, request
+from flask_babel import gettext
 from werkzeug.utils import redirect
 from werkzeug.wrappers import Response as Redirect
 
@@ -13,17 +16,133 @@ from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
 from braid.app.mounted import url_for
 from braid.app.pages.search.answer import build_answer
-from braid.app.pages.search.blueprint import (
-    address,
-    examples,
-    form_of_request,
-    search,
-    search_with,
-    status_of,
-    template_values,
-)
-from braid.app.site import site
-from braid.app.user.datasets import readable_datasets
+from braid.app.pages.search.filters import COMPARISONS, KINDS, PARTS
+from braid.app.pages.search.form import NUMBERS, SearchForm, keys_of, read_form
+from braid.app.pages.status import IndexStatus, index_status
+from braid.app.site import Site, site
+from braid.app.user.dataset_picker import make_picker
+from braid.app.user.datasets import Readable, readable_datasets
+from braid.app.user.index_progress import progress_with
+from braid.app.user.models import choose_models, model_shelf
+from braid.app.user.preferences import preferences_of
+from braid.app.user.starters import starters
+from braid.app.user.strategy_menu import strategy_choices
+from braid.app.words.languages import language_names
+from braid.core.options import ABOUT, MAX_K, MAX_QUERY_CHARS, Mode
+from braid.core.types import Dataset, SearchResult
+
+search = Blueprint("search", __name__)
+
+
+def form_of_request(mode: Mode | None = None) -> SearchForm:
+    """Return the submitted form; the user's preferences fill in what is left out."""
+    account = identity().account
+    return read_form(request.values, preferences_of(account), readable_datasets(account), mode=mode)
+
+
+def search_with(form: SearchForm) -> SearchResult:
+    """Search as the user who sends this request, and count the search."""
+    account, here = identity().account, site()
+    models = model_shelf().search_models(choose_models(account))
+    result = here.braid.manager.search(
+        form.text,
+        user_id=account.id,
+        dataset_ids=form.datasets.given,
+        strategy=form.strategy,
+        models=models,
+        question_filters="on",
+        filter_words=form.filter_words,
+        **form.options(here.options),
+    )
+    here.usage.count(account.id, "search")
+    here.metrics.count_search(result)
+    return result
+
+
+def template_values(form: SearchForm) -> dict[str, Any]:
+    """Return the values that the template of every search form needs."""
+    account, here, readable = identity().account, site(), form.readable
+    return {
+        "form": form,
+        "personal": readable.personal,
+        "shared": readable.shared,
+        "picker": make_picker(readable, form.datasets, language_names(readable.all)),
+        "strategies": strategy_choices(with_model=choose_models(account).search is not None),
+        "metadata_keys": _metadata_keys(form),
+        "comparisons": COMPARISONS.items(),
+        "kinds": [(kind, name) for kind, (name, _) in KINDS.items()],
+        "parts": list(PARTS.items()),
+        "reranker": here.reranker,
+        "registry_problem": here.braid.registry.problem(),
+        "max_query_chars": MAX_QUERY_CHARS,
+        "max_k": MAX_K,
+        "numbers": {name: gettext(ABOUT[name].label) for name in NUMBERS},
+        "ways": list(_ways(form)),
+        "choices_key": choices_key(form),
+    }
+
+
+def _metadata_keys(form: SearchForm) -> list[tuple[bool, list[str]]]:
+    """Return the keys of metadata to choose from: those of the selected datasets, and those of the others alone."""
+    every = [dataset.id for dataset in form.readable.all]
+    selected = keys_of(each for each in every if form.datasets.has(each))
+    others = keys_of(every).keys() - selected.keys()
+    chosen = {condition.key for condition in form.filters.conditions} - others
+    groups = [(True, sorted(chosen | selected.keys())), (False, sorted(others))]
+    return [(is_selected, keys) for is_selected, keys in groups if keys]
+
+
+def choices_key(form: SearchForm) -> str:
+    """Return the key under which the browser remembers choices.
+
+    The key names the user and their preferences, so choices are forgotten when the preferences change.
+    """
+    mine = preferences_of(identity().account)
+    parts = (mine.mode, mine.fusion, mine.alpha, mine.k, mine.strategy, mine.datasets.given)
+    return ":".join(map(str, (identity().account.id, *parts)))
+
+
+def status_of(here: Site, datasets: Sequence[Dataset]) -> IndexStatus:
+    """Return how far reading and indexing of these datasets is."""
+    unread = here.background.store.unread([dataset.id for dataset in datasets])
+    total = sum(dataset.chunks for dataset in datasets)
+    return index_status(progress_with(here.braid, datasets), total, unread)
+
+
+def address(endpoint: str, carried: Mapping[str, Any], **more: Any) -> str:
+    """Return the address of a page with the arguments of a search."""
+    return url_for(endpoint, **{**carried, **more})
+
+
+def examples(endpoint: str, readable: Readable) -> list[tuple[str, str]]:
+    """Return questions about the user's documents, or about the guide, each with its address on this page."""
+    ids = [dataset.id for dataset in readable.all]
+    return [(question, url_for(endpoint, q=question, d=ids)) for question in starters(readable)]
+
+
+def back_address(form: SearchForm) -> str:
+    """Return the address that led to a document: a search, a search by three fields, or a conversation."""
+    conversation = request.args.get("conversation", type=int)
+    if conversation is not None:
+        return url_for("braid.chat.conversation", conversation_id=conversation)
+    if token := request.args.get("shared"):
+        return url_for("braid.chat.read_shared", token=token)
+    if "purpose" in request.args:
+        return address("braid.search.fields", form.query_arguments() | three_fields())
+    return address("braid.search.index", form.query_arguments())
+
+
+def three_fields() -> dict[str, str]:
+    """Return the non-empty fields of the request: purpose, materials, methods and instruction."""
+    names = ("purpose", "materials", "methods", "instruction")
+    return {name: text for name in names if (text := request.values.get(name, "").strip())}
+
+
+def _ways(form: SearchForm) -> Iterator[tuple[str, str]]:
+    """Yield (endpoint, address) of the ways to search, with the same choices."""
+    for endpoint in ("braid.search.index", "braid.search.fields", "braid.search.compare"):
+        yield endpoint, address(endpoint, form.query_arguments() if form.text else {})
+
 
 __all__ = ["search"]
 

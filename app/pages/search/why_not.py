@@ -13,10 +13,10 @@ from flask_babel import gettext as _
 from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
 from braid.app.pages.search.answer import document_href
-from braid.app.pages.search.blueprint import address, back_address, form_of_request, search, template_values
+from braid.app.pages.search.card import is_prose, readable
 from braid.app.pages.search.form import SearchForm
 from braid.app.pages.search.marking import Segment, snippet, wanted_tokens
-from braid.app.pages.search.readable import is_prose, readable
+from braid.app.pages.search.search import address, back_address, form_of_request, search, template_values
 from braid.app.site import site
 from braid.app.user.datasets import readable_datasets
 from braid.app.user.models import choose_models, model_shelf

@@ -16,11 +16,10 @@ from typing import TYPE_CHECKING, Any, cast
 from a2wsgi.wsgi import build_environ
 from werkzeug.exceptions import ClientDisconnected, HTTPException
 
+from braid.app.web.errors import refusal
 from braid.app.web.event_stream import MAY_PAUSE, STEP_ASIDE, WHEN_GONE
-from braid.app.web.gate.in_turn import caller_of
 from braid.app.web.gate.request_bodies import ASKED_AGAIN, Body, BodyWanted, Room
-from braid.app.web.gate.threads import Threads
-from braid.app.web.refusals import refusal
+from braid.app.web.gate.threads import Threads, caller_of
 from braid.core.chat.turns.bell import Pause
 from braid.core.errors import TooManyError
 

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Hashable
+from collections.abc import AsyncIterator, Callable, Hashable
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from contextlib import asynccontextmanager
+from hashlib import sha256
+from typing import Any, TypeVar
 
+import anyio
 from werkzeug.exceptions import ServiceUnavailable
 
-from braid.app.web.gate.in_turn import turn_of
-from braid.core.admission import Admission
+from braid.app.auth.identity import is_loopback, origin_of
+from braid.app.web.gate.connections import forwarded_for
+from braid.core.admission import Admission, Stay
 
 T = TypeVar("T")
 
@@ -55,3 +59,31 @@ class Threads:
     async def run_soon(self, work: Callable[[], T]) -> T:
         """Return what ``work`` returns, which is short and waits for no turn."""
         return await asyncio.get_running_loop().run_in_executor(self._pool, work)
+
+
+@asynccontextmanager
+async def turn_of(admission: Admission, key: Hashable, *, goes_on: bool = False) -> AsyncIterator[Stay]:
+    """Wait for the key's turn, without a thread, and hold a place until the block ends, or it is left before.
+
+    Raises TooManyError. All that use this admission are in one event loop.
+    """
+    admitted = anyio.Event()
+    stay = admission.ask(key, admitted.set, goes_on=goes_on)
+    try:
+        await admitted.wait()
+        yield stay
+    finally:
+        admission.leave(stay)
+
+
+def caller_of(scope: Any, proxies: int) -> Hashable:
+    """Return what callers are told apart by: a token or cookies, else an address; nothing of it is verified yet.
+
+    It is something new where a proxy that is not known may bring everybody.
+    """
+    headers = dict(scope["headers"])
+    if own := headers.get(b"authorization") or headers.get(b"cookie"):
+        return sha256(own).digest()
+    client = scope["client"][0] if scope.get("client") else ""
+    origin = origin_of(forwarded_for(scope, proxies) if proxies else client)
+    return object() if not origin or is_loopback(origin) else origin

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from mcp import Client, StdioServerParameters
 
-from braid.app.cli.mcp import _short_lived_key
+from braid.app.cli.serve import _short_lived_key
 from braid.core.accounts.credentials import ApiTokens
 from braid.core.braid import Braid
 from braid.core.types import ChunkInput, DocumentInput

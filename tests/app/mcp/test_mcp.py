@@ -342,7 +342,7 @@ def test_what_fails_before_a_tool_runs_has_the_name_of_its_class_too(
         raise ZeroDivisionError("/secret/path")
 
     async def talk(client: Client) -> None:
-        monkeypatch.setattr("braid.app.mcp.http_servers.Tools", make)
+        monkeypatch.setattr("braid.app.mcp.server.Tools", make)
         answer = await call(client, "list_datasets")
         assert (answer["status"], answer["error_type"]) == ("error", "ZeroDivisionError")
         assert "/secret" not in answer["message"]

@@ -20,7 +20,7 @@ from braid.app.factory import register_braid
 from braid.app.host import HostUser
 from braid.app.openai_api.completions import Chunks, Head, Sent
 from braid.app.openai_api.footnotes import footnotes, with_footnotes
-from braid.app.openai_api.limits import AnswerLimits, limited, required
+from braid.app.openai_api.turns import AnswerLimits, limited, required
 from braid.app.web.markdown import answer_html
 from braid.config.settings import Settings
 from braid.core.braid import Braid

@@ -8,7 +8,7 @@ from typing import Any
 import openai
 import pytest
 
-from braid.app.openai_api.tasks import is_task
+from braid.app.openai_api.turns import is_task
 from tests.app.openai_api.town import Town, ask
 
 TASK = (

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from braid.app.pages.search.card import readable
 from braid.app.pages.search.marking import flow, mark, snippet, wanted_tokens
-from braid.app.pages.search.readable import readable
 from braid.core.text.analyzer import Analyzer
 
 

@@ -20,7 +20,7 @@ from starlette.testclient import TestClient
 
 from braid.app.factory import create_app
 from braid.app.gauges import _size_of_folder
-from braid.app.web.probes import with_probes
+from braid.app.web.health import with_probes
 from braid.config.settings import Settings, load_settings
 from braid.core.backup.record import LastBackup, note_backup
 from braid.core.braid import Braid

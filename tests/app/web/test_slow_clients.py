@@ -17,14 +17,13 @@ import uvicorn
 from flask import Flask, request
 
 from braid.app.auth.access import takes_uploads
-from braid.app.auth.origins import origin_of
+from braid.app.auth.identity import origin_of
 from braid.app.server import USER_SHARE
-from braid.app.web.gate.connections import Limits, few_per_client, timely_protocol
+from braid.app.web.errors import refusal
+from braid.app.web.gate.connections import Limits, few_per_client, timely_protocol, with_sound_heads
 from braid.app.web.gate.gateway import Gateway
-from braid.app.web.gate.heads import with_sound_heads
 from braid.app.web.gate.request_bodies import Patience, Room
 from braid.app.web.gate.threads import Threads
-from braid.app.web.refusals import refusal
 from braid.app.web.security_headers import SECURITY_HEADERS
 from braid.core.accounts.accounts import Accounts
 from braid.core.accounts.credentials import ApiTokens

@@ -12,8 +12,7 @@ from markupsafe import Markup
 
 from braid.app.factory import register_braid
 from braid.app.host import HostUser
-from braid.app.words.filled import fill
-from braid.app.words.particles import PARTICLE, choose, final_sound
+from braid.app.words.filled import PARTICLE, choose, fill, final_sound
 from braid.core.braid import Braid
 from tests.app.words.test_translations import texts_of
 from tests.web import make_app

@@ -9,7 +9,7 @@ import pytest
 from flask import Flask
 
 from braid.app.auth.body_limit import MAX_FIELDS
-from braid.app.web.gate.heads import MAX_HEADERS, MAX_HEADERS_BYTES, MAX_PATH_BYTES, MOST_BYTES, with_sound_heads
+from braid.app.web.gate.connections import MAX_HEADERS, MAX_HEADERS_BYTES, MAX_PATH_BYTES, MOST_BYTES, with_sound_heads
 from braid.config.settings import Settings
 from braid.core.braid import Braid
 from tests.web import bearer, csrf_token, make_app, sign_in, site_of

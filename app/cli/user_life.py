@@ -12,7 +12,7 @@ import click
 from braid.app.cli.common import current_settings, find_user, json_option, record
 from braid.app.cli.manage import YES_OPTION, confirm
 from braid.app.cli.output import plural, print_json, print_result, print_table
-from braid.app.cli.users.accounts import user
+from braid.app.cli.users import user
 from braid.app.opening import open_data_directory
 
 if TYPE_CHECKING:
