@@ -298,9 +298,9 @@ class SearchOptions:
     out. A result's query has them all."""
 
     def __post_init__(self) -> None:
-        for name, nothing in (("filters", Filters()), ("reranker", ""), ("parameters", {})):
+        for name, kind in (("filters", Filters), ("reranker", str), ("parameters", dict)):
             if getattr(self, name) is None:
-                object.__setattr__(self, name, nothing)
+                object.__setattr__(self, name, kind())
         given: str = self.engine
         if given == "reference":
             object.__setattr__(self, "engine", "langchain")
@@ -366,7 +366,12 @@ class SearchOptions:
 
     def for_text(self, text: str) -> Query:
         """Return a query with these options. Raises InvalidInputError for an empty or too long text."""
-        return Query(text, **{name: getattr(self, name) for name in TYPES})
+        _require_text(text)
+        query = object.__new__(Query)  # the options have been checked
+        for name in TYPES:
+            object.__setattr__(query, name, getattr(self, name))
+        object.__setattr__(query, "text", text)
+        return query
 
     def weight_of(self, leg: Leg) -> float:
         """Return the leg's weight in the fusion; 1.0 for the only leg of its mode."""

@@ -14,7 +14,7 @@ import time
 import zlib
 from bisect import bisect_right
 from collections import OrderedDict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -62,12 +62,15 @@ WRITER_HEAP_BYTES = 64_000_000
 UNUSED_S = 120.0
 KEPT_TERMS = 4_096
 """Queries for one term that are kept: the collections of a search ask the same ones."""
+KEPT_COUNTS = 2_048
+"""Counts of documents with a term that are kept of each open index."""
 
 _Found = tuple[float, tantivy.DocAddress]
 
 logger = logging.getLogger(__name__)
 
 
+@lru_cache(KEPT_TERMS)
 def bm25_idf(documents: int, containing: float) -> float:
     """Return ln(1 + (N − n + 0.5) / (n + 0.5)), the variant of Lucene and tantivy."""
     return math.log(1 + (documents - containing + 0.5) / (containing + 0.5))
@@ -77,6 +80,8 @@ def bm25_idf(documents: int, containing: float) -> float:
 class _Open:
     index: tantivy.Index
     searcher: tantivy.Searcher
+    having: Callable[[str], int]
+    """Counts the documents that have a term, and remembers it: most queries share some words."""
     documents: int
     average_length: float
     signature: tuple[int, int, int]
@@ -217,8 +222,7 @@ class Bm25Index(KeywordIndex):
             opened = self._open(collection)
             if opened is None:
                 return Bm25Statistics(0, 0.0, {})
-            count = partial(opened.searcher.doc_freq, "body")
-            frequencies = dict(zip(terms, map(count, terms), strict=True))
+            frequencies = dict(zip(terms, map(opened.having, terms), strict=True))
             readable = None if dataset_ids is None else self._counts_within(opened.searcher, frequencies, dataset_ids)
         return Bm25Statistics(opened.documents, opened.average_length, frequencies, readable)
 
@@ -381,7 +385,8 @@ class Bm25Index(KeywordIndex):
             )
         index = tantivy.Index.open(str(self._path / collection))
         searcher = index.searcher()
-        opened = _Open(index, searcher, *_size_seen_by_bm25(self._schema, searcher), signature)
+        having = lru_cache(KEPT_COUNTS)(partial(searcher.doc_freq, "body"))
+        opened = _Open(index, searcher, having, *_size_seen_by_bm25(self._schema, searcher), signature)
         with self._lock:
             self._opened[collection] = opened
             self._known.add(collection)

@@ -18,11 +18,12 @@ import numpy as np
 
 from braid.core.errors import BraidError, EmbeddingError, IndexUnavailableError, InvalidInputError, internal
 from braid.core.indexes.answering_models import AnsweringModels, changed
-from braid.core.indexes.answers import DenseAnswer, Where
+from braid.core.indexes.answers import DenseAnswer, Where, scored
 from braid.core.indexes.base import TIMEOUT_S, VectorIndex
 from braid.core.indexes.scan import Processor, Scanner, always
 from braid.core.indexes.vector_block import (
     ID_BYTES,
+    ROUNDING,
     SAMPLE,
     Found,
     Probe,
@@ -39,7 +40,7 @@ from braid.core.types import Leg, ScoredChunk
 from braid.core.vector import Vector
 
 MIN_CANDIDATES = 100
-"""Candidates that are scored again; on seven sets of real vectors all of the exact best ten are among 100."""
+"""Candidates that are scored again at most; on seven sets of real vectors all of the exact best ten are among 100."""
 SCORE_DECIMALS = 8
 LOOK_S = 0.02
 """Time between two looks for the files of a collection that are being written."""
@@ -120,27 +121,33 @@ class DenseIndex(VectorIndex):
                 answers[collection] = error
         probe = Probe.of(vector)
         scanned = self._scanner.nearest(to_scan, probe, depth, sample=SAMPLE if spread else 0)
-        answers.update(self._rescored(scanned, versions, vector, k, depth=depth, pooled=pooled))
+        answers.update(self._rescored(scanned, versions, probe, k, depth=depth, pooled=pooled))
         return DenseAnswer(answers, spread_of([part for parts in scanned.values() for part in parts], probe))
 
     def _rescored(
         self,
         scanned: Mapping[str, Sequence[Found]],
         versions: Mapping[str, str],
-        vector: Vector,
+        probe: Probe,
         k: int,
         *,
         depth: int,
         pooled: bool,
     ) -> dict[str, list[ScoredChunk]]:
         """Return the best ``k`` of each collection, or those that are among the best ``k`` of all, by the exact
-        similarity: the vectors of the ``depth`` best rows are read from the ledger at once.
+        similarity: the vectors of the ``depth`` best rows are read from the ledger at once, without those whose
+        approximate score is too low for that.
         """
-        of_one = [(name, part) for name, parts in scanned.items() for part in (parts if pooled else best(parts, depth))]
+
+        def candidates(parts: Sequence[Found]) -> list[Found]:
+            margin = max((ROUNDING / part.block.scale for part in parts), default=0.0) + ROUNDING / probe.scale
+            return best(best(parts, depth), k, margin)
+
+        of_one = [(name, part) for name, parts in scanned.items() for part in (parts if pooled else candidates(parts))]
         hits: dict[str, list[ScoredChunk]] = {name: [] for name in scanned}
         if not of_one:
             return hits
-        parts = best([part for _, part in of_one], depth) if pooled else [part for _, part in of_one]
+        parts = candidates([part for _, part in of_one]) if pooled else [part for _, part in of_one]
         ids = np.concatenate([part.ids for part in parts]).astype(str).tolist()
         scores = np.concatenate([part.scores for part in parts]).tolist()
         owners, by_version = list[str](), dict[str, list[str]]()
@@ -149,14 +156,14 @@ class DenseIndex(VectorIndex):
             owners += [name] * len(part.scores)
         exact: dict[str, float] = {}
         for version, of_version in by_version.items():
-            exact.update(self._exact_scores(version, of_version, vector))
+            exact.update(self._exact_scores(version, of_version, probe.vector))
         # A vector that is being made again is not in the ledger for a while: until then the last one answers.
         score_of: Callable[[str, float], float] = exact.get
         ranked = sorted(zip(map(neg, map(score_of, ids, scores)), ids, owners, strict=True))
-        for negative, chunk_id, name in ranked[:k] if pooled else ranked:
-            if len(hits[name]) < k:
-                hits[name].append(ScoredChunk(chunk_id, -negative))
-        return hits
+        negatives, ids_in_order, names = zip(*ranked[: k if pooled else None], strict=True) if ranked else ((), (), ())
+        for name, hit in zip(names, scored(ids_in_order, map(neg, negatives)), strict=True):
+            hits[name].append(hit)
+        return {name: of_name[:k] for name, of_name in hits.items()}
 
     def _exact_scores(self, version: str, chunk_ids: Collection[str], vector: Vector) -> dict[str, float]:
         if not chunk_ids:

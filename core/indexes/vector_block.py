@@ -50,6 +50,9 @@ TRIED, TRIED_BEST, LEAST_FOUND = 50, 100, 0.98
 compared, and the least share of them that two stages have to find."""
 TRAINING_ROWS = 2**14
 """Rows that the first stage is trained on, and that are added to it at a time."""
+ROUNDING = 2.0
+"""Units by which two scores of a scan may be in the wrong order: the errors of real vectors have a standard deviation
+of 0.2 units, and of 15,000 none was more than 0.93."""
 ROUNDED = 2.5
 """Units by which two components may differ that were rounded, some more than once, as those of merged blocks are."""
 ALIGNED = 64
@@ -104,12 +107,14 @@ class Found(NamedTuple):
         return self.block.ids[self.rows]
 
 
-def best(found: Sequence[Found], k: int) -> list[Found]:
-    """Return of several scans what is among the ``k`` best rows of all, and rows with the score of the last one."""
+def best(found: Sequence[Found], k: int, margin: float = 0.0) -> list[Found]:
+    """Return of several scans what is among the ``k`` best rows of all, and rows whose score is that of the last one,
+    or less by up to the ``margin``.
+    """
     scores = np.concatenate([part.scores for part in found]) if found else ()
     if len(scores) <= k:
         return list(found)
-    least = np.partition(scores, len(scores) - k)[len(scores) - k]
+    least = np.partition(scores, len(scores) - k)[len(scores) - k] - np.float32(margin)
     part_of = np.repeat(np.arange(len(found)), [len(part.scores) for part in found])
     counts = np.bincount(part_of[scores >= least], minlength=len(found)).tolist()
     return [
@@ -265,7 +270,9 @@ class VectorBlock:
         """
         rows = np.minimum(np.searchsorted(self.ids, other.ids), len(self) - 1)
         columns = ("ids", "dataset_ids", "document_ids")
-        equal = np.all([getattr(self, name)[rows] == getattr(other, name) for name in columns], axis=0)
+        equal: NDArray[np.bool_] = np.all(
+            [getattr(self, name)[rows] == getattr(other, name) for name in columns], axis=0
+        )
         equal &= self.alive is None or self.alive[rows]
         at = np.flatnonzero(equal)
         here, there = _components(self.codes[rows[at]]) / self.scale, _components(other.codes[at]) / other.scale

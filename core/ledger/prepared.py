@@ -336,4 +336,6 @@ def parameters_for(dialect: str, parameters: Mapping[str, Value]) -> dict[str, o
 def _parameter(dialect: str, value: Value) -> object:
     if isinstance(value, SINGLE):
         return value
+    if not value and dialect == "sqlite":
+        return "[]"
     return json.dumps(list(value)) if dialect == "sqlite" else list(value)

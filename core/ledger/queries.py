@@ -81,6 +81,8 @@ class PassageRow(NamedTuple):
 
 def json_of(stored: str | dict[str, Any]) -> dict[str, Any]:
     """Return what is in a column of JSON, which SQLite has as text and PostgreSQL's driver has read."""
+    if stored == "{}":  # as most passages have it
+        return {}
     read: dict[str, Any] = json.loads(stored) if isinstance(stored, str) else stored
     return read
 
@@ -97,7 +99,7 @@ def filtered(
 
 def filter_parameters(filters: Filters | None) -> dict[str, Value]:
     """Return the filters as parameters of the statements that select documents; without filters all are selected."""
-    filters = filters or Filters()
+    filters = Filters() if filters is None else filters
     prefix = storable(filters.source_prefix)
     return {
         "any_type": int(not filters.file_types),

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from itertools import chain, repeat
 from operator import itemgetter, neg
 
@@ -35,7 +36,12 @@ def rrf_contributions(ranking: Sequence[ScoredChunk], weight: float, c: int = RR
     Cormack, Clarke and Büttcher, "Reciprocal Rank Fusion outperforms Condorcet and individual rank learning
     methods", SIGIR 2009.
     """
-    return {chunk_id: weight / rank for rank, (chunk_id, _) in enumerate(ranking, start=c + 1)}
+    return dict(zip(map(_chunk_id, ranking), _shares(weight, c, len(ranking)), strict=True))
+
+
+@lru_cache
+def _shares(weight: float, c: int, ranks: int) -> tuple[float, ...]:
+    return tuple(weight / (c + rank) for rank in range(1, ranks + 1))
 
 
 def min_max_contributions(ranking: Sequence[ScoredChunk], weight: float) -> dict[str, float]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from braid.core.errors import BraidError, EmbeddingError, IndexUnavailableError, Reason, StoreUnreachableError
+from braid.core.errors import BraidError, EmbeddingError, IndexUnavailableError, StoreUnreachableError
 from braid.core.indexes.answers import BestScores
 from braid.core.models.embeddings import EmbeddingModel
 from braid.core.search.calls import Deadline
@@ -87,12 +87,7 @@ class Gatherer:
         usable: list[CollectionLeg] = []
         incomplete: set[str] = set()
         legs = [leg for leg in self.legs if leg.scope.collection in self.plans]
-        try:
-            states = self.context.indexer.states([(leg.leg, leg.scope.collection) for leg in legs])
-        except IndexUnavailableError as error:  # they are another process's, which does not answer
-            for leg in legs:
-                self.trace.report_missing(leg.leg, leg.scope.collection, str(error))
-            return [], set()
+        states = self.context.indexer.states([(leg.leg, leg.scope.collection) for leg in legs])
         for leg, progress in zip(legs, states, strict=True):
             if progress.is_whole:
                 usable.append(leg)
@@ -179,34 +174,15 @@ class Gatherer:
         return None
 
     def _collect(self, asked: KeywordSearch) -> None:
-        """Wait for the searches and remember their hits."""
-        indexer = self.context.indexer
+        """Wait for the searches and remember their hits, None for one that failed. Report those indexes whose rebuild
+        may have begun since their progress was read: their answers lack hits.
+        """
         answered: dict[tuple[Leg, str], None] = {}
-        searches, deadline = asked.answers()
-        for key in searches.keys:
-            wanted, collection = key
-            known = self.memory.hits[wanted]
-            known[collection] = None
-            try:
-                known[collection] = searches.result(key, deadline)
+        for (wanted, collection), hits in asked.answers().items():
+            self.memory.hits[wanted][collection] = hits
+            if hits is not None:
                 answered["bm25", collection] = None
-            except (IndexUnavailableError, EmbeddingError) as error:
-                indexer.suspect("bm25", collection)
-                self.trace.report_missing("bm25", collection, str(error))
-            except TimeoutError:
-                reason = Reason("no answer within %(seconds)s s", seconds=format(self.context.leg_timeout_s, "g"))
-                self.trace.report_missing("bm25", collection, reason)
-        self._report_rebuilds(list(answered))
-
-    def _report_rebuilds(self, legs: Sequence[tuple[Leg, str]]) -> None:
-        """Report those indexes whose rebuild may have begun since their progress was read: their answers lack hits."""
-        try:
-            states = self.context.indexer.states(legs)
-        except IndexUnavailableError as error:
-            for leg, collection in legs:
-                self.trace.report_missing(leg, collection, str(error))
-            return
-        for progress in states:
+        for progress in self.context.indexer.states(list(answered)):
             if progress.obstacle:
                 self.trace.report_missing(progress.leg, progress.collection, progress.obstacle)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from operator import itemgetter
@@ -53,7 +53,7 @@ class HitReader:
         while len(found) < limit and end < len(ids):
             end = min(len(ids), 2 * end)
             found = self._read_and_group(query, fused, ids[:end], limit, by_document)
-        unread = [chunk_id for chunk_id in ids[end:] if chunk_id not in self._rows]
+        unread = set(ids[end:]).difference(self._rows)
         if found and self._read_copies(query, unread, found):
             found = self._read_and_group(query, fused, ids[:end], limit, by_document)
         if query.pooling == "none":
@@ -89,7 +89,7 @@ class HitReader:
             found = self.ledger.passage_rows(unread, self.scope.dataset_ids, query.filters)
             self._rows.update((chunk_id, found.get(chunk_id)) for chunk_id in unread)
 
-    def _read_copies(self, query: Query, ids: Sequence[str], shown: Sequence[EqualTexts]) -> bool:
+    def _read_copies(self, query: Query, ids: Collection[str], shown: Sequence[EqualTexts]) -> bool:
         """Read those of the ids whose text has the hash of one that is shown; return whether there are any."""
         same = self.ledger.having_hashes(ids, {each.rows[0].text_hash for each in shown})
         found = self.ledger.passage_rows(same, self.scope.dataset_ids, query.filters)
@@ -128,17 +128,16 @@ def group_equal_texts(
     contents: list[EqualTexts] = []
     by_hash: dict[int, list[EqualTexts]] = {}
     first_of: dict[int, EqualTexts] = {}
-    in_order = map(rows.get, map(itemgetter(0), fused.order))
-    for place, (scored, row) in enumerate(zip(fused.order, in_order, strict=True)):
-        if row is None:
-            continue
+    places = {chunk_id: place for place, (chunk_id, _) in enumerate(fused.order) if chunk_id in rows}
+    for row in filter(None, map(rows.get, places)):
+        place = places[row.chunk_id]
         known = _same_text(row, by_hash.get(row.text_hash, ()), of_document=by_document)
         if known is not None:
             known.rows.append(row)
         elif by_document and row.document_id in first_of:
             first_of[row.document_id].more_in_document += 1
         elif len(found) < limit and place < end:
-            new = EqualTexts([row], scored.score)
+            new = EqualTexts([row], fused.order[place].score)
             (contents if row.chunk_kind == "contents" and contents_last else found).append(new)
             by_hash.setdefault(row.text_hash, []).append(new)
             first_of.setdefault(row.document_id, new)

@@ -7,10 +7,10 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from braid.core.admission import let_go
-from braid.core.errors import IndexUnavailableError, Reason, internal
+from braid.core.errors import EmbeddingError, IndexUnavailableError, Reason, internal
 from braid.core.indexes.answers import Bm25Statistics
 from braid.core.search import fusion
 from braid.core.search.calls import Calls, Deadline
@@ -21,6 +21,9 @@ from braid.core.search.strategies.base import QueryVariant
 from braid.core.types import Pooling, ScoredChunk
 
 MAX_QUERY_TERMS = 256
+
+Key = TypeVar("Key")
+T = TypeVar("T")
 
 Rank = Callable[[Mapping[str, float], float], list[ScoredChunk]]
 """Searches one collection for weighed terms, with a factor for all scores."""
@@ -75,15 +78,13 @@ class TermWeigher:
                 )
         return found
 
-    def counted(
-        self, counting: Calls[tuple[int, str], Bm25Statistics], deadline: Deadline
-    ) -> dict[tuple[int, str], Bm25Statistics]:
-        """Return what `count` returned, without the collections that do not answer within the deadline."""
+    def answers(self, calls: Calls[tuple[Key, str], T], deadline: Deadline) -> dict[tuple[Key, str], T]:
+        """Return what the calls return, without the collections that fail, or do not answer within the deadline."""
         found = {}
-        for key in counting.keys:
+        for key in calls.hasten(deadline).keys:
             try:
-                found[key] = counting.result(key, deadline)
-            except IndexUnavailableError as error:
+                found[key] = calls.result(key, deadline)
+            except (IndexUnavailableError, EmbeddingError) as error:
                 self.context.indexer.suspect("bm25", key[1])
                 self.trace.report_missing("bm25", key[1], str(error))
             except TimeoutError:
@@ -130,19 +131,18 @@ class KeywordSearch:
         if counts:
             self._executor.submit(self._work)
 
-    def answers(self) -> tuple[Searches, Deadline]:
-        """Return the searches of the collections whose terms were counted in time, and their deadline. Most have ended
-        by now.
+    def answers(self) -> dict[tuple[Asked, str], list[ScoredChunk] | None]:
+        """Return the hits of the collections whose terms were counted in time, None for a search that failed. Most have
+        ended by now.
         """
         if not (self._counting.are_done and (self._searching is None or self._searching.are_done)):
             let_go()  # the thread that searches needs the place
-        deadline = Deadline(self._context.leg_timeout_s)
-        found = self._weigher.counted(self._counting.hasten(deadline), deadline)
-        deadline = Deadline(self._context.leg_timeout_s)
+        found = self._weigher.answers(self._counting, Deadline(self._context.leg_timeout_s))
         searching, begun_here = self._begin(found)
         if begun_here:
             searching.start()
-        return searching.hasten(deadline), deadline
+        answers = self._weigher.answers(searching, Deadline(self._context.leg_timeout_s))
+        return {key: answers.get(key) for key in searching.keys}
 
     def _work(self) -> None:
         with self._context.places.hold(self._user_id, self._context.leg_timeout_s):

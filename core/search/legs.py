@@ -43,17 +43,13 @@ class Bm25Leg:
         """Return the ``k`` best chunks of the plan by factor · Σ weight · BM25, or those of them that are among the
         ``best`` of several collections.
         """
-        search = partial(self.index.search, self.scope.collection, terms)
+
+        def fetch(part: FilterPlan, n: int, by: float = 1.0, best: BestScores | None = None) -> list[ScoredChunk]:
+            within = partial(self.index.search, dataset_ids=part.selection.dataset_ids, document_ids=part.document_ids)
+            return within(self.scope.collection, terms, n, share=part.share, factor=by, best=best)
+
         if plan.is_named and plan.counted_ids is None:
-            datasets = plan.selection.dataset_ids
-            return search(
-                k, dataset_ids=datasets, document_ids=plan.document_ids, share=plan.share, factor=factor, best=best
-            )
-
-        def fetch(part: FilterPlan, n: int) -> list[ScoredChunk]:
-            datasets = part.selection.dataset_ids
-            return search(n, dataset_ids=datasets, document_ids=part.document_ids, share=part.share)
-
+            return fetch(plan, k, factor, best)
         if plan.is_named:
             hits = fetch(plan, k)
         else:

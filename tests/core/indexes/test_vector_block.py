@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from braid.core.indexes.dense import MIN_CANDIDATES
-from braid.core.indexes.vector_block import EVERYTHING, ID_BYTES, Found, Probe, Selection, VectorBlock, merged
+from braid.core.indexes.vector_block import EVERYTHING, ID_BYTES, Found, Probe, Selection, VectorBlock, best, merged
 from braid.core.vector import Vector
 from tests.worlds import WAIT_S
 
@@ -300,6 +300,18 @@ def test_rows_are_held_that_are_the_same_but_for_rounding() -> None:
     assert not block.holds(block_of(others)).any()
     assert not block.holds(replace(block_of(vectors), dataset_ids=np.full(100, 77))).any()
     assert not block.holds(replace(block_of(vectors), document_ids=np.full(100, 77))).any()
+
+
+def test_the_best_rows_of_all_scans_are_kept_and_those_within_a_margin() -> None:
+    vectors = unit(400)
+    probe = Probe.of(vectors[0])
+    found = [
+        block_of(part, first=200 * n).nearest(probe, 100, EVERYTHING) for n, part in enumerate(np.split(vectors, 2))
+    ]
+    scores = np.sort(np.concatenate([part.scores for part in found]))[::-1]
+    for margin, least in ((0.0, scores[9]), (0.05, scores[9] - 0.05), (9.0, -9.0)):
+        kept = np.concatenate([part.scores for part in best(found, 10, margin)])
+        assert np.sort(kept)[::-1].tolist() == scores[scores >= least].tolist()
 
 
 # ---------------------------------------------------------------- merges

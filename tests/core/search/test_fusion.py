@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from langchain_core.documents import Document
 from langchain_core.runnables import RunnableLambda
 
+from braid.core.errors import InvalidInputError
 from braid.core.indexes.answers import Bm25Statistics
 from braid.core.indexes.bm25 import bm25_idf
 from braid.core.langchain import EnsembleRetriever
@@ -26,7 +27,7 @@ from braid.core.search.fusion import (
 )
 from braid.core.search.ranking import Ranking, fuse
 from braid.core.search.strategies.base import QueryVariant
-from braid.core.types import LegScore, SearchOptions
+from braid.core.types import Filters, LegScore, Query, SearchOptions
 from braid.core.types import ScoredChunk as Scored
 
 DOCS = [Scored("a", 3.0), Scored("b", 2.0), Scored("c", 1.0)]
@@ -221,6 +222,15 @@ def test_equal_rrf_scores_are_decided_by_the_scores_of_the_legs_before_the_id() 
     ordered = by_score_then_id(fused, rrf_ties([(dense, 0.5), (bm25, 0.5)]))
     assert [hit.chunk_id for hit in ordered][:3] == ["both", "b: near the best", "a: far from the best"]
     assert [hit.chunk_id for hit in by_score_then_id(fused)][:3] == ["both", "a: far from the best", "b: near the best"]
+
+
+def test_a_query_has_the_options_that_it_is_made_of() -> None:
+    options = SearchOptions(k=2, fusion="auto", filters=Filters(source_prefix="a"), parameters={"overfetch": 2})
+    assert options.for_text("pump") == Query(
+        "pump", k=2, fusion="auto", filters=options.filters, parameters={"overfetch": 2}
+    )
+    with pytest.raises(InvalidInputError, match="empty"):
+        options.for_text(" ")
 
 
 def test_the_scores_of_the_legs_are_looked_up_by_chunk() -> None:
