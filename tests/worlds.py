@@ -23,6 +23,7 @@ from langchain_core.documents import Document
 
 from braid.core.braid import Braid, IndexOptions
 from braid.core.data_directory import DataDirectory
+from braid.core.files.lost import Rules
 from braid.core.indexes.base import IndexName
 from braid.core.ledger.change_log import ChangeLog, IndexedChunk
 from braid.core.ledger.ledger import Ledger
@@ -46,6 +47,12 @@ def eventually(condition: Callable[[], Truthy], seconds: float = WAIT_S, *, paus
         assert time.monotonic() < deadline, f"it did not happen within {seconds:g} s"
         time.sleep(pause_s)
     return value
+
+
+def older_than(seconds: float) -> Rules:
+    """Return the rules for files of this age, by the clock."""
+    now = time.time()
+    return Rules(now - seconds, now)
 
 
 def logged(caplog: pytest.LogCaptureFixture, part: str, *, said: str = "") -> list[str]:

@@ -224,9 +224,7 @@ class Conversation:
         """
         if turn.request.fields is not None:
             return {}
-        found = self._braid.ledger.datasets_in([each.collection for each in turn.scope.collections])
-        searched = [each for each in found if each.id in turn.scope.dataset_ids]
-        passages = self._braid.dataset_languages.passages(searched)
+        passages = self._braid.dataset_languages.passages(self._braid.ledger.datasets_of(turn.scope))
         total = sum(sum(of_code.values()) for of_code in passages.values())
         shares = {code: sum(of_code.values()) / total for code, of_code in passages.items()}
         return {code: frozenset(passages[code]) for code in other_languages(turn.request.text, shares)}

@@ -77,6 +77,16 @@ class TurnRecorder:
         """The datasets whose passages the search returned."""
         return frozenset(hit.passage.dataset_id for hit in self._search.hits) if self._search else frozenset()
 
+    @property
+    def written(self) -> str:
+        """The text so far, as a marked text."""
+        return "".join(self._text)
+
+    @property
+    def support(self) -> tuple[Support, ...]:
+        """The sentences of the text so far that have been checked."""
+        return tuple(self._support)
+
     def result(self) -> ChatResult:
         """Return the turn's own result, or, before it has come, one that is ``stopped``.
 
@@ -87,7 +97,7 @@ class TurnRecorder:
         search = self._search or SearchResult(
             Query(self._query.query[:MAX_QUERY_CHARS]), self._request.strategy, "none", (), (), ()
         )
-        written = "".join(self._text).strip()
+        written = self.written.strip()
         text, marks = shown(written)
         citations = self._citations(written, search)
         return ChatResult(
@@ -102,7 +112,7 @@ class TurnRecorder:
             generator=self._begun.generator if text else "none",
             found=bool(citations),
             citations=citations,
-            support=tuple(each for each in self._support if each.end <= len(text)),
+            support=tuple(each for each in self.support if each.end <= len(text)),
             prompt_tokens=self._begun.prompt_tokens,
             degraded=self._begun.degraded,
             notes=(*self._begun.notes, *gaps_of_cited(citations)),

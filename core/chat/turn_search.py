@@ -262,8 +262,7 @@ class ScopedPassages:
 
     def count(self) -> int:
         """Return the number of passages that may be searched."""
-        datasets = self._ledger.datasets_in({each.collection for each in self._scope.collections})
-        return sum(dataset.chunks for dataset in datasets if dataset.id in self._scope.dataset_ids)
+        return sum(dataset.chunks for dataset in self._ledger.datasets_of(self._scope))
 
     def neighbours(self, passage: Passage, distance: int = 2) -> list[Passage]:
         """Return a passage with those up to ``distance`` before and after it in its document."""

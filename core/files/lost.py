@@ -41,12 +41,6 @@ class Rules:
     any_number: bool = False
     """Whether a person wants it, however many they are."""
 
-    @classmethod
-    def older_than(cls, seconds: float) -> Rules:
-        """Return the rules for files of this age, by the clock."""
-        now = time.time()
-        return cls(now - seconds, now)
-
     def allows(self, taken: int, there: int) -> bool:
         """Return whether so many of the files may be taken at a time."""
         return self.any_number or taken <= max(FEW, LARGEST_SHARE * there)

@@ -12,8 +12,8 @@ from typing import Any
 from braid.core.data_directory import DataDirectory
 from braid.core.errors import BraidError, InvalidInputError
 from braid.core.extras import installed
-from braid.core.folders.plan import SyncPlan
-from braid.core.folders.sync import SyncReport
+from braid.core.folders.plan import Step, SyncPlan
+from braid.core.folders.sync import Outcome, SyncReport, run_plan
 from braid.core.ingest.incoming import Incoming, Parse, last_part
 from braid.core.ingest.ingest_document import ingest_document
 from braid.core.ingest.plan import IngestOptions, PlannedFile, file_type_of, source_name
@@ -83,29 +83,14 @@ class LoaderSync:
     def run(self, *, should_stop: Callable[[], bool] = lambda: False) -> SyncReport:
         """Sync once. When ``should_stop()`` becomes true, the sync ends after the current document."""
         listed = self._listed()
-        plan = self._plan(listed)
-        done: list[str] = []
-        failures: list[tuple[str, str]] = []
-        for planned in plan.puts:
-            if should_stop():
-                break
-            state, reason = self._put(planned.source, listed[planned.source])
-            done.append(state)
-            if reason:
-                failures.append((planned.source, reason))
-        removals = () if should_stop() else plan.removals
-        for source in removals:
-            self.directory.ledger.remove_document(self.dataset_id, source)
-        report = SyncReport(
-            put=done.count("put"),
-            unchanged=plan.unchanged + done.count("unchanged"),
-            removed=len(removals),
-            failures=tuple(failures),
-            stopped=len(done) < len(plan.puts) or len(removals) < len(plan.removals),
-        )
-        if report.changed:
-            self.directory.wake()
-        return report
+
+        def apply(step: Step) -> Outcome:
+            if isinstance(step, PlannedFile):
+                return self._put(step.source, listed[step.source])
+            self.directory.ledger.remove_document(self.dataset_id, step.source)
+            return "removed", step.source, ""
+
+        return run_plan(self.directory, self._plan(listed), apply, should_stop=should_stop)
 
     def _listed(self) -> dict[str, ListedDocument]:
         """Return the listed documents by source, without those that the options leave out."""
@@ -162,24 +147,24 @@ class LoaderSync:
         puts = tuple(PlannedFile(listed[source].name, source) for source in changed)
         return SyncPlan(puts, removals=gone, unchanged=len(listed) - len(puts))
 
-    def _put(self, source: str, listed: ListedDocument) -> tuple[str, str]:
-        """Store one document; return its state, and why it failed."""
+    def _put(self, source: str, listed: ListedDocument) -> Outcome:
+        """Store one document."""
         try:
             content: object = listed.read()
         except Exception as error:  # the edge to another package: the other documents are stored all the same
-            return "failed", f"it cannot be loaded: {_fault(error)}"
+            return "failed", source, f"it cannot be loaded: {_fault(error)}"
         if not isinstance(content, bytes):
-            return "failed", f"the loader read {type(content).__name__}, not bytes"
+            return "failed", source, f"the loader read {type(content).__name__}, not bytes"
         incoming = Incoming.from_bytes(content, source, filename=last_part(listed.name), date=listed.date)
         try:
             incoming = replace(incoming, metadata=listed.metadata)
             stored = ingest_document(self.directory.ledger, self.dataset_id, incoming, self.options, parse=self.parse)
         except InvalidInputError as error:  # metadata that cannot be stored
-            return "failed", str(error)
+            return "failed", source, str(error)
         self._failed.pop(source, None)
         if stored.state == "failed" and listed.date is not None:
             self._failed[source] = listed.date
-        return stored.state, stored.reason
+        return stored.state, source, stored.reason
 
     @property
     def _prefix(self) -> str:

@@ -42,6 +42,33 @@ Outcome = tuple[Literal["put", "unchanged", "failed", "renamed", "removed"], str
 """The effect of one step: what was done, with which source, and why it failed."""
 
 
+def run_plan(
+    directory: DataDirectory,
+    plan: SyncPlan,
+    apply: Callable[[Step], Outcome],
+    *,
+    should_stop: Callable[[], bool],
+    on_step: Callable[[str, str], None] = lambda step, source: None,
+    on_progress: Callable[[int, int], None] = lambda done, total: None,
+) -> SyncReport:
+    """Apply the steps of a plan, and report their outcomes; the other parameters are those of `FolderSync.run`."""
+    counts, failures, stopped = Counter(unchanged=plan.unchanged), list[tuple[str, str]](), False
+    for done, step in enumerate(plan.steps):
+        on_progress(done, len(plan.steps))
+        if stopped := should_stop():
+            break
+        what, source, reason = apply(step)
+        counts[what] += 1
+        if what == "failed":
+            failures.append((source, reason))
+        on_step(what, source)
+    counted = {name: counts[name] for name in ("put", "unchanged", "renamed", "removed")}
+    report = SyncReport(**counted, failures=tuple(failures), stopped=stopped)
+    if report.changed:
+        directory.wake()
+    return report
+
+
 @dataclass(frozen=True, slots=True)
 class _Failure:
     """A file that could not be read. A different signature means that it may be readable now."""
@@ -114,21 +141,9 @@ class FolderSync:
         raises ends the sync.
         """
         plan = self.plan()
-        counts, failures, stopped = Counter(unchanged=plan.unchanged), list[tuple[str, str]](), False
-        for done, step in enumerate(plan.steps):
-            on_progress(done, len(plan.steps))
-            if stopped := should_stop():
-                break
-            what, source, reason = self._apply(step)
-            counts[what] += 1
-            if what == "failed":
-                failures.append((source, reason))
-            on_step(what, source)
-        counted = {name: counts[name] for name in ("put", "unchanged", "renamed", "removed")}
-        report = SyncReport(**counted, failures=tuple(failures), stopped=stopped)
-        if report.changed:
-            self.directory.wake()
-        return report
+        return run_plan(
+            self.directory, plan, self._apply, should_stop=should_stop, on_step=on_step, on_progress=on_progress
+        )
 
     def unreadable(self) -> list[tuple[str, str]]:
         """Return (source, reason) of every file that could not be read, in this sync or an earlier one."""

@@ -56,7 +56,7 @@ from braid.core.ledger.tables import (
 )
 from braid.core.metadata.where import parse_where, vain_keys
 from braid.core.text.terms import Term
-from braid.core.types import MAX_NAME_CHARS, PART, Dataset, Document, DocumentInput, Filters, Passage
+from braid.core.types import MAX_NAME_CHARS, PART, Dataset, Document, DocumentInput, Filters, Passage, Scope
 
 if TYPE_CHECKING:  # see `braid.core.ledger.database`
     import numpy as np
@@ -228,6 +228,11 @@ class Ledger:
     def datasets_in(self, collections: Collection[str]) -> list[Dataset]:
         """Return all datasets of these collections, with their counts."""
         return list(self.database.remembered(_datasets, prepared.DATASETS_IN_COLLECTIONS, collections=collections))
+
+    def datasets_of(self, scope: Scope) -> list[Dataset]:
+        """Return the datasets of a scope, with their counts."""
+        found, ids = self.datasets_in([each.collection for each in scope.collections]), scope.dataset_ids
+        return [each for each in found if each.id in ids]
 
     def all_datasets(self) -> list[Dataset]:
         """Return all datasets that are not removed."""

@@ -18,11 +18,10 @@ from braid.config.settings import Settings
 from braid.core.braid import Braid
 from braid.core.errors import FilesUnavailableError
 from braid.core.files.bucket import Bucket
-from braid.core.files.lost import Rules
 from braid.core.ledger.outages import times_met
 from tests.fakes import HashEmbeddings
 from tests.web import add_user, bearer, make_app, site_of
-from tests.worlds import WAIT_S, eventually
+from tests.worlds import WAIT_S, eventually, older_than
 
 API = "/api/v1"
 PUMP = b"# Pump\n\nThe pump runs at 12 bar."
@@ -108,7 +107,7 @@ def test_files_are_in_the_bucket_and_an_outage_of_it_is_named(
     assert upload()[0] == 202
 
     caller.delete(f"{where}?permanently=true", headers=headers)
-    here.background.originals.sweep(Rules.older_than(-1))
+    here.background.originals.sweep(older_than(-1))
     assert not list(bucket.below("originals/"))
 
 

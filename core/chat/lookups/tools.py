@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -109,18 +109,24 @@ class Toolbox:
     def _as_hits(self, passages: Sequence[Passage]) -> tuple[Hit, ...]:
         """Return passages as hits, those that scope and filters select, read again from the ledger."""
         ids = [passage.chunk_id for passage in passages[:MOST_FOUND]]
-        rows = self.ledger.passage_rows(ids, self.scope.dataset_ids, self.filters)
-        return tuple(Hit(rows[chunk_id].passage(), 0.0, ()) for chunk_id in ids if chunk_id in rows)
+        return hits_of(self.ledger, ids, self.scope.dataset_ids, self.filters)
 
     def _datasets(self) -> str:
-        readable = self.scope.dataset_ids
-        datasets = self.ledger.datasets_in([each.collection for each in self.scope.collections])
         lines = [
             f"{as_data(each.name)}: {each.documents} documents. {as_data(each.description[:200])}".strip()
-            for each in datasets
-            if each.id in readable
+            for each in self.ledger.datasets_of(self.scope)[:MOST_DATASETS]
         ]
-        return "\n".join(lines[:MOST_DATASETS])
+        return "\n".join(lines)
+
+
+def hits_of(
+    ledger: Ledger, chunk_ids: Sequence[str], dataset_ids: Collection[int], filters: Filters
+) -> tuple[Hit, ...]:
+    """Return the passages with these ids that the scope allows and the filters select, in this order, as hits that no
+    search has scored.
+    """
+    rows = ledger.passage_rows(chunk_ids, dataset_ids, filters)
+    return tuple(Hit(rows[chunk_id].passage(), 0.0, ()) for chunk_id in chunk_ids if chunk_id in rows)
 
 
 def shown_passages(passages: Sequence[Passage], tag: str, *, first: int = 1) -> str:

@@ -63,20 +63,6 @@ class News(Generic[Happened]):
     events: tuple[Happened, ...]
 
 
-class _Recorder(TurnRecorder):
-    """Also tells what has been written so far."""
-
-    @property
-    def written(self) -> str:
-        """The text so far, as a marked text."""
-        return "".join(self._text)
-
-    @property
-    def support(self) -> tuple[Support, ...]:
-        """The sentences of the text so far that have been checked."""
-        return tuple(self._support)
-
-
 class RunningTurn(Generic[Happened]):
     """A turn that runs in a thread, is stored now and then, and can be followed by any number of threads.
 
@@ -102,7 +88,7 @@ class RunningTurn(Generic[Happened]):
         self._store = store
         self._done = done
         self._pauses = pauses
-        self._recorder = _Recorder(request)
+        self._recorder = TurnRecorder(request)
         draft = request.draft
         self._kept = draft.text if draft is not None and not draft.is_complete else ""
         self._started = self._saved = time.monotonic()

@@ -125,13 +125,6 @@ class TurnStore:
             parent_id = _require(read_branches(connection, conversation_id), message_id)
             choose(connection, conversation_id, message_id, parent_id)
 
-    def settings(self, turn: StoredTurn) -> tuple[str, Mapping[str, Any]]:
-        """Return the text and the settings of the turn's question."""
-        with self._database.read() as connection:
-            columns = select(MessageRow.text, MessageRow.settings)
-            row = connection.execute(columns.where(MessageRow.id == turn.question_id)).one()
-        return row.text, row.settings
-
 
 def require_user(request: ChatRequest) -> int:
     """Return the request's user. Raises InvalidInputError if it has none."""

@@ -114,15 +114,12 @@ class WholeFinder:
         rest = _without_quoted(question)
         if where.key != "dataset_id" or asks_for_changes(rest) or not ALL_OF_IT.search(rest) or _names_more(rest):
             return None
-        searched = self.ledger.datasets_in([each.collection for each in self.scope.collections])
-        meant = [each for each in searched if each.id in self.scope.dataset_ids and where.values == (each.id, each.id)]
+        meant = [each for each in self.ledger.datasets_of(self.scope) if where.values == (each.id, each.id)]
         return whole_dataset(self.ledger, meant[0], self.filters) if meant else None
 
     def _dataset(self, question: str) -> WholeDocument | None:
         """Return the dataset that a question names, or the only one that is searched, where all of it is asked for."""
-        searched = self.ledger.datasets_in([each.collection for each in self.scope.collections])
-        datasets = [each for each in searched if each.id in self.scope.dataset_ids]
-        asked = question.casefold()
+        datasets, asked = self.ledger.datasets_of(self.scope), question.casefold()
         named = [each for each in datasets if len(each.name) > 1 and each.name.casefold() in asked]
         meant = named if ALL_OF_IT.search(question) and named else datasets
         if (

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import Literal
 
+from braid.core.chat.lookups.tools import hits_of
 from braid.core.chat.quoting.wanted import years_in
 from braid.core.errors import Reason
 from braid.core.ledger.ledger import Ledger
@@ -164,8 +165,7 @@ def whole_dataset(ledger: Ledger, dataset: Dataset, filters: Filters) -> WholeDo
         for document in documents
         for passage in ledger.document_passages(document.id, [dataset.id], limit=of_each)
     ]
-    rows = ledger.passage_rows(ids, [dataset.id], filters)
-    hits = tuple(Hit(rows[chunk_id].passage(), 0.0, ()) for chunk_id in ids if chunk_id in rows)
+    hits = hits_of(ledger, ids, [dataset.id], filters)
     if not hits:
         return None
     is_one, first = len(documents) == 1, hits[0].passage
@@ -210,10 +210,8 @@ def passages_of(
 ) -> tuple[tuple[Hit, ...], int]:
     """Return the first passages of a passage's document that scope and filters select, and how many it has."""
     all_of_it = ledger.document_passages(passage.document_id, scope.dataset_ids, limit=limit)
-    ids = [each.chunk_id for each in all_of_it]
-    rows = ledger.passage_rows(ids, scope.dataset_ids, filters)
+    hits = hits_of(ledger, [each.chunk_id for each in all_of_it], scope.dataset_ids, filters)
     document = ledger.document(passage.dataset_id, passage.source)
-    hits = tuple(Hit(rows[chunk_id].passage(), 0.0, ()) for chunk_id in ids if chunk_id in rows)
     return hits, max(document.chunks if document else 0, len(hits))
 
 

@@ -39,7 +39,6 @@ from braid.core.backup.verify import lacks, verify_backup
 from braid.core.braid import Braid, IndexOptions
 from braid.core.data_directory import DataDirectory
 from braid.core.errors import InvalidInputError
-from braid.core.files.lost import Rules
 from braid.core.ingest.incoming import Incoming
 from braid.core.ingest.ingest import ingest_bytes
 from braid.core.ingest.spool import Spool
@@ -48,7 +47,7 @@ from braid.core.ledger.database import Database
 from braid.core.originals.store import Originals
 from tests.databases import all_on_both_databases
 from tests.fakes import HashEmbeddings
-from tests.worlds import add_notes, catch_up, document, eventually
+from tests.worlds import add_notes, catch_up, document, eventually, older_than
 
 pytest_generate_tests = all_on_both_databases
 WRITES_PER_S = 20
@@ -210,7 +209,7 @@ def test_originals_are_in_the_backup_also_one_that_is_deleted_meanwhile(
 
     def delete(_what: str, _done: int, _total: int) -> None:
         directory.ledger.remove_document(1, "a.txt")
-        originals.sweep(Rules.older_than(-1))
+        originals.sweep(older_than(-1))
 
     manifest = make_backup(taken, tmp_path / "backup.zip", on_progress=delete)
     assert originals.count()[0] == 1

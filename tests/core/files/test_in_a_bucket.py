@@ -16,7 +16,6 @@ from braid.core.backup.restore import restore_backup
 from braid.core.data_directory import DataDirectory
 from braid.core.errors import FilesUnavailableError, NotFoundError
 from braid.core.files.bucket import Bucket
-from braid.core.files.lost import Rules
 from braid.core.ingest.incoming import Incoming
 from braid.core.ingest.ingest import ingest_bytes
 from braid.core.ingest.spool import Spool
@@ -26,6 +25,7 @@ from braid.core.ledger.database import Database
 from braid.core.originals.store import Originals
 from braid.core.types import Document
 from tests.fakes import HashEmbeddings
+from tests.worlds import older_than
 
 PUMP = b"The pump runs at 12 bar."
 TANK = b"The tank holds 40 litres."
@@ -86,7 +86,7 @@ def test_an_upload_at_one_machine_is_read_at_another(machines: tuple[Machine, Ma
         assert machine.spool.path(kept.name).read_bytes() == PUMP
     exported = other.spool.write(lambda file: file.write(TANK))
     assert one.spool.path(exported.name).read_bytes() == TANK
-    assert one.spool.sweep({kept.name}, Rules.older_than(0)) == 1
+    assert one.spool.sweep({kept.name}, older_than(0)) == 1
     assert one.spool.path(kept.name)
     other.spool.remove(kept.name)
     assert list(one.bucket.below("uploads/")) == []
@@ -110,10 +110,10 @@ def test_files_of_documents_are_kept_once_and_go_with_the_last(machines: tuple[M
         assert list(machine.originals.damaged()) == []
         assert machine.originals.count() == (2, len(PUMP) + len(TANK))
     one.directory.ledger.remove_document(1, "pump.txt")
-    assert other.originals.sweep(Rules.older_than(0)) == 0
+    assert other.originals.sweep(older_than(0)) == 0
     one.directory.ledger.remove_document(1, "copy.txt")
-    assert other.originals.sweep(Rules.older_than(3600)) == 0, "somebody may be storing it now"
-    assert other.originals.sweep(Rules.older_than(-1)) == 1
+    assert other.originals.sweep(older_than(3600)) == 0, "somebody may be storing it now"
+    assert other.originals.sweep(older_than(-1)) == 1
     assert one.bucket.find(key) is None
     assert one.originals.find(pump) is None
     assert [machine.files() for machine in machines] == [[], []]
@@ -165,7 +165,7 @@ def test_an_outage_is_no_missing_file(machines: tuple[Machine, Machine], monkeyp
         lambda: other.spool.save(io.BytesIO(TANK), max_bytes=100),
         lambda: other.originals.find(document),
         lambda: list(other.originals.damaged()),
-        lambda: other.originals.sweep(Rules.older_than(0)),
+        lambda: other.originals.sweep(older_than(0)),
         lambda: one.store("tank.txt", TANK),
     ):
         with pytest.raises(FilesUnavailableError):
@@ -241,7 +241,7 @@ def test_a_slow_transfer_keeps_its_lock(
         machine.store("pump.txt", PUMP)
         assert machine.originals.count() == (1, len(PUMP))
         machine.directory.ledger.remove_document(1, "pump.txt")
-        assert machine.originals.sweep(Rules.older_than(-1)) == 1
+        assert machine.originals.sweep(older_than(-1)) == 1
 
 
 def slowly(act: Callable[..., None]) -> Callable[..., None]:

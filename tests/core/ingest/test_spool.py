@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from braid.core.errors import InvalidInputError, NotFoundError
-from braid.core.files.lost import Rules
 from braid.core.ingest.spool import MAX_SOURCE_CHARS, Spool, upload_source
+from tests.worlds import older_than
 
 
 @pytest.fixture
@@ -67,8 +67,8 @@ def test_a_stream_that_breaks_leaves_nothing(spool: Spool, folder: Path) -> None
 def test_leftovers_without_a_job_are_swept(spool: Spool, folder: Path) -> None:
     kept, lost = (spool.save(io.BytesIO(b"x"), max_bytes=9) for _ in range(2))
     (folder / f"{'0' * 32}.part").write_bytes(b"half")
-    assert spool.sweep({kept.name}, Rules.older_than(60)) == 0
-    assert spool.sweep({kept.name}, Rules.older_than(0)) == 2
+    assert spool.sweep({kept.name}, older_than(60)) == 0
+    assert spool.sweep({kept.name}, older_than(0)) == 2
     assert spool.path(kept.name).exists()
     with pytest.raises(NotFoundError, match="not there any more"):
         spool.path(lost.name)

@@ -15,12 +15,11 @@ from braid.core.background.background import Background
 from braid.core.braid import Braid
 from braid.core.data_directory import DataDirectory
 from braid.core.errors import FilesUnavailableError, OtherSiteError
-from braid.core.files.lost import Rules
 from braid.core.ingest.incoming import Incoming
 from braid.core.ledger.owners.site import FILE, SETTING, claim_of
 from braid.core.originals.store import Originals
 from tests.fakes import HashEmbeddings
-from tests.worlds import add_notes, document, write
+from tests.worlds import add_notes, document, older_than, write
 
 ORIGINAL = "originals/ab/" + "ab" * 32
 UPLOAD = "uploads/" + "0" * 32
@@ -159,7 +158,7 @@ def test_the_bucket_of_another_site_is_neither_tidied_nor_used(tmp_path: Path, f
             searched(tmp_path / "staging", files_url)
         with opened(tmp_path / "command", files_url=files_url) as command:
             with pytest.raises(FilesUnavailableError, match="the bucket is of another site"):
-                Originals(command).sweep(Rules.older_than(-3600))
+                Originals(command).sweep(older_than(-3600))
             with pytest.raises(OtherSiteError):
                 command.require_site()
         assert list(production.bucket.below("originals/")) == before  # type: ignore[union-attr]

@@ -11,7 +11,6 @@ from unittest.mock import patch
 import pytest
 
 from braid.core.data_directory import DataDirectory
-from braid.core.files.lost import Rules
 from braid.core.folders.store import NewSyncedFolder, SyncedFolders
 from braid.core.folders.sync import FolderSync
 from braid.core.ingest.incoming import Incoming
@@ -20,6 +19,7 @@ from braid.core.ingest.plan import IngestOptions
 from braid.core.originals.store import Originals
 from braid.core.types import ChunkInput, Document, DocumentInput
 from tests.fakes import HashEmbeddings
+from tests.worlds import older_than
 
 CONTENT = b"%PDF of the pump"
 
@@ -117,7 +117,7 @@ def test_a_document_that_was_written_again_from_a_text_loses_its_file(
     keep(originals, tmp_path, put(directory, "a.pdf", CONTENT))
     written = put(directory, "a.pdf", b"a text")
     assert originals.find(written) is None
-    assert originals.sweep(Rules.older_than(0)) == 1
+    assert originals.sweep(older_than(0)) == 1
     assert files(directory) == []
 
 
@@ -127,13 +127,13 @@ def test_a_file_goes_with_the_last_document_that_has_it(
     for name in ("a.pdf", "b.pdf"):
         keep(originals, tmp_path, put(directory, name, CONTENT))
     directory.ledger.remove_document(1, "a.pdf")
-    assert originals.sweep(Rules.older_than(0)) == 0
+    assert originals.sweep(older_than(0)) == 0
     content_hash = hashlib.sha256(CONTENT).hexdigest()
     assert originals.known({content_hash, "0" * 64}) == {content_hash}
     directory.ledger.remove_dataset(1)
     assert originals.known({content_hash}) == set()
-    assert originals.sweep(Rules.older_than(3600)) == 0, "it may belong to a document that is not stored yet"
-    assert originals.sweep(Rules.older_than(0)) == 1
+    assert originals.sweep(older_than(3600)) == 0, "it may belong to a document that is not stored yet"
+    assert originals.sweep(older_than(0)) == 1
     assert files(directory) == []
 
 
@@ -149,7 +149,7 @@ def test_a_file_that_is_kept_again_while_it_is_swept_stays(
         rename(path, to)
 
     monkeypatch.setattr(os, "rename", keep_then_rename)
-    assert originals.sweep(Rules.older_than(0)) == 0
+    assert originals.sweep(older_than(0)) == 0
     assert originals.find(again) is not None
 
 
@@ -158,7 +158,7 @@ def test_a_sweep_reads_the_list_of_files_once(directory: DataDirectory, original
         keep(originals, tmp_path, put(directory, f"{content!r}.pdf", content), content)
     directory.ledger.remove_dataset(1)
     with patch.object(Originals, "_hashes", autospec=True, side_effect=Originals._hashes) as read:
-        assert originals.sweep(Rules.older_than(0)) == 3
+        assert originals.sweep(older_than(0)) == 3
     assert read.call_count == 1
 
 
