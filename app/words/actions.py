@@ -109,5 +109,5 @@ def action_name(action: str) -> str:
 def actor_name(actor: str) -> str:
     """Return who did something as pages have it: a user's name, the command line, or an edited file."""
     if actor == LIST_FILE:
-        return _("file on the server")
+        return str(_("file on the server"))
     return _("command line") if actor == COMMAND_LINE else actor

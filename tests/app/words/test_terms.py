@@ -138,6 +138,7 @@ ROLES = {"button": "act", "a": "act", "option": "value"} | dict.fromkeys(
 )
 ONE_MEANING = {
     "Add documents",
+    "Audit log",
     "Dataset settings",
     "Datasets",
     "Delete",
