@@ -103,7 +103,8 @@ class Site:
         self.models.serve(braid.manager)
         self.checkup = Checkup(braid)
         self.backups = Backups(braid, lambda: _sources(settings, braid))
-        self.shared_datasets = SharedDatasets(braid, self.audit.add)
+        self.shared_datasets = SharedDatasets(braid, self.audit.add, self.app_settings)
+        braid.when_list_changed = self.shared_datasets.note_changes
         self.shares = braid.shares
         self.assistants = Assistants(ledger)
         self.background = _background(settings, braid)
@@ -127,6 +128,7 @@ class Site:
                     self.braid.when_owner(self.turn_store.interrupt_abandoned)
                     self.braid.each_beat(self.turn_store.interrupt_abandoned)
                     self.background.start()
+                    self.shared_datasets.note_changes()  # what was changed while nothing ran
 
     def end_turns(self) -> None:
         """End every turn that runs, and store what there is of its answer."""

@@ -99,6 +99,7 @@ class DataDirectory:
                 self.bucket.claim = self.claim
             self.registry = self._open_registry(shared_dbs)
             self._registered_version = -1
+            self.when_list_changed: Callable[[], object] = lambda: None
             self._models = _Models(embedding_model, embedding_threads, self.embedding_options, self.registry)
             self.mirror_registry()
             tell_of_forks(self)
@@ -180,6 +181,7 @@ class DataDirectory:
                 if known.get(entry.id) != (entry.name, entry.collection_name):
                     self.ledger.register_shared(entry.id, entry.name, entry.collection_name)
             self._registered_version = version
+            self.when_list_changed()
         return version
 
     def require_site(self) -> None:

@@ -217,10 +217,11 @@ def confirm(question: str, yes: bool, *, kept: str = "Nothing was removed") -> N
 
 
 def _shared_datasets(directory: DataDirectory) -> SharedDatasets:
+    from braid.core.accounts.app_settings import AppSettings
     from braid.core.accounts.audit import AuditLog
     from braid.core.datasets.shared_changes import SharedDatasets
 
-    return SharedDatasets(directory, AuditLog(directory.ledger).add)
+    return SharedDatasets(directory, AuditLog(directory.ledger).add, AppSettings(directory.ledger))
 
 
 @click.group("shared-db", cls=BraidGroup)

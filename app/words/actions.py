@@ -9,6 +9,8 @@ from flask_babel import lazy_gettext as _l
 
 COMMAND_LINE = "command line"
 """The actor of what commands do, as `braid.app.cli.common.ACTOR`, which is imported without Flask."""
+LIST_FILE = "shared_dbs.json"
+"""The actor of what somebody changes in the list of shared datasets with an editor."""
 ACTIONS: Mapping[str, str] = {
     "administrator.created": _l("Administrator created"),
     "app.connected": _l("App connected"),
@@ -73,6 +75,7 @@ ACTIONS: Mapping[str, str] = {
     "shared_db.enabled": _l("Shared dataset turned on"),
     "shared_db.removed": _l("Shared dataset deleted"),
     "shared_db.restored": _l("Shared dataset put back in the list"),
+    "shared_db.unlisted": _l("Shared dataset taken off the list"),
     "shared_dbs.saved": _l("List of shared datasets saved"),
     "sign_up.changed": _l("Sign-up changed"),
     "token.made": _l("API token created"),
@@ -104,5 +107,7 @@ def action_name(action: str) -> str:
 
 
 def actor_name(actor: str) -> str:
-    """Return who did something as pages have it: a user's name, or the command line."""
+    """Return who did something as pages have it: a user's name, the command line, or an edited file."""
+    if actor == LIST_FILE:
+        return str(_("file on the server"))
     return _("command line") if actor == COMMAND_LINE else actor

@@ -115,7 +115,7 @@ def target_text(target: str, action: str) -> str:
     if action.startswith(_OWN_WORDS):
         return _parts(target)
     if action.startswith("conversation."):
-        return _("a conversation")
+        return str(_("a conversation"))
     if action.startswith("dataset") and target.lstrip("-").isdecimal():
         return ""
     if action.startswith(("dataset.", "documents.", "shared_db.", "assistant.")):

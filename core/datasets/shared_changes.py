@@ -1,12 +1,16 @@
-"""Changes of the shared datasets: each writes the list of them, the ledger's mirror of it and the audit log."""
+"""Changes of the shared datasets: each writes the list of them, the ledger's mirror of it and the audit log.
+
+What somebody changes in the file itself is noticed, and written to the audit log, too.
+"""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, Protocol
 
-from braid.core.datasets.entry import with_group_renamed
+from braid.core.datasets.entry import as_plain, parse, with_group_renamed
 from braid.core.datasets.registry import Registry, SharedDataset
 from braid.core.ledger.ledger import Ledger
 from braid.core.models.embeddings import embedding_model
@@ -15,6 +19,9 @@ from braid.core.types import Dataset
 COMPARED = ("name", "collection_name", "description", "allowed_groups", "embedding_model", "enabled")
 MAX_DETAIL_CHARS = 200
 """Longest part of a field's value in the audit log."""
+
+NOTED = "shared_list"
+"""The name under which the list is remembered as the audit log knows it."""
 
 Audit = Callable[[str, str, str, str], None]
 """Takes actor, action, target and detail, as `braid.core.accounts.audit.AuditLog.add` does."""
@@ -36,8 +43,20 @@ class DirectoryParts(Protocol):
         """Index what was written now instead of at the next poll."""
 
 
+class Memory(Protocol):
+    """Keeps JSON values by name, as `braid.core.accounts.app_settings.AppSettings` does."""
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """Return the value, or the default when none is set."""
+
+    def change(self, name: str, default: Any, act: Callable[[Any], Any]) -> None:
+        """Set what ``act`` makes of the value, while nobody else does."""
+
+
 class SharedDatasets:
     """Adds, updates, switches and removes shared datasets for the person named by ``by``.
+
+    With a ``memory``, `note_changes` tells what the file's editors changed.
 
     All methods raise RegistryError when the list cannot be changed so, and then change nothing.
 
@@ -48,15 +67,52 @@ class SharedDatasets:
     'Handbook'
     """
 
-    def __init__(self, directory: DirectoryParts, audit: Audit) -> None:
+    def __init__(self, directory: DirectoryParts, audit: Audit, memory: Memory | None = None) -> None:
         self._directory = directory
         self._registry = directory.registry
         self._audit = audit
+        self._memory = memory
+
+    def note_changes(self, by: str = "") -> None:
+        """Write to the audit log what the list says otherwise than when it was noted last, as after an edit.
+
+        Without ``by`` it is the file who did it. A list that is not in effect is left for later, and what is there when
+        nothing was noted yet is no change.
+        """
+        if self._memory is None or self._registry.problem():
+            return
+        noted = self._memory.get(NOTED)
+        if noted is None or parse(noted) != self._registry.entries():
+            self._memory.change(NOTED, None, lambda known: self._tell(known, by or self._registry.name))
+
+    def _tell(self, known: Any, by: str | None) -> list[dict[str, Any]]:
+        """Return the list as it is now, after telling who changed it from what was known; nobody is told without."""
+        now = {entry.id: entry for entry in self._registry.entries()}
+        before = {entry.id: entry for entry in parse(known)} if by and known is not None else now
+        for entry in now.values():
+            if entry.id not in before:
+                detail = f"{entry.collection_name}; {_audit_text(entry.allowed_groups)}"
+                self._audit(str(by), "shared_db.added", _label(entry), detail)
+            elif entry != before[entry.id]:
+                self._audit(str(by), "shared_db.changed", _label(entry), _differences(before[entry.id], entry))
+        for entry in before.values():
+            if entry.id not in now:
+                self._audit(str(by), "shared_db.unlisted", _label(entry), "")
+        return [as_plain(entry) for entry in now.values()]
+
+    @contextmanager
+    def _noted(self) -> Iterator[None]:
+        """Have what the block changes in the list be known, once what others changed before it has been told."""
+        self.note_changes()
+        with self._directory.ledger.database.write():  # who would note it meanwhile waits
+            yield
+            if self._memory is not None:
+                self._memory.change(NOTED, None, lambda known: self._tell(known, None))
 
     def rename_group(self, name: str, new_name: str, *, by: str) -> None:
         """Name a group by its new name wherever a shared dataset is open to it."""
         opened = [entry for entry in self._registry.entries() if name in entry.allowed_groups]
-        with self._directory.ledger.database.write():
+        with self._noted():
             for before in opened:
                 after = with_group_renamed(before, name, new_name)
                 self._audit(by, "shared_db.changed", _label(after), _differences(before, after))
@@ -66,7 +122,8 @@ class SharedDatasets:
     def add(self, name: str, collection_name: str, *, by: str, **fields: Any) -> SharedDataset:
         """Add a shared dataset with the next free negative id. ``fields`` are those of `Registry.add`."""
         _require_model(fields.get("embedding_model"))
-        added = self._registry.add(name, collection_name, **fields)
+        with self._noted():
+            added = self._registry.add(name, collection_name, **fields)
         self._publish(by, "shared_db.added", _label(added), f"{collection_name}; {_audit_text(added.allowed_groups)}")
         return added
 
@@ -76,7 +133,8 @@ class SharedDatasets:
         ``fields`` are description and allowed_groups of `Registry.add`: what they were, the list alone knew.
         """
         collection = self._directory.ledger.dataset(dataset_id).collection
-        added = self._registry.add(name, collection, dataset_id=dataset_id, **fields)
+        with self._noted():
+            added = self._registry.add(name, collection, dataset_id=dataset_id, **fields)
         self._publish(by, "shared_db.restored", _label(added), _audit_text(added.allowed_groups))
         return added
 
@@ -84,14 +142,16 @@ class SharedDatasets:
         """Change the named fields. With another collection the dataset moves there. Raises NotFoundError."""
         _require_model(changes.get("embedding_model"))
         before = self._registry.get(dataset_id)
-        after = self._registry.update(dataset_id, **changes)
+        with self._noted():
+            after = self._registry.update(dataset_id, **changes)
         # ``before`` is None when the entry was added to the file only after it was read for `get`.
         self._publish(by, "shared_db.changed", _label(after), _differences(before or after, after))
         return after
 
     def switch(self, dataset_id: int, *, enabled: bool, by: str) -> SharedDataset:
         """Switch a dataset on or off, which holds for everybody's next search. Raises NotFoundError."""
-        switched = self._registry.update(dataset_id, enabled=enabled)
+        with self._noted():
+            switched = self._registry.update(dataset_id, enabled=enabled)
         self._publish(by, "shared_db.enabled" if enabled else "shared_db.disabled", _label(switched))
         return switched
 
@@ -99,6 +159,9 @@ class SharedDatasets:
         """Delete a dataset with its documents, also one that is no longer listed. Raises NotFoundError."""
         self._directory.mirror_registry()  # the file may have entries that the ledger does not know yet
         removed = self._directory.ledger.dataset(dataset_id)
+        if self._registry.get(dataset_id) is not None and not self._registry.problem():
+            with self._noted():
+                self._registry.remove(dataset_id)
         self._directory.remove_dataset(dataset_id)
         detail = f"{removed.documents} documents, {removed.chunks} passages"
         self._publish(by, "shared_db.removed", f"{removed.id} {removed.name}", detail)
@@ -110,7 +173,9 @@ class SharedDatasets:
         Raises RegistryConflictError when the list has another fingerprint by now.
         """
         before, _ = self._registry.text()
+        self.note_changes()
         self._registry.replace_text(text, of=expected_fingerprint)
+        self.note_changes(by)
         self._publish(by, "shared_dbs.saved", self._registry.name, _line_counts(before, text))
 
     def _publish(self, by: str, action: str, target: str, detail: str = "") -> None:

@@ -232,8 +232,12 @@ class JobStore:
         statement = select(func.count()).where(JobRow.state == "failed", JobRow.kind.in_(ADDING), ~is_internal)
         return self._ledger.database.value(statement)
 
-    def all(self, *, state: JobState | None = None, limit: int = 50, offset: int = 0) -> list[Job]:
-        """Return all users' jobs, newest first."""
+    def all(
+        self, *, state: JobState | None = None, user_id: int | None = None, limit: int = 50, offset: int = 0
+    ) -> list[Job]:
+        """Return all users' jobs, or those of one, newest first."""
+        if user_id is not None:
+            return self.of_user(user_id, state=state, limit=limit, offset=offset)
         conditions = _conditions(None, state)
         return self._read(_select().where(*conditions).order_by(JobRow.id.desc()).limit(limit).offset(offset))
 

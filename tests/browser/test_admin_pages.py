@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import Site, before_the_script, tab_to
-from tests.web import add_user, site_of
+from tests.web import PASSWORD, add_user, site_of
 
 pytestmark = pytest.mark.browser
 
@@ -176,3 +176,25 @@ def test_a_file_is_chosen_by_a_button_in_the_language_of_the_page(
         page.keyboard.press("Enter")
     chooser.value.set_files({"name": "people.csv", "mimeType": "text/csv", "buffer": b"name\nOda\n"})
     expect(told).to_have_text("people.csv")
+
+
+def test_what_is_done_to_several_users_is_offered_by_their_state(site: Site, open_page: Callable[..., Page]) -> None:
+    accounts = site_of(site.app).accounts
+    accounts.sign_up("Wanda Waits", PASSWORD, waiting=True)
+    accounts.add("Wanda Works", PASSWORD)
+    page = open_page("admin/users?q=wanda")
+    bar = page.locator(".shelf-acts")
+    expect(bar).to_be_hidden()
+    page.get_by_label("Wanda Works").check()
+    expect(bar.get_by_role("status")).to_have_text("1 selected")
+    expect(bar.get_by_role("button", name="Approve")).to_be_hidden()
+    expect(bar.get_by_role("button", name="Suspend")).to_be_visible()
+    page.get_by_label("Wanda Works").uncheck()
+    page.get_by_label("Wanda Waits").check()
+    expect(bar.get_by_role("button", name="Suspend")).to_be_hidden()
+    bar.get_by_role("button", name="Approve").click()
+    expect(page.get_by_role("status").first).to_have_text("1 account can sign in now.")
+    for account in map(accounts.named, ("Wanda Waits", "Wanda Works")):
+        assert account
+        assert account.state == "active"
+        accounts.remove(account.id)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import cast, get_args
+from typing import Any, cast, get_args
 
 from flask import render_template, request
 from flask_babel import lazy_gettext as _l
@@ -18,7 +18,7 @@ from werkzeug.wrappers import Response as Redirect
 from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
 from braid.app.mounted import url_for
-from braid.app.pages.admin.blueprint import admin, done, page_number
+from braid.app.pages.admin.blueprint import admin, done, in_order, page_number
 from braid.app.site import site
 from braid.app.words.values import dataset_name
 from braid.core.accounts.account_list import account_names
@@ -81,20 +81,22 @@ class JobGroup:
 @rule("admin")
 def jobs() -> str:
     """Show everybody's jobs, the newest first."""
-    given, page = request.args.get("state", ""), page_number()
+    given, page, user_id = request.args.get("state", ""), page_number(), request.args.get("user", None, type=int)
     if given and given not in get_args(JobState):
         raise InvalidInputError(
             f"state is {given[:20]!r}; choose one of {', '.join(get_args(JobState))}", field="state"
         )
     store = JobStore(site().braid.ledger)
     state = cast(JobState, given) if given else None
-    found = store.all(state=state, limit=PER_PAGE + 1, offset=PER_PAGE * page)
+    of_one = user_id if user_id is not None and 0 < user_id <= MAX_ID else None
+    found = store.all(state=state, user_id=of_one, limit=PER_PAGE + 1, offset=PER_PAGE * page)
     return render_template(
         "braid/admin/jobs.html",
         groups=_grouped(found[:PER_PAGE]),
-        names=account_names(site().braid.ledger.database, {job.user_id for job in found}),
+        names=account_names(site().braid.ledger.database, {job.user_id for job in found} | {of_one or 0}),
+        of_one=of_one,
         datasets={each.id: dataset_name(each.name) for each in site().braid.ledger.all_datasets()},
-        counts=store.counts(),
+        counts=store.counts(of_one),
         state=given,
         page=page,
         more=len(found) > PER_PAGE,
@@ -129,14 +131,17 @@ def usage() -> str:
         by_user.setdefault(user_id, {})[kind] = count
     tally = Tally(site().braid.ledger, site().braid.analyzer)
     shared = {entry.id: entry.name for entry in site().braid.registry.entries()}
-    charts, busiest = _charts(days), sorted(by_user.items(), key=lambda row: -sum(row[1].values()))[:MOST_USERS]
-    names = account_names(site().braid.ledger.database, [user_id for user_id, _counts in busiest])
+    names = account_names(site().braid.ledger.database, by_user)
     found = sorted({kind for counts in by_user.values() for kind in counts})
+    keys = {kind: _count_of(kind) for kind in found} | {"name": lambda row: names.get(row[0], "").casefold()}
+    rows, sort = in_order(sorted(by_user.items(), key=lambda row: -sum(row[1].values())), keys)
+    busiest = rows[:MOST_USERS]
     unanswered = tally.unanswered(days=days)
     models = [each for each in tally.models(days=days) if each.generator != "extractive"]
     return render_template(
         "braid/admin/usage.html",
-        charts=charts,
+        charts=_charts(days),
+        sort=sort,
         kinds={kind: str(KINDS.get(kind, kind)) for kind in found},
         users=[(user_id, names.get(user_id, ""), counts) for user_id, counts in busiest],
         most={kind: max(counts.get(kind, 0) for counts in by_user.values()) for kind in found},
@@ -152,6 +157,10 @@ def usage() -> str:
         least_askers=LEAST_ASKERS,
         shared=shared,
     )
+
+
+def _count_of(kind: str) -> Callable[[tuple[int, dict[str, int]]], Any]:
+    return lambda row: row[1].get(kind, 0)
 
 
 @admin.get("/usage/answer")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, date, datetime, time
 
 from flask import render_template, request
@@ -47,13 +47,10 @@ def audit_log() -> str:
     """Show what was done by whom, the newest first."""
     page, given = page_number(), _given_filter()
     found = site().audit.entries(_audit_filter(given), limit=PER_PAGE + 1, offset=PER_PAGE * page)
-    shown = found[:PER_PAGE]
-    names = {name for entry in shown for name in (entry.actor, entry.target)}
-    users = accounts_named(site().braid.ledger.database, names)
-    datasets = {entry.id for entry in site().braid.registry.entries()}
+    entries, users = with_pages(found[:PER_PAGE])
     return render_template(
         "braid/admin/audit.html",
-        entries=[(entry, _address(entry, users, datasets)) for entry in shown],
+        entries=entries,
         users=users,
         kinds=KINDS,
         page=page,
@@ -93,6 +90,14 @@ def _audit_filter(given: Mapping[str, str]) -> AuditFilter:
 def _begins_with(given: Mapping[str, str]) -> Callable[[str], bool]:
     begins = BEGINS.get(given.get("kind", ""), ("",))
     return lambda action: action.startswith(begins)
+
+
+def with_pages(entries: Sequence[AuditEntry]) -> tuple[list[tuple[AuditEntry, str]], dict[str, int]]:
+    """Return each entry with the page of what it was done to, and the ids of the users whom the entries name."""
+    names = {name for entry in entries for name in (entry.actor, entry.target)}
+    users = accounts_named(site().braid.ledger.database, names)
+    datasets = {entry.id for entry in site().braid.registry.entries()}
+    return [(entry, _address(entry, users, datasets)) for entry in entries], users
 
 
 def _address(entry: AuditEntry, users: Mapping[str, int], datasets: Collection[int]) -> str:

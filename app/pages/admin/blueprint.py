@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, TypeVar
 
 from flask import Blueprint, abort, flash, redirect, request
 from flask_babel import gettext as _
@@ -21,6 +21,7 @@ MOST_PEOPLE = 100
 """People whom one form names."""
 PER_PAGE = 50
 """Users, or groups, of a page of their list."""
+Row = TypeVar("Row")
 admin = Blueprint("admin", __name__, url_prefix="/admin")
 
 
@@ -85,6 +86,20 @@ def accounts_page(**wanted: Any) -> tuple[list[Account], int, int]:
     if (last := page_in(total, PER_PAGE)) != page:
         found, total = find_accounts(database, **wanted, limit=PER_PAGE, offset=PER_PAGE * last)
     return found, total, last
+
+
+def in_order(rows: Iterable[Row], keys: Mapping[str, Callable[[Row], Any]]) -> tuple[list[Row], str]:
+    """Return the rows as the request sorts them, and what it says: a key, with a minus for the greatest first.
+
+    Without it they stay as they are. Raises InvalidInputError for another key.
+    """
+    given = request.args.get("sort", "")
+    if not given:
+        return list(rows), ""
+    if (key := keys.get(given.removeprefix("-"))) is None:
+        known = ", ".join(keys)
+        raise InvalidInputError(f"sort is {given[:20]!r}; choose one of {known}, or one with a minus", field="sort")
+    return sorted(rows, key=key, reverse=given.startswith("-")), given
 
 
 def searched() -> str:

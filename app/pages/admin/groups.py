@@ -15,6 +15,7 @@ from braid.app.pages.admin.blueprint import (
     admin,
     audit,
     done,
+    in_order,
     page_in,
     read_people,
     require_own_accounts,
@@ -36,13 +37,15 @@ MOST_NAMES = 5
 def groups() -> str:
     """Show the groups, their sizes and what they open, a page at a time."""
     text = searched()
-    found = _all_groups(text)
+    found, sort = in_order(_all_groups(text), {"name": lambda row: row[0].casefold(), "members": lambda row: row[1]})
     page = page_in(len(found), PER_PAGE)
     return render_template(
         "braid/admin/groups.html",
         groups=found[PER_PAGE * page : PER_PAGE * (page + 1)],
         total=len(found),
         text=text,
+        sort=sort or "name",
+        shown={name: value for name, value in (("q", text), ("sort", sort)) if value},
         page=page,
         more=len(found) > PER_PAGE * (page + 1),
         most_names=MOST_NAMES,

@@ -12,9 +12,11 @@ from flask_babel import lazy_gettext as _l
 from flask_babel import ngettext
 
 from braid.app.auth.access import rule
+from braid.app.auth.invitations import valid_since
 from braid.app.mounted import url_for
+from braid.app.pages.admin.audit_log import with_pages
 from braid.app.pages.admin.backup import OLD_DAYS, backup_is_old, backup_view, never_backed_up
-from braid.app.pages.admin.blueprint import admin
+from braid.app.pages.admin.blueprint import admin, known_groups
 from braid.app.pages.admin.scans import scans_view
 from braid.app.pages.admin.shared import unlisted
 from braid.app.pages.status import index_status
@@ -76,9 +78,9 @@ def index() -> str:
         warnings=list(_warnings()),
         counts=[
             (_("Users"), count_accounts(braid.ledger.database), url_for("braid.admin.users")),
+            (_("Groups"), len(known_groups()), url_for("braid.admin.groups")),
             (_("Shared datasets"), len(braid.registry.entries()), url_for("braid.admin.shared")),
-            (_("Personal datasets"), sum(not dataset.shared for dataset in datasets), ""),
-            (_("Documents"), sum(dataset.documents for dataset in datasets), ""),
+            (_("Documents"), sum(dataset.documents for dataset in datasets), url_for("braid.admin.indexes")),
             (_("Passages"), sum(dataset.chunks for dataset in datasets), url_for("braid.admin.indexes")),
         ],
         models=[("search", site_default("search")), ("summary", site_default("summary"))],
@@ -91,7 +93,7 @@ def index() -> str:
         backup=backup_view(),
         scans=scans_view(),
         retention=_retention(),
-        recent=site().audit.entries(limit=5),
+        recent=with_pages(site().audit.entries(limit=5))[0],
     )
 
 
@@ -160,9 +162,10 @@ def _warn_of_files() -> Iterator[Concern]:
 def _warnings() -> Iterator[Concern]:
     braid = site().braid
     yield from _warn_of_files()
+    yield from _warn_of_disk()
+    yield from _who_waits()
     yield from _warn_of_models()
     yield from _warn_of_site()
-    yield from _warn_of_disk()
     if braid.ledger.database.lacks_newest:
         yield Concern(
             _("The database was copied while Braid ran, and the newest changes are missing. Restore a backup."),
@@ -200,7 +203,6 @@ def _warnings() -> Iterator[Concern]:
         if never_backed_up():
             text = _("This site has never been backed up.")
         yield Concern(text, url_for("braid.admin.make_backup"), act=_("Back up now"), posts=True)
-    yield from _who_waits()
     if unreadable:
         text = ngettext("%(num)s file could not be read.", "%(num)s files could not be read.", unreadable)
         yield Concern(text, url_for("braid.admin.jobs", state="failed"), act=_("See why"))
@@ -210,8 +212,9 @@ def _warnings() -> Iterator[Concern]:
 
 
 def _who_waits() -> Iterator[Concern]:
-    """Yield people who wait for an administrator: for approval, and for a shared dataset."""
-    if waiting := count_states(site().braid.ledger.database).get("waiting"):
+    """Yield people who wait for an administrator: for approval, for a shared dataset, for another invitation."""
+    states = count_states(site().braid.ledger.database, valid_since=valid_since())
+    if waiting := states.get("waiting"):
         text = ngettext("%(num)s user waits for approval", "%(num)s users wait for approval", waiting)
         yield Concern(text, url_for("braid.admin.users", state="waiting"))
     requests = site().shares.requests([entry.id for entry in site().braid.registry.entries()])
@@ -220,3 +223,6 @@ def _who_waits() -> Iterator[Concern]:
             "%(num)s person asks to read a shared dataset", "%(num)s people ask to read a shared dataset", asked
         )
         yield Concern(text, url_for("braid.datasets.index"), act=_("Answer"))
+    if expired := states.get("expired"):
+        text = ngettext("%(num)s invitation has expired.", "%(num)s invitations have expired.", expired)
+        yield Concern(text, url_for("braid.admin.users", state="expired"), act=_("Invite again"))

@@ -11,7 +11,7 @@ from werkzeug.wrappers import Response
 
 from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
-from braid.app.pages.admin.blueprint import admin, done, known_groups, read_groups
+from braid.app.pages.admin.blueprint import admin, done, in_order, known_groups, read_groups
 from braid.app.site import site
 from braid.core.accounts.account_list import count_accounts, count_readers
 from braid.core.datasets.registry import SharedDataset
@@ -115,11 +115,12 @@ def unlisted() -> list[Dataset]:
 
 
 def mixed_collections() -> list[str]:
-    """Return the collections whose datasets are open to different groups."""
-    groups: dict[str, set[frozenset[str]]] = {}
+    """Return the names of the datasets of collections whose datasets are open to different groups."""
+    found: dict[str, list[SharedDataset]] = {}
     for entry in site().braid.registry.entries():
-        groups.setdefault(entry.collection_name, set()).add(frozenset(entry.allowed_groups))
-    return sorted(name for name, found in groups.items() if len(found) > 1)
+        found.setdefault(entry.collection_name, []).append(entry)
+    mixed = (each for each in found.values() if len({frozenset(entry.allowed_groups) for entry in each}) > 1)
+    return sorted(entry.name for each in mixed for entry in each)
 
 
 def _list_page(*, problem: str = "") -> str:
@@ -127,9 +128,14 @@ def _list_page(*, problem: str = "") -> str:
     braid.mirror_registry()
     stored = {dataset.id: dataset for dataset in braid.ledger.all_datasets()}
     entries = braid.registry.entries()
+    rows, sort = in_order(
+        [SharedRow(entry, stored[entry.id]) for entry in entries if entry.id in stored],
+        {"name": lambda row: row.entry.name.casefold(), "documents": lambda row: row.stored.documents},
+    )
     return render_template(
         "braid/admin/shared.html",
-        rows=[SharedRow(entry, stored[entry.id]) for entry in entries if entry.id in stored],
+        rows=rows,
+        sort=sort,
         unlisted=unlisted(),
         mixed=mixed_collections(),
         typed={name: _typed_text(name) for name in FIELDS},

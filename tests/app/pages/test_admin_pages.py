@@ -113,6 +113,19 @@ def test_a_shared_dataset_is_added_edited_and_removed(app: Flask, admin: FlaskCl
     assert actions == ["shared_db.removed", "shared_db.changed", "shared_db.added"]
 
 
+def test_shared_datasets_and_groups_are_sorted_by_their_columns(app: Flask, admin: FlaskClient, braid: Braid) -> None:
+    add_user(app, "Ana", groups=("b", "a"))
+    add_user(app, "Bea", groups=("b",))
+    for name in ("Zoo", "Apes"):
+        braid.registry.add(name, "shared_lab")
+    rows = r'<th scope="row"><a [^>]*>([^<]+)</a>'
+    assert re.findall(rows, admin.get("/admin/shared").text) == ["Zoo", "Apes"]
+    assert re.findall(rows, admin.get("/admin/shared?sort=name").text) == ["Apes", "Zoo"]
+    assert re.findall(rows, admin.get("/admin/groups?sort=-members").text) == ["b", "a"]
+    assert 'aria-sort="descending"' in admin.get("/admin/groups?sort=-members").text
+    assert admin.get("/admin/groups?sort=size").status_code == 400
+
+
 def test_a_collection_with_different_readers_is_named(admin: FlaskClient, braid: Braid) -> None:
     handbook = braid.registry.add("Handbook", "shared_lab", allowed_groups=["lab"])
     minutes = braid.registry.add("Minutes", "shared_lab", allowed_groups=["lab"])
@@ -120,8 +133,9 @@ def test_a_collection_with_different_readers_is_named(admin: FlaskClient, braid:
     assert 'id="mixed"' not in admin.get("/admin/shared").text
     braid.registry.update(minutes.id, allowed_groups=["sales"])
     [notice] = re.findall(r'id="mixed">(.*?)</p>', admin.get("/admin/shared").text)
-    assert "shared_lab." in notice
-    assert "shared_other" not in notice
+    assert "Handbook, Minutes." in notice
+    assert "Manual" not in notice
+    assert "shared_" not in notice
     braid.registry.update(handbook.id, collection_name="shared_handbook")
     assert 'id="mixed"' not in admin.get("/admin/shared").text
 
@@ -505,6 +519,14 @@ def test_usage_has_charts_and_the_same_as_tables(app: Flask, admin: FlaskClient)
     chart, table = page.split('aria-labelledby="users-title"', 1)
     assert chart.count("<rect") == 1
     assert table.count("<rect") == 1
+    site_of(app).usage.count(add_user(app, "Abe").id, "chat", 50)
+
+    def by(sort: str) -> list[str]:
+        return re.findall(r'">(Cleo|Abe)</a></th>', admin.get(f"/admin/usage?sort={sort}").text)
+
+    assert by("") == by("-chat") == by("search") == by("name") == ["Abe", "Cleo"]
+    assert by("-search") == by("chat") == by("-name") == ["Cleo", "Abe"]
+    assert admin.get("/admin/usage?sort=age").status_code == 400
     assert admin.get("/admin/usage?days=8").status_code == 400
 
 

@@ -309,6 +309,27 @@ def test_the_overview_counts_people_who_ask_and_not_what_they_ask_for(
     assert "2 people ask to read a shared dataset" in text_of(admin.get("/admin/").text)
 
 
+def test_the_overview_leads_to_expired_invitations_and_a_user_to_their_jobs_and_acts(
+    app: Flask, admin: FlaskClient, braid: Braid
+) -> None:
+    [ann, ivy] = ids(app, "ann", "ivy")
+    assert "expired" not in admin.get("/admin/").text
+    with braid.ledger.database.write() as connection:
+        connection.execute(update(UserRow).where(UserRow.id == ivy).values(invited_at=time.time() - 8 * 86_400))
+    assert "1 invitation has expired." in admin.get("/admin/").text
+    assert 'href="/admin/users?state=expired"' in admin.get("/admin/").text
+    store = JobStore(braid.ledger)
+    store.add(ann, [NewJob("upload", "hers.pdf", 1)])
+    store.add(ivy, [NewJob("upload", "others.pdf", 1)])
+    jobs = admin.get(f"/admin/jobs?user={ann}").text
+    assert "Jobs of ann" in jobs
+    assert "hers.pdf" in jobs
+    assert "others.pdf" not in jobs
+    assert "waiting (1)" in jobs
+    assert f"/admin/jobs?user={ann}" in admin.get(f"/admin/users/{ann}").text
+    assert "/admin/audit?who=ann" in admin.get(f"/admin/users/{ann}").text
+
+
 def test_waiting_and_another_state_are_refused_by_the_api(app: Flask) -> None:
     client, headers = app.test_client(), bearer(app, site_of(app).accounts.all()[0], "admin")
     for query, names in (("waiting=true&state=waiting", ["wim"]), ("waiting=false&state=suspended", ["sue"])):

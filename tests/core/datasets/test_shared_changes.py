@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from braid.core.accounts.app_settings import AppSettings
 from braid.core.data_directory import DataDirectory
 from braid.core.datasets.shared_changes import SharedDatasets
 from braid.core.errors import InvalidInputError, NotFoundError, RegistryConflictError, RegistryError
@@ -28,7 +30,14 @@ class Office:
     def __init__(self, directory: Directory) -> None:
         self.directory = directory
         self.acts: list[tuple[str, str, str, str]] = []
-        self.shared = SharedDatasets(directory, lambda *act: self.acts.append(act))
+        memory = AppSettings(directory.ledger)
+        self.shared = SharedDatasets(directory, lambda *act: self.acts.append(act), memory)
+        directory.when_list_changed = self.shared.note_changes
+
+    def edit(self, *entries: dict[str, object]) -> None:
+        """Write the file as somebody with an editor does, and let a search come."""
+        self.directory.registry.path.write_text(json.dumps(entries), encoding="utf-8")
+        self.directory.mirror_registry()
 
 
 @pytest.fixture
@@ -96,3 +105,50 @@ def test_a_refused_change_is_neither_announced_nor_recorded(office: Office) -> N
     with pytest.raises(RegistryConflictError):
         office.shared.replace_text("[]", expected_fingerprint="of another text", by="ann")
     assert (office.directory.woken, len(office.acts)) == (1, 1)
+
+
+def test_what_is_changed_in_the_file_itself_is_told_once(office: Office) -> None:
+    office.shared.add("Handbook", "shared_lab", by="ann", allowed_groups=["lab"])
+    handbook = {"id": -1, "name": "Handbook", "collection_name": "shared_lab"}
+    board = {"id": -2, "name": "Minutes", "collection_name": "shared_board", "allowed_groups": ["board"]}
+    office.acts.clear()
+    office.edit(handbook | {"allowed_groups": ["lab", "guests"]})
+    office.shared.note_changes()
+    changed = ("shared_dbs.json", "shared_db.changed", "-1 Handbook", "allowed_groups: lab → lab, guests")
+    assert office.acts == [changed]
+    office.edit(board)
+    assert office.acts[1:] == [
+        ("shared_dbs.json", "shared_db.added", "-2 Minutes", "shared_board; board"),
+        ("shared_dbs.json", "shared_db.unlisted", "-1 Handbook", ""),
+    ]
+
+
+def test_what_the_file_changed_before_is_told_first_and_as_the_files(office: Office) -> None:
+    office.shared.add("Handbook", "shared_lab", by="ann", allowed_groups=["lab"])
+    office.directory.registry.path.write_text(
+        '[{"id": -1, "name": "Handbook", "collection_name": "shared_lab"}]', encoding="utf-8"
+    )
+    office.acts.clear()
+    office.shared.switch(-1, enabled=False, by="ann")
+    office.shared.note_changes()
+    assert [(who, what) for who, what, *_ in office.acts] == [
+        ("shared_dbs.json", "shared_db.changed"),
+        ("ann", "shared_db.disabled"),
+    ]
+
+
+def test_a_list_that_is_not_in_effect_changes_nothing(office: Office) -> None:
+    office.shared.add("Handbook", "shared_lab", by="ann")
+    office.acts.clear()
+    office.directory.registry.path.write_text("[{", encoding="utf-8")
+    office.directory.mirror_registry()
+    office.shared.note_changes()
+    assert office.acts == []
+
+
+def test_readers_that_are_changed_in_the_lists_text_are_told_by_who_saved_it(office: Office) -> None:
+    office.shared.add("Handbook", "shared_lab", by="ann", allowed_groups=["lab"])
+    text, of = office.directory.registry.text()
+    office.shared.replace_text(text.replace('"lab"', '"lab", "guests"'), expected_fingerprint=of, by="ben")
+    changed = ("ben", "shared_db.changed", "-1 Handbook", "allowed_groups: lab → lab, guests")
+    assert changed in office.acts
