@@ -140,7 +140,6 @@ ONE_MEANING = {
     "Add documents",
     "Add people",
     "Dataset settings",
-    "Datasets",
     "Delete",
     "Details",
     "Documents",
