@@ -46,7 +46,7 @@ KEPT_HTML = 500
 EXCERPT_CHARS = 400
 LEAD_CHARS = 60
 """Characters of an excerpt, and those before the sentence that is marked in it."""
-_SIGNS = re.compile(r"[*_`\[]")
+_SIGNS = re.compile(r"[*`\[]")
 """What Markdown may have around words."""
 _BEGINS = re.compile(r"[。！？\n]|[.!?] ")
 LEG_FIELDS = ("leg", "rank", "score", "share", "query")
