@@ -83,7 +83,9 @@ function recall() {
 
 // On a narrow screen the results come first.
 function foldPicker() {
-  if (matchMedia("(max-width: 800px)").matches) document.getElementById("picker").open = !form.elements.q.value;
+  const picker = document.getElementById("picker");
+  if (matchMedia("(max-width: 800px)").matches) picker.open = !form.elements.q.value;
+  picker.classList.remove("unfolded");
 }
 
 function showStrategy(chosen) {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from flask_babel import get_locale
 from flask_babel import gettext as _
@@ -23,6 +23,11 @@ AGAIN_S = 60.0
 """Seconds after which fewer questions than are wanted are looked for again: an index may have come since."""
 _KEPT: LeastRecentlyUsed[tuple[int, str], tuple[tuple[DocumentOutline, ...], list[str], float]] = LeastRecentlyUsed(64)
 """Questions by account and language, with the outlines that they were made of, and when."""
+
+
+def is_guide_alone(datasets: Iterable[Dataset]) -> bool:
+    """Return whether the guide is all that there is to ask."""
+    return {dataset.name for dataset in datasets if dataset.documents} == {SAMPLE_NAME}
 
 
 def starters(readable: Readable) -> list[str]:

@@ -9,8 +9,8 @@ import pytest
 from braid.app import first_start
 from braid.core.braid import Braid
 from tests.served import ROOT
-from tests.web import make_app, sign_in
-from tests.worlds import WAIT_S
+from tests.web import make_app, post_form, sign_in
+from tests.worlds import WAIT_S, document
 
 
 def test_first_start_makes_the_user_a_dataset_and_the_sample_once(braid: Braid) -> None:
@@ -32,6 +32,10 @@ def test_first_start_makes_the_user_a_dataset_and_the_sample_once(braid: Braid) 
         ("reciprocal rank fusion", "search-modes.en.md"),
         ("共有データセット グループ", "datasets-and-privacy.ja.md"),
         ("암호가 걸린 PDF", "adding-files.ko.md"),
+        ("How do I add my own files?", "adding-files.en.md"),
+        ("文書はどうやって追加しますか", "adding-files.ja.md"),
+        ("문서는 어떻게 추가하나요?", "adding-files.ko.md"),
+        ("Do I need a language model?", "what-is-braid.en.md"),
     ],
 )
 def test_sample_answers_in_three_languages(braid: Braid, query: str, source: str) -> None:
@@ -67,3 +71,17 @@ def test_somebody_elses_list_of_shared_datasets_is_left_alone(braid: Braid) -> N
     first_start.prepare(braid)
     assert [entry.name for entry in braid.registry.entries()] == ["Handbook"]
     assert braid.dataset(-1).documents == 0
+
+
+def test_an_answer_from_the_guide_says_what_is_next_until_there_is_something_else(braid: Braid) -> None:
+    first_start.prepare(braid)
+    assert braid.indexer.wait(WAIT_S, legs=("bm25",))
+    client = sign_in(make_app(braid))
+    assert "Or try Braid with its own guide:" in client.get("/chat").text
+    asked = post_form(client, "/chat/messages", text="How do I add my own files?", d="all", pace="fast", mode="keyword")
+    page = client.get(asked.location).text
+    assert "This answer is from the guide to Braid." in page
+    assert page.count(">Connect a language model for written answers</a>") == 1
+    braid.ledger.put_document(1, document("own.md", "The depot is open on Sundays."))
+    assert "the guide to Braid" not in client.get(asked.location).text
+    assert "with its own guide" not in client.get("/chat").text

@@ -71,7 +71,7 @@ def test_from_the_first_start_to_a_streamed_cited_answer_by_clicks(
 
     page.get_by_label("Password", exact=True).fill(PASSWORD)
     click("button", "Start")
-    click("link", "Connect a language model")
+    click("link", "Connect a language model for written answers")
     offer = page.locator("form.offer", has_text=f"{local.label} is running here.")
     expect(offer.locator("select")).to_have_value("qwen3:8b")
     picture(page, "models-offer")

@@ -34,7 +34,7 @@ from braid.app.user.datasets import Readable, readable_datasets
 from braid.app.user.index_progress import progress_with
 from braid.app.user.models import choose_models
 from braid.app.user.questions import tried
-from braid.app.user.starters import starters
+from braid.app.user.starters import is_guide_alone, starters
 from braid.app.user.strategy_menu import strategy_choices
 from braid.app.words.languages import language_names
 from braid.core.chat.store import StoredConversation, StoredMessage
@@ -105,6 +105,7 @@ def _page(shown: StoredConversation | None, messages: Sequence[StoredMessage], *
         most_chips=CHIPS,
         strategies=strategy_choices(with_model=choose_models(user).search is not None),
         starters=[] if messages else _starters(readable, assistant),
+        guide_alone=is_guide_alone(readable.all),
         has_documents=any(dataset.documents for dataset in readable.all),
         has_own=any(dataset.documents for dataset in readable.personal),
         max_file_mb=here.settings.max_file_mb,

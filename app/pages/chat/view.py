@@ -16,9 +16,11 @@ from braid.app.pages.chat.about import Named, named_in
 from braid.app.pages.chat.checked import NO_SENTENCE, Checked, checked_of, sentences_of
 from braid.app.pages.search.answer import Missing, Timing, missing_parts, timings_of
 from braid.app.pages.search.card import Reason, Reasoning, readable
+from braid.app.pages.search.document_view import MARKDOWN
 from braid.app.pages.search.marking import SENTENCE
 from braid.app.site import site
 from braid.app.user.preferences import DEFAULT_STRATEGY
+from braid.app.user.starters import is_guide_alone
 from braid.app.user.strategy_menu import NAMES
 from braid.app.web.markdown import Href, Span, checked_html
 from braid.app.web.waiting import is_over
@@ -43,6 +45,8 @@ KEPT_HTML = 500
 EXCERPT_CHARS = 400
 LEAD_CHARS = 60
 """Characters of an excerpt, and those before the sentence that is marked in it."""
+_SIGNS = re.compile(r"[*`\[]")
+"""What Markdown may have around words."""
 _BEGINS = re.compile(r"[。！？\n]|[.!?] ")
 LEG_FIELDS = ("leg", "rank", "score", "share", "query")
 
@@ -154,6 +158,8 @@ class Exchange:
     checked: Checked = field(default_factory=Checked)
     about: tuple[Named, ...] = ()
     """The datasets, documents and pages that the question was asked about."""
+    is_first_look: bool = False
+    """Whether the guide alone could be asked, and can still."""
 
     @property
     def is_unfound(self) -> bool:
@@ -290,7 +296,7 @@ def _exchange(question: StoredMessage, answer: StoredMessage | None, shelf: Shel
         return Exchange(question, None, Markup(""), (), (), "", about=about)
     asked = str(answer.settings.get("question") or question.text)
     query = str(answer.settings.get("query") or asked)
-    sentences, quotes, editions = sentences_of(answer), _quotes(answer.settings), _editions(answer.settings)
+    sentences, quotes, editions = sentences_of(answer), _quotes(answer), _editions(answer.settings)
     printed = {one["citation"]: (one["printed"], one["total"]) for one in answer.settings.get("printed_pages", ())}
     first = {number: next((each for each in places if any(each)), NO_SENTENCE) for number, places in sentences.items()}
     sources = tuple(
@@ -338,6 +344,7 @@ def _exchange(question: StoredMessage, answer: StoredMessage | None, shelf: Shel
         unsearched=_unsearched(question, answer, shelf),
         meant=_search_of(answer).get("did_you_mean", ""),
         about=about,
+        is_first_look=bool(sources) and is_guide_alone(shelf.datasets.values()),
     )
 
 
@@ -351,15 +358,25 @@ def _editions(settings: Mapping[str, Any]) -> dict[int, str]:
     return said
 
 
-def _quotes(settings: Mapping[str, Any]) -> dict[int, Quote]:
+def _quotes(answer: StoredMessage) -> dict[int, Quote]:
     """Return what is quoted of the citations, by their numbers."""
-    shown = [one for one in (settings.get("featured"), *settings.get("also", ())) if one]
-    return {
-        one["citation"]: Quote(
-            one["text"][: one["start"]], one["text"][one["start"] : one["end"]], one["text"][one["end"] :]
-        )
-        for one in shown
-    }
+    settings, sources = answer.settings, {each.number: each.source for each in answer.citations}
+    found = {}
+    for one in (settings.get("featured"), *settings.get("also", ())):
+        if one:
+            text, start, end, source = one["text"], one["start"], one["end"], sources.get(one["citation"], "")
+            parts = text[:start], text[start:end], text[end:]
+            found[one["citation"]] = Quote(*(_without_signs(part, source) for part in parts))
+    return found
+
+
+def _without_signs(text: str, source: str) -> str:
+    """Return a part of a quote without the signs of Markdown; tables and lists keep their lines."""
+    words = text.strip()
+    if _file_type(source) not in MARKDOWN or "\n" in words or not _SIGNS.search(words):
+        return text
+    begin = len(text) - len(text.lstrip())
+    return f"{text[:begin]}{readable(words, 'md')}{text[begin + len(words) :]}"
 
 
 def _was_early(question: StoredMessage, answer: StoredMessage, shelf: Shelf) -> bool:

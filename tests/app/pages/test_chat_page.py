@@ -211,6 +211,17 @@ def test_the_featured_passage_is_under_its_title_with_the_answering_sentence_in_
     assert {place.strip() for place in places} == {"The gasket of the pump is changed every year."}
 
 
+def test_a_quote_of_markdown_is_shown_without_its_signs(library: Braid, client: FlaskClient, put: Put) -> None:
+    text = "The hall is `old`. The **gasket** of the pump is [changed](https://a.example) every year. Keep snake_case."
+    put(1, "pump.md", text, title="Manual of the pump")
+    html = last(ask(client, "How often is the gasket of the pump changed?"))["html"]
+    assert "<strong>The gasket of the pump is changed every year." in html
+    assert "Keep snake_case." in html
+    put(1, "motor.txt", "The **belt** of the motor is changed monthly.", title="Motor")
+    html = last(ask(client, "How often is the belt of the motor changed?"))["html"]
+    assert "The **belt** of the motor is changed monthly." in html, "not Markdown"
+
+
 def test_what_is_only_related_is_shown_once_among_the_sources(library: Braid, client: FlaskClient, put: Put) -> None:
     put(1, "gate.md", "The gate of the yard is open from 6:30 to 19:00.", title="The gate")
     html = last(ask(client, "What is the telephone number of the gate of the yard?"))["html"]

@@ -232,7 +232,7 @@ def test_the_line_below_an_answer_leads_to_who_can_connect_a_model(app: Flask, a
         for client in (admin, sign_in(app, "Ben"))
     ]
     mine, his = (client.get(answer.headers["location"]).text for client, answer in asked)
-    assert '<a href="/admin/models">Connect a language model</a>' in mine
+    assert '<a href="/admin/models">Connect a language model for written answers</a>' in mine
     assert "/admin/models" not in his
     name = site_of(app).accounts.all()[0].name
     assert f"ask {name} to connect a language model" in his

@@ -140,7 +140,6 @@ ONE_MEANING = {
     "Add documents",
     "Audit log",
     "Dataset settings",
-    "Datasets",
     "Delete",
     "Details",
     "Documents",
