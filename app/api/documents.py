@@ -14,11 +14,11 @@ from braid.app.api.framework.requests import SAYS_SOMETHING, Given, require_whol
 from braid.app.api.schemas import DeletionQuery, MetadataShown, Moment, Page, PageQuery, PassageShown, Shown, page_of
 from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
-from braid.app.auth.quotas import quotas
+from braid.app.auth.rates import quotas
 from braid.app.mounted import url_for
 from braid.app.site import site
 from braid.app.user.datasets import caller_datasets
-from braid.app.web.originals import BYTES, original_file
+from braid.app.web.transfers import BYTES, original_file
 from braid.config.ingest import ingest_options
 from braid.core.errors import InvalidInputError, NotFoundError, Reason, UnreadableDocumentError
 from braid.core.ingest.incoming import Incoming

@@ -1,12 +1,14 @@
-"""Exports and imports of datasets, and what is removed with them or with a conversation, for the pages and the API."""
+"""Files that are sent, and what is deleted: exports and imports of datasets, originals, conversations; and its undoing."""
 
 from __future__ import annotations
 
-from typing import IO, cast, get_args
+from collections.abc import Sequence
+from pathlib import PurePosixPath
+from typing import IO, Any, cast, get_args
 
-from flask import Response, request, send_file
+from flask import Response, flash, request, send_file
 
-from braid.app.auth.quotas import quotas
+from braid.app.auth.rates import quotas
 from braid.app.site import site
 from braid.app.web.pdf import as_pdf
 from braid.app.web.word import as_word
@@ -18,9 +20,10 @@ from braid.core.chat.export import as_json, as_markdown
 from braid.core.chat.texts import Language
 from braid.core.datasets.listing import overviews
 from braid.core.errors import NotFoundError
+from braid.core.ingest.incoming import last_part
 from braid.core.ingest.plan import MEBIBYTE
 from braid.core.jobs.store import Job, JobKind, JobState
-from braid.core.types import Dataset
+from braid.core.types import Dataset, Document
 
 PDF_TYPE = "application/pdf"
 WORD_TYPE = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
@@ -162,3 +165,51 @@ def drop(job: Job) -> None:
     background.store.forget(job.user_id, job.id)
     for kept in (job.payload, job.result):
         background.spool.remove(str(kept.get("file", "")))
+
+
+def flash_undo(text: str, url: str, act: str, ids: Sequence[int]) -> None:
+    """Say this on the next page, beside a button that posts ``act`` and the ids, as ``c``, to the address."""
+    message: Any = {"text": text, "url": url, "act": act, "ids": list(ids)}
+    flash(message, "undo")
+
+
+BYTES, PDF = "application/octet-stream", "application/pdf"
+SHOWN = {
+    ".pdf": PDF,
+    ".png": "image/png",
+    ".jpg": "image/jpeg",
+    ".jpeg": "image/jpeg",
+    ".gif": "image/gif",
+    ".webp": "image/webp",
+    ".txt": "text/plain",
+    ".md": "text/plain",
+    ".csv": "text/plain",
+}
+"""Media types by suffix that a browser shows without running anything; all others are saved."""
+NOTHING_RUNS = "default-src 'none'; style-src 'unsafe-inline'; img-src 'self' data:; frame-ancestors 'none'"
+SANDBOX = f"{NOTHING_RUNS}; sandbox"
+
+
+def original_file(document: Document, *, download: bool = False) -> Response:
+    """Return the file that the document was read from, to be saved where ``download`` says so or no browser shows it.
+
+    Raises NotFoundError where it is not kept.
+    """
+    path = site().background.originals.find(document)
+    if path is None:
+        raise NotFoundError(f"the file of document {document.id} is not kept, or it has changed since it was read")
+    name = printable(filename(document))
+    kind = None if download else SHOWN.get(PurePosixPath(name).suffix.lower())
+    response = send_file(path, kind or BYTES, as_attachment=kind is None, download_name=name, etag=False)
+    response.cache_control.private = True
+    # A browser's viewer of PDF files does not start in a sandbox of ours; it has one of its own.
+    response.headers["Content-Security-Policy"] = NOTHING_RUNS if kind == PDF else SANDBOX
+    return response
+
+
+def filename(document: Document) -> str:
+    """Return the name under which the file is saved: the last part of the source, with the suffix of its format."""
+    name = last_part(document.source.rstrip("/")) or "document"
+    if PurePosixPath(name).suffix or not document.file_type:
+        return name
+    return f"{name}.{document.file_type}"

@@ -13,7 +13,7 @@ from werkzeug.wrappers import Response as AnyResponse
 
 from braid.app.auth.access import rule, takes_uploads, wants_json
 from braid.app.auth.identity import identity
-from braid.app.auth.quotas import quotas
+from braid.app.auth.rates import quotas
 from braid.app.mounted import url_for
 from braid.app.pages.datasets.blueprint import MINE, ONE, audit, datasets, done, visible_datasets
 from braid.app.pages.datasets.dataset import dataset_page

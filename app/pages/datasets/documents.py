@@ -15,9 +15,7 @@ from braid.app.pages.datasets.blueprint import ONE, address, audit, datasets, do
 from braid.app.pages.datasets.summary import summary_of
 from braid.app.pages.search.marking import PROSE, flow
 from braid.app.site import site
-from braid.app.web.originals import original_file
-from braid.app.web.transfers import MOST_AT_ONCE, drop
-from braid.app.web.undo import flash_undo
+from braid.app.web.transfers import MOST_AT_ONCE, drop, flash_undo, original_file
 from braid.app.words.gaps import gaps
 from braid.core.adding.stored import select_documents
 from braid.core.errors import InvalidInputError, NotFoundError, Reason

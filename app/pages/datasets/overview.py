@@ -18,8 +18,7 @@ from braid.app.pages.datasets.blueprint import MINE, ONE, address, datasets, don
 from braid.app.pages.datasets.dataset import dataset_page
 from braid.app.pages.datasets.dataset_list import Order, dataset_list
 from braid.app.site import site
-from braid.app.web.transfers import delete_dataset, import_bytes, queue_import, require_import_room
-from braid.app.web.undo import flash_undo
+from braid.app.web.transfers import delete_dataset, flash_undo, import_bytes, queue_import, require_import_room
 from braid.app.words.values import dataset_name
 from braid.core.datasets.shares import AccessRequest
 from braid.core.errors import InvalidInputError, NotFoundError, Reason
