@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import IO, Annotated
 
 from flask import Response, request
@@ -16,11 +15,18 @@ from braid.app.api.framework.requests import Given, InvalidRequestError
 from braid.app.api.jobs import JobShown, JobsShown, show_job
 from braid.app.auth.access import rule, takes_uploads
 from braid.app.auth.identity import identity
-from braid.app.auth.rates import quotas
+from braid.app.auth.quotas import quotas
 from braid.app.mounted import url_for
 from braid.app.site import site
 from braid.app.user.datasets import caller_datasets
-from braid.app.web.transfers import export_file, import_bytes, queue_export, queue_import, require_import_room
+from braid.app.web.transfers import (
+    export_file,
+    import_bytes,
+    queue_export,
+    queue_import,
+    queue_spooled,
+    require_import_room,
+)
 from braid.core.background.dataset_jobs import new_reembed, new_upload, new_url
 from braid.core.ingest.plan import MEBIBYTE
 from braid.core.jobs.store import Job, NewJob
@@ -58,16 +64,10 @@ def upload_documents(dataset_id: int) -> Answered:
     """
     dataset, here = caller_datasets().writable(dataset_id), site()
     quotas().require_room(identity().account, dataset, more_bytes=request.content_length or 0)
-    most, jobs = here.settings.max_file_mb * MEBIBYTE, list[NewJob]()
-    try:
-        for file in _files():
-            jobs.append(new_upload(here.background.spool, dataset.id, file.filename or "", file.stream, max_bytes=most))
-        added = here.background.add(identity().account.id, jobs)
-    except BaseException:
-        for job in jobs:
-            here.background.spool.remove(job.payload["file"])
-        raise
-    here.usage.count(identity().account.id, "upload", len(added))
+    spool, most = here.background.spool, here.settings.max_file_mb * MEBIBYTE
+    added = queue_spooled(
+        new_upload(spool, dataset.id, file.filename or "", file.stream, max_bytes=most) for file in _files()
+    )
     where = url_for("braid.api.list_jobs", dataset_id=dataset.id)
     return Answered(JobsShown(items=[show_job(job) for job in added]), {"Location": where})
 
@@ -79,7 +79,7 @@ def add_page(dataset_id: int, body: UrlGiven) -> Answered:
     dataset, settings = caller_datasets().writable(dataset_id), site().settings
     quotas().require_room(identity().account, dataset)
     job = new_url(dataset.id, body.url, allow_private=settings.allow_private_urls)
-    return _queue([job])
+    return _queue(job)
 
 
 @uploads.post("/datasets/<int(signed=True):dataset_id>/reembed", JobShown, status=202)
@@ -87,12 +87,15 @@ def add_page(dataset_id: int, body: UrlGiven) -> Answered:
 def reembed_dataset(dataset_id: int) -> Answered:
     """Embed all passages of a dataset again."""
     quotas().require_queue_room(identity().account)
-    return _queue([new_reembed(site().braid, caller_datasets().writable(dataset_id).id)])
+    return _queue(new_reembed(site().braid, caller_datasets().writable(dataset_id).id))
 
 
-def _queue(jobs: Iterable[NewJob]) -> Answered:
-    added: list[Job] = site().background.add(identity().account.id, list(jobs))
-    return Answered(show_job(added[0]), {"Location": url_for("braid.api.get_job", job_id=added[0].id)})
+def _queue(job: NewJob) -> Answered:
+    return _show_queued(site().background.add(identity().account.id, [job])[0])
+
+
+def _show_queued(job: Job) -> Answered:
+    return Answered(show_job(job), {"Location": url_for("braid.api.get_job", job_id=job.id)})
 
 
 def _files() -> list[FileStorage]:
@@ -160,10 +163,6 @@ def import_dataset() -> Answered:
     me = identity().account
     require_import_room(me)
     return _show_queued(queue_import(me, _export_given(), name=request.form.get("name", "").strip()))
-
-
-def _show_queued(job: Job) -> Answered:
-    return Answered(show_job(job), {"Location": url_for("braid.api.get_job", job_id=job.id)})
 
 
 def _export_given() -> IO[bytes]:

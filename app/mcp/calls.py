@@ -1,4 +1,4 @@
-"""Calls of tools: counted, on a site limited, and their errors as answers: ``{status: "error", message, error_type}``."""
+"""Calls of tools: counted, limited, and their errors as answers: ``{status: "error", message, error_type}``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from werkzeug.exceptions import ServiceUnavailable, TooManyRequests
 
 from braid.app.auth.identity import Identity
-from braid.app.auth.rates import rate_of
+from braid.app.auth.quotas import rate_of
 from braid.app.site import Site
 from braid.core.accounts.usage import Usage
 from braid.core.errors import BraidError, ChromaDBError, InvalidInputError, NotFoundError, UnreadableDocumentError

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from braid.app.auth.rates import Quotas
+from braid.app.auth.quotas import Quotas
 from braid.app.mcp.answers import (
     CheckAnswer,
     DatasetsAnswer,

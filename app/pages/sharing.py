@@ -1,4 +1,4 @@
-"""Who can use what is shared, in one sentence; and the forms by which it is shared, taken back, left and handed over."""
+"""Who can use what is shared, and the forms by which it is shared, taken back, left and handed over."""
 
 from __future__ import annotations
 

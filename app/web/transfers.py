@@ -1,14 +1,15 @@
-"""Files that are sent, and what is deleted: exports and imports of datasets, originals, conversations; and its undoing."""
+"""Uploads, exports, imports and original files, and what is deleted with a dataset or a conversation."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import PurePosixPath
 from typing import IO, Any, cast, get_args
 
 from flask import Response, flash, request, send_file
 
-from braid.app.auth.rates import quotas
+from braid.app.auth.identity import identity
+from braid.app.auth.quotas import quotas
 from braid.app.site import site
 from braid.app.web.pdf import as_pdf
 from braid.app.web.word import as_word
@@ -22,7 +23,7 @@ from braid.core.datasets.listing import overviews
 from braid.core.errors import NotFoundError
 from braid.core.ingest.incoming import last_part
 from braid.core.ingest.plan import MEBIBYTE
-from braid.core.jobs.store import Job, JobKind, JobState
+from braid.core.jobs.store import Job, JobKind, JobState, NewJob
 from braid.core.types import Dataset, Document
 
 PDF_TYPE = "application/pdf"
@@ -57,6 +58,24 @@ def queue_export(account: Account, dataset: Dataset, *, originals: bool = True) 
     if dataset.of_others:
         here.audit.add(account.name, "dataset.exported", f"{dataset.id} {dataset.name}")
     return job
+
+
+def queue_spooled(jobs: Iterable[NewJob]) -> list[Job]:
+    """Queue the caller's jobs once all are spooled, and count them in the caller's usage.
+
+    Where one is refused none is queued, and no file is kept.
+    """
+    user_id, here, spooled = identity().account.id, site(), list[NewJob]()
+    try:
+        for job in jobs:
+            spooled.append(job)
+        added = here.background.add(user_id, spooled)
+    except BaseException:
+        for job in spooled:
+            here.background.spool.remove(str(job.payload.get("file", "")))
+        raise
+    here.usage.count(user_id, "upload", len(added))
+    return added
 
 
 def export_file(job: Job) -> Response:
@@ -149,6 +168,20 @@ def delete_dataset(dataset_id: int, *, for_good: bool = False) -> None:
     else:
         here.deleted_datasets.discard(dataset_id)
         here.braid.wake()
+
+
+def restore_dataset(user_id: int, dataset_id: int) -> None:
+    """Restore a deleted dataset of a user. Raises NotFoundError, and InvalidInputError where the user has too many."""
+    here = site()
+    here.deleted_datasets.restore(user_id, dataset_id, most=here.settings.max_user_datasets)
+    here.braid.wake()
+    here.background.scans.queue_waiting(user_id, dataset_ids=[dataset_id])
+
+
+def erase_dataset(user_id: int, dataset_id: int) -> None:
+    """Delete a deleted dataset of a user for good. Raises NotFoundError."""
+    site().deleted_datasets.erase(user_id, dataset_id)
+    site().braid.wake()
 
 
 def drop_all(dataset_id: int) -> None:

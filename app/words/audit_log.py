@@ -1,4 +1,4 @@
-"""The audit log in the language of the page: acts, actors, targets and details; the log and its downloads keep the codes."""
+"""The audit log in the language of the page; the log and its downloads keep codes and English."""
 
 from __future__ import annotations
 

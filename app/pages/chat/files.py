@@ -16,7 +16,7 @@ from werkzeug.wrappers import Response as AnyResponse
 
 from braid.app.auth.access import rule, takes_uploads, wants_json
 from braid.app.auth.identity import identity
-from braid.app.auth.rates import quotas
+from braid.app.auth.quotas import quotas
 from braid.app.mounted import url_for
 from braid.app.pages.chat.blueprint import chat
 from braid.app.pages.datasets.add import form_bytes, queue_jobs, read_file, spool_upload

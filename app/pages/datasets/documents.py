@@ -15,6 +15,7 @@ from braid.app.pages.datasets.blueprint import ONE, address, audit, datasets, do
 from braid.app.pages.datasets.summary import summary_of
 from braid.app.pages.search.marking import PROSE, flow
 from braid.app.site import site
+from braid.app.user.datasets import document_in
 from braid.app.web.transfers import MOST_AT_ONCE, drop, flash_undo, original_file
 from braid.app.words.gaps import gaps
 from braid.core.adding.stored import select_documents
@@ -35,7 +36,7 @@ MAX_ID_DIGITS = 19
 def document(dataset_id: int, document_id: int) -> str:
     """Show the passages that a document was cut into."""
     dataset = visible_datasets().get(dataset_id)
-    found = document_of(dataset, document_id)
+    found = document_in(dataset.id, document_id)
     start = min(max(0, request.args.get("start", 0, type=int)), MAX_START)
     passages = site().braid.ledger.document_passages(found.id, [dataset.id], limit=PASSAGES_PER_PAGE + 1, offset=start)
     return render_template(
@@ -123,16 +124,6 @@ def _ask(dataset: Dataset, ids: Sequence[int]) -> str:
 # ---------------------------------------------------------------- what the routes share
 
 
-def document_of(dataset: Dataset, document_id: int) -> Document:
-    """Return a document of the dataset. Raises NotFoundError."""
-    found = site().braid.ledger.document_with_id(document_id, [dataset.id])
-    if found is None:
-        raise NotFoundError(
-            Reason("there is no document %(id)s in dataset %(dataset)s", id=document_id, dataset=dataset.id)
-        )
-    return found
-
-
 def _chosen_documents(dataset: Dataset) -> list[Document]:
     """Return the ticked documents; those already deleted are left out."""
     given = request.form.getlist("document")
@@ -168,4 +159,4 @@ def _at(document: Document, start: int) -> str:
 @rule("user")
 def original(dataset_id: int, document_id: int) -> Response:
     """Return the file that a document was read from."""
-    return original_file(document_of(visible_datasets().get(dataset_id), document_id))
+    return original_file(document_in(visible_datasets().get(dataset_id).id, document_id))

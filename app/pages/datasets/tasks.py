@@ -11,7 +11,7 @@ from werkzeug.wrappers import Response
 
 from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
-from braid.app.auth.rates import quotas
+from braid.app.auth.quotas import quotas
 from braid.app.pages.datasets.blueprint import ONE, audit, datasets, done, visible_datasets
 from braid.app.site import site
 from braid.app.web.transfers import MOST_AT_ONCE, drop, export_file, queue_export

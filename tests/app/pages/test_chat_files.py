@@ -9,7 +9,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
-from braid.app.auth.rates import Quotas
+from braid.app.auth.quotas import Quotas
 from braid.config.settings import Settings
 from braid.core.braid import Braid
 from braid.core.types import ChunkInput, DocumentInput
