@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any, Literal
 
 from flask import Response, request
@@ -25,7 +26,7 @@ from braid.core.ingest.incoming import Incoming
 from braid.core.ingest.spool import MAX_SOURCE_CHARS, upload_source
 from braid.core.metadata import clean_metadata
 from braid.core.metadata.gaps import gap_sentences
-from braid.core.types import Document, Passage
+from braid.core.types import Document
 
 MAX_TEXT_CHARS = 500_000
 SUFFIXES = {"txt": ".txt", "md": ".md"}
@@ -95,12 +96,7 @@ class TextGiven(Given):
 def list_documents(dataset_id: int, query: DocumentsQuery) -> Answered:
     """List a dataset's documents by source."""
     dataset, ledger = caller_datasets().get(dataset_id), site().braid.ledger
-
-    def read(limit: int, offset: int) -> list[Document]:
-        return ledger.documents(
-            dataset.id, source_prefix=query.source_prefix, state=query.state, limit=limit, offset=offset
-        )
-
+    read = partial(ledger.documents, dataset.id, source_prefix=query.source_prefix, state=query.state)
     return page_of(Page[DocumentShown], query, read, DocumentShown.model_validate)
 
 
@@ -192,10 +188,7 @@ def delete_document(dataset_id: int, document_id: int, query: DeletionQuery) -> 
 def list_passages(dataset_id: int, document_id: int, query: PageQuery) -> Response:
     """List a document's passages in order."""
     found = document_in(caller_datasets().get(dataset_id).id, document_id)
-
-    def read(limit: int, offset: int) -> list[Passage]:
-        return site().braid.ledger.document_passages(found.id, [dataset_id], limit=limit, offset=offset)
-
+    read = partial(site().braid.ledger.document_passages, found.id, [dataset_id])
     page = page_of(Page[PassageShown], query, read, PassageShown.model_validate)
     assert page.model is not None
     response = answer_with_etag(found, page.model.model_dump_json(), request.full_path)
