@@ -187,17 +187,15 @@ def get_statistics(dataset_id: int) -> Statistics:
     """Count a dataset's documents by format, and report the progress of its indexes."""
     dataset, braid = caller_datasets().get(dataset_id), site().braid
     found = statistics_of(braid.ledger, dataset_id)
+    progress = progress_with(braid, caller_datasets().readable().all)
+    indexes = [LegState.model_validate(part) for part in progress if part.collection == dataset.collection]
     return Statistics(
         documents=found.documents,
         failed=found.failed,
         chunks=found.chunks,
         size_bytes=found.size_bytes,
         formats=[FormatCount.model_validate(each) for each in found.formats],
-        indexes=[
-            LegState.model_validate(part)
-            for part in progress_with(braid, caller_datasets().readable().all)
-            if part.collection == dataset.collection
-        ],
+        indexes=indexes,
     )
 
 

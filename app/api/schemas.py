@@ -39,6 +39,8 @@ def _moment(seconds: object) -> object:
 
 Moment = Annotated[datetime | None, BeforeValidator(_moment)]
 """A point in time as RFC 3339, made from seconds since the epoch."""
+Sorted = Annotated[list[str], BeforeValidator(sorted)]
+"""Names that core has as a set."""
 MetadataShown = Annotated[dict[str, str | bool | int | float | list[str] | dict[str, str]], BeforeValidator(to_json)]
 """Metadata in its JSON form, which has a date as ``{"$date": "2026-01-31"}``."""
 DatasetId = Annotated[int, Field(ge=-MAX_ID, le=MAX_ID, json_schema_extra={"not": {"const": 0}}), WHOLE]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypeGuard, get_args
 
 from braid.app.site import site
 from braid.config.settings import Settings
@@ -114,15 +114,16 @@ def stored_datasets(stored: Mapping[str, Any], default: Datasets) -> Datasets:
     """Return the datasets of stored ``dataset_ids``, or everything where ``everything`` says so."""
     if stored.get("everything") is True:
         return Datasets.everything()
-    ids: Any = stored.get("dataset_ids")
-    return Datasets.of(ids) if _are_ids(ids) else default
+    ids = stored.get("dataset_ids")
+    return Datasets.of(ids) if are_ids(ids) else default
 
 
 def _is_number(value: object, low: float, high: float) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and low <= value <= high
 
 
-def _are_ids(value: object) -> bool:
+def are_ids(value: object) -> TypeGuard[list[int]]:
+    """Return whether a stored value is a list of ids of datasets, not too long."""
     if not isinstance(value, list) or len(value) > MAX_DATASETS:
         return False
     return all(type(dataset_id) is int and dataset_id for dataset_id in value)

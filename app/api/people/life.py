@@ -153,8 +153,7 @@ def import_list(body: CsvGiven) -> Imported:
     """
     require_own_accounts()
     done = import_users(site().accounts, body.csv, dry_run=body.dry_run, then=_record_import)
-    shown = [ImportedShown(line=e.line, name=e.name, change=e.change, fields=list(e.fields)) for e in done]
-    return Imported(users=shown)
+    return Imported(users=[ImportedShown.model_validate(each) for each in done])
 
 
 def _record_import(counts: Mapping[Change, int]) -> None:
