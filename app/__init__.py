@@ -1,8 +1,8 @@
 """The application: pages, API, MCP server and command line over the library in `core`.
 
 From the bottom: `terminal`; `metrics`, `mounted` and `opening`; `host`; `site`, which every route reaches; `auth`;
-`user`; `web`; then `api`, `pages`, `mcp` and `owner`, which know nothing of each other; `factory`, `first_start`,
-`after_start`, `server`; `cli` on top.
+`user`; `web`; then `api`, `pages` and `mcp`, which know nothing of each other; `factory`, `first_start`, `server`;
+`cli` on top.
 """
 
 from braid.core.extras import require

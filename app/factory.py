@@ -44,8 +44,7 @@ from braid.app.web.health import health
 from braid.app.web.security_headers import frame_origins, is_framed, security_headers
 from braid.app.web.static_files import hash_name, send_static
 from braid.app.web.sub_path import below
-from braid.app.words.actions import action_name, actor_name
-from braid.app.words.details import detail_text, target_text
+from braid.app.words.audit_log import action_name, actor_name, detail_text, target_text
 from braid.app.words.filled import TEXTS, FilledDomain, number
 from braid.app.words.languages import keep_language, language_links, language_names, select_language, theme
 from braid.app.words.reasons import reason_html, sentence

@@ -19,9 +19,9 @@ from flask import Flask
 
 from braid import __version__
 from braid.app import first_start
-from braid.app.after_start import AfterStart
-from braid.app.auth.rates import fair_shares
+from braid.app.auth.quotas import fair_shares
 from braid.app.factory import create_app
+from braid.app.first_start import AfterStart
 from braid.app.mcp.http import with_mcp
 from braid.app.opening import open_braid
 from braid.app.prefork import Worker, fork_workers

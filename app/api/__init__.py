@@ -17,6 +17,7 @@ from braid.app.api import (
     documents,
     explain,
     feedback,
+    files,
     folders,
     jobs,
     me,
@@ -25,8 +26,6 @@ from braid.app.api import (
     shared_databases,
     shares,
     strategies,
-    transfers,
-    uploads,
 )
 from braid.app.api.framework.etags import ChangedMeanwhileError
 from braid.app.api.framework.interfaces import mount_interface
@@ -46,8 +45,8 @@ RESOURCES = (
     assistants.resource,
     documents.resource,
     selected_documents.resource,
-    uploads.resource,
-    transfers.resource,
+    files.uploads,
+    files.transfers,
     jobs.resource,
     shared_databases.resource,
     folders.resource,

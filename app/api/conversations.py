@@ -24,7 +24,7 @@ from braid.app.web.transfers import PDF_TYPE, WORD_TYPE
 from braid.app.web.transfers import delete_conversation as delete
 from braid.app.web.transfers import export_conversation as export
 from braid.core.chat.feedback import Thumb
-from braid.core.chat.store import MAX_LABEL_CHARS, MAX_TITLE_CHARS, StoredConversation
+from braid.core.chat.store import MAX_LABEL_CHARS, MAX_TITLE_CHARS
 from braid.core.chat.turns.rows import State
 
 MAX_PAGE_CHARS = 1_000_000
@@ -125,12 +125,8 @@ class ExportQuery(Given):
 @rule("user")
 def list_conversations(query: ConversationsQuery) -> Answered:
     """List your conversations: pinned ones first, then most recently used first."""
-
-    def read(limit: int, offset: int) -> list[StoredConversation]:
-        store = site().conversations
-        listed = store.deleted if query.deleted else store.conversations
-        return listed(identity().account.id, limit=limit, offset=offset)
-
+    store = site().conversations
+    read = partial(store.deleted if query.deleted else store.conversations, identity().account.id)
     return page_of(Page[ConversationShown], query, read, ConversationShown.model_validate)
 
 

@@ -15,7 +15,7 @@ from braid.app.mounted import url_for
 from braid.app.site import site
 from braid.app.user.datasets import caller_datasets, readable_datasets
 from braid.app.user.index_progress import progress_with
-from braid.app.web.transfers import delete_dataset as delete
+from braid.app.web import transfers
 from braid.core.datasets.glossary import MAX_FORM_CHARS, MAX_TERMS, Glossaries
 from braid.core.datasets.statistics import statistics_of
 from braid.core.text.terms import Term
@@ -155,7 +155,7 @@ def delete_dataset(dataset_id: int, query: DeletionQuery) -> None:
 
     How many days, the setting `deleted_days` says. Meanwhile nobody finds it or lists it, and it is shared with nobody.
     """
-    delete(caller_datasets().personal(dataset_id).id, for_good=query.permanently)
+    transfers.delete_dataset(caller_datasets().personal(dataset_id).id, for_good=query.permanently)
 
 
 @resource.get("/deleted-datasets", Page[DeletedDatasetShown])
@@ -170,10 +170,7 @@ def list_deleted_datasets(query: PageQuery) -> Answered:
 @rule("user")
 def restore_dataset(dataset_id: int) -> DatasetShown:
     """Restore a deleted dataset with its documents. It is shared with nobody."""
-    most = site().settings.max_user_datasets
-    site().deleted_datasets.restore(identity().account.id, dataset_id, most=most)
-    site().braid.wake()
-    site().background.scans.queue_waiting(identity().account.id, dataset_ids=[dataset_id])
+    transfers.restore_dataset(identity().account.id, dataset_id)
     return _show_dataset(caller_datasets().get(dataset_id))
 
 
@@ -181,8 +178,7 @@ def restore_dataset(dataset_id: int) -> DatasetShown:
 @rule("user")
 def erase_dataset(dataset_id: int) -> None:
     """Delete a deleted dataset permanently."""
-    site().deleted_datasets.erase(identity().account.id, dataset_id)
-    site().braid.wake()
+    transfers.erase_dataset(identity().account.id, dataset_id)
 
 
 @resource.get("/datasets/<int(signed=True):dataset_id>/statistics", Statistics)
@@ -191,17 +187,15 @@ def get_statistics(dataset_id: int) -> Statistics:
     """Count a dataset's documents by format, and report the progress of its indexes."""
     dataset, braid = caller_datasets().get(dataset_id), site().braid
     found = statistics_of(braid.ledger, dataset_id)
+    progress = progress_with(braid, caller_datasets().readable().all)
+    indexes = [LegState.model_validate(part) for part in progress if part.collection == dataset.collection]
     return Statistics(
         documents=found.documents,
         failed=found.failed,
         chunks=found.chunks,
         size_bytes=found.size_bytes,
         formats=[FormatCount.model_validate(each) for each in found.formats],
-        indexes=[
-            LegState.model_validate(part)
-            for part in progress_with(braid, caller_datasets().readable().all)
-            if part.collection == dataset.collection
-        ],
+        indexes=indexes,
     )
 
 

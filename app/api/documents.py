@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any, Literal
 
 from flask import Response, request
@@ -17,15 +18,15 @@ from braid.app.auth.identity import identity
 from braid.app.auth.quotas import quotas
 from braid.app.mounted import url_for
 from braid.app.site import site
-from braid.app.user.datasets import caller_datasets
-from braid.app.web.originals import BYTES, original_file
+from braid.app.user.datasets import caller_datasets, document_in, no_document
+from braid.app.web.transfers import BYTES, original_file
 from braid.config.ingest import ingest_options
-from braid.core.errors import InvalidInputError, NotFoundError, Reason, UnreadableDocumentError
+from braid.core.errors import InvalidInputError, UnreadableDocumentError
 from braid.core.ingest.incoming import Incoming
 from braid.core.ingest.spool import MAX_SOURCE_CHARS, upload_source
 from braid.core.metadata import clean_metadata
 from braid.core.metadata.gaps import gap_sentences
-from braid.core.types import Document, Passage
+from braid.core.types import Document
 
 MAX_TEXT_CHARS = 500_000
 SUFFIXES = {"txt": ".txt", "md": ".md"}
@@ -95,12 +96,7 @@ class TextGiven(Given):
 def list_documents(dataset_id: int, query: DocumentsQuery) -> Answered:
     """List a dataset's documents by source."""
     dataset, ledger = caller_datasets().get(dataset_id), site().braid.ledger
-
-    def read(limit: int, offset: int) -> list[Document]:
-        return ledger.documents(
-            dataset.id, source_prefix=query.source_prefix, state=query.state, limit=limit, offset=offset
-        )
-
+    read = partial(ledger.documents, dataset.id, source_prefix=query.source_prefix, state=query.state)
     return page_of(Page[DocumentShown], query, read, DocumentShown.model_validate)
 
 
@@ -135,7 +131,7 @@ def put_document(dataset_id: int, body: TextGiven) -> Answered:
     stored = braid.ledger.put_document(dataset.id, parsed, check=if_match(), most=site().settings.max_user_documents)
     braid.indexer.wake()
     site().usage.count(identity().account.id, "upload")
-    found = _document(dataset.id, stored.document_id)
+    found = document_in(dataset.id, stored.document_id)
     where = url_for("braid.api.get_document", dataset_id=dataset.id, document_id=found.id)
     headers = {"Location": where, "ETag": f'"{etag(found)}"'}
     return Answered(DocumentShown.model_validate(found), headers, 200 if before else 201)
@@ -150,7 +146,7 @@ def put_document(dataset_id: int, body: TextGiven) -> Answered:
 @rule("user", limited=True)
 def get_document(dataset_id: int, document_id: int) -> Response:
     """Get a document. With the ETag of an earlier answer in If-None-Match: 304 if it has not changed."""
-    found = _document(caller_datasets().get(dataset_id).id, document_id)
+    found = document_in(caller_datasets().get(dataset_id).id, document_id)
     return answer_with_etag(found, DocumentShown.model_validate(found).model_dump_json())
 
 
@@ -163,7 +159,7 @@ def get_original(dataset_id: int, document_id: int) -> Response:
 
     404 if it is not kept: of a text, of an import, and of files of synced folders that have changed since.
     """
-    return original_file(_document(caller_datasets().get(dataset_id).id, document_id), download=True)
+    return original_file(document_in(caller_datasets().get(dataset_id).id, document_id), download=True)
 
 
 @resource.delete("/datasets/<int(signed=True):dataset_id>/documents/<int:document_id>", headers=(IF_MATCH,))
@@ -175,12 +171,10 @@ def delete_document(dataset_id: int, document_id: int, query: DeletionQuery) -> 
     deleted, if the document has changed since.
     """
     braid = site().braid
-    found = _document(caller_datasets().writable(dataset_id).id, document_id)
+    found = document_in(caller_datasets().writable(dataset_id).id, document_id)
     remove = braid.ledger.remove_document if query.permanently else site().deleted_documents.discard_source
     if not remove(dataset_id, found.source, check=if_match()):
-        raise NotFoundError(
-            Reason("there is no document %(id)s in dataset %(dataset)s", id=document_id, dataset=dataset_id)
-        )
+        raise no_document(dataset_id, document_id)
     braid.indexer.wake()
 
 
@@ -193,22 +187,10 @@ def delete_document(dataset_id: int, document_id: int, query: DeletionQuery) -> 
 @rule("user", limited=True)
 def list_passages(dataset_id: int, document_id: int, query: PageQuery) -> Response:
     """List a document's passages in order."""
-    found = _document(caller_datasets().get(dataset_id).id, document_id)
-
-    def read(limit: int, offset: int) -> list[Passage]:
-        return site().braid.ledger.document_passages(found.id, [dataset_id], limit=limit, offset=offset)
-
+    found = document_in(caller_datasets().get(dataset_id).id, document_id)
+    read = partial(site().braid.ledger.document_passages, found.id, [dataset_id])
     page = page_of(Page[PassageShown], query, read, PassageShown.model_validate)
     assert page.model is not None
     response = answer_with_etag(found, page.model.model_dump_json(), request.full_path)
     response.headers.extend(dict(page.headers))
     return response
-
-
-def _document(dataset_id: int, document_id: int) -> Document:
-    found = site().braid.ledger.document_with_id(document_id, [dataset_id])
-    if found is None:
-        raise NotFoundError(
-            Reason("there is no document %(id)s in dataset %(dataset)s", id=document_id, dataset=dataset_id)
-        )
-    return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -67,11 +68,7 @@ def add_feedback(body: FeedbackGiven) -> FeedbackAdded:
 @rule("user")
 def list_feedback(query: PageQuery) -> Answered:
     """List your feedback, the oldest first."""
-    user_id, store = identity().account.id, site().feedback
-
-    def read(limit: int, offset: int) -> list[Feedback]:
-        return store.of_user(user_id, limit=limit, offset=offset)
-
+    read = partial(site().feedback.of_user, identity().account.id)
     return page_of(Page[FeedbackShown], query, read, _show_feedback)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Literal
 
 from pydantic import BaseModel, Field
@@ -55,11 +56,8 @@ class JobsQuery(PageQuery):
 @rule("user")
 def list_jobs(query: JobsQuery) -> Answered:
     """List your jobs, the newest first."""
-    user_id, store = identity().account.id, site().background.store
-
-    def read(limit: int, offset: int) -> list[Job]:
-        return store.of_user(user_id, dataset_id=query.dataset_id, state=query.state, limit=limit, offset=offset)
-
+    store = site().background.store
+    read = partial(store.of_user, identity().account.id, dataset_id=query.dataset_id, state=query.state)
     return page_of(Page[JobShown], query, read, show_job)
 
 

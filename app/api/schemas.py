@@ -39,6 +39,8 @@ def _moment(seconds: object) -> object:
 
 Moment = Annotated[datetime | None, BeforeValidator(_moment)]
 """A point in time as RFC 3339, made from seconds since the epoch."""
+Sorted = Annotated[list[str], BeforeValidator(sorted)]
+"""Names that core has as a set."""
 MetadataShown = Annotated[dict[str, str | bool | int | float | list[str] | dict[str, str]], BeforeValidator(to_json)]
 """Metadata in its JSON form, which has a date as ``{"$date": "2026-01-31"}``."""
 DatasetId = Annotated[int, Field(ge=-MAX_ID, le=MAX_ID, json_schema_extra={"not": {"const": 0}}), WHOLE]
@@ -68,17 +70,17 @@ class Page(BaseModel, Generic[Item]):
 def page_of(
     model: type[Page[Any]],
     query: PageQuery,
-    read: Callable[[int, int], Sequence[Row]],
+    read: Callable[..., Sequence[Row]],
     show: Callable[[Row], BaseModel],
 ) -> Answered:
-    """Return the page that ``read(limit, offset)`` gives, with a link to the next one."""
-    found = read(query.limit + 1, query.offset)
+    """Return the page that ``read`` gives for ``limit`` and ``offset``, with a link to the next one."""
+    found = read(limit=query.limit + 1, offset=query.offset)
     items = [show(row) for row in found[: query.limit]]
     following = following_page(query, query.limit) if len(found) > query.limit else None
     return Answered(model(items=items, next=following), next_link(following))
 
 
-def slice_rows(rows: Sequence[Row]) -> Callable[[int, int], Sequence[Row]]:
+def slice_rows(rows: Sequence[Row]) -> Callable[..., Sequence[Row]]:
     """Return a ``read`` function for `page_of` over rows that are in memory anyway."""
     return lambda limit, offset: rows[offset : offset + limit]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -19,7 +20,6 @@ from braid.app.user.datasets import caller_datasets
 from braid.core.adding.stored import select_documents
 from braid.core.errors import InvalidInputError
 from braid.core.ingest.spool import MAX_SOURCE_CHARS
-from braid.core.ledger.deleted_documents import DeletedDocument
 from braid.core.search.overlap import fresh, joined
 from braid.core.types import MAX_ID, Document, Passage
 
@@ -156,11 +156,7 @@ def delete_documents(dataset_id: int, body: DocumentsNamed, query: DeletionQuery
 @rule("user", limited=True)
 def list_deleted_documents(dataset_id: int, query: PageQuery) -> Answered:
     """List documents of a dataset that you may change, which were deleted and can be restored, the last ones first."""
-    dataset = caller_datasets().writable(dataset_id)
-
-    def read(limit: int, offset: int) -> list[DeletedDocument]:
-        return site().deleted_documents.of_dataset(dataset.id, limit=limit, offset=offset)
-
+    read = partial(site().deleted_documents.of_dataset, caller_datasets().writable(dataset_id).id)
     return page_of(Page[DeletedDocumentShown], query, read, DeletedDocumentShown.model_validate)
 
 

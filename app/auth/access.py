@@ -18,7 +18,7 @@ from braid.app.auth.challenge import LacksScope, NoToken
 from braid.app.auth.csrf import refuse_forged_requests
 from braid.app.auth.identity import Identity
 from braid.app.auth.proxy_users import connected_from
-from braid.app.auth.rates import take_share
+from braid.app.auth.quotas import take_share
 from braid.app.mounted import blueprints_here, endpoint_here, theirs, url_for
 from braid.app.site import Site, site
 from braid.config.settings import Settings

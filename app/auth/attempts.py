@@ -1,7 +1,7 @@
 """Attempts to sign in: failures are counted, so that nobody guesses passwords or keeps somebody else out.
 
 As OWASP has it ("Slow down online guessing attacks with device cookies"): strangers are counted by name, a browser that
-signed in as this user before by itself alone.
+signed in as this user before by itself alone. Between the password and the session comes the second factor.
 """
 
 from __future__ import annotations
@@ -9,19 +9,22 @@ from __future__ import annotations
 import json
 import logging
 import secrets
+import time
 from dataclasses import dataclass
+from typing import Literal
 
-from flask import current_app, request
+from flask import current_app, redirect, request, session
 from itsdangerous import BadSignature, URLSafeSerializer
 from limits import RateLimitItem, parse
 from werkzeug.exceptions import TooManyRequests
 from werkzeug.wrappers import Response
 
+from braid.app.auth.authenticate import sign_in
 from braid.app.auth.identity import origin_of, shown_address
-from braid.app.mounted import cookie_path
+from braid.app.mounted import cookie_path, url_for
 from braid.app.site import site
 from braid.core.accounts.accounts import Account
-from braid.core.errors import Reason
+from braid.core.errors import NotFoundError, Reason
 
 BY_ADDRESS = parse("30/minute")
 BY_NAME_AND_ADDRESS = parse("10/minute")
@@ -129,3 +132,52 @@ def _device_of(name: str) -> str:
 
 def _serializer() -> URLSafeSerializer:
     return URLSafeSerializer(str(current_app.secret_key), salt="braid.device")
+
+
+Step = Literal["ask", "enrol"]
+KEPT = "second_factor"
+"""Key of what the browser's cookie keeps between the password and the code. It is signed."""
+PATIENCE_S = 10 * 60
+OWN_CHECKS = parse("10/hour")
+"""Codes that a user who is signed in may show: to turn the second factor off, or for new recovery codes."""
+
+
+def enter(account: Account, page: str) -> Response:
+    """Sign in whom the password has named and lead to a page; first to what else is to be shown, if there is any."""
+    step = _step(account)
+    if step is None:
+        return complete(account, redirect(page))
+    session.clear()
+    mark = site().accounts.password_mark(account.id)
+    session[KEPT] = {"user": account.id, "mark": mark, "at": time.time(), "step": step, "next": page}
+    return redirect(url_for(f"braid.second_factor.{step}"))
+
+
+def complete(account: Account, response: Response, how: str = "") -> Response:
+    """Sign in who has shown everything, and return the response, which has the browser remembered."""
+    site().audit.add(account.name, "user.signed_in", account.name, f"{how}{shown_address()}")
+    sign_in(site(), account)
+    remember_device(response, account)
+    return response
+
+
+def waiting_for(step: Step) -> tuple[Account, str] | None:
+    """Return who has given the password in this browser and is to take this step, and the page that they wanted.
+
+    None when that was too long ago, and when password, second factor or account have changed meanwhile.
+    """
+    kept = session.get(KEPT)
+    if not isinstance(kept, dict) or kept.get("step") != step or time.time() - kept["at"] > PATIENCE_S:
+        return None
+    try:
+        account = site().accounts.get(kept["user"])
+    except NotFoundError:
+        return None
+    as_before = kept["mark"] == site().accounts.password_mark(account.id) and _step(account) == step
+    return (account, str(kept["next"])) if as_before and not account.disabled else None
+
+
+def _step(account: Account) -> Step | None:
+    if site().second_factors.is_on(account.id):
+        return "ask"
+    return "enrol" if site().second_factor_required else None

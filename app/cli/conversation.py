@@ -37,8 +37,8 @@ def conversation() -> None:
 def list_conversations(user: str | None, deleted: bool, as_json: bool) -> None:
     """List the user's conversations, most recently used first."""
     with open_data_directory(current_settings()) as directory:
-        store, user_id = _store(directory), choose_user(directory.ledger, user).id
-        found = store.deleted(user_id) if deleted else store.conversations(user_id)
+        store, owner = _store(directory), choose_user(directory.ledger, user)
+        found = store.deleted(owner.id) if deleted else store.conversations(owner.id)
     rows = [(each.id, each.title, format_date(each.created_at), format_date(each.updated_at)) for each in found]
     print_list(found, ("id", "title", "created", "last used"), rows, right=("id",), as_json=as_json)
 
@@ -76,15 +76,15 @@ def delete(conversation_id: int, user: str | None, permanently: bool, yes: bool,
     """Delete the conversation ID with its messages and files; it can be restored for some days."""
     settings = current_settings()
     with open_data_directory(settings) as directory:
-        store, user_id = _store(directory), choose_user(directory.ledger, user).id
-        found = store.conversation(user_id, conversation_id, also_deleted=permanently)
+        store, owner = _store(directory), choose_user(directory.ledger, user)
+        found = store.conversation(owner.id, conversation_id, also_deleted=permanently)
         how = "permanently " if permanently else ""
         confirm(clean(f"Delete conversation {found.id}, {found.title}, {how}with all of its messages and files?"), yes)
         if permanently:
-            store.delete(user_id, conversation_id)
+            store.delete(owner.id, conversation_id)
         else:
-            store.discard(user_id, conversation_id)
-        record(directory.ledger, "conversation.deleted", str(found.id), f"of {_name(directory, user_id)}")
+            store.discard(owner.id, conversation_id)
+        record(directory.ledger, "conversation.deleted", str(found.id), f"of {owner.name}")
     days = plural(settings.deleted_days, "day")
     until = "" if permanently else f" It can be restored for {days}: conversation restore {found.id}"
     print_result(found, clean(f"Deleted conversation {found.id}, {found.title}.{until}"), as_json=as_json)
@@ -97,10 +97,10 @@ def delete(conversation_id: int, user: str | None, permanently: bool, yes: bool,
 def restore(conversation_id: int, user: str | None, as_json: bool) -> None:
     """Restore the deleted conversation ID with its messages and files, without its link."""
     with open_data_directory(current_settings()) as directory:
-        store, user_id = _store(directory), choose_user(directory.ledger, user).id
-        store.restore(user_id, [conversation_id])
-        found = store.conversation(user_id, conversation_id)
-        record(directory.ledger, "conversation.restored", str(found.id), f"of {_name(directory, user_id)}")
+        store, owner = _store(directory), choose_user(directory.ledger, user)
+        store.restore(owner.id, [conversation_id])
+        found = store.conversation(owner.id, conversation_id)
+        record(directory.ledger, "conversation.restored", str(found.id), f"of {owner.name}")
     print_result(found, clean(f"Restored conversation {found.id}, {found.title}."), as_json=as_json)
 
 
@@ -152,14 +152,9 @@ def _written(
 
     with open_data_directory(current_settings()) as directory:
         directory.mirror_registry()
-        store, user_id = _store(directory), choose_user(directory.ledger, user).id
-        found, (path, others) = store.conversation(user_id, conversation_id), store.ids(user_id, conversation_id)
+        store, owner = _store(directory), choose_user(directory.ledger, user)
+        found, (path, others) = store.conversation(owner.id, conversation_id), store.ids(owner.id, conversation_id)
         if exported:
-            record(directory.ledger, "conversation.exported", str(found.id), f"of {_name(directory, user_id)}")
-        chosen, rest = (store.each(user_id, conversation_id, ids) for ids in (path, others))
+            record(directory.ledger, "conversation.exported", str(found.id), f"of {owner.name}")
+        chosen, rest = (store.each(owner.id, conversation_id, ids) for ids in (path, others))
         yield found, as_json(found, chosen, rest) if form == "json" else as_markdown(found, chosen), len(path)
-
-
-def _name(directory: DataDirectory, user_id: int) -> str:
-    user = directory.ledger.user(user_id)
-    return user.name if user else "-"

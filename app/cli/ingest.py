@@ -110,7 +110,7 @@ def _store(directory: DataDirectory, dataset_id: int, paths: Sequence[str], opti
     stored = FileProgress()
     try:
         with stored:
-            return ingest_paths(directory, dataset_id, paths, options=options, on_progress=stored.show)
+            return ingest_paths(directory, dataset_id, paths, options=options, on_progress=stored.show_file)
     except KeyboardInterrupt:
         complain(
             f"{stored.done} of {stored.total} files are done; run the same command again to continue with the others"

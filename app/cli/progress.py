@@ -83,29 +83,17 @@ class Bars:
             self._bars.console.print(one_line(text), soft_wrap=True)
 
 
-class FileProgress:
+class FileProgress(Bars):
     """Shows the progress of `braid.core.ingest.ingest.ingest_paths`: a bar of files, and a line per failed file."""
 
-    def __init__(self) -> None:
-        self.done = 0
-        self.total = 0
-        self._bars = Bars()
+    done = total = 0
 
-    def __enter__(self) -> Self:
-        self._bars.__enter__()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._bars.__exit__(kind, error, trace)
-
-    def show(self, progress: IngestProgress) -> None:
+    def show_file(self, progress: IngestProgress) -> None:
         """Count one more file as done."""
         self.done, self.total = progress.done, progress.total
         if progress.document.state == "failed":
-            self._bars.line(f"failed: {progress.document.source}: {progress.document.reason}")
-        self._bars.show({"Files": Count(self.done, self.total)})
+            self.line(f"failed: {progress.document.source}: {progress.document.reason}")
+        self.show({"Files": Count(self.done, self.total)})
 
 
 def follow_indexing(indexer: Indexer) -> bool:

@@ -12,7 +12,7 @@ import click
 
 from braid.app.cli.common import BraidCommand, choose_user, current_settings, json_option
 from braid.app.cli.options import FILTER_OPTIONS, RANKING_OPTIONS, SCOPE_OPTIONS, add_options, query_options
-from braid.app.cli.output import complain, complain_degraded, make_console, print_json
+from braid.app.cli.output import complain, complain_degraded, make_console, plural, print_json
 from braid.app.opening import open_braid
 from braid.app.terminal import clean, one_line
 from braid.core.errors import NotFoundError
@@ -163,14 +163,10 @@ def _hit_text(number: int, hit: Hit) -> str:
         f"    score {hit.score:.4f} = {_reasons(hit.legs)}",
         *(f"    also in dataset {place.dataset_id}: {one_line(place.source)}" for place in hit.also_in[:SHOWN_PLACES]),
         *([f"    and in {more} more places"] if (more := len(hit.also_in) - SHOWN_PLACES) > 0 else []),
-        *([f"    and {_count(hit.more_in_document)} of this document"] if hit.more_in_document else []),
+        *([f"    and {plural(hit.more_in_document, 'more passage')} of this document"] if hit.more_in_document else []),
         *_passage_lines(passage.text),
     ]
     return "\n".join(lines)
-
-
-def _count(passages: int) -> str:
-    return f"{passages} more passage{'' if passages == 1 else 's'}"
 
 
 def _position(passage: Passage) -> str:

@@ -71,7 +71,7 @@ def mcp(user_name: str | None, read_only: bool) -> None:
 
 
 def _serve(settings: Settings, user_name: str | None, read_only: bool, *, must_own: bool = False) -> None:
-    from braid.app.mcp.meter import Meter
+    from braid.app.mcp.calls import Meter
     from braid.app.mcp.server import make_server
     from braid.app.mcp.tools import Tools
     from braid.core.accounts.accounts import Accounts

@@ -1,7 +1,7 @@
 """Dify's External Knowledge API, ``/dify``: datasets as knowledge that Dify's apps search.
 
 May import: `app.api` and the rooms below it; not the pages.
-Way in: `dify`, the blueprint. Scores are explained in `braid.app.dify.retrieval`.
+Way in: `dify`, the blueprint. Scores are explained in `braid.app.dify.retrieval.scores_of`.
 """
 
 from __future__ import annotations

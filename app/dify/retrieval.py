@@ -130,7 +130,14 @@ MAX_EMBEDDED = 16
 
 
 def scores_of(result: SearchResult, braid: Braid) -> dict[str, float]:
-    """Return the score of each hit by its chunk id, those left out whose model fails."""
+    """Return the score of each hit by its chunk id, those left out whose model fails.
+
+    Scores of 0–1 mean the same for every query, for thresholds and for comparing with other knowledge. Those that rank
+    Braid's hits do not: by rank the best possible one is 0.016, and in ``auto`` and ``weighted`` fusion a score says
+    how far a hit stands out among those of the same query. The exact cosine of question and passage depends on nothing
+    else, but many models give unrelated texts a high one. So it is put on the scale that is known for the model
+    (`braid.core.chat.quoting.match.CosineScale.share`): 0 for an unrelated text, 0.5 where a match is no longer weak.
+    """
     of_collection: dict[str, list[Hit]] = {}
     for hit in result.hits:
         of_collection.setdefault(hit.passage.collection, []).append(hit)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from braid.app.mcp.errors import Result
+from braid.app.mcp.calls import Result
 from braid.app.user.datasets import Readable
 from braid.core.errors import InvalidInputError, NotFoundError, UnreadableDocumentError
 from braid.core.ingest.plan import source_name

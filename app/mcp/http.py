@@ -20,7 +20,7 @@ from braid.app.auth.access import answers_to
 from braid.app.auth.authenticate import identity_of_token
 from braid.app.auth.challenge import challenge
 from braid.app.auth.identity import Identity
-from braid.app.mcp.meter import ASSISTANT, IDENTITY, MAX_REQUEST_BYTES, PAGES, Kind, kind_for
+from braid.app.mcp.calls import ASSISTANT, IDENTITY, MAX_REQUEST_BYTES, PAGES, Kind, kind_for
 from braid.app.site import Site
 from braid.app.user.assistants import NONE_OPEN, assistant_of
 from braid.app.web.errors import refusal

@@ -13,7 +13,7 @@ from mcp.server.mcpserver import Context
 from mcp_types import ToolAnnotations
 from pydantic import Field
 
-from braid.app.mcp.errors import Result, report_errors
+from braid.app.mcp.calls import Result, report_errors
 from braid.app.user.option_fields import TOOL_OPTIONS, type_of_option
 from braid.core.options import ABOUT
 

@@ -16,7 +16,7 @@ from werkzeug.exceptions import NotImplemented as NotInstalled
 from braid.app.auth.access import rule, takes_uploads
 from braid.app.auth.challenge import NoToken
 from braid.app.auth.identity import identity
-from braid.app.mcp.meter import ASSISTANT, IDENTITY, MAX_REQUEST_BYTES, PAGES, Kind, kind_for
+from braid.app.mcp.calls import ASSISTANT, IDENTITY, MAX_REQUEST_BYTES, PAGES, Kind, kind_for
 from braid.app.mounted import mount, url_for
 from braid.app.site import site
 from braid.app.user.assistants import NONE_OPEN, assistant_of

@@ -18,8 +18,17 @@ from starlette.applications import Starlette
 
 from braid.app.auth.identity import Identity
 from braid.app.mcp.answers import DocumentShown, LinksShown
-from braid.app.mcp.errors import Result, answer_of, error_answer
-from braid.app.mcp.meter import ASSISTANT, IDENTITY, MAX_REQUEST_BYTES, PAGES, Kind, SiteMeter
+from braid.app.mcp.calls import (
+    ASSISTANT,
+    IDENTITY,
+    MAX_REQUEST_BYTES,
+    PAGES,
+    Kind,
+    Result,
+    SiteMeter,
+    answer_of,
+    error_answer,
+)
 from braid.app.mcp.parameters import READS, Tool, tools_of_class
 from braid.app.mcp.tools import Tools
 from braid.app.site import Site

@@ -27,9 +27,8 @@ from braid.app.mcp.answers import (
     RestoreAnswer,
     SearchAnswer,
 )
+from braid.app.mcp.calls import Meter, Result, error_answer, report_errors
 from braid.app.mcp.documents import DocumentReader, document_link, document_number, shown_id
-from braid.app.mcp.errors import Result, error_answer, report_errors
-from braid.app.mcp.meter import Meter
 from braid.app.mcp.parameters import (
     DELETES,
     READS,

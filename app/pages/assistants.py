@@ -13,9 +13,8 @@ from werkzeug.wrappers import Response
 from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
 from braid.app.mounted import url_for
-from braid.app.pages.datasets.readers import sharing_of_assistant
 from braid.app.pages.search.filters import KINDS
-from braid.app.pages.sharing import SharedThings, add_sharing
+from braid.app.pages.sharing import SharedThings, add_sharing, sharing_of_assistant
 from braid.app.site import site
 from braid.app.user.assistants import (
     UsableAssistant,

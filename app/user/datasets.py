@@ -19,7 +19,7 @@ from braid.core.datasets.registry import SharedDataset
 from braid.core.datasets.scope import is_within, may_write, readable_shared
 from braid.core.errors import InvalidInputError, NotFoundError, Reason
 from braid.core.options import Datasets
-from braid.core.types import Dataset
+from braid.core.types import Dataset, Document
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +163,23 @@ def caller_datasets(*, include_closed: bool = False) -> UserDatasets:
 
     me, braid = identity(), site().braid
     return UserDatasets(braid, me.account.id, me.is_admin, include_closed=include_closed, within=me.dataset_ids)
+
+
+def document_in(dataset_id: int, document_id: int) -> Document:
+    """Return a document of a dataset that the user of this request may read. Raises NotFoundError."""
+    from braid.app.site import site
+
+    found = site().braid.ledger.document_with_id(document_id, [dataset_id])
+    if found is None:
+        raise no_document(dataset_id, document_id)
+    return found
+
+
+def no_document(dataset_id: int, document_id: int) -> NotFoundError:
+    """Return the error for a document that is not, or no longer, in a dataset."""
+    return NotFoundError(
+        Reason("there is no document %(id)s in dataset %(dataset)s", id=document_id, dataset=dataset_id)
+    )
 
 
 def readable_datasets(account: Account) -> Readable:

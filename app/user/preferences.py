@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from typing import Any, Literal, cast, get_args
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal, TypeGuard, get_args
 
 from braid.app.site import site
 from braid.config.settings import Settings
@@ -98,39 +98,32 @@ class Preferences(Way):
 
 def preferences_of(account: Account) -> Preferences:
     """Return a user's preferences. A stored value that is no longer valid is replaced by the default."""
-    settings, stored = site().settings, account.preferences
-    return Preferences(
-        mode=cast(Mode, _valid_value(stored, "mode", settings.mode)),
-        fusion=cast(Fusion, _valid_value(stored, "fusion", settings.fusion)),
-        alpha=float(_valid_value(stored, "alpha", settings.alpha)),
-        k=_valid_value(stored, "k", settings.k),
-        strategy=_valid_value(stored, "strategy", DEFAULT_STRATEGY),
-        search_model=_valid_value(stored, "search_model", ""),
-        summary_model=_valid_value(stored, "summary_model", ""),
-        language=_valid_value(stored, "language", ""),
-        theme=_valid_value(stored, "theme", THEMES[0]),
-        datasets=stored_datasets(stored, Datasets.everything()),
-    )
+    default, stored = site_preferences(), account.preferences
+    chosen = {name: stored[name] for name in TYPED if stored.get(name) is not None and VALID[name](stored[name])}
+    return replace(default, **chosen, datasets=stored_datasets(stored, default.datasets))
 
 
-def _valid_value(stored: Mapping[str, Any], name: str, default: Any) -> Any:
-    value = stored.get(name)
-    return value if value is not None and VALID[name](value) else default
+def site_preferences() -> Preferences:
+    """Return the preferences of who has chosen none."""
+    more = {"search_model": "", "summary_model": "", "language": "", "theme": THEMES[0]}
+    values: dict[str, Any] = {**asdict(ways(site().settings)["fast"]), **more}
+    return Preferences(**values, datasets=Datasets.everything())
 
 
 def stored_datasets(stored: Mapping[str, Any], default: Datasets) -> Datasets:
     """Return the datasets of stored ``dataset_ids``, or everything where ``everything`` says so."""
     if stored.get("everything") is True:
         return Datasets.everything()
-    ids = _valid_value(stored, "dataset_ids", None)
-    return default if ids is None else Datasets.of(ids)
+    ids = stored.get("dataset_ids")
+    return Datasets.of(ids) if are_ids(ids) else default
 
 
 def _is_number(value: object, low: float, high: float) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and low <= value <= high
 
 
-def _are_ids(value: object) -> bool:
+def are_ids(value: object) -> TypeGuard[list[int]]:
+    """Return whether a stored value is a list of ids of datasets, not too long."""
     if not isinstance(value, list) or len(value) > MAX_DATASETS:
         return False
     return all(type(dataset_id) is int and dataset_id for dataset_id in value)
@@ -146,6 +139,7 @@ VALID: Mapping[str, Callable[[Any], bool]] = {
     "summary_model": lambda value: isinstance(value, str),
     "language": lambda value: value in LANGUAGES,
     "theme": lambda value: value in THEMES,
-    "dataset_ids": _are_ids,
 }
 """Check of a stored value, per preference."""
+TYPED = tuple(VALID)
+"""The preferences that are one value each, which forms have as one field."""

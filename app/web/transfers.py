@@ -1,11 +1,14 @@
-"""Exports and imports of datasets, and what is removed with them or with a conversation, for the pages and the API."""
+"""Uploads, exports, imports and original files, and what is deleted with a dataset or a conversation."""
 
 from __future__ import annotations
 
-from typing import IO, cast, get_args
+from collections.abc import Iterable, Sequence
+from pathlib import PurePosixPath
+from typing import IO, Any, cast, get_args
 
-from flask import Response, request, send_file
+from flask import Response, flash, request, send_file
 
+from braid.app.auth.identity import identity
 from braid.app.auth.quotas import quotas
 from braid.app.site import site
 from braid.app.web.pdf import as_pdf
@@ -18,9 +21,10 @@ from braid.core.chat.export import as_json, as_markdown
 from braid.core.chat.texts import Language
 from braid.core.datasets.listing import overviews
 from braid.core.errors import NotFoundError
+from braid.core.ingest.incoming import last_part
 from braid.core.ingest.plan import MEBIBYTE
-from braid.core.jobs.store import Job, JobKind, JobState
-from braid.core.types import Dataset
+from braid.core.jobs.store import Job, JobKind, JobState, NewJob
+from braid.core.types import Dataset, Document
 
 PDF_TYPE = "application/pdf"
 WORD_TYPE = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
@@ -54,6 +58,24 @@ def queue_export(account: Account, dataset: Dataset, *, originals: bool = True) 
     if dataset.of_others:
         here.audit.add(account.name, "dataset.exported", f"{dataset.id} {dataset.name}")
     return job
+
+
+def queue_spooled(jobs: Iterable[NewJob]) -> list[Job]:
+    """Queue the caller's jobs once all are spooled, and count them in the caller's usage.
+
+    Where one is refused none is queued, and no file is kept.
+    """
+    user_id, here, spooled = identity().account.id, site(), list[NewJob]()
+    try:
+        for job in jobs:
+            spooled.append(job)
+        added = here.background.add(user_id, spooled)
+    except BaseException:
+        for job in spooled:
+            here.background.spool.remove(str(job.payload.get("file", "")))
+        raise
+    here.usage.count(user_id, "upload", len(added))
+    return added
 
 
 def export_file(job: Job) -> Response:
@@ -148,6 +170,20 @@ def delete_dataset(dataset_id: int, *, for_good: bool = False) -> None:
         here.braid.wake()
 
 
+def restore_dataset(user_id: int, dataset_id: int) -> None:
+    """Restore a deleted dataset of a user. Raises NotFoundError, and InvalidInputError where the user has too many."""
+    here = site()
+    here.deleted_datasets.restore(user_id, dataset_id, most=here.settings.max_user_datasets)
+    here.braid.wake()
+    here.background.scans.queue_waiting(user_id, dataset_ids=[dataset_id])
+
+
+def erase_dataset(user_id: int, dataset_id: int) -> None:
+    """Delete a deleted dataset of a user for good. Raises NotFoundError."""
+    site().deleted_datasets.erase(user_id, dataset_id)
+    site().braid.wake()
+
+
 def drop_all(dataset_id: int) -> None:
     """Remove all jobs of a dataset that is about to be deleted, with their files, exports too."""
     kinds, states = get_args(JobKind), get_args(JobState)
@@ -162,3 +198,51 @@ def drop(job: Job) -> None:
     background.store.forget(job.user_id, job.id)
     for kept in (job.payload, job.result):
         background.spool.remove(str(kept.get("file", "")))
+
+
+def flash_undo(text: str, url: str, act: str, ids: Sequence[int]) -> None:
+    """Say this on the next page, beside a button that posts ``act`` and the ids, as ``c``, to the address."""
+    message: Any = {"text": text, "url": url, "act": act, "ids": list(ids)}
+    flash(message, "undo")
+
+
+BYTES, PDF = "application/octet-stream", "application/pdf"
+SHOWN = {
+    ".pdf": PDF,
+    ".png": "image/png",
+    ".jpg": "image/jpeg",
+    ".jpeg": "image/jpeg",
+    ".gif": "image/gif",
+    ".webp": "image/webp",
+    ".txt": "text/plain",
+    ".md": "text/plain",
+    ".csv": "text/plain",
+}
+"""Media types by suffix that a browser shows without running anything; all others are saved."""
+NOTHING_RUNS = "default-src 'none'; style-src 'unsafe-inline'; img-src 'self' data:; frame-ancestors 'none'"
+SANDBOX = f"{NOTHING_RUNS}; sandbox"
+
+
+def original_file(document: Document, *, download: bool = False) -> Response:
+    """Return the file that the document was read from, to be saved where ``download`` says so or no browser shows it.
+
+    Raises NotFoundError where it is not kept.
+    """
+    path = site().background.originals.find(document)
+    if path is None:
+        raise NotFoundError(f"the file of document {document.id} is not kept, or it has changed since it was read")
+    name = printable(filename(document))
+    kind = None if download else SHOWN.get(PurePosixPath(name).suffix.lower())
+    response = send_file(path, kind or BYTES, as_attachment=kind is None, download_name=name, etag=False)
+    response.cache_control.private = True
+    # A browser's viewer of PDF files does not start in a sandbox of ours; it has one of its own.
+    response.headers["Content-Security-Policy"] = NOTHING_RUNS if kind == PDF else SANDBOX
+    return response
+
+
+def filename(document: Document) -> str:
+    """Return the name under which the file is saved: the last part of the source, with the suffix of its format."""
+    name = last_part(document.source.rstrip("/")) or "document"
+    if PurePosixPath(name).suffix or not document.file_type:
+        return name
+    return f"{name}.{document.file_type}"

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from braid.app import first_start
-from braid.app.after_start import AfterStart, steps_of
+from braid.app.first_start import AfterStart, steps_of
 from braid.core.braid import Braid
 from braid.core.datasets.registry import SharedDataset
 from braid.core.ledger.outages import times_met

@@ -12,7 +12,7 @@ import pytest
 from flask.testing import FlaskClient
 from langchain_core.documents import Document
 
-from braid.app.mcp.meter import Meter
+from braid.app.mcp.calls import Meter
 from braid.app.mcp.tools import Tools
 from braid.config.settings import Settings
 from braid.core.accounts.usage import Usage

@@ -13,7 +13,7 @@ from flask.testing import FlaskClient
 from pydantic import TypeAdapter
 from werkzeug.test import TestResponse
 
-from braid.app.mcp.meter import Meter
+from braid.app.mcp.calls import Meter
 from braid.app.mcp.tools import Tools
 from braid.config.settings import Settings
 from braid.core.accounts.usage import Usage

@@ -15,7 +15,7 @@ from braid.app.api.framework.operations import Resource
 from braid.app.api.framework.requests import MAX_BODY_BYTES
 from braid.app.auth.body_limit import set_body_limit
 from braid.app.auth.identity import signed_in
-from braid.app.auth.rates import Rate, rate_of
+from braid.app.auth.quotas import Rate, rate_of
 from braid.app.site import site
 from braid.app.web.gate.request_bodies import ASKED_AGAIN
 from braid.core.ledger.outages import log_failure

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from datetime import datetime
+from functools import partial
 
 from flask import Response
 from pydantic import AwareDatetime, Field
@@ -51,11 +52,7 @@ class AuditQuery(PageQuery, AuditSelection):
 @rule("admin")
 def list_audit(query: AuditQuery) -> Answered:
     """List the acts of the audit log, the newest first."""
-    wanted = _filter(query)
-
-    def read(limit: int, offset: int) -> list[AuditEntry]:
-        return site().audit.entries(wanted, limit=limit, offset=offset)
-
+    read = partial(site().audit.entries, _filter(query))
     return page_of(Page[AuditShown], query, read, AuditShown.model_validate)
 
 

@@ -18,7 +18,6 @@ from braid.app.auth.invitations import invitation_url
 from braid.app.site import site
 from braid.app.user.archive import archive, archive_name
 from braid.app.user.sharing import hand_over_all
-from braid.core.accounts.credentials import WebSession
 from braid.core.accounts.user_import import Change, import_users
 from braid.core.types import MAX_ID
 
@@ -90,7 +89,7 @@ class Imported(Shown):
 def list_sessions_of_user(user_id: int, query: PageQuery) -> Answered:
     """List the browsers in which a user is signed in, the last used first."""
     sessions = site().sessions.of_user(site().accounts.get(user_id).id)
-    return page_of(Page[SessionShown], query, slice_rows(sessions), _show_session)
+    return page_of(Page[SessionShown], query, slice_rows(sessions), SessionShown.model_validate)
 
 
 @resource.delete("/users/<int:user_id>/sessions")
@@ -154,16 +153,11 @@ def import_list(body: CsvGiven) -> Imported:
     """
     require_own_accounts()
     done = import_users(site().accounts, body.csv, dry_run=body.dry_run, then=_record_import)
-    shown = [ImportedShown(line=e.line, name=e.name, change=e.change, fields=list(e.fields)) for e in done]
-    return Imported(users=shown)
+    return Imported(users=[ImportedShown.model_validate(each) for each in done])
 
 
 def _record_import(counts: Mapping[Change, int]) -> None:
     _record("users.imported", f"{counts['added']} added, {counts['changed']} changed")
-
-
-def _show_session(session: WebSession) -> SessionShown:
-    return SessionShown.model_validate(session)
 
 
 def _record(action: str, target: str, detail: str = "") -> None:

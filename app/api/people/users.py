@@ -9,14 +9,13 @@ from werkzeug.exceptions import Conflict
 
 from braid.app.api.framework.operations import Answered, Resource
 from braid.app.api.framework.requests import Given
-from braid.app.api.schemas import Moment, Page, PageQuery, Shown, page_of, slice_rows
+from braid.app.api.schemas import Moment, Page, PageQuery, Shown, Sorted, page_of, slice_rows
 from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
 from braid.app.mounted import url_for
 from braid.app.site import site
 from braid.core.accounts.account_list import find_accounts
 from braid.core.accounts.accounts import MAX_PASSWORD_CHARS, MIN_PASSWORD_CHARS, Account, AccountState
-from braid.core.accounts.credentials import ApiToken
 from braid.core.errors import InvalidInputError
 from braid.core.types import MAX_NAME_CHARS
 
@@ -33,7 +32,7 @@ class UserShown(Shown):
 
     id: int
     name: str
-    groups: list[str]
+    groups: Sorted
     is_admin: bool
     disabled: bool
     waiting: bool = Field(description="Signed up and not approved yet; disabled until then")
@@ -81,7 +80,7 @@ class TokenShown(Shown):
 
     id: int
     name: str
-    scopes: list[str]
+    scopes: Sorted
     created_at: Moment
     expires_at: Moment = Field(description="Null: does not expire")
     used_at: Moment = Field(description="The last use, to the minute; null: never used")
@@ -104,24 +103,17 @@ def list_users(query: UserQuery) -> Answered:
         raise InvalidInputError("waiting and state contradict each other; give one", field="state")
 
     def read(limit: int, offset: int) -> list[Account]:
-        database = site().braid.ledger.database
-        return find_accounts(
-            database,
-            text=query.q,
-            group=query.group,
-            only="waiting" if query.waiting else query.state,
-            limit=limit,
-            offset=offset,
-        )[0]
+        only, database = "waiting" if query.waiting else query.state, site().braid.ledger.database
+        return find_accounts(database, text=query.q, group=query.group, only=only, limit=limit, offset=offset)[0]
 
-    return page_of(Page[UserShown], query, read, _show_user)
+    return page_of(Page[UserShown], query, read, UserShown.model_validate)
 
 
 @resource.get("/users/<int:user_id>", UserShown)
 @rule("admin")
 def get_user(user_id: int) -> UserShown:
     """Get an account."""
-    return _show_user(site().accounts.get(user_id))
+    return UserShown.model_validate(site().accounts.get(user_id))
 
 
 @resource.post("/users", UserShown, status=201)
@@ -131,7 +123,7 @@ def add_user(body: UserGiven) -> Answered:
     require_own_accounts()
     added = site().accounts.add(body.name, body.password or "", is_admin=body.is_admin, groups=body.groups)
     _record("added", added)
-    return Answered(_show_user(added), {"Location": url_for("braid.api.get_user", user_id=added.id)})
+    return Answered(UserShown.model_validate(added), {"Location": url_for("braid.api.get_user", user_id=added.id)})
 
 
 @resource.patch("/users/<int:user_id>", UserChanged)
@@ -152,7 +144,7 @@ def change_user(user_id: int, body: UserChanges) -> UserChanged:
             accounts.set_disabled(user_id, body.disabled)
         revoked = 0 if hashed is None else accounts.store_password(user_id, hashed)
         _record("changed", before, ", ".join(sorted(body.model_fields_set)))
-    return UserChanged(**_show_user(accounts.get(user_id)).model_dump(), revoked_tokens=revoked)
+    return UserChanged(**UserShown.model_validate(accounts.get(user_id)).model_dump(), revoked_tokens=revoked)
 
 
 @resource.delete("/users/<int:user_id>")
@@ -172,7 +164,7 @@ def remove_user(user_id: int) -> None:
 def list_tokens_of_user(user_id: int, query: PageQuery) -> Answered:
     """List a user's API tokens, the newest first, expired ones included."""
     tokens = site().tokens.of_user(site().accounts.get(user_id).id)
-    return page_of(Page[TokenShown], query, slice_rows(tokens), _show_token)
+    return page_of(Page[TokenShown], query, slice_rows(tokens), TokenShown.model_validate)
 
 
 @resource.delete("/users/<int:user_id>/tokens/<int:token_id>")
@@ -197,29 +189,3 @@ def _require_another(user_id: int) -> None:
 
 def _record(what: str, account: Account, detail: str = "") -> None:
     site().audit.add(identity().account.name, f"user.{what}", account.name, detail)
-
-
-def _show_user(account: Account) -> UserShown:
-    return UserShown(
-        id=account.id,
-        name=account.name,
-        groups=sorted(account.groups),
-        is_admin=account.is_admin,
-        disabled=account.disabled,
-        waiting=account.waiting,
-        has_password=account.has_password,
-        state=account.state,
-        signed_in_at=account.signed_in_at,  # type: ignore[arg-type]  # seconds, as Moment takes them
-        invited_at=account.invited_at,  # type: ignore[arg-type]
-    )
-
-
-def _show_token(token: ApiToken) -> TokenShown:
-    return TokenShown(
-        id=token.id,
-        name=token.name,
-        scopes=sorted(token.scopes),
-        created_at=token.created_at,  # type: ignore[arg-type]  # seconds, as Moment takes them
-        expires_at=token.expires_at,  # type: ignore[arg-type]
-        used_at=token.used_at,  # type: ignore[arg-type]
-    )

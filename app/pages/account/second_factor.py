@@ -12,9 +12,8 @@ from markupsafe import Markup
 from werkzeug.wrappers import Response
 
 from braid.app.auth.access import rule, throttle
-from braid.app.auth.attempts import attempt
+from braid.app.auth.attempts import OWN_CHECKS, attempt, complete, waiting_for
 from braid.app.auth.identity import identity
-from braid.app.auth.second_factor import OWN_CHECKS, complete, waiting_for
 from braid.app.mounted import url_for
 from braid.app.pages.account.mine import FRESH_S, is_fresh, knows_password
 from braid.app.site import site

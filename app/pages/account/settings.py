@@ -19,7 +19,7 @@ from braid.app.site import site
 from braid.app.user.dataset_choices import MAX_CHOICE_NAME_CHARS, remove_choice, save_choice, saved_choices
 from braid.app.user.datasets import Readable, readable_datasets
 from braid.app.user.models import NO_MODEL, choose_models, offered_models, site_default, takes_own_keys
-from braid.app.user.preferences import DEFAULT_STRATEGY, LANGUAGES, THEMES, Preferences, preferences_of
+from braid.app.user.preferences import LANGUAGES, THEMES, TYPED, preferences_of, site_preferences
 from braid.app.user.strategy_menu import strategy_choices
 from braid.app.words.languages import LANGUAGE_COOKIE
 from braid.core.errors import InvalidInputError
@@ -72,7 +72,7 @@ def save() -> tuple[str, int] | Response:
 def reset() -> Response:
     """Reset every preference to the site's default."""
     account = identity().account
-    site().accounts.set_preferences(account.id, dict.fromkeys(Preferences.__dataclass_fields__))
+    site().accounts.set_preferences(account.id, dict.fromkeys((*TYPED, "dataset_ids")))
     flash(_("Settings reset to defaults."))
     return redirect(url_for("braid.settings.page"))
 
@@ -111,12 +111,9 @@ def remove_key(provider: str) -> Response:
 
 # ---------------------------------------------------------------- what was typed
 
-_TYPED = ("mode", "fusion", "alpha", "k", "strategy", "search_model", "summary_model", "language", "theme")
-
 
 def _read_preferences(form: Mapping[str, str]) -> dict[str, Any]:
     """Return the preferences in the form as they are stored; None for the site's default. Raises InvalidInputError."""
-    here = site().settings
     readers: dict[str, Callable[[], Any]] = {
         "search_model": lambda: _choice(form, "search_model", ("", *offered_models().search, NO_MODEL)),
         "summary_model": lambda: _choice(form, "summary_model", ("", *offered_models().summary, NO_MODEL)),
@@ -132,23 +129,13 @@ def _read_preferences(form: Mapping[str, str]) -> dict[str, Any]:
     found: dict[str, Any] = {name: read() for name, read in readers.items() if name in form}
     if "datasets" in found:
         found["dataset_ids"] = found.pop("datasets")
-    defaults = {
-        "search_model": "",
-        "summary_model": "",
-        "mode": here.mode,
-        "fusion": here.fusion,
-        "alpha": here.alpha,
-        "k": here.k,
-        "strategy": DEFAULT_STRATEGY,
-        "language": "",
-        "theme": THEMES[0],
-    }
-    return {name: None if value == defaults.get(name) else value for name, value in found.items()}
+    default = site_preferences()
+    return {name: None if value == getattr(default, name, None) else value for name, value in found.items()}
 
 
 def _typed_values() -> dict[str, Any]:
     """Return the submitted values, valid or not, to show them again."""
-    typed: dict[str, Any] = {name: request.form[name] for name in _TYPED if name in request.form}
+    typed: dict[str, Any] = {name: request.form[name] for name in TYPED if name in request.form}
     ticked = [int(given) for given in request.form.getlist("d") if DATASET_ID.fullmatch(given)]
     chosen = request.form.get("datasets")
     return typed if chosen is None else typed | {"datasets": Datasets(tuple(ticked), chosen != "these")}

@@ -10,11 +10,10 @@ from limits import parse
 from werkzeug.wrappers import Response
 
 from braid.app.auth.access import is_forwarded, is_local, rule, throttle
-from braid.app.auth.attempts import attempt
+from braid.app.auth.attempts import attempt, enter
 from braid.app.auth.authenticate import sign_in, sign_out
 from braid.app.auth.identity import identity, origin_of, shown_address, signed_in
 from braid.app.auth.invitations import accept, invited
-from braid.app.auth.second_factor import enter
 from braid.app.mounted import url_for
 from braid.app.opening import FIRST_DATASET
 from braid.app.site import site

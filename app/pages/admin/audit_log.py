@@ -14,7 +14,7 @@ from braid.app.auth.access import rule
 from braid.app.mounted import url_for
 from braid.app.pages.admin.blueprint import admin, audit, page_number
 from braid.app.site import site
-from braid.app.words.actions import action_name
+from braid.app.words.audit_log import action_name
 from braid.core.accounts.account_list import accounts_named
 from braid.core.accounts.audit import DAY_S, AuditEntry, AuditFilter
 from braid.core.errors import InvalidInputError

@@ -27,7 +27,7 @@ from braid.app.pages.admin.blueprint import (
     searched,
 )
 from braid.app.site import site
-from braid.app.web.undo import flash_undo
+from braid.app.web.transfers import flash_undo
 from braid.core.accounts.account_list import Only, Order, count_states
 from braid.core.accounts.accounts import Account, AccountChange, clean_groups
 from braid.core.errors import InvalidInputError, NotFoundError, Reason

@@ -12,7 +12,7 @@ from braid.app.site import site
 from braid.app.user.assistants import UsableAssistant
 from braid.app.user.dataset_picker import is_everything
 from braid.app.user.datasets import Readable
-from braid.app.user.preferences import VALID, Pace, Way, pace_of, preferences_of, stored_datasets, ways
+from braid.app.user.preferences import VALID, Pace, Way, are_ids, pace_of, preferences_of, stored_datasets, ways
 from braid.core.accounts.accounts import Account
 from braid.core.errors import InvalidInputError
 from braid.core.options import Datasets, Fusion, Mode
@@ -92,7 +92,7 @@ def first_assistant(account: Account, usable: Sequence[UsableAssistant]) -> Usab
 def recent_datasets(account: Account) -> list[int]:
     """Return the datasets that the user chose last, the last one first."""
     kept = account.preferences.get(RECENT)
-    return list(kept) if isinstance(kept, list) and VALID["dataset_ids"](kept) else []
+    return list(kept) if are_ids(kept) else []
 
 
 def keep_choices(account: Account, choices: ChatChoices, assistant_id: int | None) -> None:

@@ -1,11 +1,14 @@
-"""The chat's pages: a new conversation, and the existing ones."""
+"""The chat's pages: a new conversation, the existing ones, and those that others share by a link."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
 
-from flask import render_template, request
+from flask import flash, render_template, request
+from flask_babel import gettext as _
+from werkzeug.utils import redirect
+from werkzeug.wrappers import Response as Redirect
 
 from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
@@ -13,10 +16,9 @@ from braid.app.mounted import url_for
 from braid.app.pages.chat import ask as chat_ask
 from braid.app.pages.chat import files as chat_files
 from braid.app.pages.chat import manage as chat_manage
-from braid.app.pages.chat import shared as chat_shared
 from braid.app.pages.chat import shelf as chat_shelf
 from braid.app.pages.chat.about import FIELD, keys_in, named
-from braid.app.pages.chat.blueprint import chat, make_shelf
+from braid.app.pages.chat.blueprint import asked_by, chat, make_shelf
 from braid.app.pages.chat.choices import (
     ChatChoices,
     choices_of_turn,
@@ -26,7 +28,7 @@ from braid.app.pages.chat.choices import (
 )
 from braid.app.pages.chat.files import render_files
 from braid.app.pages.chat.sidebar import list_conversations, render_sidebar
-from braid.app.pages.chat.view import build_exchanges, variants_of
+from braid.app.pages.chat.view import Shelf, build_exchanges, variants_of
 from braid.app.site import site
 from braid.app.user.assistants import UsableAssistant, usable_assistants
 from braid.app.user.dataset_picker import CHIPS, Picker, make_picker
@@ -34,6 +36,7 @@ from braid.app.user.datasets import Readable, readable_datasets
 from braid.app.user.index_progress import progress_with
 from braid.app.user.models import choose_models
 from braid.app.user.questions import tried
+from braid.app.user.sharing import ask_for_access, end_link, make_link, read_by_link
 from braid.app.user.starters import is_guide_alone, starters
 from braid.app.user.strategy_menu import strategy_choices
 from braid.app.words.languages import language_names
@@ -42,7 +45,7 @@ from braid.core.errors import NotFoundError, Reason
 from braid.core.options import Datasets
 from braid.core.types import MAX_K, MAX_QUERY_CHARS
 
-__all__ = ["chat", "chat_ask", "chat_files", "chat_manage", "chat_shared", "chat_shelf"]
+__all__ = ["chat", "chat_ask", "chat_files", "chat_manage", "chat_shelf"]
 
 MOST_NEXT = 3
 """Questions that are offered to go on with."""
@@ -67,7 +70,7 @@ def conversation(conversation_id: int) -> str:
     """Show a conversation."""
     user_id, store = identity().account.id, site().conversations
     ids = store.path(user_id, conversation_id)
-    turns = min(max(request.args.get("turns", 0, type=int), SHOWN_TURNS), MOST_TURNS)
+    turns = _turns()
     messages = store.messages(user_id, conversation_id, ids=ids[-2 * turns :])
     earlier = ""
     if len(ids) > 2 * turns and turns < MOST_TURNS:
@@ -75,6 +78,10 @@ def conversation(conversation_id: int) -> str:
     elif len(ids) > 2 * turns:
         earlier = url_for("braid.chat.export", conversation_id=conversation_id, kind="md")
     return _page(store.conversation(user_id, conversation_id), messages, earlier=earlier)
+
+
+def _turns() -> int:
+    return min(max(request.args.get("turns", 0, type=int), SHOWN_TURNS), MOST_TURNS)
 
 
 @chat.get("/conversations")
@@ -177,3 +184,66 @@ def next_questions(conversation_id: int, message_id: int) -> str:
     cited = [citation.chunk_id for citation in messages[0].citations if citation.fate == "current"][:MOST_CITED]
     sections = site().outlines.near(cited, readable_datasets(identity().account).by_id.keys())
     return render_template("braid/_chat_next.html", questions=tried([sections], most=MOST_NEXT, but=asked))
+
+
+# ---------------------------------------------------------------- read by a link
+
+
+@chat.post("/<int:conversation_id>/link")
+@rule("user")
+def share_link(conversation_id: int) -> Redirect:
+    """Share the conversation as it is now by a new link."""
+    make_link(conversation_id)
+    return redirect(url_for("braid.chat.manage", conversation_id=conversation_id, _anchor="link-title"), 303)
+
+
+@chat.post("/<int:conversation_id>/link/end")
+@rule("user")
+def take_link_back(conversation_id: int) -> Redirect:
+    """Take the conversation's link back."""
+    end_link(conversation_id)
+    return redirect(url_for("braid.chat.manage", conversation_id=conversation_id, _anchor="link-title"), 303)
+
+
+@chat.get("/shared/<token>")
+@rule("user")
+def read_shared(token: str) -> str:
+    """Show a conversation that another user shares, as far as the reader may read what its answers are from."""
+    found = site().conversations.links.find(token)
+    turns = _turns()
+    messages = read_by_link(found, found.message_ids[-2 * turns :])
+    shelf = Shelf(None, readable_datasets(identity().account).by_id, {}, asked=asked_by(messages), token=token)
+    more = len(found.message_ids) > 2 * turns and turns < MOST_TURNS
+    return render_template(
+        "braid/chat_shared.html",
+        shared=found,
+        title=site().conversations.conversation(found.user_id, found.conversation_id).title,
+        exchanges=build_exchanges(messages, shelf),
+        token=token,
+        earlier=url_for("braid.chat.read_shared", token=token, turns=2 * turns) if more else "",
+    )
+
+
+@chat.post("/shared/<token>/messages/<int:message_id>/ask-access")
+@rule("user")
+def ask_access_shared(token: str, message_id: int) -> Redirect:
+    """Ask for access to a source of a shared conversation."""
+    found = site().conversations.links.find(token)
+    ids = tuple(id_ for id_ in found.message_ids if id_ == message_id)
+    ask_for_access(read_by_link(found, ids), request.values.get("number", type=int))
+    return _asked(url_for("braid.chat.read_shared", token=token, _anchor=f"message-{message_id}"))
+
+
+@chat.post("/<int:conversation_id>/messages/<int:message_id>/ask-access")
+@rule("user")
+def ask_access(conversation_id: int, message_id: int) -> Redirect:
+    """Ask for access to a source that the user may no longer read."""
+    messages = site().conversations.messages(identity().account.id, conversation_id, ids=[message_id])
+    ask_for_access(messages, request.values.get("number", type=int))
+    where = f"message-{message_id}"
+    return _asked(url_for("braid.chat.conversation", conversation_id=conversation_id, _anchor=where))
+
+
+def _asked(where: str) -> Redirect:
+    flash(_("Your request has been passed on."))
+    return redirect(where, 303)

@@ -15,8 +15,7 @@ from braid.app.auth.identity import identity
 from braid.app.mounted import url_for
 from braid.app.pages.chat.blueprint import chat
 from braid.app.site import site
-from braid.app.web.transfers import delete_conversation
-from braid.app.web.undo import flash_undo
+from braid.app.web.transfers import delete_conversation, flash_undo
 from braid.core.chat.store import MAX_LABEL_CHARS, StoredConversation
 from braid.core.errors import InvalidInputError, NotFoundError, Reason
 from braid.core.types import MAX_ID

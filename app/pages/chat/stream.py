@@ -25,7 +25,7 @@ from braid.app.site import site
 from braid.app.web.event_stream import event, when_gone
 from braid.app.web.live_turns import error_event
 from braid.app.web.turn_progress import RENDER_EVERY_S, AnswerSoFar, stage_text
-from braid.app.words.lookup_texts import lookup_text
+from braid.app.words.searches import lookup_text
 from braid.app.words.values import dataset_name
 from braid.core.chat.lookups.lookup import Lookup
 from braid.core.chat.marks import shown

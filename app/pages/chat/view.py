@@ -25,8 +25,7 @@ from braid.app.user.strategy_menu import NAMES
 from braid.app.web.markdown import Href, Span, checked_html
 from braid.app.web.waiting import is_over
 from braid.app.words.gaps import gaps_of_notes
-from braid.app.words.lookup_texts import bill_text, lookup_text
-from braid.app.words.read_filters import ShownFilter, added_forms_text, shown_filter
+from braid.app.words.searches import ShownFilter, added_forms_text, bill_text, lookup_text, shown_filter
 from braid.app.words.values import dataset_name
 from braid.core.chat.columns import asked_datasets
 from braid.core.chat.feedback import Kind

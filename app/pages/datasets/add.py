@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import IO
 
 from flask import Response, flash, jsonify, request
@@ -18,6 +18,7 @@ from braid.app.mounted import url_for
 from braid.app.pages.datasets.blueprint import MINE, ONE, audit, datasets, done, visible_datasets
 from braid.app.pages.datasets.dataset import dataset_page
 from braid.app.site import site
+from braid.app.web.transfers import queue_spooled
 from braid.config.settings import Settings
 from braid.core.background.dataset_jobs import new_text, new_upload, new_url, undoable
 from braid.core.errors import InvalidInputError, Reason
@@ -83,10 +84,10 @@ def upload_form(dataset_id: int | None = None) -> tuple[str, int] | AnyResponse:
     if not files:
         return _answer_refused(dataset, _("Choose a file first."))
     try:
-        jobs = [undoable(spool_upload(dataset, file.filename or "", file.stream)) for file in files]
+        spooled = (undoable(spool_upload(dataset, file.filename or "", file.stream)) for file in files)
+        return _answer_added(dataset, queue_jobs(dataset, spooled))
     except InvalidInputError as error:
         return _answer_refused(dataset, str(error))
-    return _answer_added(dataset, queue_jobs(dataset, jobs))
 
 
 @datasets.post(f"{ONE}/text")
@@ -142,17 +143,10 @@ def _date() -> float | None:
     return date / 1000 if date is not None and 0 <= date / 1000 < LATEST_DATE else None
 
 
-def queue_jobs(dataset: Dataset, jobs: Sequence[NewJob]) -> list[Job]:
-    """Queue what was spooled, and count it in the user's usage."""
-    me, here = identity().account, site()
-    try:
-        added = here.background.add(me.id, jobs)
-    except BaseException:
-        for refused in jobs:
-            here.background.spool.remove(str(refused.payload.get("file", "")))
-        raise
+def queue_jobs(dataset: Dataset, jobs: Iterable[NewJob]) -> list[Job]:
+    """Queue what is spooled, all or nothing. Raises InvalidInputError."""
+    added = queue_spooled(jobs)
     for job in added:
-        here.usage.count(me.id, "upload")
         audit(dataset, "documents.added", job.title)
     return added
 

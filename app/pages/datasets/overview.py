@@ -18,8 +18,15 @@ from braid.app.pages.datasets.blueprint import MINE, ONE, address, datasets, don
 from braid.app.pages.datasets.dataset import dataset_page
 from braid.app.pages.datasets.dataset_list import Order, dataset_list
 from braid.app.site import site
-from braid.app.web.transfers import delete_dataset, import_bytes, queue_import, require_import_room
-from braid.app.web.undo import flash_undo
+from braid.app.web.transfers import (
+    delete_dataset,
+    erase_dataset,
+    flash_undo,
+    import_bytes,
+    queue_import,
+    require_import_room,
+    restore_dataset,
+)
 from braid.app.words.values import dataset_name
 from braid.core.datasets.shares import AccessRequest
 from braid.core.errors import InvalidInputError, NotFoundError, Reason
@@ -128,14 +135,11 @@ def restore() -> str | AnyResponse:
     if act == "erase":
         if "confirmed" not in request.form:
             return _ask(me.id, dataset_id)
-        site().deleted_datasets.erase(me.id, dataset_id)
-        site().braid.wake()
+        erase_dataset(me.id, dataset_id)
         return done(_("The dataset has been permanently deleted."), "index")
     if act != "restore":
         raise InvalidInputError(f"act is {act[:20]!r}; choose restore or erase", field="act")
-    site().deleted_datasets.restore(me.id, dataset_id, most=site().settings.max_user_datasets)
-    site().braid.wake()
-    site().background.scans.queue_waiting(me.id, dataset_ids=[dataset_id])
+    restore_dataset(me.id, dataset_id)
     return done(_("The dataset is back."), dataset_id=dataset_id)
 
 

@@ -16,8 +16,8 @@ from braid.app.pages.search.form import FILTER_ARGUMENTS, Carried, SearchForm
 from braid.app.pages.search.marking import Segment, snippet, wanted_tokens
 from braid.app.site import site
 from braid.app.web.waiting import waiting
-from braid.app.words.read_filters import ShownFilter, added_forms_text, shown_filter
 from braid.app.words.reasons import folded
+from braid.app.words.searches import ShownFilter, added_forms_text, shown_filter
 from braid.app.words.values import dataset_name
 from braid.core.chat.quoting.extractive import coverage
 from braid.core.chat.quoting.match import SCALES, CosineScale, all_judged, is_weak

@@ -25,7 +25,7 @@ from braid.app.pages.search.page_picture import draws, has_pages
 from braid.app.pages.search.search import form_of_request, search, three_fields
 from braid.app.site import site
 from braid.app.user.datasets import readable_datasets
-from braid.app.web.originals import original_file
+from braid.app.web.transfers import original_file
 from braid.app.words.gaps import gaps
 from braid.core.types import Document, Passage
 

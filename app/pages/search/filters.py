@@ -38,7 +38,12 @@ Keys = Mapping[str, tuple[Kind, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """One row of the form. ``kinds`` are those of the key's values in the user's datasets; none for an unknown key."""
+    """One row of the form: a key, a comparison, and a value as typed.
+
+    The value is taken as what the documents have under the key, since nobody who types 2024 knows whether that is
+    stored as a number or as a text. ``kinds`` are those of the key's values in the user's datasets; none for an unknown
+    key.
+    """
 
     key: str = ""
     comparison: str = "is"

@@ -20,7 +20,7 @@ from braid.app.pages.search.cited import (
 )
 from braid.app.pages.search.search import form_of_request, search
 from braid.app.site import site
-from braid.app.web.originals import filename
+from braid.app.web.transfers import filename
 from braid.app.words.gaps import gaps
 from braid.core.errors import FilesUnavailableError, NotFoundError, UnreadableDocumentError
 from braid.core.ingest.formats import PICTURES

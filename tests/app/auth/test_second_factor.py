@@ -13,7 +13,7 @@ import segno
 from flask import Flask
 from flask.testing import FlaskClient
 
-from braid.app.auth import second_factor
+from braid.app.auth import attempts
 from braid.app.auth.attempts import BY_CODE
 from braid.app.pages.account.mine import FRESH_S
 from tests.app.auth.sign_in_forms import is_signed_in, log_in
@@ -118,7 +118,7 @@ def test_the_second_step_is_over_when_something_changes(
     elif change == "suspended":
         here.accounts.set_disabled(account.id, True)
     elif change == "late":
-        monkeypatch.setattr(second_factor, "PATIENCE_S", -1)
+        monkeypatch.setattr(attempts, "PATIENCE_S", -1)
     else:
         here.second_factors.reset(account.id)
     answer = client.post("/login/code", data={"code": phone.code(), "csrf_token": token})

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from braid.app.mcp.meter import Meter
+from braid.app.mcp.calls import Meter
 from braid.app.mcp.tools import Tools
 from braid.config.settings import Settings
 from braid.core.accounts.accounts import Account, Accounts

@@ -15,7 +15,7 @@ from braid.app.factory import register_braid, routes_of
 from braid.app.host import HostUser
 from braid.app.pages.admin.audit_log import BEGINS
 from braid.app.pages.admin.registry_file import diff_lines
-from braid.app.words.actions import ACTIONS
+from braid.app.words.audit_log import ACTIONS
 from braid.config.settings import Settings
 from braid.core.backup.record import last_backup, note_backup
 from braid.core.backup.verify import verify_backup

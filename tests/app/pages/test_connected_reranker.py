@@ -12,7 +12,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from braid.app.cli.root import cli
-from braid.app.mcp.meter import Meter
+from braid.app.mcp.calls import Meter
 from braid.app.mcp.tools import Tools
 from braid.app.opening import open_braid
 from braid.config.settings import Settings

@@ -11,7 +11,7 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from braid.app.mcp.meter import Meter
+from braid.app.mcp.calls import Meter
 from braid.app.mcp.tools import Tools
 from braid.app.opening import open_braid
 from braid.app.user.models import choose_models

@@ -99,6 +99,14 @@ def test_what_equals_the_sites_default_follows_it(app: Flask, client: FlaskClien
     assert dict(site_of(app).accounts.get(ben.id).preferences) == {}
 
 
+def test_a_reset_forgets_the_selected_datasets_too(app: Flask, client: FlaskClient, ben: Account) -> None:
+    mine = site_of(app).braid.ledger.add_dataset(ben.id, "Mine").id
+    assert post_form(client, "/settings", datasets="these", d=[mine]).status_code == 302
+    assert _preferences(app, ben).datasets == Datasets.of([mine])
+    post_form(client, "/settings/reset")
+    assert _preferences(app, ben).datasets == Datasets.everything()
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     [

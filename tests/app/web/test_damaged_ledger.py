@@ -17,7 +17,7 @@ from flask import Flask
 from sqlalchemy.exc import DatabaseError
 
 from braid.app.cli.root import cli
-from braid.app.mcp.errors import answer_of
+from braid.app.mcp.calls import answer_of
 from braid.app.readiness import health_of
 from braid.core.background.backups import Backups
 from braid.core.backup.make import Sources, make_backup

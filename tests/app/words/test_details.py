@@ -10,7 +10,7 @@ import pytest
 from flask import Flask
 from flask_babel import force_locale
 
-from braid.app.words.details import detail_text, target_text
+from braid.app.words.audit_log import detail_text, target_text
 from braid.core.braid import Braid
 from tests.web import make_app
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from braid.app.words.lookup_texts import lookup_text
+from braid.app.words.searches import lookup_text
 from braid.core.braid import Braid
 from tests.web import make_app
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from braid.app.cli.common import ACTOR
-from braid.app.words.actions import ACTIONS, action_name, actor_name
+from braid.app.words.audit_log import ACTIONS, action_name, actor_name
 from braid.app.words.values import device, size
 from braid.core.braid import Braid
 from tests.app.words.test_translations import ROOT

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from braid.app.words.lookup_texts import lookup_text
+from braid.app.words.searches import lookup_text
 from braid.core.braid import Braid
 from braid.core.chat.conversation import Conversation
 from braid.core.chat.lookups.further import MOST_SEARCHES
