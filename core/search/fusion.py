@@ -9,7 +9,7 @@ import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain, repeat
-from operator import itemgetter, neg
+from operator import itemgetter, methodcaller, neg, truediv
 
 from braid.core.indexes.answers import Bm25Statistics, best_first, scored
 from braid.core.indexes.bm25 import K1, B, bm25_idf
@@ -156,13 +156,15 @@ def pooled_bm25_boosts(
     average_length = tokens / documents if documents else 0.0
     having = [each.document_frequency for each in counts.values()]
     pooled = {
-        term: weight * bm25_idf(documents, sum([there.get(term, 0) for there in having]))
+        term: weight * bm25_idf(documents, sum(map(methodcaller("get", term, 0), having)))
         for term, weight in terms.items()
     }
     boosts: dict[str, tuple[dict[str, float], float]] = {}
     for collection, local in statistics.items():
         size, frequency, there = local.documents, local.document_frequency, counts[collection].document_frequency
-        weights = {term: each / bm25_idf(size, frequency[term]) for term, each in pooled.items() if there.get(term)}
+        found = list(filter(there.get, pooled))
+        idfs = map(bm25_idf, repeat(size), map(frequency.__getitem__, found))
+        weights = dict(zip(found, map(truediv, map(pooled.__getitem__, found), idfs), strict=True))
         relative_length = local.average_length / average_length if average_length else 1.0
         boosts[collection] = (weights, (K1 + 1) / (1 + K1 * (1 - B + B * relative_length)))
     return boosts

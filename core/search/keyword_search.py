@@ -95,7 +95,7 @@ class TermWeigher:
     def weigh(self, terms: Mapping[str, float], found: Mapping[str, Bm25Statistics]) -> dict[str, WeighedTerms]:
         """Return the terms for each collection that was counted, by the counts of all."""
         counted = [local.counts.document_frequency for local in found.values()]
-        self.trace.unknown_tokens |= {term for term in terms if not any(each.get(term) for each in counted)}
+        self.trace.unknown_tokens |= set(terms).difference(*(filter(each.get, terms) for each in counted))
         pools = [{name: local} for name, local in found.items()] if self.pooling == "none" else [found]
         boosts = {name: boost for pool in pools for name, boost in fusion.pooled_bm25_boosts(pool, terms).items()}
         return {name: WeighedTerms(_heaviest(weights), factor) for name, (weights, factor) in boosts.items()}
