@@ -3,6 +3,8 @@
 
 PYTHON ?=
 ARGS ?=
+# The tests start some hundred processes, which would each compile Braid again.
+unexport PYTHONDONTWRITEBYTECODE
 BIN := .venv/bin
 RUN := .venv/.run
 DEV := .venv/.dev

@@ -199,12 +199,30 @@ ANY_METHODS = ("search", "fullmatch")
 
 
 def calls(source: str) -> dict[str, set[str]]:
-    """Names in a source text with the methods of expressions that are called on them, or on one of many by its key."""
+    """Names in a source text with the methods of expressions that are called on them, on one of many by its key, or on
+    each of many in the loop over them.
+    """
     found: dict[str, set[str]] = {}
     method_of_name = r"\b(\w+)(?:\[[\w.]+\])?\.(search|match|fullmatch|finditer|findall|sub|split)\b"
     for name, method in re.findall(method_of_name, source):
         found.setdefault(name, set()).add(method if method in METHODS else "search")
+    for each, many in re.findall(r"\bfor (?:\w+, )*(\w+) in ([A-Z_]+)(?![\w.])", source):
+        if each in found:
+            found.setdefault(many, set()).update(found[each])
     return found
+
+
+def test_how_an_expression_is_called_is_found() -> None:
+    source = (
+        "_A.sub(x, y)\n_B[key].match(x)\nfor of, each in _C:\n    each.fullmatch(x)\nfor found in _D.finditer(x): found"
+    )
+    found = calls(source)
+    assert {name: found[name] for name in ("_A", "_B", "_C", "_D")} == {
+        "_A": {"search"},
+        "_B": {"match"},
+        "_C": {"fullmatch"},
+        "_D": {"search"},
+    }
 
 
 def test_no_expression_takes_quadratic_time() -> None:

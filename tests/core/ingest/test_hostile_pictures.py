@@ -7,7 +7,7 @@ import io
 import re
 import struct
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -50,23 +50,29 @@ def sized(content: bytes, marker: bytes, skip: int, dimensions: bytes) -> bytes:
     return content[:at] + dimensions + content[at + len(dimensions) :]
 
 
-HUGE_JPEG = sized(picture("JPEG"), b"\xff\xc0", 5, struct.pack(">HH", 65_500, 65_500))
-HUGE_WEBP = sized(picture("WEBP"), b"\x9d\x01\x2a", 3, struct.pack("<HH", 16_383, 16_383))
+def huge_jpeg() -> bytes:
+    return sized(picture("JPEG"), b"\xff\xc0", 5, struct.pack(">HH", 65_500, 65_500))
+
+
+def huge_webp() -> bytes:
+    return sized(picture("WEBP"), b"\x9d\x01\x2a", 3, struct.pack("<HH", 16_383, 16_383))
 
 
 @pytest.mark.parametrize(
     ("name", "content", "reason"),
     [
-        ("huge.jpg", HUGE_JPEG, "has 4,290,250,000 pixels; at most 120,000,000 are read"),
-        ("huge.webp", HUGE_WEBP, "has 268,402,689 pixels; at most 120,000,000 are read"),
-        ("huge.tif", tiff((60_000, 60_000)), "has 3,600,000,000 pixels; at most 120,000,000 are read"),
-        ("short.jpg", picture("JPEG")[:20_000], "is damaged, or is not a JPEG image"),
-        ("short.webp", picture("WEBP")[:20_000], "is damaged, or is not a WebP image"),
+        ("huge.jpg", huge_jpeg, "has 4,290,250,000 pixels; at most 120,000,000 are read"),
+        ("huge.webp", huge_webp, "has 268,402,689 pixels; at most 120,000,000 are read"),
+        ("huge.tif", lambda: tiff((60_000, 60_000)), "has 3,600,000,000 pixels; at most 120,000,000 are read"),
+        ("short.jpg", lambda: picture("JPEG")[:20_000], "is damaged, or is not a JPEG image"),
+        ("short.webp", lambda: picture("WEBP")[:20_000], "is damaged, or is not a WebP image"),
     ],
 )
-def test_huge_and_shortened_pictures_are_refused_with_the_reason(name: str, content: bytes, reason: str) -> None:
+def test_huge_and_shortened_pictures_are_refused_with_the_reason(
+    name: str, content: Callable[[], bytes], reason: str
+) -> None:
     with pytest.raises(UnreadableDocumentError, match=re.escape(reason)):
-        read_document(name, content, max_bytes=10**8, scans={})
+        read_document(name, content(), max_bytes=10**8, scans={})
 
 
 def test_a_tiff_whose_pages_follow_each_other_in_a_circle_ends() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -66,16 +67,16 @@ def reading(line: str, *, is_part: bool) -> PageReading:
 @pytest.mark.parametrize(
     ("content", "scanned"),
     [
-        (pdf(picture_of(PICTURED)), (1,)),
-        (pdf(photograph()), ()),
-        (pdf(drawing()), ()),
-        (pdf(picture_of(PICTURED), height=60), ()),
-        (pdf(picture_of(())), ()),
+        (lambda: pdf(picture_of(PICTURED)), (1,)),
+        (lambda: pdf(photograph()), ()),
+        (lambda: pdf(drawing()), ()),
+        (lambda: pdf(picture_of(PICTURED), height=60), ()),
+        (lambda: pdf(picture_of(())), ()),
     ],
     ids=["text", "photograph", "drawing", "small", "blank"],
 )
-def test_only_a_large_picture_of_text_is_to_be_read(content: bytes, scanned: tuple[int, ...]) -> None:
-    parsed = read_document("a.pdf", content, max_bytes=10**7, scans={})
+def test_only_a_large_picture_of_text_is_to_be_read(content: Callable[[], bytes], scanned: tuple[int, ...]) -> None:
+    parsed = read_document("a.pdf", content(), max_bytes=10**7, scans={})
     assert parsed.scanned == scanned
     assert [" ".join(section.text.split()) for section in parsed.sections] == [" ".join(OWN)]
 
