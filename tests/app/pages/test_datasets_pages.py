@@ -281,6 +281,15 @@ def test_one_file_and_several_come_in_without_scripts(ann: FlaskClient, dataset:
     assert (response.status_code, "Choose a file first." in response.get_data(as_text=True)) == (400, True)
 
 
+def test_of_several_files_none_stays_where_one_is_refused(
+    ann: FlaskClient, here: Site, dataset: Dataset, spooled: Callable[[], list[Path]]
+) -> None:
+    files = [(io.BytesIO(b"Text."), f"{name}.md") for name in ("one", "x" * 1100)]
+    assert post_form(ann, f"/datasets/{dataset.id}/files/form", file=files).status_code == 400
+    assert spooled() == []
+    assert not any(here.background.store.counts(dataset_id=dataset.id).values())
+
+
 def test_pasted_text_becomes_a_document(ann: FlaskClient, dataset: Dataset) -> None:
     text = "The printer shows E-4711.\r\n\r\n## Tray\r\n\r\nFill it."
     assert post_form(ann, f"/datasets/{dataset.id}/text", title="Printer", text=text).status_code == 302
