@@ -33,8 +33,11 @@ def shelf() -> str:
     user_id, store = identity().account.id, site().conversations
     archived, deleted = (request.args.get(name) == "1" for name in ("archived", "deleted"))
     page = min(max(0, request.args.get("page", 0, type=int)), MAX_PAGE)
-    place = {"limit": PER_PAGE + 1, "offset": page * PER_PAGE}
-    found = store.deleted(user_id, **place) if deleted else store.conversations(user_id, archived=archived, **place)
+    limit, offset = PER_PAGE + 1, page * PER_PAGE
+    if deleted:
+        found = store.deleted(user_id, limit=limit, offset=offset)
+    else:
+        found = store.conversations(user_id, archived=archived, limit=limit, offset=offset)
     return render_template(
         "braid/chat_shelf.html",
         conversations=found[:PER_PAGE],
