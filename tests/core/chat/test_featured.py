@@ -473,7 +473,7 @@ def test_what_is_shown_begins_with_a_sentence_that_is_understood() -> None:
 
 def test_a_further_passage_is_quoted_with_what_it_points_back_to() -> None:
     one = "The rotor of the pump turns to the left, seen by the driver."
-    other = "The rotor of the pump has two blades. These turn to the left side in the shop."
+    other = "The rotor has two blades. These turn at the pump to the left side of the shop."
     found = answer("Where does the rotor of the pump turn to?", passage(one, 1), passage(other, 2))
     assert found.shown[0].text == one
     assert f"- {other}" in found.text
