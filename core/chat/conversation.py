@@ -266,7 +266,7 @@ class Conversation:
             citations = in_others or quotable_citations(citations, len(search.hits), asked, analyzer)
             covered = best_coverage(asked.weights, citations, analyzer)
             known = scale_of(search, self._braid.answering_model)
-            match = match_of(search, known[1] if known else None, covered)
+            match = "strong" if in_others else match_of(search, known[1] if known else None, covered)
             nearness = nearness_to(turn.question.query, *known) if known else no_nearness
             why = calculated.reason if isinstance(calculated, NotCalculated) else ""
             return extract(

@@ -19,9 +19,24 @@ TEXTS: Mapping[str, Mapping[Language, str]] = {
         "ko": "검색할 수 있었던 범위에서는 찾지 못했어요.",
     },
     "another_script": {
-        "en": "The passages found are in another language than the question, and are quoted without a language model.",
-        "ja": "見つかった抜粋は質問と別の言語で書かれています（言語モデルを使わず、そのまま引用しています）。",
-        "ko": "찾은 단락은 질문과 다른 언어로 쓰여 있어 그대로 인용했어요(언어 모델 사용 안 함).",
+        "en": "In another language, quoted without a language model:",
+        "ja": "質問と別の言語の文書から、そのまま引用します（言語モデルは使っていません）：",
+        "ko": "질문과 다른 언어의 문서에서 그대로 인용했어요(언어 모델 사용 안 함):",
+    },
+    "in_en": {
+        "en": "In English, quoted without a language model:",
+        "ja": "英語の文書から、そのまま引用します（言語モデルは使っていません）：",
+        "ko": "영어 문서에서 그대로 인용했어요(언어 모델 사용 안 함):",
+    },
+    "in_ja": {
+        "en": "In Japanese, quoted without a language model:",
+        "ja": "日本語の文書から、そのまま引用します（言語モデルは使っていません）：",
+        "ko": "일본어 문서에서 그대로 인용했어요(언어 모델 사용 안 함):",
+    },
+    "in_ko": {
+        "en": "In Korean, quoted without a language model:",
+        "ja": "韓国語の文書から、そのまま引用します（言語モデルは使っていません）：",
+        "ko": "한국어 문서에서 그대로 인용했어요(언어 모델 사용 안 함):",
     },
     "weak": {
         "en": "Only weak matches were found; the answer may not be among them:",

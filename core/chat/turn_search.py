@@ -5,11 +5,12 @@ Passages of datasets that stand aside come into an answer only where they are mu
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from braid.core.chat.asking.other_languages import may_be_in
 from braid.core.chat.citations import Citation
 from braid.core.chat.lookups.elsewhere import MOST_NEAR, Elsewhere, only_in, search_elsewhere
 from braid.core.chat.lookups.further import Further, FurtherResult
@@ -33,6 +34,8 @@ from braid.core.ledger.ledger import Ledger
 from braid.core.models.chat import ChatModel
 from braid.core.search.context import SearchModels
 from braid.core.search.term_weights import TermWeights
+from braid.core.text.analyzer import Analyzer
+from braid.core.text.scripts import LATIN, SEEN_CHARS, question_script
 from braid.core.types import Hit, Leg, Passage, Scope, SearchResult
 
 if TYPE_CHECKING:
@@ -125,11 +128,13 @@ class TurnSearch:
         it has written none, and the first passages lack words of the question, by those of the model of the answers,
         else by meaning.
         """
-        covered = 1.0
+        covered, missing_names = 1.0, frozenset[str]()
         if turn.languages and not turn.wordings:
             citations = [Citation(0, hit.passage, hit.passage.text) for hit in turn.first.hits]
             weights = self.term_weights(turn).of_text(without_asking(turn.question.query))
             covered = best_coverage(weights, citations, self._braid.analyzer)
+            missing_names = _names_in_none(weights, turn, self._braid.analyzer)
+            covered = 0.0 if missing_names else covered
         if covered < WEAK_COVERAGE and not turn.degraded and turn.question.generator == "none":
             of_answers = self.writer_of_queries(turn) if self.query_model(turn) is None else None
             turn.wordings, missing = write_wordings(
@@ -141,12 +146,29 @@ class TurnSearch:
         if near:
             searches = [(turn.question.query, partial(self._find_near, turn, code)) for code in turn.languages]
         found = search_elsewhere(turn.first, searches, stopped=turn.stopped.is_set, tell=writer)
-        if near and covered < ABSENT_COVERAGE:
-            others = found.search.hits[len(turn.first.hits) :]
-            known = scale_of(turn.first, self._braid.answering_model)
-            if known is None or max(cosines_of(others), default=0.0) >= known[1].foreign:
-                turn.in_others = frozenset(hit.passage.chunk_id for hit in others)
+        if near:
+            turn.in_others = self._in_others(
+                turn, found.search.hits, missing_names, is_absent=covered < ABSENT_COVERAGE
+            )
         return found
+
+    def _in_others(
+        self, turn: ChatTurn, hits: Sequence[Hit], names: frozenset[str], *, is_absent: bool
+    ) -> frozenset[str]:
+        """Return the passages in another language than the question, if the best of them answers rather than those in
+        its own: it is near enough, and those lack the question's words, or are less near. Where ``names`` of the
+        question are in none of its own language, it has one.
+        """
+        known = scale_of(turn.first, self._braid.answering_model)
+        others = [hit for hit in hits if _is_in_others(turn, hit)]
+        if names:
+            analyzer = self._braid.analyzer
+            others = [hit for hit in others if not names.isdisjoint(analyzer.tokens(hit.passage.text))] or others
+        nearest = max(cosines_of(others), default=0.0)
+        own = max(cosines_of([hit for hit in hits if not _is_in_others(turn, hit)]), default=0.0)
+        is_better = is_absent or nearest > own
+        is_near = known is None or nearest >= known[1].foreign
+        return frozenset(hit.passage.chunk_id for hit in others) if others and is_better and is_near else frozenset()
 
     def _find(self, turn: ChatTurn, text: str) -> SearchResult:
         """Search as the request says, in the turn's scope, without the search model: it has written the query."""
@@ -274,3 +296,17 @@ class ScopedPassages:
         near = self.neighbours(passage, 1)
         texts = {one.position: one.text for one in near if one.heading_path == passage.heading_path}
         return texts.get(passage.position - 1, ""), texts.get(passage.position + 1, "")
+
+
+def _is_in_others(turn: ChatTurn, hit: Hit) -> bool:
+    return any(may_be_in(code, hit.passage.text[:SEEN_CHARS]) for code in turn.languages)
+
+
+def _names_in_none(weights: Mapping[str, float], turn: ChatTurn, analyzer: Analyzer) -> frozenset[str]:
+    """Return the words in Latin letters of a question in another script, if no first passage in that script has one."""
+    if question_script(turn.question.query) == LATIN:
+        return frozenset()
+    names = frozenset(term for term in weights if term.isascii() and term.isalpha())
+    own = [hit.passage for hit in turn.first.hits if not _is_in_others(turn, hit)]
+    said = (analyzer.tokens(f"{each.title} {each.heading_path} {each.text}") for each in own)
+    return names if all(names.isdisjoint(each) for each in said) else frozenset()

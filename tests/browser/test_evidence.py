@@ -27,7 +27,7 @@ with_tesseract = pytest.mark.skipif(find_tesseract() is None, reason="Tesseract 
 
 Picture = Callable[[Page, str], None]
 LOCALES = {"en": "en-GB", "ja": "ja-JP", "ko": "ko-KR"}
-IS_SCAN = {"en": "This page is a scan.", "ja": "このページはスキャンです。", "ko": "이 페이지는 스캔한 것이에요."}
+IS_SCAN = {"en": "This page is a scan.", "ja": "このページはスキャンです。", "ko": "스캔한 페이지예요."}
 GUIDE_KO = """# 회의실 안내
 
 ## 예약

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
-from braid.core.text.analyzer import Analyzer, Piece
+from braid.core.chat.quoting.wanted import without_asking
+from braid.core.text.analyzer import Analyzer, Piece, without_particle
+from braid.core.text.normalization import align
 from braid.core.text.scripts import HAN, HANGUL, HIRAGANA, KANA, display_language
 
 SNIPPET_CHARS = 340
@@ -22,7 +24,15 @@ SENTENCE = "said"
 """The argument of a page of a source with the characters of the cited passage that support an answer: ``12-80``."""
 _RANGE = re.compile(r"(\d{1,7})-(\d{1,7})")
 
-_WEAK = re.compile(f"[{KANA}{HAN}{HANGUL}]|[{HIRAGANA}]+")
+_EAST_ASIAN = re.compile(f"[{KANA}{HAN}{HANGUL}]")
+_WORD = re.compile(f"[{HAN}々〆]+|[\u30a1-\u30ff]+|[{HANGUL}]+|[{HIRAGANA}]+")
+"""A word, or a compound of words, of Japanese or Korean: signs of one script."""
+_HANGUL, _HAN = re.compile(f"[{HANGUL}]"), re.compile(f"[{HAN}]")
+_ENDING = re.compile(f"[{HIRAGANA}]+")
+_ENDING_KO = re.compile("[은는이가을를도만의에로와과]?")
+_STOP_KO = re.compile("[있없하되](?:는|다)|[대위관]한|통해|따라|그리고|그러나|또는")
+LEAST_PART, LEAST_KATAKANA = 2, 3
+"""Signs of a part of a compound that is marked by itself."""
 _BLANK_LINES = re.compile(r"\n(?:[ \t]*\n)+")
 # A line break inside a paragraph: something other than a list, a table, a quotation or code follows.
 _WRAPPED = re.compile(r"(?<=[^\n])\n(?=[^\s|`*>#+•・-])(?!\d+[.)] )")
@@ -43,14 +53,19 @@ class Segment:
 
 
 def wanted_tokens(analyzer: Analyzer, query: str) -> frozenset[str]:
-    """Return the query's tokens that are worth a mark.
+    """Return what of a query is worth a mark: its tokens, but words of Japanese and Korean instead of their bigrams.
 
-    Single Japanese and Korean characters, which the bigrams repeat, and pure hiragana, which are endings and particles,
-    count only if there are no other tokens. The 3 of "Q3" is not wanted by itself.
+    The words by which it asks, Korean stop words, and pure hiragana, which are endings and particles, count only if
+    there is nothing else. The 3 of "Q3" is not wanted by itself.
     """
     inner = {piece.token for piece in analyzer.spans(query)} - {piece.token for piece in _outer(analyzer, query)}
-    tokens = frozenset(analyzer.tokens(query)) - inner
-    return frozenset(token for token in tokens if not _WEAK.fullmatch(token)) or tokens
+    tokens = {token for token in analyzer.tokens(query) if not _EAST_ASIAN.search(token)} - inner
+    for text in (without_asking(query), query):
+        words = {without_particle(found[0]) for found in _WORD.finditer(align(text)[0])}
+        told = {word for word in words if not _ENDING.fullmatch(word) and not _STOP_KO.fullmatch(word)}
+        if told or tokens:
+            return frozenset(tokens | told)
+    return frozenset(words)
 
 
 def flow(text: str, file_type: str) -> str:
@@ -98,14 +113,53 @@ def _outer(analyzer: Analyzer, text: str) -> list[Piece]:
 
 
 def word_ranges(analyzer: Analyzer, text: str, wanted: frozenset[str]) -> list[Span]:
-    """Return the spans of the wanted tokens, sorted; overlapping and touching ones are merged."""
+    """Return the spans of the wanted tokens and words, sorted; overlapping and touching ones are merged."""
+    words = {each for each in wanted if _EAST_ASIAN.match(each)}
+    tokens = wanted - words
+    found = [(start, end) for token, start, end in _outer(analyzer, text) if token in tokens]
     merged: list[Span] = []
-    for start, end in sorted((start, end) for token, start, end in _outer(analyzer, text) if token in wanted):
+    for start, end in sorted(found + (list(_ranges_of_words(text, words)) if words else [])):
         if merged and start <= merged[-1][1]:
             merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
         else:
             merged.append((start, end))
     return merged
+
+
+def _ranges_of_words(text: str, wanted: Collection[str]) -> Iterator[Span]:
+    """Yield where the words of a text have one that is wanted, or a part of the one is a part of the other."""
+    normalized, starts, ends = align(text)
+    known = dict[str, list[Span]]()
+    for found in _WORD.finditer(normalized):
+        word, at = found[0], found.start()
+        if word not in known:
+            known[word] = [span for each in wanted if (span := _common(each, word)) is not None]
+        for start, end in known[word]:
+            yield starts[at + start], ends[at + end - 1]
+
+
+def _common(wanted: str, word: str) -> Span | None:
+    """Return where a word has what is wanted: all of it, or a part of both that begins or ends each of them.
+
+    >>> _common("패키지", "패키지를"), _common("패키지", "지키지"), _common("휴가", "휴가비는")
+    ((0, 3), None, (0, 2))
+    """
+    own = without_particle(word)
+    if len(wanted) == 1:
+        is_word = own == wanted or (_HANGUL.match(word) and word[0] == wanted and _ENDING_KO.fullmatch(word[1:]))
+        return (0, 1) if is_word else None
+    is_katakana, is_han = "\u30a1" <= wanted[0] <= "\u30ff", _HAN.match(wanted) is not None
+    if wanted in word:
+        at = word.index(wanted)
+        return at, at + len(wanted)
+    for size in range(min(len(wanted), len(own)), (LEAST_KATAKANA if is_katakana else LEAST_PART) - 1, -1):
+        if own[:size] == wanted[:size] or (
+            own[:size] == wanted[-size:] and (is_han or size == len(own) <= len(wanted) - 2)
+        ):
+            return 0, size
+        if is_han and own[-size:] in (wanted[:size], wanted[-size:]):
+            return len(own) - size, len(own)
+    return None
 
 
 def _window(text: str, marks: Sequence[Span], limit: int) -> Span:

@@ -45,14 +45,25 @@ _AROUND = " \n\t-*•"
 _FIRST_SYLLABLE, _FINALS, _FINAL_L = 0xAC00, 28, 8
 
 _SAYS_NOTHING = re.compile(
-    r"(?:sheet|page|slide|table|figure|chapter|section|part|シート|ページ|スライド|表|図|시트|페이지|슬라이드|표|그림)\s*\d*"
+    r"(?:sheet|page|slide|table|figure|chapter|section|part|step|item|シート|ページ|スライド|表|図|시트|페이지|슬라이드|표|그림)\s*\d*"
     r"|(?:table of )?contents|introduction|overview|summary|conclusions?|navigation|menu|search|results?|methods?"
-    r"|discussion|background|abstract|preface|foreword|cover|about|notes?|tips?|warning|caution|important|examples?|faq"
+    r"|discussion|background|abstract|preface|foreword|cover|about|warning|caution|important|faq|note that|the end|next"
+    r"|(?:(?:important|more|other|general|further|usage) )?(?:notes?|tips?|remarks?|information|examples?)"
+    r"(?: (?:on|about) (?:usage|use)| \d{1,3})?"
+    r"|name|synopsis|description|options|files|bugs|authors?|environment|exit status|history|to ?do"
     r"|general|misc(?:ellaneous)?|other|details|links|contact|further reading|see also|home|title"
-    r"|目\s*次|はじめに|序文|前書き|まえがき|おわりに|あとがき|概要|まとめ|ナビゲーション|メニュー|検索|注意|備考|補足|その他|例"
-    r"|목\s*차|차례|머리말|서론|들어가며|맺음말|개요|결론|내비게이션|메뉴|검색|주의|참고|비고|기타|예시?",
+    r"|目\s*次|はじめに|序文|前書き|まえがき|おわりに|あとがき|概要|まとめ|ナビゲーション|メニュー|検索|備考|補足|その他|例"
+    r"|注意(?:事項|点)?|メモ|名前|書式|説明|オプション|バグ|作者|関連項目|その\d{1,2}|手順\s?\d{1,2}"
+    r"|목\s*차|차례|머리말|서론|들어가며|맺음말|개요|결론|내비게이션|메뉴|검색|비고|예시?"
+    r"|(?:주의|유의|참고|기타)(?: ?사항)?|메모|이름|설명|형식|옵션|버그|만든 ?이|단계 ?\d{1,2}",
     re.IGNORECASE,
 )
+_IS_CODE = re.compile(
+    r"[$>#→←↑↓•·] ?.*|--?\w\S*(?: .*)?|\S+\(\S*\)|\S*(?:::|\w_\w|[/\\]\S*[/\\])\S*|[/\\]\S+|\w+://\S+"
+    r"|\S+\.(?:md|txt|rst|py|sh|html?|json|ya?ml|toml|cfg|ini|conf|xml|csv|log|pdf|docx?|xlsx?|pptx?)",
+    re.IGNORECASE,
+)
+"""A heading that is code, an option, an address or the name of a file, and nobody's words."""
 _LEFT_OUT = re.compile(
     r"\b(?:licen[cs]es?|licensing|copyrights?|legal notices?|colophon|change ?logs?|release notes|revision history"
     r"|version history|acknowledge?ments?|credits|references|bibliography|appendix|index|glossary)\b"
@@ -197,7 +208,12 @@ def heading_of(heading: str) -> str:
     is_numbered = len(number) > 1 or (number and not _COUNTER.match(rest) and heading[0].isdigit())
     bare = (heading[chapter.end() :] if chapter else rest if is_numbered else heading).strip()
     is_told = sum(map(str.isalpha, bare)) >= MIN_LETTERS and len(bare) <= MAX_HEADING_CHARS
-    return bare if is_told and not _SAYS_NOTHING.fullmatch(bare) and not _LEFT_OUT.search(bare) else ""
+    return bare if is_told and not _is_no_heading(bare) else ""
+
+
+def _is_no_heading(bare: str) -> bool:
+    said = bare.rstrip(" .:：。")
+    return bool(_SAYS_NOTHING.fullmatch(said) or _IS_CODE.fullmatch(bare) or _LEFT_OUT.search(bare))
 
 
 def askables(path: str, text: str) -> list[Askable]:

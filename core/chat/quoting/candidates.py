@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from braid.core.admission import give_way
 from braid.core.chat.citations import Citation
-from braid.core.chat.quoting.parts import TextPart, asks_for_figure, begins_within, parts_of
+from braid.core.chat.quoting.parts import TextPart, asks_for_figure, begins_within, parts_of, points_back
 from braid.core.chat.quoting.tables import QuotedRow, split_tables
 from braid.core.chat.quoting.wanted import Wanted, is_question, without_asking
 from braid.core.chat.texts import Language
@@ -59,6 +59,8 @@ class Candidate:
     """The terms of the title, and of the headings above it."""
     around: frozenset[str] = NO_TERMS
     """The terms of the sentences before and after it."""
+    meant: frozenset[str] = NO_TERMS
+    """The terms of the sentence before it, where it points back to that."""
     value: str = ""
     """The quoted cells of a row; empty for a sentence."""
     name: frozenset[str] = NO_TERMS
@@ -133,7 +135,9 @@ class CandidateReader:
             elif part.kind != "furniture":
                 around = (own[at - 1] if at else NO_TERMS) | (own[at + 1] if at + 1 < len(own) else NO_TERMS)
                 is_cut = (at == 0 and begins_within(part.text)) or (at == len(parts) - 1 and not part.is_whole)
+                meant = own[at - 1] if at and points_back(part.text) and parts[at - 1].kind != "caption" else NO_TERMS
                 is_caption = part.kind == "caption"
+                below -= bool(meant and below)  # it stands as near to the heading as what it points back to
                 lead = headed * LEADS[below] if below < len(LEADS) and not is_caption else 0.0
                 below += not is_caption
                 yield Candidate(
@@ -142,6 +146,7 @@ class CandidateReader:
                     own[at],
                     heading | local,
                     around,
+                    meant,
                     is_whole=not is_cut,
                     headed=headed,
                     lead=lead,
@@ -164,7 +169,7 @@ class CandidateReader:
         columns = self.terms(" ".join(row.columns[position] for position in named))
         value = " ".join(row.cells[position] for position in positions)
         text = row.quote(positions)
-        return Candidate(number, text, own | columns, heading, NO_TERMS, value or row.text, name, bool(named))
+        return Candidate(number, text, own | columns, heading, value=value or row.text, name=name, is_named=bool(named))
 
     def _said(self, column: str) -> float:
         """Return the number of letters of a column's name that the question has, of a script without spaces."""

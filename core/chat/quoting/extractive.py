@@ -19,9 +19,9 @@ from braid.core.chat.quoting.match import Match
 from braid.core.chat.quoting.nearness import MAX_SENTENCES, Nearness, no_nearness
 from braid.core.chat.quoting.parts import LIST_MARK, introduces, is_code
 from braid.core.chat.quoting.wanted import tells_validity, years_in
-from braid.core.chat.texts import say
+from braid.core.chat.texts import TEXTS, say
 from braid.core.text.analyzer import Analyzer
-from braid.core.text.scripts import is_written_in, main_script
+from braid.core.text.scripts import is_written_in, main_script, question_script, text_language
 from braid.core.text.sentences import sentences
 
 MOST_OTHER_SCRIPT = 8
@@ -41,6 +41,8 @@ CODE_FACTOR = 0.7
 """Factor of what has few words: names of files, options, commands."""
 AROUND_WEIGHT = 0.2
 """Weight of a term that only the sentence before or after has."""
+MEANT_WEIGHT = 0.6
+"""Weight of a term that the sentence before has, where the sentence points back to it: *It lasts a week.*"""
 NUMBER_FACTOR = 1.5
 """Factor of what has a new number, where the question asks for one."""
 ECHO_FACTOR = 0.3
@@ -51,8 +53,8 @@ KIND_FACTOR = 1.3
 """Factor of a sentence for each kind of answer that is asked for and that it has."""
 VALIDITY_FACTOR = 0.5
 """Factor of a sentence that says since when a version is in force, where the question is about something else in it."""
-DEFINITION_FACTOR = 1.4
-"""Factor of a sentence that says what the thing is that is asked about."""
+DEFINITION_FACTOR, DEFINITION_WEIGHT = 1.4, 1.0
+"""Factor and weight of a sentence that says what the thing is that is asked about."""
 INTRODUCTION_FACTOR = 0.7
 """Factor of a sentence that leads to a list or to code, where no list is asked for."""
 CAPTION_FACTOR = 0.4
@@ -116,23 +118,36 @@ def extract(
     chooser = _Chooser(asked, by_number, nearness, _newest_years(citations))
     best = chooser.choose(candidates)
     chosen = _list_first(reader, citations, best, chooser.shares_of(candidates)) or _first_of_each(candidates)
-    shown = [_feature(reader, by_number[each.number], each, chooser, around) for each in chosen[:MOST_SHOWN]]
+    shown = [
+        _feature(reader, by_number[each.number], each, chooser, alone=bool(at))
+        for at, each in enumerate(chosen[:MOST_SHOWN])
+    ]
     if not shown:
         return Extract("", False)
     is_named, said = chosen[0].is_named, coverage(asked.weights, chosen[0].terms)
     is_far = match == "weak" and nearness is not no_nearness and said < LEAST_OF_WEAK
-    if not comparable:
-        title = "another_script"
+    is_foreign = not is_written_in(question_script(asked.text), shown[0].text)
+    if is_foreign and not comparable:
+        title = _in_language(by_number[chosen[0].number].text)
     elif is_far or (not is_named and asked.wanted.lacks_kind(shown[0].text)):
         title = "related"
     else:
         title = "weak" if match == "weak" else "extractive"
+        title = _in_language(by_number[chosen[0].number].text) if is_foreign and match == "strong" else title
     lead = say(title, asked.language)
     if not_calculated and any(each.value for each in chosen[:1]):
         title, lead = "related", not_calculated
     names = {each.citation: by_number[each.citation].passage.title for each in shown} if asked.wanted.comparison else {}
     found = title != "related"
+    if not found:
+        shown[0] = _feature(reader, by_number[chosen[0].number], chosen[0], chooser, alone=True)
     return Extract(quoted_text(lead, asked, shown, names, featured=int(found)), found, tuple(shown))
+
+
+def _in_language(text: str) -> str:
+    """Return the name of the text that leads to quotes in another language than the question."""
+    name = f"in_{text_language(text)}"
+    return name if name in TEXTS else "another_script"
 
 
 def coverage(weights: Mapping[str, float], terms: frozenset[str]) -> float:
@@ -206,17 +221,17 @@ def _first_of_each(candidates: Sequence[Candidate]) -> list[Candidate]:
 
 
 def _feature(
-    reader: CandidateReader, citation: Citation, each: Candidate, chooser: _Chooser, around: Around
+    reader: CandidateReader, citation: Citation, each: Candidate, chooser: _Chooser, *, alone: bool
 ) -> Featured:
     """Return a chosen sentence with those around it, or the list that is asked for."""
     if each.value:
         line = one_line(each.text)
         return Featured(line, 0, len(line), citation.number)
-    place = place_of(citation, around)
+    place = place_of(citation, reader.around)
     at = place.find(each.text)
     if reader.asked.wanted.list and at is not None and (items := place.list_at(at)):
         return feature_list(place, items)
-    return feature(each, place, chooser.score_of)
+    return feature(each, place, chooser.score_of, alone=alone)
 
 
 def _list_first(
@@ -315,11 +330,18 @@ class _Chooser:
         words = sum(weights[term] for term in each.terms & weights.keys())
         above = (each.heading - each.terms) & weights.keys()
         words += HEADING_WEIGHT * sum(weights[term] for term in above)
-        words += AROUND_WEIGHT * sum(weights[term] for term in (each.around - each.terms - above) & weights.keys())
+        meant = (each.meant - each.terms - above) & weights.keys()
+        words += MEANT_WEIGHT * sum(weights[term] for term in meant)
+        words += AROUND_WEIGHT * sum(weights[t] for t in (each.around - each.terms - above - meant) & weights.keys())
         score = words / total + NEARNESS_WEIGHT * near
         score += HEADED_WEIGHT * each.headed
         score += (LEAD_WEIGHT_OF_NUMBERS if self.asked.wanted.number else LEAD_WEIGHT) * each.lead
+        score += DEFINITION_WEIGHT * self._defines(each)
         return score * self._factor(each) / (1 + RANK_DECAY * each.number)
+
+    def _defines(self, each: Candidate) -> bool:
+        definition = self.asked.wanted.definition
+        return definition is not None and not each.value and definition.search(each.text) is not None
 
     def _factor(self, each: Candidate) -> float:
         asked = self.asked
@@ -334,7 +356,7 @@ class _Chooser:
         if not each.value and wanted.lacks_kind(each.text):
             factor *= OTHER_KIND_FACTOR
         factor *= KIND_FACTOR**kinds
-        if wanted.definition and wanted.definition.search(each.text):
+        if self._defines(each):
             factor *= DEFINITION_FACTOR
         if wanted.definition and introduces(each.text):
             factor *= INTRODUCTION_FACTOR

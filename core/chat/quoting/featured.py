@@ -17,6 +17,7 @@ from braid.core.chat.quoting.parts import (
     ends,
     introduces,
     parts_of,
+    points_back,
 )
 from braid.core.chat.quoting.tables import split_tables
 from braid.core.chat.quoting.wanted import is_question
@@ -101,9 +102,10 @@ def _is_cut(last: str, after: str) -> bool:
     return begins_within(after) or is_long
 
 
-def feature(chosen: Candidate, place: Place, score: Callable[[str], float]) -> Featured:
+def feature(chosen: Candidate, place: Place, score: Callable[[str], float], *, alone: bool = False) -> Featured:
     """Return up to four sentences around a chosen one, at most 600 characters if there is a choice, and of a list all
-    or nothing. What a sentence leads to, such as a list, is marked with it.
+    or nothing. What a sentence leads to, such as a list, is marked with it; ``alone``, where only the mark is shown,
+    also what it points back to.
     """
     at = place.find(chosen.text)
     if chosen.value or at is None:
@@ -116,8 +118,9 @@ def feature(chosen: Candidate, place: Place, score: Callable[[str], float]) -> F
             last += 1
         while last + 1 in items and len(_text(place.parts, range(first, last + 2))) <= MOST_CHARS:
             last += 1
-    main = range(at, last + 1)
-    size = 1
+    first = _start_of(place, first, last)
+    main = range(first if alone else at, last + 1)
+    size = 1 + at - first
     while size < MOST_SENTENCES:
         beside = [place.unit_at(n, main) for n in (first - 1, last + 1) if _is_prose(place.parts, n)]
         for unit in sorted(beside, key=lambda unit: (-max(score(place.parts[n].text) for n in unit), -unit[0])):
@@ -127,7 +130,22 @@ def feature(chosen: Candidate, place: Place, score: Callable[[str], float]) -> F
                 break
         else:
             break
-    return _featured(place, range(first, last + 1), main)
+    start = _start_of(place, first, last)
+    if start < first and size == MOST_SENTENCES and last > main[-1] and place.parts[last].kind != "item":
+        last -= 1
+    if start == first < main[0] and points_back(place.parts[first].text):
+        start = next(n for n in range(first, main[0] + 1) if n == main[0] or not points_back(place.parts[n].text))
+    return _featured(place, range(start, last + 1), main)
+
+
+def _start_of(place: Place, first: int, last: int) -> int:
+    """Return where what is shown has to begin for its first sentence to be understood, if there is room for that."""
+    while points_back(place.parts[first].text) and _is_prose(place.parts, first - 1):
+        before = place.unit_at(first - 1, range(first, last + 1))[0]
+        if last - before >= 2 * MOST_SENTENCES or len(_text(place.parts, range(before, last + 1))) > MOST_CHARS:
+            break
+        first = before
+    return first
 
 
 def feature_list(place: Place, items: range) -> Featured:

@@ -30,6 +30,24 @@ _LEADS = re.compile(
 )
 _ENDED_WITHIN = re.compile(r"[。！？｡．]|[.!?]\s")
 _BEGINS_WITHIN = re.compile(r"^[a-zà-öø-ÿ,;:)\]、。，．）」』！？ー]")
+_OWN_EN = r"(?:document|documentation|guide|manual|page|book|file|section|chapter|article|policy|handbook|list)s?\b"
+_OWN_JA, _OWN_KO = (
+    "文書|書|ガイド|マニュアル|ページ|資料|章|節|規程|規則",
+    "문서|책|안내서|설명서|페이지|자료|장|절|지침|규정",
+)
+_POINTS_BACK = re.compile(
+    rf"(?:this|these)\b(?! {_OWN_EN})|(?:those|such|they|their|its|but|however|therefore|thus|hence|consequently"
+    r"|instead|otherwise|nevertheless|the (?:former|latter)|in (?:this|that|these|those|such) cases?|as a result)\b"
+    r"|that(?: \w+)? (?:is|was|means|can|will|has|does)\b|that['’]s\b|so,? "
+    r"|it\b(?!(?:['’]s| is| was| may be| can be)(?: \w+){1,2} (?:to|that|whether|if)\b)"
+    rf"|この(?!{_OWN_JA}|ほか|他)|その(?!ほか|他|もの)|これ(?!まで|から)|それ(?!ぞれ)|こう(?:した|いった)|そう(?:した|いった|する)"
+    r"|そこで|しかし|ただし|だが|けれども|したがって|つまり|一方|前者|後者|両者"
+    rf"|이 (?!(?:{_OWN_KO})[은는이가을를의에 ])|그 |(?:[이그](?:것|들|곳|때)|여기)(?:[은는이가을를의에도로과와] ?| )"
+    r"|[이그](?:는|를|에|와|로|보다|러한|런|렇게|처럼|로써) |그(?:래서|러나|러므로|런데|렇지만|리고)"
+    r"|하지만|다만|단,|따라서|반면",
+    re.IGNORECASE,
+)
+"""The beginning of a sentence whose noun, or whose other half, stands in the sentence before it."""
 _IS_CUT = re.compile("[,、，]|[はがをにのとでもへやし]$")
 """What headings have not, and lines have that a sentence is cut into."""
 _PARAGRAPH = re.compile(r"\n[ \t\u3000]*\n")
@@ -88,6 +106,15 @@ def introduces(text: str) -> bool:
 def begins_within(text: str) -> bool:
     """Return whether a text begins as the rest of a sentence does."""
     return _BEGINS_WITHIN.match(text.lstrip()) is not None
+
+
+def points_back(text: str) -> bool:
+    """Return whether a sentence is understood only behind the one before it: *These are …*, しかし, 이는.
+
+    >>> points_back("It lasts a week."), points_back("It is possible to renew it."), points_back("その他の場合")
+    (True, False, False)
+    """
+    return _POINTS_BACK.match(text.lstrip(" (（\"'“‘「『*")) is not None
 
 
 def asks_for_figure(question: str) -> bool:

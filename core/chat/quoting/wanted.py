@@ -56,6 +56,7 @@ _ASKING = re.compile(
     r"|(?:の)?(?:です|でしょう|ます|ました|ません)か(?=$|[。?？\s])|について"
     r"|(?:이란|[은는이가란을를])? ?(?:무엇|뭐|뭔|어떻게|어떤|언제|어디|누구|(?<![가-힣])누가"
     r"|(?<![가-힣])왜(?![가-힣])|얼마나?(?: (?:자주|오래|많이))?|며칠|몇(?![가-힣]{2}))(?:에서|서|[인이에를을가나])?"
+    r"|(?:とは|って|というのは)(?=[?？。\s]*$)|(?<=[가-힣A-Za-z\d]{2})(?:이란|란)(?=\s*[?？]\s*$)"
     r"|(?:하려면|하는 ?방법|려면)|(?<= )방법[은을이]?"
     r"|(?:알려 ?(?:주세요|줘)|대해서?|인가요|입니까|(?:해야 ?)?[하되있한된인]?(?:나요|가요|까요|습니까))(?=$|[.?？\s])"
 )
@@ -125,7 +126,11 @@ def _definition_of(question: str) -> re.Pattern[str] | None:
     name = re.escape(next(filter(None, found.groups())).strip(_QUOTES))
     also = r"[\"'”’)）」』]* ?(?:[(（][^()（）]{1,60}[)）] ?)?"
     return re.compile(
-        rf"(?<!\w){name}s?{also},? ?\b(?:is|are|was|were|means?|refers? to|stands? for|denotes?)\b"
+        rf"(?<!\w){name}s?{also},? ?\b(?:means?\b|refers? to\b|stands? for\b|denotes?\b"
+        r"|(?:is|was) (?:\w+ly |also |simply )?(?:(?:an?|the|any|one|(?:yet )?another|what|how)\b"
+        r"|(?!not )(?:[\w-]+ ){1,3}(?:that|which|used|designed)\b)"
+        r"|(?:are|were) (?!(?:not|only|also|never|always|very|under|in|on|at|for|to|by|from|of|available|special"
+        r"|[\w-]+(?:ed|ing|ly|ful|able))\b))"
         rf"|\b(?:called|known as|termed|named) (?:an? |the )?[\"'“‘(]*{name}(?!\w)"
         rf"|(?<!の){name}{also}(?:とは|というのは|は(?=.{{0,300}}(?:です|である|だ|のこと|[をい]いう|指す|指します)。?$))"
         rf"|{name}{also}と(?:は?呼|いう|いい|称)"

@@ -119,3 +119,38 @@ def test_a_number_that_counts_is_none_of_a_heading() -> None:
         "휴가",
         "3가지 방법",
     ]
+
+
+@pytest.mark.parametrize(
+    "heading",
+    [
+        *(
+            "Note:",
+            "Notes on usage",
+            "Important notes",
+            "Example 3",
+            "Step 1",
+            "SYNOPSIS",
+            "README.md",
+            "setup.py",
+            "→ Next",
+        ),
+        *(
+            "get_user_name()",
+            "--verbose",
+            "$ make install",
+            "Foo::bar",
+            "/etc/passwd",
+            "https://example.org/a",
+            "E4711",
+        ),
+        *("注意：", "注意事項", "メモ", "名前", "その1", "주의 사항", "참고:", "이름", "단계 2"),
+    ],
+)
+def test_a_heading_that_nobody_would_ask_about_makes_no_question(heading: str) -> None:
+    assert [each for each in askables(heading, "Nothing more is told.") if each.kind == "topic"] == []
+
+
+@pytest.mark.parametrize("heading", ["TCP/IP networks", "Notes of the board", "注意の払い方", "이름 변경", "Node.js"])
+def test_a_heading_with_such_words_in_it_does(heading: str) -> None:
+    assert askables(heading, "Nothing more is told.")

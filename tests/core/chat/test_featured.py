@@ -430,3 +430,65 @@ def test_a_list_too_long_to_be_shown_is_shown_as_far_as_it_goes() -> None:
 @pytest.mark.parametrize("question", ["What is the order of the types?", "What is it?", "何とは何ですか", "은?"])
 def test_questions_for_something_else_want_no_definition(question: str) -> None:
     assert Wanted.of(question).definition is None
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "main"),
+    [
+        (
+            "What does the operation of the press need?",
+            "The press stands in hall 2. Its operation needs a key.",
+            "Its operation needs a key.",
+        ),
+        (
+            "自習室の利用には何が必要ですか",
+            "自習室は図書館の二階にあり、座席は全部で四十八席です。その利用には座席券が必要で、開館時に受付で配られます。",
+            "その利用には座席券が必要で、開館時に受付で配られます。",
+        ),
+        (
+            "스터디룸은 몇 명이 예약해야 하나요?",
+            "스터디룸은 도서관 삼 층의 동쪽에 있습니다. 이곳은 네 명 이상이 예약해야 쓸 수 있습니다.",
+            "이곳은 네 명 이상이 예약해야 쓸 수 있습니다.",
+        ),
+    ],
+)
+def test_a_sentence_that_points_back_has_what_it_points_to(question: str, text: str, main: str) -> None:
+    """It answers though the noun stands in the sentence before, which is shown with it."""
+    shown = answer(question, passage(text)).shown[0]
+    assert (shown.text, shown.text[shown.start : shown.end]) == (text, main)
+
+
+def test_what_is_shown_begins_with_a_sentence_that_is_understood() -> None:
+    before = "The valve has a spring. It is made of steel. This was chosen for its strength."
+    text = f"{before} The spring of the valve is changed every second year by the service."
+    for question in ("When is the spring of the valve changed?", "What was chosen for its strength?"):
+        assert texts(question, text)[0].startswith("The valve has a spring.")
+    long = "The valve " + "is very old and " * 35 + "has a spring."
+    shown = texts(
+        "When is the spring of the valve changed?",
+        f"{long} It is red, as all the other ones are. The spring is changed every year.",
+    )
+    assert shown[0] == "The spring is changed every year.", "what it points to does not fit"
+
+
+def test_a_further_passage_is_quoted_with_what_it_points_back_to() -> None:
+    one = "The rotor of the pump turns to the left, seen by the driver."
+    other = "The rotor has two blades. These turn at the pump to the left side of the shop."
+    found = answer("Where does the rotor of the pump turn to?", passage(one, 1), passage(other, 2))
+    assert found.shown[0].text == one
+    assert f"- {other}" in found.text
+
+
+@pytest.mark.parametrize(
+    ("question", "texts_found", "first"),
+    [
+        ("What is a gudgeon?", ("A gudgeon stands in hall 4.", "A gudgeon is a socket for a pin."), 1),
+        ("What is Ninja?", ("Ninja is under a second.", "Ninja is yet another build system."), 1),
+        ("What are dowels?", ("Dowels are stored in a box.", "Dowels are pins of wood."), 1),
+        ("NMU とは", ("NMU では、連絡は必要である。", "NMU は、メンテナ以外が行うアップロードのことです。"), 1),
+    ],
+)
+def test_a_sentence_that_defines_comes_before_one_that_tells_something_else(
+    question: str, texts_found: tuple[str, ...], first: int
+) -> None:
+    assert texts(question, *texts_found)[0] == texts_found[first]

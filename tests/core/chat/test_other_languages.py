@@ -119,7 +119,7 @@ def test_without_a_model_the_nearest_passages_in_the_other_language_are_quoted(b
     result = ask(braid, QUESTION)
     assert elsewhere(result) == [QUESTION]
     assert sources(result)[3:] == ["lease.md"], "no other one is Japanese, and Ben's is not Ann's"
-    assert result.text.startswith(say("another_script", "en"))
+    assert result.text.startswith(say("in_ja", "en"))
     assert "保証" in result.text
 
 
@@ -131,7 +131,7 @@ def test_passages_in_another_language_that_are_not_near_are_no_answer(
     result = ask(braid, QUESTION)
     assert elsewhere(result) == [QUESTION]
     assert result.found is answered
-    assert result.text.startswith(say("another_script" if answered else "not_found", "en"))
+    assert result.text.startswith(say("in_ja" if answered else "not_found", "en"))
 
 
 @pytest.mark.parametrize(("question", "options"), [
@@ -174,3 +174,18 @@ def test_each_wording_is_in_its_language() -> None:
     assert wordings_in(("en", "ja"), lines[:2]) == ("warranty period",)
     assert wordings_in(("ru", "en"), ["warranty period", "гарантийный срок"]) == ("гарантийный срок", "warranty period")
     assert wordings_in(("en",), ["гарантийный срок", "εγγύηση"]) == ()
+
+
+def test_a_name_in_latin_letters_that_only_the_other_language_has_is_answered_from_it(
+    braid: Braid, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where passages in the question's own language have its other words, and are found first."""
+    monkeypatch.setitem(match.SCALES, HashEmbeddings(64).fingerprint, match.CosineScale(0.0, 0.1, 0.2, 0.0))
+    store(
+        braid, 1, {"phony.md": "The phony rule makes aliases for other targets.", "rule.md": "規則とは守るものである。"}
+    )
+    catch_up(braid)
+    result = ask(braid, "phony の規則とは何ですか", dataset_ids=[1])
+    assert result.featured is not None
+    assert result.featured.text == "The phony rule makes aliases for other targets."
+    assert result.text.startswith(say("in_en", "ja"))
