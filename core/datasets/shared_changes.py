@@ -77,9 +77,9 @@ class SharedDatasets:
         """Write to the audit log what the list says otherwise than when it was noted last, as after an edit.
 
         Without ``by`` it is the file who did it. A list that is not in effect is left for later, and what is there when
-        nothing was noted yet is no change.
+        nothing was noted yet is no change. A list that a fleet has in the ledger nobody changes elsewhere.
         """
-        if self._memory is None or self._registry.problem():
+        if self._memory is None or not self._registry.is_file or self._registry.problem():
             return
         noted = self._memory.get(NOTED)
         if noted is None or parse(noted) != self._registry.entries():
@@ -103,16 +103,18 @@ class SharedDatasets:
     @contextmanager
     def _noted(self) -> Iterator[None]:
         """Have what the block changes in the list be known, once what others changed before it has been told."""
+        if self._memory is None or not self._registry.is_file:
+            yield
+            return
         self.note_changes()
         with self._directory.ledger.database.write():  # who would note it meanwhile waits
             yield
-            if self._memory is not None:
-                self._memory.change(NOTED, None, lambda known: self._tell(known, None))
+            self._memory.change(NOTED, None, lambda known: self._tell(known, None))
 
     def rename_group(self, name: str, new_name: str, *, by: str) -> None:
         """Name a group by its new name wherever a shared dataset is open to it."""
         opened = [entry for entry in self._registry.entries() if name in entry.allowed_groups]
-        with self._noted():
+        with self._noted(), self._directory.ledger.database.write():
             for before in opened:
                 after = with_group_renamed(before, name, new_name)
                 self._audit(by, "shared_db.changed", _label(after), _differences(before, after))
