@@ -158,7 +158,7 @@ ONE_MEANING = {
     "Statistics",
 }
 """Buttons and links that are called as what they lead to, so that each language has one word for both."""
-CONTEXTS = {"dataset", "document", "expiry", "filter", "key", "member", "rank", "sign-in"}
+CONTEXTS = {"dataset", "document", "expiry", "filter", "key", "rank", "sign-in"}
 """What the contexts of messages say: what an adjective such as *on*, *all* or *new* is said of."""
 ELEMENT = re.compile(r"<(\w+)([^<>]*)>\s*(?:\{\{ ?icon\([^}]*\) ?\}\}\s*)?\{\{ ?_\(\"([^\"%{]+)\"\) ?\}\}")
 
