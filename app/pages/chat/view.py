@@ -167,6 +167,13 @@ class Exchange:
         return found is False and self.state == "complete"
 
     @property
+    def is_quoted(self) -> bool:
+        """Whether there was no model that could have written the answer: it is neither calculated nor another's."""
+        is_calculated = self.answer is not None and "calculation" in self.answer.settings
+        is_missed = any(missing.leg == "model" for missing in self.degraded)
+        return self.generator == "extractive" and bool(self.sources) and not is_calculated and not is_missed
+
+    @property
     def closest_href(self) -> str:
         """The address of a search for the question, which shows the passages that are nearest."""
         return url_for("braid.search.index", q=self.question.text[:MAX_CARRIED_CHARS], d=self.dataset_values)

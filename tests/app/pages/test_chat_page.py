@@ -261,6 +261,18 @@ def test_a_model_that_is_busy_is_said_to_be_with_a_way_to_ask_again(
     assert "Rate limit reached" not in model_client.get("/chat/1/messages/2/how").text
 
 
+def test_a_model_is_advised_below_a_quote_until_one_is_chosen(model_client: FlaskClient, put: Put) -> None:
+    accounts, advice = site_of(model_client.application).accounts, "Choose a model in the settings"
+    accounts.set_preferences(1, {"summary_model": "none"})
+    put(1, "staff.csv", "Name | Pay\nAnna | 10 EUR\nBo | 32 EUR", title="staff", file_type="csv")
+    calculated = last(ask(model_client, "What is the total pay?"))["html"]
+    assert "<strong>42 EUR</strong>" in calculated
+    assert advice not in calculated
+    assert advice in last(ask(model_client))["html"]
+    accounts.set_preferences(1, {"summary_model": None})
+    assert advice not in model_client.get("/chat/2").text
+
+
 class Stream:
     """An answer that is being read in a thread of its own, as in a server; `close` hangs up."""
 
