@@ -112,6 +112,8 @@ class HowFound:
     lookups: tuple[str, ...]
     """What was looked for after the first search, in words."""
     bill: str
+    sql: str
+    """What was asked of the table that the answer was calculated from."""
     filters: tuple[ShownFilter, ...]
     strategy: str
     mode: str
@@ -169,9 +171,13 @@ class Exchange:
     @property
     def is_quoted(self) -> bool:
         """Whether there was no model that could have written the answer: it is neither calculated nor another's."""
-        is_calculated = self.answer is not None and "calculation" in self.answer.settings
         is_missed = any(missing.leg == "model" for missing in self.degraded)
-        return self.generator == "extractive" and bool(self.sources) and not is_calculated and not is_missed
+        return self.generator == "extractive" and bool(self.sources) and not self.is_calculated and not is_missed
+
+    @property
+    def is_calculated(self) -> bool:
+        """Whether the answer was calculated from a table."""
+        return self.answer is not None and "calculation" in self.answer.settings
 
     @property
     def closest_href(self) -> str:
@@ -334,6 +340,8 @@ def _exchange(question: StoredMessage, answer: StoredMessage | None, shelf: Shel
     checked = checked_of(answer.settings.get("support") or (), marks or (), href_of, by_model=by_model)
     if answer.settings.get("also") and not answer.settings.get("featured"):  # the sources say below what is related
         text, marks = text.partition("\n")[0], ()
+    if "calculation" in answer.settings:  # how it was found says what was asked of the table
+        text = text.partition("\n\n```sql\n")[0]
     featured = sources[0] if sources and answer.settings.get("featured") else None
     degraded, mine = _degraded(answer), tuple(shelf.datasets.values())
     over = [part for part in degraded if is_over(part.reason, mine)]
@@ -504,6 +512,7 @@ def build_how(question: StoredMessage, answer: StoredMessage, shelf: Shelf) -> H
         queries=tuple(query for query in search.get("queries", ()) if query not in further),
         lookups=tuple(lookup_text(each) for each in settings.get("lookups", ())),
         bill=bill_text(settings["bill"]) if "bill" in settings else "",
+        sql=settings.get("calculation", {}).get("sql", ""),
         filters=tuple(_filters_of(answer)),
         strategy=str(NAMES.get(search["strategy"], search["strategy"])),
         mode=mode_name(search.get("mode", "")),
