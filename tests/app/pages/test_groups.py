@@ -9,6 +9,7 @@ from flask.testing import FlaskClient
 
 from braid.app.pages.admin.blueprint import MOST_PEOPLE
 from braid.core.braid import Braid
+from braid.core.datasets.assistants import Assistant
 from braid.core.datasets.shares import Share
 from tests.web import acts, add_user, csrf_token, make_app, post_form, sign_in, site_of, text_of
 
@@ -50,6 +51,10 @@ def test_a_group_shows_what_its_members_can_read(admin: FlaskClient, braid: Brai
     assert "Handbook" in page
     assert "Notes of Ben shared by ben" in page
     assert "Notes of Ben, Handbook" in text_of(admin.get("/admin/groups").text)
+    helper = here.assistants.add(here.shares.user_named("ben"), Assistant("Guide", (notes.id,)))
+    braid.shares.put(helper, Share("group", "lab"), by="ben")
+    assert "Notes of Ben, Handbook Assistants: Guide" in text_of(admin.get("/admin/groups").text)
+    assert "Guide assistant, shared by ben" in text_of(admin.get("/admin/group?name=lab").text)
 
 
 def test_a_group_is_renamed_with_all_that_it_opens(admin: FlaskClient, braid: Braid) -> None:
