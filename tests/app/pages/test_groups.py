@@ -150,6 +150,11 @@ def test_a_shared_dataset_says_who_reads_it(admin: FlaskClient) -> None:
     here = site_of(admin.application)
     entry = here.shared_datasets.add("Handbook", "shared_main_db", allowed_groups=["lab", "staff"], by="admin")
     assert "Who reads it lab 2 people staff 1 person" in text_of(admin.get(f"/admin/shared/{entry.id}").text)
+    ben = here.shares.user_named("ben")
+    here.accounts.set_disabled(ben, True)
+    page = text_of(admin.get(f"/admin/shared/{entry.id}").text)
+    assert "lab 1 person · 1 more cannot sign in staff 0 people · 1 more cannot sign in" in page
+    here.accounts.set_disabled(ben, False)
     assert f'href="/admin/shared/{entry.id}"' in admin.get("/admin/group?name=lab").text
     here.shared_datasets.update(entry.id, allowed_groups=[], by="admin")
     assert "Who reads it Everyone 3 people" in text_of(admin.get(f"/admin/shared/{entry.id}").text)
