@@ -281,7 +281,7 @@ def _missing(leg: Part, parts: Sequence[Degraded], datasets: Sequence[Dataset]) 
     concerned = [dataset for dataset in datasets if dataset.collection in collections]
     everything = "" in collections or len(concerned) == len(datasets)
     names = dict.fromkeys(dataset_name(dataset.name) for dataset in concerned)
-    reasons = dict.fromkeys(waiting(part.reason, datasets) for part in parts)
+    reasons = waiting((part.reason for part in parts), datasets)
     return Missing(leg, () if everything else tuple(names), tuple(reasons))
 
 
