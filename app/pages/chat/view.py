@@ -25,7 +25,15 @@ from braid.app.user.strategy_menu import NAMES
 from braid.app.web.markdown import Href, Span, checked_html
 from braid.app.web.waiting import is_over
 from braid.app.words.gaps import gaps_of_notes
-from braid.app.words.searches import ShownFilter, added_forms_text, bill_text, lookup_text, shown_filter
+from braid.app.words.searches import (
+    ShownFilter,
+    added_forms_text,
+    bill_text,
+    lead_text,
+    lookup_text,
+    shown_filter,
+    with_lead,
+)
 from braid.app.words.values import dataset_name
 from braid.core.chat.columns import asked_datasets
 from braid.core.chat.feedback import Kind
@@ -204,7 +212,7 @@ class Exchange:
     @property
     def lead(self) -> str:
         """What an answer without a model says of its featured passage: its first line."""
-        return self.answer.text.partition("\n")[0] if self.answer else ""
+        return lead_text(self.answer.text.partition("\n")[0]) if self.answer else ""
 
     @property
     def searched(self) -> bool:
@@ -348,7 +356,7 @@ def _exchange(question: StoredMessage, answer: StoredMessage | None, shelf: Shel
     return Exchange(
         question=question,
         answer=answer,
-        html=_html(text, None if marks is None else tuple(marks), checked.spans, hrefs),
+        html=with_lead(_html(text, None if marks is None else tuple(marks), checked.spans, hrefs), text),
         checked=checked,
         sources=sources,
         featured=featured,

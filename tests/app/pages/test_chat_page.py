@@ -137,8 +137,13 @@ def test_without_scripts_the_form_answers_with_a_page(client: FlaskClient) -> No
 
 def test_without_a_model_the_answer_says_so_and_leads_administrators_to_the_models(client: FlaskClient) -> None:
     html = last(ask(client))["html"]
-    assert "without a language model" in html
+    assert "Word for word from the documents:" in html
     assert 'href="/admin/models"' in html
+    assert "Quoted without a language model:" in client.get("/chat/1/export.md").text, "what is stored stays"
+    for address in ("/chat/1", "/chat/1/print"):
+        page = client.get(address, headers={"Accept-Language": "ja"}).text
+        assert "文書からそのまま引用します：" in page
+        assert "Quoted without" not in page
 
 
 def test_no_dataset_means_all_personal_ones_by_name(client: FlaskClient, library: Braid) -> None:
