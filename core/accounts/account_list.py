@@ -207,6 +207,6 @@ def shared_with_groups(database: Database) -> dict[str, list[Lent]]:
         .order_by(name, ShareRow.id)
     )
     found: dict[str, list[Lent]] = {}
-    for group, *lent in database.fetch(statement):
-        found.setdefault(str(group), []).append(Lent(*lent))
+    for row in database.fetch(statement):
+        found.setdefault(str(row[0]), []).append(Lent(row[1], row[2], row[3], bool(row[4])))
     return found
