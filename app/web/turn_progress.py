@@ -8,6 +8,7 @@ from flask_babel import gettext as _
 
 from braid.app.web.event_stream import event
 from braid.app.web.markdown import Span, checked_html
+from braid.app.words.searches import with_lead
 from braid.core.chat.marks import shown
 from braid.core.chat.types import Stage
 
@@ -28,7 +29,8 @@ class AnswerSoFar:
 
         ``keep`` counts the units of a script's strings, two for an emoji. It is 0 in the first event.
         """
-        html = str(checked_html(*shown(text), spans, lambda: lambda number: ""))
+        plain, marks = shown(text)
+        html = str(with_lead(checked_html(plain, marks, spans, lambda: lambda number: ""), plain))
         same = _common(self._sent, html)
         kept_units, self._sent = len(html[:same].encode("utf-16-le")) // 2, html
         return event("text", {"keep": kept_units, "html": html[same:]})

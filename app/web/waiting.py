@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 from typing import NamedTuple, cast
 
@@ -21,25 +22,39 @@ MOST_NAMED = 2
 _WAITING = re.compile(r"^%\(count\)s passages of %\(collection\)s are not in the (dense|bm25) index yet")
 
 
-def waiting(reason: str, datasets: Sequence[Dataset]) -> str:
-    """Return a reason that names a collection with the names of the user's ``datasets`` in it; others as they are.
+def waiting(reasons: Iterable[str], datasets: Sequence[Dataset]) -> list[str]:
+    """Return those reasons that say which passages an index lacks as one sentence for each leg, with the names of the
+    user's ``datasets`` in it; then the others as they are.
 
-    The result is Markup, which needs no translation, if the reason is such a one.
+    A sentence is Markup, which needs no translation.
     """
-    found, mine = _read(reason, datasets)
-    if found is None or not mine:
-        return reason
-    total = sum(dataset.chunks for dataset in mine)
-    count = format_decimal(min(found.passages, total))
-    values = {"count": count, "total": format_decimal(total), "names": _names(mine)}
-    if found.leg == "dense":
+    legs: dict[Leg, dict[str, _Waiting]] = {}
+    others: list[str] = []
+    for reason in dict.fromkeys(reasons):
+        found, mine = _read(reason, datasets)
+        if found is None or not mine:
+            others.append(reason)
+        else:
+            legs.setdefault(found.leg, {})[found.collection] = found
+    return [*(_sentence(leg, found, datasets) for leg, found in legs.items()), *others]
+
+
+def _sentence(leg: Leg, found: Mapping[str, _Waiting], datasets: Sequence[Dataset]) -> str:
+    mine = [dataset for dataset in datasets if dataset.collection in found and dataset.chunks]
+    totals = Counter[str]()
+    for dataset in mine:
+        totals[dataset.collection] += dataset.chunks
+    count = sum(min(found[each].passages, total) for each, total in totals.items())
+    values = {"count": format_decimal(count), "total": format_decimal(totals.total()), "names": _names(mine)}
+    if leg == "dense":
         text = _("%(count)s of %(total)s passages of %(names)s are not ready for search by meaning yet", **values)
     else:
         text = _("%(count)s of %(total)s passages of %(names)s are not ready for search by keyword yet", **values)
     is_own = not any(dataset.of_others for dataset in mine)  # how others' documents go on is not told
-    left = site().braid.indexer.leg_progress(found.leg, found.collection).seconds_left if is_own else None
-    if left is not None:
-        time = format_timedelta(timedelta(seconds=max(1, round(left))), granularity="second", threshold=2)
+    left = [site().braid.indexer.leg_progress(leg, each).seconds_left for each in totals] if is_own else [None]
+    seconds = [each for each in left if each is not None]
+    if len(seconds) == len(left):
+        time = format_timedelta(timedelta(seconds=max(1, round(max(seconds)))), granularity="second", threshold=2)
         text = _("%(said)s (about %(time)s).", said=text, time=time)
     else:
         text = _("%(said)s.", said=text)

@@ -11,9 +11,11 @@ from babel.dates import format_skeleton
 from flask_babel import get_locale, ngettext
 from flask_babel import gettext as _
 from flask_babel import lazy_gettext as _l
+from markupsafe import Markup, escape
 
 from braid.app.words.reasons import translated
 from braid.app.words.values import dataset_name
+from braid.core.chat.texts import TEXTS
 
 KINDS: Mapping[str, str] = {
     "xlsx": _l("Tables"),
@@ -25,6 +27,8 @@ KINDS: Mapping[str, str] = {
 }
 """Names of those kinds of files that have several types, by one of these."""
 OF_KIND = {"xls": "xlsx", "ods": "xlsx", "doc": "docx", "odt": "docx", "rtf": "docx", "ppt": "pptx", "odp": "pptx"}
+LEADS = ("extractive", "another_script", "in_en", "in_ja", "in_ko")
+"""The first lines of answers without a model, by their names in `braid.core.chat.texts`."""
 SKELETONS = {1: "y", 2: "yMMM", 3: "yMMMd"}
 """How a period is written, by the number of parts that its days have."""
 
@@ -159,3 +163,22 @@ def _did(tool: str, asked: str) -> str:
         "table": _("Calculated from a table: “%(asked)s”", asked=asked),
     }
     return str(texts[tool])
+
+
+def lead_text(line: str) -> str:
+    """Return what a page says in place of the first line of an answer without a model; other lines as they are."""
+    name = next((name for name in LEADS if line in TEXTS[name].values()), "")
+    said = {
+        "extractive": _("Word for word from the documents:"),
+        "another_script": _("Word for word from documents in another language:"),
+        "in_en": _("Word for word from documents in English:"),
+        "in_ja": _("Word for word from documents in Japanese:"),
+        "in_ko": _("Word for word from documents in Korean:"),
+    }
+    return str(said.get(name, line))
+
+
+def with_lead(html: Markup, text: str) -> Markup:
+    """Return the HTML of an answer with the first line that pages have for it."""
+    line = text.partition("\n")[0]
+    return Markup(html.replace(escape(line), escape(lead_text(line)), 1)) if lead_text(line) != line else html

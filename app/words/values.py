@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 
-from flask_babel import format_decimal, format_timedelta
+from flask_babel import format_decimal, format_timedelta, get_locale
 from flask_babel import gettext as _
 from flask_babel import lazy_gettext as _l
 from markupsafe import Markup
@@ -17,6 +18,11 @@ from braid.core.models.model_servers import PROVIDERS
 
 _AGO = Markup('<time datetime="{exact}" title="{title}">{shown}</time>')
 _TIME = Markup('<time datetime="{exact}">{shown}</time>')
+
+
+def sentences(those: Iterable[str]) -> str:
+    """Return sentences of a page as one text: in Japanese without blanks between them."""
+    return ("" if str(get_locale()) == "ja" else " ").join(str(each) for each in those if each)
 
 
 def moment(seconds: float) -> Markup:

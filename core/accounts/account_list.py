@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from sqlalchemy import ColumnElement, and_, case, delete, func, insert, or_, select, update
 
@@ -32,6 +32,17 @@ STATE = case(
 """`Account.state` in SQL."""
 Only = AccountState | Literal["expired", "administrator"]
 """Users of one state, those whose invitation is too old, or administrators."""
+
+
+class Lent(NamedTuple):
+    """A personal dataset or assistant that is shared with a group."""
+
+    name: str
+    owner_id: int
+    owner: str
+    is_assistant: bool
+
+
 Order = Literal["name", "groups", "state", "signed_in"]
 _NAME = func.lower(UserRow.name)
 _FIRST_GROUP = select(func.min(UserGroupRow.group_name)).where(UserGroupRow.user_id == UserRow.id).scalar_subquery()
@@ -184,18 +195,18 @@ def delete_group(database: Database, name: str) -> None:
             raise NotFoundError(f"there is no group {name!r} with members")
 
 
-def shared_with_groups(database: Database) -> dict[str, list[tuple[str, str]]]:
-    """Return, per group, name and owner of the personal datasets and assistants that are shared with it, by name."""
+def shared_with_groups(database: Database) -> dict[str, list[Lent]]:
+    """Return, per group, the personal datasets and assistants that are shared with it, by name."""
     name = func.coalesce(DatasetRow.name, AssistantRow.name)
     statement = (
-        select(ShareRow.group_name, name, UserRow.name)
+        select(ShareRow.group_name, name, UserRow.id, UserRow.name, ShareRow.assistant_id.is_not(None))
         .outerjoin(DatasetRow, DatasetRow.id == ShareRow.dataset_id)
         .outerjoin(AssistantRow, AssistantRow.id == ShareRow.assistant_id)
         .join(UserRow, UserRow.id == func.coalesce(DatasetRow.user_id, AssistantRow.user_id))
         .where(ShareRow.group_name.is_not(None))
         .order_by(name, ShareRow.id)
     )
-    found: dict[str, list[tuple[str, str]]] = {}
-    for group, dataset, owner in database.fetch(statement):
-        found.setdefault(str(group), []).append((dataset, owner))
+    found: dict[str, list[Lent]] = {}
+    for row in database.fetch(statement):
+        found.setdefault(str(row[0]), []).append(Lent(row[1], row[2], row[3], bool(row[4])))
     return found

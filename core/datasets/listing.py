@@ -46,13 +46,15 @@ class Overview:
     failed: int = 0
     waiting: int = 0
     jobs: int = 0
-    """Uploads and other jobs that are not done yet."""
+    """Uploads and other jobs that are not done yet, without ``scans``."""
     incomplete: int = 0
+    scans: int = 0
+    """Documents whose scanned pages are still to be read."""
 
     @property
     def busy(self) -> bool:
         """Whether jobs or documents are waiting."""
-        return bool(self.jobs or self.waiting)
+        return bool(self.jobs or self.scans or self.waiting)
 
 
 def overviews(
@@ -69,11 +71,11 @@ def overviews(
     """
     ids = [dataset.id for dataset in datasets]
     jobs = (
-        select(JobRow.dataset_id, func.count())
+        select(JobRow.dataset_id, func.count(), func.sum(case((JobRow.kind == "scan", 1), else_=0)))
         .where(JobRow.state.in_(("queued", "running")), JobRow.dataset_id.in_(ids))
         .group_by(JobRow.dataset_id)
     )
-    running = {row[0]: row[1] for row in database.fetch(jobs)}
+    running = {row[0]: (row[1], int(row[2])) for row in database.fetch(jobs)}
     waiting = _waiting(database, {dataset.collection for dataset in datasets}, index_names, fingerprint_of)
     documents = (
         select(
@@ -97,7 +99,8 @@ def overviews(
     found = {}
     for each in ids:
         size_bytes, failed, waits = stored.get(each, (0, 0, 0))
-        found[each] = Overview(size_bytes, failed, waits, running.get(each, 0), incomplete.get(each, 0))
+        jobs_left, scans = running.get(each, (0, 0))
+        found[each] = Overview(size_bytes, failed, waits, jobs_left - scans, incomplete.get(each, 0), scans)
     return found
 
 

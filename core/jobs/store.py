@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol, get_args
 
-from sqlalchemy import ColumnElement, Connection, Row, Select, delete, func, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Row, Select, delete, exists, func, insert, or_, select, update
 
 from braid.core.batches import batches
 from braid.core.errors import InvalidInputError, NotFoundError, Reason
@@ -16,7 +16,7 @@ from braid.core.ledger.database import ROWS_PER_STATEMENT, execute, storable, te
 from braid.core.ledger.ledger import Ledger
 from braid.core.ledger.prepared import WAIT_BRIEFLY
 from braid.core.ledger.quota import require_room
-from braid.core.ledger.tables import DatasetRow, JobRow, ProcessRow, columns_of
+from braid.core.ledger.tables import DatasetRow, DocumentRow, JobRow, ProcessRow, columns_of
 
 JobKind = Literal["upload", "url", "text", "reembed", "import", "export", "sync", "scan"]
 JobState = Literal["queued", "running", "done", "failed", "cancelled"]
@@ -200,8 +200,13 @@ class JobStore:
         return self._read(_select().where(*conditions).order_by(order).limit(limit))
 
     def unread(self, dataset_ids: Collection[int]) -> int:
-        """Count the files of these datasets that no search can find yet, because they are still to be parsed."""
-        conditions = (JobRow.kind.in_(ADDING), JobRow.state.in_(OPEN), JobRow.dataset_id.in_(dataset_ids))
+        """Count the files of these datasets that no search can find yet, because they are still to be parsed.
+
+        One that has passages is found, though scanned pages of it wait.
+        """
+        same = DocumentRow.dataset_id == JobRow.dataset_id, DocumentRow.source == JobRow.title, DocumentRow.chunks > 0
+        is_new = or_(JobRow.kind != "scan", ~exists().where(*same))
+        conditions = (JobRow.kind.in_(ADDING), JobRow.state.in_(OPEN), JobRow.dataset_id.in_(dataset_ids), is_new)
         return self._ledger.database.value(select(func.count()).select_from(JobRow).where(*conditions))
 
     def count_not_done(self, user_id: int) -> int:

@@ -142,22 +142,27 @@ def _page(name: str, *, problem: str = "") -> str:
         page=page,
         more=total > PER_PAGE * (page + 1),
         opened=_opened(name),
-        lent=[(dataset_name(dataset), owner) for dataset, owner in shared],
+        lent=shared,
         problem=problem,
         max_name=MAX_NAME_CHARS,
     )
 
 
-def _all_groups(text: str) -> list[tuple[str, int, list[str]]]:
-    """Return (group, number of members, the datasets open to it) per group whose name contains the text."""
+def _all_groups(text: str) -> list[tuple[str, int, list[str], list[str]]]:
+    """Return (group, number of members, the datasets open to it, the assistants shared with it) per group whose name
+    contains the text.
+    """
     sizes = group_sizes(site().braid.ledger.database)
     lent = shared_with_groups(site().braid.ledger.database)
-    opened = {group: [dataset_name(dataset) for dataset, _owner in found] for group, found in lent.items()}
+    opened = {
+        group: [dataset_name(each.name) for each in those if not each.is_assistant] for group, those in lent.items()
+    }
+    helped = {group: [each.name for each in those if each.is_assistant] for group, those in lent.items()}
     for entry in site().braid.registry.entries():
         for group in entry.allowed_groups:
             opened.setdefault(group, []).append(dataset_name(entry.name))
     found = [name for name in sorted({*sizes, *opened}) if text.casefold() in name.casefold()]
-    return [(name, sizes.get(name, 0), opened.get(name, [])) for name in found]
+    return [(name, sizes.get(name, 0), opened.get(name, []), helped.get(name, [])) for name in found]
 
 
 def _opened(name: str) -> list[SharedDataset]:

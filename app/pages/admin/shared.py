@@ -13,7 +13,7 @@ from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
 from braid.app.pages.admin.blueprint import admin, done, in_order, known_groups, read_groups
 from braid.app.site import site
-from braid.core.accounts.account_list import count_accounts, count_readers
+from braid.core.accounts.account_list import count_accounts, count_readers, group_sizes
 from braid.core.datasets.registry import SharedDataset
 from braid.core.errors import InvalidInputError, NotFoundError, RegistryError
 from braid.core.types import MIN_ID, Dataset
@@ -151,11 +151,11 @@ def _edit_page(dataset_id: int, *, problem: str = "") -> str:
     braid = site().braid
     stored, entry = _find_dataset(dataset_id), braid.registry.get(dataset_id)
     database = braid.ledger.database
-    counts = count_readers(database)
-    readers = [(name, counts.get(name, 0)) for name in entry.allowed_groups] if entry else []
+    counts, sizes = count_readers(database), group_sizes(database)
+    readers = [(name, counts.get(name, 0), sizes.get(name, 0)) for name in entry.allowed_groups] if entry else []
     return render_template(
         "braid/admin/shared_one.html",
-        readers=readers or [("", count_accounts(database))],
+        readers=readers or [("", count_accounts(database), 0)],
         stored=stored,
         entry=entry,
         problem=problem,

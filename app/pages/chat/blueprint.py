@@ -11,6 +11,7 @@ from braid.app.auth.identity import identity
 from braid.app.pages.chat.view import Shelf
 from braid.app.site import site
 from braid.app.user.datasets import Readable
+from braid.app.user.models import choose_model
 from braid.core.accounts.account_list import administrators
 from braid.core.chat.store import StoredMessage
 
@@ -33,11 +34,11 @@ def _in_templates() -> dict[str, object]:
     return {"model_advice": model_advice}
 
 
-def model_advice() -> ModelAdvice:
-    """Say how the user gets a model that writes answers; nothing where there is none to get."""
+def model_advice() -> ModelAdvice | None:
+    """Say how the user gets a model that writes answers; None where one does."""
     here, me = site(), identity()
     if here.models.menu("summary"):
-        return ModelAdvice(choose=True)
+        return None if choose_model(me.account, "summary") else ModelAdvice(choose=True)
     if me.is_admin:
         return ModelAdvice(connect=True)
     if not here.standalone:

@@ -22,6 +22,7 @@ from braid.app.user.sharing import link_of
 from braid.app.web.exported import MAX_CHARS, place_of
 from braid.app.web.markdown import answer_html
 from braid.app.web.transfers import delete_conversation, export_conversation
+from braid.app.words.searches import with_lead
 from braid.core.chat.export import within
 from braid.core.chat.feedback import Feedback, Thumb
 from braid.core.chat.store import MAX_LABEL_CHARS, MAX_TITLE_CHARS, StoredMessage
@@ -96,7 +97,8 @@ def print_out(conversation_id: int) -> str:
 
 def _with_notes(message: StoredMessage) -> Markup:
     cited = {citation.number for citation in message.citations}
-    return answer_html(message.marked_text, lambda number: f"#note-{message.id}-{number}" if number in cited else "")
+    html = answer_html(message.marked_text, lambda number: f"#note-{message.id}-{number}" if number in cited else "")
+    return with_lead(html, message.text)
 
 
 @chat.get("/<int:conversation_id>/messages/<int:message_id>/how")

@@ -25,7 +25,15 @@ from braid.app.user.strategy_menu import NAMES
 from braid.app.web.markdown import Href, Span, checked_html
 from braid.app.web.waiting import is_over
 from braid.app.words.gaps import gaps_of_notes
-from braid.app.words.searches import ShownFilter, added_forms_text, bill_text, lookup_text, shown_filter
+from braid.app.words.searches import (
+    ShownFilter,
+    added_forms_text,
+    bill_text,
+    lead_text,
+    lookup_text,
+    shown_filter,
+    with_lead,
+)
 from braid.app.words.values import dataset_name
 from braid.core.chat.columns import asked_datasets
 from braid.core.chat.feedback import Kind
@@ -112,6 +120,8 @@ class HowFound:
     lookups: tuple[str, ...]
     """What was looked for after the first search, in words."""
     bill: str
+    sql: str
+    """What was asked of the table that the answer was calculated from."""
     filters: tuple[ShownFilter, ...]
     strategy: str
     mode: str
@@ -167,6 +177,17 @@ class Exchange:
         return found is False and self.state == "complete"
 
     @property
+    def is_quoted(self) -> bool:
+        """Whether there was no model that could have written the answer: it is neither calculated nor another's."""
+        is_missed = any(missing.leg == "model" for missing in self.degraded)
+        return self.generator == "extractive" and bool(self.sources) and not self.is_calculated and not is_missed
+
+    @property
+    def is_calculated(self) -> bool:
+        """Whether the answer was calculated from a table."""
+        return self.answer is not None and "calculation" in self.answer.settings
+
+    @property
     def closest_href(self) -> str:
         """The address of a search for the question, which shows the passages that are nearest."""
         return url_for("braid.search.index", q=self.question.text[:MAX_CARRIED_CHARS], d=self.dataset_values)
@@ -191,7 +212,7 @@ class Exchange:
     @property
     def lead(self) -> str:
         """What an answer without a model says of its featured passage: its first line."""
-        return self.answer.text.partition("\n")[0] if self.answer else ""
+        return lead_text(self.answer.text.partition("\n")[0]) if self.answer else ""
 
     @property
     def searched(self) -> bool:
@@ -327,13 +348,15 @@ def _exchange(question: StoredMessage, answer: StoredMessage | None, shelf: Shel
     checked = checked_of(answer.settings.get("support") or (), marks or (), href_of, by_model=by_model)
     if answer.settings.get("also") and not answer.settings.get("featured"):  # the sources say below what is related
         text, marks = text.partition("\n")[0], ()
+    if "calculation" in answer.settings:  # how it was found says what was asked of the table
+        text = text.partition("\n\n```sql\n")[0]
     featured = sources[0] if sources and answer.settings.get("featured") else None
     degraded, mine = _degraded(answer), tuple(shelf.datasets.values())
     over = [part for part in degraded if is_over(part.reason, mine)]
     return Exchange(
         question=question,
         answer=answer,
-        html=_html(text, None if marks is None else tuple(marks), checked.spans, hrefs),
+        html=with_lead(_html(text, None if marks is None else tuple(marks), checked.spans, hrefs), text),
         checked=checked,
         sources=sources,
         featured=featured,
@@ -497,6 +520,7 @@ def build_how(question: StoredMessage, answer: StoredMessage, shelf: Shelf) -> H
         queries=tuple(query for query in search.get("queries", ()) if query not in further),
         lookups=tuple(lookup_text(each) for each in settings.get("lookups", ())),
         bill=bill_text(settings["bill"]) if "bill" in settings else "",
+        sql=settings.get("calculation", {}).get("sql", ""),
         filters=tuple(_filters_of(answer)),
         strategy=str(NAMES.get(search["strategy"], search["strategy"])),
         mode=mode_name(search.get("mode", "")),

@@ -120,6 +120,7 @@ def document_list(dataset: Dataset) -> DocumentList:
         offset=page * PER_PAGE,
     )
     waiting, failed = _jobs(dataset) if visible_datasets().may_write(dataset) else ([], [])
+    new = [job for job in waiting if job.kind != "scan"]  # a document whose scanned pages wait is in the list
     # jobs are listed above the first page; their documents have no name to search for yet
     jobs_shown = page == 0 and not name
     first = (
@@ -136,12 +137,12 @@ def document_list(dataset: Dataset) -> DocumentList:
         name=name,
         state=state,
         overview=about,
-        queued=sum(job.state == "queued" for job in waiting),
-        reading=sum(job.state == "running" for job in waiting),
+        queued=sum(job.state == "queued" for job in new),
+        reading=sum(job.state == "running" for job in new),
         failed_jobs=sum(map(_is_mine, failed)),
         order=order,
         backwards=backwards,
-        counts=_counts(dataset, about, waiting=len(waiting), lost=len(lost)),
+        counts=_counts(dataset, about, waiting=len(waiting), new=len(new), lost=len(lost)),
     )
 
 
@@ -152,15 +153,15 @@ def _order() -> tuple[DocumentOrder, bool]:
     return known, given == BACKWARDS + known
 
 
-def _counts(dataset: Dataset, about: Overview, *, waiting: int, lost: int) -> dict[DocumentState | None, int]:
-    """Count what each filter shows; ``waiting`` and ``lost`` are jobs that have no document."""
+def _counts(dataset: Dataset, about: Overview, *, waiting: int, new: int, lost: int) -> dict[DocumentState | None, int]:
+    """Count what each filter shows; of the ``waiting`` jobs ``new`` have no document, and ``lost`` ones neither."""
     here = site().braid
     documents = here.ledger.dataset(dataset.id).documents
     _, incomplete = find_documents(
         here.ledger.database, dataset, index_names=here.index_names, state="incomplete", limit=1
     )
     return {
-        None: documents + waiting + lost,
+        None: documents + new + lost,
         "waiting": about.waiting + waiting,
         "done": max(0, documents - about.failed - about.waiting),
         "incomplete": incomplete,

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 
+from flask_babel import format_decimal, ngettext
 from flask_babel import gettext as _
 from markupsafe import Markup
 
@@ -154,7 +155,7 @@ def build_answer(result: SearchResult, form: SearchForm, *, carried: Carried | N
         by_document=result.query.group_by == "document",
         degraded=missing_parts(result.degraded, searched),
         unresolved=result.unresolved_dataset_ids,
-        searched=tuple(_with_count(dataset, searched, result) for dataset in searched),
+        searched=tuple(_with_counts(searched, result)),
         searched_chunks=sum(dataset.chunks for dataset in searched),
         unsearched=()
         if len(result.hits) > len(weak)
@@ -186,10 +187,19 @@ def _everywhere(form: SearchForm) -> str:
     return url_for("braid.search.index", **carried)
 
 
-def _with_count(dataset: Dataset, searched: Sequence[Dataset], result: SearchResult) -> str:
-    name = dataset_name(dataset.name)
-    counted = len(searched) > 1 and result.hits
-    return f"{name} ({result.hits_by_dataset.get(dataset.id, 0)})" if counted else name
+def _with_counts(searched: Sequence[Dataset], result: SearchResult) -> Iterator[str]:
+    """Yield the names, with their numbers of hits where there are any; those of several without hits are counted."""
+    counts = result.hits_by_dataset
+    is_counted = len(searched) > 1 and bool(result.hits)
+    without = sum(not counts.get(dataset.id) for dataset in searched) if is_counted else 0
+    for dataset in searched:
+        name, hits = dataset_name(dataset.name), counts.get(dataset.id, 0)
+        if not is_counted:
+            yield name
+        elif hits or without == 1:
+            yield _("%(name)s (%(count)s)", name=name, count=format_decimal(hits))
+    if without > 1:
+        yield ngettext("%(num)s other without any", "%(num)s others without any", without)
 
 
 def _was_searched(dataset: Dataset, form: SearchForm) -> bool:
@@ -281,7 +291,7 @@ def _missing(leg: Part, parts: Sequence[Degraded], datasets: Sequence[Dataset]) 
     concerned = [dataset for dataset in datasets if dataset.collection in collections]
     everything = "" in collections or len(concerned) == len(datasets)
     names = dict.fromkeys(dataset_name(dataset.name) for dataset in concerned)
-    reasons = dict.fromkeys(waiting(part.reason, datasets) for part in parts)
+    reasons = waiting((part.reason for part in parts), datasets)
     return Missing(leg, () if everything else tuple(names), tuple(reasons))
 
 

@@ -7,11 +7,13 @@ import logging
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Any
 
 from braid.core.chat.citations import Citation
 from braid.core.chat.marks import literal, mark
 from braid.core.chat.quoting.tables import is_row
+from braid.core.chat.tables.amounts import amount
 from braid.core.chat.tables.process import table_process
 from braid.core.chat.tables.rebuild import MAX_ROWS, TABLE_TYPES
 from braid.core.chat.tables.words import asks_to_count, names_operation
@@ -222,7 +224,7 @@ def _text(calculation: Calculation, label: str, language: Language, citations: i
     else:
         parts = [f"{label}{marks}", _table(calculation.columns, rows)]
     if any(calculation.period):
-        parts.append(say("period", language, period=" – ".join(calculation.period).strip()))
+        parts.append(say("period", language, period=" – ".join(dict.fromkeys(calculation.period)).strip()))
     used = calculation.used
     if len(used.rows) < used.count:
         parts.append(
@@ -246,8 +248,10 @@ def _text(calculation: Calculation, label: str, language: Language, citations: i
 
 
 def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = [columns, ["---"] * len(columns), *rows]
-    return "\n".join(f"| {' | '.join(cells if cells is lines[1] else map(_plain, cells))} |" for cells in lines)
+    by_column = zip_longest(columns, *rows, fillvalue="")
+    rules = ["---:" if all(map(amount, filter(None, cells))) else "---" for _, *cells in by_column]
+    lines = [columns, rules, *rows]
+    return "\n".join(f"| {' | '.join(cells if cells is rules else map(_plain, cells))} |" for cells in lines)
 
 
 def _plain(text: str) -> str:

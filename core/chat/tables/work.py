@@ -17,7 +17,7 @@ from braid.core.text.normalization import fold
 
 MAX_TABLES = 40
 MAX_TIED = 4
-SHOWN_ROWS = 10
+SHOWN_ROWS = 30
 MAX_PLACES = 3
 SAMPLE_ROWS = 3
 MAX_LISTED = 12

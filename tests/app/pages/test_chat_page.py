@@ -137,8 +137,13 @@ def test_without_scripts_the_form_answers_with_a_page(client: FlaskClient) -> No
 
 def test_without_a_model_the_answer_says_so_and_leads_administrators_to_the_models(client: FlaskClient) -> None:
     html = last(ask(client))["html"]
-    assert "without a language model" in html
+    assert "Word for word from the documents:" in html
     assert 'href="/admin/models"' in html
+    assert "Quoted without a language model:" in client.get("/chat/1/export.md").text, "what is stored stays"
+    for address in ("/chat/1", "/chat/1/print"):
+        page = client.get(address, headers={"Accept-Language": "ja"}).text
+        assert "文書からそのまま引用します：" in page
+        assert "Quoted without" not in page
 
 
 def test_no_dataset_means_all_personal_ones_by_name(client: FlaskClient, library: Braid) -> None:
@@ -259,6 +264,22 @@ def test_a_model_that_is_busy_is_said_to_be_with_a_way_to_ask_again(
     assert "Choose a model in the settings" not in html
     assert "Rate limit reached" not in page.get_data(as_text=True)
     assert "Rate limit reached" not in model_client.get("/chat/1/messages/2/how").text
+
+
+def test_a_model_is_advised_below_a_quote_until_one_is_chosen(model_client: FlaskClient, put: Put) -> None:
+    accounts, advice = site_of(model_client.application).accounts, "Choose a model in the settings"
+    accounts.set_preferences(1, {"summary_model": "none"})
+    put(1, "staff.csv", "Name | Pay\nAnna | 10 EUR\nBo | 32 EUR", title="staff", file_type="csv")
+    calculated = last(ask(model_client, "What is the total pay?"))["html"]
+    assert "<strong>42 EUR</strong>" in calculated
+    assert advice not in calculated
+    assert "SELECT" not in calculated
+    assert '<code dir="ltr">SELECT SUM(&#34;Pay&#34;)' in model_client.get("/chat/1/messages/2/how").text
+    assert "SELECT" not in calculated
+    assert '<code dir="ltr">SELECT SUM(&#34;Pay&#34;)' in model_client.get("/chat/1/messages/2/how").text
+    assert advice in last(ask(model_client))["html"]
+    accounts.set_preferences(1, {"summary_model": None})
+    assert advice not in model_client.get("/chat/2").text
 
 
 class Stream:

@@ -10,8 +10,10 @@ from flask.testing import FlaskClient
 
 from braid.app.pages.datasets import dataset_list
 from braid.core.braid import Braid
+from braid.core.jobs.store import NewJob
 from braid.core.types import ChunkInput, DocumentInput
-from tests.web import make_app, sign_in, text_of
+from tests.web import make_app, sign_in, site_of, text_of
+from tests.worlds import WAIT_S
 
 MANY = 500
 MAX_BYTES = 150_000
@@ -41,6 +43,19 @@ def test_a_few_are_listed_as_they_were_added_without_a_filter(braid: Braid) -> N
     assert 'id="find-datasets"' not in client.get("/datasets").text
     page = text_of(client.get("/datasets").text)
     assert page.index("New dataset") < page.index("Your datasets")
+
+
+def test_a_document_whose_scanned_pages_wait_is_no_waiting_file(braid: Braid) -> None:
+    client = fill(braid, ["a"])
+    [me], [dataset] = braid.ledger.users(), braid.ledger.all_datasets()
+    assert braid.indexer.wait(WAIT_S)
+    site_of(client.application).background.store.add(me.id, [NewJob("scan", "a.md", dataset.id)])
+    assert "Scanned pages of 1 document are still being read" in text_of(client.get("/datasets").text)
+    page = text_of(client.get(f"/datasets/{dataset.id}").text)
+    assert "Scanned pages of 1 document are still being read" in page
+    assert "1 of 1 ready" in page
+    assert "cannot be found yet" not in page
+    assert "file waiting" not in page
 
 
 def test_from_eight_on_they_are_found_sorted_and_empty_ones_folded(braid: Braid) -> None:

@@ -9,6 +9,7 @@ from flask.testing import FlaskClient
 
 from braid.app.pages.admin.blueprint import MOST_PEOPLE
 from braid.core.braid import Braid
+from braid.core.datasets.assistants import Assistant
 from braid.core.datasets.shares import Share
 from tests.web import acts, add_user, csrf_token, make_app, post_form, sign_in, site_of, text_of
 
@@ -50,6 +51,10 @@ def test_a_group_shows_what_its_members_can_read(admin: FlaskClient, braid: Brai
     assert "Handbook" in page
     assert "Notes of Ben shared by ben" in page
     assert "Notes of Ben, Handbook" in text_of(admin.get("/admin/groups").text)
+    helper = here.assistants.add(here.shares.user_named("ben"), Assistant("Guide", (notes.id,)))
+    braid.shares.put(helper, Share("group", "lab"), by="ben")
+    assert "Notes of Ben, Handbook Assistants: Guide" in text_of(admin.get("/admin/groups").text)
+    assert "Guide assistant, shared by ben" in text_of(admin.get("/admin/group?name=lab").text)
 
 
 def test_a_group_is_renamed_with_all_that_it_opens(admin: FlaskClient, braid: Braid) -> None:
@@ -145,6 +150,11 @@ def test_a_shared_dataset_says_who_reads_it(admin: FlaskClient) -> None:
     here = site_of(admin.application)
     entry = here.shared_datasets.add("Handbook", "shared_main_db", allowed_groups=["lab", "staff"], by="admin")
     assert "Who reads it lab 2 people staff 1 person" in text_of(admin.get(f"/admin/shared/{entry.id}").text)
+    ben = here.shares.user_named("ben")
+    here.accounts.set_disabled(ben, True)
+    page = text_of(admin.get(f"/admin/shared/{entry.id}").text)
+    assert "lab 1 person · 1 more cannot sign in staff 0 people · 1 more cannot sign in" in page
+    here.accounts.set_disabled(ben, False)
     assert f'href="/admin/shared/{entry.id}"' in admin.get("/admin/group?name=lab").text
     here.shared_datasets.update(entry.id, allowed_groups=[], by="admin")
     assert "Who reads it Everyone 3 people" in text_of(admin.get(f"/admin/shared/{entry.id}").text)

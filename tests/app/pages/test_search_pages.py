@@ -343,6 +343,13 @@ def test_the_way_back_fills_the_form_in_and_searches_nothing(client: FlaskClient
     assert titles(form) == []
 
 
+def test_datasets_with_results_are_named_and_the_others_counted(client: FlaskClient) -> None:
+    asked = {"q": "tomatoes", "d": [NOTES, OTHER, HANDBOOK], "mode": "keyword"}
+    for language, said in (("en", "in Home (1), 2 others without any"), ("ja", "Home（1）、該当なしがほか 2 件")):
+        page = client.get("/search", query_string=asked, headers={"Accept-Language": language}).text
+        assert said in page
+
+
 def test_long_fields_are_searched_but_not_repeated_in_links(client: FlaskClient) -> None:
     page = send(client, purpose="alloy " * 600, d=[NOTES]).text
     assert "Alloy trial" in titles(page)

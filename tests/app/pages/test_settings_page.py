@@ -64,6 +64,13 @@ def test_what_is_saved_is_the_default_from_then_on(app: Flask, client: FlaskClie
     assert '<option value="anthropic:claude" selected>' in page
 
 
+def test_japanese_sentences_follow_each_other_without_a_blank(client: FlaskClient) -> None:
+    page = client.get("/settings", headers={"Accept-Language": "ja"}).text
+    assert "同じモデルを使います。管理者が変更できます。" in page
+    assert "。検索ごとの処理：" in page
+    assert ". Costs: " in client.get("/settings", headers={"Accept-Language": "en"}).text
+
+
 def test_a_section_is_saved_alone_and_the_others_stay(app: Flask, client: FlaskClient, ben: Account) -> None:
     post_form(client, "/settings", **FORM)
     answer = post_form(client, "/settings", section="look", language="ja", theme="light")

@@ -38,7 +38,7 @@ def mine(braid: Braid, *names: str) -> Sequence[Dataset]:
 def test_datasets_are_named_as_their_owner_named_them(braid: Braid, language: str, said: str) -> None:
     assert "249" in REASON
     with make_app(braid).test_request_context("/", headers={"Accept-Language": language}):
-        text = waiting(REASON, [replace(one, collection="user_1") for one in mine(braid, "Notes")])
+        [text] = waiting([REASON], [replace(one, collection="user_1") for one in mine(braid, "Notes")])
         assert text.startswith(said)
         assert "user_1" not in text
         assert isinstance(text, Markup)
@@ -50,14 +50,24 @@ def test_how_long_it_takes_is_said(braid: Braid, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(braid.indexer, "leg_progress", lambda leg, collection: part)
     with make_app(braid).test_request_context("/", headers={"Accept-Language": "en"}):
         own = [replace(one, collection="user_1") for one in mine(braid, "a<b", "c", "d")]
-        assert waiting(REASON, own).endswith("3 datasets are not ready for search by meaning yet (about 3 minutes).")
-        assert "a&lt;b" in waiting(REASON, own[:1])
+        [text] = waiting([REASON], own)
+        assert text.endswith("3 datasets are not ready for search by meaning yet (about 3 minutes).")
+        assert "a&lt;b" in waiting([REASON], own[:1])[0]
+
+
+def test_several_collections_are_added_up_in_one_sentence(braid: Braid) -> None:
+    reasons = [LegProgress("dense", name, "ready", 2).shortfall for name in ("user_1", "user_2", "user_3")]
+    with make_app(braid).test_request_context("/", headers={"Accept-Language": "en"}):
+        own = [replace(one, collection=f"user_{number}") for number, one in enumerate(mine(braid, "a", "b", "c"), 1)]
+        said = waiting([*reasons, "the dense index is closed"], own)
+        told = "6 of 9 passages of 3 datasets are not ready for search by meaning yet."
+        assert said == [told, "the dense index is closed"]
 
 
 def test_other_reasons_and_others_collections_are_left_as_they_are(braid: Braid) -> None:
     with make_app(braid).test_request_context("/"):
         for reason in ("the dense index is closed", REASON):
-            assert waiting(reason, mine(braid) if reason != REASON else []) == reason
+            assert waiting([reason], mine(braid) if reason != REASON else []) == [reason]
 
 
 def test_what_has_come_by_now_is_known_for_ones_own_datasets(braid: Braid, monkeypatch: pytest.MonkeyPatch) -> None:

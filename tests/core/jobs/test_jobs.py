@@ -12,12 +12,14 @@ from typing import Any
 import pytest
 from sqlalchemy.exc import OperationalError
 
+from braid.core.datasets.listing import overviews
 from braid.core.errors import InvalidInputError, NotFoundError, Reason, UnreadableDocumentError
 from braid.core.jobs.runner import Handler, JobRunner, Pauses, Progress
 from braid.core.jobs.store import MAX_ATTEMPTS, Job, JobState, JobStore, NewJob
+from braid.core.ledger.change_log import LOCAL
 from braid.core.ledger.ledger import Ledger
 from tests.databases import on_both_databases
-from tests.worlds import WAIT_S, eventually
+from tests.worlds import WAIT_S, document, eventually
 
 
 @pytest.fixture
@@ -51,6 +53,17 @@ def test_unknown_kinds_and_users_are_named_and_nothing_is_queued(store: JobStore
         store.add(99, [upload("a")])
     assert store.all() == []
     assert store.add(ANN, []) == []
+
+
+def test_a_file_that_has_passages_is_not_unread_while_its_scanned_pages_wait(store: JobStore, ledger: Ledger) -> None:
+    place = ledger.add_dataset(ANN, "Scans")
+    ledger.put_document(place.id, document("half.pdf", "The contract begins today.", file_type="pdf"))
+    store.add(ANN, [NewJob("scan", name, place.id) for name in ("half.pdf", "pictures.pdf")])
+    assert store.unread([place.id]) == 1, "the one of pictures alone"
+    store.add(ANN, [NewJob("upload", "half.pdf", place.id)])
+    assert store.unread([place.id]) == 2
+    about = overviews(ledger.database, [place], index_names=LOCAL)[place.id]
+    assert (about.jobs, about.scans, about.busy) == (1, 2, True)
 
 
 def test_somebody_elses_job_is_not_found(store: JobStore) -> None:

@@ -82,6 +82,7 @@ def test_the_answer_has_the_value_its_rows_the_sql_and_a_citation_of_the_sheet(
     assert result.text.startswith("Total of Salary: **113,000 EUR** [1]")
     assert r"| Bo \[2\] | Sales | 52,000 EUR |" in result.text
     assert """SELECT SUM("Salary") FROM "Staff" WHERE "Department" = 'Sales'""" in result.text
+    assert "| --- | --- | ---: |" in result.text
     assert result.calculation is not None
     assert result.calculation.used.count == 2
     assert [(each.passage.source, each.passage.heading_path) for each in result.citations] == [("staff.xlsx", "Staff")]
