@@ -23,13 +23,16 @@ class ScansView:
     documents: int
     command: str
     off: bool
+    under_way: bool
+    """Whether all of them are being read, or are queued."""
 
 
 def scans_view() -> ScansView:
     """Return how many pages wait, and what they wait for."""
     scans = site().background.scans
     remedy = scans.remedy
-    return ScansView(*scans.store.waiting(), remedy, remedy == OFF)
+    pages, documents = scans.store.waiting()
+    return ScansView(pages, documents, remedy, remedy == OFF, scans.jobs.count_open("scan") >= documents)
 
 
 @admin.post("/scans/read")
