@@ -15,6 +15,7 @@ from braid.app.auth.identity import identity
 from braid.app.mounted import url_for
 from braid.app.site import site
 from braid.app.user.datasets import UserDatasets
+from braid.app.words.values import sentences
 from braid.core.datasets.assistants import OpenAssistant
 from braid.core.datasets.shares import AccessRequest, Kind, Share
 from braid.core.errors import InvalidInputError, NotFoundError
@@ -154,7 +155,7 @@ def sharing_of_assistant(found: OpenAssistant) -> Sharing:
         if editors := [share for share in shares if share.may_write]:
             told.append(_("Of these, %(names)s can also change it.", names=names_of(editors)))
     may_leave = bool(found.owner) and any((share.kind, share.name) == ("user", me) for share in stored)
-    return Sharing(" ".join(map(str, told)), not found.owner, may_leave, shares)
+    return Sharing(sentences(told), not found.owner, may_leave, shares)
 
 
 def _sentence(dataset: Dataset, shares: Sequence[Share], *, may_write: bool) -> str:
@@ -170,7 +171,7 @@ def _sentence(dataset: Dataset, shares: Sequence[Share], *, may_write: bool) -> 
         told = [_("Besides you, %(names)s can read this dataset, add documents and remove them.", names=names)]
     else:
         told = [_("Besides you, %(names)s can read this dataset.", names=names_of(shares)), *_also(shares)]
-    return " ".join(map(str, told))
+    return sentences(told)
 
 
 def _also(shares: Sequence[Share]) -> list[str]:

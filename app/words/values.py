@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 
 from flask_babel import format_decimal, format_timedelta
@@ -17,6 +18,15 @@ from braid.core.models.model_servers import PROVIDERS
 
 _AGO = Markup('<time datetime="{exact}" title="{title}">{shown}</time>')
 _TIME = Markup('<time datetime="{exact}">{shown}</time>')
+
+
+def sentences(texts: Iterable[object]) -> str:
+    """Return sentences one after the other, with no blank after a Japanese full stop; Markup where one of them is."""
+    given = [each if isinstance(each, Markup) else str(each) for each in texts if each]
+    shown = Markup() if any(isinstance(each, Markup) for each in given) else ""
+    for each in given:
+        shown += each if not shown or shown.endswith("。") else type(shown)(" ") + each
+    return shown
 
 
 def moment(seconds: float) -> Markup:

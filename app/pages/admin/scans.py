@@ -12,6 +12,7 @@ from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
 from braid.app.pages.admin.blueprint import admin, audit, done
 from braid.app.site import site
+from braid.app.words.values import sentences
 from braid.core.background.scan_jobs import OFF
 
 
@@ -49,5 +50,5 @@ def read_scans() -> Response:
             "The files of %(num)s documents are not kept: add them again.",
             without_file,
         )
-        told = f"{told} {lost}"
+        told = sentences([told, lost])
     return done(told if queued or without_file else _("Nothing to read."), "index")
