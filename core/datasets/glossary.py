@@ -56,7 +56,8 @@ class Glossaries:
             .order_by(func.count().desc(), TermRow.short, TermRow.long)
             .limit(VARIANTS * limit)
         )
-        kept, of_short = [], defaultdict(list)
+        kept: list[Term] = []
+        of_short: defaultdict[str, list[list[str]]] = defaultdict(list)
         for short, long in rows:
             words, others = fold(long).split(), of_short[fold(short)]
             if not any(all(a == b for a, b in zip(words, other, strict=False)) for other in others[:VARIANTS]):
