@@ -348,7 +348,7 @@ class JobStore:
             return connection.execute(changed).rowcount == 1
 
 
-def _unreadable() -> Select[Any]:
+def _unreadable() -> Select[int, str]:
     begins = [JobRow.error.startswith(begun, autoescape=True) for begun in (STORED_REASON + INTERNAL, INTERNAL)]
     failed = (JobRow.state == "failed", JobRow.kind.in_(ADDING), ~or_(*begins))
     return select(JobRow.dataset_id, JobRow.title).where(*failed)
