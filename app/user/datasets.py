@@ -86,6 +86,9 @@ class UserDatasets:
         """Return a dataset that the user may read. Raises NotFoundError."""
         found = self.readable().by_id.get(dataset_id)
         if found is None:
+            closed = {entry.id: entry for entry in self.directory.registry.entries()} if self.is_admin else {}
+            if dataset_id in closed and closed[dataset_id].enabled and self.within is None:
+                raise NotFoundError(f"dataset {dataset_id} is open to groups that you are not in; join one to use it")
             raise NotFoundError(Reason("there is no dataset %(id)s", id=dataset_id))
         return found
 

@@ -19,6 +19,9 @@ Text = TypeVar("Text", str, Markup)
 NOT_COUNTED = ("id", "ids")
 """Variables whose numbers are names."""
 
+BEFORE_JAPANESE = re.compile(r"(%\((\w+)\)s) (?=[ぁ-んァ-ヶ一-龠])")
+"""A variable with the blank that stands between Latin letters and Japanese, and not after a bracket."""
+
 
 def number(value: int) -> str:
     """Return a number with separators, as English, Japanese and Korean write it."""
@@ -32,8 +35,14 @@ def fill(text: Text, variables: Mapping[str, Any]) -> Text:
     '2,173 passages'
     >>> fill("%(name)s을(를) 삭제했어요.", {"name": "보고서"})
     '보고서를 삭제했어요.'
+    >>> fill("%(name)s も読めます。", {"name": "グループ「東京」"})
+    'グループ「東京」も読めます。'
     """
     shown = {name: _shown(name, value) for name, value in variables.items()}
+    if any(str(value).endswith("」") for value in shown.values()):
+        text = type(text)(
+            BEFORE_JAPANESE.sub(lambda one: one[1] if str(shown[one[2]]).endswith("」") else one[0], text)
+        )
     if "(" not in text or not PARTICLE.search(text):
         return text % shown
     kind, filled, start = type(text), type(text)(""), 0

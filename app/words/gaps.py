@@ -10,6 +10,7 @@ from flask_babel import ngettext
 from braid.app.auth.identity import signed_in
 from braid.app.site import site
 from braid.app.words.reasons import known_reason
+from braid.app.words.values import sentences
 from braid.core.background.scan_jobs import OFF
 from braid.core.metadata.gaps import (
     ATTACHMENTS_UNREAD,
@@ -98,7 +99,7 @@ def _waiting(pages: int, remedy: str) -> str:
         )
     else:
         why = _("For that, Tesseract must be installed on the server: %(command)s", command=remedy)
-    return f"{told} {why}"
+    return sentences([told, why])
 
 
 def _number(metadata: Mapping[str, object], key: str) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from flask_babel import get_locale, get_translations
+from flask_babel import gettext as _
 from markupsafe import Markup
 
 from braid.app.words.filled import fill
@@ -28,10 +29,20 @@ def known_reason(reason: str) -> Reason | None:
     return reason if isinstance(reason, Reason) else recognized(reason)
 
 
-def reason_html(reason: str) -> Markup:
-    """Return the reason for a page, marked as English where it cannot be translated; Markup is in words already."""
+def reason_html(reason: str, of: str = "") -> Markup:
+    """Return the reason for a page, marked as English where it cannot be translated; Markup is in words already.
+
+    Below the name ``of`` a file, a whole sentence about "this file".
+    """
     if isinstance(reason, Markup):
         return reason
+    known = known_reason(reason) if of else None
+    if known is not None and known.parts.get("name") in (of, of.rpartition("/")[2]):
+        this = _("this file")
+        text = _translated(Reason(known.template, **{**known.parts, "name": this}))
+        if text is not None:
+            text = re.sub(f"{re.escape(this)} (?=[ぁ-ん])", this, text)  # a blank is for names in Latin letters
+            return Markup.escape(_stopped(text[:1].upper() + text[1:]))
     text = translated(reason)
     if text is not None:
         return Markup.escape(_begun(text, reason))
@@ -65,8 +76,13 @@ def folded(reason: str) -> tuple[str, str]:
     stop = "。" if language == "ja" else "."
     for mark in (": ", "：") if technical else ():
         text = text.replace(f"{mark}{technical}", "" if language == "en" else stop)
-    text = text[:1].upper() + text[1:]
-    return text if text.endswith((".", "。")) else f"{text}{stop}", technical
+    return _stopped(text[:1].upper() + text[1:]), technical
+
+
+def _stopped(text: str) -> str:
+    locale = get_locale()
+    stop = "。" if locale is not None and locale.language == "ja" else "."
+    return text if text.endswith((".", "。")) else f"{text}{stop}"
 
 
 def _technical(reason: Reason | None) -> str:

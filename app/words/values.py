@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 
-from flask_babel import format_decimal, format_timedelta, get_locale
+from flask_babel import format_decimal, format_timedelta
 from flask_babel import gettext as _
 from flask_babel import lazy_gettext as _l
 from markupsafe import Markup
@@ -20,9 +20,13 @@ _AGO = Markup('<time datetime="{exact}" title="{title}">{shown}</time>')
 _TIME = Markup('<time datetime="{exact}">{shown}</time>')
 
 
-def sentences(those: Iterable[str]) -> str:
-    """Return sentences of a page as one text: in Japanese without blanks between them."""
-    return ("" if str(get_locale()) == "ja" else " ").join(str(each) for each in those if each)
+def sentences(texts: Iterable[object]) -> str:
+    """Return sentences one after the other, with no blank after a Japanese full stop; Markup where one of them is."""
+    given = [each if isinstance(each, Markup) else str(each) for each in texts if each]
+    shown = Markup() if any(isinstance(each, Markup) for each in given) else ""
+    for each in given:
+        shown += each if not shown or shown.endswith("。") else type(shown)(" ") + each
+    return shown
 
 
 def moment(seconds: float) -> Markup:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 
 from sqlalchemy import delete, func, insert, select
@@ -12,11 +13,14 @@ from braid.core.errors import N_, InvalidInputError, Reason
 from braid.core.ledger.database import Database, storable
 from braid.core.ledger.quota import one_at_a_time
 from braid.core.ledger.tables import TermRow
+from braid.core.text.normalization import fold
 from braid.core.text.terms import Term
 
 MAX_TERMS = 2_000
 """Terms of one glossary."""
 MAX_FORM_CHARS = 100
+VARIANTS = 8
+"""Long forms of one short form that are compared with each other."""
 EMPTY = {
     "short": N_("the short form is empty; give both forms of the name"),
     "long": N_("the long form is empty; give both forms of the name"),
@@ -41,15 +45,25 @@ class Glossaries:
         return [Term(short, long) for short, long in rows]
 
     def of_documents(self, dataset_id: int, *, limit: int) -> list[Term]:
-        """Return terms that documents of the dataset introduce, those of the most documents first."""
+        """Return terms that documents of the dataset introduce, those of the most documents first.
+
+        Of long forms that differ in case or by words at their end, the one of the most documents is returned.
+        """
         rows = self._database.fetch(
             select(TermRow.short, TermRow.long)
             .where(TermRow.dataset_id == dataset_id, TermRow.document_id.is_not(None))
             .group_by(TermRow.short, TermRow.long)
             .order_by(func.count().desc(), TermRow.short, TermRow.long)
-            .limit(limit)
+            .limit(VARIANTS * limit)
         )
-        return [Term(short, long) for short, long in rows]
+        kept: list[Term] = []
+        of_short: defaultdict[str, list[list[str]]] = defaultdict(list)
+        for short, long in rows:
+            words, others = fold(long).split(), of_short[fold(short)]
+            if not any(all(a == b for a, b in zip(words, other, strict=False)) for other in others[:VARIANTS]):
+                others.append(words)
+                kept.append(Term(short, long))
+        return kept[:limit]
 
     def put(self, dataset_id: int, terms: Sequence[Term]) -> None:
         """Replace the dataset's glossary. Raises InvalidInputError for a term without two different forms."""

@@ -231,11 +231,16 @@ class JobStore:
 
     def unreadable(self) -> int:
         """Count the failed jobs whose file could not be read, which is their users' concern; not internal errors."""
-        is_internal = or_(
-            *(JobRow.error.startswith(begun, autoescape=True) for begun in (STORED_REASON + INTERNAL, INTERNAL))
-        )
-        statement = select(func.count()).where(JobRow.state == "failed", JobRow.kind.in_(ADDING), ~is_internal)
-        return self._ledger.database.value(statement)
+        return self._ledger.database.value(select(func.count()).select_from(_unreadable().subquery()))
+
+    def unreadable_files(self) -> int:
+        """Count the files of these jobs: one that was added twice under the same name is one."""
+        return self._ledger.database.value(select(func.count()).select_from(_unreadable().distinct().subquery()))
+
+    def count_open(self, kind: JobKind) -> int:
+        """Count the jobs of a kind that are queued or running."""
+        is_open = (JobRow.kind == kind, JobRow.state.in_(OPEN))
+        return self._ledger.database.value(select(func.count()).select_from(JobRow).where(*is_open))
 
     def all(
         self, *, state: JobState | None = None, user_id: int | None = None, limit: int = 50, offset: int = 0
@@ -346,6 +351,12 @@ class JobStore:
                 tell(connection, "jobs")
             changed = update(JobRow).where(JobRow.id == job_id, condition).values(**values)
             return connection.execute(changed).rowcount == 1
+
+
+def _unreadable() -> Select[int, str]:
+    begins = [JobRow.error.startswith(begun, autoescape=True) for begun in (STORED_REASON + INTERNAL, INTERNAL)]
+    failed = (JobRow.state == "failed", JobRow.kind.in_(ADDING), ~or_(*begins))
+    return select(JobRow.dataset_id, JobRow.title).where(*failed)
 
 
 def _select() -> Select[*tuple[Any, ...]]:

@@ -34,6 +34,14 @@ def test_a_term_is_added_found_and_removed(client: FlaskClient) -> None:
     assert "PTO" not in client.get("/datasets/1/glossary").text
 
 
+def test_a_name_that_documents_write_in_several_ways_is_shown_once(braid: Braid, client: FlaskClient) -> None:
+    for number, written in enumerate(("service level agreement", "Service Level Agreement Annex", "Sister Location A")):
+        braid.ledger.put_document(1, document(f"{number}.md", f"The {written} (SLA) is kept.", title="Kept"))
+    page = client.get("/datasets/1/glossary").text
+    assert page.count("ervice ") == page.count("Service Level Agreement") == 1
+    assert "Sister Location A" in page
+
+
 def test_a_csv_file_goes_in_and_out(client: FlaskClient) -> None:
     data = {"csrf_token": csrf_token(client), "file": (io.BytesIO("short,long\r\n規則,就業規則\r\n".encode()), "g.csv")}
     assert client.post("/datasets/1/glossary", data=data).status_code == 302

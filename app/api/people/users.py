@@ -138,12 +138,16 @@ def change_user(user_id: int, body: UserChanges) -> UserChanged:
     with site().whole():
         if body.groups is not None:
             accounts.set_groups(user_id, body.groups)
+            _record("groups", before, ", ".join(sorted(accounts.get(user_id).groups)) or "none")
         if body.is_admin is not None:
             accounts.set_admin(user_id, body.is_admin)
+            _record("made_administrator" if body.is_admin else "no_administrator", before)
         if body.disabled is not None:
             accounts.set_disabled(user_id, body.disabled)
+            _record("disabled" if body.disabled else "enabled", before)
         revoked = 0 if hashed is None else accounts.store_password(user_id, hashed)
-        _record("changed", before, ", ".join(sorted(body.model_fields_set)))
+        if hashed is not None:
+            _record("password", before, f"{revoked} tokens revoked" if revoked else "")
     return UserChanged(**UserShown.model_validate(accounts.get(user_id)).model_dump(), revoked_tokens=revoked)
 
 

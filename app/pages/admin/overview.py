@@ -203,8 +203,8 @@ def _warnings() -> Iterator[Concern]:
         if never_backed_up():
             text = _("This site has never been backed up.")
         yield Concern(text, url_for("braid.admin.make_backup"), act=_("Back up now"), posts=True)
-    if unreadable:
-        text = ngettext("%(num)s file could not be read.", "%(num)s files could not be read.", unreadable)
+    if files := JobStore(braid.ledger).unreadable_files():
+        text = ngettext("%(num)s file could not be read.", "%(num)s files could not be read.", files)
         yield Concern(text, url_for("braid.admin.jobs", state="failed"), act=_("See why"))
     if site().sign_up == "open":
         text = _("Anyone who can open this site can create an account.")
@@ -215,7 +215,7 @@ def _who_waits() -> Iterator[Concern]:
     """Yield people who wait for an administrator: for approval, for a shared dataset, for another invitation."""
     states = count_states(site().braid.ledger.database, valid_since=valid_since())
     if waiting := states.get("waiting"):
-        text = ngettext("%(num)s user waits for approval", "%(num)s users wait for approval", waiting)
+        text = ngettext("%(num)s user waits for approval.", "%(num)s users wait for approval.", waiting)
         yield Concern(text, url_for("braid.admin.users", state="waiting"))
     requests = site().shares.requests([entry.id for entry in site().braid.registry.entries()])
     if asked := len({each.user_id for each in requests}):

@@ -12,6 +12,7 @@ from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
 from braid.app.pages.admin.blueprint import admin, audit, done
 from braid.app.site import site
+from braid.app.words.values import sentences
 from braid.core.background.scan_jobs import OFF
 
 
@@ -23,13 +24,16 @@ class ScansView:
     documents: int
     command: str
     off: bool
+    under_way: bool
+    """Whether all of them are being read, or are queued."""
 
 
 def scans_view() -> ScansView:
     """Return how many pages wait, and what they wait for."""
     scans = site().background.scans
     remedy = scans.remedy
-    return ScansView(*scans.store.waiting(), remedy, remedy == OFF)
+    pages, documents = scans.store.waiting()
+    return ScansView(pages, documents, remedy, remedy == OFF, scans.jobs.count_open("scan") >= documents)
 
 
 @admin.post("/scans/read")
@@ -46,5 +50,5 @@ def read_scans() -> Response:
             "The files of %(num)s documents are not kept: add them again.",
             without_file,
         )
-        told = f"{told} {lost}"
+        told = sentences([told, lost])
     return done(told if queued or without_file else _("Nothing to read."), "index")

@@ -18,10 +18,11 @@ from braid.app.user.sharing import hand_over_all
 from braid.core.accounts.account_list import account_names
 from braid.core.accounts.accounts import MIN_PASSWORD_CHARS, Account
 from braid.core.datasets.registry import SharedDataset
+from braid.core.datasets.shares import Share
 from braid.core.errors import InvalidInputError, NotFoundError, Reason
 from braid.core.jobs.store import JobStore
 from braid.core.ledger.quota import bytes_of
-from braid.core.types import MAX_ID
+from braid.core.types import MAX_ID, Dataset
 
 ONE = "/users/<int:user_id>"
 
@@ -253,7 +254,7 @@ def _user_page(user_id: int, *, problem: str = "", invitation: str = "") -> str:
         assistants=sum(not each.owner for each in site().assistants.of_user(user_id)),
         second_factor=site().second_factors.is_on(user_id),
         readable=_readable(account),
-        lent=lent,
+        lent=[(dataset, _groups_of(account, dataset)) for dataset in lent],
         owners=account_names(ledger.database, {dataset.user_id or 0 for dataset in lent}),
         size_bytes=ledger.database.value(bytes_of(user_id)),
         jobs=JobStore(ledger).counts(user_id),
@@ -272,6 +273,14 @@ def _readable(account: Account) -> list[tuple[SharedDataset, list[str]]]:
         if entry.enabled and (through or not entry.allowed_groups):
             found.append((entry, through))
     return found
+
+
+def _groups_of(account: Account, dataset: Dataset) -> list[str]:
+    """Return the user's groups that a dataset is shared with; none where it is also shared with the user."""
+    shares = site().shares.of(dataset)
+    if Share("user", account.name) in (Share(share.kind, share.name) for share in shares):
+        return []
+    return [share.name for share in shares if share.kind == "group" and share.name in account.groups]
 
 
 def _account(user_id: int) -> Account:

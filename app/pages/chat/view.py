@@ -230,12 +230,6 @@ class Exchange:
         return added_forms_text(_search_of(self.answer).get("added_forms", ())) if self.answer else ""
 
     @property
-    def lookups(self) -> list[str]:
-        """What was looked for after the first search, where it gave something."""
-        stored = self.answer.settings.get("lookups", ()) if self.answer else ()
-        return [lookup_text(each, question=self.question.text) for each in stored if each["new"]]
-
-    @property
     def gaps(self) -> list[str]:
         """What of the cited documents could not be read."""
         return gaps_of_notes(self.answer.settings.get("notes", ())) if self.answer else []
@@ -518,7 +512,7 @@ def build_how(question: StoredMessage, answer: StoredMessage, shelf: Shelf) -> H
         query=asked if settings.get("query_generator") == "feedback" else str(settings.get("query", "")),
         query_generator=str(settings.get("query_generator", "")),
         queries=tuple(query for query in search.get("queries", ()) if query not in further),
-        lookups=tuple(lookup_text(each) for each in settings.get("lookups", ())),
+        lookups=tuple(lookup_text(each, question=question.text) for each in settings.get("lookups", ())),
         bill=bill_text(settings["bill"]) if "bill" in settings else "",
         sql=settings.get("calculation", {}).get("sql", ""),
         filters=tuple(_filters_of(answer)),

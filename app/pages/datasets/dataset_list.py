@@ -26,11 +26,14 @@ ORDERS: tuple[Order, ...] = get_args(Order)
 
 @dataclass(frozen=True, slots=True)
 class DatasetRow:
-    """A line of the list. ``enabled`` is false for a shared dataset that only administrators see."""
+    """A line of the list. ``enabled`` is false for a shared dataset that only administrators see; ``is_lent`` says that
+    the user shares their own.
+    """
 
     dataset: Dataset
     overview: Overview
     enabled: bool
+    is_lent: bool
 
     @property
     def is_empty(self) -> bool:
@@ -109,9 +112,10 @@ def dataset_list() -> DatasetList:
 
 def _found(datasets: Sequence[Dataset], about: Mapping[int, Overview], name: str, order: Order) -> list[DatasetRow]:
     enabled = {entry.id for entry in site().braid.registry.entries() if entry.enabled}
+    lent = site().shares.shared_among([each.id for each in datasets if not each.of_others])
     words = _fold(name).split()
     rows = [
-        DatasetRow(each, about.get(each.id, Overview()), each.id > 0 or each.id in enabled)
+        DatasetRow(each, about.get(each.id, Overview()), each.id > 0 or each.id in enabled, each.id in lent)
         for each in datasets
         if all(word in _fold(f"{each.name} {each.description}") for word in words)
     ]

@@ -21,6 +21,7 @@ from braid.app.user.datasets import document_in
 from braid.app.user.questions import tried
 from braid.app.web.transfers import MOST_AT_ONCE, drop, flash_undo, original_file
 from braid.app.words.gaps import gaps
+from braid.app.words.values import sentences
 from braid.core.adding.stored import select_documents
 from braid.core.chat.asking.follow_up import content_words
 from braid.core.datasets.outlines import SECTIONS, OutlineSection
@@ -110,7 +111,7 @@ def restore_documents(dataset_id: int) -> str | Response:
     if back.taken:
         there = _("Another document has this name now, so it stays deleted: %(name)s.", name=back.taken[0].source)
         told = [*(told if back.documents else ()), there]
-    return done(" ".join(map(str, told)), dataset_id=dataset.id)
+    return done(sentences(told), dataset_id=dataset.id)
 
 
 def _ask(dataset: Dataset, ids: Sequence[int]) -> str:

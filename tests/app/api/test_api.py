@@ -70,7 +70,7 @@ def test_parts_of_programs_are_told_and_filtered(ann: Caller, braid: Braid) -> N
 
 @pytest.mark.usefixtures("library")
 def test_all_searches_what_the_caller_may_read_and_counts_hits_by_dataset(
-    app: Flask, ann: Caller, bob: Caller, library: None, braid: Braid
+    app: Flask, admin: Caller, ann: Caller, bob: Caller, library: None, braid: Braid
 ) -> None:
     closed = braid.registry.add("Board", "shared_board", allowed_groups=["board"]).id
     braid.mirror_registry()
@@ -84,6 +84,9 @@ def test_all_searches_what_the_caller_may_read_and_counts_hits_by_dataset(
     ]
     assert found.json["unresolved_dataset_ids"] == []
     assert closed not in braid.manager.check(user_id=ann.account.id, dataset_ids="all").dataset_ids
+
+    assert "join one" in problem(admin("GET", f"/datasets/{closed}"), 404)
+    assert "there is no dataset" in problem(bob("GET", f"/datasets/{closed}"), 404)
 
     theirs = bob("POST", "/search", {**asked, "dataset_ids": "all"})
     assert {hit["passage"]["dataset_id"] for hit in theirs.json["hits"]} == {-1}

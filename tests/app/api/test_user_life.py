@@ -53,6 +53,18 @@ def test_a_lost_telephone_is_signed_out(app: Flask, client: FlaskClient) -> None
     assert [entry.action for entry in acts(app)] == ["token.revoked", "user.signed_out"]
 
 
+def test_the_log_has_each_change_of_a_user_by_its_own_name(app: Flask, client: FlaskClient) -> None:
+    ann = add_user(app, "Ann")
+    for change in ({"groups": ["lab", "desk"]}, {"disabled": True}, {"disabled": False, "is_admin": True}):
+        assert client.patch(f"/api/v1/users/{ann.id}", json=change).status_code == 200
+    assert [(entry.action, entry.target, entry.detail) for entry in acts(app)[:4]] == [
+        ("user.enabled", "Ann", ""),
+        ("user.made_administrator", "Ann", ""),
+        ("user.disabled", "Ann", ""),
+        ("user.groups", "Ann", "desk, lab"),
+    ]
+
+
 def test_everything_of_a_user_is_exported(app: Flask, client: FlaskClient, braid: Braid) -> None:
     here, ann, ben = site_of(app), add_user(app, "ann", groups=("lab",)), add_user(app, "ben")
     notes, other = braid.ledger.add_dataset(ann.id, "Notes").id, braid.ledger.add_dataset(ben.id, "Secret").id

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from flask import Flask
@@ -21,6 +22,8 @@ from braid.core.backup.record import last_backup, note_backup
 from braid.core.backup.verify import verify_backup
 from braid.core.braid import Braid
 from braid.core.jobs.store import JobStore, NewJob
+from braid.core.types import ChunkInput, DocumentInput
+from tests import scans
 from tests.model_server import ModelServer, model_server
 from tests.web import PASSWORD, acts, add_user, csrf_token, make_app, post_form, sign_in, site_of, text_of
 from tests.worlds import WAIT_S, eventually
@@ -660,3 +663,18 @@ def test_the_overview_makes_a_backup_and_says_how_old_the_last_one_is(
     post_form(admin, "/admin/backup")
     eventually(lambda: not site_of(app).backups.state.running)
     assert "The backup failed." in admin.get("/admin/").text
+
+
+def test_scanned_pages_that_are_being_read_have_no_button(
+    admin: FlaskClient, braid: Braid, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(scans.install_fake(tmp_path, ["Rent"])))
+    me = braid.ledger.users()[0].id
+    dataset = braid.ledger.add_dataset(me, "Contracts").id
+    chunks = (ChunkInput("The first page."),)
+    braid.ledger.put_document(dataset, DocumentInput("a.pdf", "A", "pdf", chunks, metadata={"pages_to_read": 3}))
+    assert 'id="read-scans"' in admin.get("/admin/").text
+    JobStore(braid.ledger).add(me, [NewJob("scan", "a.pdf", dataset)])
+    page = admin.get("/admin/").text
+    assert "They are being read." in page
+    assert 'id="read-scans"' not in page

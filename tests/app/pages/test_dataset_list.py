@@ -10,6 +10,7 @@ from flask.testing import FlaskClient
 
 from braid.app.pages.datasets import dataset_list
 from braid.core.braid import Braid
+from braid.core.datasets.shares import Share, Shares
 from braid.core.jobs.store import NewJob
 from braid.core.types import ChunkInput, DocumentInput
 from tests.web import make_app, sign_in, site_of, text_of
@@ -56,6 +57,15 @@ def test_a_document_whose_scanned_pages_wait_is_no_waiting_file(braid: Braid) ->
     assert "1 of 1 ready" in page
     assert "cannot be found yet" not in page
     assert "file waiting" not in page
+
+
+def test_those_that_the_user_shares_say_so(braid: Braid) -> None:
+    client = fill(braid, ["Plans", "Notes"])
+    braid.ledger.add_user("ben")
+    Shares(braid.ledger, braid.registry, audit=lambda *_: None).put(braid.dataset(1), Share("user", "ben"), by="ann")
+    page = text_of(client.get("/datasets").text)
+    assert "Plans shared" in page
+    assert "Notes shared" not in page
 
 
 def test_from_eight_on_they_are_found_sorted_and_empty_ones_folded(braid: Braid) -> None:

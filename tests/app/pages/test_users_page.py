@@ -16,7 +16,7 @@ from braid.app.pages.admin import users as users_page
 from braid.core.accounts.account_list import count_states, find_accounts
 from braid.core.accounts.accounts import Account
 from braid.core.braid import Braid
-from braid.core.datasets.shares import Share
+from braid.core.datasets.shares import Kind, Share
 from braid.core.jobs.store import JobStore, NewJob
 from braid.core.ledger.tables import UserRow
 from braid.core.types import ChunkInput, DocumentInput
@@ -199,7 +199,10 @@ def test_the_page_of_a_user_says_what_they_read_and_through_what(app: Flask, adm
     braid.registry.add("Payroll", "shared_payroll", allowed_groups=["staff"])
     ben, [ann] = add_user(app, "ben"), ids(app, "ann")
     notes = braid.ledger.add_dataset(ben.id, "Notes")
-    site_of(app).shares.put(notes, Share("user", "ann"), by="ben")
+    for name in ("ann", "lab"):
+        kind: Kind = "user" if name == "ann" else "group"
+        site_of(app).shares.put(notes, Share(kind, name), by="ben")
+    site_of(app).shares.put(braid.ledger.add_dataset(ben.id, "Plans"), Share("group", "lab"), by="ben")
     own = braid.ledger.add_dataset(ann, "Diary")
     chunks = (ChunkInput("Nobody else reads this."),)
     braid.ledger.put_document(own.id, DocumentInput("secret-plan.md", "Secret plan", "md", chunks, size_bytes=23))
@@ -210,6 +213,9 @@ def test_the_page_of_a_user_says_what_they_read_and_through_what(app: Flask, adm
     assert "Maps lab" in shown
     assert "Handbook open to everyone" in shown
     assert "Notes shared by ben" in shown
+    assert "Plans shared by ben · lab" in shown
+    assert "Diary their own" in shown
+    assert "See as ann" in shown
     assert "Payroll" not in shown
     assert "1 document · 23 B · 1 dataset" in shown
     assert "0 running, 1 waiting, 0 failed" in shown

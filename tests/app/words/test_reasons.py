@@ -59,6 +59,18 @@ def reason_of(name: str) -> str:
     return str(failed.value)
 
 
+def test_a_reason_below_the_name_of_its_file_does_not_repeat_it(app: Flask) -> None:
+    cut = reason_of("cut.pdf")
+    with force_locale("en"):
+        assert reason_html(cut, "old/cut.pdf").startswith("This file is a PDF document that was cut off")
+        assert reason_html(cut, "old/cut.pdf").endswith(".")
+        assert reason_html(cut, "all.zip").startswith("cut.pdf is a PDF document")
+    with force_locale("ja"):
+        assert reason_html(cut, "cut.pdf").startswith("このファイルは途中で切れた PDF 文書です。")
+    with force_locale("ko"):
+        assert reason_html(cut, "cut.pdf").startswith("이 파일은 끝부분이 잘린 PDF 문서예요.")
+
+
 @pytest.mark.usefixtures("app")
 @pytest.mark.parametrize(("language", "stop"), [("ja", "。"), ("ko", ".")])
 @pytest.mark.parametrize("name", FILES)

@@ -312,9 +312,9 @@ def test_what_differs_in_long_documents_is_found_however_much_is_moved() -> None
 def seconds_for(count: int) -> float:
     old = read("Rules", long_document(count))
     new = read("Rules", [text.replace("days", "weeks") for text in long_document(count)])
-    started = time.process_time()
+    started = time.thread_time()
     compare_documents(old, new, Analyzer())
-    return time.process_time() - started
+    return time.thread_time() - started
 
 
 def test_the_work_grows_with_the_length_and_not_with_its_square() -> None:

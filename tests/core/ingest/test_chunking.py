@@ -250,7 +250,7 @@ def test_ten_megabytes_take_seconds(language: str) -> None:
 
 def test_a_pdf_of_300_pages_takes_about_a_second() -> None:
     content = samples.pdf([[f"{page} {line} " + "words of the page " * 4 for line in range(45)] for page in range(300)])
-    started = time.process_time()  # others may use the processor, too
+    started = time.thread_time()  # others may use the processor, too
     chunks = chunks_of("a.pdf", content)
-    assert time.process_time() - started < 5
+    assert time.thread_time() - started < 5
     assert {chunk.page for chunk in chunks} == set(range(1, 301))

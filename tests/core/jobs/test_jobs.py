@@ -187,6 +187,10 @@ def test_done_failed_and_faulty_jobs_are_told_apart(store: JobStore, run: Callab
     assert isinstance(by_title["bad"].error, Reason)
     assert not isinstance(by_title["old"].error, Reason)
     assert store.unreadable() == 2, "and not the fault"
+    store.add(ANN, [upload("bad")])
+    run(handle, pauses=Pauses(progress_s=0.0))
+    eventually(lambda: store.unreadable() == 3)
+    assert store.unreadable_files() == 2, "one was added twice"
     assert by_title["bug"].error == f"internal error; the log says more under job {by_title['bug'].id}"
 
 
