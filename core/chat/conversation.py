@@ -273,7 +273,7 @@ class Conversation:
                 return quoted
             in_others = [each for each in citations if each.passage.chunk_id in turn.in_others]
             citations = in_others or quotable_citations(citations, len(search.hits), asked, analyzer)
-            covered = best_coverage(asked.weights, citations, analyzer)
+            covered = best_coverage(weights, citations, analyzer)
             if asked.own:  # nothing is said to be absent for want of the words of earlier questions
                 own = weigh(frozenset().union(*turn.question.own.values()))
                 covered = max(covered, min(best_coverage(own, citations, analyzer), ABSENT_COVERAGE))
