@@ -71,7 +71,7 @@ def _completed(stored: StoredSets, typed: Mapping[str, str]) -> dict[str, str]:
     """Query id → the query that the chat would search for."""
     braid = stored.braid
     scope = resolve_scope(braid.ledger, braid.registry, user_id=None, dataset_ids=stored.dataset_ids())
-    weights = TermWeights(braid.bm25, braid.analyzer, scope)
+    weights = TermWeights(braid.bm25, braid.analyzer, braid.ledger, scope)
     queries = {}
     for query_id, text in typed.items():
         queries[query_id] = complete(text, _earlier(query_id, typed), weights.analyzer, weights.known).query

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -125,7 +125,9 @@ class ScanJobs:
     # ------------------------------------------------------------ reading
 
     def run(self, job: Job, progress: Progress) -> dict[str, Any]:
-        """Read the scanned pages of a document that were not read yet, and store its passages again."""
+        """Read the scanned pages of a document that were not read yet, and store its passages again. A run begins with
+        the page behind those that an interrupted one has tried; what that has given up comes last.
+        """
         tesseract = find_tesseract()
         if tesseract is None or self.remedy:
             raise UnreadableDocumentError(Reason("scanned pages are not read here: %(command)s", command=self.remedy))
@@ -135,17 +137,19 @@ class ScanJobs:
         incoming = self._file(job, document)
         pages = self._pages(document, incoming)
         read = {page: reading for page, reading in self.store.of(document).items() if page in pages}
-        for page in pages:
+        for at in _from(job.done, len(pages)):
+            page = pages[at]
             if page in read:
                 continue
-            self._wait_for_turn(progress, len(read), len(pages))
+            self._wait_for_turn(progress, at, len(pages))
             reading = self._read(incoming, page, tesseract)
             if reading is None:
+                progress(at + 1, len(pages))
                 continue
             read[page] = reading
             if not self.store.add(document, page, read[page]):
                 return {"state": "superseded", "pages": 0}
-            progress(len(read), len(pages))
+            progress(at + 1, len(pages))
             if len(read) % STORE_EVERY == 0 and len(read) < len(pages):
                 self._store(document, incoming, read)
                 if self.jobs.others_wait(job):
@@ -236,6 +240,15 @@ class ScanJobs:
 def _new(document: Document, payload: Mapping[str, Any]) -> NewJob:
     more = {"document_id": document.id, "content_hash": document.content_hash, "size_bytes": document.size_bytes}
     return NewJob("scan", document.source, document.dataset_id, {**more, **payload})
+
+
+def _from(start: int, total: int) -> Iterator[int]:
+    """Yield the places 0 … total - 1 from ``start`` on, and then those before it.
+
+    >>> list(_from(2, 4)), list(_from(4, 4))
+    ([2, 3, 0, 1], [0, 1, 2, 3])
+    """
+    return ((start + at) % total for at in range(total))
 
 
 def _reading(job: NewJob | Job) -> tuple[Any, Any]:

@@ -23,13 +23,14 @@ from braid.core.chat.lookups.quoted import quotable_citations, quote_parts
 from braid.core.chat.marks import marked
 from braid.core.chat.query_writing import normalize_question, write_query
 from braid.core.chat.quoting.candidates import Asked
-from braid.core.chat.quoting.extractive import Extract, best_coverage, extract
-from braid.core.chat.quoting.match import match_of
+from braid.core.chat.quoting.extractive import Extract, best_coverage, extract, quoted_text
+from braid.core.chat.quoting.match import ABSENT_COVERAGE, match_of
 from braid.core.chat.quoting.nearness import nearness_to, no_nearness, scale_of
+from braid.core.chat.quoting.onward import next_of
 from braid.core.chat.quoting.wanted import without_asking
 from braid.core.chat.support.check import check_answer
 from braid.core.chat.tables.calculate import Calculated, NotCalculated
-from braid.core.chat.texts import Language
+from braid.core.chat.texts import Language, say
 from braid.core.chat.turn_search import TurnSearch
 from braid.core.chat.turn_state import ChatTurn, GraphState
 from braid.core.chat.turns.cited_passages import require_readable
@@ -253,9 +254,17 @@ class Conversation:
         writer(StageStarted("answer", self._answerer.generator))
         language = turn.request.answer_language
         query = turn.question.query
-        asked = Asked(query, self._finder.term_weights(turn).of_text(without_asking(query)), language)
+        weights = self._finder.term_weights(turn).of_text(without_asking(query))
+        answers = [each.text for each in turn.request.history if each.role == "assistant"]
+        asked = Asked(query, weights, language).going_on(turn.question.text, turn.question.own, answers)
 
         def without_model(citations: Sequence[Citation]) -> Extract:
+            if turn.question.after:
+                ordered = [each for each in citations if each.passage.chunk_id in turn.onward]
+                after = next_of(ordered, turn.question.after)
+                lead = say("extractive", language)
+                text = quoted_text(lead, asked, [after], {}, featured=1) if after else ""
+                return Extract(text, after is not None, (after,) if after else ())
             if turn.whole is not None and (of_it := tell(turn.whole, citations, analyzer, language)).text:
                 return of_it
             search, around = turn.first, self._finder.passages(turn).around
@@ -264,7 +273,10 @@ class Conversation:
                 return quoted
             in_others = [each for each in citations if each.passage.chunk_id in turn.in_others]
             citations = in_others or quotable_citations(citations, len(search.hits), asked, analyzer)
-            covered = best_coverage(asked.weights, citations, analyzer)
+            covered = best_coverage(weights, citations, analyzer)
+            if asked.own:  # nothing is said to be absent for want of the words of earlier questions
+                own = weigh(frozenset().union(*turn.question.own.values()))
+                covered = max(covered, min(best_coverage(own, citations, analyzer), ABSENT_COVERAGE))
             known = scale_of(search, self._braid.answering_model)
             match = "strong" if in_others else match_of(search, known[1] if known else None, covered)
             nearness = nearness_to(turn.question.query, *known) if known else no_nearness

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from braid.core.chat.asking.follow_up import complete
 from braid.core.chat.asking.other_languages import NAMES, wordings_in
 from braid.core.chat.comparison import ThreeFields
 from braid.core.chat.marks import CitationFilter, marked, without_marks
+from braid.core.chat.quoting.onward import goes_on
 from braid.core.chat.types import ChatRequest, QueryWritten, Turn
 from braid.core.errors import InvalidInputError, ModelError, Reason
 from braid.core.models.chat import ChatModel
@@ -44,6 +45,10 @@ class NormalizedQuestion:
     fields: ThreeFields | None = None
     readable: str = ""
     """The text with what it leaves out, as it is shown; empty where it is the text itself."""
+    own: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """Terms of its own words, by the first of each, where ``feedback`` has added others; they choose what is quoted."""
+    after: str = ""
+    """The last answer, where the question asks for no more than what follows it; not where a model rewrote it."""
     wordings: tuple[str, ...] = ()
     """The same in other languages, where the model that rewrote it has written these."""
 
@@ -99,7 +104,15 @@ def normalize_question(
     answered = next((turn.text for turn in reversed(request.history) if turn.role == "assistant"), "")
     found = complete(request.text, earlier, term_weights.analyzer, term_weights.known, answered=answered)
     query = found.query if len(found.query) <= MAX_QUERY_CHARS else request.text
-    return NormalizedQuestion(request.text, query, "feedback", readable=found.readable), missing
+    normalized = NormalizedQuestion(
+        request.text,
+        query,
+        "feedback",
+        readable=found.readable,
+        own=found.own_terms,
+        after=answered if goes_on(request.text) else "",
+    )
+    return normalized, missing
 
 
 def write_query(

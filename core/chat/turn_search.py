@@ -22,6 +22,7 @@ from braid.core.chat.query_writing import write_wordings
 from braid.core.chat.quoting.extractive import best_coverage
 from braid.core.chat.quoting.match import ABSENT_COVERAGE, WEAK_COVERAGE, cosines_of
 from braid.core.chat.quoting.nearness import scale_of
+from braid.core.chat.quoting.onward import quoted_last
 from braid.core.chat.quoting.wanted import without_asking
 from braid.core.chat.tables.calculate import Calculated, Calculator
 from braid.core.chat.turn_state import ChatTurn
@@ -36,7 +37,7 @@ from braid.core.search.context import SearchModels
 from braid.core.search.term_weights import TermWeights
 from braid.core.text.analyzer import Analyzer
 from braid.core.text.scripts import LATIN, SEEN_CHARS, question_script
-from braid.core.types import Hit, Leg, Passage, Scope, SearchResult
+from braid.core.types import MAX_QUERY_CHARS, Hit, Leg, Passage, Scope, SearchResult
 
 if TYPE_CHECKING:
     from langgraph.types import StreamWriter
@@ -64,11 +65,31 @@ class TurnSearch:
         turn.first = replace(self._find(turn, turn.query.query), read_filters=turn.read_filters)
         turn.note_read(turn.first)
         writer(Searched(turn.first))
+        if turn.question.after:
+            turn.found = FurtherResult(self._find_onward(turn))
+            return turn.note_read(turn.found.search)
         turn.whole = whole = self._find_whole(turn)
         turn.found = self._find_further(turn, writer) if whole is None else self._read_whole(turn, whole, writer)
         turn.note_read(turn.found.search)
         if turn.found.lookups:
             writer(Searched(turn.found.search))
+
+    def _find_onward(self, turn: ChatTurn) -> SearchResult:
+        """Return the first search with the passage that the last answer quoted, and the next two of its document, ahead
+        of all others: the quote may go on in the next one.
+        """
+        answered, found = turn.question.after, turn.first
+        last = quoted_last([hit.passage for hit in found.hits], answered)
+        if last is None:
+            found = self._find(turn, without_marks(answered)[:MAX_QUERY_CHARS])
+            last = quoted_last([hit.passage for hit in found.hits], answered)
+        if last is None:
+            return turn.first
+        onward = [each for each in self.passages(turn).neighbours(last) if each.position >= last.position]
+        turn.onward = tuple(each.chunk_id for each in onward)
+        known = {hit.passage.chunk_id: hit for hit in found.hits}
+        hits = [known.pop(each.chunk_id, None) or Hit(each, 0.0, ()) for each in onward]
+        return replace(turn.first, hits=(*hits, *known.values()))
 
     def _find_whole(self, turn: ChatTurn) -> Whole | None:
         """Find the document, or the two, that the question is about as a whole; None for any other question."""

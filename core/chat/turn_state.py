@@ -40,6 +40,8 @@ class ChatTurn:
     first: SearchResult = field(init=False)
     """The first search, by which the match is judged."""
     found: FurtherResult = field(init=False)
+    onward: tuple[str, ...] = ()
+    """Chunk ids of the passage that the last answer quoted, and of the next ones, where that is asked for."""
     whole: Whole | None = None
     """The document, or the two, that the question is about as a whole."""
     notes: str = ""

@@ -22,6 +22,8 @@ from braid.core.background import scan_jobs
 from braid.core.background.scan_jobs import ScanRules
 from braid.core.braid import Braid
 from braid.core.ingest.scans.reading import PageReading
+from braid.core.jobs.runner import JobStopped
+from braid.core.jobs.store import Job
 from braid.core.originals.scans import Scans
 from braid.core.types import ChunkInput, Dataset, Document, DocumentInput, Passage
 from tests import samples, scans
@@ -240,6 +242,43 @@ def test_a_page_whose_reader_is_killed_is_read_once_more_and_then_waits(
     read = settled(here, dataset, "contract.pdf")
     assert "pages_to_read" not in read.metadata
     assert any("48,250 EUR" in passage.text for passage in passages(here, read))
+
+
+def test_an_interrupted_job_goes_on_behind_the_page_that_it_gave_up(
+    browser: FlaskClient, here: Site, dataset: Dataset, installed: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jobs, program = here.background.scans, installed.with_name("tesseract")
+    rules, works = jobs.rules, program.read_text()
+    monkeypatch.setattr(jobs, "rules", ScanRules(pages_per_minute=0))
+    document = upload(browser, here, dataset, "lease.pdf", HALF)
+    monkeypatch.setattr(jobs, "rules", rules)
+    payload = {"document_id": document.id, "content_hash": document.content_hash}
+    job = Job(0, 1, "scan", dataset.id, "lease.pdf", payload, "running", "", {}, 0, 0, 1, 0.0, 0.0, None)
+
+    def run(job: Job) -> tuple[Job, list[int]]:
+        """Run the job until it has tried a page: the job as the next start finds it, and the pages that are read."""
+        told: list[tuple[int, int]] = []
+
+        def end(done: int, total: int) -> None:
+            if done != job.done:
+                told.append((done, total))
+                raise JobStopped
+
+        with pytest.raises(JobStopped):
+            jobs.run(job, end)
+        [(done, total)] = told
+        return replace(job, done=done, total=total), list(jobs.store.of(document))
+
+    program.write_text(works.replace("echo page >> pages;", "kill -9 $$;"))
+    try:
+        job, read = run(job)
+    finally:
+        program.write_text(works)
+    assert (job.done, job.total, read) == (1, 2, [])
+    job, read = run(job)
+    assert (job.done, read) == (2, [3])
+    job, read = run(job)
+    assert sorted(read) == [2, 3], "the page that was given up comes last"
 
 
 def test_what_was_uploaded_meanwhile_is_not_overwritten(

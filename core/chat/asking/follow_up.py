@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from braid.core.chat.asking.items import Item, begins_sentence, item_meant, without_ordinal
+from braid.core.chat.quoting.wanted import Wanted
 from braid.core.text.analyzer import Analyzer
 from braid.core.text.identifiers import is_identifier
 from braid.core.text.normalization import normalize
-from braid.core.text.scripts import HAN, HANGUL, KANA
+from braid.core.text.scripts import HAN, HANGUL, HIRAGANA, KANA
 
 Idf = Callable[[Collection[str]], Mapping[str, float]]
 """Terms → their idf in the collections of the request, without terms that no passage has."""
@@ -49,6 +50,8 @@ _REQUEST = re.compile(
     "|(?:알려|비교|설명|요약|정리|나열|부탁)(?:해|하고|하여|해서)?",
     re.IGNORECASE,
 )
+_VERB = re.compile(f"(?<=[をがに])(?!(?:する|して|した|なる|なり|なっ|ある|あり|あっ|いる|つい))[{HIRAGANA}]{{3,}}")
+"""A verb of Japanese without a kanji, which is no word of the question otherwise."""
 _CAPITAL = re.compile(r"[A-Z\u00c0-\u00de][^\W\d_]")
 
 
@@ -63,6 +66,8 @@ class FollowUp:
     """What of the question is searched for beside the context; None for the whole, twice, so that each word of the
     context counts half.
     """
+    own_terms: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """The terms of its own words, by the first of each, without those of a request; empty where it means an item."""
 
     @property
     def query(self) -> str:
@@ -82,9 +87,10 @@ def complete(question: str, earlier: Sequence[str], analyzer: Analyzer, idf: Idf
     """Return the question with up to three content words of the user's ``earlier`` turns (the oldest first).
 
     Only a question that refers back gets them: by a pronoun, by how it begins, or because it has no more than two
-    content words. Names and codes come first, those of turns that the question goes on from. Other words' weight is
-    their idf in each turn that has them, halved for each turn in between. ``the second one`` is the second item of the
-    last question, or of ``answered``, its answer: then that item, and what was asked of it, is searched for.
+    content words and does not ask what something is. Names and codes come first, those of turns that the question goes
+    on from. Other words' weight is their idf in each turn that has them, halved for each turn in between. ``the second
+    one`` is the second item of the last question, or of ``answered``, its answer: then that item, and what was asked of
+    it, is searched for.
     """
     if not earlier:
         return FollowUp(question)
@@ -101,7 +107,8 @@ def complete(question: str, earlier: Sequence[str], analyzer: Analyzer, idf: Idf
     named = _named(earlier, turns)
     new = [terms for terms in weights if not terms & own_terms]
     best = sorted(new, key=lambda terms: (terms not in named, -weights[terms], spelling[terms]))[:CONTEXT_WORDS]
-    return FollowUp(question, tuple(spelling[terms] for terms in best))
+    context = tuple(spelling[terms] for terms in best)
+    return FollowUp(question, context, own_terms=_by_first(_saying_words(question, analyzer), analyzer))
 
 
 def _of_item(question: str, asked: str, item: Item, analyzer: Analyzer) -> FollowUp:
@@ -139,8 +146,18 @@ def _saying_words(text: str, analyzer: Analyzer) -> dict[str, frozenset[str]]:
     return {word: terms for word, terms in content_words(text, analyzer).items() if not _REQUEST.fullmatch(word)}
 
 
+def _by_first(words: Mapping[str, frozenset[str]], analyzer: Analyzer) -> dict[str, frozenset[str]]:
+    """Return the terms of each word by its first one, which has the stem where particles follow."""
+    first = {word: min(analyzer.spans(word), key=lambda piece: (piece.start, piece.end)).token for word in words}
+    return {first[word]: terms for word, terms in words.items()}
+
+
 def _refers_back(question: str, words: Collection[str]) -> bool:
-    return len(words) <= FEW_WORDS or _REFERS_BACK.search(normalize(question)) is not None
+    if _REFERS_BACK.search(normalize(question)):
+        return True
+    if words and Wanted.of(question).definition:
+        return False
+    return len(words) + len(_VERB.findall(question)) <= FEW_WORDS
 
 
 def _weights(turns: Sequence[Mapping[str, frozenset[str]]], idf: Idf) -> dict[frozenset[str], float]:

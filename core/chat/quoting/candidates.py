@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from braid.core.admission import give_way
 from braid.core.chat.citations import Citation
@@ -22,6 +22,11 @@ _KANA = re.compile(f"[{HIRAGANA}]|^[{KANA}]$")
 NO_TERMS: frozenset[str] = frozenset()
 LEAST_HEADED = 0.5
 """Least likeness of a question and a heading for the heading to count as what is asked."""
+EARLIER_WEIGHT = 0.3
+"""Weight of a term of earlier questions, relative to those of the follow-up itself."""
+MOST_ANSWERS = 12
+"""Earlier answers in which a sentence is looked for."""
+_MARKS = re.compile(r"\[\d+\]|[\s*\\]+")
 LEADS = (1.0, 0.5)
 """What the first sentences below a heading have of its likeness."""
 Around = Callable[[Passage], tuple[str, str]]
@@ -40,6 +45,40 @@ class Asked:
     text: str
     weights: Mapping[str, float]
     language: Language
+    question: str = ""
+    """A follow-up as it was typed; empty for any other question."""
+    own: frozenset[str] = frozenset()
+    """Of a follow-up the first term of each word that it has itself."""
+    quoted: str = ""
+    """Of a follow-up the last answers, bare."""
+
+    def going_on(self, question: str, own: Mapping[str, frozenset[str]], answers: Sequence[str]) -> Asked:
+        """Return the question as one that goes on from answers: its own terms, by the first of each word, weigh more
+        than those of earlier questions.
+        """
+        terms = frozenset[str]().union(*own.values())
+        if terms.isdisjoint(self.weights):
+            return self
+        weights = {term: weight * (1.0 if term in terms else EARLIER_WEIGHT) for term, weight in self.weights.items()}
+        return replace(
+            self,
+            weights=weights,
+            question=question,
+            own=frozenset(own),
+            quoted=bare("\n".join(answers[-MOST_ANSWERS:])),
+        )
+
+    def lacks_kind(self, text: str) -> bool:
+        """Return whether a text lacks a kind of answer that this question itself needs, and not an earlier one."""
+        return (Wanted.of(self.question) if self.question else self.wanted).lacks_kind(text)
+
+    def own_share(self, each: Candidate) -> float:
+        """Return the share of a follow-up's own words that a candidate has which was quoted before; 1.0 for any other
+        candidate.
+        """
+        if not self.own or not self.quoted or bare(each.text) not in self.quoted:
+            return 1.0
+        return len(self.own & (each.terms | each.heading)) / len(self.own)
 
     @lazy
     def wanted(self) -> Wanted:
@@ -174,6 +213,11 @@ class CandidateReader:
     def _said(self, column: str) -> float:
         """Return the number of letters of a column's name that the question has, of a script without spaces."""
         return len(column) if column and not column.isascii() and column in self.asked.text else 0.0
+
+
+def bare(text: str) -> str:
+    """Return a text without what an answer adds to it: marks, emphasis, lines."""
+    return _MARKS.sub("", text)
 
 
 def _content(terms: Collection[str]) -> frozenset[str]:

@@ -57,6 +57,10 @@ DEFINITION_FACTOR, DEFINITION_WEIGHT = 1.4, 1.0
 """Factor and weight of a sentence that says what the thing is that is asked about."""
 INTRODUCTION_FACTOR = 0.7
 """Factor of a sentence that leads to a list or to code, where no list is asked for."""
+REPEATED_FACTOR = 0.5
+"""Factor of what an earlier answer has quoted and that lacks what a follow-up asks."""
+LEAST_OF_OWN = 0.5
+"""Least share of a follow-up's own words that a sentence which was quoted before has for it to be an answer."""
 CAPTION_FACTOR = 0.4
 """Factor of the caption of a figure that is not asked for."""
 CUT_FACTOR = 0.8
@@ -102,8 +106,9 @@ def extract(
 
     Where absence is claimed nothing is quoted; a weak match, and a passage that lacks the kind of answer that is asked
     for, are said to be such, and a weak match by meaning whose best sentence has hardly a word of the question is only
-    related. So are rows where ``not_calculated`` says why their number is not given. Passages in
-    another script than the question cannot have its words: then the nearest are quoted.
+    related. So is what an earlier answer has quoted where it lacks what a follow-up asks, and so are rows where
+    ``not_calculated`` says why their number is not given. Passages in another script than the question cannot have its
+    words: then the nearest are quoted.
     """
     script = main_script(" ".join(asked.weights))
     comparable = any(is_written_in(script, citation.text) for citation in citations)
@@ -129,7 +134,7 @@ def extract(
     is_foreign = not is_written_in(question_script(asked.text), shown[0].text)
     if is_foreign and not comparable:
         title = _in_language(by_number[chosen[0].number].text)
-    elif is_far or (not is_named and asked.wanted.lacks_kind(shown[0].text)):
+    elif is_far or asked.own_share(chosen[0]) < LEAST_OF_OWN or (not is_named and asked.lacks_kind(shown[0].text)):
         title = "related"
     else:
         title = "weak" if match == "weak" else "extractive"
@@ -365,6 +370,7 @@ class _Chooser:
         if not each.value and is_code(each.text):
             factor *= CODE_FACTOR
         factor *= CAPTION_FACTOR if each.is_caption else 1.0
+        factor *= REPEATED_FACTOR if asked.own_share(each) <= LEAST_OF_OWN else 1.0
         return factor if each.is_whole else factor * CUT_FACTOR
 
     def _version_factor(self, citation: Citation) -> float:

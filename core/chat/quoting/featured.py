@@ -47,6 +47,14 @@ class Place:
         whole = [at for at, part in enumerate(self.parts) if part.text == text and part.kind != "furniture"]
         return next(iter(whole or (at for at, part in enumerate(self.parts) if text in part.text)), None)
 
+    def is_prose(self, at: int) -> bool:
+        """Return whether a part can be quoted beside another: neither a heading nor a question."""
+        return _is_prose(self.parts, at)
+
+    def length(self, shown: range) -> int:
+        """Return the number of characters of these parts, as they are shown."""
+        return len(_text(self.parts, shown))
+
     def list_at(self, at: int) -> range | None:
         """Return the parts of the list that a part belongs to, or that follows it; None where there is no list."""
         start = at if self.parts[at].kind == "item" else at + 1
@@ -135,7 +143,7 @@ def feature(chosen: Candidate, place: Place, score: Callable[[str], float], *, a
         last -= 1
     if start == first < main[0] and points_back(place.parts[first].text):
         start = next(n for n in range(first, main[0] + 1) if n == main[0] or not points_back(place.parts[n].text))
-    return _featured(place, range(start, last + 1), main)
+    return shown_of(place, range(start, last + 1), main)
 
 
 def _start_of(place: Place, first: int, last: int) -> int:
@@ -154,7 +162,7 @@ def feature_list(place: Place, items: range) -> Featured:
     last = items[-1]
     while last > items[0] and len(_text(place.parts, range(start, last + 1))) > MOST_LIST_CHARS:
         last -= 1
-    return _featured(place, range(start, last + 1), range(items[0], last + 1))
+    return shown_of(place, range(start, last + 1), range(items[0], last + 1))
 
 
 def one_line(text: str) -> str:
@@ -168,7 +176,8 @@ def _is_prose(parts: Sequence[TextPart], at: int) -> bool:
     return 0 <= at < len(parts) and parts[at].kind in ("sentence", "item") and not is_question(parts[at].text)
 
 
-def _featured(place: Place, shown: range, main: range) -> Featured:
+def shown_of(place: Place, shown: range, main: range) -> Featured:
+    """Return these parts of a place, of which the ``main`` ones answer."""
     before = _text(place.parts, range(shown[0], main[0]))
     text = _text(place.parts, shown)
     start = len(before) + len(_gap(place.parts, main[0])) if before else 0

@@ -142,6 +142,18 @@ def test_what_kills_the_process_again_and_again_is_given_up(store: JobStore) -> 
     assert f"stopped {MAX_ATTEMPTS} times" in job.error
 
 
+@on_both_databases
+def test_what_is_started_again_knows_how_far_it_had_come(store: JobStore) -> None:
+    store.add(ANN, [upload("scan")])
+    for done, end in ((3, lambda job: store.requeue()), (4, store.hand_over)):
+        job = store.claim(0)
+        assert job is not None
+        store.progress(job, done, 9)
+        end(job)
+        [again] = store.all()
+        assert (again.state, again.done, again.total) == ("queued", done, 9)
+
+
 # ---------------------------------------------------------------- the runner
 
 
