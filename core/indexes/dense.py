@@ -291,17 +291,18 @@ class DenseIndex(VectorIndex):
         """Write the collection's files from the ledger, a block at a time."""
         files: dict[str, FileNote] = {}
         blocks, loose = list[VectorBlock](), list[VectorBlock]()
-        for batch in self._changes.vectors_of(collection, version):
-            if stopping.is_set():
-                raise IndexUnavailableError(f"the vectors of {collection} are written at the next start")
-            ids = np.array(batch.chunk_ids, dtype=f"S{ID_BYTES}")
-            loose.append(VectorBlock.make(ids, batch.dataset_ids, batch.document_ids, batch.vectors))
-            if sum(map(len, loose)) >= MOST_ROWS:
-                blocks, loose = [*blocks, self._files.stage(collection, merged(loose), files)], []
-        blocks += [merged(loose)] if loose else []
-        if blocks or self._files.signature(collection):
-            self._files.write(collection, Loaded(version, tuple(blocks), files=files))
-            self._filed.add(collection)
+        with self._files.whole(collection):
+            for batch in self._changes.vectors_of(collection, version):
+                if stopping.is_set():
+                    raise IndexUnavailableError(f"the vectors of {collection} are written at the next start")
+                ids = np.array(batch.chunk_ids, dtype=f"S{ID_BYTES}")
+                loose.append(VectorBlock.make(ids, batch.dataset_ids, batch.document_ids, batch.vectors))
+                if sum(map(len, loose)) >= MOST_ROWS:
+                    blocks, loose = [*blocks, self._files.stage(collection, merged(loose), files)], []
+            blocks += [merged(loose)] if loose else []
+            if blocks or self._files.signature(collection):
+                self._files.write(collection, Loaded(version, tuple(blocks), files=files))
+                self._filed.add(collection)
 
     def drop(self, collection: str) -> None:
         """Delete the collection's files; `mend` writes them again."""
