@@ -6,6 +6,7 @@ searches. The best candidates of a scan are scored again with the ledger's vecto
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -39,6 +40,8 @@ from braid.core.models.embeddings import EmbeddingModel
 from braid.core.types import Leg, ScoredChunk
 from braid.core.vector import Vector
 
+logger = logging.getLogger(__name__)
+
 MIN_CANDIDATES = 100
 """Candidates that are scored again at most; on seven sets of real vectors all of the exact best ten are among 100."""
 SCORE_DECIMALS = 8
@@ -52,6 +55,8 @@ MOST_ROWS = 2**18
 """Rows of a block that is made of others, which bounds the memory that merging takes: 113 MB with the default model."""
 REST_RATIO, REST_ROWS = 32, 2**16
 """The same two numbers for a collection to which nothing is being added: a search then scans one block of most."""
+MERGE_AGAIN_S = 600.0
+"""Time until blocks are merged again that could not be written, as on a full disk; until then each is searched."""
 
 
 class DenseIndex(VectorIndex):
@@ -75,6 +80,7 @@ class DenseIndex(VectorIndex):
         folder: Path,
         max_open: int = 128,
         processor: Processor = always,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._changes = changes
         self._models = models
@@ -82,6 +88,9 @@ class DenseIndex(VectorIndex):
         self._scanner = Scanner(processor)
         self._mended: dict[str, str] = {}
         """The model of each collection whose files were found sound and complete, or that has no vectors."""
+        self._clock = clock
+        self._merge_at: dict[str, float] = {}
+        """When the blocks of each collection are merged again whose last merging could not be written."""
         self._filed: set[str] = set()
         """Collections whose files were there."""
         self._closed = False
@@ -250,8 +259,8 @@ class DenseIndex(VectorIndex):
         except IndexUnavailableError:
             loaded, sound = None, False
         if sound and seen == version and not doubt:
-            if is_complete and loaded is not None and (tidy := _tidy(loaded.blocks)) != loaded.blocks:
-                self._files.write(collection, replace(loaded, blocks=tidy))
+            if is_complete and loaded is not None:
+                self._merge(collection, loaded)
             return
         if sound and is_complete:
             sound = (loaded.living if loaded else 0) == self._changes.embedded_count(collection, version)
@@ -261,6 +270,18 @@ class DenseIndex(VectorIndex):
             self._build(collection, version, stopping)
         if is_complete or not sound:
             self._mended[collection] = version
+
+    def _merge(self, collection: str, loaded: Loaded) -> None:
+        """Write blocks that are better one as one, and without deleted rows. Where that fails the old ones answer."""
+        if self._clock() < self._merge_at.get(collection, 0.0) or (tidy := _tidy(loaded.blocks)) == loaded.blocks:
+            return
+        try:
+            self._files.write(collection, replace(loaded, blocks=tidy))
+            self._merge_at.pop(collection, None)
+        except IndexUnavailableError as error:
+            if collection not in self._merge_at:
+                logger.warning("the blocks of %s are searched as they are, not merged: %s", collection, error.inner)
+            self._merge_at[collection] = self._clock() + MERGE_AGAIN_S
 
     def apply(self, collection: str, upserts: Sequence[IndexedChunk], deletes: Sequence[str]) -> None:
         """Add or replace chunks and delete ids; an id in both is added.
@@ -291,21 +312,23 @@ class DenseIndex(VectorIndex):
         """Write the collection's files from the ledger, a block at a time."""
         files: dict[str, FileNote] = {}
         blocks, loose = list[VectorBlock](), list[VectorBlock]()
-        for batch in self._changes.vectors_of(collection, version):
-            if stopping.is_set():
-                raise IndexUnavailableError(f"the vectors of {collection} are written at the next start")
-            ids = np.array(batch.chunk_ids, dtype=f"S{ID_BYTES}")
-            loose.append(VectorBlock.make(ids, batch.dataset_ids, batch.document_ids, batch.vectors))
-            if sum(map(len, loose)) >= MOST_ROWS:
-                blocks, loose = [*blocks, self._files.stage(collection, merged(loose), files)], []
-        blocks += [merged(loose)] if loose else []
-        if blocks or self._files.signature(collection):
-            self._files.write(collection, Loaded(version, tuple(blocks), files=files))
-            self._filed.add(collection)
+        with self._files.whole(collection):
+            for batch in self._changes.vectors_of(collection, version):
+                if stopping.is_set():
+                    raise IndexUnavailableError(f"the vectors of {collection} are written at the next start")
+                ids = np.array(batch.chunk_ids, dtype=f"S{ID_BYTES}")
+                loose.append(VectorBlock.make(ids, batch.dataset_ids, batch.document_ids, batch.vectors))
+                if sum(map(len, loose)) >= MOST_ROWS:
+                    blocks, loose = [*blocks, self._files.stage(collection, merged(loose), files)], []
+            blocks += [merged(loose)] if loose else []
+            if blocks or self._files.signature(collection):
+                self._files.write(collection, Loaded(version, tuple(blocks), files=files))
+                self._filed.add(collection)
 
     def drop(self, collection: str) -> None:
         """Delete the collection's files; `mend` writes them again."""
         self._mended.pop(collection, None)
+        self._merge_at.pop(collection, None)
         self._filed.discard(collection)
         self._files.drop(collection)
 

@@ -17,8 +17,8 @@ import threading
 import time
 import zlib
 from collections import OrderedDict
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -150,7 +150,7 @@ class VectorFiles:
     def write(self, collection: str, loaded: Loaded) -> Loaded:
         """Make these the collection's vectors: what is in no file yet is written. Return them mapped."""
         folder = self._folder / collection
-        with _unusable(collection):
+        with self.whole(collection):
             folder.mkdir(parents=True, exist_ok=True)
             files = dict(loaded.files or {})
             blocks = tuple(_written(block, folder, files) for block in loaded.blocks)
@@ -159,15 +159,26 @@ class VectorFiles:
             files = {name: note for name, note in files.items() if name in kept}
             written = Loaded(loaded.version, blocks, max(loaded.generation + 1, time.time_ns()), files)
             signature = _write_manifest(folder, written)
-            for path in folder.iterdir():
-                if path.name not in kept and path.name != MANIFEST:
-                    with suppress(OSError):  # Windows deletes nothing that somebody has mapped: it is tried again
-                        path.unlink()
+            _delete_others(folder, kept)
         self._keep(collection, signature, written)
         return written
 
+    @contextmanager
+    def whole(self, collection: str) -> Iterator[None]:
+        """Delete the files that were begun inside unless a new manifest names them: on a full disk each attempt would
+        leave some.
+        """
+        with _unusable(collection):
+            folder, signature = self._folder / collection, self.signature(collection)
+            before = os.listdir(folder) if folder.is_dir() else []
+            try:
+                yield
+            finally:
+                if self.signature(collection) == signature:
+                    _delete_others(folder, before)
+
     def stage(self, collection: str, block: VectorBlock, files: dict[str, FileNote]) -> VectorBlock:
-        """Write a block that a later `write` is given, with ``files``, and return it mapped."""
+        """Write a block that a later `write` is given, with ``files``, and return it mapped; both inside of `whole`."""
         with _unusable(collection):
             (self._folder / collection).mkdir(parents=True, exist_ok=True)
             return _written(block, self._folder / collection, files)
@@ -233,6 +244,15 @@ def _written(block: VectorBlock, folder: Path, files: dict[str, FileNote]) -> Ve
         files[path.name] = _note_of(path)
         block = replace(block, gone=path.name)
     return block
+
+
+def _delete_others(folder: Path, kept: Collection[str]) -> None:
+    """Delete what is neither kept nor the manifest; what cannot be deleted is left for the next time."""
+    with suppress(OSError):
+        for path in folder.iterdir():
+            if path.name not in kept and path.name != MANIFEST:
+                with suppress(OSError):  # Windows deletes nothing that somebody has mapped
+                    path.unlink()
 
 
 def _write_manifest(folder: Path, loaded: Loaded) -> Signature:

@@ -16,14 +16,14 @@ import pytest
 from braid.core.braid import Braid, IndexOptions
 from braid.core.errors import BraidError, EmbeddingError, InvalidInputError
 from braid.core.indexes import scan
-from braid.core.indexes.dense import MIN_CANDIDATES
+from braid.core.indexes.dense import MERGE_AGAIN_S, MIN_CANDIDATES
 from braid.core.indexes.vector_block import EVERYTHING, Found, Selection
 from braid.core.indexes.vector_files import Loaded, VectorFiles
 from braid.core.ledger.change_log import ChangeLog, IndexedChunk, VectorBatch
 from braid.core.vector import Vector
-from tests.core.indexes.vector_shelf import DIM, VECTORS, Shelf, found, unit
+from tests.core.indexes.vector_shelf import DIM, VECTORS, Shelf, fill_disk, found, unit
 from tests.fakes import HashEmbeddings
-from tests.worlds import WAIT_S, add_notes, catch_up, document, eventually
+from tests.worlds import WAIT_S, ByHand, add_notes, catch_up, document, eventually
 
 """Components of vectors of which a thousand fill a megabyte."""
 
@@ -329,6 +329,56 @@ def test_a_collection_at_rest_is_one_block_without_deleted_rows(shelf: Shelf) ->
     index.apply("user_1", [], first[100:500])
     assert blocks_at_rest() == [(8900, 0), (100, 0)]
     assert found(index, vectors[9100], 2)[0] == second[100]
+
+
+def test_blocks_that_cannot_be_merged_on_a_full_disk_are_searched_as_they_are(
+    shelf: Shelf, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    now = 0.0
+    dataset, vectors, index = shelf.dataset(), unit(9400), shelf.open(clock=lambda: now)
+    ids = shelf.put(dataset, "a", vectors[:9000])
+    shelf.apply(index, ids)
+    ids += shelf.put(dataset, "b", vectors[9000:])
+    shelf.apply(index, ids[9000:])
+    before = sorted(shelf.folder.rglob("*"))
+
+    with monkeypatch.context() as patch:
+        fill_disk(patch, ".rows")
+        for look_at in (0.0, 1.0, MERGE_AGAIN_S, MERGE_AGAIN_S + 1):
+            now = look_at
+            shelf.mend(index)
+            assert [found(index, vectors[n]) for n in (7, 9200)] == [[ids[7]], [ids[9200]]]
+    assert sorted(shelf.folder.rglob("*")) == before
+    assert [each.getMessage().partition(":")[0] for each in caplog.records if each.name.endswith("dense")] == [
+        "the blocks of user_1 are searched as they are, not merged"
+    ]
+
+    def merges() -> bool:
+        shelf.mend(index)
+        return len(list(shelf.folder.rglob("*.rows"))) == 1
+
+    assert not merges(), "the disk has just been full"
+    now = 2 * MERGE_AGAIN_S
+    assert merges()
+    assert found(index, vectors[9200]) == [ids[9200]]
+
+
+def test_a_search_goes_on_while_blocks_cannot_be_merged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with ByHand(tmp_path, embedding_model=HashEmbeddings()) as braid:
+        dataset_id = add_notes(braid.ledger)
+        for number in range(8):
+            braid.ledger.put_document(dataset_id, document(f"{number}.md", f"pump number {number}"))
+        catch_up(braid)
+        braid.ledger.remove_document(dataset_id, "7.md")
+        follower, stopping = braid.indexer.followers["dense"], threading.Event()
+        with monkeypatch.context() as patch:
+            fill_disk(patch, ".rows")
+            while follower.work(stopping):
+                continue
+            follower.work(stopping)
+            assert [(each.state, each.error) for each in follower.all_progress()] == [("ready", "")]
+            hits = braid.search("pump number 5", user_id=1, dataset_ids=[dataset_id], mode="semantic", k=1).hits
+    assert [hit.passage.source for hit in hits] == ["5.md"]
 
 
 def test_in_one_call_the_last_version_wins_and_an_upsert_wins_over_a_delete(shelf: Shelf) -> None:

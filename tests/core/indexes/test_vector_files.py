@@ -15,7 +15,7 @@ from braid.core.errors import IndexUnavailableError, InvalidInputError
 from braid.core.indexes.answering_models import AnsweringModels
 from braid.core.indexes.dense import DenseIndex
 from braid.core.indexes.vector_block import EVERYTHING, Probe, Selection
-from tests.core.indexes.vector_shelf import MODEL, OTHER, VECTORS, Shelf, found, unit
+from tests.core.indexes.vector_shelf import MODEL, OTHER, VECTORS, Shelf, fill_disk, found, unit
 from tests.fakes import HashEmbeddings
 
 
@@ -70,6 +70,43 @@ def test_a_folder_that_cannot_be_written_is_named(shelf: Shelf) -> None:
         shelf.open()
     shelf.folder.unlink()
     assert found(shelf.open(), VECTORS[3]) == [ids[3]]
+
+
+@pytest.mark.parametrize("kind", [".rows", ".coarse", ".gone", "manifest.new"])
+def test_a_full_disk_is_not_filled_further_by_changes_that_fail(
+    shelf: Shelf, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("braid.core.indexes.vector_block.COARSE_ROWS", 100)
+    dataset, index = shelf.dataset(), shelf.open()
+    ids = shelf.put(dataset, "a", VECTORS[:200])
+    shelf.apply(index, ids)
+    new = shelf.put(dataset, "b", VECTORS[200:400])
+    upserts, deletes = ([], ids[:5]) if kind == ".gone" else (shelf.indexed(new), [])
+    before = sorted(shelf.folder.rglob("*"))
+    with monkeypatch.context() as patch:
+        fill_disk(patch, kind)
+        for _ in range(3):
+            with pytest.raises(IndexUnavailableError, match="the disk of the server is full"):
+                index.apply("user_1", upserts, deletes)
+            assert sorted(shelf.folder.rglob("*")) == before
+    assert found(shelf.reader(), VECTORS[3]) == [ids[3]]
+
+    index.apply("user_1", upserts, deletes)
+    assert index.check("user_1") == ""
+    assert index.count("user_1") == (195 if kind == ".gone" else 400)
+
+
+def test_a_full_disk_keeps_no_segments_of_a_collection_that_was_not_written_to_its_end(
+    shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ids = shelf.put(shelf.dataset(), "a", unit(9000))
+    monkeypatch.setattr("braid.core.indexes.dense.MOST_ROWS", 4096)
+    with monkeypatch.context() as patch:
+        fill_disk(patch, "manifest.new")
+        with pytest.raises(IndexUnavailableError, match="the disk of the server is full"):
+            shelf.open()
+    assert list(shelf.folder.rglob("*.rows")) == []
+    assert found(shelf.open(), unit(9000)[8500]) == [ids[8500]]
 
 
 # ---------------------------------------------------------------- one writes, others read

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import threading
 from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
+from braid.core.indexes import vector_block
 from braid.core.indexes.answering_models import AnsweringModels
 from braid.core.indexes.dense import DenseIndex
 from braid.core.ledger.change_log import ChangeLog, IndexedChunk
@@ -100,3 +103,24 @@ class Shelf:
 
 def found(index: DenseIndex, vector: Vector, k: int = 1, collection: str = "user_1", **options: Any) -> list[str]:
     return [hit.chunk_id for hit in index.search(collection, vector, k, **options)]
+
+
+def fill_disk(patch: pytest.MonkeyPatch, kind: str) -> None:
+    """Have room for no more than the beginning of files whose names end in ``kind``."""
+    write_index, write_bytes = vector_block._write_index, Path.write_bytes
+
+    def cut_off(path: Path) -> None:
+        if path.name.endswith(kind):
+            write_bytes(path, b"a part")
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    def write_vectors(index: Any, path: Path) -> None:
+        cut_off(path)
+        write_index(index, path)
+
+    def write(path: Path, content: bytes) -> int:
+        cut_off(path)
+        return write_bytes(path, content)
+
+    patch.setattr(vector_block, "_write_index", write_vectors)
+    patch.setattr(Path, "write_bytes", write)
