@@ -568,6 +568,26 @@ def test_the_audit_log_is_filtered_by_person_and_kind_and_leads_to_what_was_chan
     assert admin.get("/admin/audit.jsonl?who=Ana&kind=people").text.count('"user.groups"') == 1
 
 
+def test_only_acts_on_a_shared_dataset_lead_to_its_page(app: Flask, admin: FlaskClient) -> None:
+    here = site_of(app)
+    shared = here.shared_datasets.add("Handbook", "shared_handbook", by="Ana")
+    named_so = add_user(app, f"{shared.id} night shift")
+    for action in ("user.changed", "group.removed", "dataset.transferred", "folder.added"):
+        here.audit.add("admin", action, named_so.name)
+    page = admin.get("/admin/audit").text
+    assert page.count(f'href="/admin/shared/{shared.id}"') == 1, "of the dataset that was added"
+    assert f'<a href="/admin/users/{named_so.id}">{named_so.name}</a>' in page
+
+
+@pytest.mark.parametrize("target", [f"-{'9' * 5000}", f"-{'9' * 18} a", "-x3", "x3 a", "--3", "-²", "-", "7 notes", ""])
+def test_a_target_that_is_no_number_of_a_dataset_leads_nowhere(app: Flask, admin: FlaskClient, target: str) -> None:
+    site_of(app).audit.add("admin", "dataset.removed", target)
+    for path in ("", "audit"):
+        page = admin.get(f"/admin/{path}")
+        assert page.status_code == 200
+        assert "/admin/shared/" not in page.text
+
+
 def test_each_action_is_of_one_kind() -> None:
     kinds = {action: [kind for kind, begins in BEGINS.items() if action.startswith(begins)] for action in ACTIONS}
     assert {action: kind for action, kind in kinds.items() if len(kind) != 1} == {}
