@@ -76,8 +76,10 @@ def export_audit_log() -> Response:
 
 
 def _given_filter() -> dict[str, str]:
-    """Return the fields of the filter that are filled in."""
+    """Return the fields of the filter that are filled in. Raises InvalidInputError for a kind that there is not."""
     found = {name: request.args.get(name, "").replace("\0", "").strip()[:200] for name in AUDIT_FIELDS}
+    if (kind := found["kind"]) and kind not in KINDS:
+        raise InvalidInputError(f"kind is {kind[:20]!r}; choose one of {', '.join(KINDS)}", field="kind")
     return {name: value for name, value in found.items() if value}
 
 

@@ -510,6 +510,33 @@ def test_jobs_of_everybody_are_listed_by_state(app: Flask, admin: FlaskClient, b
     assert admin.get("/admin/jobs?state=sleeping").status_code == 400
 
 
+@pytest.mark.parametrize(
+    ("path", "told"),
+    [
+        ("audit?kind=foo", "kind"),
+        ("audit?kind=People&who=Ana", "kind"),
+        ("audit.jsonl?kind=foo", "kind"),
+        ("jobs?user=abc", "user"),
+        ("jobs?user=0", "user"),
+        ("jobs?user=-1&state=failed", "user"),
+        (f"jobs?user={10**30}", "user"),
+        (f"jobs?user={'9' * 5000}", "user"),
+    ],
+)
+def test_a_filter_that_there_is_not_shows_nothing_instead_of_everything(
+    app: Flask, admin: FlaskClient, braid: Braid, path: str, told: str
+) -> None:
+    cleo = add_user(app, "Cleo")
+    JobStore(braid.ledger).add(cleo.id, [NewJob("upload", "minutes.pdf", 1)])
+    answer = admin.get(f"/admin/{path}")
+    assert answer.status_code == 400
+    assert "minutes.pdf" not in answer.text
+    assert "audit.exported" not in {entry.action for entry in acts(app)}
+    assert admin.get(f"/admin/{path}", headers={"Accept": "application/json"}).get_json()["field"] == told
+    assert "minutes.pdf" in admin.get(f"/admin/jobs?user={cleo.id}").text
+    assert "minutes.pdf" in admin.get("/admin/jobs?user=").text
+
+
 def test_usage_has_charts_and_the_same_as_tables(app: Flask, admin: FlaskClient) -> None:
     cleo = add_user(app, "Cleo")
     site_of(app).usage.count(cleo.id, "search", 41)
