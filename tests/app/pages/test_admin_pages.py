@@ -132,10 +132,14 @@ def test_a_collection_with_different_readers_is_named(admin: FlaskClient, braid:
     braid.registry.add("Manual", "shared_other")
     assert 'id="mixed"' not in admin.get("/admin/shared").text
     braid.registry.update(minutes.id, allowed_groups=["sales"])
-    [notice] = re.findall(r'id="mixed">(.*?)</p>', admin.get("/admin/shared").text)
-    assert "Handbook, Minutes." in notice
-    assert "Manual" not in notice
-    assert "shared_" not in notice
+    assert _mixed(admin)[:-1] == ["Datasets with different readers share a collection: Handbook, Minutes."]
+    guide = braid.registry.add("Guide", "shared_other", allowed_groups=["lab"])
+    assert [told.partition(": ")[2] for told in _mixed(admin)[:-1]] == ["Guide, Manual.", "Handbook, Minutes."]
+    assert "shared_" not in "".join(_mixed(admin))
+    for language, comma in (("ja", "、"), ("ko", ", ")):
+        assert f"Guide{comma}Manual" in "".join(_mixed(admin, language))
+        assert "readers" not in "".join(_mixed(admin, language))
+    braid.registry.update(guide.id, allowed_groups=[])
     braid.registry.update(handbook.id, collection_name="shared_handbook")
     assert 'id="mixed"' not in admin.get("/admin/shared").text
 
@@ -635,6 +639,14 @@ def _share(braid: Braid, put: Callable[..., str], *groups: str) -> None:
     braid.registry.add("Handbook", "shared_lab", allowed_groups=groups)
     braid.mirror_registry()
     put(-1, "handbook.txt", "valves are calibrated in spring")
+
+
+def _mixed(client: FlaskClient, language: str = "en") -> list[str]:
+    """Return the sentences of the notice about collections with different readers."""
+    [notice] = re.findall(
+        r'<div class="notice" id="mixed">(.*?)</div>', client.get(f"/admin/shared?lang={language}").text, re.DOTALL
+    )
+    return re.findall(r"<p>(.*?)</p>", notice)
 
 
 def _finds(client: FlaskClient) -> bool:
