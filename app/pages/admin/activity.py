@@ -81,14 +81,16 @@ class JobGroup:
 @rule("admin")
 def jobs() -> str:
     """Show everybody's jobs, the newest first."""
-    given, page, user_id = request.args.get("state", ""), page_number(), request.args.get("user", None, type=int)
+    given, page, of_user = request.args.get("state", ""), page_number(), request.args.get("user", "")
     if given and given not in get_args(JobState):
         raise InvalidInputError(
             f"state is {given[:20]!r}; choose one of {', '.join(get_args(JobState))}", field="state"
         )
+    of_one = request.args.get("user", 0, type=int) if of_user else None
+    if of_one is not None and not 0 < of_one <= MAX_ID:
+        raise InvalidInputError(f"user is {of_user[:20]!r}; give the number in a user page's address", field="user")
     store = JobStore(site().braid.ledger)
     state = cast(JobState, given) if given else None
-    of_one = user_id if user_id is not None and 0 < user_id <= MAX_ID else None
     found = store.all(state=state, user_id=of_one, limit=PER_PAGE + 1, offset=PER_PAGE * page)
     return render_template(
         "braid/admin/jobs.html",

@@ -39,6 +39,8 @@ BEGINS: Mapping[str, tuple[str, ...]] = {
     "site": ("audit.", "backup.", "database.", "directory.", "index", "models.", "retention.", "scans."),
 }
 """How the actions of each kind begin; each action is of one kind."""
+OF_DATASETS = ("dataset.", "documents.", "shared_db.")
+"""How the actions begin whose target is a dataset: its id and its name."""
 
 
 @admin.get("/audit")
@@ -74,8 +76,10 @@ def export_audit_log() -> Response:
 
 
 def _given_filter() -> dict[str, str]:
-    """Return the fields of the filter that are filled in."""
+    """Return the fields of the filter that are filled in. Raises InvalidInputError for a kind that there is not."""
     found = {name: request.args.get(name, "").replace("\0", "").strip()[:200] for name in AUDIT_FIELDS}
+    if (kind := found["kind"]) and kind not in KINDS:
+        raise InvalidInputError(f"kind is {kind[:20]!r}; choose one of {', '.join(KINDS)}", field="kind")
     return {name: value for name, value in found.items() if value}
 
 
@@ -102,9 +106,10 @@ def with_pages(entries: Sequence[AuditEntry]) -> tuple[list[tuple[AuditEntry, st
 
 def _address(entry: AuditEntry, users: Mapping[str, int], datasets: Collection[int]) -> str:
     """Return the page of what an act was done to; empty where there is none, or none any more."""
-    number, _space, _name = entry.target.partition(" ")
-    if number[:1] == "-" and number[1:].isdecimal():
-        return url_for("braid.admin.shared_one", dataset_id=int(number)) if int(number) in datasets else ""
+    if entry.action.startswith(OF_DATASETS) and entry.action != "dataset.transferred":  # which has its new owner
+        number, _space, _name = entry.target.partition(" ")
+        dataset_id = int(number) if len(number) < 20 and number.removeprefix("-").isdecimal() else 0
+        return url_for("braid.admin.shared_one", dataset_id=dataset_id) if dataset_id in datasets else ""
     if entry.action.startswith("group.") and entry.action != "group.removed":
         return url_for("braid.admin.group", name=entry.target)
     if entry.action.startswith((*BEGINS["people"], *BEGINS["sign_ins"])) and entry.target in users:

@@ -114,13 +114,13 @@ def unlisted() -> list[Dataset]:
     return [dataset for dataset in site().braid.ledger.all_datasets() if dataset.shared and dataset.id not in listed]
 
 
-def mixed_collections() -> list[str]:
-    """Return the names of the datasets of collections whose datasets are open to different groups."""
+def mixed_collections() -> list[list[str]]:
+    """Return the names of the datasets of each collection whose datasets are open to different groups."""
     found: dict[str, list[SharedDataset]] = {}
     for entry in site().braid.registry.entries():
         found.setdefault(entry.collection_name, []).append(entry)
     mixed = (each for each in found.values() if len({frozenset(entry.allowed_groups) for entry in each}) > 1)
-    return sorted(entry.name for each in mixed for entry in each)
+    return sorted(sorted(entry.name for entry in each) for each in mixed)
 
 
 def _list_page(*, problem: str = "") -> str:

@@ -147,16 +147,25 @@ def _admit(chosen: Sequence[Account], approved: bool) -> Response:
 
     Raises InvalidInputError where one does not wait for it.
     """
-    if others := [account.name for account in chosen if not account.waiting]:
-        told = _("%(names)s: does not wait for approval. Nothing has changed.", names=_(", ").join(others))
-        raise InvalidInputError(told, field="c")
     if approved:
+        _require_waiting(chosen)
         return _set_disabled(chosen, False)
-    with site().whole():
+
+    def reject() -> None:
+        _require_waiting([site().accounts.get(account.id) for account in chosen])  # approved meanwhile, maybe
         for account in chosen:
             site().accounts.remove(account.id)
             audit("user.rejected", account.name)
-    return done(ngettext("%(num)s sign-up is rejected.", "%(num)s sign-ups are rejected.", len(chosen)), "users")
+
+    site().accounts.write_all([], [AccountChange(account.id) for account in chosen], then=reject)  # locked until then
+    told = ngettext("%(num)s sign-up is rejected.", "%(num)s sign-ups are rejected.", len(chosen))
+    return done(told, "users", **_place())
+
+
+def _require_waiting(chosen: Sequence[Account]) -> None:
+    if others := [account.name for account in chosen if not account.waiting]:
+        told = _("%(names)s: does not wait for approval. Nothing has changed.", names=_(", ").join(others))
+        raise InvalidInputError(told, field="c")
 
 
 def _back(told: str, undo: str, changed: Sequence[Account]) -> Response:

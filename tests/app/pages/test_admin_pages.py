@@ -135,10 +135,14 @@ def test_a_collection_with_different_readers_is_named(admin: FlaskClient, braid:
     braid.registry.add("Manual", "shared_other")
     assert 'id="mixed"' not in admin.get("/admin/shared").text
     braid.registry.update(minutes.id, allowed_groups=["sales"])
-    [notice] = re.findall(r'id="mixed">(.*?)</p>', admin.get("/admin/shared").text)
-    assert "Handbook, Minutes." in notice
-    assert "Manual" not in notice
-    assert "shared_" not in notice
+    assert _mixed(admin)[:-1] == ["Datasets with different readers share a collection: Handbook, Minutes."]
+    guide = braid.registry.add("Guide", "shared_other", allowed_groups=["lab"])
+    assert [told.partition(": ")[2] for told in _mixed(admin)[:-1]] == ["Guide, Manual.", "Handbook, Minutes."]
+    assert "shared_" not in "".join(_mixed(admin))
+    for language, comma in (("ja", "、"), ("ko", ", ")):
+        assert f"Guide{comma}Manual" in "".join(_mixed(admin, language))
+        assert "readers" not in "".join(_mixed(admin, language))
+    braid.registry.update(guide.id, allowed_groups=[])
     braid.registry.update(handbook.id, collection_name="shared_handbook")
     assert 'id="mixed"' not in admin.get("/admin/shared").text
 
@@ -513,6 +517,33 @@ def test_jobs_of_everybody_are_listed_by_state(app: Flask, admin: FlaskClient, b
     assert admin.get("/admin/jobs?state=sleeping").status_code == 400
 
 
+@pytest.mark.parametrize(
+    ("path", "told"),
+    [
+        ("audit?kind=foo", "kind"),
+        ("audit?kind=People&who=Ana", "kind"),
+        ("audit.jsonl?kind=foo", "kind"),
+        ("jobs?user=abc", "user"),
+        ("jobs?user=0", "user"),
+        ("jobs?user=-1&state=failed", "user"),
+        (f"jobs?user={10**30}", "user"),
+        (f"jobs?user={'9' * 5000}", "user"),
+    ],
+)
+def test_a_filter_that_there_is_not_shows_nothing_instead_of_everything(
+    app: Flask, admin: FlaskClient, braid: Braid, path: str, told: str
+) -> None:
+    cleo = add_user(app, "Cleo")
+    JobStore(braid.ledger).add(cleo.id, [NewJob("upload", "minutes.pdf", 1)])
+    answer = admin.get(f"/admin/{path}")
+    assert answer.status_code == 400
+    assert "minutes.pdf" not in answer.text
+    assert "audit.exported" not in {entry.action for entry in acts(app)}
+    assert admin.get(f"/admin/{path}", headers={"Accept": "application/json"}).get_json()["field"] == told
+    assert "minutes.pdf" in admin.get(f"/admin/jobs?user={cleo.id}").text
+    assert "minutes.pdf" in admin.get("/admin/jobs?user=").text
+
+
 def test_usage_has_charts_and_the_same_as_tables(app: Flask, admin: FlaskClient) -> None:
     cleo = add_user(app, "Cleo")
     site_of(app).usage.count(cleo.id, "search", 41)
@@ -571,6 +602,26 @@ def test_the_audit_log_is_filtered_by_person_and_kind_and_leads_to_what_was_chan
     assert admin.get("/admin/audit.jsonl?who=Ana&kind=people").text.count('"user.groups"') == 1
 
 
+def test_only_acts_on_a_shared_dataset_lead_to_its_page(app: Flask, admin: FlaskClient) -> None:
+    here = site_of(app)
+    shared = here.shared_datasets.add("Handbook", "shared_handbook", by="Ana")
+    named_so = add_user(app, f"{shared.id} night shift")
+    for action in ("user.changed", "group.removed", "dataset.transferred", "folder.added"):
+        here.audit.add("admin", action, named_so.name)
+    page = admin.get("/admin/audit").text
+    assert page.count(f'href="/admin/shared/{shared.id}"') == 1, "of the dataset that was added"
+    assert f'<a href="/admin/users/{named_so.id}">{named_so.name}</a>' in page
+
+
+@pytest.mark.parametrize("target", [f"-{'9' * 5000}", f"-{'9' * 18} a", "-x3", "x3 a", "--3", "-²", "-", "7 notes", ""])
+def test_a_target_that_is_no_number_of_a_dataset_leads_nowhere(app: Flask, admin: FlaskClient, target: str) -> None:
+    site_of(app).audit.add("admin", "dataset.removed", target)
+    for path in ("", "audit"):
+        page = admin.get(f"/admin/{path}")
+        assert page.status_code == 200
+        assert "/admin/shared/" not in page.text
+
+
 def test_each_action_is_of_one_kind() -> None:
     kinds = {action: [kind for kind, begins in BEGINS.items() if action.startswith(begins)] for action in ACTIONS}
     assert {action: kind for action, kind in kinds.items() if len(kind) != 1} == {}
@@ -591,6 +642,14 @@ def _share(braid: Braid, put: Callable[..., str], *groups: str) -> None:
     braid.registry.add("Handbook", "shared_lab", allowed_groups=groups)
     braid.mirror_registry()
     put(-1, "handbook.txt", "valves are calibrated in spring")
+
+
+def _mixed(client: FlaskClient, language: str = "en") -> list[str]:
+    """Return the sentences of the notice about collections with different readers."""
+    [notice] = re.findall(
+        r'<div class="notice" id="mixed">(.*?)</div>', client.get(f"/admin/shared?lang={language}").text, re.DOTALL
+    )
+    return re.findall(r"<p>(.*?)</p>", notice)
 
 
 def _finds(client: FlaskClient) -> bool:

@@ -123,11 +123,32 @@ def test_sign_ups_are_approved_or_rejected_together(app: Flask, admin: FlaskClie
         assert "sue: does not wait for approval. Nothing has changed." in refused.text
     post_form(admin, SEVERAL, c=ids(app, "wim"), act="approve")
     assert "1 account can sign in now." in admin.get("/admin/users").text
-    post_form(admin, SEVERAL, c=ids(app, "wes"), act="reject")
-    assert "1 sign-up is rejected." in admin.get("/admin/users").text
+    rejected = post_form(admin, f"{SEVERAL}?state=waiting&sort=-name", c=ids(app, "wes"), act="reject")
+    assert rejected.location == "/admin/users?state=waiting&sort=-name"
+    assert "1 sign-up is rejected." in admin.get(rejected.location).text
     assert ids(app, "wes") == []
     assert (acts(app)[0].action, acts(app)[0].target) == ("user.rejected", "wes")
     assert site_of(app).accounts.sign_up("wes", PASSWORD, waiting=True).waiting
+
+
+def test_who_is_approved_while_another_administrator_rejects_them_stays(
+    app: Flask, admin: FlaskClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    accounts, [wim], chosen = site_of(app).accounts, ids(app, "wim"), users_page._chosen
+    accounts.sign_up("wes", PASSWORD, waiting=True)
+
+    def read_and_overtaken() -> list[Account]:
+        read = chosen()
+        accounts.set_disabled(wim, False)
+        return read
+
+    monkeypatch.setattr(users_page, "_chosen", read_and_overtaken)
+    refused = post_form(admin, SEVERAL, c=ids(app, "wim", "wes"), act="reject")
+    assert refused.status_code == 400
+    assert "wim: does not wait for approval. Nothing has changed." in refused.text
+    assert accounts.get(wim).state == "active"
+    assert len(ids(app, "wes")) == 1
+    assert "user.rejected" not in {entry.action for entry in acts(app)}
 
 
 def test_a_sign_in_is_kept_after_the_sign_out(app: Flask) -> None:
