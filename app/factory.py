@@ -169,7 +169,6 @@ def _mount(app: Flask, here: Site, *, name: str = ROOT, url_prefix: str, more: l
     root.context_processor(_in_templates)
     root.add_app_template_filter(moment, "moment")
     root.add_app_template_filter(reason_html, "reason")
-    root.add_app_template_filter(sentences)
     root.add_app_template_filter(sentence, "translated")
     words = dataset_name, model_name, action_name, actor_name, target_text, detail_text, device, sentences
     for shows in (ago, size, number, money, *words):

@@ -88,7 +88,7 @@ class TurnSearch:
         onward = [each for each in self.passages(turn).neighbours(last) if each.position >= last.position]
         turn.onward = tuple(each.chunk_id for each in onward)
         known = {hit.passage.chunk_id: hit for hit in found.hits}
-        hits = [known.pop(each.chunk_id, None) or Hit(each, 0.0, ()) for each in onward]
+        hits = [known.pop(each.chunk_id, Hit(each, 0.0, ())) for each in onward]
         return replace(turn.first, hits=(*hits, *known.values()))
 
     def _find_whole(self, turn: ChatTurn) -> Whole | None:

@@ -95,7 +95,7 @@ class Shares:
     def shared_among(self, dataset_ids: Collection[int]) -> frozenset[int]:
         """Return which of these datasets are shared with anybody."""
         statement = select(ShareRow.dataset_id).where(ShareRow.dataset_id.in_(set(dataset_ids)))
-        return frozenset(row[0] for row in self._database.fetch(statement))
+        return frozenset(dataset_ids) & {row[0] for row in self._database.fetch(statement)}
 
     def put(self, shared: Shareable, share: Share, *, by: str) -> None:
         """Share something, or change what a user or group may do; a request of the user for it is granted by that.
