@@ -54,7 +54,7 @@ SMALL_ROWS = 8_192
 MOST_ROWS = 2**18
 """Rows of a block that is made of others, which bounds the memory that merging takes: 113 MB with the default model."""
 REST_RATIO, REST_ROWS = 32, 2**16
-"""The same two numbers for a collection to which nothing is being added: a search then scans one block of most."""
+"""The same two numbers for a collection whose log is applied: a search then scans one block of most collections."""
 MERGE_AGAIN_S = 600.0
 """Time until blocks are merged again that could not be written, as on a full disk; until then each is searched."""
 

@@ -51,8 +51,10 @@ compared, and the least share of them that two stages have to find."""
 TRAINING_ROWS = 2**14
 """Rows that the first stage is trained on, and that are added to it at a time."""
 ROUNDING = 2.0
-"""Units by which two scores of a scan may be in the wrong order: the errors of real vectors have a standard deviation
-of 0.2 units, and of 15,000 none was more than 0.93."""
+"""Units by which two scores of a scan may be in the wrong order; as many units of the probe come to it. In blocks that
+were not merged the errors of real vectors have a standard deviation of 0.2 units, and of 15,000 none was more than
+0.93. In a block of 400 merged ones those of random vectors have 0.48, and the largest was 3.6; of 2,000 hits none was
+missed."""
 ROUNDED = 2.5
 """Units by which two components may differ that were rounded, some more than once, as those of merged blocks are."""
 ALIGNED = 64

@@ -126,11 +126,7 @@ class ExactSearch:
     def _usable(self) -> Iterator[str]:
         """Yield the collections whose keyword index may be asked."""
         names = [each.collection for each in self.scope.collections]
-        try:
-            states = self.context.indexer.states([("bm25", name) for name in names])
-        except IndexUnavailableError as error:
-            self._missing.append(str(error))
-            return
+        states = self.context.indexer.states([("bm25", name) for name in names])
         for name, progress in zip(names, states, strict=True):
             if reason := progress.obstacle or progress.shortfall:
                 self._missing.append(reason)
