@@ -180,7 +180,8 @@ class DataDirectory:
             for entry in self.registry.entries():
                 if known.get(entry.id) != (entry.name, entry.collection_name):
                     self.ledger.register_shared(entry.id, entry.name, entry.collection_name)
-            self._registered_version = version
+            if not self.ledger.database.is_changing:  # what is rolled back is mirrored next time
+                self._registered_version = version
             self.when_list_changed()
         return version
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
@@ -13,6 +15,14 @@ from braid.core.data_directory import DataDirectory
 from braid.core.datasets.shared_changes import SharedDatasets
 from braid.core.errors import InvalidInputError, NotFoundError, RegistryConflictError, RegistryError
 from tests.fakes import HashEmbeddings
+
+HANDBOOK: dict[str, object] = {"id": -1, "name": "Handbook", "collection_name": "shared_lab"}
+MINUTES: dict[str, object] = {
+    "id": -2,
+    "name": "Minutes",
+    "collection_name": "shared_board",
+    "allowed_groups": ["board"],
+}
 
 
 class Directory(DataDirectory):
@@ -24,20 +34,52 @@ class Directory(DataDirectory):
         self.woken += 1
 
 
+class Memory(AppSettings):
+    """Has somebody do ``meanwhile`` once, just after the list was compared with what is noted."""
+
+    meanwhile: Callable[[], object] | None = None
+
+    def get(self, name: str, default: Any = None) -> Any:
+        found = super().get(name, default)
+        self._interrupt()
+        return found
+
+    def change(self, name: str, default: Any, act: Callable[[Any], Any]) -> None:
+        super().change(name, default, act)
+        self._interrupt()
+
+    def _interrupt(self) -> None:
+        meanwhile, self.meanwhile = self.meanwhile, None
+        if meanwhile:
+            meanwhile()
+
+
 class Office:
     """A data directory, and what its shared datasets called."""
+
+    is_stopping = False
 
     def __init__(self, directory: Directory) -> None:
         self.directory = directory
         self.acts: list[tuple[str, str, str, str]] = []
-        memory = AppSettings(directory.ledger)
-        self.shared = SharedDatasets(directory, lambda *act: self.acts.append(act), memory)
+        self.memory = Memory(directory.ledger)
+        self.shared = SharedDatasets(directory, lambda *act: self.audit(*act), self.memory)
         directory.when_list_changed = self.shared.note_changes
+
+    def audit(self, *act: str) -> None:
+        """Keep a line of the audit log, unless the process is stopped before."""
+        if self.is_stopping:
+            raise SystemExit("killed between the change and its line")
+        self.acts.append(cast(tuple[str, str, str, str], act))
 
     def edit(self, *entries: dict[str, object]) -> None:
         """Write the file as somebody with an editor does, and let a search come."""
-        self.directory.registry.path.write_text(json.dumps(entries), encoding="utf-8")
+        self.write(*entries)
         self.directory.mirror_registry()
+
+    def write(self, *entries: dict[str, object]) -> None:
+        """Write the file as somebody with an editor does."""
+        self.directory.registry.path.write_text(json.dumps(entries), encoding="utf-8")
 
 
 @pytest.fixture
@@ -109,14 +151,12 @@ def test_a_refused_change_is_neither_announced_nor_recorded(office: Office) -> N
 
 def test_what_is_changed_in_the_file_itself_is_told_once(office: Office) -> None:
     office.shared.add("Handbook", "shared_lab", by="ann", allowed_groups=["lab"])
-    handbook = {"id": -1, "name": "Handbook", "collection_name": "shared_lab"}
-    board = {"id": -2, "name": "Minutes", "collection_name": "shared_board", "allowed_groups": ["board"]}
     office.acts.clear()
-    office.edit(handbook | {"allowed_groups": ["lab", "guests"]})
+    office.edit(HANDBOOK | {"allowed_groups": ["lab", "guests"]})
     office.shared.note_changes()
     changed = ("shared_dbs.json", "shared_db.changed", "-1 Handbook", "allowed_groups: lab → lab, guests")
     assert office.acts == [changed]
-    office.edit(board)
+    office.edit(MINUTES)
     assert office.acts[1:] == [
         ("shared_dbs.json", "shared_db.added", "-2 Minutes", "shared_board; board"),
         ("shared_dbs.json", "shared_db.unlisted", "-1 Handbook", ""),
@@ -125,9 +165,7 @@ def test_what_is_changed_in_the_file_itself_is_told_once(office: Office) -> None
 
 def test_what_the_file_changed_before_is_told_first_and_as_the_files(office: Office) -> None:
     office.shared.add("Handbook", "shared_lab", by="ann", allowed_groups=["lab"])
-    office.directory.registry.path.write_text(
-        '[{"id": -1, "name": "Handbook", "collection_name": "shared_lab"}]', encoding="utf-8"
-    )
+    office.write(HANDBOOK)
     office.acts.clear()
     office.shared.switch(-1, enabled=False, by="ann")
     office.shared.note_changes()
@@ -152,3 +190,48 @@ def test_readers_that_are_changed_in_the_lists_text_are_told_by_who_saved_it(off
     office.shared.replace_text(text.replace('"lab"', '"lab", "guests"'), expected_fingerprint=of, by="ben")
     changed = ("ben", "shared_db.changed", "-1 Handbook", "allowed_groups: lab → lab, guests")
     assert changed in office.acts
+
+
+def test_what_is_edited_while_a_change_waits_is_told_as_the_files(office: Office) -> None:
+    office.shared.add("Handbook", "shared_lab", by="ann", allowed_groups=["lab"])
+    office.acts.clear()
+    office.memory.meanwhile = lambda: office.write(HANDBOOK | {"allowed_groups": ["lab"]}, MINUTES)
+    office.shared.switch(-1, enabled=False, by="ann")
+    office.shared.note_changes()
+    assert office.acts == [
+        ("ann", "shared_db.disabled", "-1 Handbook", ""),
+        ("shared_dbs.json", "shared_db.added", "-2 Minutes", "shared_board; board"),
+    ]
+
+
+def test_a_change_whose_line_was_not_written_is_told_later(office: Office) -> None:
+    office.shared.add("Handbook", "shared_lab", by="ann", allowed_groups=["lab"])
+    office.acts.clear()
+    office.is_stopping = True
+    with pytest.raises(SystemExit):
+        office.shared.update(-1, by="eve", allowed_groups=("lab", "guests"))
+    office.is_stopping = False
+    office.shared.note_changes()
+    changed = ("shared_dbs.json", "shared_db.changed", "-1 Handbook", "allowed_groups: lab → lab, guests")
+    assert office.acts == [changed]
+
+
+def test_a_removal_whose_line_was_not_written_is_undone_in_the_ledger(office: Office) -> None:
+    office.shared.add("Handbook", "shared_lab", by="ann")
+    office.acts.clear()
+    office.is_stopping = True
+    with pytest.raises(SystemExit):
+        office.shared.remove(-1, by="eve")
+    office.is_stopping = False
+    office.shared.note_changes()
+    assert office.acts == [("shared_dbs.json", "shared_db.unlisted", "-1 Handbook", "")]
+    assert office.directory.ledger.dataset(-1).name == "Handbook"
+
+
+def test_what_was_mirrored_in_a_transaction_that_is_rolled_back_is_mirrored_later(office: Office) -> None:
+    office.write(HANDBOOK)
+    with suppress(SystemExit), office.directory.ledger.database.write():
+        office.directory.mirror_registry()
+        raise SystemExit("rolled back")
+    office.directory.mirror_registry()
+    assert office.directory.ledger.dataset(-1).name == "Handbook"
