@@ -76,17 +76,17 @@ class SharedDatasets:
         self._audit = audit
         self._memory = memory if directory.registry.is_file else None
 
-    def note_changes(self, by: str = "") -> None:
-        """Write to the audit log what the list says otherwise than when it was noted last, as after an edit.
+    def note_changes(self) -> None:
+        """Write to the audit log, as the file's, what it says otherwise than when it was noted last.
 
-        Without ``by`` it is the file who did it. A list that is not in effect is left for later, and what is there when
-        nothing was noted yet is no change. A list that a fleet has in the ledger nobody changes elsewhere.
+        A list that is not in effect is left for later, and what is there when nothing was noted yet is no change. A
+        list that a fleet has in the ledger nobody changes elsewhere.
         """
         if self._memory is None or self._registry.problem():
             return
         noted = self._memory.get(NOTED)
         if noted is None or parse(noted) != self._registry.entries():
-            self._note(None, by or self._registry.name)
+            self._note(None, self._registry.name)
 
     def _note(self, known: Known | None, by: str) -> Known:
         """Write to the audit log what ``by`` changed since the list was as known, or without as it was noted last.
@@ -198,12 +198,12 @@ class SharedDatasets:
         Raises RegistryConflictError when the list has another fingerprint by now.
         """
         before, _ = self._registry.text()
-        self.note_changes()
-        self._registry.replace_text(text, of=expected_fingerprint)
-        self.note_changes(by)
-        self._directory.mirror_registry()
-        self._directory.wake()
-        self._audit(by, "shared_dbs.saved", self._registry.name, _line_counts(before, text))
+        with self._changing() as known:
+            self._registry.replace_text(text, of=expected_fingerprint)
+            now = self._note(known, by)
+            known.clear()
+            known.update(now)
+            self._audit(by, "shared_dbs.saved", self._registry.name, _line_counts(before, text))
 
     def _record(self, known: Known, by: str, action: str, entry: SharedDataset, detail: str = "") -> None:
         """Write a change to the audit log, and that it is known."""

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from sqlalchemy.exc import OperationalError
 
 from braid.core.accounts.app_settings import AppSettings
 from braid.core.data_directory import DataDirectory
 from braid.core.datasets.shared_changes import SharedDatasets
 from braid.core.errors import InvalidInputError, NotFoundError, RegistryConflictError, RegistryError
+from braid.core.ledger import database
 from tests.fakes import HashEmbeddings
 
 HANDBOOK: dict[str, object] = {"id": -1, "name": "Handbook", "collection_name": "shared_lab"}
@@ -86,6 +88,16 @@ class Office:
 def office(tmp_path: Path) -> Iterator[Office]:
     with Directory(tmp_path, embedding_model=HashEmbeddings()) as directory:
         yield Office(directory)
+
+
+@contextmanager
+def impatient(office: Office) -> Iterator[Office]:
+    """Open the directory of the office in another process, which fails at once where it would wait for a writer."""
+    with pytest.MonkeyPatch.context() as opening:
+        opening.setattr(database, "SQLITE_BUSY_TIMEOUT_S", 0)
+        other = Directory(office.directory.data_dir, embedding_model=HashEmbeddings())
+    with other:
+        yield Office(other)
 
 
 def test_an_added_dataset_is_in_the_file_the_ledger_and_the_audit_log(office: Office) -> None:
@@ -235,3 +247,26 @@ def test_what_was_mirrored_in_a_transaction_that_is_rolled_back_is_mirrored_late
         raise SystemExit("rolled back")
     office.directory.mirror_registry()
     assert office.directory.ledger.dataset(-1).name == "Handbook"
+
+
+def test_a_process_that_looks_while_the_text_is_saved_does_not_tell_it_as_the_files(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    office.shared.add("Handbook", "shared_lab", by="ann", allowed_groups=["lab"])
+    text, of = office.directory.registry.text()
+    save = office.directory.registry.replace_text
+    with impatient(office) as other:
+
+        def saved_and_seen(*args: Any, **kwargs: Any) -> None:
+            save(*args, **kwargs)
+            with suppress(OperationalError):  # the other one would wait
+                other.shared.note_changes()
+
+        monkeypatch.setattr(office.directory.registry, "replace_text", saved_and_seen)
+        office.shared.replace_text(text.replace('"lab"', '"lab", "guests"'), expected_fingerprint=of, by="ben")
+        other.shared.note_changes()
+    assert other.acts == []
+    assert office.acts[1:] == [
+        ("ben", "shared_db.changed", "-1 Handbook", "allowed_groups: lab → lab, guests"),
+        ("ben", "shared_dbs.saved", "shared_dbs.json", "+1 -1 lines"),
+    ]
