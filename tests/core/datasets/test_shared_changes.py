@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import sqlite3
+import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, cast
 
@@ -12,11 +14,14 @@ import pytest
 from sqlalchemy.exc import OperationalError
 
 from braid.core.accounts.app_settings import AppSettings
+from braid.core.accounts.audit import AuditLog
+from braid.core.braid import Braid, IndexOptions
 from braid.core.data_directory import DataDirectory
 from braid.core.datasets.shared_changes import SharedDatasets
 from braid.core.errors import InvalidInputError, NotFoundError, RegistryConflictError, RegistryError
 from braid.core.ledger import database
 from tests.fakes import HashEmbeddings
+from tests.worlds import WAIT_S, document
 
 HANDBOOK: dict[str, object] = {"id": -1, "name": "Handbook", "collection_name": "shared_lab"}
 MINUTES: dict[str, object] = {
@@ -66,7 +71,6 @@ class Office:
         self.acts: list[tuple[str, str, str, str]] = []
         self.memory = Memory(directory.ledger)
         self.shared = SharedDatasets(directory, lambda *act: self.audit(*act), self.memory)
-        directory.when_list_changed = self.shared.note_changes
 
     def audit(self, *act: str) -> None:
         """Keep a line of the audit log, unless the process is stopped before."""
@@ -75,9 +79,9 @@ class Office:
         self.acts.append(cast(tuple[str, str, str, str], act))
 
     def edit(self, *entries: dict[str, object]) -> None:
-        """Write the file as somebody with an editor does, and let a search come."""
+        """Write the file as somebody with an editor does, and have it looked at."""
         self.write(*entries)
-        self.directory.mirror_registry()
+        self.shared.note_changes()
 
     def write(self, *entries: dict[str, object]) -> None:
         """Write the file as somebody with an editor does."""
@@ -270,3 +274,46 @@ def test_a_process_that_looks_while_the_text_is_saved_does_not_tell_it_as_the_fi
         ("ben", "shared_db.changed", "-1 Handbook", "allowed_groups: lab → lab, guests"),
         ("ben", "shared_dbs.saved", "shared_dbs.json", "+1 -1 lines"),
     ]
+
+
+def open_braid(path: Path, **options: Any) -> Braid:
+    return Braid(path, embedding_model=HashEmbeddings(), index_options=IndexOptions(**options))
+
+
+def test_a_request_after_an_edit_neither_waits_for_a_writer_nor_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database, "SQLITE_BUSY_TIMEOUT_S", 0)  # who would wait fails
+    with open_braid(tmp_path, follow=()) as braid, closing(sqlite3.connect(tmp_path / "ledger.db")) as writer:
+        shared = SharedDatasets(braid, AuditLog(braid.ledger).add, AppSettings(braid.ledger))
+        shared.add("Handbook", "shared_lab", by="ann", allowed_groups=["lab"])
+        braid.when_list_changed = shared.note_changes
+        braid.registry.path.write_text(json.dumps([HANDBOOK | {"allowed_groups": ["guests"]}]), encoding="utf-8")
+        writer.execute("BEGIN IMMEDIATE")
+        assert braid.dataset(-1).name == "Handbook"
+        entry = braid.registry.get(-1)
+    assert entry is not None
+    assert entry.allowed_groups == ("guests",)
+
+
+def test_what_was_edited_is_told_by_the_threads_that_index_as_soon_as_it_can_be_written(tmp_path: Path) -> None:
+    told, is_free = threading.Event(), threading.Event()
+    with open_braid(tmp_path) as braid:
+        audit = AuditLog(braid.ledger)
+        shared = SharedDatasets(braid, audit.add, AppSettings(braid.ledger))
+        shared.add("Handbook", "shared_lab", by="ann", allowed_groups=["lab"])
+
+        def note_changes() -> None:
+            if not is_free.is_set():
+                raise OperationalError("INSERT", None, sqlite3.OperationalError("database is locked"))
+            shared.note_changes()
+            told.set()
+
+        braid.when_list_changed = note_changes
+        braid.registry.path.write_text(json.dumps([HANDBOOK | {"allowed_groups": ["guests"]}]), encoding="utf-8")
+        braid.ledger.put_document(-1, document("pump.txt", "The pump needs four bar."))
+        assert braid.indexer.wait(WAIT_S), "what cannot be told yet keeps nothing from being indexed"
+        is_free.set()
+        assert told.wait(WAIT_S)
+        newest, *_ = audit.entries()
+    assert (newest.actor, newest.detail) == ("shared_dbs.json", "allowed_groups: lab → guests")
