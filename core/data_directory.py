@@ -99,7 +99,6 @@ class DataDirectory:
                 self.bucket.claim = self.claim
             self.registry = self._open_registry(shared_dbs)
             self._registered_version = -1
-            self.when_list_changed: Callable[[], object] = lambda: None
             self._models = _Models(embedding_model, embedding_threads, self.embedding_options, self.registry)
             self.mirror_registry()
             tell_of_forks(self)
@@ -180,8 +179,8 @@ class DataDirectory:
             for entry in self.registry.entries():
                 if known.get(entry.id) != (entry.name, entry.collection_name):
                     self.ledger.register_shared(entry.id, entry.name, entry.collection_name)
-            self._registered_version = version
-            self.when_list_changed()
+            if not self.ledger.database.is_changing:  # what is rolled back is mirrored next time
+                self._registered_version = version
         return version
 
     def require_site(self) -> None:

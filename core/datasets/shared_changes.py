@@ -6,7 +6,7 @@ What somebody changes in the file itself is noticed, and written to the audit lo
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol
 
@@ -22,6 +22,9 @@ MAX_DETAIL_CHARS = 200
 
 NOTED = "shared_list"
 """The name under which the list is remembered as the audit log knows it."""
+
+Known = dict[int, SharedDataset]
+"""The list by id, as the audit log knows it."""
 
 Audit = Callable[[str, str, str, str], None]
 """Takes actor, action, target and detail, as `braid.core.accounts.audit.AuditLog.add` does."""
@@ -71,62 +74,83 @@ class SharedDatasets:
         self._directory = directory
         self._registry = directory.registry
         self._audit = audit
-        self._memory = memory
+        self._memory = memory if directory.registry.is_file else None
 
-    def note_changes(self, by: str = "") -> None:
-        """Write to the audit log what the list says otherwise than when it was noted last, as after an edit.
+    def note_changes(self) -> None:
+        """Write to the audit log, as the file's, what it says otherwise than when it was noted last.
 
-        Without ``by`` it is the file who did it. A list that is not in effect is left for later, and what is there when
-        nothing was noted yet is no change. A list that a fleet has in the ledger nobody changes elsewhere.
+        A list that is not in effect is left for later, and what is there when nothing was noted yet is no change. A
+        list that a fleet has in the ledger nobody changes elsewhere.
         """
-        if self._memory is None or not self._registry.is_file or self._registry.problem():
+        if self._memory is None or self._registry.problem():
             return
         noted = self._memory.get(NOTED)
         if noted is None or parse(noted) != self._registry.entries():
-            self._memory.change(NOTED, None, lambda known: self._tell(known, by or self._registry.name))
+            self._note(None, self._registry.name)
 
-    def _tell(self, known: Any, by: str | None) -> list[dict[str, Any]]:
-        """Return the list as it is now, after telling who changed it from what was known; nobody is told without."""
-        now = {entry.id: entry for entry in self._registry.entries()}
-        before = {entry.id: entry for entry in parse(known)} if by and known is not None else now
+    def _note(self, known: Known | None, by: str) -> Known:
+        """Write to the audit log what ``by`` changed since the list was as known, or without as it was noted last.
+
+        Returns the list as it is noted now. Who notes at the same time waits until the transaction has ended.
+        """
+        now: Known = {}
+
+        def tell(noted: Any) -> Any:
+            in_effect = self._registry.problem() is None
+            entries = self._registry.entries()
+            before = _by_id(entries if noted is None else parse(noted))
+            now.update(_by_id(entries) if in_effect else before)
+            if in_effect:
+                self._tell(before if known is None else known, now, by)
+            return [as_plain(entry) for entry in now.values()] if in_effect else noted
+
+        if self._memory is not None:
+            self._memory.change(NOTED, None, tell)
+        return now
+
+    def _tell(self, before: Known, now: Known, by: str) -> None:
         for entry in now.values():
             if entry.id not in before:
                 detail = f"{entry.collection_name}; {_audit_text(entry.allowed_groups)}"
-                self._audit(str(by), "shared_db.added", _label(entry), detail)
+                self._audit(by, "shared_db.added", _label(entry), detail)
             elif entry != before[entry.id]:
-                self._audit(str(by), "shared_db.changed", _label(entry), _differences(before[entry.id], entry))
+                self._audit(by, "shared_db.changed", _label(entry), _differences(before[entry.id], entry))
         for entry in before.values():
             if entry.id not in now:
-                self._audit(str(by), "shared_db.unlisted", _label(entry), "")
-        return [as_plain(entry) for entry in now.values()]
+                self._audit(by, "shared_db.unlisted", _label(entry), "")
 
     @contextmanager
-    def _noted(self) -> Iterator[None]:
-        """Have what the block changes in the list be known, once what others changed before it has been told."""
-        if self._memory is None or not self._registry.is_file:
-            yield
-            return
-        self.note_changes()
-        with self._directory.ledger.database.write():  # who would note it meanwhile waits
-            yield
-            self._memory.change(NOTED, None, lambda known: self._tell(known, None))
+    def _changing(self) -> Iterator[Known]:
+        """Have what the block changes in the list be written together with its lines of the audit log.
+
+        What others changed before is told first. The block is given the list as it is noted, and changes it alike: what
+        else is in the list then others have changed meanwhile. A change whose lines could not be written, because the
+        machine stopped between, is told as the file's.
+        """
+        with self._directory.ledger.database.write():
+            known = self._note(None, self._registry.name)
+            yield known
+            self._note(known, self._registry.name)
+        self._directory.mirror_registry()
+        self._directory.wake()
 
     def rename_group(self, name: str, new_name: str, *, by: str) -> None:
         """Name a group by its new name wherever a shared dataset is open to it."""
-        opened = [entry for entry in self._registry.entries() if name in entry.allowed_groups]
-        with self._noted(), self._directory.ledger.database.write():
+        with self._changing() as known:
+            opened = [entry for entry in self._registry.entries() if name in entry.allowed_groups]
             for before in opened:
                 after = with_group_renamed(before, name, new_name)
-                self._audit(by, "shared_db.changed", _label(after), _differences(before, after))
+                self._record(known, by, "shared_db.changed", after, _differences(before, after))
             if opened:  # last, because a file is not rolled back
                 self._registry.rename_group(name, new_name)
 
     def add(self, name: str, collection_name: str, *, by: str, **fields: Any) -> SharedDataset:
         """Add a shared dataset with the next free negative id. ``fields`` are those of `Registry.add`."""
         _require_model(fields.get("embedding_model"))
-        with self._noted():
+        with self._changing() as known:
             added = self._registry.add(name, collection_name, **fields)
-        self._publish(by, "shared_db.added", _label(added), f"{collection_name}; {_audit_text(added.allowed_groups)}")
+            detail = f"{collection_name}; {_audit_text(added.allowed_groups)}"
+            self._record(known, by, "shared_db.added", added, detail)
         return added
 
     def put_back(self, dataset_id: int, name: str, *, by: str, **fields: Any) -> SharedDataset:
@@ -135,38 +159,37 @@ class SharedDatasets:
         ``fields`` are description and allowed_groups of `Registry.add`: what they were, the list alone knew.
         """
         collection = self._directory.ledger.dataset(dataset_id).collection
-        with self._noted():
+        with self._changing() as known:
             added = self._registry.add(name, collection, dataset_id=dataset_id, **fields)
-        self._publish(by, "shared_db.restored", _label(added), _audit_text(added.allowed_groups))
+            self._record(known, by, "shared_db.restored", added, _audit_text(added.allowed_groups))
         return added
 
     def update(self, dataset_id: int, *, by: str, **changes: object) -> SharedDataset:
         """Change the named fields. With another collection the dataset moves there. Raises NotFoundError."""
         _require_model(changes.get("embedding_model"))
-        before = self._registry.get(dataset_id)
-        with self._noted():
+        with self._changing() as known:
+            before = self._registry.get(dataset_id)
             after = self._registry.update(dataset_id, **changes)
-        # ``before`` is None when the entry was added to the file only after it was read for `get`.
-        self._publish(by, "shared_db.changed", _label(after), _differences(before or after, after))
+            # ``before`` is None when the entry was added to the file only after it was read for `get`.
+            self._record(known, by, "shared_db.changed", after, _differences(before or after, after))
         return after
 
     def switch(self, dataset_id: int, *, enabled: bool, by: str) -> SharedDataset:
         """Switch a dataset on or off, which holds for everybody's next search. Raises NotFoundError."""
-        with self._noted():
+        with self._changing() as known:
             switched = self._registry.update(dataset_id, enabled=enabled)
-        self._publish(by, "shared_db.enabled" if enabled else "shared_db.disabled", _label(switched))
+            self._record(known, by, "shared_db.enabled" if enabled else "shared_db.disabled", switched)
         return switched
 
     def remove(self, dataset_id: int, *, by: str) -> Dataset:
         """Delete a dataset with its documents, also one that is no longer listed. Raises NotFoundError."""
         self._directory.mirror_registry()  # the file may have entries that the ledger does not know yet
-        removed = self._directory.ledger.dataset(dataset_id)
-        if self._registry.get(dataset_id) is not None and not self._registry.problem():
-            with self._noted():
-                self._registry.remove(dataset_id)
-        self._directory.remove_dataset(dataset_id)
-        detail = f"{removed.documents} documents, {removed.chunks} passages"
-        self._publish(by, "shared_db.removed", f"{removed.id} {removed.name}", detail)
+        with self._changing() as known:
+            removed = self._directory.ledger.dataset(dataset_id)
+            self._directory.remove_dataset(dataset_id)
+            known.pop(dataset_id, None)
+            detail = f"{removed.documents} documents, {removed.chunks} passages"
+            self._audit(by, "shared_db.removed", f"{removed.id} {removed.name}", detail)
         return removed
 
     def replace_text(self, text: str, *, expected_fingerprint: str, by: str) -> None:
@@ -175,15 +198,17 @@ class SharedDatasets:
         Raises RegistryConflictError when the list has another fingerprint by now.
         """
         before, _ = self._registry.text()
-        self.note_changes()
-        self._registry.replace_text(text, of=expected_fingerprint)
-        self.note_changes(by)
-        self._publish(by, "shared_dbs.saved", self._registry.name, _line_counts(before, text))
+        with self._changing() as known:
+            self._registry.replace_text(text, of=expected_fingerprint)
+            now = self._note(known, by)
+            known.clear()
+            known.update(now)
+            self._audit(by, "shared_dbs.saved", self._registry.name, _line_counts(before, text))
 
-    def _publish(self, by: str, action: str, target: str, detail: str = "") -> None:
-        self._directory.mirror_registry()
-        self._directory.wake()
-        self._audit(by, action, target, detail)
+    def _record(self, known: Known, by: str, action: str, entry: SharedDataset, detail: str = "") -> None:
+        """Write a change to the audit log, and that it is known."""
+        known[entry.id] = entry
+        self._audit(by, action, _label(entry), detail)
 
 
 def _require_model(name: object) -> None:
@@ -193,6 +218,10 @@ def _require_model(name: object) -> None:
     """
     if isinstance(name, str) and name:
         embedding_model(name)
+
+
+def _by_id(entries: Iterable[SharedDataset]) -> Known:
+    return {entry.id: entry for entry in entries}
 
 
 def _label(entry: SharedDataset) -> str:

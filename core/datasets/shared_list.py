@@ -162,11 +162,14 @@ class ListInLedger:
             )
 
     def look(self, known: State) -> tuple[bytes | None, State] | None:
-        """Return content and version, if that is not the one known."""
+        """Return content and version, if that is not the one known; no version for one that may be rolled back, since
+        another content can have the same later.
+        """
         rows = self._database.rows(prepared.SHARED_LIST_VERSION)
         if rows and rows[0][0] == known:
             return None
-        return next(((text.encode(), version) for text, version in self._rows()), (None, None))
+        found = next(((text.encode(), version) for text, version in self._rows()), (None, None))
+        return (found[0], None) if self._database.is_changing else found
 
     def read(self) -> bytes | None:
         """Return the content; None where the ledger has none."""

@@ -184,6 +184,11 @@ class Database:
         running: Connection | None = getattr(self._of_thread, "connection", None)
         return running
 
+    @property
+    def is_changing(self) -> bool:
+        """Whether this thread is in a transaction of `write`: what it reads may be rolled back."""
+        return self._running is not None
+
     @contextmanager
     def read(self) -> Iterator[Connection]:
         """Open a transaction that sees one state of the database; within `write`, what that has written so far."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -163,3 +164,14 @@ def test_who_edit_at_the_same_time_lose_nothing(ledger: Ledger, tmp_path: Path) 
     for registry in registries:
         assert sorted(names(registry)) == sorted(f"{number} {part}" for number in range(6) for part in range(3))
         assert sorted(entry.id for entry in registry.entries()) == list(range(-18, 0))
+
+
+@on_both_databases
+def test_a_change_that_is_rolled_back_hides_no_later_one(ledger: Ledger, tmp_path: Path) -> None:
+    one, other = taken_over(ledger, tmp_path / "none")
+    one.add("Salaries", "shared_pay", allowed_groups=["board"])
+    with suppress(SystemExit), ledger.database.write():
+        one.update(-1, allowed_groups=["guests"])
+        raise SystemExit("rolled back")
+    other.update(-1, allowed_groups=["auditors"])
+    assert one.entries() == other.entries()
