@@ -55,9 +55,7 @@ def test_words_of_japanese_and_korean_are_marked_whole_or_by_a_part_of_a_compoun
     assert "".join(segment.text for segment in segments) == text
 
 
-@pytest.mark.parametrize(
-    "alphabet", ["가나다라마바사아자차", "人事部長会議室予約申請休暇", "アイウエオカキクケコ"]
-)
+@pytest.mark.parametrize("alphabet", ["가나다라마바사아자차", "人事部長会議室予約申請休暇", "アイウエオカキクケコ"])
 def test_marking_grows_with_the_query_and_the_text_not_with_their_product(alphabet: str) -> None:
     """Both eight times as long: eight times as long, not sixty-four."""
     analyzer, draw = Analyzer(("en",)), random.Random(1)
