@@ -46,7 +46,9 @@ function glance(link) {
   const asked = new Set(); // sources that were opened, or asked for before they are
 
   let opened = null; // the link of the source that is shown
-  let loading = null;
+  let loading = null; // what ends opening it
+  let ahead = null; // what ends asking for another
+  let next = null; // the last one that was touched meanwhile
 
   const isPassage = ({ origin, pathname }) => origin === location.origin && PASSAGE.test(pathname);
   const isSame = (link) => link.pathname === opened.pathname;
@@ -59,6 +61,7 @@ function glance(link) {
 
   function open(link) {
     opened = link;
+    asked.add(link.pathname);
     if (panel.hidden && !room.matches) history.pushState({ source: true }, "");
     panel.hidden = false;
     cover();
@@ -78,11 +81,26 @@ function glance(link) {
     load(link.href);
   }
 
-  // A page of a PDF is drawn when it is asked for first, which takes a while: it is asked for before somebody does.
-  function drawAhead(link) {
+  // A page of a PDF is drawn when it is asked for first, which takes a while: it is asked for before somebody does, but
+  // one at a time, and none while a source is opened: the server draws one after the other for a person.
+  async function drawAhead(link) {
     if (!link || !cardOf(link)?.matches(".paged") || asked.has(link.pathname) || navigator.connection?.saveData) return;
+    if (ahead || loading) {
+      next = link;
+      return;
+    }
     asked.add(link.pathname);
-    fetch(link.href, { headers: { Accept: "text/html" }, priority: "low" }).catch(() => asked.delete(link.pathname));
+    ahead = new AbortController();
+    const headers = { Accept: "text/html", Purpose: "prefetch" };
+    await fetch(link.href, { headers, priority: "low", signal: ahead.signal }).catch(() => asked.delete(link.pathname));
+    ahead = null;
+    drawNext();
+  }
+
+  function drawNext() {
+    const link = next;
+    next = null;
+    drawAhead(link);
   }
 
   const drawLast = () => drawAhead(document.querySelector("#log > .turn:last-child .answer a.cite, #results .hit a[data-source]"));
@@ -100,6 +118,8 @@ function glance(link) {
   async function load(href) {
     loading?.abort();
     loading = new AbortController();
+    next = null;
+    ahead?.abort();
     const { signal } = loading;
     panel.querySelector(".panel-head a").href = href;
     body.setAttribute("aria-busy", "true");
@@ -116,6 +136,8 @@ function glance(link) {
       show(notice);
     }
     body.removeAttribute("aria-busy");
+    loading = null;
+    drawNext();
   }
 
   function show(shown) {
@@ -222,6 +244,7 @@ function glance(link) {
 
   function shut() {
     loading?.abort();
+    loading = null;
     panel.hidden = true;
     cover();
     body.replaceChildren();
@@ -251,7 +274,7 @@ function glance(link) {
     else if (button?.dataset.step) step(Number(button.dataset.step));
     else if (button?.matches("[data-close]")) close();
   });
-  for (const kind of ["mouseover", "focusin", "pointerdown"]) {
+  for (const kind of ["mouseover", "focusin"]) {
     document.addEventListener(kind, ({ target }) => drawAhead(target.closest?.("a.cite[href], a[data-source]")), { passive: true });
   }
   document.addEventListener("braid-answered", drawLast);

@@ -259,6 +259,8 @@ def refusal(status: int, detail: str, *, again: bool = True) -> AsgiResponse:
 # ---------------------------------------------------------------- addresses below the prefix that no route answers
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
+OF_QUERIES = "!$&'()*+,;=:@/?%"
+"""Characters that are themselves in a query (RFC 3986, 3.4), beside letters and digits, or begin an encoded one."""
 
 unknown = Blueprint("unknown", __name__)
 
@@ -278,7 +280,7 @@ def meant_page() -> str:
     path = request.path.removesuffix("/")
     if path == request.path or request.method not in ("GET", "HEAD") or wants_json() or not _answers("GET", path):
         return ""
-    asked = f"?{request.query_string.decode('latin-1')}" if request.query_string else ""
+    asked = f"?{quote(request.query_string, safe=OF_QUERIES)}" if request.query_string else ""
     return f"{quote(request.script_root + path)}{asked}"
 
 

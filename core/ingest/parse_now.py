@@ -45,23 +45,23 @@ class ParseNow:
 
     def read_manifest(self, user_id: int, path: Path, *, max_bytes: int) -> Manifest:
         """Read the manifest of an exported dataset. Raises as `ParsePool.read_manifest`, and as `of_user`."""
-        with self._turn(user_id):
+        with self.turn(user_id):
             return self._pool.read_manifest(path, max_bytes=max_bytes)
 
-    def draw_page(self, user_id: int, path: Path, number: int, *, filename: str, turn: int = 0) -> PagePicture:
-        """Draw a page of a PDF or image file for this user. Raises as `ParsePool.draw_page`, and as `of_user`."""
-        with self._turn(user_id):
-            return self._pool.draw_page(path, number, filename=filename, timeout_s=PAGE_S, turn=turn)
+    def draw_page(self, path: Path, number: int, *, filename: str, turn: int = 0) -> PagePicture:
+        """Draw a page of a PDF or image file, in a user's `turn`. Raises as `ParsePool.draw_page`."""
+        return self._pool.draw_page(path, number, filename=filename, timeout_s=PAGE_S, turn=turn)
 
     def _parse(self, user_id: int, incoming: Incoming, options: IngestOptions) -> DocumentInput:
-        with self._turn(user_id), self._spool.temporary(incoming.content or b"") as path:
+        with self.turn(user_id), self._spool.temporary(incoming.content or b"") as path:
             return self._pool.parse(replace(incoming, path=path, content=None), options, timeout_s=self._wait_s)
 
     @contextmanager
-    def _turn(self, user_id: int) -> Iterator[None]:
+    def turn(self, user_id: int, *, waits: bool = True) -> Iterator[None]:
+        """Hold this user's place until the block ends. Raises as `of_user`, at once unless it ``waits``."""
         with ExitStack() as turn:
             try:
-                is_admitted = turn.enter_context(self._admission.hold(user_id, self._wait_s))
+                is_admitted = turn.enter_context(self._admission.hold(user_id, self._wait_s if waits else 0.0))
             except TooManyError:
                 raise ParserUnavailableError(
                     Reason("%(most)s texts of yours are being read; send this one after them", most=MAX_PER_USER)

@@ -7,6 +7,7 @@ import json
 import os
 import secrets
 from collections.abc import Callable, Collection
+from contextlib import AbstractContextManager
 from dataclasses import asdict
 from pathlib import Path
 
@@ -26,17 +27,29 @@ class PagePictures:
         self._folder = folder
         self._most_bytes = most_mb * 2**20
 
-    def get(self, path: Path, content_hash: str, number: int, draw: Draw, *, turn: int = 0) -> PagePicture:
+    def get(
+        self,
+        path: Path,
+        content_hash: str,
+        number: int,
+        draw: Draw,
+        *,
+        turn: int = 0,
+        hold: Callable[[], AbstractContextManager[object]] = contextlib.nullcontext,
+    ) -> PagePicture:
         """Return the page of the file at ``path``, whose bytes have this hash, and which ``draw`` turns by so many
-        degrees. Raises as ``draw`` does.
+        degrees, within ``hold``: another may have drawn the page while one waited for that. Raises as both do.
         """
         kept = self._folder / (f"{content_hash}-{number}-{turn}" if turn else f"{content_hash}-{number}")
-        with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
-            return _load(kept)
-        drawn = draw(path, number)
-        with contextlib.suppress(OSError):  # without room it is drawn again the next time
-            self._save(kept, drawn)
-        return drawn
+        if there := _load(kept):
+            return there
+        with hold():
+            if there := _load(kept):
+                return there
+            drawn = draw(path, number)
+            with contextlib.suppress(OSError):  # without room it is drawn again the next time
+                self._save(kept, drawn)
+            return drawn
 
     def sweep(self, known: Callable[[Collection[str]], Collection[str]]) -> int:
         """Delete the pictures of contents that nobody has any more; return how many.
@@ -72,7 +85,9 @@ class PagePictures:
             left -= size
 
 
-def _load(path: Path) -> PagePicture:
-    content = path.read_bytes()
-    start = 4 + int.from_bytes(content[:4], "big")
-    return PagePicture(picture=content[start:], **json.loads(content[4:start]))
+def _load(path: Path) -> PagePicture | None:
+    with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+        content = path.read_bytes()
+        start = 4 + int.from_bytes(content[:4], "big")
+        return PagePicture(picture=content[start:], **json.loads(content[4:start]))
+    return None

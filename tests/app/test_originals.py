@@ -6,6 +6,7 @@ import io
 import re
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -27,6 +28,7 @@ from braid.core.types import ChunkInput, DocumentInput
 from tests import samples
 from tests.fakes import HashEmbeddings
 from tests.web import PASSWORD, bearer, make_app, sign_in, site_of
+from tests.worlds import WAIT_S, eventually
 
 EVIL = b"<script>alert(1)</script>"
 Add = Callable[..., tuple[int, int, str]]
@@ -236,6 +238,33 @@ def test_a_page_is_drawn_once(app: Flask, browser: FlaskClient, add: Add, monkey
     assert again.text.partition("<svg viewBox")[2].partition("</svg>") == first.text.partition("<svg viewBox")[
         2
     ].partition("</svg>")
+
+
+def test_a_page_that_is_being_drawn_is_waited_for_by_a_click_and_not_by_what_asks_ahead(
+    app: Flask, browser: FlaskClient, add: Add
+) -> None:
+    """A click draws nothing again, and what asks ahead is not among the few requests that a user may wait with."""
+    _, _, chunk_id = add("ahead.pdf", samples.pdf([["Drawn ahead."], ["The second page."]]), "pdf", page=1)
+    begun, go_on, drawn = threading.Event(), threading.Event(), list[int]()
+    address, ahead = f"/documents/passage/{chunk_id}/page/1", {"Purpose": "prefetch"}
+    visitors = [sign_in(app) for _ in range(2)]
+    draw_page, admission = ParsePool.draw_page, site_of(app).background.parse_now._admission
+
+    def draw(pool: ParsePool, path: Path, number: int, **options: Any) -> PagePicture:
+        drawn.append(number)
+        begun.set()
+        assert go_on.wait(WAIT_S)
+        return draw_page(pool, path, number, **options)
+
+    with patch.object(ParsePool, "draw_page", draw), ThreadPoolExecutor() as threads:
+        first = threads.submit(visitors[0].get, address, headers=ahead)
+        assert begun.wait(WAIT_S)
+        second_page = browser.get(address.replace("page/1", "page/2"), headers=ahead)
+        click = threads.submit(visitors[1].get, address)
+        eventually(lambda: admission._waiting)
+        go_on.set()
+        assert (first.result().status_code, click.result().status_code) == (200, 200)
+    assert (drawn, second_page.status_code) == ([1], 503)
 
 
 def test_a_file_that_is_no_pdf_inside_has_no_page(browser: FlaskClient, add: Add) -> None:

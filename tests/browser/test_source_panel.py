@@ -213,6 +213,35 @@ def test_a_source_that_takes_its_time_says_so(open_page: Open, conversation: str
     expect(page.locator(".glimpse")).to_have_count(0)
 
 
+def test_one_page_is_drawn_ahead_at_a_time_and_none_while_a_source_is_opened(open_page: Open) -> None:
+    page = open_page("search?q=files&mode=keyword")
+    links = page.locator("#results .hit a[data-source]")
+    assert links.count() >= 3
+    page.evaluate("document.querySelectorAll('#results .hit').forEach(hit => hit.classList.add('paged'))")
+    held: list[Route] = []
+    page.route("**/documents/passage/**", lambda route: held.append(route))
+    paths = [str(links.nth(at).evaluate("link => link.pathname")) for at in range(3)]
+
+    def asked() -> list[tuple[int, bool]]:
+        page.evaluate("new Promise(setTimeout)")  # until what was asked for has come here
+        requests = [route.request for route in held]
+        return [(next(at for at in range(3) if paths[at] in each.url), "purpose" in each.headers) for each in requests]
+
+    for at in range(3):
+        links.nth(at).hover()
+    eventually(lambda: asked() == [(0, True)])
+    held[0].continue_()
+    eventually(lambda: asked() == [(0, True), (2, True)])  # the one that was touched last
+    with page.expect_event("requestfailed") as dropped:
+        links.nth(1).click()
+    assert dropped.value == held[1].request
+    links.nth(2).hover()
+    eventually(lambda: asked() == [(0, True), (2, True), (1, False)])
+    held[2].continue_()
+    expect(page.locator("#panel #cited")).to_be_visible()
+    eventually(lambda: asked()[3:] == [(2, True)])
+
+
 @pytest.mark.parametrize("how", ["hover", "focus"])
 def test_a_citation_shows_the_sentence_and_its_place(open_page: Open, conversation: str, how: str) -> None:
     page = open_page(conversation.lstrip("/"))

@@ -7,6 +7,7 @@ from bisect import bisect_left
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
+from typing import NamedTuple
 
 from braid.core.chat.quoting.wanted import without_asking
 from braid.core.text.analyzer import Analyzer, Piece, without_particle
@@ -33,6 +34,8 @@ _ENDING_KO = re.compile("[은는이가을를도만의에로와과]?")
 _STOP_KO = re.compile("[있없하되](?:는|다)|[대위관]한|통해|따라|그리고|그러나|또는")
 LEAST_PART, LEAST_KATAKANA = 2, 3
 """Signs of a part of a compound that is marked by itself."""
+MOST_PART = 30
+"""Signs of a word up to which its parts are compared."""
 _BLANK_LINES = re.compile(r"\n(?:[ \t]*\n)+")
 # A line break inside a paragraph: something other than a list, a table, a quotation or code follows.
 _WRAPPED = re.compile(r"(?<=[^\n])\n(?=[^\s|`*>#+•・-])(?!\d+[.)] )")
@@ -116,7 +119,7 @@ def word_ranges(analyzer: Analyzer, text: str, wanted: frozenset[str]) -> list[S
     """Return the spans of the wanted tokens and words, sorted; overlapping and touching ones are merged."""
     words = {each for each in wanted if _EAST_ASIAN.match(each)}
     tokens = wanted - words
-    found = [(start, end) for token, start, end in _outer(analyzer, text) if token in tokens]
+    found = [(start, end) for token, start, end in _outer(analyzer, text) if token in tokens] if tokens else []
     merged: list[Span] = []
     for start, end in sorted(found + (list(_ranges_of_words(text, words)) if words else [])):
         if merged and start <= merged[-1][1]:
@@ -129,37 +132,67 @@ def word_ranges(analyzer: Analyzer, text: str, wanted: frozenset[str]) -> list[S
 def _ranges_of_words(text: str, wanted: Collection[str]) -> Iterator[Span]:
     """Yield where the words of a text have one that is wanted, or a part of the one is a part of the other."""
     normalized, starts, ends = align(text)
-    known = dict[str, list[Span]]()
+    parts, known = _Parts.of(wanted), dict[str, list[Span]]()
     for found in _WORD.finditer(normalized):
         word, at = found[0], found.start()
         if word not in known:
-            known[word] = [span for each in wanted if (span := _common(each, word)) is not None]
+            known[word] = list(_common(word, parts))
         for start, end in known[word]:
             yield starts[at + start], ends[at + end - 1]
 
 
-def _common(wanted: str, word: str) -> Span | None:
-    """Return where a word has what is wanted: all of it, or a part of both that begins or ends each of them.
+class _Parts(NamedTuple):
+    """Words that are wanted, and what begins and ends them: a word of a text is looked up, however many there are."""
 
-    >>> _common("패키지", "패키지를"), _common("패키지", "지키지"), _common("휴가", "휴가비는")
-    ((0, 3), None, (0, 2))
+    words: frozenset[str]
+    heads: frozenset[str]
+    tails: frozenset[str]
+
+    @classmethod
+    def of(cls, wanted: Collection[str]) -> _Parts:
+        """Take these words apart. One that is not of Han ends in another word if two signs or more precede it."""
+        return cls(
+            frozenset(wanted),
+            frozenset(word[:size] for word in wanted for size in _sizes(len(word))),
+            frozenset(word[-size:] for word in wanted for size in _sizes(len(word) - 2 * (not _HAN.match(word)))),
+        )
+
+
+def _sizes(longest: int, shortest: int = 1) -> range:
+    """Return how many signs are compared, most first."""
+    return range(min(longest, MOST_PART), shortest - 1, -1)
+
+
+def _common(word: str, wanted: _Parts) -> Iterator[Span]:
+    """Yield where a word has what is wanted: all of it, or a part of both that begins or ends each of them.
+
+    >>> list(_common("패키지를", _Parts.of(["패키지"]))), list(_common("휴가비는", _Parts.of(["휴가", "비"])))
+    ([(0, 3), (0, 3), (0, 3)], [(0, 2), (0, 2)])
     """
-    own = without_particle(word)
-    if len(wanted) == 1:
-        is_word = own == wanted or (_HANGUL.match(word) and word[0] == wanted and _ENDING_KO.fullmatch(word[1:]))
-        return (0, 1) if is_word else None
-    is_katakana, is_han = "\u30a1" <= wanted[0] <= "\u30ff", _HAN.match(wanted) is not None
-    if wanted in word:
-        at = word.index(wanted)
-        return at, at + len(wanted)
-    for size in range(min(len(wanted), len(own)), (LEAST_KATAKANA if is_katakana else LEAST_PART) - 1, -1):
-        if own[:size] == wanted[:size] or (
-            own[:size] == wanted[-size:] and (is_han or size == len(own) <= len(wanted) - 2)
-        ):
-            return 0, size
-        if is_han and own[-size:] in (wanted[:size], wanted[-size:]):
-            return len(own) - size, len(own)
-    return None
+    own, is_han = without_particle(word), _HAN.match(word) is not None
+    if own in wanted.words:
+        yield 0, len(own)
+    elif word[0] in wanted.words and _HANGUL.match(word) and _ENDING_KO.fullmatch(word[1:]):
+        yield 0, 1
+    sizes = _sizes(len(own), LEAST_KATAKANA if "\u30a1" <= word[0] <= "\u30ff" else LEAST_PART)
+    for size in sizes:
+        head = own[:size]
+        if head in wanted.heads or (head in wanted.tails and (is_han or size == len(own))):
+            yield 0, size
+            break
+    if is_han:
+        for size in sizes:
+            if own[-size:] in wanted.heads or own[-size:] in wanted.tails:
+                yield len(own) - size, len(own)
+                break
+    for start in range(len(word)):
+        whole = 0
+        for end in range(start + 1, len(word) + 1):
+            if (part := word[start:end]) not in wanted.heads:
+                break
+            whole = end if part in wanted.words and len(part) >= LEAST_PART else whole
+        if whole:
+            yield start, whole
 
 
 def _window(text: str, marks: Sequence[Span], limit: int) -> Span:

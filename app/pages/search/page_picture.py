@@ -115,9 +115,11 @@ def _drawn(document: Document, number: int, reading: PageReading | None) -> Page
     path = background.originals.find(document) if document.file_type in WITH_PAGES else None
     if path is None:
         raise NotFoundError(f"the pages of document {document.id} cannot be shown: its file is not kept, or has none")
-    draw = partial(background.parse_now.draw_page, identity().account.id, filename=filename(document), turn=turn)
+    draw = partial(background.parse_now.draw_page, filename=filename(document), turn=turn)
+    is_ahead = request.headers.get("Purpose") == "prefetch"  # by panel.js: nobody waits for it, and it for nobody
+    hold = partial(background.parse_now.turn, identity().account.id, waits=not is_ahead)
     try:
-        return background.pages.get(path, document.content_hash, number, draw, turn=turn)
+        return background.pages.get(path, document.content_hash, number, draw, turn=turn, hold=hold)
     except UnreadableDocumentError as error:
         raise NotFoundError(str(error)) from error
 

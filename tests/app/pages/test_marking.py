@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import random
+import time
+
 import pytest
 
-from braid.app.pages.search.marking import mark, wanted_tokens
+from braid.app.pages.search.marking import mark, wanted_tokens, word_ranges
 from braid.core.text.analyzer import Analyzer
 
 
@@ -37,6 +40,9 @@ def test_a_number_is_marked_where_it_stands_by_itself(query: str, text: str, mar
         ("データセットとは何ですか", "メータとデータは何か。データセットとは", ["データ", "データセット"]),
         ("サーバーの設定", "オブザーバーが設定したｻｰﾊﾞｰ", ["設定", "ｻｰﾊﾞｰ"]),
         ("ある", "本がある。あるいは", ["ある", "ある"]),
+        ("会議室の予約", "会議室予約の議事録と会議、予約室", ["会議室予約", "会議", "予約"]),
+        ("人事部長", "人事課の部長", ["人事", "部長"]),
+        ("人事部長", "人事課部長", ["人事", "部長"]),
     ],
 )
 def test_words_of_japanese_and_korean_are_marked_whole_or_by_a_part_of_a_compound(
@@ -47,3 +53,26 @@ def test_words_of_japanese_and_korean_are_marked_whole_or_by_a_part_of_a_compoun
     segments = mark(analyzer, text, wanted_tokens(analyzer, query))
     assert [segment.text for segment in segments if segment.marked] == marked
     assert "".join(segment.text for segment in segments) == text
+
+
+@pytest.mark.parametrize("alphabet", ["가나다라마바사아자차", "人事部長会議室予約申請休暇", "アイウエオカキクケコ"])
+def test_marking_grows_with_the_query_and_the_text_not_with_their_product(alphabet: str) -> None:
+    """Both eight times as long: eight times as long, not sixty-four."""
+    analyzer, draw = Analyzer(("en",)), random.Random(1)
+
+    def took(times: int) -> float:
+        query, text = (" ".join("".join(draw.choices(alphabet, k=5)) for _ in range(times * n)) for n in (80, 160))
+        wanted, least = wanted_tokens(analyzer, query), float("inf")
+        for _ in range(3):
+            started = time.thread_time()
+            assert word_ranges(analyzer, text, wanted)
+            least = min(least, time.thread_time() - started)
+        return least
+
+    assert took(8) < 24 * took(1)
+
+
+@pytest.mark.parametrize("sign", ["다", "人", "ア"])
+def test_one_long_word_is_marked_by_its_whole_length(sign: str) -> None:
+    analyzer, word = Analyzer(("en",)), sign * 2000
+    assert word_ranges(analyzer, f"{word} {sign}", wanted_tokens(analyzer, word)) == [(0, 2000)]

@@ -134,6 +134,9 @@ def test_a_slash_too_many_leads_to_the_page(client: FlaskClient) -> None:
     assert {"/chat", "/search", "/datasets", "/settings", "/account", "/admin/users", "/chat/shelf"} <= led
     assert not {page for page in led if page.startswith(("/api", "/v1", "/scim"))}
     assert client.get("/search/").location == "/search"
+    as_typed = "q=何冊&d=1&x=%3C[".encode().decode("latin-1")  # as a WSGI server passes on the bytes of a request
+    typed = client.get("/search/", environ_overrides={"QUERY_STRING": as_typed}).location
+    assert typed == "/search?q=%E4%BD%95%E5%86%8A&d=1&x=%3C%5B"
     assert client.get("/chat/9/").location == "/chat/9"
     assert client.get("/nothing/").status_code == 404
     outside = client.get("/", environ_overrides={"PATH_INFO": "//elsewhere.example/"})

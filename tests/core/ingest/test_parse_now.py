@@ -58,7 +58,7 @@ def test_waiting_for_a_place_has_an_end(pool: ParsePool, tmp_path: Path) -> None
     begun, go_on = threading.Event(), threading.Event()
 
     def hold() -> None:
-        with parser._turn(ANN):
+        with parser.turn(ANN):
             begun.set()
             go_on.wait(WAIT_S)
 
@@ -67,6 +67,9 @@ def test_waiting_for_a_place_has_an_end(pool: ParsePool, tmp_path: Path) -> None
     begun.wait(WAIT_S)
     with pytest.raises(ParserUnavailableError, match="again in a moment"):
         parse(parser, BOB, "b.md", b"text")
+    with pytest.raises(ParserUnavailableError), parser.turn(ANN, waits=False):
+        pass
+    assert not parser._admission._waiting
     go_on.set()
     holding.join()
     assert not parser._admission._held
