@@ -155,15 +155,15 @@ class TurnSearch:
             weights = self.term_weights(turn).of_text(without_asking(turn.question.query))
             covered = best_coverage(weights, citations, self._braid.analyzer)
             missing_names = _names_in_none(weights, turn, self._braid.analyzer)
-            covered = 0.0 if missing_names else covered
-        if covered < WEAK_COVERAGE and not turn.degraded and turn.question.generator == "none":
+        is_lacking = covered < WEAK_COVERAGE or bool(missing_names)
+        if is_lacking and not turn.degraded and turn.question.generator == "none":
             of_answers = self.writer_of_queries(turn) if self.query_model(turn) is None else None
             turn.wordings, missing = write_wordings(
                 turn.question, of_answers, self._models.prompts, tuple(turn.languages)
             )
             turn.degraded += missing
         searches: list[Elsewhere] = [(text, partial(self._find, turn, text)) for text in turn.wordings]
-        near = not searches and covered < WEAK_COVERAGE and turn.first.query.mode != "keyword"
+        near = not searches and is_lacking and turn.first.query.mode != "keyword"
         if near:
             searches = [(turn.question.query, partial(self._find_near, turn, code)) for code in turn.languages]
         found = search_elsewhere(turn.first, searches, stopped=turn.stopped.is_set, tell=writer)
@@ -178,13 +178,14 @@ class TurnSearch:
     ) -> frozenset[str]:
         """Return the passages in another language than the question, if the best of them answers rather than those in
         its own: it is near enough, and those lack the question's words, or are less near. Where ``names`` of the
-        question are in none of its own language, it has one.
+        question are in none of its own language, it has one; or none has, and words do not tell which are better.
         """
         known = scale_of(turn.first, self._braid.answering_model)
         others = [hit for hit in hits if _is_in_others(turn, hit)]
         if names:
             analyzer = self._braid.analyzer
-            others = [hit for hit in others if not names.isdisjoint(analyzer.tokens(hit.passage.text))] or others
+            named = [hit for hit in others if not names.isdisjoint(analyzer.tokens(_told(hit.passage)))]
+            others, is_absent = named or others, is_absent and bool(named)
         nearest = max(cosines_of(others), default=0.0)
         own = max(cosines_of([hit for hit in hits if not _is_in_others(turn, hit)]), default=0.0)
         is_better = is_absent or nearest > own
@@ -329,5 +330,8 @@ def _names_in_none(weights: Mapping[str, float], turn: ChatTurn, analyzer: Analy
         return frozenset()
     names = frozenset(term for term in weights if term.isascii() and term.isalpha())
     own = [hit.passage for hit in turn.first.hits if not _is_in_others(turn, hit)]
-    said = (analyzer.tokens(f"{each.title} {each.heading_path} {each.text}") for each in own)
-    return names if all(names.isdisjoint(each) for each in said) else frozenset()
+    return names if all(names.isdisjoint(analyzer.tokens(_told(each))) for each in own) else frozenset()
+
+
+def _told(passage: Passage) -> str:
+    return f"{passage.title} {passage.heading_path} {passage.text}"

@@ -59,7 +59,9 @@ _SAYS_NOTHING = re.compile(
     re.IGNORECASE,
 )
 _IS_CODE = re.compile(
-    r"[$>#→←↑↓•·] ?.*|--?\w\S*(?: .*)?|\S+\(\S*\)|\S*(?:::|\w_\w|[/\\]\S*[/\\])\S*|[/\\]\S+|\w+://\S+"
+    r"[$>#→←↑↓•·] ?.*|--?\w\S*(?: .*)?|\S*(?:::|\w_\w)\S*|\w+://\S+"
+    r"|(?-i:[a-z_][A-Za-z0-9_.+-]*\([a-z0-9_.,]*\))|[a-z_][a-z0-9_.+-]*\((?:\d?|[!-~]*[=_'*&\x22][!-~]*)\)"
+    r"|(?:[/\\]|\.{1,2}/|~/|[a-z]:\\)[!-~]+|[!-~]*/|[!-~]*\\[!-~]*\\[!-~]*"
     r"|\S+\.(?:md|txt|rst|py|sh|html?|json|ya?ml|toml|cfg|ini|conf|xml|csv|log|pdf|docx?|xlsx?|pptx?)",
     re.IGNORECASE,
 )

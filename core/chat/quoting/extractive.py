@@ -21,7 +21,7 @@ from braid.core.chat.quoting.parts import LIST_MARK, introduces, is_code
 from braid.core.chat.quoting.wanted import tells_validity, years_in
 from braid.core.chat.texts import TEXTS, say
 from braid.core.text.analyzer import Analyzer
-from braid.core.text.scripts import is_written_in, main_script, question_script, text_language
+from braid.core.text.scripts import LATIN, SCRIPTS, is_written_in, main_script, question_script, text_language
 from braid.core.text.sentences import sentences
 
 MOST_OTHER_SCRIPT = 8
@@ -131,7 +131,9 @@ def extract(
         return Extract("", False)
     is_named, said = chosen[0].is_named, coverage(asked.weights, chosen[0].terms)
     is_far = match == "weak" and nearness is not no_nearness and said < LEAST_OF_WEAK
-    is_foreign = not is_written_in(question_script(asked.text), shown[0].text)
+    is_foreign = _is_foreign(asked, shown[0].text, by_number[chosen[0].number])
+    if match == "absent" and not is_foreign:  # nothing could be compared, as in a passage without letters
+        match = "weak"
     if is_foreign and not comparable:
         title = _in_language(by_number[chosen[0].number].text)
     elif is_far or asked.own_share(chosen[0]) < LEAST_OF_OWN or (not is_named and asked.lacks_kind(shown[0].text)):
@@ -147,6 +149,18 @@ def extract(
     if not found:
         shown[0] = _feature(reader, by_number[chosen[0].number], chosen[0], chooser, alone=True)
     return Extract(quoted_text(lead, asked, shown, names, featured=int(found)), found, tuple(shown))
+
+
+def _is_foreign(asked: Asked, quoted: str, citation: Citation) -> bool:
+    """Return whether a quote is in another language than the question: a number is in none, nor is a name or a line of
+    a table in a passage that is in the question's, with its heading.
+    """
+    script = question_script(asked.text)
+    if not main_script(quoted) or is_written_in(script, quoted):
+        return False
+    told = f"{citation.passage.heading_path}\n{citation.text}"
+    language = text_language(told)
+    return SCRIPTS.get(language, LATIN) != script if language else not is_written_in(script, told)
 
 
 def _in_language(text: str) -> str:

@@ -143,6 +143,8 @@ def test_a_number_that_counts_is_none_of_a_heading() -> None:
             "/etc/passwd",
             "https://example.org/a",
             "E4711",
+            *("Installation()", "f(x)", "apt-get(8)", "open(path)", "max(a,b)", "Point(x=1,y=2)", "Path(__file__)"),
+            *("./run", "~/notes/a", "src/main/", "C:\\Users\\ann"),
         ),
         *("注意：", "注意事項", "メモ", "名前", "その1", "주의 사항", "참고:", "이름", "단계 2"),
     ],
@@ -151,6 +153,13 @@ def test_a_heading_that_nobody_would_ask_about_makes_no_question(heading: str) -
     assert [each for each in askables(heading, "Nothing more is told.") if each.kind == "topic"] == []
 
 
-@pytest.mark.parametrize("heading", ["TCP/IP networks", "Notes of the board", "注意の払い方", "이름 변경", "Node.js"])
+@pytest.mark.parametrize(
+    "heading",
+    [
+        *("TCP/IP networks", "Notes of the board", "注意の払い方", "이름 변경", "Node.js"),
+        *("휴가(연차)", "有給休暇(年次)", "Leave(paid)", "Holiday(s)", "VPN(IPsec)", "Budget(2024)"),
+        *("育児/介護/休業", "출장/숙박/식비", "and/or/not", "Sales/Marketing/HR"),
+    ],
+)
 def test_a_heading_with_such_words_in_it_does(heading: str) -> None:
     assert askables(heading, "Nothing more is told.")

@@ -15,7 +15,7 @@ from braid.core.chat.quoting.extractive import extract
 from braid.core.chat.quoting.match import CosineScale, Match, is_weak, match_of
 from braid.core.chat.quoting.tables import split_tables
 from braid.core.chat.quoting.wanted import Wanted, is_question
-from braid.core.chat.texts import say
+from braid.core.chat.texts import Language, say
 from braid.core.chat.turn_search import without_aside
 from braid.core.text.analyzer import Analyzer
 from braid.core.types import Degraded, Hit, LegScore, Passage, Query, SearchResult
@@ -186,6 +186,38 @@ def test_absence_is_not_claimed_where_the_dense_leg_says_nothing() -> None:
 def test_what_each_match_says() -> None:
     assert quotes("pump", "The pump is in hall 4.", match="weak")[0] == say("weak", "en")
     assert quotes("pump", "The pump is in hall 4.", match="absent") == [""], "the answer says it"
+
+
+PRICES = "製品の価格表です。最新の価格は営業にお問い合わせください。\n\n| Model | JPY |\n|---|---|\n| NT-210 | 45,000 |"
+
+
+@pytest.mark.parametrize(
+    ("question", "language", "heading", "texts", "quoted", "lead"),
+    [
+        ("What is the phone number?", "en", "Phone number", ["+81 3 1234 5678"], "+81 3 1234 5678", "extractive"),
+        ("電話番号は？", "ja", "電話番号", ["03-1234-5678", "平日に受け付けます。"], "03-1234-5678", "extractive"),
+        ("電話番号は？", "ja", "", ["03-1234-5678"], "03-1234-5678", "extractive"),
+        ("NT-210のJPYは？", "ja", "", [PRICES], "45,000", "extractive"),
+        ("NT-210 の仕様は？", "ja", "仕様", ["NT-210 A4 USB LAN"], "NT-210 A4 USB LAN", "extractive"),
+        ("How heavy is the press?", "en", "", ["プレス機の重さは 45 キログラムです。"], "45", "in_ja"),
+        ("Сколько весит изделие?", "en", "", ["The weight of the product is 45 kilograms."], "45", "in_en"),
+        ("製品の重さは？", "ja", "", ["The weight of the product is 45 kilograms."], "45", "in_en"),
+    ],
+)
+def test_what_is_in_the_language_of_the_question_is_not_said_to_be_in_another(
+    question: str, language: Language, heading: str, texts: Sequence[str], quoted: str, lead: str
+) -> None:
+    """A number has no language, and a line of a table or a list of names has that of its passage and heading."""
+    passages = [passage(text, number, heading_path=heading) for number, text in enumerate(texts, start=1)]
+    citations = [Citation(number, each, each.text) for number, each in enumerate(passages, start=1)]
+    asked = Asked(question, dict.fromkeys(ANALYZER.tokens(question), 1.0), language)
+    found = extract(asked, citations, ANALYZER, match="strong")
+    assert found.text.startswith(say(lead, language))
+    assert quoted in found.shown[0].text
+
+
+def test_a_number_alone_is_only_a_weak_match_where_absence_is_not_known() -> None:
+    assert quotes("What is the phone number?", "+81 3 1234 5678", match="absent")[0] == say("weak", "en")
 
 
 def test_a_weak_match_without_a_word_of_the_question_is_only_related() -> None:

@@ -189,3 +189,18 @@ def test_a_name_in_latin_letters_that_only_the_other_language_has_is_answered_fr
     assert result.featured is not None
     assert result.featured.text == "The phony rule makes aliases for other targets."
     assert result.text.startswith(say("in_en", "ja"))
+
+
+@pytest.mark.parametrize(
+    "other", ["The doors of the building close at eight in the evening.", "The PC room closes at eight in the evening."]
+)
+def test_a_name_that_ones_own_language_lacks_leads_to_no_passage_that_is_less_near(braid: Braid, other: str) -> None:
+    """Whether the other language has the name or not: the right passage may write it in its own letters."""
+    right = "パソコンの持ち出しの申請の期限は三日前とする。"
+    store(braid, 1, {"laptop.md": right, "other.md": other})
+    catch_up(braid)
+    result = ask(braid, "PC の持ち出しの申請の期限は？", dataset_ids=[1])
+    assert elsewhere(result) == ["PC の持ち出しの申請の期限は？"]
+    assert result.featured is not None
+    assert (result.featured.text, "other.md" in sources(result)) == (right, True)
+    assert result.text.startswith(say("extractive", "ja"))
