@@ -13,7 +13,7 @@ for (const field of document.querySelectorAll("[data-people]")) {
   const offer = async () => {
     running?.abort();
     running = new AbortController();
-    const kind = field.form.elements.kind?.value || "user";
+    const kind = field.dataset.kind || field.form.elements.kind?.value || "user";
     const url = `${field.dataset.people}?${new URLSearchParams({ kind, name: field.value.trim() })}`;
     try {
       const names = await (await fetch(url, { signal: running.signal })).json();

@@ -37,7 +37,8 @@ MOST_REQUESTS = 100
 """Requests in one list."""
 LEAST_TYPED, MOST_FOUND = 2, 8
 """Characters that are needed to find people and groups, and how many of them are found."""
-_ACTIVE = ~UserRow.name.startswith(REMOVED_USER), UserRow.disabled.is_(False)
+_THERE = ~UserRow.name.startswith(REMOVED_USER)
+_ACTIVE = _THERE, UserRow.disabled.is_(False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,11 +145,11 @@ class Shares:
                 raise NotFoundError(f"{_kind(shared)} {shared.id} is not shared with the {kind} {name!r}")
             self._audit(by, f"{_kind(shared)}.unshared", _label(shared), f"{kind} {name}")
 
-    def find(self, kind: Kind, typed: str, *, besides: int | None = None) -> list[str]:
+    def find(self, kind: Kind, typed: str, *, besides: int | None = None, or_suspended: bool = False) -> list[str]:
         """Return up to `MOST_FOUND` names of users who can sign in, or of groups, that contain what was typed.
 
         Those that begin with it come first. Nothing is found by fewer than `LEAST_TYPED` characters: nobody lists all
-        accounts with it. ``besides`` is a user who is left out.
+        accounts with it. ``besides`` is a user who is left out; with ``or_suspended`` also users who cannot sign in.
         """
         part = storable(typed).strip()
         if len(part) < LEAST_TYPED:
@@ -156,7 +157,8 @@ class Shares:
         name = UserRow.name if kind == "user" else UserGroupRow.group_name
         begins = name.istartswith(part, autoescape=True)
         statement = select(name).where(name.icontains(part, autoescape=True))
-        statement = statement.where(*_ACTIVE, UserRow.id != (besides or 0)) if kind == "user" else statement
+        if kind == "user":
+            statement = statement.where(*([_THERE] if or_suspended else _ACTIVE), UserRow.id != (besides or 0))
         ordered = statement.group_by(name).order_by(begins.desc(), func.lower(name), name).limit(MOST_FOUND)
         return list(self._database.values(ordered))
 

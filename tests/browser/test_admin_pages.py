@@ -146,6 +146,19 @@ def test_people_are_chosen_one_after_the_other_with_the_keyboard(site: Site, ope
     page.get_by_role("button", name="Delete group").click()
 
 
+def test_the_audit_log_offers_oneself_and_suspended_people_whatever_is_filtered(
+    site: Site, open_page: Callable[..., Page]
+) -> None:
+    accounts = site_of(site.app).accounts
+    accounts.set_disabled(add_user(site.app, "Odile").id, True)
+    oneself = next(account.name for account in accounts.all() if account.is_admin)
+    page = open_page("admin/audit?kind=people")
+    for name in ("Odile", oneself):
+        page.get_by_label("Person").fill("")
+        page.get_by_label("Person").press_sequentially(name[:3])
+        expect(page.locator(f'#people option[value="{name}"]')).to_have_count(1)
+
+
 def test_many_groups_are_narrowed_by_a_part_of_the_name(site: Site, open_page: Callable[..., Page]) -> None:
     user = add_user(site.app, "Ines", groups=tuple(f"team {letter}" for letter in "abcdefghijklm"))
     page = open_page(f"admin/users/{user.id}")

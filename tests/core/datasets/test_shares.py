@@ -205,6 +205,8 @@ def test_people_and_groups_are_found_by_what_is_typed(world: World) -> None:
     assert len(found) == MOST_FOUND
     assert all(name.startswith("Robin ") for name in found), "those that begin with it come first"
     assert "Robin gone" not in world.shares.find("user", "robin g")
+    assert world.shares.find("user", "robin g", or_suspended=True) == ["Robin gone"]
+    assert world.shares.find("user", "<", or_suspended=True) == []
     assert world.shares.find("user", "a rob") == ["A Robin"]
     assert world.shares.find("user", "ann", besides=world.users["ann"]) == []
     assert world.shares.find("group", "m 1")[:2] == ["team 1", "team 10"]
