@@ -230,6 +230,12 @@ class Exchange:
         return added_forms_text(_search_of(self.answer).get("added_forms", ())) if self.answer else ""
 
     @property
+    def readings(self) -> list[str]:
+        """Which documents were read as a whole or in part; other lookups stand in how the answer was found."""
+        stored = self.answer.settings.get("lookups", ()) if self.answer else ()
+        return [lookup_text(each) for each in stored if each["new"] and each["why"] in ("document", "part")]
+
+    @property
     def gaps(self) -> list[str]:
         """What of the cited documents could not be read."""
         return gaps_of_notes(self.answer.settings.get("notes", ())) if self.answer else []

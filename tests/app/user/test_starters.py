@@ -162,7 +162,7 @@ def test_titles_as_one_says_them(title: str, spoken: str) -> None:
 def test_each_question_about_the_guide_is_answered_first_by_its_answer(tmp_path: Path) -> None:
     words = {
         "en": ("second", "at once", "100 MB"),
-        "ja": ("一秒", "すぐ", "100 MB"),
+        "ja": ("1 秒", "すぐ", "100 MB"),
         "ko": ("1초", "바로", "100 MB"),
     }
     with Braid(tmp_path) as braid:
