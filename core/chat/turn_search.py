@@ -23,6 +23,7 @@ from braid.core.chat.quoting.extractive import best_coverage
 from braid.core.chat.quoting.match import ABSENT_COVERAGE, WEAK_COVERAGE, cosines_of
 from braid.core.chat.quoting.nearness import scale_of
 from braid.core.chat.quoting.onward import quoted_last
+from braid.core.chat.quoting.parts import odd_share
 from braid.core.chat.quoting.wanted import without_asking
 from braid.core.chat.tables.calculate import Calculated, Calculator
 from braid.core.chat.turn_state import ChatTurn
@@ -46,6 +47,8 @@ if TYPE_CHECKING:
 
 MOST_TITLES = 10
 """Documents among which the one that a question names is looked for, beside those of the first passages."""
+MOST_GARBLED = 0.2
+"""Largest share of single letters and marks among the words of a passage that is quoted for its language."""
 WHOLE_SHARE = 0.7
 """Share of the prompt for the passages of a whole document."""
 
@@ -181,7 +184,7 @@ class TurnSearch:
         question are in none of its own language, it has one; or none has, and words do not tell which are better.
         """
         known = scale_of(turn.first, self._braid.answering_model)
-        others = [hit for hit in hits if _is_in_others(turn, hit)]
+        others = [hit for hit in hits if _is_in_others(turn, hit) and odd_share(hit.passage.text) < MOST_GARBLED]
         if names:
             analyzer = self._braid.analyzer
             named = [hit for hit in others if not names.isdisjoint(analyzer.tokens(_told(hit.passage)))]

@@ -132,8 +132,10 @@ def extract(
     is_named, said = chosen[0].is_named, coverage(asked.weights, chosen[0].terms)
     is_far = match == "weak" and nearness is not no_nearness and said < LEAST_OF_WEAK
     is_foreign = _is_foreign(asked, shown[0].text, by_number[chosen[0].number])
-    if match == "absent" and not is_foreign:  # nothing could be compared, as in a passage without letters
-        match = "weak"
+    if match == "absent" and not is_foreign:
+        if main_script(shown[0].text):
+            return Extract("", False)
+        match = "weak"  # nothing could be compared in a passage without letters
     if is_foreign and not comparable:
         title = _in_language(by_number[chosen[0].number].text)
     elif is_far or asked.own_share(chosen[0]) < LEAST_OF_OWN or (not is_named and asked.lacks_kind(shown[0].text)):

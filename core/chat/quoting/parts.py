@@ -18,8 +18,12 @@ LONGEST_HEADING = 90
 LEAST_INTRODUCTION, LEAST_WORDS = 40, 9
 LEAST_PART = 12
 """Fewest letters that tell a part of a heading; half as many of Japanese or Korean."""
+LEAST_GARBLED, MOST_ODD = 8, 0.4
+"""Fewest words of a line that can be told to be garbled, and the largest share of one letter or marks in another."""
 LEAST_WORD = 4
 """Fewest letters of a word of English that ends a line which does not go on."""
+_ODD_WORD = re.compile(r"[^\W\d_][’'\"]*|[’'\":#./]+", re.ASCII)
+_KEY = re.compile(r"[A-Za-z0-9+=]{40,}")
 _TITLE = re.compile(r"^#{1,6}\s+")
 _ENDS = re.compile(r"[.!?…。！？｡．:：;；][」』）】〕〉》”’\"')\]*_]*$")
 _CJK = f"[{KANA}{HAN}、。「」『』（）！？：；・，．]"
@@ -153,8 +157,30 @@ def parts_of(text: str, headings: Sequence[str] = ()) -> list[TextPart]:
 
 
 def _is_furniture(line: str) -> bool:
-    """Return whether a line ends in dots, as in a table of contents, or is mostly tags of a page's source."""
-    return has_leader(line) or 2 * sum(len(tag[0]) for tag in _TAG.finditer(line)) > len(line.strip())
+    """Return whether a line ends in dots, as in a table of contents, is mostly tags of a page's source, or garbled."""
+    tags = sum(len(tag[0]) for tag in _TAG.finditer(line))
+    return has_leader(line) or 2 * tags > len(line.strip()) or _is_garbled(line)
+
+
+def _is_garbled(line: str) -> bool:
+    """Return whether a line is of single letters and marks, or a key.
+
+    >>> _is_garbled("b’ ’ b ’ ’지b’ ’ b ’ ’정b’ ’ b ’ ’할b’"), _is_garbled("I am a cook: plan B is a 5 a day rule.")
+    (True, False)
+    """
+    return odd_share(line) > MOST_ODD or _KEY.fullmatch(line.strip()) is not None
+
+
+def odd_share(text: str) -> float:
+    """Return the share of the words that are one letter or marks, as a file without its font's characters gives them;
+    0.0 of few words.
+
+    >>> odd_share("l i s t l i n e w i l l")
+    1.0
+    """
+    words = text.split()
+    odd = sum(_ODD_WORD.fullmatch(word) is not None for word in words)
+    return odd / len(words) if len(words) >= LEAST_GARBLED else 0.0
 
 
 def _is_caption(text: str) -> bool:

@@ -12,7 +12,7 @@ from braid.core.chat.citations import Citation
 from braid.core.chat.marks import MARKS
 from braid.core.chat.quoting.candidates import Around, Asked, nothing_around
 from braid.core.chat.quoting.extractive import Extract, extract
-from braid.core.chat.quoting.parts import parts_of
+from braid.core.chat.quoting.parts import odd_share, parts_of
 from braid.core.chat.quoting.wanted import Wanted
 from braid.core.chat.texts import say
 from braid.core.text.analyzer import Analyzer
@@ -492,3 +492,20 @@ def test_a_sentence_that_defines_comes_before_one_that_tells_something_else(
     question: str, texts_found: tuple[str, ...], first: int
 ) -> None:
     assert texts(question, *texts_found)[0] == texts_found[first]
+
+
+@pytest.mark.parametrize(
+    "garbled",
+    [
+        "b’ ’ b ’ ’지b’ ’ b ’ ’정b’ ’ b ’ ’할b’ ’ b ’ ’수b’ ’ . . .",
+        "#d- i apt -setup/ loca l0/key str ing http : / / l o c a l . s e r v e r",
+        "LS0tLS1CRUdJTiBQR1AgUFVCTElDIEtFWSBCTE9DSy0tLS0tCi4uLgo=",
+    ],
+)
+def test_letters_without_meaning_are_no_sentence(garbled: str) -> None:
+    assert [part.kind for part in parts_of(f"The pump is checked.\n\n{garbled}")] == ["sentence", "furniture"]
+
+
+def test_single_letters_within_a_sentence_are_words() -> None:
+    assert [part.kind for part in parts_of("Plan B needs a cook, a car, a map and a key to C.")] == ["sentence"]
+    assert odd_share("l i s t l i n e w i l l b e a d d e d") > 0.9
