@@ -61,11 +61,10 @@ def app(shelf: Braid, model: ModelServer) -> Iterator[Flask]:
 @pytest.fixture
 def listed(app: Flask) -> Iterator[None]:
     """The list of shared datasets is in the ledger, as members of a fleet have it."""
-    here = site_of(app).braid
-    in_ledger = ListInLedger(here.ledger.database)
-    in_ledger.take_over(here.data_dir / "nowhere.json", has_shared=False)
     files = [site.braid.registry._list for site in sites(app)]
     for site in sites(app):
+        in_ledger = ListInLedger(site.braid.ledger.database)
+        in_ledger.take_over(site.braid.data_dir / "nowhere.json", has_shared=False)
         site.braid.registry._list = in_ledger
     yield
     for site, file in zip(sites(app), files, strict=True):
