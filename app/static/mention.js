@@ -45,6 +45,7 @@
       return option;
     }));
     menu.hidden = false;
+    menu.style.maxHeight = `min(46dvh, 320px, ${Math.max(80, Math.round(menu.parentElement.getBoundingClientRect().bottom) - 12)}px)`;
     box.setAttribute("aria-controls", list.id);
     select(list.firstElementChild);
     announce(words.found.replace("{count}", entries.length));

@@ -77,3 +77,14 @@ def test_while_an_input_method_composes(open_page: Open, sign: str, typed: str, 
     page.keyboard.press("Enter")
     expect(page.locator("#about li")).to_contain_text(title)
     expect(page.locator("#text")).to_have_value("これは")
+
+
+def test_a_long_list_stays_in_the_window_above_a_box_that_stands_high(open_page: Open) -> None:
+    page = open_page("chat")
+    page.locator("#composer").evaluate("form => Object.assign(form.style, { position: 'fixed', top: '150px' })")
+    page.locator("#text").press_sequentially("@")
+    expect(options(page).first).to_be_visible()
+    page.locator("#mention-list").evaluate(
+        "list => list.append(...Array(9).fill(list.firstChild).map((option) => option.cloneNode(true)))"
+    )
+    assert page.locator("#mention").evaluate("menu => menu.getBoundingClientRect().top") >= 0
