@@ -171,16 +171,15 @@ class TurnSearch:
             searches = [(turn.question.query, partial(self._find_near, turn, code)) for code in turn.languages]
         found = search_elsewhere(turn.first, searches, stopped=turn.stopped.is_set, tell=writer)
         if near:
-            turn.in_others = self._in_others(
-                turn, found.search.hits, missing_names, is_absent=covered < ABSENT_COVERAGE
-            )
+            is_absent = covered < ABSENT_COVERAGE and not _has_codes(turn, self._braid.analyzer)
+            turn.in_others = self._in_others(turn, found.search.hits, missing_names, is_absent=is_absent)
         return found
 
     def _in_others(
         self, turn: ChatTurn, hits: Sequence[Hit], names: frozenset[str], *, is_absent: bool
     ) -> frozenset[str]:
         """Return the passages in another language than the question, if the best of them answers rather than those in
-        its own: it is near enough, and those lack the question's words, or are less near. Where ``names`` of the
+        its own: it is near enough, and those lack the question's words, or are much less near. Where ``names`` of the
         question are in none of its own language, it has one; or none has, and words do not tell which are better.
         """
         known = scale_of(turn.first, self._braid.answering_model)
@@ -191,7 +190,7 @@ class TurnSearch:
             others, is_absent = named or others, is_absent and bool(named)
         nearest = max(cosines_of(others), default=0.0)
         own = max(cosines_of([hit for hit in hits if not _is_in_others(turn, hit)]), default=0.0)
-        is_better = is_absent or nearest > own
+        is_better = is_absent or nearest >= own + MUCH_NEARER
         is_near = known is None or nearest >= known[1].foreign
         return frozenset(hit.passage.chunk_id for hit in others) if others and is_better and is_near else frozenset()
 
@@ -334,6 +333,14 @@ def _names_in_none(weights: Mapping[str, float], turn: ChatTurn, analyzer: Analy
     names = frozenset(term for term in weights if term.isascii() and term.isalpha())
     own = [hit.passage for hit in turn.first.hits if not _is_in_others(turn, hit)]
     return names if all(names.isdisjoint(analyzer.tokens(_told(each))) for each in own) else frozenset()
+
+
+def _has_codes(turn: ChatTurn, analyzer: Analyzer) -> bool:
+    """Return whether a first passage in the question's language has all of its codes, such as R91, and it has some."""
+    tokens = analyzer.tokens(turn.question.query)
+    codes = frozenset(token for token in tokens if token.isascii() and not token.isalpha())
+    own = [hit.passage for hit in turn.first.hits if not _is_in_others(turn, hit)]
+    return bool(codes) and any(codes.issubset(analyzer.tokens(_told(each))) for each in own)
 
 
 def _told(passage: Passage) -> str:

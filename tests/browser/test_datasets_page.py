@@ -58,7 +58,7 @@ def test_files_are_uploaded_with_live_progress(
     expect(page.locator("#sending-count")).to_have_text("3 of 3 files uploaded")
     expect(row(page, "図書館の案内").locator(".state")).to_have_text("done")
     expect(row(page, "Library manual").locator(".state")).to_have_text("done")
-    expect(row(page, "photo.gif")).to_contain_text("photo.gif is a GIF image")
+    expect(row(page, "photo.gif")).to_contain_text("This file is a GIF image")
     expect(page.locator("#announcer")).to_contain_text("Everything is searchable.")
     assert page.evaluate("window.stayed")
     picture(page, "dataset")

@@ -275,8 +275,6 @@ def test_a_model_is_advised_below_a_quote_until_one_is_chosen(model_client: Flas
     assert advice not in calculated
     assert "SELECT" not in calculated
     assert '<code dir="ltr">SELECT SUM(&#34;Pay&#34;)' in model_client.get("/chat/1/messages/2/how").text
-    assert "SELECT" not in calculated
-    assert '<code dir="ltr">SELECT SUM(&#34;Pay&#34;)' in model_client.get("/chat/1/messages/2/how").text
     assert advice in last(ask(model_client))["html"]
     accounts.set_preferences(1, {"summary_model": None})
     assert advice not in model_client.get("/chat/2").text
