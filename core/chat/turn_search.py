@@ -179,18 +179,23 @@ class TurnSearch:
         self, turn: ChatTurn, hits: Sequence[Hit], names: frozenset[str], *, is_absent: bool
     ) -> frozenset[str]:
         """Return the passages in another language than the question, if the best of them answers rather than those in
-        its own: it is near enough, and those lack the question's words, or are much less near. Where ``names`` of the
+        its own: it is near enough, and those lack the question's words, or, by a known scale, are
+        much less near. Where ``names`` of the
         question are in none of its own language, it has one; or none has, and words do not tell which are better.
         """
         known = scale_of(turn.first, self._braid.answering_model)
-        others = [hit for hit in hits if _is_in_others(turn, hit) and odd_share(hit.passage.text) < MOST_GARBLED]
+        others = [
+            hit
+            for hit in (hits if names else hits[len(turn.first.hits) :])
+            if _is_in_others(turn, hit) and odd_share(hit.passage.text) < MOST_GARBLED
+        ]
         if names:
             analyzer = self._braid.analyzer
             named = [hit for hit in others if not names.isdisjoint(analyzer.tokens(_told(hit.passage)))]
             others, is_absent = named or others, is_absent and bool(named)
         nearest = max(cosines_of(others), default=0.0)
         own = max(cosines_of([hit for hit in hits if not _is_in_others(turn, hit)]), default=0.0)
-        is_better = is_absent or nearest >= own + MUCH_NEARER
+        is_better = is_absent or (known is not None and nearest >= own + MUCH_NEARER)
         is_near = known is None or nearest >= known[1].foreign
         return frozenset(hit.passage.chunk_id for hit in others) if others and is_better and is_near else frozenset()
 
@@ -330,7 +335,7 @@ def _names_in_none(weights: Mapping[str, float], turn: ChatTurn, analyzer: Analy
     """Return the words in Latin letters of a question in another script, if no first passage in that script has one."""
     if question_script(turn.question.query) == LATIN:
         return frozenset()
-    names = frozenset(term for term in weights if term.isascii() and term.isalpha())
+    names = frozenset(term for term in weights if term.isascii() and term.isalpha() and len(term) > 1)
     own = [hit.passage for hit in turn.first.hits if not _is_in_others(turn, hit)]
     return names if all(names.isdisjoint(analyzer.tokens(_told(each))) for each in own) else frozenset()
 
