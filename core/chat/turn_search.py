@@ -179,9 +179,9 @@ class TurnSearch:
         self, turn: ChatTurn, hits: Sequence[Hit], names: frozenset[str], *, is_absent: bool
     ) -> frozenset[str]:
         """Return the passages in another language than the question, if the best of them answers rather than those in
-        its own: it is near enough, and those lack the question's words, or, by a known scale, are
-        much less near. Where ``names`` of the
-        question are in none of its own language, it has one; or none has, and words do not tell which are better.
+        its own: it is near enough, and those lack the question's words, or are much less near on the model's scale.
+        Where ``names`` of the question are in none of its own language, it has one; or none has, and words do not tell
+        which are better.
         """
         known = scale_of(turn.first, self._braid.answering_model)
         others = [
