@@ -184,11 +184,7 @@ class TurnSearch:
         which are better.
         """
         known = scale_of(turn.first, self._braid.answering_model)
-        others = [
-            hit
-            for hit in (hits if names else hits[len(turn.first.hits) :])
-            if _is_in_others(turn, hit) and odd_share(hit.passage.text) < MOST_GARBLED
-        ]
+        others = [hit for hit in hits if _is_in_others(turn, hit) and odd_share(hit.passage.text) < MOST_GARBLED]
         if names:
             analyzer = self._braid.analyzer
             named = [hit for hit in others if not names.isdisjoint(analyzer.tokens(_told(hit.passage)))]
@@ -336,6 +332,8 @@ def _names_in_none(weights: Mapping[str, float], turn: ChatTurn, analyzer: Analy
     if question_script(turn.question.query) == LATIN:
         return frozenset()
     names = frozenset(term for term in weights if term.isascii() and term.isalpha() and len(term) > 1)
+    if not names:
+        return names
     own = [hit.passage for hit in turn.first.hits if not _is_in_others(turn, hit)]
     return names if all(names.isdisjoint(analyzer.tokens(_told(each))) for each in own) else frozenset()
 
