@@ -231,7 +231,7 @@ class Exchange:
 
     @property
     def readings(self) -> list[str]:
-        """Which documents were read as a whole or in part; other lookups stand in how the answer was found."""
+        """Which documents were read as a whole or in part; “How this was found” has the other lookups."""
         stored = self.answer.settings.get("lookups", ()) if self.answer else ()
         return [lookup_text(each) for each in stored if each["new"] and each["why"] in ("document", "part")]
 

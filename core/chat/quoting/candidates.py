@@ -176,7 +176,7 @@ class CandidateReader:
                 is_cut = (at == 0 and begins_within(part.text)) or (at == len(parts) - 1 and not part.is_whole)
                 meant = own[at - 1] if at and points_back(part.text) and parts[at - 1].kind != "caption" else NO_TERMS
                 is_caption = part.kind == "caption"
-                below -= bool(meant and below)  # it stands as near to the heading as what it points back to
+                below -= bool(meant and below)  # as near to the heading as what it points back to
                 lead = headed * LEADS[below] if below < len(LEADS) and not is_caption else 0.0
                 below += not is_caption
                 yield Candidate(

@@ -51,7 +51,7 @@ _POINTS_BACK = re.compile(
     r"|하지만|다만|단,|따라서|반면",
     re.IGNORECASE,
 )
-"""The beginning of a sentence whose noun, or whose other half, stands in the sentence before it."""
+"""The beginning of a sentence that needs the one before it, for its noun or its other half."""
 _IS_CUT = re.compile("[,、，]|[はがをにのとでもへやし]$")
 """What headings have not, and lines have that a sentence is cut into."""
 _PARAGRAPH = re.compile(r"\n[ \t\u3000]*\n")

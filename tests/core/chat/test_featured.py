@@ -453,7 +453,7 @@ def test_questions_for_something_else_want_no_definition(question: str) -> None:
     ],
 )
 def test_a_sentence_that_points_back_has_what_it_points_to(question: str, text: str, main: str) -> None:
-    """It answers though the noun stands in the sentence before, which is shown with it."""
+    """It answers though its noun is in the sentence before, which is shown with it."""
     shown = answer(question, passage(text)).shown[0]
     assert (shown.text, shown.text[shown.start : shown.end]) == (text, main)
 
