@@ -204,3 +204,22 @@ def test_a_name_that_ones_own_language_lacks_leads_to_no_passage_that_is_less_ne
     assert result.featured is not None
     assert (result.featured.text, "other.md" in sources(result)) == (right, True)
     assert result.text.startswith(say("extractive", "ja"))
+
+
+def test_a_code_that_ones_own_language_has_leads_to_no_passage_in_another(braid: Braid) -> None:
+    """Whatever words the question has beside it."""
+    own = "그림 91은 저수지 R91입니다."
+    dataset = braid.ledger.add_dataset(1, "reports").id
+    store(braid, dataset, {"ko.md": own, "en.md": "The inlet of gallery 345 was cleaned by two people in 25 hours."})
+    catch_up(braid)
+    question = "R91 곁에서 작년 봄부터 가을까지 조사원들이 새로 찾아낸 특이한 식물은 무엇인가요?"
+    result = ask(braid, question, dataset_ids=[dataset])
+    assert "gallery 345" not in result.text
+
+
+def test_a_passage_of_letters_without_meaning_is_no_answer_in_another_language(braid: Braid) -> None:
+    dataset = braid.ledger.add_dataset(1, "scans").id
+    garbled = "m e n u o f t h e p o r t a l b’ ’ b ’ ’\n\nThe portal opens at nine in the morning."
+    store(braid, dataset, {"lease.md": JAPANESE, "garbled.md": garbled})
+    catch_up(braid)
+    assert "portal opens" not in ask(braid, "社員食堂の今日のメニューは何ですか", dataset_ids=[dataset]).text
