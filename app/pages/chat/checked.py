@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from markupsafe import Markup
 
@@ -22,6 +22,17 @@ MAX_REMARKS = 12
 """Remarks of an answer; whoever has read so many looks at the sources."""
 _MARKED = {"differs": "differs", "uncited": "uncited"}
 """Verdicts whose sentences are marked, and how."""
+
+
+class CitedSentence(NamedTuple):
+    """A sentence of a cited passage that supports the answer."""
+
+    number: int
+    """The citation's."""
+    place: tuple[int, int]
+    """Where the sentence begins and ends in the passage; `NO_SENTENCE` where that is not known."""
+    is_bold: bool
+    """Whether it is in bold, as the answer of a quote."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,16 +89,15 @@ def checked_of(
     )
 
 
-def sentences_of(answer: StoredMessage) -> dict[int, list[tuple[int, int]]]:
-    """Return the sentences of each cited passage that support the answer, in the order in which it cites them.
+def sentences_of(answer: StoredMessage) -> list[CitedSentence]:
+    """Return the sentences of the cited passages that support the answer, one per citation in its text, in order.
 
-    A citation whose sentence is not known has an empty place, so that each citation in the text has one. That of a
-    quote leads to its sentence in bold, which answers, and not to the last one of the line.
+    The citation of a quote leads to its sentence in bold, which answers, and not to the last one of the line.
     """
     is_quote = answer.settings.get("generator") == "extractive"
     support: Sequence[Mapping[str, Any]] = answer.settings.get("support") or ()
     marks: Sequence[int] = answer.settings.get("marks") or ()
-    found: dict[int, list[tuple[int, int]]] = {}
+    found: list[CitedSentence] = []
     for at in marks:
         written = _CITATION.match(answer.text, at)
         if written is None:
@@ -97,7 +107,7 @@ def sentences_of(answer: StoredMessage) -> dict[int, list[tuple[int, int]]]:
         meant = bold + len("**") if bold >= 0 else at
         around = next((each for each in support if each["start"] <= meant < each["end"]), {"sources": ()})
         places = [(each["start"], each["end"]) for each in around["sources"] if each["passage"] == number]
-        found.setdefault(number, []).append(places[0] if places else NO_SENTENCE)
+        found.append(CitedSentence(number, places[0] if places else NO_SENTENCE, bold >= 0))
     return found
 
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from operator import attrgetter
 from typing import Any
 
 from flask_babel import gettext as _
@@ -316,9 +317,14 @@ def _exchange(question: StoredMessage, answer: StoredMessage | None, shelf: Shel
         return Exchange(question, None, Markup(""), (), (), "", about=about)
     asked = str(answer.settings.get("question") or question.text)
     query = str(answer.settings.get("query") or asked)
-    sentences, quotes, editions = sentences_of(answer), _quotes(answer), _editions(answer.settings)
+    quotes, editions = _quotes(answer), _editions(answer.settings)
     printed = {one["citation"]: (one["printed"], one["total"]) for one in answer.settings.get("printed_pages", ())}
-    first = {number: next((each for each in places if any(each)), NO_SENTENCE) for number, places in sentences.items()}
+    sentences, first = dict[int, list[tuple[int, int]]](), dict[int, tuple[int, int]]()
+    for each in (supporting := sentences_of(answer)):
+        sentences.setdefault(each.number, []).append(each.place)
+    for each in sorted(supporting, key=attrgetter("is_bold"), reverse=True):  # what answers comes first
+        if any(each.place):
+            first.setdefault(each.number, each.place)
     sources = tuple(
         replace(
             _source(citation, asked, query, shelf, first.get(citation.number, NO_SENTENCE)),
@@ -328,7 +334,7 @@ def _exchange(question: StoredMessage, answer: StoredMessage | None, shelf: Shel
             others=tuple(
                 (f"{place[0]}-{place[1]}", _excerpt(citation, place))
                 for place in dict.fromkeys(sentences.get(citation.number, ()))
-                if any(place) and place != first[citation.number]
+                if any(place) and place != first.get(citation.number)
             ),
         )
         for citation in answer.citations

@@ -107,6 +107,15 @@ def test_each_citation_leads_to_the_sentence_that_supports_it(client: FlaskClien
     assert "<strong>The pump is sold in Japan since May 2024.</strong>" in other, "for a look at the second citation"
 
 
+def test_the_source_of_a_quote_leads_to_its_sentence_in_bold(client: FlaskClient, library: Braid) -> None:
+    """Also where a line before it is quoted, too, with the same citation."""
+    said = "Quoted:\n\nThe pump is sold in Japan since May 2024. [1]\n**Its warranty is 30 days.** [1]"
+    page = page_of(client, library, said, generator="extractive")
+    (href,) = re.findall(r'<a href="([^"#]+)[^"]*" data-number="1" data-source', page)
+    marked = re.findall(r"<b>(.*?)</b>", client.get(href.replace("&amp;", "&")).text)
+    assert marked == ["Its warranty is 30 days."]
+
+
 @pytest.mark.parametrize("said", ["", "5", "5-", "9-2", "0-0", "99999-999999", "x-y", "-1-5", "0-99999999"])
 def test_an_address_that_names_no_sentence_shows_the_passage(
     client: FlaskClient, library: Braid, app: Flask, said: str
