@@ -31,7 +31,7 @@ from braid.core.types import Document
 MAX_TEXT_CHARS = 500_000
 SUFFIXES = {"txt": ".txt", "md": ".md"}
 
-resource = Resource("documents", "Documents and their passages.")
+resource = Resource("documents", "Documents and their passages.", "user")
 
 
 class DocumentShown(Shown):

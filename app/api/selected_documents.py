@@ -30,7 +30,7 @@ MAX_PAGE_CHARS = 2_000_000
 """Characters of all texts of a page, which is shorter where they are longer; the first document is always there."""
 PASSAGES_PER_READ = 200
 
-resource = Resource("documents at once", "Documents by ids, source or filters, many at once.")
+resource = Resource("documents at once", "Documents by ids, source or filters, many at once.", "user")
 
 Source = Annotated[str, Field(min_length=1, max_length=MAX_SOURCE_CHARS)]
 Id = Source | Annotated[int, Field(ge=0, le=MAX_ID), WHOLE]

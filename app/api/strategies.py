@@ -12,7 +12,7 @@ from braid.app.site import site
 from braid.app.user.models import offered_models
 from braid.core.search.strategies import StrategyInfo
 
-resource = Resource("choices", "Strategies and models that a search may name.")
+resource = Resource("choices", "Strategies and models that a search may name.", "user")
 
 
 class ParameterShown(BaseModel):

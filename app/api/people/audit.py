@@ -13,7 +13,6 @@ from pydantic import AwareDatetime, Field
 from braid.app.api.framework.operations import Answered, Resource
 from braid.app.api.framework.requests import Given
 from braid.app.api.schemas import Moment, Page, PageQuery, Shown, page_of
-from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
 from braid.app.site import site
 from braid.core.accounts.audit import AuditEntry, AuditFilter
@@ -21,7 +20,7 @@ from braid.core.json_form import to_json
 
 LINES = "application/x-ndjson"
 
-resource = Resource("audit log", "What was done by whom; administrators read it.")
+resource = Resource("audit log", "What was done by whom; administrators read it.", "admin")
 
 
 class AuditShown(Shown):
@@ -49,7 +48,6 @@ class AuditQuery(PageQuery, AuditSelection):
 
 
 @resource.get("/audit", Page[AuditShown])
-@rule("admin")
 def list_audit(query: AuditQuery) -> Answered:
     """List the acts of the audit log, the newest first."""
     read = partial(site().audit.entries, _filter(query))
@@ -57,7 +55,6 @@ def list_audit(query: AuditQuery) -> Answered:
 
 
 @resource.get("/audit/export", None, media_types=(LINES,))
-@rule("admin")
 def export_audit(query: AuditSelection) -> Response:
     """Download the acts as JSON lines, the oldest first, however many there are."""
     wanted, log = _filter(query), site().audit
