@@ -93,10 +93,16 @@ class Routes(Blueprint):
         self._state = rule(who)
 
     def add_url_rule(
-        self, rule: str, endpoint: str | None = None, view_func: Callable[..., Any] | None = None, **options: Any
+        self,
+        rule: str,
+        endpoint: str | None = None,
+        view_func: Callable[..., Any] | None = None,
+        provide_automatic_options: bool | None = None,
+        **options: Any,
     ) -> None:
-        """Register a route."""
-        super().add_url_rule(rule, endpoint, with_rule(view_func, self._state) if view_func else None, **options)
+        """Register a route, whose view has its own rule or that of all."""
+        view = None if view_func is None else with_rule(view_func, self._state)
+        super().add_url_rule(rule, endpoint, view, provide_automatic_options, **options)
 
 
 def with_rule(view: View, state: Callable[[View], View]) -> View:
