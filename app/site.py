@@ -13,9 +13,8 @@ from typing import Any, cast
 from flask import current_app
 from limits.strategies import MovingWindowRateLimiter
 
-from braid.app.gauges import Gauges
 from braid.app.host import Host
-from braid.app.metrics import Metrics
+from braid.app.metrics import Gauges, Metrics
 from braid.app.mounted import mount
 from braid.app.oidc import Provider
 from braid.app.rate_windows import SharedWindows, Windows

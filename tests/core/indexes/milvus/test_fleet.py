@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from braid.app.gauges import Gauges
+from braid.app.metrics import Gauges
 from braid.app.readiness import health_of
 from braid.core.braid import Braid, IndexOptions
 from braid.core.errors import EmbeddingError, IndexUnavailableError, InvalidInputError
