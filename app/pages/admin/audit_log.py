@@ -10,7 +10,6 @@ from flask import render_template, request
 from flask_babel import lazy_gettext as _l
 from werkzeug.wrappers import Response
 
-from braid.app.auth.access import rule
 from braid.app.mounted import url_for
 from braid.app.pages.admin.blueprint import admin, audit, page_number
 from braid.app.site import site
@@ -44,7 +43,6 @@ OF_DATASETS = ("dataset.", "documents.", "shared_db.")
 
 
 @admin.get("/audit")
-@rule("admin")
 def audit_log() -> str:
     """Show what was done by whom, the newest first."""
     page, given = page_number(), _given_filter()
@@ -64,7 +62,6 @@ def audit_log() -> str:
 
 
 @admin.get("/audit.jsonl")
-@rule("admin")
 def export_audit_log() -> Response:
     """Download what was done by whom as JSON lines, the oldest first."""
     given, log = _given_filter(), site().audit

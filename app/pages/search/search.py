@@ -12,7 +12,7 @@ from flask_babel import gettext
 from werkzeug.utils import redirect
 from werkzeug.wrappers import Response as Redirect
 
-from braid.app.auth.access import Routes, rule
+from braid.app.auth.access import Routes
 from braid.app.auth.identity import identity
 from braid.app.mounted import url_for
 from braid.app.pages.search.answer import build_answer
@@ -148,14 +148,12 @@ __all__ = ["search"]
 
 
 @search.get("/")
-@rule("user")
 def home() -> Redirect:
     """Redirect to the chat, the page that most people want."""
     return redirect(url_for("braid.chat.page"))
 
 
 @search.get("/search")
-@rule("user")
 def index() -> str:
     """Show the search page, with the answer if there is a query."""
     form = form_of_request()
@@ -171,7 +169,6 @@ def index() -> str:
 
 
 @search.get("/status.json")
-@rule("user")
 def status() -> Response:
     """Return the indexing status as JSON, for the page's script."""
     found = status_of(site(), readable_datasets(identity().account).all)
