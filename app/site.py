@@ -29,7 +29,7 @@ from braid.core.accounts.attempt_windows import AttemptWindows
 from braid.core.accounts.audit import AuditLog
 from braid.core.accounts.connected_apps import ConnectedApps
 from braid.core.accounts.credentials import ApiTokens, WebSessions
-from braid.core.accounts.provider_keys import ProviderKeys
+from braid.core.accounts.model_connections import ProviderKeys
 from braid.core.accounts.second_factor import SecondFactors
 from braid.core.accounts.secret_key import secret_key
 from braid.core.accounts.usage import Usage

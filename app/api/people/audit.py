@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
 from datetime import datetime
 from functools import partial
 
@@ -15,8 +13,8 @@ from braid.app.api.framework.requests import Given
 from braid.app.api.schemas import Moment, Page, PageQuery, Shown, page_of
 from braid.app.auth.identity import identity
 from braid.app.site import site
-from braid.core.accounts.audit import AuditEntry, AuditFilter
-from braid.core.json_form import to_json
+from braid.core.accounts.audit import AuditFilter
+from braid.core.json_form import json_line
 
 LINES = "application/x-ndjson"
 
@@ -60,13 +58,7 @@ def export_audit(query: AuditSelection) -> Response:
     wanted, log = _filter(query), site().audit
     log.add(identity().account.name, "audit.exported", query.action or query.q or "all")
     headers = {"Content-Disposition": "attachment; filename=audit.jsonl"}
-    return Response(audit_lines(log.all(wanted)), mimetype=LINES, headers=headers)
-
-
-def audit_lines(entries: Iterator[AuditEntry]) -> Iterator[bytes]:
-    """Yield each entry as a line of JSON."""
-    for entry in entries:
-        yield json.dumps(to_json(entry), ensure_ascii=False).encode() + b"\n"
+    return Response(map(json_line, log.all(wanted)), mimetype=LINES, headers=headers)
 
 
 def _filter(query: AuditSelection) -> AuditFilter:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, date, datetime, time
 
@@ -17,7 +16,7 @@ from braid.app.words.audit_log import action_name
 from braid.core.accounts.account_list import accounts_named
 from braid.core.accounts.audit import DAY_S, AuditEntry, AuditFilter
 from braid.core.errors import InvalidInputError
-from braid.core.json_form import to_json
+from braid.core.json_form import json_line
 
 PER_PAGE = 50
 AUDIT_FIELDS = ("q", "who", "kind", "action", "since", "until")
@@ -68,8 +67,7 @@ def export_audit_log() -> Response:
     lines = log.all(_audit_filter(given))
     audit("audit.exported", " ".join(given.values()) or "all")
     headers = {"Content-Disposition": "attachment; filename=audit.jsonl"}
-    pieces = (json.dumps(to_json(entry), ensure_ascii=False).encode() + b"\n" for entry in lines)
-    return Response(pieces, mimetype="application/x-ndjson", headers=headers)
+    return Response(map(json_line, lines), mimetype="application/x-ndjson", headers=headers)
 
 
 def _given_filter() -> dict[str, str]:
