@@ -87,10 +87,13 @@ class Operation:
 
 
 class Resource:
-    """The operations on one kind of resource, mounted on the API's blueprint: for ``who``, unless one states a rule."""
+    """The operations on one kind of resource, mounted on the API's blueprint.
 
-    def __init__(self, tag: str, description: str, who: Who) -> None:
-        self._state = rule(who)
+    They are for ``who``, also by tokens that are ``limited`` to some datasets, unless one states a rule of its own.
+    """
+
+    def __init__(self, tag: str, description: str, who: Who, *, limited: bool = False) -> None:
+        self._state = rule(who, limited=limited)
         self.tag = tag
         self.description = description
         self.operations: list[Operation] = []
