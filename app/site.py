@@ -13,9 +13,8 @@ from typing import Any, cast
 from flask import current_app
 from limits.strategies import MovingWindowRateLimiter
 
-from braid.app.gauges import Gauges
 from braid.app.host import Host
-from braid.app.metrics import Metrics
+from braid.app.metrics import Gauges, Metrics
 from braid.app.mounted import mount
 from braid.app.oidc import Provider
 from braid.app.rate_windows import SharedWindows, Windows
@@ -30,7 +29,7 @@ from braid.core.accounts.attempt_windows import AttemptWindows
 from braid.core.accounts.audit import AuditLog
 from braid.core.accounts.connected_apps import ConnectedApps
 from braid.core.accounts.credentials import ApiTokens, WebSessions
-from braid.core.accounts.provider_keys import ProviderKeys
+from braid.core.accounts.model_connections import ProviderKeys
 from braid.core.accounts.second_factor import SecondFactors
 from braid.core.accounts.secret_key import secret_key
 from braid.core.accounts.usage import Usage

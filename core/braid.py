@@ -328,14 +328,15 @@ class Braid(DataDirectory):
         changes = ChangeLog(self.ledger.database)
         models = (WantedModels if self.is_member else AnsweringModels)(self._models.of, self._models.named)
         if self._options.milvus is not None:
-            from braid.core.indexes.milvus.open import open_milvus
+            from braid.core.indexes.milvus.dense import MilvusVectorIndex
+            from braid.core.indexes.milvus.keyword import MilvusKeywordIndex
+            from braid.core.indexes.milvus.server import MilvusServer
 
-            legs: tuple[KeywordIndex, VectorIndex] = open_milvus(
-                self._options.milvus, changes, models, self.analyzer, self.claim
-            )
-        else:
-            legs = self._open_local(changes, models)
-        return Engines(*legs, models)
+            server = MilvusServer(self._options.milvus, self.claim)
+            server.require_site()
+            bm25 = MilvusKeywordIndex(server, changes, self.analyzer)
+            return Engines(bm25, MilvusVectorIndex(server, changes, models), models)
+        return Engines(*self._open_local(changes, models), models)
 
     def _own_ledger(self, closing: ExitStack) -> None:
         """Let no other data directory follow a ledger in PostgreSQL, nor this one that of a fleet."""

@@ -13,7 +13,6 @@ import threading
 import weakref
 from collections.abc import Callable
 from functools import partial
-from types import TracebackType
 from typing import IO, Protocol
 
 logger = logging.getLogger(__name__)
@@ -40,9 +39,7 @@ class Use:
                 self._changed.wait()
             self._threads += 1
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         with self._changed:
             self._threads -= 1
             if self._is_stopped:

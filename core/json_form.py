@@ -54,6 +54,11 @@ def pick(form: Mapping[str, Any], *names: str) -> dict[str, Any]:
     return {name: form[name] for name in names}
 
 
+def json_line(value: Any) -> bytes:
+    """Return a value in its JSON form as one line of a file."""
+    return json.dumps(to_json(value), ensure_ascii=False).encode() + b"\n"
+
+
 def stored_json(value: Any) -> str:
     """Return a JSON value as text in which each `Reason` keeps its template and its parts."""
     return json.dumps(_with_parts(value))

@@ -47,6 +47,7 @@ Color = Literal["blue", "green", "amber", "red", "purple", "gray"]
 resource = Resource(
     "assistants",
     "Datasets, instructions and a way to search under a name. Who asks one finds what they may read themselves.",
+    "user",
 )
 ONE = "/assistants/<int:assistant_id>"
 
@@ -144,7 +145,6 @@ def list_assistants(query: PageQuery) -> Answered:
 
 
 @resource.post("/assistants", AssistantShown, status=201)
-@rule("user")
 def add_assistant(body: AssistantGiven) -> Answered:
     """Make an assistant."""
     me = identity().account
@@ -162,7 +162,6 @@ def get_assistant(assistant_id: int) -> AssistantShown:
 
 
 @resource.patch(ONE, AssistantShown)
-@rule("user")
 def change_assistant(assistant_id: int, body: AssistantChanges) -> AssistantShown:
     """Change an assistant of yours, or one that is shared with you to be changed."""
     before = editable_assistant(assistant_id).assistant
@@ -171,21 +170,18 @@ def change_assistant(assistant_id: int, body: AssistantChanges) -> AssistantShow
 
 
 @resource.delete(ONE)
-@rule("user")
 def delete_assistant(assistant_id: int) -> None:
     """Delete your assistant. Its datasets, and conversations with it, stay."""
     site().assistants.remove(own_assistant(assistant_id).id)
 
 
 @resource.get(f"{ONE}/shares", AssistantSharing)
-@rule("user")
 def list_assistant_shares(assistant_id: int) -> AssistantSharing:
     """List with whom your assistant is shared."""
     return _show_sharing(own_assistant(assistant_id))
 
 
 @resource.post(f"{ONE}/shares", AssistantSharing)
-@rule("user")
 def share_assistant(assistant_id: int, body: ShareGiven) -> AssistantSharing:
     """Share your assistant with a user or a group, or change what they may do. It opens no dataset to them."""
     found = own_assistant(assistant_id)
@@ -194,7 +190,6 @@ def share_assistant(assistant_id: int, body: ShareGiven) -> AssistantSharing:
 
 
 @resource.post(f"{ONE}/shares/delete", AssistantSharing)
-@rule("user")
 def unshare_assistant(assistant_id: int, body: ShareNamed) -> AssistantSharing:
     """Take back what was shared, with effect from the next question."""
     found = own_assistant(assistant_id)
@@ -203,7 +198,6 @@ def unshare_assistant(assistant_id: int, body: ShareNamed) -> AssistantSharing:
 
 
 @resource.post(f"{ONE}/hand-over")
-@rule("user")
 def give_assistant(assistant_id: int, body: Named) -> None:
     """Give your assistant to another user. You may not use it any more, unless they share it with you."""
     hand_over_assistant(own_assistant(assistant_id), body.name)

@@ -32,7 +32,7 @@ from braid.core.types import ALL, MAX_ID, MAX_QUERY_CHARS, Dataset
 MAX_TURNS = 200
 MAX_TURN_CHARS = 100_000
 
-resource = Resource("chat", "Answers from the passages of your datasets, with citations.")
+resource = Resource("chat", "Answers from the passages of your datasets, with citations.", "user")
 
 Begin = Callable[[ChatRequest], StoredTurn]
 

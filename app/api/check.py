@@ -15,7 +15,7 @@ from braid.app.site import site
 from braid.core.chat.support.check import MAX_PASSAGES, MAX_TEXT_CHARS, check_given
 from braid.core.chat.support.findings import Kind, Verdict
 
-resource = Resource("check", "Compares the sentences of a text with what they cite, without asking a model.")
+resource = Resource("check", "Compares the sentences of a text with what they cite, without asking a model.", "user")
 
 
 class FindingShown(Shown):

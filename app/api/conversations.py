@@ -16,7 +16,6 @@ from braid.app.api.framework.requests import KEY_HEADERS, SAYS_SOMETHING, Given
 from braid.app.api.framework.streams import wants_stream
 from braid.app.api.schemas import DeletionQuery, Moment, Page, PageQuery, Shown, following_page, next_link, page_of
 from braid.app.api.search import CitationShown
-from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
 from braid.app.mounted import url_for
 from braid.app.site import site
@@ -30,7 +29,7 @@ from braid.core.chat.turns.rows import State
 MAX_PAGE_CHARS = 1_000_000
 """Characters of a page after which no further message is added to it."""
 
-resource = Resource("conversations", "Stored chats; each user has their own.")
+resource = Resource("conversations", "Stored chats; each user has their own.", "user")
 
 
 class ConversationShown(Shown):
@@ -122,7 +121,6 @@ class ExportQuery(Given):
 
 
 @resource.get("/conversations", Page[ConversationShown])
-@rule("user")
 def list_conversations(query: ConversationsQuery) -> Answered:
     """List your conversations: pinned ones first, then most recently used first."""
     store = site().conversations
@@ -131,7 +129,6 @@ def list_conversations(query: ConversationsQuery) -> Answered:
 
 
 @resource.post("/conversations", ConversationShown, status=201)
-@rule("user")
 def add_conversation(body: ConversationGiven) -> Answered:
     """Start a conversation."""
     added = site().conversations.create(identity().account.id, body.title, most=site().settings.max_user_conversations)
@@ -140,7 +137,6 @@ def add_conversation(body: ConversationGiven) -> Answered:
 
 
 @resource.get("/conversations/<int:conversation_id>", ConversationWhole)
-@rule("user")
 def get_conversation(conversation_id: int, query: PageQuery) -> Answered:
     """Get a conversation with its messages, a page at a time.
 
@@ -168,7 +164,6 @@ def get_conversation(conversation_id: int, query: PageQuery) -> Answered:
 
 
 @resource.patch("/conversations/<int:conversation_id>", ConversationShown)
-@rule("user")
 def change_conversation(conversation_id: int, body: ConversationChanges) -> ConversationShown:
     """Rename a conversation, pin it to the top of the list, archive it, or give it a label."""
     user_id, store = identity().account.id, site().conversations
@@ -181,7 +176,6 @@ def change_conversation(conversation_id: int, body: ConversationChanges) -> Conv
 
 
 @resource.delete("/conversations/<int:conversation_id>")
-@rule("user")
 def delete_conversation(conversation_id: int, query: DeletionQuery) -> None:
     """Delete a conversation with its messages and its files; for some days it can be restored.
 
@@ -192,7 +186,6 @@ def delete_conversation(conversation_id: int, query: DeletionQuery) -> None:
 
 
 @resource.post("/conversations/<int:conversation_id>/restore", ConversationShown)
-@rule("user")
 def restore_conversation(conversation_id: int) -> ConversationShown:
     """Restore a deleted conversation with its messages, its files and its link."""
     user_id, store = identity().account.id, site().conversations
@@ -207,7 +200,6 @@ def restore_conversation(conversation_id: int) -> ConversationShown:
     media_types=("text/event-stream",),
     headers=tuple(KEY_HEADERS.values()),
 )
-@rule("user")
 def add_message(conversation_id: int, body: Question) -> Answered | Response:
     """Ask a question in a conversation and store it with the answer.
 
@@ -224,7 +216,6 @@ def add_message(conversation_id: int, body: Question) -> Answered | Response:
 
 
 @resource.put("/conversations/<int:conversation_id>/messages/<int:message_id>/thumb", status=204)
-@rule("user")
 def put_thumb(conversation_id: int, message_id: int, body: ThumbGiven) -> None:
     """Rate an answer. Ratings of a single passage go to `/feedback`."""
     site().answer_thumbs.put(identity().account.id, conversation_id, message_id, body.kind)
@@ -235,7 +226,6 @@ def put_thumb(conversation_id: int, message_id: int, body: ThumbGiven) -> None:
     None,
     media_types=("text/markdown", "application/json", WORD_TYPE, PDF_TYPE),
 )
-@rule("user")
 def export_conversation(conversation_id: int, query: ExportQuery) -> Response:
     """Download a conversation, as Markdown or Word for people or as JSON for programs.
 

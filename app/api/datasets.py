@@ -24,6 +24,7 @@ from braid.core.types import MAX_NAME_CHARS, Dataset
 resource = Resource(
     "datasets",
     "Datasets that you may read: your own, and those that others share: users (ids above 0), administrators (below 0).",
+    "user",
 )
 
 
@@ -127,7 +128,6 @@ def list_datasets(query: PageQuery) -> Answered:
 
 
 @resource.post("/datasets", DatasetShown, status=201)
-@rule("user")
 def add_dataset(body: DatasetGiven) -> Answered:
     """Add a personal dataset."""
     added = site().braid.ledger.add_dataset(identity().account.id, body.name, most=site().settings.max_user_datasets)
@@ -142,14 +142,12 @@ def get_dataset(dataset_id: int) -> DatasetShown:
 
 
 @resource.patch("/datasets/<int(signed=True):dataset_id>", DatasetShown)
-@rule("user")
 def rename_dataset(dataset_id: int, body: DatasetGiven) -> DatasetShown:
     """Rename a personal dataset."""
     return _show_dataset(site().braid.ledger.rename_dataset(caller_datasets().personal(dataset_id).id, body.name))
 
 
 @resource.delete("/datasets/<int(signed=True):dataset_id>")
-@rule("user")
 def delete_dataset(dataset_id: int, query: DeletionQuery) -> None:
     """Delete a personal dataset with its documents, immediately; for some days it can be restored.
 
@@ -159,7 +157,6 @@ def delete_dataset(dataset_id: int, query: DeletionQuery) -> None:
 
 
 @resource.get("/deleted-datasets", Page[DeletedDatasetShown])
-@rule("user")
 def list_deleted_datasets(query: PageQuery) -> Answered:
     """List your deleted datasets that can be restored, the one deleted last first."""
     rows = slice_rows(site().deleted_datasets.of_user(identity().account.id))
@@ -167,7 +164,6 @@ def list_deleted_datasets(query: PageQuery) -> Answered:
 
 
 @resource.post("/deleted-datasets/<int:dataset_id>/restore", DatasetShown)
-@rule("user")
 def restore_dataset(dataset_id: int) -> DatasetShown:
     """Restore a deleted dataset with its documents. It is shared with nobody."""
     transfers.restore_dataset(identity().account.id, dataset_id)
@@ -175,7 +171,6 @@ def restore_dataset(dataset_id: int) -> DatasetShown:
 
 
 @resource.delete("/deleted-datasets/<int:dataset_id>")
-@rule("user")
 def erase_dataset(dataset_id: int) -> None:
     """Delete a deleted dataset permanently."""
     transfers.erase_dataset(identity().account.id, dataset_id)
@@ -207,7 +202,6 @@ def get_glossary(dataset_id: int) -> GlossaryShown:
 
 
 @resource.put("/datasets/<int(signed=True):dataset_id>/glossary", GlossaryShown)
-@rule("user")
 def put_glossary(dataset_id: int, body: GlossaryGiven) -> GlossaryShown:
     """Replace a dataset's glossary."""
     dataset = caller_datasets().writable(dataset_id)

@@ -13,7 +13,6 @@ from braid.app.api.framework.etags import IF_MATCH, answer_with_etag, etag, if_m
 from braid.app.api.framework.operations import Answered, Resource
 from braid.app.api.framework.requests import SAYS_SOMETHING, Given, require_whole
 from braid.app.api.schemas import DeletionQuery, MetadataShown, Moment, Page, PageQuery, PassageShown, Shown, page_of
-from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
 from braid.app.auth.quotas import quotas
 from braid.app.mounted import url_for
@@ -31,7 +30,7 @@ from braid.core.types import Document
 MAX_TEXT_CHARS = 500_000
 SUFFIXES = {"txt": ".txt", "md": ".md"}
 
-resource = Resource("documents", "Documents and their passages.")
+resource = Resource("documents", "Documents and their passages.", "user", limited=True)
 
 
 class DocumentShown(Shown):
@@ -92,7 +91,6 @@ class TextGiven(Given):
 
 
 @resource.get("/datasets/<int(signed=True):dataset_id>/documents", Page[DocumentShown])
-@rule("user", limited=True)
 def list_documents(dataset_id: int, query: DocumentsQuery) -> Answered:
     """List a dataset's documents by source."""
     dataset, ledger = caller_datasets().get(dataset_id), site().braid.ledger
@@ -107,7 +105,6 @@ def list_documents(dataset_id: int, query: DocumentsQuery) -> Answered:
     statuses={201: DocumentShown},
     headers=(IF_MATCH,),
 )
-@rule("user", limited=True)
 def put_document(dataset_id: int, body: TextGiven) -> Answered:
     """Store a text as a document: 201 if it is new, 200 if it replaces the document with its source.
 
@@ -143,7 +140,6 @@ def put_document(dataset_id: int, body: TextGiven) -> Answered:
     statuses={304: None},
     headers=("If-None-Match",),
 )
-@rule("user", limited=True)
 def get_document(dataset_id: int, document_id: int) -> Response:
     """Get a document. With the ETag of an earlier answer in If-None-Match: 304 if it has not changed."""
     found = document_in(caller_datasets().get(dataset_id).id, document_id)
@@ -153,7 +149,6 @@ def get_document(dataset_id: int, document_id: int) -> Response:
 @resource.get(
     "/datasets/<int(signed=True):dataset_id>/documents/<int:document_id>/original", None, media_types=(BYTES,)
 )
-@rule("user", limited=True)
 def get_original(dataset_id: int, document_id: int) -> Response:
     """Download the file that a document was read from.
 
@@ -163,7 +158,6 @@ def get_original(dataset_id: int, document_id: int) -> Response:
 
 
 @resource.delete("/datasets/<int(signed=True):dataset_id>/documents/<int:document_id>", headers=(IF_MATCH,))
-@rule("user", limited=True)
 def delete_document(dataset_id: int, document_id: int, query: DeletionQuery) -> None:
     """Delete a document. No later search finds it; for some days it can be restored.
 
@@ -184,7 +178,6 @@ def delete_document(dataset_id: int, document_id: int, query: DeletionQuery) -> 
     statuses={304: None},
     headers=("If-None-Match",),
 )
-@rule("user", limited=True)
 def list_passages(dataset_id: int, document_id: int, query: PageQuery) -> Response:
     """List a document's passages in order."""
     found = document_in(caller_datasets().get(dataset_id).id, document_id)

@@ -14,7 +14,7 @@ from braid.app.auth.identity import identity
 from braid.app.site import site
 from braid.core.types import Reason
 
-resource = Resource("explain", "Explains why a passage is, or is not, in the result of a search.")
+resource = Resource("explain", "Explains why a passage is, or is not, in the result of a search.", "user")
 
 
 class ExplainBody(TextSearch):

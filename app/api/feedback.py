@@ -10,7 +10,6 @@ from pydantic import Field
 from braid.app.api.framework.operations import Answered, Resource
 from braid.app.api.framework.requests import SAYS_SOMETHING, Given
 from braid.app.api.schemas import DatasetId, Moment, Page, PageQuery, Shown, page_of
-from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
 from braid.app.site import site
 from braid.core.chat.feedback import CHUNK_ID, MAX_RANKING, Feedback
@@ -18,7 +17,7 @@ from braid.core.chat.turns.cited_passages import lost_of
 from braid.core.datasets.scope import MAX_DATASET_IDS
 from braid.core.types import MAX_K, MAX_QUERY_CHARS
 
-resource = Resource("feedback", "Your ratings of passages, from which qrels are made.")
+resource = Resource("feedback", "Your ratings of passages, from which qrels are made.", "user")
 
 ChunkId = Annotated[str, Field(pattern=f"^{CHUNK_ID.pattern}$")]
 Kind = Literal["up", "down", "none", "click"]
@@ -57,7 +56,6 @@ class FeedbackAdded(Shown):
 
 
 @resource.post("/feedback", FeedbackAdded, status=201)
-@rule("user")
 def add_feedback(body: FeedbackGiven) -> FeedbackAdded:
     """Store feedback on a passage of a search."""
     said = Feedback(body.kind, body.chunk_id, body.query, tuple(body.dataset_ids), tuple(body.ranking))
@@ -65,7 +63,6 @@ def add_feedback(body: FeedbackGiven) -> FeedbackAdded:
 
 
 @resource.get("/feedback", Page[FeedbackShown])
-@rule("user")
 def list_feedback(query: PageQuery) -> Answered:
     """List your feedback, the oldest first."""
     read = partial(site().feedback.of_user, identity().account.id)
@@ -73,7 +70,6 @@ def list_feedback(query: PageQuery) -> Answered:
 
 
 @resource.delete("/feedback")
-@rule("user")
 def delete_feedback() -> None:
     """Delete all your ratings of passages; those of whole answers go with their conversations."""
     site().feedback.forget(identity().account.id)

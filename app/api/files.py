@@ -37,7 +37,7 @@ MAX_FILES = 500
 FORM_BYTES = 2 * MEBIBYTE
 """Allowance for the rest of the request around its files, in bytes."""
 
-uploads = Resource("uploads", "Files and web pages for datasets, read by background jobs.")
+uploads = Resource("uploads", "Files and web pages for datasets, read by background jobs.", "user")
 
 File = Annotated[bytes, WithJsonSchema({"type": "string", "format": "binary"})]
 
@@ -83,7 +83,6 @@ def add_page(dataset_id: int, body: UrlGiven) -> Answered:
 
 
 @uploads.post("/datasets/<int(signed=True):dataset_id>/reembed", JobShown, status=202)
-@rule("user")
 def reembed_dataset(dataset_id: int) -> Answered:
     """Embed all passages of a dataset again."""
     quotas().require_queue_room(identity().account)
@@ -113,7 +112,7 @@ def _files() -> list[FileStorage]:
 # ---------------------------------------------------------------- datasets as files
 
 
-transfers = Resource("transfers", "Datasets as files, with their vectors, to move to another Braid or to keep.")
+transfers = Resource("transfers", "Datasets as files, with their vectors, to move to another Braid or to keep.", "user")
 
 
 class ExportGiven(Given):
@@ -132,7 +131,6 @@ class ExportQuery(Given):
 
 
 @transfers.post("/datasets/<int(signed=True):dataset_id>/exports", JobShown, status=202)
-@rule("user")
 def export_dataset(dataset_id: int, query: ExportQuery) -> Answered:
     """Export a dataset to a file, which replaces your earlier export of it.
 
@@ -144,7 +142,6 @@ def export_dataset(dataset_id: int, query: ExportQuery) -> Answered:
 
 
 @transfers.get("/datasets/<int(signed=True):dataset_id>/exports/<int:job_id>", None, media_types=(ZIP,))
-@rule("user")
 def get_export(dataset_id: int, job_id: int) -> Response:
     """Download a finished export, a zip archive. It is kept as long as its job is listed."""
     dataset = caller_datasets().get(dataset_id)
@@ -152,7 +149,6 @@ def get_export(dataset_id: int, job_id: int) -> Response:
 
 
 @transfers.post("/imports", JobShown, status=202, form=ExportGiven)
-@rule("user")
 @takes_uploads(import_bytes)
 def import_dataset() -> Answered:
     """Create a personal dataset from an export. The job names its `dataset_id` at once, and fills it.

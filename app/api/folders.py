@@ -11,7 +11,6 @@ from braid.app.api.framework.operations import Answered, Resource
 from braid.app.api.framework.requests import Given
 from braid.app.api.jobs import JobShown, show_job
 from braid.app.api.schemas import DatasetId, Moment, Page, PageQuery, Shown, page_of, slice_rows
-from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
 from braid.app.mounted import url_for
 from braid.app.site import site
@@ -20,7 +19,9 @@ from braid.core.folders.store import MAX_FOLDER_CHARS, MAX_PATTERNS, MAX_PREFIX_
 
 ONE_LINE = r"^[^\x00-\x1f\x7f]*$"
 
-resource = Resource("folders", "Folders on the server that datasets are kept in sync with; for administrators.")
+resource = Resource(
+    "folders", "Folders on the server that datasets are kept in sync with; for administrators.", "admin"
+)
 
 Pattern = Annotated[str, Field(min_length=1, max_length=MAX_FOLDER_CHARS, pattern=ONE_LINE)]
 
@@ -78,21 +79,18 @@ class SyncStarted(BaseModel):
 
 
 @resource.get("/folders", Page[FolderShown])
-@rule("admin")
 def list_folders(query: PageQuery) -> Answered:
     """List the synced folders."""
     return page_of(Page[FolderShown], query, slice_rows(site().background.folders.all()), _show_folder)
 
 
 @resource.get("/folders/<int:folder_id>", FolderShown)
-@rule("admin")
 def get_folder(folder_id: int) -> FolderShown:
     """Get a synced folder and its last pass."""
     return _show_folder(site().background.folders.get(folder_id))
 
 
 @resource.post("/folders", FolderShown, status=201)
-@rule("admin")
 def add_folder(body: FolderGiven) -> Answered:
     """Start to keep a dataset in sync with a folder.
 
@@ -105,7 +103,6 @@ def add_folder(body: FolderGiven) -> Answered:
 
 
 @resource.post("/folders/plan", PlanShown, repeatable=False)
-@rule("admin")
 def plan_folder(body: FolderGiven) -> PlanShown:
     """Show what the first pass over a folder would do, without changing anything."""
     plan = site().background.sync_jobs.plan(identity().account.id, _new_folder(body))
@@ -118,7 +115,6 @@ def plan_folder(body: FolderGiven) -> PlanShown:
 
 
 @resource.post("/folders/<int:folder_id>/sync", SyncStarted, status=202)
-@rule("admin")
 def sync_folder(folder_id: int) -> SyncStarted:
     """Queue a pass over a folder now, unless one is waiting or running."""
     background = site().background
@@ -131,7 +127,6 @@ def sync_folder(folder_id: int) -> SyncStarted:
 
 
 @resource.delete("/folders/<int:folder_id>")
-@rule("admin")
 def remove_folder(folder_id: int) -> None:
     """Stop keeping a folder in sync. Its documents stay."""
     _record("removed", site().background.supervisor.remove(folder_id))

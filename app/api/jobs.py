@@ -18,7 +18,7 @@ from braid.core.errors import NotFoundError
 from braid.core.jobs.store import Job, JobKind, JobState
 from braid.core.types import MAX_ID
 
-resource = Resource("jobs", "Background jobs, mostly uploads. Each user sees their own.")
+resource = Resource("jobs", "Background jobs, mostly uploads. Each user sees their own.", "user")
 
 
 class JobShown(Shown):
@@ -53,7 +53,6 @@ class JobsQuery(PageQuery):
 
 
 @resource.get("/jobs", Page[JobShown])
-@rule("user")
 def list_jobs(query: JobsQuery) -> Answered:
     """List your jobs, the newest first."""
     store = site().background.store
@@ -72,14 +71,12 @@ def get_job(job_id: int) -> JobShown:
 
 
 @resource.post("/jobs/<int:job_id>/cancel", JobShown)
-@rule("user")
 def cancel_job(job_id: int) -> JobShown:
     """Cancel a waiting or running job. What it has stored stays; an ended job does not change."""
     return show_job(site().background.store.cancel(identity().account.id, job_id))
 
 
 @resource.post("/jobs/<int:job_id>/retry", JobShown)
-@rule("user")
 def retry_job(job_id: int) -> JobShown:
     """Retry a failed or cancelled job. Its dataset must still be yours to change."""
     caller_datasets().writable(site().background.store.get(identity().account.id, job_id).dataset_id)

@@ -12,7 +12,7 @@ from braid.app.auth.identity import identity
 from braid.app.user.dataset_choices import remove_choice, save_choice, saved_choices
 from braid.core.datasets.scope import MAX_DATASET_IDS
 
-resource = Resource("me", "Your account, its rights, and your saved choices of datasets.")
+resource = Resource("me", "Your account, its rights, and your saved choices of datasets.", "user")
 
 
 class Me(BaseModel):
@@ -60,7 +60,6 @@ class ChoicesShown(BaseModel):
 
 
 @resource.get("/me/choices", ChoicesShown)
-@rule("user")
 def list_choices() -> ChoicesShown:
     """List the caller's saved choices of datasets."""
     saved = saved_choices(identity().account)
@@ -68,7 +67,6 @@ def list_choices() -> ChoicesShown:
 
 
 @resource.put("/me/choices/<name>", ChoiceShown)
-@rule("user")
 def put_choice(name: str, body: ChoiceGiven) -> ChoiceShown:
     """Save a choice of datasets under a name, in place of the one that has it.
 
@@ -79,7 +77,6 @@ def put_choice(name: str, body: ChoiceGiven) -> ChoiceShown:
 
 
 @resource.delete("/me/choices/<name>")
-@rule("user")
 def delete_choice(name: str) -> None:
     """Delete a saved choice; its datasets stay."""
     remove_choice(identity().account, name)

@@ -26,7 +26,7 @@ DEPRECATED_AT = "@1764547200"
 """Moment when ``llm_model`` was deprecated, in the syntax of the Deprecation header (RFC 9745)."""
 MAX_FIELD_CHARS = 3_000
 
-resource = Resource("search", "Search any datasets that you may read, by meaning and by keyword.")
+resource = Resource("search", "Search any datasets that you may read, by meaning and by keyword.", "user")
 
 
 class TextSearch(SearchOptionsGiven):

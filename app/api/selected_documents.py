@@ -30,7 +30,7 @@ MAX_PAGE_CHARS = 2_000_000
 """Characters of all texts of a page, which is shorter where they are longer; the first document is always there."""
 PASSAGES_PER_READ = 200
 
-resource = Resource("documents at once", "Documents by ids, source or filters, many at once.")
+resource = Resource("documents at once", "Documents by ids, source or filters, many at once.", "user", limited=True)
 
 Source = Annotated[str, Field(min_length=1, max_length=MAX_SOURCE_CHARS)]
 Id = Source | Annotated[int, Field(ge=0, le=MAX_ID), WHOLE]
@@ -136,7 +136,6 @@ def get_documents(dataset_id: int, body: DocumentsNamed, query: PageQuery) -> An
 
 
 @resource.post("/datasets/<int(signed=True):dataset_id>/documents/delete", DeletedShown)
-@rule("user", limited=True)
 def delete_documents(dataset_id: int, body: DocumentsNamed, query: DeletionQuery) -> DeletedShown:
     """Delete documents, by ids, source or filters. No later search finds them; for some days they can be restored.
 
@@ -153,7 +152,6 @@ def delete_documents(dataset_id: int, body: DocumentsNamed, query: DeletionQuery
 
 
 @resource.get("/datasets/<int(signed=True):dataset_id>/deleted-documents", Page[DeletedDocumentShown])
-@rule("user", limited=True)
 def list_deleted_documents(dataset_id: int, query: PageQuery) -> Answered:
     """List documents of a dataset that you may change, which were deleted and can be restored, the last ones first."""
     read = partial(site().deleted_documents.of_dataset, caller_datasets().writable(dataset_id).id)
@@ -161,7 +159,6 @@ def list_deleted_documents(dataset_id: int, query: PageQuery) -> Answered:
 
 
 @resource.post("/datasets/<int(signed=True):dataset_id>/deleted-documents/restore", RestoredShown)
-@rule("user", limited=True)
 def restore_documents(dataset_id: int, body: DeletedNamed) -> RestoredShown:
     """Restore deleted documents, with their passages and vectors.
 
@@ -178,7 +175,6 @@ def restore_documents(dataset_id: int, body: DeletedNamed) -> RestoredShown:
 
 
 @resource.delete("/datasets/<int(signed=True):dataset_id>/deleted-documents/<int:document_id>")
-@rule("user", limited=True)
 def erase_document(dataset_id: int, document_id: int) -> None:
     """Delete a deleted document permanently."""
     site().deleted_documents.erase(caller_datasets().writable(dataset_id).id, [document_id])

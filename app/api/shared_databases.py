@@ -25,7 +25,7 @@ from braid.core.datasets.registry import SharedDataset
 from braid.core.errors import NotFoundError
 from braid.core.types import MAX_NAME_CHARS
 
-resource = Resource("shared databases", "Datasets for everybody, or for groups; administrators manage them.")
+resource = Resource("shared databases", "Datasets for everybody, or for groups; administrators manage them.", "user")
 
 Group = Annotated[str, Field(min_length=1, max_length=MAX_NAME_CHARS, pattern=LINE_PATTERN)]
 
@@ -70,14 +70,12 @@ class SharedDatabaseGiven(Given):
 
 
 @resource.get("/shared-databases", Page[SharedDatabaseShown])
-@rule("user")
 def list_shared_databases(query: PageQuery) -> Answered:
     """List the shared databases that you may read; administrators see all, including disabled ones."""
     return page_of(Page[SharedDatabaseShown], query, slice_rows(_visible_entries()), lambda entry: entry)
 
 
 @resource.get("/shared-databases/<int(signed=True):dataset_id>", SharedDatabaseShown)
-@rule("user")
 def get_shared_database(dataset_id: int) -> SharedDatabaseShown:
     """Get a shared database."""
     for entry in _visible_entries():

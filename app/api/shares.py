@@ -10,7 +10,6 @@ from braid.app.api.conversations import StoredCitationShown
 from braid.app.api.framework.operations import Answered, Resource
 from braid.app.api.framework.requests import SAYS_SOMETHING, Given
 from braid.app.api.schemas import Moment, PageQuery, Shown, following_page, next_link
-from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
 from braid.app.site import site
 from braid.app.user.datasets import caller_datasets
@@ -18,7 +17,7 @@ from braid.app.user.sharing import ask_for_access, end_link, hand_over, link_of,
 from braid.core.datasets.shares import Share
 from braid.core.types import MAX_ID, MAX_NAME_CHARS, Dataset
 
-resource = Resource("shares", "Datasets and conversations that users share with each other.")
+resource = Resource("shares", "Datasets and conversations that users share with each other.", "user")
 ONE = "/datasets/<int(signed=True):dataset_id>"
 
 
@@ -66,14 +65,12 @@ class ShareGiven(ShareNamed):
 
 
 @resource.get(f"{ONE}/shares", SharingShown)
-@rule("user")
 def list_shares(dataset_id: int) -> SharingShown:
     """List with whom your dataset is shared, and who asks for it. Administrators list the editors of a shared one."""
     return _show(caller_datasets().sharable(dataset_id))
 
 
 @resource.post(f"{ONE}/shares", SharingShown)
-@rule("user")
 def share_dataset(dataset_id: int, body: ShareGiven) -> SharingShown:
     """Share your dataset with a user or a group, or change what they may do. A user's request is granted by it."""
     dataset = caller_datasets().sharable(dataset_id)
@@ -82,7 +79,6 @@ def share_dataset(dataset_id: int, body: ShareGiven) -> SharingShown:
 
 
 @resource.post(f"{ONE}/shares/delete", SharingShown)
-@rule("user")
 def unshare_dataset(dataset_id: int, body: ShareNamed) -> SharingShown:
     """Take back what was shared, with effect from the next request."""
     dataset = caller_datasets().sharable(dataset_id)
@@ -91,7 +87,6 @@ def unshare_dataset(dataset_id: int, body: ShareNamed) -> SharingShown:
 
 
 @resource.post(f"{ONE}/shares/decline", SharingShown)
-@rule("user")
 def decline_request(dataset_id: int, body: Named) -> SharingShown:
     """Decline a user's request for access, which the user is not told."""
     dataset = caller_datasets().sharable(dataset_id)
@@ -100,7 +95,6 @@ def decline_request(dataset_id: int, body: Named) -> SharingShown:
 
 
 @resource.post(f"{ONE}/hand-over")
-@rule("user")
 def hand_over_dataset(dataset_id: int, body: Named) -> None:
     """Give your dataset to another user. You may not read it any more, unless they share it with you."""
     hand_over(caller_datasets().personal(dataset_id), body.name)
@@ -141,7 +135,6 @@ class CitationNamed(Given):
 
 
 @resource.put("/conversations/<int:conversation_id>/link", LinkShown)
-@rule("user")
 def share_conversation(conversation_id: int) -> LinkShown:
     """Share a conversation as it is now, read-only, with people who have an account and its new link.
 
@@ -152,14 +145,12 @@ def share_conversation(conversation_id: int) -> LinkShown:
 
 
 @resource.delete("/conversations/<int:conversation_id>/link")
-@rule("user")
 def unshare_conversation(conversation_id: int) -> None:
     """Take the link of a conversation back."""
     end_link(conversation_id)
 
 
 @resource.get("/shared-conversations/<token>", SharedConversationShown)
-@rule("user")
 def get_shared_conversation(token: str, query: PageQuery) -> Answered:
     """Read a conversation that another user shares; the token is the end of its link."""
     found = site().conversations.links.find(token)
@@ -178,7 +169,6 @@ def get_shared_conversation(token: str, query: PageQuery) -> Answered:
 
 
 @resource.post("/conversations/<int:conversation_id>/messages/<int:message_id>/ask-access", status=204)
-@rule("user")
 def ask_access(conversation_id: int, message_id: int, body: CitationNamed) -> None:
     """Ask for access to the source of a citation that is `withheld`. Those who may share it see that you ask."""
     user_id, store = identity().account.id, site().conversations

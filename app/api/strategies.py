@@ -7,12 +7,11 @@ from typing import Literal
 from pydantic import BaseModel, Field
 
 from braid.app.api.framework.operations import Resource
-from braid.app.auth.access import rule
 from braid.app.site import site
 from braid.app.user.models import offered_models
 from braid.core.search.strategies import StrategyInfo
 
-resource = Resource("choices", "Strategies and models that a search may name.")
+resource = Resource("choices", "Strategies and models that a search may name.", "user", limited=True)
 
 
 class ParameterShown(BaseModel):
@@ -53,7 +52,6 @@ class ModelsShown(BaseModel):
 
 
 @resource.get("/strategies", StrategiesShown)
-@rule("user", limited=True)
 def list_strategies() -> StrategiesShown:
     """List the strategies, each with its description and parameters."""
     return StrategiesShown(items=[_show(strategy) for strategy in site().braid.manager.strategies()])
@@ -77,7 +75,6 @@ def _show(strategy: StrategyInfo) -> StrategyShown:
 
 
 @resource.get("/models", ModelsShown)
-@rule("user", limited=True)
 def list_models() -> ModelsShown:
     """List the models that this site offers."""
     offered = offered_models()

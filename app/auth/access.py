@@ -1,13 +1,13 @@
-"""Access rules of routes. Every route states one with `rule`; a route without a rule is refused."""
+"""Access rules of routes: that of their `Routes`, unless a route states its own. A route without one is refused."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Literal, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 from urllib.parse import urlencode
 
-from flask import current_app, g, redirect, request
+from flask import Blueprint, current_app, g, redirect, request
 from limits import RateLimitItem
 from werkzeug.exceptions import Forbidden, NotFound, RequestEntityTooLarge, TooManyRequests, Unauthorized
 from werkzeug.wrappers import Response
@@ -83,6 +83,31 @@ def rule(
         return view
 
     return state
+
+
+class Routes(Blueprint):
+    """Routes for ``who``, unless one states a `rule` of its own."""
+
+    def __init__(self, name: str, import_name: str, who: Who, **options: Any) -> None:
+        super().__init__(name, import_name, **options)
+        self._state = rule(who)
+
+    def add_url_rule(
+        self,
+        rule: str,
+        endpoint: str | None = None,
+        view_func: Callable[..., Any] | None = None,
+        provide_automatic_options: bool | None = None,
+        **options: Any,
+    ) -> None:
+        """Register a route, whose view has its own rule or that of all."""
+        view = None if view_func is None else with_rule(view_func, self._state)
+        super().add_url_rule(rule, endpoint, view, provide_automatic_options, **options)
+
+
+def with_rule(view: View, state: Callable[[View], View]) -> View:
+    """Return the view with its own rule, or else with the one that is given."""
+    return view if hasattr(view, "braid_rule") else state(view)
 
 
 def takes_uploads(max_bytes: Callable[[Settings], int]) -> Callable[[View], View]:

@@ -29,7 +29,7 @@ from braid.core.vector import Vector
 
 MAX_KNOWLEDGE_CHARS = 4_000
 
-resource = Resource("retrieval", "Passages for a question.")
+resource = Resource("retrieval", "Passages for a question.", "user")
 
 
 class RetrievalSetting(Lenient):

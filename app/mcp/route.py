@@ -9,6 +9,7 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 import anyio
+import httpx
 from flask import Blueprint, Response, current_app, request
 from werkzeug.exceptions import Forbidden, GatewayTimeout
 from werkzeug.exceptions import NotImplemented as NotInstalled
@@ -65,11 +66,11 @@ def _call(kind: Kind, assistant_id: int | None = None) -> Response:
         raise NoToken("send an API token with the scope read: Authorization: Bearer braid_…")
     if not is_installed("mcp"):
         raise NotInstalled(str(MissingExtraError("the MCP server", "mcp", "mcp")))
-    headers = [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in request.headers]
+    headers = [field for field in request.headers if field[0] != "Content-Length"]  # that of the text as it was sent
+    sent = httpx.Request("POST", "http://host/mcp", headers=headers, content=without_half_pairs(request.get_data()))
     pages = url_for("braid.datasets.index", _external=True).rstrip("/")
-    scope = {"headers": headers, IDENTITY: identity(), PAGES: pages, ASSISTANT: assistant_id}
     try:
-        return anyio.run(_answer, _server(kind), without_half_pairs(request.get_data()), scope)
+        return anyio.run(_answer, _server(kind), sent, {IDENTITY: identity(), PAGES: pages, ASSISTANT: assistant_id})
     except TimeoutError:
         raise GatewayTimeout(f"the call took longer than {CALL_S:.0f} s") from None
 
@@ -85,39 +86,18 @@ def _server(kind: Kind) -> MCPServer[Any]:
         return made[mount(), kind]
 
 
-async def _answer(server: MCPServer[Any], body: bytes, caller: dict[str, Any]) -> Response:
+async def _answer(server: MCPServer[Any], call: httpx.Request, caller: dict[str, Any]) -> Response:
     from braid.app.mcp.server import app_of
 
     with _beginning:  # the server knows only its latest session manager, which runs once
         app = app_of(server, None)
         sessions = server.session_manager
-    scope = {
-        "type": "http",
-        "asgi": {"version": "3.0"},
-        "http_version": "1.1",
-        "method": "POST",
-        "scheme": "http",
-        "path": "/mcp",
-        "raw_path": b"/mcp",
-        "root_path": "",
-        "query_string": b"",
-        **caller,
-    }
-    sent: list[Any] = []
-    received = [{"type": "http.request", "body": body, "more_body": False}]
 
-    async def receive() -> Any:
-        if received:
-            return received.pop()
-        await anyio.sleep_forever()
-
-    async def send(message: Any) -> None:
-        sent.append(message)
+    async def called(scope: Any, receive: Any, send: Any) -> None:
+        await app({**scope, **caller}, receive, send)
 
     with anyio.fail_after(CALL_S):
         async with sessions.run():
-            await app(scope, receive, send)
-    start = sent[0]
-    text = b"".join(message.get("body", b"") for message in sent[1:])
-    fields = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in start["headers"]]
-    return Response(text, start["status"], [field for field in fields if field[0].lower() != "content-length"])
+            answer = await httpx.ASGITransport(called).handle_async_request(call)
+            answer.headers.pop("Content-Length", None)  # Flask counts, and may compress it
+            return Response(await answer.aread(), answer.status_code, answer.headers.multi_items())

@@ -9,10 +9,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from flask import Blueprint, Response, abort, jsonify, request
+from flask import Response, abort, jsonify, request
 from limits import parse
 
-from braid.app.auth.access import rule, takes_uploads, throttle
+from braid.app.auth.access import Routes, takes_uploads, throttle
 from braid.app.auth.challenge import RESOURCES, base_address
 from braid.app.auth.identity import origin_of
 from braid.app.oauth.metadata import openid_metadata, resource_metadata, server_metadata
@@ -27,12 +27,11 @@ TOKEN_REQUESTS = parse("300/minute")
 MAX_BODY_BYTES = 64 * 1024
 PREFLIGHT_S = 600
 
-oauth = Blueprint("oauth", __name__)
+oauth = Routes("oauth", __name__, "client")
 
 
 @oauth.get("/.well-known/oauth-authorization-server")
 @oauth.get("/.well-known/oauth-authorization-server/<path:place>", endpoint="server_document_of")
-@rule("client")
 def server_document(place: str = "") -> Response:
     """Describe the server. Below a path the address has it at its end, or, where only the path leads here, before."""
     _require_place(place, [""])
@@ -41,7 +40,6 @@ def server_document(place: str = "") -> Response:
 
 @oauth.get("/.well-known/openid-configuration")
 @oauth.get("/.well-known/openid-configuration/<path:place>", endpoint="openid_document_of")
-@rule("client")
 def openid_document(place: str = "") -> Response:
     """Describe the server where clients look for it below a path."""
     _require_place(place, [""])
@@ -50,7 +48,6 @@ def openid_document(place: str = "") -> Response:
 
 @oauth.get("/.well-known/oauth-protected-resource")
 @oauth.get("/.well-known/oauth-protected-resource/<path:place>", endpoint="resource_document_of")
-@rule("client")
 def resource_document(place: str = "") -> Response:
     """Describe what a token is for: everything, or what is at the path."""
     path = _require_place(place, ["", *RESOURCES])
@@ -58,14 +55,12 @@ def resource_document(place: str = "") -> Response:
 
 
 @oauth.get("/oauth/keys")
-@rule("client")
 def keys() -> dict[str, list[object]]:
     """Return the keys that sign ID tokens: none."""
     return {"keys": []}
 
 
 @oauth.post("/oauth/register")
-@rule("client")
 @takes_uploads(lambda _settings: MAX_BODY_BYTES)
 def register() -> Response:
     """Register an app (RFC 7591)."""
@@ -74,7 +69,6 @@ def register() -> Response:
 
 
 @oauth.post("/oauth/token")
-@rule("client")
 @takes_uploads(lambda _settings: MAX_BODY_BYTES)
 def token() -> Response:
     """Exchange a code, or a refresh token, for tokens (RFC 6749)."""
@@ -83,7 +77,6 @@ def token() -> Response:
 
 
 @oauth.post("/oauth/revoke")
-@rule("client")
 @takes_uploads(lambda _settings: MAX_BODY_BYTES)
 def revoke() -> Response:
     """End the access that a token gives (RFC 7009)."""

@@ -24,7 +24,7 @@ from braid.core.chat.types import ChatRequest, ChatResult
 from braid.core.errors import InvalidInputError
 from braid.core.types import MAX_QUERY_CHARS
 
-resource = Resource("chat", "Answers from the passages of datasets, with citations as footnotes.")
+resource = Resource("chat", "Answers from the passages of datasets, with citations as footnotes.", "user")
 
 
 @resource.post(

@@ -28,7 +28,7 @@ BATCH = 16
 LONGEST_S = 60.0
 """Seconds after which a request is refused; what was embedded until then is lost."""
 
-resource = Resource("embeddings", "Vectors of the site's embedding model.")
+resource = Resource("embeddings", "Vectors of the site's embedding model.", "user")
 
 
 class EmbeddingsGiven(Lenient):

@@ -26,7 +26,7 @@ MODEL = "braid"
 PREFIX = f"{MODEL}:"
 ASSISTANT = f"{PREFIX}assistant:"
 
-resource = Resource("models", "A model for each choice of datasets.")
+resource = Resource("models", "A model for each choice of datasets.", "user")
 
 
 class ModelShown(BaseModel):

@@ -26,7 +26,9 @@ NAMES = {"messages": "input", "max_tokens": "max_output_tokens", "response_forma
 """What a chat completion's parameters are called here."""
 _MESSAGE = re.compile(r"messages\.(\d+)")
 
-resource = Resource("responses", "Answers as OpenAI's newer interface has them: text in, text out, nothing kept.")
+resource = Resource(
+    "responses", "Answers as OpenAI's newer interface has them: text in, text out, nothing kept.", "user"
+)
 
 
 class TextGiven(Lenient):

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from flask import Blueprint, flash, redirect, render_template, request
+from flask import flash, redirect, render_template, request
 from flask_babel import gettext as _
 from werkzeug.datastructures import MultiDict
 from werkzeug.wrappers import Response
 
-from braid.app.auth.access import rule
+from braid.app.auth.access import Routes
 from braid.app.auth.identity import identity
 from braid.app.mounted import url_for
 from braid.app.pages.search.filters import KINDS
@@ -45,12 +45,11 @@ from braid.core.options import MAX_K, Datasets
 from braid.core.search.strategies import strategy_named
 from braid.core.types import MAX_NAME_CHARS, Filters
 
-assistants = Blueprint("assistants", __name__, url_prefix="/assistants")
+assistants = Routes("assistants", __name__, "user", url_prefix="/assistants")
 ONE = "/<int:assistant_id>"
 
 
 @assistants.get("")
-@rule("user")
 def index() -> str:
     """List the assistants that the user may use."""
     found = usable_assistants(readable_datasets(identity().account))
@@ -58,14 +57,12 @@ def index() -> str:
 
 
 @assistants.get("/new")
-@rule("user")
 def new() -> str:
     """Show the form of a new assistant."""
     return _page(None)
 
 
 @assistants.post("")
-@rule("user")
 def add() -> tuple[str, int] | Response:
     """Make an assistant."""
     me = identity().account
@@ -78,14 +75,12 @@ def add() -> tuple[str, int] | Response:
 
 
 @assistants.get(ONE)
-@rule("user")
 def assistant(assistant_id: int) -> str:
     """Show an assistant: what it is for, who can use it, and to who may change it the form."""
     return _page(assistant_of(assistant_id))
 
 
 @assistants.post(ONE)
-@rule("user")
 def change(assistant_id: int) -> tuple[str, int] | Response:
     """Change an assistant."""
     found = editable_assistant(assistant_id)
@@ -97,7 +92,6 @@ def change(assistant_id: int) -> tuple[str, int] | Response:
 
 
 @assistants.post(f"{ONE}/delete")
-@rule("user")
 def delete(assistant_id: int) -> Response:
     """Delete an assistant; its datasets stay."""
     found = own_assistant(assistant_id)
@@ -107,7 +101,6 @@ def delete(assistant_id: int) -> Response:
 
 
 @assistants.post(f"{ONE}/ask-access")
-@rule("user")
 def ask_access(assistant_id: int) -> Response:
     """Ask those who may share them for the datasets of an assistant that are not open to the user."""
     found = assistant_of(assistant_id)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from flask import Blueprint, abort, render_template, request
+from flask import abort, render_template, request
 
-from braid.app.auth.access import rule
+from braid.app.auth.access import Routes
 from braid.app.auth.identity import identity
 from braid.app.pages.chat.blueprint import model_advice
 from braid.app.pages.chat.conversations import page as chat_page
@@ -14,12 +14,11 @@ from braid.app.user.datasets import readable_datasets
 from braid.app.words.languages import language_names
 from braid.core.options import ALL, Datasets
 
-embed = Blueprint("embed", __name__, url_prefix="/embed")
+embed = Routes("embed", __name__, "user", url_prefix="/embed")
 embed.context_processor(lambda: {"model_advice": model_advice})
 
 
 @embed.get("/chat")
-@rule("user")
 def chat() -> str:
     """Show a new conversation."""
     _require_origins()
@@ -27,7 +26,6 @@ def chat() -> str:
 
 
 @embed.get("/picker")
-@rule("user")
 def picker() -> str:
     """Show the datasets with checkboxes; the page around it is told which are ticked."""
     _require_origins()

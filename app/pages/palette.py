@@ -11,11 +11,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
-from flask import Blueprint, Response, request
+from flask import Response, request
 from flask_babel import gettext as _
 from flask_babel import ngettext
 
-from braid.app.auth.access import rule
+from braid.app.auth.access import Routes
 from braid.app.auth.identity import identity
 from braid.app.mounted import url_for
 from braid.app.opening import FIRST_DATASET
@@ -35,7 +35,7 @@ MAX_TYPED_CHARS = 200
 SHORTCUTS = "#shortcuts"
 """The address that the page's script takes for the list of shortcuts."""
 
-palette = Blueprint("palette", __name__)
+palette = Routes("palette", __name__, "user")
 
 
 class Entry(NamedTuple):
@@ -50,7 +50,6 @@ class Entry(NamedTuple):
 
 
 @palette.get("/palette.json")
-@rule("user")
 def entries() -> Response:
     """Return what the typed text may mean, as JSON; without a text what was used last, and all places.
 

@@ -10,7 +10,6 @@ from flask import Blueprint, flash, redirect, request
 from flask_babel import gettext as _
 from werkzeug.wrappers import Response
 
-from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
 from braid.app.mounted import url_for
 from braid.app.site import site
@@ -46,7 +45,6 @@ def add_sharing(routes: Blueprint, one: str, things: SharedThings[Thing]) -> Non
     """Add the routes to a blueprint whose list is its view ``index``; ``one`` is the path of a thing, with its id."""
 
     @routes.post(f"{one}/share")
-    @rule("user")
     def share(**ids: int) -> tuple[str, int] | Response:
         """Share the thing with a user or a group, or change what they may do."""
         thing, form = things.sharable(*ids.values()), request.form
@@ -59,7 +57,6 @@ def add_sharing(routes: Blueprint, one: str, things: SharedThings[Thing]) -> Non
         return shared(_("Shared with %(name)s.", name=name), thing)
 
     @routes.post(f"{one}/unshare")
-    @rule("user")
     def unshare(**ids: int) -> Response:
         """Take back what was shared with a user or a group."""
         thing, name = things.sharable(*ids.values()), request.form.get("name", "")
@@ -68,7 +65,6 @@ def add_sharing(routes: Blueprint, one: str, things: SharedThings[Thing]) -> Non
         return shared(_("No longer shared with %(name)s.", name=name), thing)
 
     @routes.post(f"{one}/leave")
-    @rule("user")
     def leave(**ids: int) -> Response:
         """Do without what somebody shares with the user."""
         thing, me = things.find(*ids.values()), identity().account.name
@@ -76,7 +72,6 @@ def add_sharing(routes: Blueprint, one: str, things: SharedThings[Thing]) -> Non
         return to_list(_("“%(name)s” is no longer in your list.", name=things.name_of(thing)))
 
     @routes.post(f"{one}/hand-over")
-    @rule("user")
     def give(**ids: int) -> tuple[str, int] | Response:
         """Give the thing to another user."""
         thing, name = things.own(*ids.values()), request.form.get("name", "").strip()

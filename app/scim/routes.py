@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
-from flask import Blueprint, Response, request
+from flask import Response, request
 
-from braid.app.auth.access import rule, takes_uploads
+from braid.app.auth.access import Routes, takes_uploads
 from braid.app.auth.authenticate import welcome
 from braid.app.scim.messages import (
     GROUP,
@@ -43,7 +43,7 @@ BY_SCIM = "by SCIM"
 USER_FILTERS = {"username": "name", "externalid": "external_id", "id": "id"}
 GROUP_FILTERS = {"displayname": "name", "externalid": "external_id", "id": "id"}
 
-scim = Blueprint("scim", __name__, url_prefix="/scim/v2")
+scim = Routes("scim", __name__, "client", url_prefix="/scim/v2")
 scim.before_request(require_token)
 
 
@@ -75,7 +75,6 @@ def _id(given: str, what: str) -> int:
 
 
 @scim.get("/Users")
-@rule("client")
 def list_users() -> Response:
     """List users by id, a page at a time, also by name or the provider's id."""
     start, count = read_page()
@@ -84,14 +83,12 @@ def list_users() -> Response:
 
 
 @scim.get("/Users/<id_>")
-@rule("client")
 def get_user(id_: str) -> Response:
     """Get a user."""
     return answer(user_body(_store().user(_id(id_, "user"))))
 
 
 @scim.post("/Users")
-@rule("client")
 @takes_uploads(lambda _settings: MAX_BODY_BYTES)
 def add_user() -> Response:
     """Add a user, who signs in by the provider or the proxy."""
@@ -107,7 +104,6 @@ def add_user() -> Response:
 
 
 @scim.put("/Users/<id_>")
-@rule("client")
 @takes_uploads(lambda _settings: MAX_BODY_BYTES)
 def replace_user(id_: str) -> Response:
     """Replace what is kept of a user."""
@@ -117,7 +113,6 @@ def replace_user(id_: str) -> Response:
 
 
 @scim.patch("/Users/<id_>")
-@rule("client")
 @takes_uploads(lambda _settings: MAX_BODY_BYTES)
 def change_user(id_: str) -> Response:
     """Change some of what is kept of a user."""
@@ -125,7 +120,6 @@ def change_user(id_: str) -> Response:
 
 
 @scim.delete("/Users/<id_>")
-@rule("client")
 def remove_user(id_: str) -> Response:
     """Suspend a user, whom the provider does not see any more; an administrator deletes what is theirs."""
     with site().whole():
@@ -149,7 +143,6 @@ def _change_user(user_id: int, changes: Changes) -> Response:
 
 
 @scim.get("/Groups")
-@rule("client")
 def list_groups() -> Response:
     """List the groups that the provider keeps, a page at a time, also by name or the provider's id."""
     start, count = read_page()
@@ -159,14 +152,12 @@ def list_groups() -> Response:
 
 
 @scim.get("/Groups/<id_>")
-@rule("client")
 def get_group(id_: str) -> Response:
     """Get a group."""
     return answer(group_body(_store().group(_id(id_, "group"), with_members=shows("members"))))
 
 
 @scim.post("/Groups")
-@rule("client")
 @takes_uploads(lambda _settings: MAX_BODY_BYTES)
 def add_group() -> Response:
     """Add a group; one of this name in Braid that no provider keeps is taken over with its members."""
@@ -178,7 +169,6 @@ def add_group() -> Response:
 
 
 @scim.put("/Groups/<id_>")
-@rule("client")
 @takes_uploads(lambda _settings: MAX_BODY_BYTES)
 def replace_group(id_: str) -> Response:
     """Replace a group with its members."""
@@ -188,7 +178,6 @@ def replace_group(id_: str) -> Response:
 
 
 @scim.patch("/Groups/<id_>")
-@rule("client")
 @takes_uploads(lambda _settings: MAX_BODY_BYTES)
 def change_group(id_: str) -> Response:
     """Change a group's name, or some of its members."""
@@ -196,7 +185,6 @@ def change_group(id_: str) -> Response:
 
 
 @scim.delete("/Groups/<id_>")
-@rule("client")
 def remove_group(id_: str) -> Response:
     """Take all members out of a group, and forget it."""
     with site().whole():
@@ -225,41 +213,35 @@ def _members_text(group: ProvisionedGroup) -> str:
 
 
 @scim.get("/ServiceProviderConfig")
-@rule("client")
 def get_provider_config() -> Response:
     """Say what the server can do."""
     return answer(provider_config())
 
 
 @scim.get("/ResourceTypes")
-@rule("client")
 def list_resource_types() -> Response:
     """List what is kept."""
     return _list(resource_types())
 
 
 @scim.get("/ResourceTypes/<name>")
-@rule("client")
 def get_resource_type(name: str) -> Response:
     """Get one kind of what is kept."""
     return _one(resource_types(), name)
 
 
 @scim.get("/Schemas")
-@rule("client")
 def list_schemas() -> Response:
     """List the attributes that are kept."""
     return _list(schemas())
 
 
 @scim.get("/Schemas/<id_>")
-@rule("client")
 def get_schema(id_: str) -> Response:
     """Get the attributes of users, or of groups."""
     return _one(schemas(), id_)
 
 
-@rule("client")
 def unknown(_path: str) -> NoReturn:
     """Refuse an address that is none of SCIM's, in its form."""
     nothing(_path)

@@ -19,7 +19,7 @@ from braid.core.chat.store import ConversationStore
 from braid.core.data_directory import DataDirectory
 from braid.core.datasets.listing import find_documents
 from braid.core.ingest.exports.dataset_export import document_lines
-from braid.core.json_form import to_json
+from braid.core.json_form import json_line, to_json
 from braid.core.ledger.tables import AuditRow, Base, UserRow
 from braid.core.originals.store import Originals
 from braid.core.types import Dataset
@@ -58,17 +58,17 @@ def _parts(directory: DataDirectory, user_id: int, name: str) -> Iterator[Part]:
     yield "conversations.jsonl", _conversations(directory, user_id)
     ledger = directory.ledger
     datasets = [*ledger.datasets(user_id), *ledger.attached_datasets(user_id)]
-    yield "datasets.jsonl", map(_line, datasets)
+    yield "datasets.jsonl", map(json_line, datasets)
     for dataset in datasets:
         yield f"datasets/{dataset.id}/documents.jsonl", document_lines(directory, dataset)
         yield from _files(directory, dataset)
     for table in Base.metadata.sorted_tables:
         if "user_id" in table.columns and table.name not in OWN_FORM:
-            yield f"{table.name}.jsonl", map(_line, _rows(directory, table, table.columns.user_id == user_id))
+            yield f"{table.name}.jsonl", map(json_line, _rows(directory, table, table.columns.user_id == user_id))
     audit = Base.metadata.tables[AuditRow.__tablename__]
     named = or_(audit.c.actor == name, audit.c.target == name)
     theirs = and_(named, audit.c.at >= row["created_at"])  # not of somebody removed who had the name before
-    yield f"{audit.name}.jsonl", map(_line, _rows(directory, audit, theirs))
+    yield f"{audit.name}.jsonl", map(json_line, _rows(directory, audit, theirs))
 
 
 def _conversations(directory: DataDirectory, user_id: int) -> Iterator[bytes]:
@@ -116,10 +116,6 @@ def _rows(directory: DataDirectory, table: Table, wanted: ColumnElement[bool]) -
         offset += len(rows)
         if len(rows) < ROWS_PER_READ:
             return
-
-
-def _line(value: object) -> bytes:
-    return json.dumps(to_json(value), ensure_ascii=False).encode() + b"\n"
 
 
 class _Pipe(io.RawIOBase):

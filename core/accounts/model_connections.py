@@ -1,15 +1,19 @@
-"""Connections to servers of chat models and of a reranker that administrators make on the pages, keys encrypted."""
+"""Connections to servers of chat models and of a reranker that administrators make, and users' own keys, encrypted."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypedDict
+
+from sqlalchemy import ColumnElement, delete, insert, select
 
 from braid.core.accounts.app_settings import AppSettings
 from braid.core.accounts.secret_key import checked_key, decrypt, encrypt
 from braid.core.errors import InvalidInputError, NotFoundError
 from braid.core.ledger.ledger import Ledger
+from braid.core.ledger.tables import ProviderKeyRow
 from braid.core.models.model_servers import PROVIDERS, checked_url, host_of, server_name
 from braid.core.models.rerank_http import RerankServer
 
@@ -153,5 +157,52 @@ class ModelConnections:
         return Connection(name, stored["provider"], stored["base_url"], key, bool(secret), tuple(stored["models"]))
 
 
-def _purpose(base_url: str, role: str = "model server") -> str:
-    return f"{role} {base_url}"
+def _purpose(of: str, what: str = "model server") -> str:
+    """Return what a secret is encrypted for: in another place it cannot be read."""
+    return f"{what} {of}"
+
+
+_PROVIDER = re.compile(r"[a-z][a-z0-9_]{0,59}")
+
+
+class ProviderKeys:
+    """Keys by user and provider (``openai``, ``anthropic`` …). ``secret`` is the data directory's.
+
+    Each is encrypted for its user and provider: in another row it cannot be read.
+    """
+
+    def __init__(self, ledger: Ledger, secret: bytes) -> None:
+        self._database = ledger.database
+        self._secret = secret
+
+    def set(self, user_id: int, provider: str, key: str) -> None:
+        """Store a key, replacing an earlier one. Raises InvalidInputError, which does not repeat the key."""
+        if not _PROVIDER.fullmatch(provider):
+            raise InvalidInputError(
+                f"the provider is {provider[:60]!r}; write it as in provider:model, such as openai", field="provider"
+            )
+        secret = encrypt(self._secret, _purpose(f"{user_id} {provider}", "provider key"), checked_key(key))
+        with self._database.write() as connection:
+            connection.execute(delete(ProviderKeyRow).where(_row(user_id, provider)))
+            connection.execute(insert(ProviderKeyRow).values(user_id=user_id, provider=provider, secret=secret))
+
+    def remove(self, user_id: int, provider: str) -> None:
+        """Delete a key. Raises NotFoundError when there is none."""
+        if not self._database.change(delete(ProviderKeyRow).where(_row(user_id, provider))):
+            raise NotFoundError(f"there is no key for {provider[:60]!r}")
+
+    def of_user(self, user_id: int) -> Mapping[str, str]:
+        """Return a user's keys by provider, sorted. A key is empty when the data directory has another secret than the
+        one it was encrypted with.
+        """
+        columns = select(ProviderKeyRow.provider, ProviderKeyRow.secret)
+        statement = columns.where(ProviderKeyRow.user_id == user_id).order_by(ProviderKeyRow.provider)
+        rows = self._database.fetch(statement)
+        return {
+            provider: decrypt(self._secret, _purpose(f"{user_id} {provider}", "provider key"), encrypted)
+            for provider, encrypted in rows
+        }
+
+
+def _row(user_id: int, provider: str) -> ColumnElement[bool]:
+    return (ProviderKeyRow.user_id == user_id) & (ProviderKeyRow.provider == provider)

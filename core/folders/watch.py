@@ -7,7 +7,6 @@ import threading
 import time
 import warnings
 from collections.abc import Callable
-from types import TracebackType
 from typing import Self
 
 from watchdog.events import (
@@ -111,9 +110,7 @@ class FolderWatch(FileSystemEventHandler):
         self._observer.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop()
         self._observer.stop()
         self._observer.join()

@@ -8,7 +8,6 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, NotRequired, Self, TypedDict, Unpack, cast, get_args
 
 from braid.core.errors import BraidError, ClosedError, HybridRetrieverError, IndexUnavailableError, ValidationError
@@ -161,9 +160,7 @@ class HybridRetriever:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _rankings(

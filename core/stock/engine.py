@@ -6,8 +6,6 @@ read from the ledger like any other, so that what is deleted, or not the caller'
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,6 +19,7 @@ from pydantic import ConfigDict, Field
 
 from braid.core.errors import EmbeddingError, IndexUnavailableError, ModelError
 from braid.core.ledger.change_log import ChangeLog
+from braid.core.lru import LeastRecentlyUsed
 from braid.core.models.embeddings import EmbeddingModel, embed_passages, embed_query
 from braid.core.search.context import SearchContext
 from braid.core.search.pipeline import Search
@@ -54,8 +53,7 @@ class StockEngine:
         self._context = context
         self._changes = ChangeLog(context.ledger.database)
         self._stores = ChromaStores(self._changes, data_dir)
-        self._cache: OrderedDict[tuple[CollectionScope, Selected | None], _Built] = OrderedDict()
-        self._lock = threading.Lock()
+        self._cache = LeastRecentlyUsed[tuple[CollectionScope, Selected | None], _Built](CACHED_RETRIEVERS)
 
     def close(self) -> None:
         """Delete what is kept in Chroma."""
@@ -132,11 +130,9 @@ class StockEngine:
         class divides.
         """
         key, head = (scope, selected), self._changes.heads().get(scope.collection, 0)
-        with self._lock:
-            built = self._cache.get(key)
-            if built is not None and built.head == head:
-                self._cache.move_to_end(key)
-                return None if built.retriever is None else built.retriever.model_copy(update={"k": k})
+        built = self._cache.get(key)
+        if built is not None and built.head == head:
+            return None if built.retriever is None else built.retriever.model_copy(update={"k": k})
         tokens = self._context.analyzer.tokens
         documents = [
             Document(id=chunk.id, page_content=chunk.text, metadata=metadata)
@@ -149,10 +145,7 @@ class StockEngine:
         retriever = None
         if any(tokens(document.page_content) for document in documents):
             retriever = BM25Retriever.from_documents(documents, preprocess_func=tokens)
-        with self._lock:
-            self._cache[key] = _Built(head, retriever)
-            while len(self._cache) > CACHED_RETRIEVERS:
-                self._cache.popitem(last=False)
+        self._cache.put(key, _Built(head, retriever))
         return None if retriever is None else retriever.model_copy(update={"k": k})
 
 

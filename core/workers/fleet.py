@@ -7,13 +7,13 @@ import threading
 import weakref
 from collections.abc import Callable
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, cast
 
-from braid.core.indexes.opened import Indexes
 from braid.core.ledger.database import Database, News
 from braid.core.ledger.listener import Listener
 from braid.core.ledger.member import BEATS, LEASE_S, Living, Member
 from braid.core.ledger.outages import log_failure
+from braid.core.workers.roles import RoleHost
 
 if TYPE_CHECKING:
     from braid.core.indexes.fleet.indexer import FleetIndexer
@@ -27,20 +27,10 @@ _of_the_parent: list[object] = []
 logger = logging.getLogger(__name__)
 
 
-class FleetHost(Protocol):
-    """What has a role."""
-
-    def open_indexes(self, closing: ExitStack, *, crashed: bool) -> Indexes:
-        """Open the indexes, and have ``closing`` close them."""
-
-    def use_indexes(self, indexes: Indexes) -> None:
-        """Search in these indexes from now on."""
-
-
 class Fleet:
     """Makes the process a member, and keeps its heartbeat. The host is held weakly, see `braid.core.workers.roles`."""
 
-    def __init__(self, database: Database, host: FleetHost, *, works: bool) -> None:
+    def __init__(self, database: Database, host: RoleHost, *, works: bool) -> None:
         self._database = database
         self._host = weakref.ref(host)
         self._start_over(works=works)

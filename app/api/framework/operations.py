@@ -25,7 +25,7 @@ from braid.app.api.framework.requests import (
     read_query,
     require_no_body,
 )
-from braid.app.auth.access import Rule
+from braid.app.auth.access import Rule, Who, rule, with_rule
 
 View = TypeVar("View", bound=Callable[..., Any])
 UNSAFE = ("POST", "PUT", "PATCH", "DELETE")
@@ -87,9 +87,13 @@ class Operation:
 
 
 class Resource:
-    """The operations on one kind of resource, mounted on the API's blueprint."""
+    """The operations on one kind of resource, mounted on the API's blueprint.
 
-    def __init__(self, tag: str, description: str) -> None:
+    They are for ``who``, also by tokens that are ``limited`` to some datasets, unless one states a rule of its own.
+    """
+
+    def __init__(self, tag: str, description: str, who: Who, *, limited: bool = False) -> None:
+        self._state = rule(who, limited=limited)
         self.tag = tag
         self.description = description
         self.operations: list[Operation] = []
@@ -110,6 +114,7 @@ class Resource:
         """Register the view. ``path`` is in werkzeug's syntax."""
 
         def register(view: View) -> View:
+            with_rule(view, self._state)
             types = get_type_hints(view, include_extras=True)
             types.pop("return", None)
             body, query = types.pop("body", None), types.pop("query", None)

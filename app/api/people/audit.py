@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
 from datetime import datetime
 from functools import partial
 
@@ -13,15 +11,14 @@ from pydantic import AwareDatetime, Field
 from braid.app.api.framework.operations import Answered, Resource
 from braid.app.api.framework.requests import Given
 from braid.app.api.schemas import Moment, Page, PageQuery, Shown, page_of
-from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
 from braid.app.site import site
-from braid.core.accounts.audit import AuditEntry, AuditFilter
-from braid.core.json_form import to_json
+from braid.core.accounts.audit import AuditFilter
+from braid.core.json_form import json_line
 
 LINES = "application/x-ndjson"
 
-resource = Resource("audit log", "What was done by whom; administrators read it.")
+resource = Resource("audit log", "What was done by whom; administrators read it.", "admin")
 
 
 class AuditShown(Shown):
@@ -49,7 +46,6 @@ class AuditQuery(PageQuery, AuditSelection):
 
 
 @resource.get("/audit", Page[AuditShown])
-@rule("admin")
 def list_audit(query: AuditQuery) -> Answered:
     """List the acts of the audit log, the newest first."""
     read = partial(site().audit.entries, _filter(query))
@@ -57,19 +53,12 @@ def list_audit(query: AuditQuery) -> Answered:
 
 
 @resource.get("/audit/export", None, media_types=(LINES,))
-@rule("admin")
 def export_audit(query: AuditSelection) -> Response:
     """Download the acts as JSON lines, the oldest first, however many there are."""
     wanted, log = _filter(query), site().audit
     log.add(identity().account.name, "audit.exported", query.action or query.q or "all")
     headers = {"Content-Disposition": "attachment; filename=audit.jsonl"}
-    return Response(audit_lines(log.all(wanted)), mimetype=LINES, headers=headers)
-
-
-def audit_lines(entries: Iterator[AuditEntry]) -> Iterator[bytes]:
-    """Yield each entry as a line of JSON."""
-    for entry in entries:
-        yield json.dumps(to_json(entry), ensure_ascii=False).encode() + b"\n"
+    return Response(map(json_line, log.all(wanted)), mimetype=LINES, headers=headers)
 
 
 def _filter(query: AuditSelection) -> AuditFilter:

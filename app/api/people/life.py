@@ -12,7 +12,6 @@ from braid.app.api.framework.operations import Answered, Resource
 from braid.app.api.framework.requests import WHOLE, Given
 from braid.app.api.people.users import require_own_accounts
 from braid.app.api.schemas import Moment, Page, PageQuery, Shown, page_of, slice_rows
-from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
 from braid.app.auth.invitations import invitation_url
 from braid.app.site import site
@@ -24,7 +23,7 @@ from braid.core.types import MAX_ID
 ZIP = "application/zip"
 MAX_CSV_CHARS = 1_000_000
 
-resource = Resource("life of users", "Sessions, exports, transfers and imports; administrators manage them.")
+resource = Resource("life of users", "Sessions, exports, transfers and imports; administrators manage them.", "admin")
 
 PersonalId = Annotated[int, Field(ge=1, le=MAX_ID), WHOLE]
 
@@ -85,7 +84,6 @@ class Imported(Shown):
 
 
 @resource.get("/users/<int:user_id>/sessions", Page[SessionShown])
-@rule("admin")
 def list_sessions_of_user(user_id: int, query: PageQuery) -> Answered:
     """List the browsers in which a user is signed in, the last used first."""
     sessions = site().sessions.of_user(site().accounts.get(user_id).id)
@@ -93,7 +91,6 @@ def list_sessions_of_user(user_id: int, query: PageQuery) -> Answered:
 
 
 @resource.delete("/users/<int:user_id>/sessions")
-@rule("admin")
 def end_sessions_of_user(user_id: int) -> None:
     """Sign a user out of all browsers, as when a telephone is lost. API tokens stay."""
     require_own_accounts()
@@ -103,7 +100,6 @@ def end_sessions_of_user(user_id: int) -> None:
 
 
 @resource.delete("/users/<int:user_id>/tokens")
-@rule("admin")
 def revoke_tokens_of_user(user_id: int) -> None:
     """Revoke all API tokens of a user, and disconnect all apps that the user has connected."""
     account = site().accounts.get(user_id)
@@ -112,7 +108,6 @@ def revoke_tokens_of_user(user_id: int) -> None:
 
 
 @resource.post("/users/<int:user_id>/invitation", Invitation, status=201, repeatable=False)
-@rule("admin")
 def invite(user_id: int) -> Invitation:
     """Make a link with which a user chooses a password, once, within a week."""
     require_own_accounts()
@@ -123,7 +118,6 @@ def invite(user_id: int) -> Invitation:
 
 
 @resource.get("/users/<int:user_id>/export", None, media_types=(ZIP,))
-@rule("admin")
 def export_user(user_id: int) -> Response:
     """Download everything that is stored of a user as one zip archive, as for a request of access.
 
@@ -138,14 +132,12 @@ def export_user(user_id: int) -> Response:
 
 
 @resource.post("/users/<int:user_id>/transfer", Transferred)
-@rule("admin")
 def transfer(user_id: int, body: TransferGiven) -> Transferred:
     """Give datasets of a user to another. Nothing is embedded again; the indexes follow."""
     return Transferred(dataset_ids=hand_over_all(user_id, body.to_user_id, body.dataset_ids))
 
 
 @resource.post("/users/import", Imported)
-@rule("admin")
 def import_list(body: CsvGiven) -> Imported:
     """Add the users of a CSV list and make those that there are like their lines, all or none.
 

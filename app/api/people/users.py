@@ -10,7 +10,6 @@ from werkzeug.exceptions import Conflict
 from braid.app.api.framework.operations import Answered, Resource
 from braid.app.api.framework.requests import Given
 from braid.app.api.schemas import Moment, Page, PageQuery, Shown, Sorted, page_of, slice_rows
-from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
 from braid.app.mounted import url_for
 from braid.app.site import site
@@ -19,7 +18,7 @@ from braid.core.accounts.accounts import MAX_PASSWORD_CHARS, MIN_PASSWORD_CHARS,
 from braid.core.errors import InvalidInputError
 from braid.core.types import MAX_NAME_CHARS
 
-resource = Resource("users", "Accounts; administrators manage them.")
+resource = Resource("users", "Accounts; administrators manage them.", "admin")
 
 Group = Annotated[str, Field(min_length=1, max_length=MAX_NAME_CHARS)]
 Password = Annotated[
@@ -96,7 +95,6 @@ class UserQuery(PageQuery):
 
 
 @resource.get("/users", Page[UserShown])
-@rule("admin")
 def list_users(query: UserQuery) -> Answered:
     """List accounts by name."""
     if query.waiting and query.state not in (None, "waiting"):
@@ -110,14 +108,12 @@ def list_users(query: UserQuery) -> Answered:
 
 
 @resource.get("/users/<int:user_id>", UserShown)
-@rule("admin")
 def get_user(user_id: int) -> UserShown:
     """Get an account."""
     return UserShown.model_validate(site().accounts.get(user_id))
 
 
 @resource.post("/users", UserShown, status=201)
-@rule("admin")
 def add_user(body: UserGiven) -> Answered:
     """Add an account."""
     require_own_accounts()
@@ -127,7 +123,6 @@ def add_user(body: UserGiven) -> Answered:
 
 
 @resource.patch("/users/<int:user_id>", UserChanged)
-@rule("admin")
 def change_user(user_id: int, body: UserChanges) -> UserChanged:
     """Change an account's groups, rights or password, or lock it."""
     require_own_accounts()
@@ -152,7 +147,6 @@ def change_user(user_id: int, body: UserChanges) -> UserChanged:
 
 
 @resource.delete("/users/<int:user_id>")
-@rule("admin")
 def remove_user(user_id: int) -> None:
     """Remove an account with everything it owns, immediately and permanently."""
     require_own_accounts()
@@ -164,7 +158,6 @@ def remove_user(user_id: int) -> None:
 
 
 @resource.get("/users/<int:user_id>/tokens", Page[TokenShown])
-@rule("admin")
 def list_tokens_of_user(user_id: int, query: PageQuery) -> Answered:
     """List a user's API tokens, the newest first, expired ones included."""
     tokens = site().tokens.of_user(site().accounts.get(user_id).id)
@@ -172,7 +165,6 @@ def list_tokens_of_user(user_id: int, query: PageQuery) -> Answered:
 
 
 @resource.delete("/users/<int:user_id>/tokens/<int:token_id>")
-@rule("admin")
 def revoke_token_of_user(user_id: int, token_id: int) -> None:
     """Revoke a user's API token: no request is allowed by it any more."""
     account = site().accounts.get(user_id)

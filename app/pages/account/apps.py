@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from flask import Blueprint, Response, flash, redirect, render_template, request
+from flask import Response, flash, redirect, render_template, request
 from flask_babel import gettext as _
 from limits import parse
 from werkzeug.wrappers import Response as AnyResponse
 
-from braid.app.auth.access import rule, throttle
+from braid.app.auth.access import Routes, throttle
 from braid.app.auth.challenge import base_address
 from braid.app.auth.identity import identity
 from braid.app.mounted import url_for
@@ -34,11 +34,10 @@ if TYPE_CHECKING:
 CONSENTS = parse("30/minute")
 POLICY = "Content-Security-Policy"
 
-consent = Blueprint("consent", __name__)
+consent = Routes("consent", __name__, "user")
 
 
 @consent.get("/oauth/authorize")
-@rule("user")
 def ask() -> Response:
     """Show who asks, and the datasets to pick from."""
     asked = _asked()
@@ -46,7 +45,6 @@ def ask() -> Response:
 
 
 @consent.post("/oauth/authorize")
-@rule("user")
 def decide() -> Response:
     """Send the user back to the app, with a code for the datasets that are ticked, or without."""
     from braid.app.oauth.server import Decision, server
@@ -137,7 +135,6 @@ class ShownApp:
 
 
 @account.get("/account/apps")
-@rule("user")
 def apps() -> str:
     """List the connected apps."""
     me = identity().account
@@ -147,7 +144,6 @@ def apps() -> str:
 
 
 @account.post("/account/apps/<int:grant_id>/disconnect")
-@rule("user")
 def disconnect_app(grant_id: int) -> AnyResponse:
     """End an app's access, at once."""
     me = identity().account

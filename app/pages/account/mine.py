@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import time
 
-from flask import Blueprint, abort, flash, redirect, render_template, request
+from flask import abort, flash, redirect, render_template, request
 from flask_babel import gettext as _
 from flask_babel import ngettext
 from limits import parse
 from werkzeug.wrappers import Response
 
-from braid.app.auth.access import rule, throttle
+from braid.app.auth.access import Routes, rule, throttle
 from braid.app.auth.authenticate import sign_in, sign_out
 from braid.app.auth.identity import identity
 from braid.app.mounted import url_for
@@ -29,11 +29,10 @@ NEVER = "never"
 FRESH_S = 15 * 60
 """How long after signing in a token can be made without the password."""
 
-account = Blueprint("account", __name__)
+account = Routes("account", __name__, "user")
 
 
 @account.get("/account")
-@rule("user")
 def mine() -> str:
     """Password, browsers and tokens."""
     return _account_page()
@@ -81,7 +80,6 @@ def end_sessions() -> Response:
 
 
 @account.post("/account/tokens")
-@rule("user")
 def add_token() -> tuple[str, int]:
     """Make an API token and show its key, once. Long after signing in it takes the password again, and in a host app
     a new sign-in there.
@@ -104,7 +102,6 @@ def add_token() -> tuple[str, int]:
 
 
 @account.post("/account/tokens/<int:token_id>/revoke")
-@rule("user")
 def revoke_token(token_id: int) -> Response:
     """Make a token worthless."""
     site().tokens.revoke(identity().account.id, token_id)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import secrets
 
-from flask import Blueprint, abort, redirect, render_template, request, session
+from flask import abort, redirect, render_template, request, session
 from flask_babel import gettext as _
 from limits import parse
 from werkzeug.wrappers import Response
 
-from braid.app.auth.access import rule, throttle
+from braid.app.auth.access import Routes, throttle
 from braid.app.auth.authenticate import account_of_provider, sign_in
 from braid.app.auth.identity import origin_of, shown_address
 from braid.app.mounted import url_for
@@ -18,7 +18,7 @@ from braid.app.pages.account.sign_in import page_wanted
 from braid.app.site import site
 from braid.core.errors import InvalidInputError
 
-at_provider = Blueprint("provider", __name__)
+at_provider = Routes("provider", __name__, "anyone")
 
 STARTS = parse("60/minute")
 KEPT = "provider"
@@ -30,7 +30,6 @@ MOST_KEPT_CHARS = 2_500
 
 
 @at_provider.get("/login/provider")
-@rule("anyone")
 def begin() -> Response:
     """Lead the browser to the provider."""
     throttle(STARTS, "provider", origin_of(request.remote_addr or ""))
@@ -48,7 +47,6 @@ def begin() -> Response:
 
 
 @at_provider.get("/login/provider/done")
-@rule("anyone")
 def finish() -> Response:
     """Sign in whom the provider names, once for each sign-in that this browser has begun."""
     throttle(STARTS, "provider", origin_of(request.remote_addr or ""))

@@ -5,13 +5,13 @@ from __future__ import annotations
 import time
 
 import segno
-from flask import Blueprint, abort, flash, redirect, render_template, request, session
+from flask import abort, flash, redirect, render_template, request, session
 from flask_babel import gettext as _
 from flask_babel import ngettext
 from markupsafe import Markup
 from werkzeug.wrappers import Response
 
-from braid.app.auth.access import rule, throttle
+from braid.app.auth.access import Routes, rule, throttle
 from braid.app.auth.attempts import OWN_CHECKS, attempt, complete, waiting_for
 from braid.app.auth.identity import identity
 from braid.app.mounted import url_for
@@ -20,7 +20,7 @@ from braid.app.site import site
 from braid.core.accounts.accounts import Account
 from braid.core.accounts.second_factor import Shown, address_of
 
-second_factor = Blueprint("second_factor", __name__)
+second_factor = Routes("second_factor", __name__, "user")
 BEGUN = "second_factor_begun"
 """When this browser was shown the secret, in its session."""
 FEW_CODES = 3
@@ -95,14 +95,12 @@ def _from_the_beginning() -> Response:
 
 
 @second_factor.get("/account/second-factor")
-@rule("user")
 def mine() -> str:
     """Show whether the user's second factor is on."""
     return _own_page()
 
 
 @second_factor.post("/account/second-factor")
-@rule("user")
 def begin() -> tuple[str, int] | str | Response:
     """Show a secret for the authenticator app. Long after signing in it takes the password again."""
     me = _me()
@@ -116,7 +114,6 @@ def begin() -> tuple[str, int] | str | Response:
 
 
 @second_factor.post("/account/second-factor/confirm")
-@rule("user")
 def confirm() -> tuple[str, int] | Response:
     """Turn the second factor on by a first code, and show the recovery codes, once."""
     me = _me()
@@ -132,7 +129,6 @@ def confirm() -> tuple[str, int] | Response:
 
 
 @second_factor.post("/account/second-factor/codes")
-@rule("user")
 def new_codes() -> tuple[str, int]:
     """Replace the recovery codes, for a code."""
     me = _me()
@@ -143,7 +139,6 @@ def new_codes() -> tuple[str, int]:
 
 
 @second_factor.post("/account/second-factor/off")
-@rule("user")
 def turn_off() -> tuple[str, int] | Response:
     """Turn the second factor off for a code, and sign all browsers out; refused where it is required."""
     me = _me()

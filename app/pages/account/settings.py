@@ -8,11 +8,11 @@ from dataclasses import asdict, dataclass
 from typing import Any, get_args
 from urllib.parse import urlsplit
 
-from flask import Blueprint, flash, redirect, render_template, request
+from flask import flash, redirect, render_template, request
 from flask_babel import gettext as _
 from werkzeug.wrappers import Response
 
-from braid.app.auth.access import rule, wants_json
+from braid.app.auth.access import Routes, wants_json
 from braid.app.auth.identity import identity
 from braid.app.mounted import cookie_path, url_for
 from braid.app.site import site
@@ -33,18 +33,16 @@ KEYLESS = ("ollama", "bedrock", "bedrock_converse", "google_vertexai")
 SECTIONS = ("models", "search", "expert", "look")
 DATASET_ID = re.compile(r"-?[0-9]{1,10}")
 
-settings = Blueprint("settings", __name__)
+settings = Routes("settings", __name__, "user")
 
 
 @settings.get("/settings")
-@rule("user")
 def page() -> str:
     """Show all preferences in one form, and the keys."""
     return settings_page(asdict(preferences_of(identity().account)))
 
 
 @settings.post("/settings")
-@rule("user")
 def save() -> tuple[str, int] | Response:
     """Check and store the preferences in the form, of one section or of all; stores none if one is invalid."""
     account = identity().account
@@ -68,7 +66,6 @@ def save() -> tuple[str, int] | Response:
 
 
 @settings.post("/settings/reset")
-@rule("user")
 def reset() -> Response:
     """Reset every preference to the site's default."""
     account = identity().account
@@ -78,7 +75,6 @@ def reset() -> Response:
 
 
 @settings.post("/settings/keys/<provider>")
-@rule("user")
 def set_key(provider: str) -> tuple[str, int] | Response:
     """Store the user's own key for a provider."""
     account = identity().account
@@ -99,7 +95,6 @@ def set_key(provider: str) -> tuple[str, int] | Response:
 
 
 @settings.post("/settings/keys/<provider>/remove")
-@rule("user")
 def remove_key(provider: str) -> Response:
     """Remove the user's own key for a provider."""
     account = identity().account
@@ -244,7 +239,6 @@ def _key(provider: str, kept: Mapping[str, str]) -> _Key:
 
 
 @settings.post("/settings/choices")
-@rule("user")
 def add_choice() -> tuple[str, int] | Response:
     """Save the ticked datasets as a choice under the name in the form."""
     account, name = identity().account, request.form.get("name", "").strip()
@@ -259,7 +253,6 @@ def add_choice() -> tuple[str, int] | Response:
 
 
 @settings.post("/settings/choices/<name>/remove")
-@rule("user")
 def drop_choice(name: str) -> Response:
     """Remove a saved choice; its datasets stay."""
     remove_choice(identity().account, name)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from urllib.parse import urlsplit
 
-from flask import Blueprint, abort, flash, redirect, render_template, request
+from flask import abort, flash, redirect, render_template, request
 from flask_babel import gettext as _
 from limits import parse
 from werkzeug.wrappers import Response
 
-from braid.app.auth.access import is_forwarded, is_local, rule, throttle
+from braid.app.auth.access import Routes, is_forwarded, is_local, rule, throttle
 from braid.app.auth.attempts import attempt, enter
 from braid.app.auth.authenticate import sign_in, sign_out
 from braid.app.auth.identity import identity, origin_of, shown_address, signed_in
@@ -23,7 +23,7 @@ from braid.core.ledger.database import storable
 
 SIGN_UPS = parse("5/minute")
 
-by_password = Blueprint("sign_in", __name__)
+by_password = Routes("sign_in", __name__, "anyone")
 """The pages of Braid's own accounts: a host app has its own sign-in."""
 
 
@@ -31,7 +31,6 @@ by_password = Blueprint("sign_in", __name__)
 
 
 @by_password.get("/setup")
-@rule("anyone")
 def setup() -> str | Response:
     """Show the form of the first start, on this computer only and until there is an administrator."""
     _require_setup()
@@ -39,7 +38,6 @@ def setup() -> str | Response:
 
 
 @by_password.post("/setup")
-@rule("anyone")
 def make_administrator() -> tuple[str, int] | Response:
     """Create the administrator and sign them in."""
     _require_setup()
@@ -78,7 +76,6 @@ def _require_setup() -> None:
 
 
 @by_password.get("/login")
-@rule("anyone")
 def login() -> str | Response:
     """Show the sign-in form."""
     if site().accounts.need_setup():
@@ -91,7 +88,6 @@ def login() -> str | Response:
 
 
 @by_password.post("/login")
-@rule("anyone")
 def check_login() -> tuple[str, int] | Response:
     """Sign in with name and password; a rate limit slows down guessing."""
     if not site().settings.password_sign_in:
@@ -122,7 +118,6 @@ def logout() -> Response:
 
 
 @by_password.get("/signup")
-@rule("anyone")
 def sign_up() -> str:
     """Show the form for a new account, if visitors may create one."""
     _require_sign_up()
@@ -130,7 +125,6 @@ def sign_up() -> str:
 
 
 @by_password.post("/signup")
-@rule("anyone")
 def make_account() -> tuple[str, int] | Response:
     """Create an account with a first dataset, and sign in, unless an administrator has to approve it first."""
     _require_sign_up()
@@ -152,14 +146,12 @@ def make_account() -> tuple[str, int] | Response:
 
 
 @by_password.get("/invitation/<token>")
-@rule("anyone")
 def invitation(token: str) -> str:
     """Show the form in which an invited user chooses a password."""
     return _invitation_page(invited(token).name)
 
 
 @by_password.post("/invitation/<token>")
-@rule("anyone")
 def accept_invitation(token: str) -> tuple[str, int] | Response:
     """Give the invited user the password, and sign them in; the link is worthless from then on."""
     try:

@@ -15,7 +15,6 @@ from werkzeug.utils import redirect
 from werkzeug.wrappers import Response
 from werkzeug.wrappers import Response as Redirect
 
-from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
 from braid.app.mounted import url_for
 from braid.app.pages.admin.blueprint import admin, done, in_order, page_number
@@ -78,7 +77,6 @@ class JobGroup:
 
 
 @admin.get("/jobs")
-@rule("admin")
 def jobs() -> str:
     """Show everybody's jobs, the newest first."""
     given, page, of_user = request.args.get("state", ""), page_number(), request.args.get("user", "")
@@ -106,7 +104,6 @@ def jobs() -> str:
 
 
 @admin.post("/jobs/retry")
-@rule("admin")
 def retry_jobs() -> Response:
     """Queue failed jobs of a user again."""
     user_id, ids = request.form.get("user_id", 0, type=int), request.form.getlist("job", type=int)[:PER_PAGE]
@@ -122,7 +119,6 @@ def retry_jobs() -> Response:
 
 
 @admin.get("/usage")
-@rule("admin")
 def usage() -> str:
     """Show usage by day and by user, and what it tells: what nobody could answer, what is cited, which models write."""
     days = request.args.get("days", 30, type=int)
@@ -166,7 +162,6 @@ def _count_of(kind: str) -> Callable[[tuple[int, dict[str, int]]], Any]:
 
 
 @admin.get("/usage/answer")
-@rule("admin")
 def write_answer() -> Redirect:
     """Lead to the form for a text in a shared dataset, with the question as its title."""
     title, dataset_id = request.args.get("title", "")[:MAX_QUESTION_CHARS], request.args.get("dataset", 0, type=int)

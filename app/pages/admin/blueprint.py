@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
-from flask import Blueprint, abort, flash, redirect, request
+from flask import abort, flash, redirect, request
 from flask_babel import gettext as _
 from werkzeug.wrappers import Response
 
+from braid.app.auth.access import Routes
 from braid.app.auth.identity import identity
 from braid.app.mounted import url_for
 from braid.app.site import site
@@ -22,7 +23,7 @@ MOST_PEOPLE = 100
 PER_PAGE = 50
 """Users, or groups, of a page of their list."""
 Row = TypeVar("Row")
-admin = Blueprint("admin", __name__, url_prefix="/admin")
+admin = Routes("admin", __name__, "admin", url_prefix="/admin")
 
 
 def audit(action: str, target: str, detail: str = "") -> None:

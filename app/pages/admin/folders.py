@@ -9,7 +9,6 @@ from flask import render_template, request
 from flask_babel import gettext as _
 from werkzeug.wrappers import Response
 
-from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
 from braid.app.pages.admin.blueprint import admin, audit, done
 from braid.app.pages.datasets.blueprint import visible_datasets
@@ -51,14 +50,12 @@ class Change:
 
 
 @admin.get("/folders")
-@rule("admin")
 def folders() -> str:
     """Show the list, with the form for another folder."""
     return _list_page()
 
 
 @admin.post("/folders")
-@rule("admin")
 def add_folder() -> tuple[str, int] | Response:
     """Show what would change; add the folder once the changes were shown."""
     wanted = _read_form()
@@ -75,7 +72,6 @@ def add_folder() -> tuple[str, int] | Response:
 
 
 @admin.post(f"{ONE}/sync")
-@rule("admin")
 def sync_folder(folder_id: int) -> Response:
     """Queue a pass now."""
     background = site().background
@@ -86,7 +82,6 @@ def sync_folder(folder_id: int) -> Response:
 
 
 @admin.post(f"{ONE}/remove")
-@rule("admin")
 def remove_folder(folder_id: int) -> str | Response:
     """Stop syncing the folder, once that is confirmed; its documents stay."""
     background = site().background

@@ -12,7 +12,6 @@ from flask_babel import gettext as _
 from flask_babel import lazy_gettext as _l
 from werkzeug.wrappers import Response
 
-from braid.app.auth.access import rule
 from braid.app.pages.admin.blueprint import admin, audit, done, page_in, searched
 from braid.app.site import site
 from braid.app.words.values import dataset_name
@@ -77,7 +76,6 @@ class CollectionRow:
 
 
 @admin.get("/indexes")
-@rule("admin")
 def indexes() -> str:
     """Show the collections that hold passages, those in trouble first, and the last examination."""
     text, checkup = searched(), site().checkup.state
@@ -105,7 +103,6 @@ def indexes() -> str:
 
 
 @admin.post("/indexes/examine")
-@rule("admin")
 def examine_indexes() -> Response:
     """Start an examination."""
     if not site().checkup.examine():
@@ -114,7 +111,6 @@ def examine_indexes() -> Response:
 
 
 @admin.post("/indexes/repair")
-@rule("admin")
 def repair_indexes() -> Response:
     """Repair the findings of the last examination."""
     found = site().checkup.state.findings
@@ -125,7 +121,6 @@ def repair_indexes() -> Response:
 
 
 @admin.post("/indexes/rebuild")
-@rule("admin")
 def rebuild_index() -> Response:
     """Rebuild one leg's index of a collection; stored embeddings are reused."""
     leg, collection = request.form.get("leg", ""), request.form.get("collection", "")

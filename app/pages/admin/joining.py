@@ -9,7 +9,6 @@ from flask_babel import gettext as _
 from werkzeug.datastructures import MultiDict
 from werkzeug.wrappers import Response
 
-from braid.app.auth.access import rule
 from braid.app.auth.invitations import INVITATION_DAYS, invitation_url, require_invitable
 from braid.app.opening import FIRST_DATASET
 from braid.app.pages.admin.blueprint import (
@@ -30,7 +29,6 @@ from braid.core.errors import InvalidInputError, Reason
 
 
 @admin.get("/users/add")
-@rule("admin")
 def joining() -> str:
     """Show the forms that add people."""
     require_own_accounts()
@@ -38,7 +36,6 @@ def joining() -> str:
 
 
 @admin.post("/users")
-@rule("admin")
 def add_user() -> tuple[str, int] | Response:
     """Add a user who can sign in."""
     require_own_accounts()
@@ -63,7 +60,6 @@ def add_user() -> tuple[str, int] | Response:
 
 
 @admin.post("/users/invite")
-@rule("admin")
 def invite_several() -> tuple[str, int]:
     """Make a link per name with which each chooses a password; who has no account yet gets one. All of them or none."""
     require_own_accounts()
@@ -88,7 +84,6 @@ def invite_several() -> tuple[str, int]:
 
 
 @admin.post("/users/table")
-@rule("admin")
 def import_table() -> tuple[str, int] | str:
     """Add the users of a CSV table, and make those that there are like their lines; or say what would change."""
     require_own_accounts()

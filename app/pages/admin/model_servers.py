@@ -8,7 +8,6 @@ from flask import flash, redirect, request
 from flask_babel import gettext as _
 from werkzeug.wrappers import Response
 
-from braid.app.auth.access import rule
 from braid.app.mounted import url_for
 from braid.app.pages.admin.blueprint import admin, audit, done
 from braid.app.pages.admin.model_tests import test_reranker, typed_server
@@ -21,7 +20,6 @@ from braid.core.models.model_servers import LOCAL_SERVERS, fetch_models
 
 
 @admin.post("/models/servers")
-@rule("admin")
 def connect_server() -> tuple[str, int] | Response:
     """Store a server's address and key, if it answers, with the list of its models."""
     typed = {name: request.form.get(name, "") for name in ("provider", "base_url")}
@@ -37,7 +35,6 @@ def connect_server() -> tuple[str, int] | Response:
 
 
 @admin.post("/models/servers/<name>/fetch")
-@rule("admin")
 def fetch_server(name: str) -> tuple[str, int] | Response:
     """Fetch the list of a server's models again."""
     found = _get(name)
@@ -50,7 +47,6 @@ def fetch_server(name: str) -> tuple[str, int] | Response:
 
 
 @admin.post("/models/servers/<name>/remove")
-@rule("admin")
 def remove_server(name: str) -> Response:
     """Remove a server with its key, and its models from every menu."""
     removed = site().models.connections.remove(name)
@@ -61,7 +57,6 @@ def remove_server(name: str) -> Response:
 
 
 @admin.post("/models/local/<name>")
-@rule("admin")
 def use_local(name: str) -> tuple[str, int] | Response:
     """Connect a server that runs on this computer, and let its model write the answers. Then the chat is shown.
 
@@ -88,7 +83,6 @@ def use_local(name: str) -> tuple[str, int] | Response:
 
 
 @admin.post("/models/reranker")
-@rule("admin")
 def use_reranker() -> tuple[str, int] | Response:
     """Have every search ask the reranker of a server, if it answers and knows the right passage in some language."""
     typed = typed_reranker()
@@ -108,7 +102,6 @@ def use_reranker() -> tuple[str, int] | Response:
 
 
 @admin.post("/models/reranker/reset")
-@rule("admin")
 def reset_reranker() -> Response:
     """Leave the reranker to the settings again; the address and the key are deleted."""
     site().models.choose_reranker(None)

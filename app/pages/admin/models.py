@@ -14,7 +14,6 @@ from flask_babel import get_locale
 from flask_babel import gettext as _
 from werkzeug.wrappers import Response
 
-from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
 from braid.app.pages.admin.blueprint import admin, audit, done
 from braid.app.pages.admin.model_tests import (
@@ -59,14 +58,12 @@ class ModelRow:
 
 
 @admin.get("/models")
-@rule("admin")
 def models() -> str:
     """Show the models of all roles, the connected servers, and those that run on this computer."""
     return models_page()
 
 
 @admin.post("/models/<any(search,summary):role>")
-@rule("admin")
 def offer_models(role: Role) -> tuple[str, int] | Response:
     """Set the models that users may choose besides the role's own."""
     text = request.form.get("models", "")
@@ -84,7 +81,6 @@ def offer_models(role: Role) -> tuple[str, int] | Response:
 
 
 @admin.post("/models/use")
-@rule("admin")
 def use_model() -> Response:
     """Make a model the one that everybody's answers or queries are written by, unless they choose another one."""
     roles = [role for role in ROLES if role in request.form.getlist("role")]
@@ -97,7 +93,6 @@ def use_model() -> Response:
 
 
 @admin.post("/models/<any(search,summary):role>/reset")
-@rule("admin")
 def reset_model(role: Role) -> Response:
     """Leave a role's model to the settings again."""
     choose_for_everyone([role], "")
@@ -115,7 +110,6 @@ def choose_for_everyone(roles: list[Role], name: str) -> None:
 
 
 @admin.post("/models/test")
-@rule("admin")
 def test_model() -> tuple[str, int] | Response:
     """Ask a chat model for one sentence, streamed to scripts; let an embedding model or a reranker tell known passages
     apart.

@@ -11,7 +11,6 @@ from flask_babel import gettext as _
 from flask_babel import lazy_gettext as _l
 from flask_babel import ngettext
 
-from braid.app.auth.access import rule
 from braid.app.auth.invitations import valid_since
 from braid.app.mounted import url_for
 from braid.app.pages.admin.audit_log import with_pages
@@ -63,7 +62,6 @@ class Concern:
 
 
 @admin.get("/")
-@rule("admin")
 def index() -> str:
     """Show health, counts and warnings."""
     braid = site().braid

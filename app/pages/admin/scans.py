@@ -8,7 +8,6 @@ from flask_babel import gettext as _
 from flask_babel import ngettext
 from werkzeug.wrappers import Response
 
-from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
 from braid.app.pages.admin.blueprint import admin, audit, done
 from braid.app.site import site
@@ -37,7 +36,6 @@ def scans_view() -> ScansView:
 
 
 @admin.post("/scans/read")
-@rule("admin")
 def read_scans() -> Response:
     """Queue the reading of all scanned pages that wait."""
     queued, without_file = site().background.scans.queue_waiting(identity().account.id)

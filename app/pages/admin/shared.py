@@ -9,7 +9,6 @@ from flask import render_template, request
 from flask_babel import gettext as _
 from werkzeug.wrappers import Response
 
-from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
 from braid.app.pages.admin.blueprint import admin, done, in_order, known_groups, read_groups
 from braid.app.site import site
@@ -31,14 +30,12 @@ class SharedRow:
 
 
 @admin.get("/shared")
-@rule("admin")
 def shared() -> str:
     """Show the list, with the form for another dataset."""
     return _list_page()
 
 
 @admin.post("/shared")
-@rule("admin")
 def add_shared() -> tuple[str, int] | Response:
     """Add a shared dataset."""
     try:
@@ -50,14 +47,12 @@ def add_shared() -> tuple[str, int] | Response:
 
 
 @admin.get(ONE)
-@rule("admin")
 def shared_one(dataset_id: int) -> str:
     """Show one shared dataset, with the forms to edit, disable and remove it."""
     return _edit_page(dataset_id)
 
 
 @admin.post(ONE)
-@rule("admin")
 def edit_shared(dataset_id: int) -> tuple[str, int] | Response:
     """Change a shared dataset."""
     enabled = "enabled" in request.form
@@ -70,7 +65,6 @@ def edit_shared(dataset_id: int) -> tuple[str, int] | Response:
 
 
 @admin.post(f"{ONE}/switch")
-@rule("admin")
 def switch_shared(dataset_id: int) -> Response:
     """Enable or disable a shared dataset, with effect from everybody's next search."""
     enabled = request.form.get("enabled") == "1"
@@ -81,7 +75,6 @@ def switch_shared(dataset_id: int) -> Response:
 
 
 @admin.post(f"{ONE}/put-back")
-@rule("admin")
 def put_back_shared(dataset_id: int) -> tuple[str, int] | Response:
     """Bring a dataset that has left the list back into it, open to those whom the form names."""
     _find_dataset(dataset_id)
@@ -94,7 +87,6 @@ def put_back_shared(dataset_id: int) -> tuple[str, int] | Response:
 
 
 @admin.post(f"{ONE}/remove")
-@rule("admin")
 def remove_shared(dataset_id: int) -> tuple[str, int] | Response:
     """Remove a shared dataset with all documents, if its name is typed again."""
     found = _find_dataset(dataset_id)

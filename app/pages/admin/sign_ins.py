@@ -9,7 +9,6 @@ from flask_babel import gettext as _
 from flask_babel import lazy_gettext as _l
 from werkzeug.wrappers import Response
 
-from braid.app.auth.access import rule
 from braid.app.auth.challenge import base_address
 from braid.app.auth.identity import identity
 from braid.app.pages.admin.blueprint import admin, audit, done, require_own_accounts
@@ -24,7 +23,6 @@ SIGN_UP_TEXTS: Mapping[str, str] = {
 
 
 @admin.get("/sign-in")
-@rule("admin")
 def sign_ins() -> str:
     """Show whether visitors may sign up, whether a second factor is required, and the identity provider."""
     require_own_accounts()
@@ -32,7 +30,6 @@ def sign_ins() -> str:
 
 
 @admin.post("/users/sign-up")
-@rule("admin")
 def set_sign_up() -> Response:
     """Allow visitors to create accounts, with or without approval, or forbid it."""
     require_own_accounts()
@@ -44,7 +41,6 @@ def set_sign_up() -> Response:
 
 
 @admin.post("/users/second-factor")
-@rule("admin")
 def require_second_factor() -> tuple[str, int] | Response:
     """Require a second factor of all who sign in with a password, or no longer. Who has none is signed out."""
     require_own_accounts()
@@ -62,7 +58,6 @@ def require_second_factor() -> tuple[str, int] | Response:
 
 
 @admin.post("/users/scim")
-@rule("admin")
 def make_scim_token() -> tuple[str, int]:
     """Make a token for an identity provider in place of the present one, and show it, once."""
     require_own_accounts()
@@ -72,7 +67,6 @@ def make_scim_token() -> tuple[str, int]:
 
 
 @admin.post("/users/scim/end")
-@rule("admin")
 def end_scim() -> Response:
     """Take the identity provider's token back."""
     require_own_accounts()

@@ -7,7 +7,6 @@ from flask_babel import gettext as _
 from flask_babel import ngettext
 from werkzeug.wrappers import Response
 
-from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
 from braid.app.auth.invitations import INVITATION_DAYS, invitation_url, valid_since
 from braid.app.pages.account.mine import flash_revoked
@@ -28,7 +27,6 @@ ONE = "/users/<int:user_id>"
 
 
 @admin.post(f"{ONE}/second-factor/reset")
-@rule("admin")
 def reset_second_factor(user_id: int) -> Response:
     """Forget a user's second factor, as when the phone is lost, and sign them out everywhere."""
     require_own_accounts()
@@ -41,14 +39,12 @@ def reset_second_factor(user_id: int) -> Response:
 
 
 @admin.get(ONE)
-@rule("admin")
 def user(user_id: int) -> str:
     """Show one user."""
     return _user_page(user_id)
 
 
 @admin.post(f"{ONE}/groups")
-@rule("admin")
 def set_groups(user_id: int) -> tuple[str, int] | Response:
     """Replace the user's groups."""
     require_own_accounts()
@@ -63,7 +59,6 @@ def set_groups(user_id: int) -> tuple[str, int] | Response:
 
 
 @admin.post(f"{ONE}/administrator")
-@rule("admin")
 def set_administrator(user_id: int) -> tuple[str, int] | Response:
     """Make the user an administrator, or no longer one."""
     require_own_accounts()
@@ -79,7 +74,6 @@ def set_administrator(user_id: int) -> tuple[str, int] | Response:
 
 
 @admin.post(f"{ONE}/disabled")
-@rule("admin")
 def set_disabled(user_id: int) -> tuple[str, int] | Response:
     """Disable a user at once, or enable them again."""
     require_own_accounts()
@@ -99,7 +93,6 @@ def set_disabled(user_id: int) -> tuple[str, int] | Response:
 
 
 @admin.post(f"{ONE}/password")
-@rule("admin")
 def set_password(user_id: int) -> tuple[str, int] | Response:
     """Give a new password, which signs the user out everywhere and revokes their API tokens."""
     require_own_accounts()
@@ -115,7 +108,6 @@ def set_password(user_id: int) -> tuple[str, int] | Response:
 
 
 @admin.post(f"{ONE}/invite")
-@rule("admin")
 def invite_user(user_id: int) -> tuple[str, int]:
     """Show a link with which the user chooses a password, once."""
     require_own_accounts()
@@ -135,7 +127,6 @@ def show_invitation(user_id: int) -> tuple[str, int]:
 
 
 @admin.get(f"{ONE}/export")
-@rule("admin")
 def export_user(user_id: int) -> Response:
     """Download everything that is stored of the user as one zip archive."""
     account = _account(user_id)
@@ -146,7 +137,6 @@ def export_user(user_id: int) -> Response:
 
 
 @admin.post(f"{ONE}/sign-out")
-@rule("admin")
 def sign_user_out(user_id: int) -> Response:
     """Sign the user out of all browsers."""
     require_own_accounts()
@@ -157,7 +147,6 @@ def sign_user_out(user_id: int) -> Response:
 
 
 @admin.post(f"{ONE}/sessions/<int:session_id>/end")
-@rule("admin")
 def end_users_session(user_id: int, session_id: int) -> Response:
     """Sign the user out of one browser, as when a laptop is lost."""
     require_own_accounts()
@@ -170,7 +159,6 @@ def end_users_session(user_id: int, session_id: int) -> Response:
 
 
 @admin.post(f"{ONE}/hand-over")
-@rule("admin")
 def hand_user_over(user_id: int) -> tuple[str, int] | Response:
     """Give all datasets and assistants of the user to another one, as when they leave."""
     require_own_accounts()
@@ -193,7 +181,6 @@ def hand_user_over(user_id: int) -> tuple[str, int] | Response:
 
 
 @admin.post(f"{ONE}/tokens/<int:token_id>/revoke")
-@rule("admin")
 def revoke_users_token(user_id: int, token_id: int) -> Response:
     """Make an API token of the user worthless."""
     account = _account(user_id)
@@ -203,7 +190,6 @@ def revoke_users_token(user_id: int, token_id: int) -> Response:
 
 
 @admin.post(f"{ONE}/apps/<int:grant_id>/disconnect")
-@rule("admin")
 def disconnect_users_app(user_id: int, grant_id: int) -> Response:
     """End the access of an app that the user has connected."""
     account = _account(user_id)
@@ -213,7 +199,6 @@ def disconnect_users_app(user_id: int, grant_id: int) -> Response:
 
 
 @admin.post(f"{ONE}/remove")
-@rule("admin")
 def remove_user(user_id: int) -> tuple[str, int] | Response:
     """Remove a user with everything they own, if the name is typed again."""
     account = _account(user_id)

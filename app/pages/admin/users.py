@@ -10,7 +10,6 @@ from flask_babel import gettext as _
 from flask_babel import ngettext
 from werkzeug.wrappers import Response
 
-from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
 from braid.app.auth.invitations import INVITATION_DAYS, invitation_url, require_invitable, valid_since
 from braid.app.mounted import url_for
@@ -38,14 +37,12 @@ ONLY: tuple[Only, ...] = ("active", "invited", "expired", "new", "waiting", "sus
 
 
 @admin.get("/users")
-@rule("admin")
 def users() -> str:
     """Show a page of the users, with what narrows and sorts the list."""
     return _list_page()
 
 
 @admin.post("/users/several")
-@rule("admin")
 def change_several() -> tuple[str, int] | Response:
     """Suspend, reactivate, reject or invite the ticked users, or put them into a group: all of them or none."""
     require_own_accounts()

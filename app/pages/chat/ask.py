@@ -11,7 +11,7 @@ from flask import Response, render_template, request
 from werkzeug.utils import redirect
 from werkzeug.wrappers import Response as Redirect
 
-from braid.app.auth.access import rule, wants_json
+from braid.app.auth.access import wants_json
 from braid.app.auth.identity import identity
 from braid.app.mounted import url_for
 from braid.app.opening import SAMPLE_NAME
@@ -44,7 +44,6 @@ from braid.core.errors import InvalidInputError, NotFoundError, Reason
 
 
 @chat.post("/messages")
-@rule("user")
 def begin() -> Response | Redirect:
     """Answer the first question of a conversation, which is created with it."""
     user_id, here = identity().account.id, site()
@@ -60,7 +59,6 @@ def begin() -> Response | Redirect:
 
 
 @chat.post("/<int:conversation_id>/messages")
-@rule("user")
 def ask(conversation_id: int) -> Response | Redirect:
     """Answer the next question of a conversation."""
     here = site()
@@ -71,7 +69,6 @@ def ask(conversation_id: int) -> Response | Redirect:
 
 
 @chat.post("/<int:conversation_id>/messages/<int:message_id>/edit")
-@rule("user")
 def edit(conversation_id: int, message_id: int) -> Response | Redirect:
     """Answer a question in other words, as a variant of the question ``message_id``.
 
@@ -88,7 +85,6 @@ def edit(conversation_id: int, message_id: int) -> Response | Redirect:
 
 
 @chat.post("/<int:conversation_id>/messages/<int:message_id>/again")
-@rule("user")
 def again(conversation_id: int, message_id: int) -> Response | Redirect:
     """Write another answer to the question of the answer ``message_id``, as its variant; without a filter that was read
     from the question, ``filter_off``, or with one, ``filter_on``.
@@ -103,7 +99,6 @@ def again(conversation_id: int, message_id: int) -> Response | Redirect:
 
 
 @chat.post("/<int:conversation_id>/messages/<int:message_id>/continue")
-@rule("user")
 def resume(conversation_id: int, message_id: int) -> Response | Redirect:
     """Continue an answer that is not complete."""
     user_id, here = identity().account.id, site()
@@ -112,7 +107,6 @@ def resume(conversation_id: int, message_id: int) -> Response | Redirect:
 
 
 @chat.get("/<int:conversation_id>/messages/<int:message_id>/events")
-@rule("user")
 def events(conversation_id: int, message_id: int) -> Response:
     """Follow an answer that is being written, from the event on that the header ``Last-Event-ID`` names."""
     answer = _message(conversation_id, message_id, "assistant")
@@ -123,7 +117,6 @@ def events(conversation_id: int, message_id: int) -> Response:
 
 
 @chat.post("/<int:conversation_id>/messages/<int:message_id>/stop")
-@rule("user")
 def stop(conversation_id: int, message_id: int) -> Response | Redirect:
     """Stop an answer and store the part so far. Does nothing if the answer has ended."""
     user_id, here = identity().account.id, site()
@@ -139,7 +132,6 @@ def stop(conversation_id: int, message_id: int) -> Response | Redirect:
 
 
 @chat.post("/<int:conversation_id>/messages/<int:message_id>/choose")
-@rule("user")
 def choose(conversation_id: int, message_id: int) -> Redirect:
     """Show this variant of a question or an answer, and what followed it."""
     site().turn_store.choose(identity().account.id, conversation_id, message_id)

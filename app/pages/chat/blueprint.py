@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from flask import Blueprint
-
+from braid.app.auth.access import Routes
 from braid.app.auth.identity import identity
 from braid.app.pages.chat.view import Shelf
 from braid.app.site import site
@@ -17,7 +16,7 @@ from braid.core.chat.store import StoredMessage
 
 SHOWN_ADMINISTRATORS = 3
 
-chat = Blueprint("chat", __name__, url_prefix="/chat")
+chat = Routes("chat", __name__, "user", url_prefix="/chat")
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,6 @@ from flask_babel import gettext as _
 from werkzeug.utils import redirect
 from werkzeug.wrappers import Response as Redirect
 
-from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
 from braid.app.mounted import url_for
 from braid.app.pages.chat import ask as chat_ask
@@ -58,14 +57,12 @@ MOST_TURNS = 160
 
 
 @chat.get("")
-@rule("user")
 def page() -> str:
     """Show a new conversation."""
     return _page(None, [])
 
 
 @chat.get("/<int:conversation_id>")
-@rule("user")
 def conversation(conversation_id: int) -> str:
     """Show a conversation."""
     user_id, store = identity().account.id, site().conversations
@@ -85,7 +82,6 @@ def _turns() -> int:
 
 
 @chat.get("/conversations")
-@rule("user")
 def conversations() -> str:
     """Return the list of the side bar alone, of those conversations that have the words searched for."""
     return render_sidebar(None)
@@ -172,7 +168,6 @@ def _make_picker(readable: Readable, choices: ChatChoices) -> Picker:
 
 
 @chat.get("/<int:conversation_id>/messages/<int:message_id>/next")
-@rule("user")
 def next_questions(conversation_id: int, message_id: int) -> str:
     """Render questions to go on with, each of which a search answers; the page's script puts them below the answer."""
     user_id, store = identity().account.id, site().conversations
@@ -190,7 +185,6 @@ def next_questions(conversation_id: int, message_id: int) -> str:
 
 
 @chat.post("/<int:conversation_id>/link")
-@rule("user")
 def share_link(conversation_id: int) -> Redirect:
     """Share the conversation as it is now by a new link."""
     make_link(conversation_id)
@@ -198,7 +192,6 @@ def share_link(conversation_id: int) -> Redirect:
 
 
 @chat.post("/<int:conversation_id>/link/end")
-@rule("user")
 def take_link_back(conversation_id: int) -> Redirect:
     """Take the conversation's link back."""
     end_link(conversation_id)
@@ -206,7 +199,6 @@ def take_link_back(conversation_id: int) -> Redirect:
 
 
 @chat.get("/shared/<token>")
-@rule("user")
 def read_shared(token: str) -> str:
     """Show a conversation that another user shares, as far as the reader may read what its answers are from."""
     found = site().conversations.links.find(token)
@@ -225,7 +217,6 @@ def read_shared(token: str) -> str:
 
 
 @chat.post("/shared/<token>/messages/<int:message_id>/ask-access")
-@rule("user")
 def ask_access_shared(token: str, message_id: int) -> Redirect:
     """Ask for access to a source of a shared conversation."""
     found = site().conversations.links.find(token)
@@ -235,7 +226,6 @@ def ask_access_shared(token: str, message_id: int) -> Redirect:
 
 
 @chat.post("/<int:conversation_id>/messages/<int:message_id>/ask-access")
-@rule("user")
 def ask_access(conversation_id: int, message_id: int) -> Redirect:
     """Ask for access to a source that the user may no longer read."""
     messages = site().conversations.messages(identity().account.id, conversation_id, ids=[message_id])

@@ -14,7 +14,7 @@ from markupsafe import Markup
 from werkzeug.utils import redirect
 from werkzeug.wrappers import Response as AnyResponse
 
-from braid.app.auth.access import rule, takes_uploads, wants_json
+from braid.app.auth.access import takes_uploads, wants_json
 from braid.app.auth.identity import identity
 from braid.app.auth.quotas import quotas
 from braid.app.mounted import url_for
@@ -46,7 +46,6 @@ class ChatFile:
 
 
 @chat.post("/files")
-@rule("user")
 @takes_uploads(form_bytes)
 def add_first_file() -> tuple[Response, int] | AnyResponse:
     """Add a file to a new conversation."""
@@ -61,7 +60,6 @@ def add_first_file() -> tuple[Response, int] | AnyResponse:
 
 
 @chat.post("/<int:conversation_id>/files")
-@rule("user")
 @takes_uploads(form_bytes)
 def add_file(conversation_id: int) -> tuple[Response, int] | AnyResponse:
     """Add a file to a conversation."""
@@ -69,7 +67,6 @@ def add_file(conversation_id: int) -> tuple[Response, int] | AnyResponse:
 
 
 @chat.get("/<int:conversation_id>/files")
-@rule("user")
 def files(conversation_id: int) -> str:
     """Return the list of the conversation's files alone."""
     site().conversations.conversation(identity().account.id, conversation_id)
@@ -77,7 +74,6 @@ def files(conversation_id: int) -> str:
 
 
 @chat.post("/<int:conversation_id>/files/keep")
-@rule("user")
 def keep_files(conversation_id: int) -> AnyResponse:
     """Make the files an ordinary dataset, without reading or embedding them again."""
     user, here = identity().account, site()

@@ -10,7 +10,7 @@ from markupsafe import Markup
 from werkzeug.utils import redirect
 from werkzeug.wrappers import Response as Redirect
 
-from braid.app.auth.access import rule, wants_json
+from braid.app.auth.access import wants_json
 from braid.app.auth.identity import identity
 from braid.app.mounted import url_for
 from braid.app.pages.chat.blueprint import chat, make_shelf
@@ -32,7 +32,6 @@ from braid.core.types import MAX_QUERY_CHARS
 
 
 @chat.get("/<int:conversation_id>/manage")
-@rule("user")
 def manage(conversation_id: int) -> str:
     """Show the page to rename, export and delete; scripts show it as a dialog."""
     user_id = identity().account.id
@@ -49,7 +48,6 @@ def manage(conversation_id: int) -> str:
 
 
 @chat.post("/<int:conversation_id>/rename")
-@rule("user")
 def rename(conversation_id: int) -> Redirect:
     """Rename a conversation."""
     site().conversations.rename(identity().account.id, conversation_id, request.form.get("title", ""))
@@ -57,7 +55,6 @@ def rename(conversation_id: int) -> Redirect:
 
 
 @chat.post("/<int:conversation_id>/pin")
-@rule("user")
 def pin(conversation_id: int) -> Redirect:
     """Keep a conversation at the top of the list, or no longer."""
     site().conversations.pin(identity().account.id, conversation_id, request.form.get("pinned") == "1")
@@ -65,7 +62,6 @@ def pin(conversation_id: int) -> Redirect:
 
 
 @chat.post("/<int:conversation_id>/delete")
-@rule("user")
 def delete(conversation_id: int) -> Redirect:
     """Delete a conversation with all its turns and its files; the next page offers to undo it."""
     delete_conversation(identity().account.id, conversation_id)
@@ -74,14 +70,12 @@ def delete(conversation_id: int) -> Redirect:
 
 
 @chat.get("/<int:conversation_id>/export.<any(md, json, docx, pdf):kind>")
-@rule("user")
 def export(conversation_id: int, kind: str) -> Response:
     """Download a conversation as a file."""
     return export_conversation(identity().account.id, conversation_id, kind)
 
 
 @chat.get("/<int:conversation_id>/print")
-@rule("user")
 def print_out(conversation_id: int) -> str:
     """Show a whole conversation with its sources as notes, to be printed or saved as PDF by the browser."""
     user_id, store = identity().account.id, site().conversations
@@ -102,7 +96,6 @@ def _with_notes(message: StoredMessage) -> Markup:
 
 
 @chat.get("/<int:conversation_id>/messages/<int:message_id>/how")
-@rule("user")
 def how(conversation_id: int, message_id: int) -> str:
     """Show how an answer was found; scripts show it below the answer."""
     question, answer = _turn_of(conversation_id, message_id)
@@ -120,7 +113,6 @@ def how(conversation_id: int, message_id: int) -> str:
 
 
 @chat.post("/<int:conversation_id>/messages/<int:message_id>/feedback")
-@rule("user")
 def say(conversation_id: int, message_id: int) -> Response | Redirect:
     """Store the user's feedback on the answer, or on the cited passage with the given number.
 

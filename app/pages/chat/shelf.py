@@ -10,7 +10,6 @@ from flask_babel import ngettext
 from werkzeug.utils import redirect
 from werkzeug.wrappers import Response as Redirect
 
-from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
 from braid.app.mounted import url_for
 from braid.app.pages.chat.blueprint import chat
@@ -27,7 +26,6 @@ ACTS = ("archive", "restore", "label", "delete", "undelete", "erase")
 
 
 @chat.get("/shelf")
-@rule("user")
 def shelf() -> str:
     """List the user's conversations, the archived or the deleted ones, to choose several."""
     user_id, store = identity().account.id, site().conversations
@@ -52,7 +50,6 @@ def shelf() -> str:
 
 
 @chat.post("/shelf")
-@rule("user")
 def arrange() -> str | Redirect:
     """Do something with the chosen conversations; before they are deleted for good the page asks."""
     act, chosen = request.form.get("act", ""), _ids(request.form.getlist("c"))
@@ -85,7 +82,6 @@ def arrange() -> str | Redirect:
 
 
 @chat.post("/<int:conversation_id>/shelve")
-@rule("user")
 def shelve(conversation_id: int) -> Redirect:
     """Archive one conversation or bring it back, or give it a label."""
     label, given = request.form.get("label"), request.form.get("archived")

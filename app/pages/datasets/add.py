@@ -11,7 +11,7 @@ from flask_babel import ngettext
 from werkzeug.utils import redirect
 from werkzeug.wrappers import Response as AnyResponse
 
-from braid.app.auth.access import rule, takes_uploads, wants_json
+from braid.app.auth.access import takes_uploads, wants_json
 from braid.app.auth.identity import identity
 from braid.app.auth.quotas import quotas
 from braid.app.mounted import url_for
@@ -58,7 +58,6 @@ def form_bytes(settings: Settings) -> int:
 
 @datasets.post(f"{ONE}/files")
 @datasets.post(f"{MINE}/files")
-@rule("user")
 @takes_uploads(_file_bytes)
 def upload(dataset_id: int | None = None) -> tuple[Response, int]:
     """Upload one file as the body of the request.
@@ -73,7 +72,6 @@ def upload(dataset_id: int | None = None) -> tuple[Response, int]:
 
 @datasets.post(f"{ONE}/files/form")
 @datasets.post(f"{MINE}/files/form")
-@rule("user")
 @takes_uploads(form_bytes)
 def upload_form(dataset_id: int | None = None) -> tuple[str, int] | AnyResponse:
     """Upload files of a form, from a browser without scripts."""
@@ -92,7 +90,6 @@ def upload_form(dataset_id: int | None = None) -> tuple[str, int] | AnyResponse:
 
 @datasets.post(f"{ONE}/text")
 @datasets.post(f"{MINE}/text")
-@rule("user")
 @takes_uploads(lambda settings: 2 * MAX_TEXT_MB * MEBIBYTE)
 def add_text(dataset_id: int | None = None) -> tuple[str, int] | AnyResponse:
     """Add a typed or pasted text."""
@@ -114,7 +111,6 @@ def add_text(dataset_id: int | None = None) -> tuple[str, int] | AnyResponse:
 
 @datasets.post(f"{ONE}/url")
 @datasets.post(f"{MINE}/url")
-@rule("user")
 def add_url(dataset_id: int | None = None) -> tuple[str, int] | AnyResponse:
     """Add a web page, which is fetched in the background."""
     dataset = visible_datasets().writable(dataset_id)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from flask import Blueprint, flash, redirect
+from flask import flash, redirect
 from werkzeug.wrappers import Response
 
+from braid.app.auth.access import Routes
 from braid.app.auth.identity import identity
 from braid.app.mounted import url_for
 from braid.app.site import site
 from braid.app.user.datasets import UserDatasets, caller_datasets
 from braid.core.types import Dataset
 
-datasets = Blueprint("datasets", __name__, url_prefix="/datasets")
+datasets = Routes("datasets", __name__, "user", url_prefix="/datasets")
 
 ONE = "/<int(signed=True):dataset_id>"
 MINE = "/mine"

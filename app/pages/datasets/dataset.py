@@ -10,7 +10,7 @@ from flask_babel import gettext as _
 from limits import parse as parse_limit
 from werkzeug.wrappers import Response as AnyResponse
 
-from braid.app.auth.access import rule, throttle
+from braid.app.auth.access import throttle
 from braid.app.auth.identity import identity
 from braid.app.pages.datasets.blueprint import ONE, address, datasets, done, visible_datasets
 from braid.app.pages.datasets.document_list import FILTERS, DocumentList, document_list
@@ -37,14 +37,12 @@ ENDED: tuple[JobState, ...] = ("done", "failed")
 
 
 @datasets.get(ONE)
-@rule("user")
 def dataset(dataset_id: int) -> str:
     """Show a dataset with its documents."""
     return dataset_page(visible_datasets().get(dataset_id))
 
 
 @datasets.get(f"{ONE}/live")
-@rule("user")
 def live(dataset_id: int) -> str:
     """Render the list of documents alone, for the page's script."""
     return render_template("braid/datasets/_documents.html", **_list_values(visible_datasets().get(dataset_id)))
@@ -118,7 +116,6 @@ class Bar:
 
 
 @datasets.get(f"{ONE}/statistics")
-@rule("user")
 def statistics(dataset_id: int) -> str:
     """Show documents by type, by month and by language."""
     dataset, ledger = visible_datasets().get(dataset_id), site().braid.ledger
@@ -159,7 +156,6 @@ add_sharing(
 
 
 @datasets.get("/people.json")
-@rule("user")
 def people() -> Response:
     """Return the names of people, or of groups, that contain what was typed; for administrators of anyone, too."""
     me, kind, typed = identity(), request.args.get("kind", ""), request.args.get("name", "")
@@ -170,7 +166,6 @@ def people() -> Response:
 
 
 @datasets.post(f"{ONE}/decline")
-@rule("user")
 def decline(dataset_id: int) -> AnyResponse:
     """Decline a user's request for access."""
     dataset, name = visible_datasets().sharable(dataset_id), request.form.get("name", "")

@@ -12,7 +12,6 @@ from flask_babel import format_date, ngettext
 from flask_babel import gettext as _
 from werkzeug.wrappers import Response
 
-from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
 from braid.app.pages.datasets.blueprint import ONE, address, audit, datasets, done, visible_datasets
 from braid.app.pages.search.marking import PROSE, flow
@@ -40,7 +39,6 @@ MAX_ID_DIGITS = 19
 
 
 @datasets.get(f"{ONE}/documents/<int:document_id>")
-@rule("user")
 def document(dataset_id: int, document_id: int) -> str:
     """Show the passages that a document was cut into."""
     dataset = visible_datasets().get(dataset_id)
@@ -67,7 +65,6 @@ def document(dataset_id: int, document_id: int) -> str:
 
 
 @datasets.post(f"{ONE}/documents/remove")
-@rule("user")
 def remove_documents(dataset_id: int) -> Response:
     """Delete the chosen documents with their parts; the next page offers to undo it."""
     dataset, here = visible_datasets().writable(dataset_id), site()
@@ -87,7 +84,6 @@ def remove_documents(dataset_id: int) -> Response:
 
 
 @datasets.post(f"{ONE}/documents/deleted")
-@rule("user")
 def restore_documents(dataset_id: int) -> str | Response:
     """Restore deleted documents, by ids or whole deletions, or delete one for good; before that the page asks."""
     dataset, act = visible_datasets().writable(dataset_id), request.form.get("act", "")
@@ -164,7 +160,6 @@ def _at(document: Document, start: int) -> str:
 
 
 @datasets.get(f"{ONE}/documents/<int:document_id>/original")
-@rule("user")
 def original(dataset_id: int, document_id: int) -> Response:
     """Return the file that a document was read from."""
     return original_file(document_in(visible_datasets().get(dataset_id).id, document_id))

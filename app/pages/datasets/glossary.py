@@ -7,7 +7,6 @@ from flask_babel import gettext as _
 from flask_babel import ngettext
 from werkzeug.wrappers import Response as AnyResponse
 
-from braid.app.auth.access import rule
 from braid.app.pages.datasets.blueprint import ONE, audit, datasets, done, visible_datasets
 from braid.app.site import site
 from braid.core.datasets.glossary import MAX_CSV_CHARS, MAX_FORM_CHARS, Glossaries, csv_of, terms_in_csv
@@ -21,14 +20,12 @@ BYTES_PER_CHAR = 4
 
 
 @datasets.get(f"{ONE}/glossary")
-@rule("user")
 def glossary(dataset_id: int) -> str:
     """Show the terms of the glossary and those of the documents."""
     return _page(visible_datasets().get(dataset_id))
 
 
 @datasets.get(f"{ONE}/glossary.csv")
-@rule("user")
 def glossary_file(dataset_id: int) -> Response:
     """Download the glossary as a CSV file."""
     text = csv_of(_glossaries().terms(visible_datasets().get(dataset_id).id))
@@ -37,7 +34,6 @@ def glossary_file(dataset_id: int) -> Response:
 
 
 @datasets.post(f"{ONE}/glossary")
-@rule("user")
 def add_to_glossary(dataset_id: int) -> tuple[str, int] | AnyResponse:
     """Add a term, or those of a CSV file."""
     dataset = visible_datasets().writable(dataset_id)
@@ -52,7 +48,6 @@ def add_to_glossary(dataset_id: int) -> tuple[str, int] | AnyResponse:
 
 
 @datasets.post(f"{ONE}/glossary/remove")
-@rule("user")
 def remove_from_glossary(dataset_id: int) -> AnyResponse:
     """Remove a term."""
     dataset, form = visible_datasets().writable(dataset_id), request.form

@@ -9,7 +9,7 @@ from flask_babel import gettext as _
 from flask_babel import lazy_gettext as _l
 from werkzeug.wrappers import Response as AnyResponse
 
-from braid.app.auth.access import rule, takes_uploads, wants_json
+from braid.app.auth.access import takes_uploads, wants_json
 from braid.app.auth.identity import identity
 from braid.app.mounted import url_for
 from braid.app.opening import FIRST_DATASET
@@ -42,14 +42,12 @@ ORDER_NAMES: Mapping[Order, str] = {
 
 
 @datasets.get("")
-@rule("user")
 def index() -> str:
     """Show the user's own datasets and the shared ones."""
     return _page()
 
 
 @datasets.get(MINE)
-@rule("user")
 def mine() -> AnyResponse:
     """Redirect to where the user adds their own documents: their first dataset, and before there is one the list."""
     own = visible_datasets().readable().personal
@@ -57,14 +55,12 @@ def mine() -> AnyResponse:
 
 
 @datasets.get("/live")
-@rule("user")
 def live_index() -> str:
     """Render the list alone, for the page's script."""
     return render_template("braid/datasets/_list.html", listed=dataset_list(), orders=ORDER_NAMES)
 
 
 @datasets.post("")
-@rule("user")
 def add() -> tuple[str, int] | AnyResponse:
     """Add a dataset."""
     me = identity().account
@@ -77,7 +73,6 @@ def add() -> tuple[str, int] | AnyResponse:
 
 
 @datasets.post("/import")
-@rule("user")
 @takes_uploads(import_bytes)
 def add_import() -> tuple[str, int] | tuple[Response, int] | AnyResponse:
     """Add a dataset from an export, in the background."""
@@ -96,7 +91,6 @@ def add_import() -> tuple[str, int] | tuple[Response, int] | AnyResponse:
 
 
 @datasets.post(f"{ONE}/name")
-@rule("user")
 def rename(dataset_id: int) -> tuple[str, int] | AnyResponse:
     """Rename the dataset."""
     dataset = visible_datasets().personal(dataset_id)
@@ -111,7 +105,6 @@ def rename(dataset_id: int) -> tuple[str, int] | AnyResponse:
 
 
 @datasets.post(f"{ONE}/delete")
-@rule("user")
 def delete(dataset_id: int) -> tuple[str, int] | AnyResponse:
     """Delete the dataset with all its documents, if its name is typed again or it is empty."""
     dataset = visible_datasets().personal(dataset_id)
@@ -128,7 +121,6 @@ def delete(dataset_id: int) -> tuple[str, int] | AnyResponse:
 
 
 @datasets.post("/deleted")
-@rule("user")
 def restore() -> str | AnyResponse:
     """Restore a deleted dataset, or delete it for good; before that the page asks."""
     me, act, dataset_id = identity().account, request.form.get("act", ""), request.form.get("c", 0, type=int)

@@ -9,7 +9,6 @@ from flask_babel import gettext as _
 from flask_babel import ngettext
 from werkzeug.wrappers import Response
 
-from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
 from braid.app.auth.quotas import quotas
 from braid.app.pages.datasets.blueprint import ONE, audit, datasets, done, visible_datasets
@@ -22,7 +21,6 @@ from braid.core.types import Dataset
 
 
 @datasets.post(f"{ONE}/jobs/<int:job_id>/retry")
-@rule("user")
 def retry_job(dataset_id: int, job_id: int) -> Response:
     """Retry a failed upload."""
     job = _job(visible_datasets().writable(dataset_id), job_id)
@@ -31,7 +29,6 @@ def retry_job(dataset_id: int, job_id: int) -> Response:
 
 
 @datasets.post(f"{ONE}/jobs/<int:job_id>/undo")
-@rule("user")
 def undo_job(dataset_id: int, job_id: int) -> Response:
     """Put the version back that an upload has replaced."""
     dataset, background = visible_datasets().writable(dataset_id), site().background
@@ -43,7 +40,6 @@ def undo_job(dataset_id: int, job_id: int) -> Response:
 
 
 @datasets.post(f"{ONE}/jobs/retry")
-@rule("user")
 def retry_all(dataset_id: int) -> Response:
     """Retry all failed uploads of the user."""
     me, background = identity().account, site().background
@@ -61,7 +57,6 @@ def retry_all(dataset_id: int) -> Response:
 
 
 @datasets.post(f"{ONE}/jobs/<int:job_id>/remove")
-@rule("user")
 def forget_job(dataset_id: int, job_id: int) -> Response:
     """Remove a waiting or failed job, and its file."""
     job = _job(visible_datasets().writable(dataset_id), job_id)
@@ -70,7 +65,6 @@ def forget_job(dataset_id: int, job_id: int) -> Response:
 
 
 @datasets.post(f"{ONE}/jobs/cancel")
-@rule("user")
 def cancel_waiting(dataset_id: int) -> Response:
     """Remove all waiting uploads of the user."""
     me, store = identity().account, site().background.store
@@ -85,7 +79,6 @@ def cancel_waiting(dataset_id: int) -> Response:
 
 
 @datasets.post(f"{ONE}/reembed")
-@rule("user")
 def reembed(dataset_id: int) -> Response:
     """Embed all passages again."""
     dataset, here = visible_datasets().writable(dataset_id), site()
@@ -98,7 +91,6 @@ def reembed(dataset_id: int) -> Response:
 
 
 @datasets.post(f"{ONE}/export")
-@rule("user")
 def export(dataset_id: int) -> Response:
     """Export the dataset to a file, which replaces the user's earlier export."""
     dataset, originals = visible_datasets().writable(dataset_id), "originals" in request.form
@@ -107,7 +99,6 @@ def export(dataset_id: int) -> Response:
 
 
 @datasets.get(f"{ONE}/exports/<int:job_id>")
-@rule("user")
 def download(dataset_id: int, job_id: int) -> Response:
     """Download a finished export."""
     return export_file(_job(visible_datasets().get(dataset_id), job_id))

@@ -9,7 +9,6 @@ from typing import Literal
 from flask import render_template, request
 from werkzeug.datastructures import MultiDict
 
-from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
 from braid.app.pages.search.answer import Answer, build_answer
 from braid.app.pages.search.form import SearchForm, read_form
@@ -34,7 +33,6 @@ class Side:
 
 
 @search.get("/search/compare")
-@rule("user")
 def compare() -> str:
     """Show two configurations, and the results of both if there is a query."""
     account = identity().account

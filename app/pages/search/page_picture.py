@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 from flask import Response, render_template, request
 
-from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
 from braid.app.pages.search.cited import (
     cited_passage,
@@ -47,7 +46,6 @@ class Line(NamedTuple):
 
 
 @search.get("/documents/passage/<chunk_id>/page/<int:number>")
-@rule("user")
 def page(chunk_id: str, number: int) -> str:
     """Show a page of the file that a passage was read from; its text lies over the picture, to be selected."""
     cited, form = cited_passage(chunk_id), form_of_request()
@@ -79,7 +77,6 @@ def page(chunk_id: str, number: int) -> str:
 
 
 @search.get("/documents/passage/<chunk_id>/page/<int:number>.png")
-@rule("user")
 def page_picture(chunk_id: str, number: int) -> Response:
     """Return the picture of a page."""
     document = document_of(cited_passage(chunk_id))

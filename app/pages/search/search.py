@@ -7,12 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from flask import Blueprint, Response, render_template, request
+from flask import Response, render_template, request
 from flask_babel import gettext
 from werkzeug.utils import redirect
 from werkzeug.wrappers import Response as Redirect
 
-from braid.app.auth.access import rule
+from braid.app.auth.access import Routes
 from braid.app.auth.identity import identity
 from braid.app.mounted import url_for
 from braid.app.pages.search.answer import build_answer
@@ -31,7 +31,7 @@ from braid.app.words.languages import language_names
 from braid.core.options import ABOUT, MAX_K, MAX_QUERY_CHARS, Mode
 from braid.core.types import Dataset, SearchResult
 
-search = Blueprint("search", __name__)
+search = Routes("search", __name__, "user")
 
 
 def form_of_request(mode: Mode | None = None) -> SearchForm:
@@ -148,14 +148,12 @@ __all__ = ["search"]
 
 
 @search.get("/")
-@rule("user")
 def home() -> Redirect:
     """Redirect to the chat, the page that most people want."""
     return redirect(url_for("braid.chat.page"))
 
 
 @search.get("/search")
-@rule("user")
 def index() -> str:
     """Show the search page, with the answer if there is a query."""
     form = form_of_request()
@@ -171,7 +169,6 @@ def index() -> str:
 
 
 @search.get("/status.json")
-@rule("user")
 def status() -> Response:
     """Return the indexing status as JSON, for the page's script."""
     found = status_of(site(), readable_datasets(identity().account).all)

@@ -45,7 +45,6 @@ MAX_CARRIED_CHARS = 1_500
 
 
 @search.get("/search/fields")
-@rule("user")
 def fields() -> str:
     """Show the form, filled in from the address. A script sends a filled form at once; this view searches nothing."""
     form = form_of_request(DEFAULT_MODE)

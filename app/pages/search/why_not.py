@@ -10,7 +10,6 @@ from flask import Response, render_template, request
 from flask_babel import format_decimal, ngettext
 from flask_babel import gettext as _
 
-from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
 from braid.app.pages.search.answer import document_href
 from braid.app.pages.search.card import is_prose, readable
@@ -50,7 +49,6 @@ class Why:
 
 
 @search.get("/search/why-not")
-@rule("user")
 def why_not() -> str:
     """Show the form that finds a document by part of its name, and explain why the document is, or is not, found."""
     form = form_of_request()
@@ -82,7 +80,6 @@ def _newest(form: SearchForm) -> Iterator[tuple[str, str, str]]:
 
 
 @search.get("/search/documents.json")
-@rule("user")
 def documents() -> Response:
     """Return documents whose name contains the typed text as JSON, for the list below the field."""
     readable = readable_datasets(identity().account).by_id

@@ -1,5 +1,5 @@
 """A fleet's indexes: any number of processes search them on one server, and each collection is indexed by one of them.
 
 May import: the ledger, what is common to the indexes.
-Way in: `indexer.FleetIndexer`; `sharing` says who follows what, `claimed` guards what is written, `progress` reads it.
+Way in: `indexer.FleetIndexer`; `claimed` guards what is written.
 """

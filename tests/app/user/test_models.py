@@ -14,7 +14,7 @@ from braid.app.user.preferences import preferences_of
 from braid.config import models as config_models
 from braid.config.settings import Settings
 from braid.core.accounts.accounts import Account
-from braid.core.accounts.provider_keys import ProviderKeys
+from braid.core.accounts.model_connections import ProviderKeys
 from braid.core.braid import Braid
 from braid.core.chat.types import ChatRequest
 from braid.core.errors import InvalidInputError, NotFoundError

@@ -19,7 +19,7 @@ from sqlalchemy.exc import OperationalError
 from starlette.testclient import TestClient
 
 from braid.app.factory import create_app
-from braid.app.gauges import _size_of_folder
+from braid.app.metrics import _size_of_folder
 from braid.app.web.health import with_probes
 from braid.config.settings import Settings, load_settings
 from braid.core.backup.record import LastBackup, note_backup
@@ -287,7 +287,7 @@ def test_a_folder_that_goes_while_it_is_measured_is_left_out(tmp_path: Path) -> 
                 shutil.rmtree(folder)
         return path.stat().st_size
 
-    with patch("braid.app.gauges._size", size_then_drop_the_others):
+    with patch("braid.app.metrics._size", size_then_drop_the_others):
         assert _size_of_folder(tmp_path) == 5
 
 

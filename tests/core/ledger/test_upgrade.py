@@ -18,7 +18,7 @@ from braid.core.accounts.accounts import Accounts
 from braid.core.accounts.app_settings import AppSettings
 from braid.core.accounts.audit import AuditLog
 from braid.core.accounts.credentials import ApiTokens
-from braid.core.accounts.provider_keys import ProviderKeys
+from braid.core.accounts.model_connections import ProviderKeys
 from braid.core.accounts.secret_key import secret_key
 from braid.core.braid import Braid, IndexOptions
 from braid.core.chat.conversation import Conversation

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from braid.app.gauges import Gauges
+from braid.app.metrics import Gauges
 from braid.app.readiness import health_of
 from braid.core.braid import Braid, IndexOptions
 from braid.core.errors import EmbeddingError, IndexUnavailableError, InvalidInputError
@@ -156,7 +156,7 @@ def test_the_collections_are_shared_and_given_back(
     assert first.dense.count("user_1") == 30
     assert not [each.getMessage() for each in caplog.records if each.levelname == "ERROR"]
     assert "rebuilding" not in caplog.text, "new collections are followed from their beginning"
-    monkeypatch.setattr("braid.core.indexes.fleet.sharing.IDLE_S", 0.0)
+    monkeypatch.setattr("braid.core.indexes.fleet.indexer.IDLE_S", 0.0)
     first.indexer.wake()
     eventually(lambda: not follows(first) and not follows(second))
 
