@@ -8,6 +8,7 @@ from pydantic import ConfigDict, with_config
 from typing_extensions import TypedDict
 
 OPEN = ConfigDict(extra="allow", use_attribute_docstrings=True)
+"""What derives from an answer with this, or is a part of it, has it too."""
 
 
 @with_config(OPEN)
@@ -21,7 +22,6 @@ class Answer(TypedDict, total=False):
     """``ValidationError``, ``NotFoundError`` …; only on failure."""
 
 
-@with_config(OPEN)
 class Missing(TypedDict):
     """A part that could not answer."""
 
@@ -29,7 +29,6 @@ class Missing(TypedDict):
     reason: str
 
 
-@with_config(OPEN)
 class Place(TypedDict):
     """Another document with the same passage."""
 
@@ -38,7 +37,6 @@ class Place(TypedDict):
     dataset_id: int
 
 
-@with_config(OPEN)
 class ReadFilterShown(TypedDict):
     """A filter that was read from the query."""
 
@@ -54,7 +52,6 @@ class ReadFilterShown(TypedDict):
     reason: str
 
 
-@with_config(OPEN)
 class AddedFormShown(TypedDict):
     """Another form of a name in the query."""
 
@@ -62,7 +59,6 @@ class AddedFormShown(TypedDict):
     added: str
 
 
-@with_config(OPEN)
 class Found(TypedDict, total=False):
     """A passage, or a document with its best one."""
 
@@ -86,7 +82,6 @@ class Found(TypedDict, total=False):
     document_metadata: dict[str, Any]
 
 
-@with_config(OPEN)
 class FoundAnswer(Answer, total=False):
     """Passages."""
 
@@ -94,7 +89,6 @@ class FoundAnswer(Answer, total=False):
     count: int
 
 
-@with_config(OPEN)
 class SearchAnswer(FoundAnswer, total=False):
     """Passages, best first."""
 
@@ -113,7 +107,6 @@ class SearchAnswer(FoundAnswer, total=False):
     unresolved_dataset_ids: list[int]
 
 
-@with_config(OPEN)
 class ExactAnswer(FoundAnswer, total=False):
     """Passages with a text in them, by filepath."""
 
@@ -124,7 +117,6 @@ class ExactAnswer(FoundAnswer, total=False):
     unresolved_dataset_ids: list[int]
 
 
-@with_config(OPEN)
 class PassageShown(TypedDict):
     """A passage of a document that is read."""
 
@@ -135,7 +127,6 @@ class PassageShown(TypedDict):
     line: int | None
 
 
-@with_config(OPEN)
 class ReadAnswer(Answer, total=False):
     """Passages of one document, in order."""
 
@@ -164,7 +155,6 @@ class DocumentShown(TypedDict):
     metadata: dict[str, str]
 
 
-@with_config(OPEN)
 class FetchAnswer(Answer, total=False):
     """A document's text."""
 
@@ -176,7 +166,6 @@ class FetchAnswer(Answer, total=False):
     """``next_id`` fetches the rest of a long document."""
 
 
-@with_config(OPEN)
 class LinkShown(TypedDict):
     """A document in the list of a connector."""
 
@@ -193,7 +182,6 @@ class LinksShown(TypedDict):
     results: list[LinkShown]
 
 
-@with_config(OPEN)
 class DatasetShown(TypedDict):
     """A dataset that may be searched."""
 
@@ -208,7 +196,6 @@ class DatasetShown(TypedDict):
     metadata_keys: dict[str, str]
 
 
-@with_config(OPEN)
 class DatasetsAnswer(Answer, total=False):
     """The datasets that may be searched."""
 
@@ -216,7 +203,6 @@ class DatasetsAnswer(Answer, total=False):
     count: int
 
 
-@with_config(OPEN)
 class ExplainAnswer(Answer, total=False):
     """Why a document's best passage is, or is not, found, per dataset."""
 
@@ -225,7 +211,6 @@ class ExplainAnswer(Answer, total=False):
     count: int
 
 
-@with_config(OPEN)
 class CheckedShown(TypedDict):
     """A sentence, and how it agrees with what it cites."""
 
@@ -240,7 +225,6 @@ class CheckedShown(TypedDict):
     """What differs or is not found: ``said`` in the text, ``there`` in ``passage``."""
 
 
-@with_config(OPEN)
 class CheckAnswer(Answer, total=False):
     """A text with its citations as ``[1]``, and its sentences."""
 
@@ -250,7 +234,6 @@ class CheckAnswer(Answer, total=False):
     """Citations of passages that were not given, which ``text`` has no more."""
 
 
-@with_config(OPEN)
 class PutAnswer(Answer, total=False):
     """Where the document is stored."""
 
@@ -258,7 +241,6 @@ class PutAnswer(Answer, total=False):
     dataset_id: int
 
 
-@with_config(OPEN)
 class DeleteAnswer(Answer, total=False):
     """Where the document was deleted."""
 
@@ -266,7 +248,6 @@ class DeleteAnswer(Answer, total=False):
     dataset_ids: list[int]
 
 
-@with_config(OPEN)
 class RestoreAnswer(Answer, total=False):
     """Where the document is back."""
 
@@ -274,7 +255,6 @@ class RestoreAnswer(Answer, total=False):
     dataset_id: int
 
 
-@with_config(OPEN)
 class DeletedAnswer(Answer, total=False):
     """How many documents there were, and are no more."""
 

@@ -7,8 +7,6 @@ from alembic import op
 
 revision = "0008"
 down_revision = None
-branch_labels = None
-depends_on = None
 
 NEVER_REUSE_IDS = {"sqlite_autoincrement": True}
 

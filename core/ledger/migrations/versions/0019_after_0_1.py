@@ -15,8 +15,6 @@ from braid.core.text.normalization import normalize
 
 revision = "0019"
 down_revision = "0008"
-branch_labels = None
-depends_on = None
 
 ROWS = 500
 """Rows that are read at a time: those of a large ledger do not fit into memory."""

@@ -5,8 +5,6 @@ from alembic import op
 
 revision = "0029"
 down_revision = "0028"
-branch_labels = None
-depends_on = None
 
 KNOWN_BY = """
     UPDATE users SET {column} = found.at
