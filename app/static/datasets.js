@@ -30,6 +30,8 @@ function announce(wasBusy) {
   const isOver = (wasBusy || allSent) && !isBusy();
   if (isOver) {
     allSent = false;
+    const failed = Number(live.firstElementChild.dataset.failed);
+    document.dispatchEvent(new CustomEvent("documents-read", { detail: { failed } }));
     if (document.hidden) document.title = `✓ ${title}`; // seen among other tabs, until one comes back
   }
   if (!isOver && (summary === told || now - toldAt < 8000)) return;

@@ -37,6 +37,7 @@ function glance(link) {
   const NARROWEST = 380;
   const STEP = 40; // pixels that an arrow key moves the edge
   const NARROWEST_TEXT = 0.6; // share of a page's width: a page with a few words alone is not blown up
+  const IN_SIGHT = 0.6; // share of the panel's height: what is cited above that needs no scrolling
   const MARGIN = 0.015; // share of a page's width that is left at the sides of its text
   const kept = { width: "braid.panel.width", zoom: "braid.panel.zoom" };
 
@@ -149,8 +150,9 @@ function glance(link) {
     zoom(localStorage.getItem(kept.zoom) ?? "100");
     document.getElementById("announcer").textContent = heading.textContent;
     const cited = body.querySelector(".has-sentence mark b") ?? body.querySelector("#cited");
+    body.scrollTo(0, 0);
     const below = cited ? cited.getBoundingClientRect().top - body.getBoundingClientRect().top : 0;
-    body.scrollTo(0, body.scrollTop + below - body.clientHeight / 4);
+    if (below > body.clientHeight * IN_SIGHT) body.scrollTo(0, below - body.clientHeight / 3);
     const paper = body.querySelector(".paper");
     if (paper) paper.scrollLeft = startOf(paper, cited);
   }

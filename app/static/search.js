@@ -19,8 +19,8 @@ function address() {
 let running = null;
 let shown = location.search;
 
-async function search() {
-  const url = address();
+// With ``from``, the number of the first hit that was not shown before, the focus goes on there.
+async function search(url = address(), from = 0) {
   running?.abort();
   running = new AbortController();
   const { signal } = running;
@@ -36,7 +36,8 @@ async function search() {
     document.title = page.title;
     history.pushState(null, "", url);
     shown = location.search;
-    announce(document.querySelector("#results .summary, #results h1")?.textContent);
+    announce(document.querySelector(from ? "#results .go-on span" : "#results .summary, #results h1")?.textContent);
+    if (from) (document.querySelector(`#hit-${from} a`) ?? document.getElementById("results")).focus();
   } catch (error) {
     if (error.name === "AbortError") return;
     announceOffline();
@@ -117,6 +118,12 @@ if (form) {
     remember();
     if (event.target.name === "strategy") showStrategy(event.target);
     if (event.target.name !== "q" && form.elements.q.value.trim()) search();
+  });
+  document.addEventListener("click", (event) => {
+    const further = event.target.closest("#further");
+    if (!further || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+    event.preventDefault();
+    search(further.href.replace(/#.*/, ""), Number(further.dataset.from));
   });
   addEventListener("popstate", () => location.search !== shown && location.reload());
 }

@@ -13,6 +13,7 @@ let all = 0;
 let sent = 0;
 let failed = 0;
 let counting = 0;
+let failedBefore = 0; // files of the dataset that could not be read before these
 
 document.getElementById("folder-choice").hidden = !("webkitdirectory" in document.createElement("input"));
 
@@ -104,13 +105,28 @@ async function take(upload) {
 // ---------------------------------------------------------------- all of them
 
 function count() {
-  const text = failed ? said.countFailed : said.count;
+  const text = failed ? said.countFailed : sent === all && !said.then ? said.reading : said.count;
   const told = text.replace("{sent}", sent).replace("{all}", all).replace("{failed}", failed);
   document.getElementById("sending-count").textContent = told;
   document.getElementById("sending-all").value = all ? (100 * sent) / all : 0;
   document.getElementById("sending-all").hidden = sent === all; // how they are read is shown below
   list.hidden = !list.children.length;
 }
+
+// What came of them, once all are read: how many are ready, how many could not be read, and where to go on.
+function tellOutcome({ failed: unread }) {
+  if (!all || failed || active || waiting.length || said.then) return;
+  const lost = Math.min(all, Math.max(0, unread - failedBefore));
+  const told = (lost ? said.unread : said.ready).replace("{ready}", all - lost).replace("{all}", all).replace("{failed}", lost);
+  document.getElementById("sending-count").textContent = told;
+  const sentNow = document.getElementById("sent"); // on the page of a dataset
+  const [ask, why] = sentNow.children;
+  sentNow.hidden = false;
+  ask.hidden = lost === all;
+  why.hidden = !lost;
+}
+
+document.addEventListener("documents-read", ({ detail }) => tellOutcome(detail));
 
 function refreshSoon() {
   if (counting) return;
@@ -146,6 +162,8 @@ function add(files) {
     all = 0;
     sent = 0;
     list.replaceChildren();
+    failedBefore = Number(document.querySelector("#live > div")?.dataset.failed ?? 0);
+    document.getElementById("sent")?.setAttribute("hidden", "");
   }
   const lines = files.map(([file, path]) => line(file, path));
   all += lines.length;

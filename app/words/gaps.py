@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from flask_babel import gettext as _
 from flask_babel import ngettext
@@ -19,6 +19,7 @@ from braid.core.metadata.gaps import (
     GARBLED_PAGES,
     PAGES_TO_READ,
     PAGES_WITHOUT_TEXT,
+    concerns,
     listed_pages,
     text_of,
 )
@@ -47,9 +48,14 @@ def gaps(metadata: Mapping[str, object]) -> list[str]:
     return found
 
 
-def gaps_of_notes(notes: Iterable[str]) -> list[str]:
-    """Return those of an answer's notes that tell of gaps in the documents that it cites."""
-    return [note for note in notes if (known := known_reason(note)) and known.template == GAP_NOTE]
+def gaps_of_notes(notes: Iterable[str], cited: Mapping[str, Collection[int]]) -> list[str]:
+    """Return those of an answer's notes that tell of gaps which concern it; ``cited`` are its pages by document."""
+    known = [(note, known_reason(note)) for note in notes]
+    return [
+        note
+        for note, reason in known
+        if reason and reason.template == GAP_NOTE and concerns(reason.parts["gap"], cited.get(reason.parts["name"], ()))
+    ]
 
 
 def _pages(pages: str, total: str) -> str:

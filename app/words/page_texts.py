@@ -9,6 +9,21 @@ def N_(text: str) -> str:  # the name that Babel extracts
 
 
 PAGE_TEXTS = {
+    "no passage fits into the prompt, so the model was not asked; shorten the prompt, or raise "
+    "answer_prompt_tokens (%(tokens)s)": N_(
+        "no passage fits into what the model may read at once, so it was not asked"
+    ),
+    "the question does not fit into the prompt, and the model was given its beginning and its end; attach the long "
+    "text as a file, or raise %(limit)s": N_(
+        "the question is too long, and the model has read its beginning and its end alone; attach the long text as a "
+        "file"
+    ),
+    "the last %(count)s of %(total)s passages do not fit into the prompt; ask for fewer, or raise %(limit)s": N_(
+        "the last %(count)s of %(total)s passages are more than the model may read at once"
+    ),
+    "the model was given the beginning alone of %(count)s of %(total)s passages; ask for fewer, or raise %(limit)s": N_(
+        "of %(count)s of %(total)s passages the model has read the beginning alone"
+    ),
     "sign in, or send an API token: Authorization: Bearer braid_…": N_("your session has ended; sign in again"),
     "no search model is configured (setting search_model)": N_("no query model is configured (setting search_model)"),
     "%(folder)s is in the data directory, which holds keys and the documents of all; choose another": N_(

@@ -27,7 +27,7 @@ from braid.core.chat.types import (
     answer_text,
     with_text,
 )
-from braid.core.errors import ModelCutError, ModelError, Reason
+from braid.core.errors import ModelCutError, ModelError, Reason, internal
 from braid.core.models.chat import ChatModel
 from braid.core.models.prompts import Prompt
 from braid.core.text.analyzer import Analyzer
@@ -123,10 +123,13 @@ class Answerer:
         if estimate_tokens(begun) > self._prompt_tokens * DRAFT_SHARE:
             begun = ""
         messages, block = self._messages(task, passages, self._turns(task, begun))
-        limit = f"answer_prompt_tokens ({self._prompt_tokens})"
         if not block.citations:
-            reason = "no passage fits into the prompt, so the model was not asked; shorten the prompt, or raise"
-            return _without_model(task, _add_degraded(result, f"{reason} {limit}"), emit)
+            reason = internal(
+                "no passage fits into the prompt, so the model was not asked; shorten the prompt, or raise "
+                "answer_prompt_tokens (%(tokens)s)",
+                tokens=self._prompt_tokens,
+            )
+            return _without_model(task, _add_degraded(result, reason), emit)
         tokens = sum(estimate_tokens(text) for _, text in messages)
         result = replace(result, prompt_tokens=tokens, notes=result.notes + self._left_out(task, passages, block))
         given = {each.number: each.passage for each in block.citations}
@@ -174,17 +177,26 @@ class Answerer:
         notes, limit = list[str](), f"answer_prompt_tokens ({self._prompt_tokens})"
         if estimate_tokens(task.question) > self._prompt_tokens * QUESTION_SHARE:
             notes.append(
-                "the question does not fit into the prompt, and the model was given its beginning and its end; "
-                f"attach the long text as a file, or raise {limit}"
+                internal(
+                    "the question does not fit into the prompt, and the model was given its beginning and its end; "
+                    "attach the long text as a file, or raise %(limit)s",
+                    limit=limit,
+                )
             )
         if task.notes:
             return tuple(notes)
-        if count := len(passages) - sum(each.number <= len(passages) for each in block.citations):
-            left_out = f"the last {count} of {len(passages)} passages do not fit into the prompt"
-            notes.append(f"{left_out}; ask for fewer, or raise {limit}")
+        total = len(passages)
+        if count := total - sum(each.number <= total for each in block.citations):
+            text = (
+                "the last %(count)s of %(total)s passages do not fit into the prompt; ask for fewer, or raise %(limit)s"
+            )
+            notes.append(internal(text, count=count, total=total, limit=limit))
         if block.shortened:
-            shortened = f"the model was given the beginning alone of {len(block.shortened)} of {len(passages)} passages"
-            notes.append(f"{shortened}; ask for fewer, or raise {limit}")
+            text = (
+                "the model was given the beginning alone of %(count)s of %(total)s passages; ask for fewer, "
+                "or raise %(limit)s"
+            )
+            notes.append(internal(text, count=len(block.shortened), total=total, limit=limit))
         return tuple(notes)
 
     def _question(self, task: AnswerTask) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from braid.core.json_form import pick, to_json
-from braid.core.metadata.gaps import gap_notes
+from braid.core.metadata.gaps import concerns, gap_notes
 from braid.core.types import Passage
 
 
@@ -45,6 +45,14 @@ def citation_json(citation: Citation) -> dict[str, Any]:
 
 
 def gaps_of_cited(citations: Sequence[Citation]) -> tuple[str, ...]:
-    """Return a note for each gap of a document that is cited: pages without text, parts that were not read."""
+    """Return a note for each gap of a document that is cited which concerns what is cited of it."""
     cited = {citation.passage.document_id: citation.passage for citation in citations}
-    return tuple(note for one in cited.values() for note in gap_notes(one.title or one.source, one.metadata))
+    pages = {document_id: set[int]() for document_id in cited}
+    for one in (citation.passage for citation in citations):
+        pages[one.document_id].update(range(one.page or 0, (one.page_end or one.page or -1) + 1))
+    return tuple(
+        note
+        for document_id, one in cited.items()
+        for note in gap_notes(one.title or one.source, one.metadata)
+        if concerns(note.parts["gap"], pages[document_id])
+    )

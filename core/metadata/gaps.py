@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from braid.core.errors import N_, Reason
 from braid.core.metadata.values import MAX_TEXT_CHARS
@@ -32,13 +32,30 @@ NAMED_PAGES = 10
 MAX_NAME_CHARS = 200
 
 
-def gap_notes(name: str, metadata: Mapping[str, object]) -> list[str]:
+def gap_notes(name: str, metadata: Mapping[str, object]) -> list[Reason]:
     """Return the sentences of `gap_sentences` with the name of the document, for the notes of an answer.
 
     >>> gap_notes("Report", {"pages": "40", "pages_without_text": "2, 5, 9"})
     ['Report: 3 of 40 pages have no text (2, 5, 9), so nothing on them is found']
     """
     return [Reason(GAP_NOTE, name=name[:MAX_NAME_CHARS], gap=each) for each in gap_sentences(metadata)]
+
+
+def concerns(gap: str, pages: Collection[int]) -> bool:
+    """Return whether what a document lacks may concern an answer that rests on these pages of it.
+
+    Pages without text or of letters without meaning do where they are among them, or next to one; what has no pages
+    concerns every answer from a document without pages.
+
+    >>> [concerns(gap, {13}) for gap in gap_sentences({"pages": "40", "pages_without_text": "2, 5, 14"})]
+    [True]
+    """
+    listed = gap.parts.get("pages", "") if isinstance(gap, Reason) else ""
+    if not pages or gap.startswith("many pages"):
+        return True
+    named = {int(each) for each in listed.rstrip("…").split(", ") if each.isdecimal()}
+    is_cut = listed.endswith("…") and max(pages) > max(named, default=0)  # the others are not known
+    return is_cut or not named.isdisjoint(page + step for page in pages for step in (-1, 0, 1))
 
 
 def gap_sentences(metadata: Mapping[str, object]) -> list[str]:

@@ -122,7 +122,7 @@ def group_equal_texts(
 
     White space is ignored. Texts are compared where their hashes are equal. After the first ``end`` chunks, some of
     which may not have been read, rows only add copies. With ``by_document``, a document is shown by its first text, and
-    its others are counted; documents with the same text are several.
+    its others are counted. The same file in another dataset is another place of it, not a document of its own.
     """
     found: list[EqualTexts] = []
     contents: list[EqualTexts] = []
@@ -131,11 +131,13 @@ def group_equal_texts(
     places = {chunk_id: place for place, (chunk_id, _) in enumerate(fused.order) if chunk_id in rows}
     for row in filter(None, map(rows.get, places)):
         place = places[row.chunk_id]
-        known = _same_text(row, by_hash.get(row.text_hash, ()), of_document=by_document)
+        known = _same_text(row, by_hash.get(row.text_hash, ()), of_file=by_document)
         if known is not None:
             known.rows.append(row)
+            first_of.setdefault(row.document_id, known)
         elif by_document and row.document_id in first_of:
-            first_of[row.document_id].more_in_document += 1
+            shown = first_of[row.document_id]
+            shown.more_in_document += row.document_id == shown.rows[0].document_id
         elif len(found) < limit and place < end:
             new = EqualTexts([row], fused.order[place].score)
             (contents if row.chunk_kind == "contents" and contents_last else found).append(new)
@@ -144,11 +146,18 @@ def group_equal_texts(
     return [*found, *contents][:limit]
 
 
-def _same_text(row: PassageRow, known: Sequence[EqualTexts], *, of_document: bool) -> EqualTexts | None:
-    """Return the known text that is the row's, with ``of_document`` in the row's document alone; None for none."""
+def _same_text(row: PassageRow, known: Sequence[EqualTexts], *, of_file: bool) -> EqualTexts | None:
+    """Return the known text that is the row's, with ``of_file`` in the row's file alone; None for none."""
     text = _without_spacing(row.text) if known else ""
-    near = (each for each in known if not of_document or each.rows[0].document_id == row.document_id)
+    near = (each for each in known if not of_file or _is_of_file(row, each.rows[0]))
     return next((each for each in near if _without_spacing(each.rows[0].text) == text), None)
+
+
+def _is_of_file(row: PassageRow, other: PassageRow) -> bool:
+    """Return whether both are of one document, or of a file of the same name and title in two datasets."""
+    if row.document_id == other.document_id or row.dataset_id == other.dataset_id:
+        return row.document_id == other.document_id
+    return (row.title, row.source.rpartition("/")[2]) == (other.title, other.source.rpartition("/")[2])
 
 
 def _without_spacing(text: str) -> str:

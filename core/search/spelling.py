@@ -32,6 +32,16 @@ LEAST_SYLLABLES = 3
 """Shortest word of Hangul: of two syllables, another letter makes another word (가상, 가장)."""
 SIGNS_PER_SLIP = 4
 """A word may differ by one sign from this length on, by two from twice this length on."""
+LEAST_REPLACED = 8
+"""Shortest word of Latin letters in which one may stand for another: in a shorter one that mostly makes another word
+(cells, calls), and a slip is a letter too many, too few, or swapped with the next.
+"""
+_ENDINGS = frozenset(
+    "가거게겠고구기까나네는니다던데도되된든들라려로록를리만며면서세습시아야어었에여와요으은을의이인자지한할함해했하"
+)
+"""Syllables of which endings and particles are made: another one there is another form of the word, and no slip."""
+LEAST_STEM = 2
+"""Syllables that a word of Hangul begins with and that are no ending."""
 BEGINNING, LEAST_BEGINNING = 0.55, 4
 """Share of a word that its stem is not shorter than; and letters, of which fewer begin half of an index's words."""
 
@@ -54,7 +64,8 @@ class Spelling:
         """Return the text with near words in place of those that no passage has; empty where there is nothing to say.
 
         ``unknown`` are tokens that no passage of the scope has, ``texts`` those of the passages that were found. Only
-        words of passages that the scope may read are suggested, and none for codes, addresses and numbers.
+        words of passages that the scope may read are suggested, and none for codes, addresses and numbers. Where
+        most of the unknown Latin words are near to none, the text is about something else, and what is near is chance.
         """
         words = list(unknown_words(text, unknown, self.context.analyzer))
         if not 0 < len(words) <= MAX_WORDS:
@@ -62,12 +73,14 @@ class Spelling:
         known = Counter(word for each in texts for word in _words_of(each))
         if unread := [word[0] for word in words if not _nearest(word[0], known)]:
             known.update(word for each in self._texts_with_words_like(unread) for word in _words_of(each))
+        meant = [(word, best) for word in words if (best := _nearest(word[0], known))]
+        if len(words) - len(meant) > len(meant) and script_of(words[0][0][0]) == LATIN:
+            return ""
         pieces: list[str] = []
         end = 0
-        for word in words:
-            if best := _nearest(word[0], known):
-                pieces += [text[end : word.start()], best]
-                end = word.end()
+        for word, best in meant:
+            pieces += [text[end : word.start()], best]
+            end = word.end()
         return "".join((*pieces, text[end:])) if end else ""
 
     def _texts_with_words_like(self, words: Sequence[str]) -> list[str]:
@@ -131,8 +144,27 @@ def _nearest(word: str, known: Counter[str]) -> str:
         return ""
     slips = min(2, len(signs) // SIGNS_PER_SLIP)
     found = process.extract(signs, list(written), scorer=OSA.distance, score_cutoff=slips, limit=20)
-    best = min(found, key=lambda each: (each[1], -counts[each[0]], each[0]), default=None)
+    near = (each for each in found if _may_be_meant(stem, written[each[0]], is_bare=stem == word))
+    best = min(near, key=lambda each: (each[1], -counts[each[0]], each[0]), default=None)
     return "" if best is None else _cased(written[best[0]], stem) + word[len(stem) :]
+
+
+def _may_be_meant(typed: str, known: str, *, is_bare: bool) -> bool:
+    """Return whether a known word differs from the typed one as slips do, and not as another word or form does."""
+    pairs = list(zip(typed.lower(), known.lower(), strict=False))
+    differing = [place for place, (one, other) in enumerate(pairs) if one != other]
+    if script_of(typed[0]) == LATIN and len(typed) == len(known) < LEAST_REPLACED:
+        return len(differing) > 1  # two that are swapped
+    if script_of(typed[0]) != KOREAN:
+        return True
+    ends_alike = is_bare or _has_final(typed[-1]) == _has_final(known[-1])  # the particle behind it goes with its end
+    is_form = any(place >= LEAST_STEM and typed[place] in _ENDINGS for place in differing)
+    return len(typed) == len(known) and ends_alike and not is_form
+
+
+def _has_final(syllable: str) -> bool:
+    """Return whether a syllable of Hangul ends in a consonant."""
+    return len(unicodedata.normalize("NFD", syllable)) > 2
 
 
 def _signs(word: str) -> str:

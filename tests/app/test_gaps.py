@@ -17,8 +17,11 @@ from braid.core.metadata.gaps import (
     ATTACHMENTS_UNREAD,
     FORMULAS_WITHOUT_VALUE,
     GARBLED_PAGES,
+    PAGES_TO_READ,
     PAGES_WITHOUT_TEXT,
+    concerns,
     gap_notes,
+    gap_sentences,
 )
 from braid.core.metadata.values import MAX_TEXT_CHARS
 from tests import samples
@@ -148,8 +151,31 @@ def test_each_gap_has_its_sentence_and_the_page_knows_it() -> None:
         "Report: many pages have no text, so nothing on them is found",
         "Report: 1 formula has no stored value",
     ]
-    assert gaps_of_notes([*found, "the last 2 of 9 passages do not fit into the prompt"]) == found
+    assert gaps_of_notes([*found, "the last 2 of 9 passages do not fit into the prompt"], {}) == found
     garbled = gap_notes("Report", {"pages": "40", GARBLED_PAGES: "3, 4"})
     assert garbled == ["Report: 2 of 40 pages have letters without meaning (3, 4), so little on them is found"]
-    assert gaps_of_notes(garbled) == garbled
+    assert gaps_of_notes(garbled, {"Report": {5}}) == garbled
+    assert gaps_of_notes(garbled, {"Report": {13}}) == []
     assert gap_notes("Report", {"pages": "40"}) == []
+
+
+@pytest.mark.parametrize(
+    ("metadata", "pages", "is_told"),
+    [
+        ({PAGES_WITHOUT_TEXT: "7, 9"}, {8}, True),  # beside what is cited
+        ({PAGES_WITHOUT_TEXT: "7, 9"}, {9}, True),
+        ({GARBLED_PAGES: "57, 107"}, {13}, False),
+        ({GARBLED_PAGES: ", ".join(map(str, range(50, 70)))}, {13}, False),
+        ({GARBLED_PAGES: ", ".join(map(str, range(50, 70)))}, {65}, True),  # behind those that are named
+        ({PAGES_WITHOUT_TEXT: "1, " * MAX_TEXT_CHARS}, {13}, True),
+        ({PAGES_TO_READ: 19}, {13}, False),
+        ({ATTACHMENTS_UNREAD: "a.zip is a zip"}, {13}, False),
+        ({ATTACHMENTS_UNREAD: "a.zip is a zip"}, set(), True),  # a mail has no pages, and is what it holds
+        ({FORMULAS_WITHOUT_VALUE: "12"}, set(), True),
+    ],
+)
+def test_an_answer_is_told_of_gaps_that_may_concern_it(
+    metadata: dict[str, object], pages: set[int], is_told: bool
+) -> None:
+    [gap] = gap_sentences({"pages": "400", **metadata})
+    assert concerns(gap, pages) is is_told

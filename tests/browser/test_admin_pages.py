@@ -116,6 +116,7 @@ def test_on_a_phone_the_open_section_the_places_and_the_language_are_in_view(ope
     expect(page.locator(".sections [aria-current]")).to_be_in_viewport(ratio=1)
     for place in page.locator(".places a").all():
         expect(place).to_be_in_viewport(ratio=1)
+    page.locator("#me-button").click()
     page.locator("#languages").get_by_text("日本語").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("監査ログ")
 

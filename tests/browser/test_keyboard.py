@@ -66,6 +66,8 @@ def test_every_place_is_reached_by_the_keyboard(open_page: Callable[..., Page]) 
     places = page.locator(".places a").count()
     for number in range(places):
         go_to(page, f".places a:nth-child({number + 1})")
+    go_to(page, "#me-button")
+    page.keyboard.press("Enter")
     go_to(page, "#languages a:last-child")
-    go_to(page, ".me button")
+    go_to(page, "#me form button")
     assert places == 5

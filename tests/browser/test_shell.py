@@ -33,6 +33,7 @@ def test_the_places_are_at_the_side_at_the_top_or_at_the_bottom(open_page: Calla
     assert places["width"] == 390
     page.evaluate("scrollTo(0, document.body.scrollHeight)")
     assert box(page, ".places") == places
+    page.locator("#me-button").click()
     expect(page.locator("#languages a").last).to_be_in_viewport(ratio=1)
 
 

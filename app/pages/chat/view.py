@@ -42,6 +42,7 @@ from braid.core.chat.store import StoredCitation, StoredMessage
 from braid.core.chat.turns.rows import State
 from braid.core.ingest.formats import file_types
 from braid.core.ingest.plan import file_type_of
+from braid.core.metadata.gaps import MAX_NAME_CHARS
 from braid.core.options import ALL
 from braid.core.text.scripts import display_language
 from braid.core.types import Dataset, Degraded, LegScore
@@ -238,8 +239,12 @@ class Exchange:
 
     @property
     def gaps(self) -> list[str]:
-        """What of the cited documents could not be read."""
-        return gaps_of_notes(self.answer.settings.get("notes", ())) if self.answer else []
+        """What of the cited documents could not be read, and may concern the answer."""
+        cited: dict[str, set[int]] = {}
+        for each in self.answer.citations if self.answer else ():
+            pages = cited.setdefault((each.title or each.source)[:MAX_NAME_CHARS], set())
+            pages.update([each.page] if each.page else ())
+        return gaps_of_notes(self.answer.settings.get("notes", ()), cited) if self.answer else []
 
     @property
     def state(self) -> State:

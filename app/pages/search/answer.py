@@ -22,14 +22,19 @@ from braid.app.words.searches import ShownFilter, added_forms_text, shown_filter
 from braid.app.words.values import dataset_name
 from braid.core.chat.quoting.extractive import coverage
 from braid.core.chat.quoting.match import SCALES, CosineScale, all_judged, is_weak
+from braid.core.chat.quoting.parts import odd_share
 from braid.core.chat.quoting.wanted import without_asking
 from braid.core.errors import EmbeddingError
-from braid.core.options import ALL, Datasets
+from braid.core.options import ALL, MAX_K, Datasets, GroupBy
 from braid.core.search.term_weights import TermWeights
 from braid.core.text.analyzer import Analyzer
 from braid.core.text.scripts import display_language
-from braid.core.types import Dataset, Degraded, Hit, Occurrence, Part, Passage, SearchResult
+from braid.core.types import Dataset, Degraded, Hit, Part, Passage, SearchResult
 
+FURTHER = 10
+"""Hits that are shown besides, each time that more are asked for."""
+MOST_GARBLED = 0.2
+"""Share of odd signs from which on a passage is letters without meaning, as a PDF without its fonts gives them."""
 _BUSY = re.compile(r"is busy; try again in (\d+) s")
 
 
@@ -51,6 +56,7 @@ class ShownHit:
     dataset: str
     href: str
     snippet: tuple[Segment, ...]
+    """Empty for a passage of letters without meaning."""
     language: str
     title_language: str
     prose: bool
@@ -127,6 +133,12 @@ class Answer:
     meant: str
     """The query with words of the documents in place of those that none has; empty where there is none."""
     meant_href: str
+    of_all: int
+    """Passages, or documents, of which the hits are the best; 0 where a filter leaves out an unknown number."""
+    further_href: str
+    """The address of the same search with more hits; empty where there are no more."""
+    kinds: tuple[tuple[GroupBy, str], ...]
+    """What a hit is, and the address of the same search with such hits."""
     read_filters: tuple[ShownFilter, ...]
     added_forms: str
     """By which other forms of its names the query was searched, too, in one line."""
@@ -163,6 +175,9 @@ def build_answer(result: SearchResult, form: SearchForm, *, carried: Carried | N
         everywhere=_everywhere(form),
         meant=result.did_you_mean if "q" in way_back else "",
         meant_href=url_for("braid.search.index", **{**way_back, "q": result.did_you_mean}),
+        of_all=_count_all(searched, result, form),
+        further_href=_further(result, form, way_back),
+        kinds=tuple(_kinds(way_back)) if "q" in way_back else (),
         read_filters=tuple(_filter_link(shown_filter(asdict(each)), form, way_back) for each in result.read_filters),
         added_forms=added_forms_text([asdict(each) for each in result.added_forms]),
         total_ms=round(result.timings_ms.get("total", 0.0)),
@@ -175,6 +190,27 @@ def _filter_link(read: ShownFilter, form: SearchForm, carried: Carried) -> Shown
     words = {**form.filter_words, read.said: not read.applied}
     changed = {name: [said for said, is_on in words.items() if is_on is on] for name, on in FILTER_ARGUMENTS.items()}
     return replace(read, href=url_for("braid.search.index", **{**carried, **changed}))
+
+
+def _count_all(searched: Sequence[Dataset], result: SearchResult, form: SearchForm) -> int:
+    if form.filters or any(each.applied for each in result.read_filters):
+        return 0
+    by_document = result.query.group_by == "document"
+    return sum(dataset.documents if by_document else dataset.chunks for dataset in searched)
+
+
+def _further(result: SearchResult, form: SearchForm, carried: Carried) -> str:
+    if "q" not in carried or len(result.hits) < min(MAX_K, form.k + form.more) or len(result.hits) >= MAX_K:
+        return ""
+    more: Carried = {**carried, "more": str(form.more + FURTHER)}
+    return url_for("braid.search.index", **more, _anchor=f"hit-{len(result.hits) + 1}")
+
+
+def _kinds(carried: Carried) -> Iterator[tuple[GroupBy, str]]:
+    first: Carried = {name: value for name, value in carried.items() if name not in ("group", "more")}
+    yield "passage", url_for("braid.search.index", **first)
+    first["group"] = "document"
+    yield "document", url_for("braid.search.index", **first)
 
 
 def document_href(chunk_id: str, carried: Carried) -> str:
@@ -221,17 +257,23 @@ def _show_hit(
         passage=hit.passage,
         dataset=_dataset_name(hit.passage.dataset_id, names),
         href=document_href(hit.passage.chunk_id, carried),
-        snippet=snippet(analyzer, readable(hit.passage.text, hit.passage.file_type), wanted),
+        snippet=_snippet(hit.passage, analyzer, wanted),
         language=display_language(hit.passage.text),
         title_language=display_language(hit.passage.title),
         prose=is_prose(hit.passage.file_type),
         reasons=Reasoning().reasons(hit.legs),
-        also_in=tuple(_show_place(place, names, carried) for place in hit.also_in),
+        also_in=_show_places(hit, names, carried),
         rerank_score="" if hit.rerank_score is None else f"{hit.rerank_score:.3f}",
         weak=weak,
         more_in_document=hit.more_in_document,
         more_href=_search_within(hit.passage, carried) if "q" in carried else "",
     )
+
+
+def _snippet(passage: Passage, analyzer: Analyzer, wanted: frozenset[str]) -> tuple[Segment, ...]:
+    if passage.file_type == "pdf" and odd_share(passage.text) >= MOST_GARBLED:
+        return ()
+    return snippet(analyzer, readable(passage.text, passage.file_type), wanted)
 
 
 def _weak_ones(result: SearchResult, form: SearchForm) -> list[Hit]:
@@ -266,12 +308,14 @@ def _scale(collection: str) -> CosineScale | None:
         return None
 
 
-def _show_place(place: Occurrence, names: Mapping[int, str], carried: Carried) -> ShownPlace:
-    return ShownPlace(
-        place.title or place.source,
-        _dataset_name(place.dataset_id, names),
-        document_href(place.chunk_id, carried),
-    )
+def _show_places(hit: Hit, names: Mapping[int, str], carried: Carried) -> tuple[ShownPlace, ...]:
+    """Return where else the text is, each document by its title and dataset once."""
+    places = dict[tuple[str, int], ShownPlace]()
+    for each in hit.also_in:
+        title, href = each.title or each.source, document_href(each.chunk_id, carried)
+        shown = ShownPlace(title, _dataset_name(each.dataset_id, names), href)
+        places.setdefault((title, each.dataset_id), shown)
+    return tuple(places.values())
 
 
 def _dataset_name(dataset_id: int, names: Mapping[int, str]) -> str:

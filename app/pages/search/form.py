@@ -15,7 +15,7 @@ from braid.app.user.datasets import Readable
 from braid.app.user.preferences import Preferences, Way
 from braid.core.datasets.metadata_keys import metadata_keys
 from braid.core.errors import InvalidInputError
-from braid.core.options import ABOUT, ALL, DEFAULTS, Datasets, Fusion, GroupBy, Mode
+from braid.core.options import ABOUT, ALL, DEFAULTS, MAX_K, Datasets, Fusion, GroupBy, Mode
 
 MAX_CARRIED_CHARS = 500
 """Longest query repeated in the links of its result; a longer one would bloat the page."""
@@ -46,6 +46,8 @@ class SearchForm(Way):
     """Options that are number fields of the page, `NUMBERS`, by name."""
     filter_words: Mapping[str, bool]
     """Which words of the query are a filter and which are not, where the user has decided."""
+    more: int
+    """Further hits that the user has asked for, behind the first ``k``."""
     customized: bool
     """Whether an option differs from the user's default, so that the page shows the options."""
 
@@ -60,6 +62,7 @@ class SearchForm(Way):
             "reranker": of_site["reranker"] if self.rerank else "",
             "filters": self.filters.filters(),
             "group_by": self.group_by,
+            "k": min(MAX_K, self.k + self.more),
             **self.numbers,
         }
 
@@ -76,6 +79,8 @@ class SearchForm(Way):
             carried["rerank"] = "no"
         if self.group_by != "passage":
             carried["group"] = self.group_by
+        if self.more:
+            carried["more"] = str(self.more)
         carried |= {name: f"{value:g}" for name, value in self.numbers.items() if value != getattr(DEFAULTS, name)}
         for name, on in FILTER_ARGUMENTS.items():
             if said := [each for each, chosen in self.filter_words.items() if chosen is on]:
@@ -129,7 +134,8 @@ def read_form(
         group_by=group_by,
         numbers=numbers,
         filter_words={said: on for name, on in FILTER_ARGUMENTS.items() for said in args.getlist(name)[:MOST_WORDS]},
-        customized=(fusion, k, rerank, group_by, numbers) != (preferred.fusion, preferred.k, True, "passage", usual),
+        more=min(MAX_K, max(0, whole_number("more", args.get("more") or "0"))),
+        customized=(fusion, k, rerank, numbers) != (preferred.fusion, preferred.k, True, usual),
     )
 
 

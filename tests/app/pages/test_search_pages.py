@@ -528,3 +528,54 @@ def test_a_near_word_is_offered_and_searched_when_it_is_chosen(client: FlaskClie
     followed = client.get(html.unescape(link))
     assert "450" in text_of(followed.text)
     assert 'value="annealed aloy argon"' in followed.text
+
+
+def test_more_hits_are_a_link_away_until_there_are_none(client: FlaskClient) -> None:
+    asked = {"q": "annealed alloy argon", "d": "all", "k": 1}
+    first = client.get("/search", query_string=asked).text
+    assert re.search(r"1 passage, the best of \d+", text_of(first))
+    [further] = re.findall(r'<a class="button" id="further" href="([^"]+)" data-from="2">Show more</a>', first)
+    further = html.unescape(further)
+    assert further.endswith("#hit-2")
+    more = client.get(further.partition("#")[0]).text
+    assert titles(more)[:1] == titles(first)
+    assert 1 < len(titles(more)) <= 11
+    assert 'name="k" min="1" max="1000" value="1"' in more  # the number that was chosen stays
+    assert "more=10" in re.findall(r'<h2 id="title-1">.*?href="([^"]+)"', more)[0]  # and the way back has all of them
+    words = {"q": "annealed", "d": "all", "mode": "keyword", "k": 20}
+    every = client.get("/search", query_string=words).text
+    assert ("No other passages match." in every, 'id="further"' in every) == (True, False)
+    assert client.get("/search", query_string={**asked, "more": "many"}).status_code == 400
+
+
+def test_hits_are_listed_by_document_or_by_passage_at_a_click(client: FlaskClient) -> None:
+    asked = {"q": "alloy", "d": "all", "more": 10}
+    page = client.get("/search", query_string=asked).text
+    links = {
+        text: html.unescape(href) for href, text in re.findall(r'<a href="([^"]+)"[^>]*>(Documents|Passages)</a>', page)
+    }
+    assert ("group=document" in links["Documents"], "more=" in links["Documents"]) == (True, False)
+    grouped = client.get(links["Documents"]).text
+    assert re.search(r'aria-current="true">Documents<', grouped)
+    assert not re.search(r'<details class="card" id="options" open>', grouped)
+
+
+def test_a_document_with_the_text_is_named_once(own_library: Braid, own_client: FlaskClient) -> None:
+    for source in ("a/policy.md", "b/policy.md", "c/policy.md"):
+        document = DocumentInput(source, "Travel policy", "md", (ChunkInput("A hotel costs 140 EUR."),))
+        own_library.ledger.put_document(NOTES, document)
+    assert own_library.indexer.wait(WAIT_S)
+    page = own_client.get("/search", query_string={"q": "hotel costs", "d": [NOTES], "mode": "keyword"}).text
+    [also] = re.findall(r"Also in:(.*?)</p>", page, re.DOTALL)
+    assert also.count("Travel policy") == 1
+
+
+def test_letters_without_meaning_are_not_shown(own_library: Braid, own_client: FlaskClient) -> None:
+    letters = "l i s t l i n e w i l l b e r e a d alloys"
+    own_library.ledger.put_document(NOTES, DocumentInput("a.pdf", "Form", "pdf", (ChunkInput(letters, page=1),)))
+    assert own_library.indexer.wait(WAIT_S)
+    asked = {"q": "alloys", "d": [NOTES], "mode": "keyword"}
+    for path in ("/search", "/search/compare"):
+        page = own_client.get(path, query_string=asked).text
+        assert "The file does not say which letters these are." in page
+        assert "l i s t" not in page

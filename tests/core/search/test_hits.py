@@ -65,6 +65,28 @@ def test_copies_are_found_however_deep_they_are() -> None:
     assert places(hits(texts, 10)) == [["0", "3"], ["1", "5"], ["2", "7"], ["4"], ["6"]]
 
 
+def test_among_documents_the_same_file_in_another_dataset_is_another_place_of_it() -> None:
+    def row(chunk_id: str, dataset: int, source: str, text: str) -> PassageRow:
+        document = sum(map(ord, source)) + dataset
+        rest: list[None] = [None] * 5
+        return PassageRow(
+            chunk_id, document, dataset, "c", source, "T", "md", "", text, 0, *rest, "{}", text_hash=text_hash(text)
+        )
+
+    found = [
+        row("0", 1, "travel.md", "A hotel"),
+        row("1", 2, "policies/travel.md", "A hotel"),
+        row("2", 1, "travel.md", "A train"),
+        row("3", 2, "policies/travel.md", "A train"),
+        row("4", 2, "policies/letter.md", "A hotel"),  # another file that says the same
+    ]
+    rows = {each.chunk_id: each for each in found}
+    fused = FusedRanking((), tuple(ScoredChunk(chunk_id, 1.0) for chunk_id in rows), dict.fromkeys(rows, ()))
+    hits = build_hits(fused, group_equal_texts(fused, rows, 5, end=5, by_document=True))
+    assert places(hits) == [["0", "1"], ["4"]]
+    assert [hit.more_in_document for hit in hits] == [1, 0]
+
+
 def test_texts_without_spaces() -> None:
     assert places(hits(["東京は晴れ", "東京は雨", "東京は晴れ", "", " "], 2)) == [["0", "2"], ["1"]]
     assert places(hits(["", "東京", " "], 1)) == [["0", "2"]]

@@ -16,9 +16,13 @@ CONTENTS = {
         "pump.md": (
             "The calibration of the pump is repeated each spring. The maintenance contract covers it.",
             "Réglage of the thermostat is done by the manufacturer. Calibration takes an hour.",
+            "The service desk calls back. Cards are at the gate.",
         ),
         "契約.md": ("サーバーのメンテナンス契約は三月に更新する。インターフェースの仕様は別紙にある。",),
-        "계약.md": ("임대차 계약서는 관리사무소에서 보관한다. 보증금을 돌려받는 절차도 적혀 있다. 가장 먼저 읽는다.",),
+        "계약.md": (
+            "임대차 계약서는 관리사무소에서 보관한다. 보증금을 돌려받는 절차도 적혀 있다. 가장 먼저 읽는다.",
+            "입사 1년 미만인 직원은 한 달에 하루를 쉰다. 온라인으로 신청하세요.",
+        ),
     },
     "private": {"secret.md": ("The sedative is in the cupboard.",)},
 }
@@ -45,6 +49,9 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         ("サーバのインターフェイス", "サーバのインターフェース"),
         ("임대차 게약서를 어디에 보관하나요", "임대차 계약서를 어디에 보관하나요"),
         ("보증굼 돌려받는 절차", "보증금 돌려받는 절차"),
+        ("관리사무수에서 보관하나요", "관리사무소에서 보관하나요"),
+        ("cadrs at the gate", "cards at the gate"),
+        ("carrds", "cards"),
     ],
 )
 def test_a_near_word_is_named(world: World, query: str, meant: str) -> None:
@@ -65,6 +72,12 @@ def test_a_near_word_is_named(world: World, query: str, meant: str) -> None:
         "계약서는 어디에 있나요",
         "サーバー",
         "契約",
+        "cells",  # with another letter it is another word: calls
+        "carts at the gate",
+        "glomerular epithelial calibraton",  # of something else, so that what is near is chance
+        "입사 1년 미만이면 며칠 쉬나요",  # another form of 미만
+        "온라인으로 신청하나요",
+        "보증그를 돌려받는 절차",  # 를 does not go with 보증금
         "zzzzz qqqqq wwwww kkkkk calibraton",  # more unknown words than a query with a slip has
         "2026",
     ],
