@@ -17,7 +17,7 @@ from tests.web import make_app
 CASES = [
     ("user.added", "administrator, run by root", "管理者、実行者：root", "관리자, 실행: root"),
     ("user.signed_in", "with a code, 127.0.0.1", "確認コード、127.0.0.1", "인증 코드, 127.0.0.1"),
-    ("user.password", "1 token revoked, run by ann", "トークン 1 件を無効化、実行者：ann", "토큰 1개 취소, 실행: ann"),
+    ("user.password", "1 token revoked, run by ann", "トークン 1 件を無効化、実行者：ann", "토큰 1개 폐기, 실행: ann"),
     ("conversation.deleted", "of user 3, run by root", "実行者：root", "실행: root"),
     (
         "dataset.transferred",
