@@ -55,28 +55,6 @@ finder?.addEventListener("input", () => {
   finding = setTimeout(follow, 150);
 });
 
-// Links to hand on are copied, one or all with their names; without this file they are selected by hand.
-async function copied(text) {
-  if (await navigator.clipboard?.writeText(text).then(() => true, () => false)) return true;
-  const area = Object.assign(document.createElement("textarea"), { value: text }); // over plain HTTP there is no clipboard
-  document.body.append(area);
-  area.select();
-  const done = document.execCommand("copy");
-  area.remove();
-  return done;
-}
-
-document.addEventListener("click", async ({ target }) => {
-  const button = target.closest("[data-copies]");
-  if (!button) return;
-  const links = [...document.querySelectorAll(button.dataset.copies)];
-  const text = links.length > 1 ? links.map((each) => `${each.dataset.name}\t${each.value}`).join("\n") : links[0].value;
-  const { done, failed } = document.querySelector("[data-done]").dataset;
-  const told = (await copied(text)) ? done : failed;
-  button.textContent = document.querySelector("[data-done]").textContent = told;
-  button.focus();
-});
-
 // Of many groups those are shown whose name has what is typed, and those that are ticked.
 for (const field of document.querySelectorAll("[data-narrows]")) {
   const boxes = [...document.getElementById(field.dataset.narrows).children];
