@@ -26,6 +26,35 @@ refresh();
 const here = document.querySelector(".sections [aria-current]");
 here?.parentElement.scrollTo({ left: here.offsetLeft - here.parentElement.offsetLeft - 40 });
 
+// A list follows what is typed into its search, and so does the address. Enter still loads the page.
+const finder = document.querySelector("form[data-follows]");
+let finding = 0;
+let asked = null;
+
+async function follow() {
+  asked?.abort();
+  asked = new AbortController();
+  const wanted = new URLSearchParams(new FormData(finder));
+  const address = `${finder.getAttribute("action")}?${wanted}`;
+  try {
+    const response = await fetch(address, { headers: { Accept: "text/html" }, signal: asked.signal });
+    const page = new DOMParser().parseFromString(await response.text(), "text/html");
+    const next = page.getElementById("found");
+    if (!response.ok || !next) return;
+    document.getElementById("found").replaceWith(document.adoptNode(next));
+    history.replaceState(null, "", address);
+    document.getElementById("announcer").textContent = next.querySelector("[role=status]")?.textContent ?? "";
+    document.dispatchEvent(new Event("listed"));
+  } catch {
+    // more was typed, or the server is away: Enter loads the page
+  }
+}
+
+finder?.addEventListener("input", () => {
+  clearTimeout(finding);
+  finding = setTimeout(follow, 150);
+});
+
 // Of many groups those are shown whose name has what is typed, and those that are ticked.
 for (const field of document.querySelectorAll("[data-narrows]")) {
   const boxes = [...document.getElementById(field.dataset.narrows).children];

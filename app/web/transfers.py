@@ -20,11 +20,11 @@ from braid.core.background.dataset_jobs import new_export
 from braid.core.chat.export import as_json, as_markdown
 from braid.core.chat.texts import Language
 from braid.core.datasets.listing import overviews
-from braid.core.errors import NotFoundError
+from braid.core.errors import InvalidInputError, NotFoundError, Reason
 from braid.core.ingest.incoming import last_part
 from braid.core.ingest.plan import MEBIBYTE
 from braid.core.jobs.store import Job, JobKind, JobState, NewJob
-from braid.core.types import Dataset, Document
+from braid.core.types import MAX_ID, Dataset, Document
 
 PDF_TYPE = "application/pdf"
 WORD_TYPE = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
@@ -198,6 +198,20 @@ def drop(job: Job) -> None:
     background.store.forget(job.user_id, job.id)
     for kept in (job.payload, job.result):
         background.spool.remove(str(kept.get("file", "")))
+
+
+def chosen_ids(field: str, *, most: int) -> list[int]:
+    """Return the ids that the form names, sorted. Raises InvalidInputError for what is none, and for too many."""
+    given = set(request.form.getlist(field))
+    for each in given:
+        if not (each.isascii() and each.isdecimal() and len(each) <= len(str(MAX_ID)) and 0 < int(each) <= MAX_ID):
+            raise InvalidInputError(f"{field} is {each[:20]!r}; give the number of one on the list", field=field)
+    if len(given) > most:
+        told = Reason(
+            "%(count)s are selected; at most %(most)s can be", count=format(len(given), ","), most=format(most, ",")
+        )
+        raise InvalidInputError(told, field=field)
+    return sorted(map(int, given))
 
 
 def flash_undo(text: str, url: str, act: str, ids: Sequence[int]) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 
-from flask_babel import format_decimal, format_timedelta
+from flask_babel import format_date, format_decimal, format_timedelta
 from flask_babel import gettext as _
 from flask_babel import lazy_gettext as _l
 from markupsafe import Markup
@@ -21,12 +21,17 @@ _TIME = Markup('<time datetime="{exact}">{shown}</time>')
 
 
 def sentences(texts: Iterable[object]) -> str:
-    """Return sentences one after the other, with no blank after a Japanese full stop; Markup where one of them is."""
+    """Return sentences one after the other, with no blank after a Japanese full stop or colon; Markup where one is."""
     given = [each if isinstance(each, Markup) else str(each) for each in texts if each]
     shown = Markup() if any(isinstance(each, Markup) for each in given) else ""
     for each in given:
-        shown += each if not shown or shown.endswith("。") else type(shown)(" ") + each
+        shown = spaced(shown) + each
     return shown
+
+
+def spaced(text: str) -> str:
+    """Return a text with the blank that the next one has before it: none after a Japanese full stop or colon."""
+    return text + " " if text and not text.endswith(("。", "：")) else text
 
 
 def moment(seconds: float) -> Markup:
@@ -42,6 +47,11 @@ def ago(seconds: float) -> Markup:
         return Markup("")
     shown = format_timedelta(timedelta(seconds=seconds - time.time()), add_direction=True)
     return _AGO.format(exact=exact.replace(" UTC", "Z"), title=point_in_time(seconds), shown=shown)
+
+
+def day(date_of_day: str) -> str:
+    """Return a day such as ``2026-10-29`` as dates are written in the page's language."""
+    return str(format_date(date.fromisoformat(date_of_day)))
 
 
 def point_in_time(seconds: float, between: str = " ", precision: str = "minutes") -> str:

@@ -20,22 +20,22 @@ TEXTS: Mapping[str, Mapping[Language, str]] = {
     },
     "another_script": {
         "en": "In another language, quoted without a language model:",
-        "ja": "質問と別の言語の文書から、そのまま引用します（言語モデルは使っていません）：",
+        "ja": "質問と別の言語の文書から、そのまま引用しました（言語モデルは使っていません）：",
         "ko": "질문과 다른 언어의 문서에서 그대로 인용했어요(언어 모델 사용 안 함):",
     },
     "in_en": {
         "en": "In English, quoted without a language model:",
-        "ja": "英語の文書から、そのまま引用します（言語モデルは使っていません）：",
+        "ja": "英語の文書から、そのまま引用しました（言語モデルは使っていません）：",
         "ko": "영어 문서에서 그대로 인용했어요(언어 모델 사용 안 함):",
     },
     "in_ja": {
         "en": "In Japanese, quoted without a language model:",
-        "ja": "日本語の文書から、そのまま引用します（言語モデルは使っていません）：",
+        "ja": "日本語の文書から、そのまま引用しました（言語モデルは使っていません）：",
         "ko": "일본어 문서에서 그대로 인용했어요(언어 모델 사용 안 함):",
     },
     "in_ko": {
         "en": "In Korean, quoted without a language model:",
-        "ja": "韓国語の文書から、そのまま引用します（言語モデルは使っていません）：",
+        "ja": "韓国語の文書から、そのまま引用しました（言語モデルは使っていません）：",
         "ko": "한국어 문서에서 그대로 인용했어요(언어 모델 사용 안 함):",
     },
     "weak": {
@@ -45,7 +45,7 @@ TEXTS: Mapping[str, Mapping[Language, str]] = {
     },
     "extractive": {
         "en": "Quoted without a language model:",
-        "ja": "関連する箇所をそのまま引用します（言語モデルは使っていません）：",
+        "ja": "関連する箇所をそのまま引用しました（言語モデルは使っていません）：",
         "ko": "관련된 내용을 그대로 인용했어요(언어 모델 사용 안 함):",
     },
     "also": {"en": "Also:", "ja": "こちらも参考になります：", "ko": "함께 참고할 내용:"},

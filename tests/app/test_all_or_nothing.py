@@ -122,9 +122,7 @@ ACTS: Mapping[str, Callable[[Town], object]] = {
     "group, delete": lambda t: post_form(t.admin, "/admin/group/delete", name="blue"),
     "group, member": lambda t: post_form(t.admin, "/admin/group/members", name="lab", user="ben"),
     "group, member removed": lambda t: post_form(t.admin, "/admin/group/members/remove", name="lab", user_id=t.ann.id),
-    "several, group": lambda t: post_form(
-        t.admin, "/admin/users/several", c=[t.ann.id, t.ben.id], act="join", to_group="red"
-    ),
+    "several, group": lambda t: post_form(t.admin, "/admin/users/several", c=[t.ann.id, t.ben.id], act="join:red"),
     "several, invited": lambda t: post_form(t.admin, "/admin/users/invite", names="dan, eva", groups="red"),
     "second factor": lambda t: post_form(t.admin, "/admin/users/second-factor", required=""),
     "hand over": lambda t: post_form(t.browser, f"/datasets/{t.dataset}/hand-over", name="ben"),

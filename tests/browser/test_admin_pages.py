@@ -199,16 +199,44 @@ def test_what_is_done_to_several_users_is_offered_by_their_state(site: Site, ope
     page = open_page("admin/users?q=wanda")
     bar = page.locator(".shelf-acts")
     expect(bar).to_be_hidden()
-    page.get_by_label("Wanda Works").check()
+    page.get_by_label("Wanda Works", exact=True).check()
     expect(bar.get_by_role("status")).to_have_text("1 selected")
     expect(bar.get_by_role("button", name="Approve")).to_be_hidden()
     expect(bar.get_by_role("button", name="Suspend")).to_be_visible()
-    page.get_by_label("Wanda Works").uncheck()
-    page.get_by_label("Wanda Waits").check()
+    page.get_by_label("Wanda Works", exact=True).uncheck()
+    page.get_by_label("Wanda Waits", exact=True).check()
     expect(bar.get_by_role("button", name="Suspend")).to_be_hidden()
     bar.get_by_role("button", name="Approve").click()
     expect(page.get_by_role("status").first).to_have_text("1 account can sign in now.")
     for account in map(accounts.named, ("Wanda Waits", "Wanda Works")):
         assert account
         assert account.state == "active"
+        accounts.remove(account.id)
+
+
+def test_the_list_of_users_follows_what_is_typed_and_links_are_copied(
+    site: Site, open_page: Callable[..., Page]
+) -> None:
+    accounts = site_of(site.app).accounts
+    added = [accounts.add(name) for name in ("Ulla Upper", "Ulf Upper")]
+    page = open_page("admin/users")
+    page.get_by_label("Name or group contains").press_sequentially("upper")
+    expect(page.locator(".people tbody tr")).to_have_count(2)
+    expect(page.get_by_label("Name or group contains")).to_be_focused()
+    assert page.url.endswith("?q=upper")
+    page.get_by_label("Select all").check()
+    bar = page.locator(".shelf-acts")
+    expect(bar.get_by_role("status")).to_have_text("2 selected")
+    bar.get_by_role("button", name="Invite").click()
+    page.evaluate("navigator.clipboard.writeText = async (text) => { window.taken = text }")
+    page.get_by_role("button", name="Copy: Ulla Upper").click()
+    link = page.get_by_label("Invitation link: Ulla Upper").input_value()
+    expect(page.get_by_role("button", name="Copy: Ulla Upper")).to_have_text("Copied")
+    assert page.evaluate("window.taken") == link
+    page.get_by_role("button", name="Copy all").click()
+    expect(page.get_by_role("button", name="Copied", exact=True)).to_be_visible()
+    lines = page.evaluate("window.taken").split("\n")
+    assert sorted(line.split("\t")[0] for line in lines) == ["Ulf Upper", "Ulla Upper"]
+    assert f"Ulla Upper\t{link}" in lines
+    for account in added:
         accounts.remove(account.id)

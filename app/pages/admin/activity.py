@@ -19,6 +19,7 @@ from braid.app.auth.identity import identity
 from braid.app.mounted import url_for
 from braid.app.pages.admin.blueprint import admin, done, in_order, page_number
 from braid.app.site import site
+from braid.app.web.transfers import chosen_ids
 from braid.app.words.values import dataset_name
 from braid.core.accounts.account_list import account_names
 from braid.core.accounts.usage import last_days
@@ -106,9 +107,9 @@ def jobs() -> str:
 @admin.post("/jobs/retry")
 def retry_jobs() -> Response:
     """Queue failed jobs of a user again."""
-    user_id, ids = request.form.get("user_id", 0, type=int), request.form.getlist("job", type=int)[:PER_PAGE]
+    user_id, ids = request.form.get("user_id", 0, type=int), chosen_ids("job", most=PER_PAGE)
     jobs = []
-    for job_id in (each for each in ids if 0 < each <= MAX_ID and 0 < user_id <= MAX_ID):
+    for job_id in ids if 0 < user_id <= MAX_ID else ():
         with suppress(InvalidInputError):  # it is no failed one any more, or its file was added again
             jobs.append(site().background.retry(user_id, job_id))
     if not jobs:
@@ -121,9 +122,10 @@ def retry_jobs() -> Response:
 @admin.get("/usage")
 def usage() -> str:
     """Show usage by day and by user, and what it tells: what nobody could answer, what is cited, which models write."""
-    days = request.args.get("days", 30, type=int)
-    if days not in DAYS:
-        raise InvalidInputError(f"days is {days}; choose one of {', '.join(map(str, DAYS))}", field="days")
+    given = request.args.get("days", "30")
+    if given not in map(str, DAYS):
+        raise InvalidInputError(f"days is {given[:20]!r}; choose one of {', '.join(map(str, DAYS))}", field="days")
+    days = int(given)
     by_user: dict[int, dict[str, int]] = {}
     for user_id, kind, count in site().usage.by_user(days=days):
         by_user.setdefault(user_id, {})[kind] = count
@@ -149,7 +151,7 @@ def usage() -> str:
         thumbs=site().answer_thumbs.counts(days=days),
         unanswered=unanswered,
         again=_asked_again(unanswered),
-        cited=tally.cited(days=days),
+        cited=[(each, site().braid.ledger.document(each.dataset_id, each.source)) for each in tally.cited(days=days)],
         models=models,
         costs=_costs(models),
         least_askers=LEAST_ASKERS,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import csv
+import io
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from flask import abort, flash, redirect, request
@@ -22,6 +24,10 @@ MOST_PEOPLE = 100
 """People whom one form names."""
 PER_PAGE = 50
 """Users, or groups, of a page of their list."""
+BYTE_ORDER_MARK = "\ufeff"
+"""What a CSV file begins with, so that spreadsheets read it as UTF-8."""
+FORMULA = ("=", "+", "-", "@", "\t", "\r")
+"""How a cell begins that a spreadsheet calculates."""
 Row = TypeVar("Row")
 admin = Routes("admin", __name__, "admin", url_prefix="/admin")
 
@@ -116,7 +122,20 @@ def known_groups() -> list[str]:
 
 @admin.app_context_processor
 def _in_templates() -> dict[str, object]:
-    return {"admin_places": admin_places, "people_places": people_places}
+    return {"admin_places": admin_places, "people_places": people_places, "invitations_csv": _invitations_csv}
+
+
+def _invitations_csv(invited: Iterable[tuple[Account, str]]) -> str:
+    rows = ((account.name, address) for account, address in invited)
+    return BYTE_ORDER_MARK + csv_lines([(_("Name"), _("Link")), *rows])
+
+
+def csv_lines(rows: Iterable[Sequence[str]]) -> str:
+    """Return rows of a CSV file. What a spreadsheet would take for a formula begins with an apostrophe."""
+    text = io.StringIO()
+    safe = ([f"'{cell}" if cell.startswith(FORMULA) and len(cell) > 1 else cell for cell in row] for row in rows)
+    csv.writer(text).writerows(safe)
+    return text.getvalue()
 
 
 def admin_places() -> Iterator[tuple[str, str, str]]:

@@ -194,6 +194,7 @@ def models_page(
         "braid/admin/models.html",
         found=_found_here(connected),
         servers=connected,
+        in_use={name.partition(":")[0] for role in ROLES if (name := site_default(role))},
         has_search_model=bool(site().models.default("search")),
         providers=PROVIDERS,
         connecting=connecting or {},

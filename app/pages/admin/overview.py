@@ -218,7 +218,7 @@ def _who_waits() -> Iterator[Concern]:
     requests = site().shares.requests([entry.id for entry in site().braid.registry.entries()])
     if asked := len({each.user_id for each in requests}):
         text = ngettext(
-            "%(num)s person asks to read a shared dataset", "%(num)s people ask to read a shared dataset", asked
+            "%(num)s person asks to read a shared dataset.", "%(num)s people ask to read a shared dataset.", asked
         )
         yield Concern(text, url_for("braid.datasets.index"), act=_("Answer"))
     if expired := states.get("expired"):

@@ -14,6 +14,7 @@ from braid.app.auth.identity import identity
 from braid.app.pages.admin.blueprint import admin, audit, done, require_own_accounts
 from braid.app.scim.token import make_token, take_token_back, token_made_at
 from braid.app.site import SECOND_FACTOR, site
+from braid.core.errors import InvalidInputError
 
 SIGN_UP_TEXTS: Mapping[str, str] = {
     "open": _l("Visitors can create accounts."),
@@ -33,8 +34,9 @@ def sign_ins() -> str:
 def set_sign_up() -> Response:
     """Allow visitors to create accounts, with or without approval, or forbid it."""
     require_own_accounts()
-    given = request.form.get("sign_up", "")
-    state = given if given in SIGN_UP_TEXTS else "closed"
+    if (state := request.form.get("sign_up", "")) not in SIGN_UP_TEXTS:
+        known = ", ".join(SIGN_UP_TEXTS)
+        raise InvalidInputError(f"sign_up is {state[:20]!r}; choose one of {known}", field="sign_up")
     site().app_settings.set("sign_up", state)
     audit("sign_up.changed", state)
     return done(str(SIGN_UP_TEXTS[state]), "sign_ins")

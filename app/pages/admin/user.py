@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from flask import render_template, request
 from flask_babel import gettext as _
 from flask_babel import ngettext
@@ -123,7 +125,7 @@ def show_invitation(user_id: int) -> tuple[str, int]:
             audit("user.invited", account.name)
     except InvalidInputError as error:
         return _user_page(user_id, problem=str(error)), 400
-    return _user_page(user_id, invitation=address), 201
+    return _user_page(user_id, invited=[(account, address)]), 201
 
 
 @admin.get(f"{ONE}/export")
@@ -224,13 +226,13 @@ def remove_user(user_id: int) -> tuple[str, int] | Response:
 # ---------------------------------------------------------------- what the routes share
 
 
-def _user_page(user_id: int, *, problem: str = "", invitation: str = "") -> str:
+def _user_page(user_id: int, *, problem: str = "", invited: Sequence[tuple[Account, str]] = ()) -> str:
     account, ledger = _account(user_id), site().braid.ledger
     lent = ledger.datasets_shared_with(user_id)
     return render_template(
         "braid/admin/user.html",
         account=account,
-        invitation=invitation,
+        invited=invited,
         invitation_days=INVITATION_DAYS,
         datasets=ledger.datasets(user_id),
         tokens=site().tokens.of_user(user_id),

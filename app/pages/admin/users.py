@@ -44,17 +44,18 @@ def users() -> str:
 
 @admin.post("/users/several")
 def change_several() -> tuple[str, int] | Response:
-    """Suspend, reactivate, reject or invite the ticked users, or put them into a group: all of them or none."""
+    """Suspend, reactivate, approve, reject or invite the ticked users, or the one of the button; or change a group.
+
+    It is done to all of them or to none.
+    """
     require_own_accounts()
-    act = request.form.get("act", "")
+    act, _colon, named = request.form.get("act", "").partition(":")
     try:
-        chosen = _chosen()
+        if act in ("join", "leave"):  # a group; the one undoes the other
+            return _change_group(_chosen(request.form.getlist("c")), named, joins=act == "join")
+        chosen = _chosen([named] if named else request.form.getlist("c"))
         if act in ("suspend", "reactivate"):
             return _set_disabled(chosen, act == "suspend")
-        if act == "join":
-            return _change_group(chosen, request.form.get("to_group", "").strip(), joins=True)
-        if act.startswith("leave:"):  # which undoes it
-            return _change_group(chosen, act.removeprefix("leave:"), joins=False)
         if act in ("approve", "reject"):
             return _admit(chosen, act == "approve")
         if act == "invite":
@@ -65,12 +66,12 @@ def change_several() -> tuple[str, int] | Response:
         return _list_page(problem=str(error)), 400
 
 
-def _chosen() -> list[Account]:
-    """Return the accounts that the form names, by id: whoever changes several locks them in the same order.
+def _chosen(ids: Sequence[str]) -> list[Account]:
+    """Return the accounts with these ids, in their order: whoever changes several locks them in the same one.
 
     Raises InvalidInputError for nobody and for too many, and NotFoundError for an id that is none.
     """
-    given = set(request.form.getlist("c"))
+    given = set(ids)
     if not 1 <= len(given) <= MOST_PEOPLE:
         raise InvalidInputError(_("Choose 1 to %(most)s people at once.", most=MOST_PEOPLE), field="c")
     return [site().accounts.get(user_id) for user_id in sorted(set(map(_user_id, given)))]
@@ -215,7 +216,6 @@ def _list_page(*, problem: str = "", invited: Sequence[tuple[Account, str]] = ()
         shown=_shown(),
         shown_page=_place(page),
         ticked=frozenset(request.form.getlist("c") if problem else ()),
-        to_group=request.form.get("to_group", "") if problem else "",
         invited=invited,
         invitation_days=INVITATION_DAYS,
         valid_since=since,

@@ -14,10 +14,9 @@ from braid.app.auth.identity import identity
 from braid.app.mounted import url_for
 from braid.app.pages.chat.blueprint import chat
 from braid.app.site import site
-from braid.app.web.transfers import delete_conversation, flash_undo
+from braid.app.web.transfers import chosen_ids, delete_conversation, flash_undo
 from braid.core.chat.store import MAX_LABEL_CHARS, StoredConversation
 from braid.core.errors import InvalidInputError, NotFoundError, Reason
-from braid.core.types import MAX_ID
 
 PER_PAGE = 100
 MAX_PAGE = 10**6
@@ -52,7 +51,7 @@ def shelf() -> str:
 @chat.post("/shelf")
 def arrange() -> str | Redirect:
     """Do something with the chosen conversations; before they are deleted for good the page asks."""
-    act, chosen = request.form.get("act", ""), _ids(request.form.getlist("c"))
+    act, chosen = request.form.get("act", ""), chosen_ids("c", most=PER_PAGE)
     archived = request.form.get("archived") == "1"
     if act not in ACTS:
         raise InvalidInputError(f"act is {act[:20]!r}; choose one of {', '.join(ACTS)}", field="act")
@@ -151,14 +150,6 @@ def _ask(found: Sequence[StoredConversation]) -> str:
 
 def _to_deleted() -> Redirect:
     return redirect(url_for("braid.chat.shelf", deleted=1), 303)
-
-
-def _ids(given: Sequence[str]) -> list[int]:
-    """Return the ids among the values. Raises InvalidInputError for more than a page has."""
-    ids = {int(text) for text in given if text.isascii() and text.isdecimal() and len(text) < 19}
-    if len(ids) > PER_PAGE:
-        raise InvalidInputError(f"{len(ids)} conversations are selected; at most {PER_PAGE} can be", field="c")
-    return sorted(one for one in ids if one <= MAX_ID)
 
 
 def _to_list(*, archived: bool) -> Redirect:

@@ -18,7 +18,7 @@ from braid.app.pages.search.marking import PROSE, flow
 from braid.app.site import site
 from braid.app.user.datasets import document_in
 from braid.app.user.questions import tried
-from braid.app.web.transfers import MOST_AT_ONCE, drop, flash_undo, original_file
+from braid.app.web.transfers import MOST_AT_ONCE, chosen_ids, drop, flash_undo, original_file
 from braid.app.words.gaps import gaps
 from braid.app.words.values import sentences
 from braid.core.adding.stored import select_documents
@@ -35,7 +35,6 @@ from braid.core.types import Dataset, Document, Passage
 PASSAGES_PER_PAGE = 50
 MAX_START = 10**9
 MAX_CHOSEN = 1000
-MAX_ID_DIGITS = 19
 
 
 @datasets.get(f"{ONE}/documents/<int:document_id>")
@@ -87,7 +86,7 @@ def remove_documents(dataset_id: int) -> Response:
 def restore_documents(dataset_id: int) -> str | Response:
     """Restore deleted documents, by ids or whole deletions, or delete one for good; before that the page asks."""
     dataset, act = visible_datasets().writable(dataset_id), request.form.get("act", "")
-    deleted, ids = site().deleted_documents, request.form.getlist("c", type=int)[:MAX_CHOSEN]
+    deleted, ids = site().deleted_documents, chosen_ids("c", most=MAX_CHOSEN)
     if act == "erase":
         if "confirmed" not in request.form:
             return _ask(dataset, ids)
@@ -130,19 +129,9 @@ def _ask(dataset: Dataset, ids: Sequence[int]) -> str:
 
 def _chosen_documents(dataset: Dataset) -> list[Document]:
     """Return the ticked documents; those already deleted are left out."""
-    given = request.form.getlist("document")
-    ids = {int(text) for text in given if text.isascii() and text.isdecimal() and len(text) < MAX_ID_DIGITS}
-    if len(ids) > MAX_CHOSEN:
-        raise InvalidInputError(
-            Reason(
-                "%(count)s documents are selected; at most %(most)s can be",
-                count=format(len(ids), ","),
-                most=format(MAX_CHOSEN, ","),
-            ),
-            field="document",
-        )
     ledger = site().braid.ledger
-    found = (ledger.document_with_id(each, [dataset.id]) for each in sorted(ids))
+    ids = chosen_ids("document", most=MAX_CHOSEN)
+    found = (ledger.document_with_id(each, [dataset.id]) for each in ids)
     return [each for each in found if each is not None]
 
 

@@ -271,6 +271,7 @@ ROUTES: dict[str, str] = {
     "GET /admin/backup": "admin",
     "POST /admin/backup": "admin",
     "POST /admin/scans/read": "admin",
+    "GET /admin/audit.csv": "admin",
     "GET /admin/audit.jsonl": "admin",
     "GET /admin/folders": "admin",
     "POST /admin/folders": "admin",

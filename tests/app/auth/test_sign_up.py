@@ -86,10 +86,15 @@ def test_the_way_of_signing_up_is_chosen(app: Flask, admin: FlaskClient) -> None
         assert f'value="{state}" checked' in admin.get("/admin/sign-in").text
         assert app.test_client().get("/signup").status_code == (404 if state == "closed" else 200)
         assert (acts(app)[0].action, acts(app)[0].target) == ("sign_up.changed", state)
+    post_form(admin, "/admin/users/sign-up", sign_up="open")
+    refused = post_form(admin, "/admin/users/sign-up", sign_up="opne")
+    assert refused.status_code == 400
+    assert "choose one of open, approval, closed" in refused.text
+    assert app.test_client().get("/signup").status_code == 200
 
 
 def link_in(page: str) -> str:
-    found = re.search(r"<code>http://localhost(/invitation/\S+)</code>", page)
+    found = re.search(r'value="http://localhost(/invitation/[^"]+)"', page)
     assert found, text_of(page)
     return found[1]
 

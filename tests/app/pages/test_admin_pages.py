@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -561,7 +562,9 @@ def test_usage_has_charts_and_the_same_as_tables(app: Flask, admin: FlaskClient)
     assert by("") == by("-chat") == by("search") == by("name") == ["Abe", "Cleo"]
     assert by("-search") == by("chat") == by("-name") == ["Cleo", "Abe"]
     assert admin.get("/admin/usage?sort=age").status_code == 400
-    assert admin.get("/admin/usage?days=8").status_code == 400
+    for wrong in ("8", "abc", "", "٧"):
+        refused = admin.get(f"/admin/usage?days={wrong}")
+        assert (refused.status_code, "choose one of 7, 30, 90" in refused.text) == (400, True), wrong
 
 
 def test_the_audit_log_is_paged(app: Flask, admin: FlaskClient) -> None:
@@ -600,6 +603,17 @@ def test_the_audit_log_is_filtered_by_person_and_kind_and_leads_to_what_was_chan
     assert "/admin/users/" not in admin.get("/admin/audit?who=Anabel").text
     assert "Anabel" not in admin.get("/admin/audit.jsonl?who=Ana").text
     assert admin.get("/admin/audit.jsonl?who=Ana&kind=people").text.count('"user.groups"') == 1
+    here.audit.add("=cmd", "user.groups", "Ana", "lab")
+    table = admin.get("/admin/audit.csv?who=Ana&kind=people")
+    assert table.mimetype == "text/csv"
+    head, *rows = csv.reader(table.text.removeprefix("\ufeff").splitlines())
+    assert head == ["Date and time", "Who", "Action", "Target", "Details"]
+    assert [row[1:] for row in rows] == [
+        ["admin", "Groups changed", "Ana", "lab"],
+        ["'=cmd", "Groups changed", "Ana", "lab"],
+    ]
+    assert admin.get("/admin/audit.csv?lang=ja&who=Ana").text.startswith("\ufeff日時,実行した人,")
+    assert acts(app)[0].action == "audit.exported"
 
 
 def test_only_acts_on_a_shared_dataset_lead_to_its_page(app: Flask, admin: FlaskClient) -> None:

@@ -142,7 +142,7 @@ def test_without_a_model_the_answer_says_so_and_leads_administrators_to_the_mode
     assert "Quoted without a language model:" in client.get("/chat/1/export.md").text, "what is stored stays"
     for address in ("/chat/1", "/chat/1/print"):
         page = client.get(address, headers={"Accept-Language": "ja"}).text
-        assert "文書からそのまま引用します：" in page
+        assert "文書からそのまま引用しました：" in page
         assert "Quoted without" not in page
 
 

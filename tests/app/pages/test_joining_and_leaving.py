@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import csv
 import re
 from html import unescape
 from typing import Any
+from urllib.parse import unquote
 
 import pytest
 from flask import Flask
@@ -39,8 +41,15 @@ def test_ten_people_are_invited_at_once_each_with_a_link_of_their_own(app: Flask
         admin, "/admin/users/invite", names=", ".join(names[:5]) + "\n" + "\n".join(names[5:]), groups="board"
     )
     assert answer.status_code == 201
-    links = re.findall(r"<code[^>]*>http://localhost(/invitation/[^<]+)</code>", answer.text)
+    links = re.findall(r'value="http://localhost(/invitation/[^"]+)"', answer.text)
     assert len(set(links)) == 10
+    table = re.search(r'href="data:text/csv;charset=utf-8,([^"]+)"', answer.text)
+    assert table
+    rows = list(csv.reader(unquote(table[1]).removeprefix("\ufeff").splitlines()))
+    assert rows == [
+        ["Name", "Link"],
+        *([name, f"http://localhost{link}"] for name, link in zip(names, links, strict=True)),
+    ]
     for name, link in zip(names, links, strict=True):
         invited = app.test_client()
         form = {"csrf_token": csrf_token(invited, link), "password": PASSWORD}
@@ -77,7 +86,7 @@ def test_one_browser_is_signed_out_and_the_others_stay(app: Flask, admin: FlaskC
     here.sessions.open(robin.id, user_agent="Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0")
     here.sessions.open(robin.id, user_agent="")
     page = admin.get(f"/admin/users/{robin.id}").text
-    assert "Firefox" in page
+    assert re.search(r"Firefox on Linux last used \S+ \S+ UTC · signed in \S+ \S+ UTC", text_of(page))
     lost = next(each for each in here.sessions.of_user(robin.id) if "Firefox" in each.user_agent)
     other = add_user(app, "Marian")
     post_form(admin, f"/admin/users/{other.id}/sessions/{lost.id}/end")
@@ -121,6 +130,20 @@ def test_failed_jobs_of_others_are_tried_again(app: Flask, admin: FlaskClient, b
         assert post_form(admin, "/admin/jobs/retry", user_id=robin.id, **twice).status_code == 400
     assert post_form(admin, "/admin/jobs/retry", user_id=10**30, job=jobs[0].id).status_code == 400
     assert post_form(admin, "/admin/jobs/retry", user_id=robin.id + 1, job=jobs[0].id).status_code == 404
+
+
+def test_a_job_that_is_no_number_is_refused_and_none_is_tried_again(
+    app: Flask, admin: FlaskClient, braid: Braid
+) -> None:
+    robin, store = add_user(app, "Robin"), JobStore(braid.ledger)
+    [job] = store.add(robin.id, [NewJob("upload", "a.pdf", braid.ledger.add_dataset(robin.id, "Maps").id)])
+    claimed = store.claim(0)
+    assert claimed
+    store.fail(claimed, "it is encrypted")
+    answer = post_form(admin, "/admin/jobs/retry", user_id=robin.id, job=[job.id, "x7"])
+    assert answer.status_code == 400
+    assert "is &#39;x7&#39;; give the number of one on the list" in answer.text
+    assert store.get(robin.id, job.id).state == "failed"
 
 
 def test_a_failed_file_that_was_added_again_is_not_tried_again(app: Flask, admin: FlaskClient, braid: Braid) -> None:

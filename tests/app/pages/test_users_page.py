@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Sequence
 from html import unescape
 
 import pytest
@@ -137,8 +138,8 @@ def test_who_is_approved_while_another_administrator_rejects_them_stays(
     accounts, [wim], chosen = site_of(app).accounts, ids(app, "wim"), users_page._chosen
     accounts.sign_up("wes", PASSWORD, waiting=True)
 
-    def read_and_overtaken() -> list[Account]:
-        read = chosen()
+    def read_and_overtaken(given: Sequence[str]) -> list[Account]:
+        read = chosen(given)
         accounts.set_disabled(wim, False)
         return read
 
@@ -149,6 +150,31 @@ def test_who_is_approved_while_another_administrator_rejects_them_stays(
     assert accounts.get(wim).state == "active"
     assert len(ids(app, "wes")) == 1
     assert "user.rejected" not in {entry.action for entry in acts(app)}
+
+
+@pytest.mark.parametrize(("act", "state"), [("approve", "active"), ("reject", None), ("invite", "invited")])
+def test_what_is_done_to_one_is_done_beside_their_name(
+    app: Flask, admin: FlaskClient, act: str, state: str | None
+) -> None:
+    name = "newt" if act == "invite" else "wim"
+    [one] = ids(app, name)
+    row = re.search(rf'<tr class="\w+">(?:(?!</tr>).)*>{name}</a>.*?</tr>', admin.get("/admin/users").text, re.DOTALL)
+    assert row
+    assert f'name="act" value="{act}:{one}"' in row[0]
+    post_form(admin, SEVERAL, c=ids(app, "ann"), act=f"{act}:{one}")  # whoever else is ticked
+    account = site_of(app).accounts.named(name)
+    assert (account.state if account else None) == state
+    assert site_of(app).accounts.get(ids(app, "ann")[0]).state == "active"
+    for wrong in ("abc", "4711"):
+        assert post_form(admin, SEVERAL, c=ids(app, "ann"), act=f"{act}:{wrong}").status_code == 404
+
+
+def test_an_expired_invitation_is_sent_again_beside_the_name(app: Flask, admin: FlaskClient) -> None:
+    [ivy] = ids(app, "ivy")
+    assert f"invite:{ivy}" not in admin.get("/admin/users").text
+    with site_of(app).braid.ledger.database.write() as connection:
+        connection.execute(update(UserRow).where(UserRow.id == ivy).values(invited_at=time.time() - 8 * 86_400))
+    assert f'value="invite:{ivy}" aria-label="Invite: ivy">Invite again<' in admin.get("/admin/users").text
 
 
 def test_a_sign_in_is_kept_after_the_sign_out(app: Flask) -> None:
@@ -178,7 +204,7 @@ def test_several_are_suspended_and_it_is_undone(app: Flask, admin: FlaskClient) 
 
 def test_several_join_a_group_and_it_is_undone(app: Flask, admin: FlaskClient) -> None:
     chosen, accounts = ids(app, "ann", "newt", "sue"), site_of(app).accounts
-    post_form(admin, SEVERAL, c=chosen, act="join", to_group="lab")
+    post_form(admin, SEVERAL, c=chosen, act="join:lab")
     assert all("lab" in accounts.get(each).groups for each in chosen)
     offered = admin.get("/admin/users").text
     assert "2 people are now in “lab”." in offered
@@ -189,7 +215,7 @@ def test_several_join_a_group_and_it_is_undone(app: Flask, admin: FlaskClient) -
 def test_several_get_new_invitations(app: Flask, admin: FlaskClient) -> None:
     answer = post_form(admin, SEVERAL, c=ids(app, "ivy", "newt"), act="invite")
     assert answer.status_code == 201
-    assert len(set(re.findall(r"/invitation/[^<]+", answer.text))) == 2
+    assert len(set(re.findall(r'/invitation/[^"%]+', answer.text))) == 2
     assert listed(admin, "?state=invited") == ["ivy", "newt"]
 
 
@@ -199,9 +225,9 @@ def test_several_get_new_invitations(app: Flask, admin: FlaskClient) -> None:
         ((), {"act": "suspend"}, "Choose 1 to 100 people at once."),
         (("ann", "admin"), {"act": "suspend"}, "You are among them."),
         (("ann", "newt"), {"act": "invite"}, "ann: has a password already"),
-        (("ann",), {"act": "join", "to_group": " "}, "Name the group."),
+        (("ann",), {"act": "join: "}, "Name the group."),
         (("ann",), {"act": "erase"}, "choose suspend, reactivate, approve, reject, join or invite"),
-        (("ann", "newt"), {"act": "join", "to_group": "x" * 300}, "is too long"),
+        (("ann", "newt"), {"act": f"join:{'x' * 300}"}, "is too long"),
     ],
 )
 def test_what_cannot_be_done_to_all_is_done_to_nobody(
@@ -258,22 +284,22 @@ def test_who_is_let_in_for_the_first_time_is_not_suspended_by_an_undo(app: Flask
     assert ">Undo<" in shown
 
 
-@pytest.mark.parametrize(("act", "left"), [("join", {"staff", "board"}), ("leave:board", {"staff"})])
+@pytest.mark.parametrize(("act", "left"), [("join:board", {"staff", "board"}), ("leave:board", {"staff"})])
 def test_a_group_that_is_left_meanwhile_does_not_come_back(
     app: Flask, admin: FlaskClient, monkeypatch: pytest.MonkeyPatch, act: str, left: set[str]
 ) -> None:
     accounts, [ann] = site_of(app).accounts, ids(app, "ann")
-    if act != "join":
+    if act != "join:board":
         accounts.change_groups(ann, add=["board"])
     chosen = users_page._chosen
 
-    def read_and_then_another_changes() -> list[Account]:
-        found = chosen()
+    def read_and_then_another_changes(given: Sequence[str]) -> list[Account]:
+        found = chosen(given)
         accounts.change_groups(ann, add=["staff"], remove=["lab"])
         return found
 
     monkeypatch.setattr(users_page, "_chosen", read_and_then_another_changes)
-    post_form(admin, SEVERAL, c=[ann], act=act, to_group="board")
+    post_form(admin, SEVERAL, c=[ann], act=act)
     assert accounts.get(ann).groups == left
     assert (acts(app)[0].action, acts(app)[0].detail) == ("user.groups", ", ".join(sorted(left)))
 
@@ -286,13 +312,12 @@ def test_an_id_that_is_none_changes_nobody(app: Flask, admin: FlaskClient, wrong
     assert not site_of(app).accounts.get(ann).disabled
 
 
-def test_what_was_ticked_and_typed_stays_after_an_error(app: Flask, admin: FlaskClient) -> None:
+def test_what_was_ticked_stays_after_an_error(app: Flask, admin: FlaskClient) -> None:
     chosen = ids(app, "ann", "newt")
-    answer = post_form(admin, f"{SEVERAL}?q=n", c=chosen, act="invite", to_group="board")
+    answer = post_form(admin, f"{SEVERAL}?q=n", c=chosen, act="invite")
     assert answer.status_code == 400
     ticked = re.findall(r'name="c" value="(\d+)" checked', answer.text)
     assert sorted(map(int, ticked)) == sorted(chosen)
-    assert 'name="to_group" value="board"' in answer.text
     assert f'action="{SEVERAL}?q=n"' in answer.text
     assert " checked" not in post_form(admin, SEVERAL, c=ids(app, "newt"), act="invite").text
 

@@ -153,6 +153,7 @@ ONE_MEANING = {
     "Models",
     "New assistant",
     "Other apps",
+    "Reject",
     "Rename",
     "Share",
     "Sharing",
