@@ -6,8 +6,11 @@ Documents and datasets are those that the user may read; administrators find use
 from __future__ import annotations
 
 import json
+import re
 import unicodedata
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from itertools import islice
 from typing import NamedTuple
 
@@ -20,7 +23,9 @@ from braid.app.auth.identity import identity
 from braid.app.mounted import url_for
 from braid.app.opening import FIRST_DATASET
 from braid.app.pages.admin.blueprint import admin_places, known_groups, people_places
+from braid.app.pages.chat.about import beside
 from braid.app.pages.chat.choices import recent_datasets
+from braid.app.pages.chat.sidebar import time_of
 from braid.app.site import site
 from braid.app.user.datasets import caller_datasets
 from braid.app.web.header import places
@@ -47,6 +52,8 @@ class Entry(NamedTuple):
     icon: str
     key: str = ""
     """How a question names it, as `braid.app.pages.chat.about.Named` says; empty for what it cannot name."""
+    beside: str = ""
+    """What a question that names it says beside the name."""
 
 
 @palette.get("/palette.json")
@@ -63,7 +70,8 @@ def entries() -> Response:
         return _answer([(_("Datasets"), _writable())])
     named = ((_("Datasets"), _datasets(words)), (_("Documents"), _documents(typed)))
     if request.args.get("to") == "ask":
-        return _answer((named[1], named[0]) if typed else named)
+        both = [*named[1][1], *named[0][1]]  # of two that are as near, the document is first
+        return _answer([(_("Documents and datasets to ask about"), sorted(both, key=partial(_distance, _fold(typed))))])
     groups = (
         *named,
         (_("Conversations"), _conversations(typed)),
@@ -90,8 +98,18 @@ def _datasets(words: Sequence[str]) -> Iterable[Entry]:
     if not words:
         recent = [readable.by_id[one] for one in recent_datasets(identity().account) if one in readable.by_id]
         return map(_dataset, recent or [dataset for dataset in readable.personal if dataset.documents])
-    found = [dataset for dataset in readable.all if all(word in _named(dataset) for word in words)]
-    return map(_dataset, sorted(found, key=lambda dataset: not _named(dataset).startswith(words[0])))
+    found = [_dataset(dataset) for dataset in readable.all if all(word in _named(dataset) for word in words)]
+    return sorted(found, key=partial(_distance, " ".join(words)))
+
+
+def _distance(typed: str, entry: Entry) -> int:
+    """Return how far an entry's own name is from what was typed: 0 if it is that, 4 if it does not even contain it."""
+    name = _fold(entry.title)
+    if name == typed or not typed:
+        return 0
+    if name.startswith(typed):
+        return 1
+    return 4 if typed not in name else 2 if re.search(rf"\b{re.escape(typed)}", name) else 3
 
 
 def _writable() -> Iterator[Entry]:
@@ -112,18 +130,23 @@ def _named(dataset: Dataset) -> str:
 
 
 def _dataset(dataset: Dataset) -> Entry:
-    about = ngettext("%(num)s document", "%(num)s documents", dataset.documents)
+    count = ngettext("%(num)s document", "%(num)s documents", dataset.documents)
     href = url_for("braid.datasets.dataset", dataset_id=dataset.id)
-    return Entry(dataset_name(dataset.name), about, href, "datasets", f"dataset:{dataset.id}")
+    owner = beside(dataset)
+    about = f"{owner} · {count}" if owner else count
+    return Entry(dataset_name(dataset.name), about, href, "datasets", f"dataset:{dataset.id}", owner)
 
 
 def _documents(typed: str) -> Iterator[Entry]:
-    """Yield documents whose title or source has the text, those that begin with it first."""
+    """Yield documents whose title or source has the text, those that are called so first."""
     by_id = caller_datasets(include_closed=True).readable().by_id
-    for found in documents_named(site().braid.ledger.database, by_id.keys(), typed, limit=MOST):
+    named = documents_named(site().braid.ledger.database, by_id.keys(), typed, limit=MOST)
+    places = [beside(by_id[each.dataset_id], each) for each in named]
+    alike = Counter(zip((each.title for each in named), places, strict=True))
+    for found, place in zip(named, places, strict=True):
         href = url_for("braid.datasets.document", dataset_id=found.dataset_id, document_id=found.id)
-        place = dataset_name(by_id[found.dataset_id].name)
-        yield Entry(found.title or found.source, place, href, "file", f"document:{found.id}")
+        about = place if alike[found.title, place] == 1 else found.source
+        yield Entry(found.title or found.source, about, href, "file", f"document:{found.id}", about)
 
 
 def _conversations(typed: str) -> Iterator[Entry]:
@@ -134,7 +157,8 @@ def _conversations(typed: str) -> Iterator[Entry]:
         found = [(each, "") for each in store.conversations(user_id, begun=True, limit=MOST)]
     for one, excerpt in found:
         href = url_for("braid.chat.conversation", conversation_id=one.id)
-        yield Entry(one.title or _("Untitled"), excerpt, href, "chat")
+        about = " · ".join(filter(None, (time_of(one), excerpt)))
+        yield Entry(one.title or _("Untitled"), about, href, "chat")
 
 
 def _pages() -> Iterator[Entry]:

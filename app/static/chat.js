@@ -195,8 +195,10 @@ function entitle({ title, sidebar }) {
   document.getElementById("conversations").innerHTML = sidebar;
   const heading = document.getElementById("chat-heading");
   heading.textContent = title;
-  // the first question is there already, right below
-  heading.classList.toggle("visually-hidden", title === log.querySelector(".question p")?.textContent);
+  heading.classList.remove("visually-hidden");
+  const acts = document.getElementById("chat-acts");
+  for (const link of acts.children) link.href = `${form.action.replace(/messages$/, "manage")}${link.hash}`;
+  acts.hidden = false;
   document.title = `${title} · Braid`;
 }
 
@@ -525,6 +527,7 @@ async function manage(link) {
   const response = await fetch(link.href).catch(() => null);
   if (!(await showManaged(response))) return location.assign(link.href);
   dialog.showModal();
+  if (link.hash) dialog.querySelector(`:has(> ${link.hash})`).querySelector("#copy-link, button").focus();
 }
 
 async function showManaged(response) {
@@ -664,12 +667,15 @@ function clicked(link) {
 }
 
 document.addEventListener("click", (event) => {
-  const link = event.target.closest("a.manage, a[data-number], button.copy, button.reword");
+  const link = event.target.closest("a.manage, a[data-number], a.cancel, button.copy, button.reword");
   if (!link || event.ctrlKey || event.metaKey) return;
   if (link.matches(".copy")) copy(link);
   else if (link.matches(".reword")) link.closest(".turn").querySelector(".edit").open = true; // which takes the focus
   else if (link.dataset.number) clicked(link);
-  else {
+  else if (link.matches(".cancel")) {
+    event.preventDefault();
+    leaveEdit(link.closest(".edit"));
+  } else {
     event.preventDefault();
     manage(link);
   }
@@ -727,7 +733,10 @@ async function rate(button) {
 log.addEventListener("toggle", (event) => {
   if (!event.target.open) return;
   if (event.target.matches(".how")) loadHow(event.target);
-  if (event.target.matches(".edit")) event.target.querySelector("textarea").focus();
+  if (!event.target.matches(".edit")) return;
+  const field = event.target.querySelector("textarea");
+  field.focus();
+  field.setSelectionRange(field.value.length, field.value.length);
 }, true);
 log.addEventListener("keydown", (event) => {
   const edit = event.target.closest(".edit");
@@ -737,10 +746,15 @@ log.addEventListener("keydown", (event) => {
     event.target.form.requestSubmit();
   } else if (event.key === "Escape") {
     event.stopPropagation();
-    edit.open = false;
-    edit.querySelector("summary").focus();
+    leaveEdit(edit);
   }
 });
+
+function leaveEdit(edit) {
+  edit.querySelector("form").reset();
+  edit.open = false;
+  edit.querySelector("summary").focus();
+}
 
 // ---- a look at a cited passage
 

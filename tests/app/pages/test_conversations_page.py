@@ -5,12 +5,14 @@ from __future__ import annotations
 import io
 import re
 import time
+from datetime import UTC, datetime
 
 import pytest
 from docx import Document
 from flask import Flask
 from flask.testing import FlaskClient
 from pypdfium2 import PdfDocument
+from sqlalchemy import text
 
 from braid.app.pages.chat import manage
 from braid.core.braid import Braid
@@ -51,6 +53,32 @@ def test_conversations_are_listed_found_renamed_and_deleted(client: FlaskClient)
     assert "You can restore it for 30 days." in client.get("/chat/1/manage").get_data(as_text=True)
     assert post(client, "/chat/1/delete").location == "/chat"
     assert client.get("/chat/1").status_code == 404
+
+
+def test_conversations_of_one_title_are_told_apart_by_their_times(client: FlaskClient, library: Braid) -> None:
+    for title in ("Trains", "trains", "Trains", "Hotels"):
+        site_of(client.application).conversations.create(1, title)
+    for number, year in ((1, 2020), (2, 2021)):
+        at = {"at": datetime(year, 3, 5, 23, 15, tzinfo=UTC).timestamp(), "id": number}
+        with library.ledger.database.write() as connection:
+            connection.execute(text("UPDATE conversations SET updated_at = :at WHERE id = :id"), at)
+    client.set_cookie("braid_minutes", "540")
+    times = re.findall(r'<small class="when">([^<]+)', client.get("/chat/conversations").text)
+    assert times[1:] == ["Mar 6, 2021 08:15", "Mar 6, 2020 08:15"]
+    assert re.fullmatch(r"\d\d:\d\d", times[0])
+    listed = client.get("/chat/conversations", headers={"Accept-Language": "ja"}).text
+    assert "2021年3月6日 8:15" in listed
+    groups = client.get("/palette.json?q=trains").json["groups"]  # type: ignore[index]
+    assert len({entry["about"] for group in groups for entry in group["entries"]}) == 3
+
+
+def test_an_open_conversation_has_its_title_with_share_and_rename_in_reach(client: FlaskClient) -> None:
+    ask(client)
+    page = client.get("/chat/1").text
+    assert re.search(rf'<h1 id="chat-heading" dir="auto">{re.escape(QUESTION)}</h1>', page)
+    assert 'href="/chat/1/manage#link-title"' in page
+    assert 'id="link-title"' in client.get("/chat/1/manage").text
+    assert '<span id="chat-acts" hidden>' in client.get("/chat").text
 
 
 def test_a_conversation_in_which_nothing_was_asked_is_not_listed(client: FlaskClient, library: Braid) -> None:
