@@ -131,6 +131,7 @@ ROUTES: dict[str, str] = {
     "POST /chat/{conversation}/link/end": "own",
     "POST /chat/{conversation}/messages/{message}/ask-access": "own, 404",
     "GET /chat/shared/made-up": "any, 404",
+    "POST /chat/shared/made-up/copy": "any, 404",
     "POST /chat/shared/made-up/messages/1/ask-access": "any, 404",
     "GET /embed/chat": "any, 404",
     "GET /embed/picker": "any, 404",
