@@ -690,6 +690,7 @@ document.addEventListener("submit", (event) => {
   if (target.matches(".unsearched")) searchEverywhere(text);
   else if (target.matches(".thoroughly")) searchThoroughly(text, new FormData(target));
   else if (submitter?.matches(".thumb")) rate(submitter);
+  else if (target.matches(".fault form")) sendFault(target);
   else if (submitter?.matches(".variants button")) chooseVariant(submitter);
   else if (submitter?.matches(".again")) askInPlace(turn, text, submitter.formAction, new FormData(target, submitter), false);
   else if (submitter?.matches(".resume")) askInPlace(turn, text, submitter.formAction, new FormData(target), true);
@@ -728,6 +729,19 @@ async function rate(button) {
     thumb.value = on ? "none" : thumb.dataset.kind;
   }
   announce(withdrawn ? said.withdrawn : said.thanks);
+  const fault = button.closest(".acts")?.parentElement.querySelector(".fault");
+  if (fault) fault.hidden = !(fault.open = button.dataset.kind === "down" && !withdrawn);
+}
+
+async function sendFault(fields) {
+  const response = await post(fields.action, new FormData(fields)).catch(() => null);
+  const fault = fields.parentElement;
+  const summary = fault.querySelector("summary");
+  summary.textContent = response?.ok ? said.thanks : said.failed;
+  announce(summary.textContent);
+  if (!response?.ok) return;
+  fault.open = false;
+  summary.focus();
 }
 
 log.addEventListener("toggle", (event) => {

@@ -73,6 +73,8 @@ MESSAGE = (
     MessageRow.settings,
     MessageRow.created_at,
     MessageRow.thumb,
+    MessageRow.fault,
+    MessageRow.comment,
     MessageRow.parent_id,
     MessageRow.state,
 )
@@ -136,6 +138,9 @@ class StoredMessage:
     created_at: float
     thumb: str = ""
     """The user's thumb on the answer: ``up``, ``down`` or empty."""
+    fault: str = ""
+    comment: str = ""
+    """What is wrong with an answer that the user rated down, as `braid.core.chat.feedback.Fault` and in own words."""
     parent_id: int | None = None
     """The question of an answer, or the answer that a question follows."""
     state: State = "complete"

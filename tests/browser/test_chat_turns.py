@@ -282,6 +282,25 @@ def test_a_question_is_edited_and_the_old_one_stays_reachable(open_chat: Callabl
     expect(page.locator(".question > p")).to_have_text([QUESTION, "And why?"])
 
 
+def test_a_thumb_down_asks_why_and_gives_thanks(open_chat: Callable[..., Page]) -> None:
+    page = open_chat()
+    ask(page)
+    answered(page)
+    fault = page.locator(".fault")
+    expect(fault).to_be_hidden()
+    page.get_by_role("button", name="This answer is not helpful").click()
+    fault.get_by_label("It is incomplete").check()
+    fault.get_by_label("Comment (optional)").fill("Where is the second ranking?")
+    fault.get_by_label("Comment (optional)").press("Enter")
+    expect(fault).to_have_text("Thanks for the feedback.", use_inner_text=True)
+    page.reload()
+    page.get_by_text("What is wrong with it? (optional)").first.click()
+    expect(fault.get_by_label("It is incomplete")).to_be_checked()
+    expect(fault.get_by_label("Comment (optional)")).to_have_value("Where is the second ranking?")
+    page.get_by_role("button", name="This answer is not helpful").click()
+    expect(fault).to_be_hidden()
+
+
 @pytest.mark.parametrize("scripts", [True, False])
 def test_versions_without_scripts(open_chat: Callable[..., Page], scripts: bool) -> None:
     page = open_chat(java_script_enabled=scripts)

@@ -311,6 +311,7 @@ ROUTES: dict[str, str] = {
     "POST /admin/shared/{shared}/switch": "admin",
     "GET /admin/usage": "admin",
     "GET /admin/usage/answer": "admin",
+    "GET /admin/usage/faults.csv": "admin",
     "GET /admin/users": "admin",
     "GET /admin/users/add": "admin",
     "POST /admin/users/several": "admin",

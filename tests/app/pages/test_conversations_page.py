@@ -203,6 +203,30 @@ def test_administrators_see_how_answers_were_found(client: FlaskClient) -> None:
     assert "without a language model" in table
 
 
+def test_who_rates_an_answer_down_may_say_why_and_administrators_see_it_without_who(client: FlaskClient) -> None:
+    app = client.application
+    add_user(app, "Eve Miller")
+    eve = sign_in(app, "Eve Miller")
+    page = eve.get(ask(eve, "Which secret question?", d=["-1"]).request.path.replace("/messages", "")).text
+    where = re.search(r'<details class="fault" hidden>.*?action="([^"]+)"', eve.get("/chat/1").text, re.DOTALL)
+    assert where, page
+    assert "Why answers were not helpful" not in client.get("/admin/usage").text
+    said = {"kind": "down", "fault": "incomplete", "comment": "=1+1 is missing"}
+    assert post(eve, where[1], **said).location == "/chat/1#message-2"
+    shown = eve.get("/chat/1").text
+    assert 'value="incomplete" checked' in shown
+    assert 'value="=1+1 is missing"' in shown
+    usage = client.get("/admin/usage").text.partition('id="faults-title"')[2].partition("</section>")[0]
+    assert "It is incomplete" in usage
+    assert "=1+1 is missing" in usage
+    written = client.get("/admin/usage/faults.csv").text
+    assert written.splitlines()[1] == "incomplete,'=1+1 is missing,extractive"
+    assert not any(told in usage + written for told in ("Eve", "secret"))
+    assert post(eve, where[1], kind="down", fault="ugly").status_code == 400
+    assert post(eve, where[1], kind="none").status_code == 303
+    assert "=1+1" not in client.get("/admin/usage").text
+
+
 @pytest.mark.parametrize(("kind", "number", "status"), [("maybe", 1, 400), ("up", 99, 400)])
 def test_bad_feedback_is_refused(asked_client: FlaskClient, kind: str, number: int, status: int) -> None:
     assert say(asked_client, kind, number) == status
