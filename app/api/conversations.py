@@ -22,7 +22,7 @@ from braid.app.site import site
 from braid.app.web.transfers import PDF_TYPE, WORD_TYPE
 from braid.app.web.transfers import delete_conversation as delete
 from braid.app.web.transfers import export_conversation as export
-from braid.core.chat.feedback import Thumb
+from braid.core.chat.feedback import MAX_COMMENT_CHARS, Fault, Thumb
 from braid.core.chat.store import MAX_LABEL_CHARS, MAX_TITLE_CHARS
 from braid.core.chat.turns.rows import State
 
@@ -70,6 +70,8 @@ class MessageShown(Shown):
     settings: dict[str, Any]
     created_at: Moment
     thumb: Literal["", "up", "down"] = Field(description="Your rating of the whole answer")
+    fault: Fault = Field(description="With `down`: what you said is wrong with it; else empty")
+    comment: str = Field(description="With `down`: your comment; else empty")
     parent_id: int | None = Field(description="The question of an answer, or the answer that a question follows")
     state: State = Field(
         description="Of an answer: `complete`, `running`, `stopped` by you, `interrupted` (the connection or the "
@@ -110,6 +112,10 @@ class ThumbGiven(Given):
     """A rating of a whole answer."""
 
     kind: Thumb = Field(description="A thumb; `none` removes it")
+    fault: Fault = Field("", description="With `down`: what is wrong with the answer")
+    comment: str = Field(
+        "", max_length=MAX_COMMENT_CHARS, description="With `down`: why; administrators see it without your name"
+    )
 
 
 class ExportQuery(Given):
@@ -218,7 +224,8 @@ def add_message(conversation_id: int, body: Question) -> Answered | Response:
 @resource.put("/conversations/<int:conversation_id>/messages/<int:message_id>/thumb", status=204)
 def put_thumb(conversation_id: int, message_id: int, body: ThumbGiven) -> None:
     """Rate an answer. Ratings of a single passage go to `/feedback`."""
-    site().answer_thumbs.put(identity().account.id, conversation_id, message_id, body.kind)
+    said = {"fault": body.fault, "comment": body.comment}
+    site().answer_thumbs.put(identity().account.id, conversation_id, message_id, body.kind, **said)
 
 
 @resource.get(

@@ -6,8 +6,11 @@ Documents and datasets are those that the user may read; administrators find use
 from __future__ import annotations
 
 import json
+import re
 import unicodedata
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from itertools import islice
 from typing import NamedTuple
 
@@ -20,9 +23,12 @@ from braid.app.auth.identity import identity
 from braid.app.mounted import url_for
 from braid.app.opening import FIRST_DATASET
 from braid.app.pages.admin.blueprint import admin_places, known_groups, people_places
+from braid.app.pages.chat.about import beside
 from braid.app.pages.chat.choices import recent_datasets
+from braid.app.pages.chat.sidebar import time_of
 from braid.app.site import site
 from braid.app.user.datasets import caller_datasets
+from braid.app.user.preferences import LANGUAGES, THEMES
 from braid.app.web.header import places
 from braid.app.words.values import dataset_name
 from braid.core.accounts.account_list import find_accounts
@@ -32,8 +38,24 @@ from braid.core.types import Dataset
 MOST = 7
 """Entries of a kind."""
 MAX_TYPED_CHARS = 200
-SHORTCUTS = "#shortcuts"
-"""The address that the page's script takes for the list of shortcuts."""
+CALLED = {
+    "new": "chat ask question チャット 質問 채팅 질문",
+    "add": "upload file import アップロード ファイル 업로드 파일",
+    "shelf": "archive delete history 履歴 アーカイブ 削除 기록 보관 삭제",
+    "theme": "theme mode appearance night day color テーマ モード 外観 夜 昼 테마 모드 화면 배경 야간 주간",
+    "dark": "dark black ダーク 暗い 다크 검정 어두운",
+    "light": "light white bright ライト 明るい 라이트 밝은",
+    "auto": "auto system automatic 自動 システム 자동 시스템",
+    "language": "language 言語 언어",
+    "en": "english 英語 영어",
+    "ja": "japanese 日本語 일본어",
+    "ko": "korean 韓国語 한국어",
+    "out": "sign out log out logout exit quit ログアウト サインアウト 로그아웃",
+    "shortcuts": "shortcuts hotkeys keys help ショートカット キー ヘルプ 단축키 도움말",
+    "settings": "settings preferences options 環境設定 オプション 환경설정 옵션",
+    "account": "profile password two-factor 2fa token パスワード プロフィール トークン 비밀번호 프로필 토큰",
+}
+"""Other words for acts and pages, in every language of the pages: people type what other programs have taught them."""
 
 palette = Routes("palette", __name__, "user")
 
@@ -47,6 +69,14 @@ class Entry(NamedTuple):
     icon: str
     key: str = ""
     """How a question names it, as `braid.app.pages.chat.about.Named` says; empty for what it cannot name."""
+    beside: str = ""
+    """What a question that names it says beside the name."""
+    called: str = ""
+    """Other words by which it is found."""
+
+    def shown(self) -> dict[str, str]:
+        """Return what the page's script is told."""
+        return {name: value for name, value in self._asdict().items() if name != "called"}
 
 
 @palette.get("/palette.json")
@@ -62,7 +92,8 @@ def entries() -> Response:
         return _answer([(_("Datasets"), _writable())])
     named = ((_("Datasets"), _datasets(words)), (_("Documents"), _documents(typed)))
     if request.args.get("to") == "ask":
-        return _answer((named[1], named[0]) if typed else named)
+        both = [*named[1][1], *named[0][1]]  # of two that are as near, the document is first
+        return _answer([(_("Documents and datasets to ask about"), sorted(both, key=partial(_distance, _fold(typed))))])
     groups = (
         *named,
         (_("Conversations"), _conversations(typed)),
@@ -70,14 +101,14 @@ def entries() -> Response:
         (_("Users"), _users(typed)),
         (_("Pages"), _matching(words, _pages())),
         (_("Settings"), _matching(words, _settings()) if words else ()),
-        (_("Actions"), _matching(words, _acts())),
+        (_("Actions"), _matching(words, (*_acts(), *_switches()) if words else _acts())),
     )
     return _answer(groups)
 
 
 def _answer(groups: Iterable[tuple[str, Iterable[Entry]]]) -> Response:
     shown = [
-        {"name": name, "entries": [entry._asdict() for entry in found]}
+        {"name": name, "entries": [entry.shown() for entry in found]}
         for name, entries_of in groups
         if (found := list(islice(entries_of, MOST)))
     ]
@@ -89,8 +120,18 @@ def _datasets(words: Sequence[str]) -> Iterable[Entry]:
     if not words:
         recent = [readable.by_id[one] for one in recent_datasets(identity().account) if one in readable.by_id]
         return map(_dataset, recent or [dataset for dataset in readable.personal if dataset.documents])
-    found = [dataset for dataset in readable.all if all(word in _named(dataset) for word in words)]
-    return map(_dataset, sorted(found, key=lambda dataset: not _named(dataset).startswith(words[0])))
+    found = [_dataset(dataset) for dataset in readable.all if all(word in _named(dataset) for word in words)]
+    return sorted(found, key=partial(_distance, " ".join(words)))
+
+
+def _distance(typed: str, entry: Entry) -> int:
+    """Return how far an entry's own name is from what was typed: 0 if it is that, 4 if it does not even contain it."""
+    name = _fold(entry.title)
+    if name == typed or not typed:
+        return 0
+    if name.startswith(typed):
+        return 1
+    return 4 if typed not in name else 2 if re.search(rf"\b{re.escape(typed)}", name) else 3
 
 
 def _writable() -> Iterator[Entry]:
@@ -111,18 +152,23 @@ def _named(dataset: Dataset) -> str:
 
 
 def _dataset(dataset: Dataset) -> Entry:
-    about = ngettext("%(num)s document", "%(num)s documents", dataset.documents)
+    count = ngettext("%(num)s document", "%(num)s documents", dataset.documents)
     href = url_for("braid.datasets.dataset", dataset_id=dataset.id)
-    return Entry(dataset_name(dataset.name), about, href, "datasets", f"dataset:{dataset.id}")
+    owner = beside(dataset)
+    about = f"{owner} · {count}" if owner else count
+    return Entry(dataset_name(dataset.name), about, href, "datasets", f"dataset:{dataset.id}", owner)
 
 
 def _documents(typed: str) -> Iterator[Entry]:
-    """Yield documents whose title or source has the text, those that begin with it first."""
+    """Yield documents whose title or source has the text, those that are called so first."""
     by_id = caller_datasets(include_closed=True).readable().by_id
-    for found in documents_named(site().braid.ledger.database, by_id.keys(), typed, limit=MOST):
+    named = documents_named(site().braid.ledger.database, by_id.keys(), typed, limit=MOST)
+    places = [beside(by_id[each.dataset_id], each) for each in named]
+    alike = Counter(zip((each.title for each in named), places, strict=True))
+    for found, place in zip(named, places, strict=True):
         href = url_for("braid.datasets.document", dataset_id=found.dataset_id, document_id=found.id)
-        place = dataset_name(by_id[found.dataset_id].name)
-        yield Entry(found.title or found.source, place, href, "file", f"document:{found.id}")
+        about = place if alike[found.title, place] == 1 else found.source
+        yield Entry(found.title or found.source, about, href, "file", f"document:{found.id}", about)
 
 
 def _conversations(typed: str) -> Iterator[Entry]:
@@ -133,15 +179,17 @@ def _conversations(typed: str) -> Iterator[Entry]:
         found = [(each, "") for each in store.conversations(user_id, begun=True, limit=MOST)]
     for one, excerpt in found:
         href = url_for("braid.chat.conversation", conversation_id=one.id)
-        yield Entry(one.title or _("Untitled"), excerpt, href, "chat")
+        about = " · ".join(filter(None, (time_of(one), excerpt)))
+        yield Entry(one.title or _("Untitled"), about, href, "chat")
 
 
 def _pages() -> Iterator[Entry]:
     """Yield the places that the caller may open, those of administrators last."""
     for endpoint, name in places():
-        yield Entry(name, "", url_for(endpoint), endpoint.split(".")[1])
+        kind = endpoint.split(".")[1]
+        yield Entry(name, "", url_for(endpoint), kind, called=CALLED.get(kind, ""))
     yield Entry(_("Assistants"), "", url_for("braid.assistants.index"), "chat")
-    yield Entry(_("Account"), "", url_for("braid.account.mine"), "user")
+    yield Entry(_("Account"), "", url_for("braid.account.mine"), "user", called=CALLED["account"])
     if identity().is_admin:
         for view, name, icon in admin_places():
             yield Entry(name, _("Administration"), url_for(f"braid.admin.{view}"), icon)
@@ -180,22 +228,39 @@ def _settings() -> Iterator[Entry]:
 
 def _acts() -> Iterator[Entry]:
     """Yield what may be begun from every page."""
-    yield Entry(_("New conversation"), "", url_for("braid.chat.page"), "plus")
+    yield Entry(_("New conversation"), "", url_for("braid.chat.page"), "plus", called=CALLED["new"])
     own = caller_datasets(include_closed=True).readable().personal
     view, to = ("dataset", {"dataset_id": own[0].id}) if own else ("index", {})
     add = url_for(f"braid.datasets.{view}", _anchor="add-title", **to)
-    yield Entry(_("Add documents"), dataset_name(own[0].name if own else FIRST_DATASET), add, "upload")
+    yield Entry(
+        _("Add documents"), dataset_name(own[0].name if own else FIRST_DATASET), add, "upload", called=CALLED["add"]
+    )
     yield Entry(_("New dataset"), "", url_for("braid.datasets.index", _anchor="new-name"), "datasets")
-    yield Entry(_("Manage conversations"), "", url_for("braid.chat.shelf"), "list")
+    yield Entry(_("Manage conversations"), "", url_for("braid.chat.shelf"), "list", called=CALLED["shelf"])
     if identity().is_admin:
         yield Entry(_("Connect a model server"), "", url_for("braid.admin.models", _anchor="connect-title"), "model")
         if site().standalone:
             yield Entry(_("Add user"), "", url_for("braid.admin.joining"), "user")
-    yield Entry(_("Keyboard shortcuts"), "?", SHORTCUTS, "key")
+    yield Entry(_("Keyboard shortcuts"), "?", "#shortcuts", "key", called=CALLED["shortcuts"])
+
+
+def _switches() -> Iterator[Entry]:
+    """Yield what the page's script does in place, by addresses that are its own: themes, languages, signing out."""
+    for theme, name in zip(THEMES, (_("Same as system"), _("Light"), _("Dark")), strict=True):
+        called = f"{CALLED['theme']} {CALLED[theme]}"
+        yield Entry(name, _("Theme"), f"#theme-{theme}", "settings", called=called)
+    for code, name in LANGUAGES.items():
+        yield Entry(name, _("Language"), f"#language-{code}", "settings", called=f"{CALLED['language']} {CALLED[code]}")
+    if (site().standalone and not identity().by_proxy) or (identity().by_proxy and site().settings.sign_out_url):
+        yield Entry(_("Sign out"), identity().account.name, "#sign-out", "out", called=CALLED["out"])
 
 
 def _matching(words: Sequence[str], offered: Iterable[Entry]) -> Iterator[Entry]:
-    return (entry for entry in offered if all(word in _fold(f"{entry.title} {entry.about}") for word in words))
+    return (
+        entry
+        for entry in offered
+        if all(word in _fold(f"{entry.title} {entry.about} {entry.called}") for word in words)
+    )
 
 
 def _fold(text: str) -> str:

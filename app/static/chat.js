@@ -195,8 +195,10 @@ function entitle({ title, sidebar }) {
   document.getElementById("conversations").innerHTML = sidebar;
   const heading = document.getElementById("chat-heading");
   heading.textContent = title;
-  // the first question is there already, right below
-  heading.classList.toggle("visually-hidden", title === log.querySelector(".question p")?.textContent);
+  heading.classList.remove("visually-hidden");
+  const acts = document.getElementById("chat-acts");
+  for (const link of acts.children) link.href = `${form.action.replace(/messages$/, "manage")}${link.hash}`;
+  acts.hidden = false;
   document.title = `${title} · Braid`;
 }
 
@@ -525,6 +527,7 @@ async function manage(link) {
   const response = await fetch(link.href).catch(() => null);
   if (!(await showManaged(response))) return location.assign(link.href);
   dialog.showModal();
+  if (link.hash) dialog.querySelector(`:has(> ${link.hash})`).querySelector("#copy-link, button").focus();
 }
 
 async function showManaged(response) {
@@ -664,12 +667,15 @@ function clicked(link) {
 }
 
 document.addEventListener("click", (event) => {
-  const link = event.target.closest("a.manage, a[data-number], button.copy, button.reword");
+  const link = event.target.closest("a.manage, a[data-number], a.cancel, button.copy, button.reword");
   if (!link || event.ctrlKey || event.metaKey) return;
   if (link.matches(".copy")) copy(link);
   else if (link.matches(".reword")) link.closest(".turn").querySelector(".edit").open = true; // which takes the focus
   else if (link.dataset.number) clicked(link);
-  else {
+  else if (link.matches(".cancel")) {
+    event.preventDefault();
+    leaveEdit(link.closest(".edit"));
+  } else {
     event.preventDefault();
     manage(link);
   }
@@ -684,6 +690,7 @@ document.addEventListener("submit", (event) => {
   if (target.matches(".unsearched")) searchEverywhere(text);
   else if (target.matches(".thoroughly")) searchThoroughly(text, new FormData(target));
   else if (submitter?.matches(".thumb")) rate(submitter);
+  else if (target.matches(".fault form")) sendFault(target);
   else if (submitter?.matches(".variants button")) chooseVariant(submitter);
   else if (submitter?.matches(".again")) askInPlace(turn, text, submitter.formAction, new FormData(target, submitter), false);
   else if (submitter?.matches(".resume")) askInPlace(turn, text, submitter.formAction, new FormData(target), true);
@@ -722,12 +729,28 @@ async function rate(button) {
     thumb.value = on ? "none" : thumb.dataset.kind;
   }
   announce(withdrawn ? said.withdrawn : said.thanks);
+  const fault = button.closest(".acts")?.parentElement.querySelector(".fault");
+  if (fault) fault.hidden = !(fault.open = button.dataset.kind === "down" && !withdrawn);
+}
+
+async function sendFault(fields) {
+  const response = await post(fields.action, new FormData(fields)).catch(() => null);
+  const fault = fields.parentElement;
+  const summary = fault.querySelector("summary");
+  summary.textContent = response?.ok ? said.thanks : said.failed;
+  announce(summary.textContent);
+  if (!response?.ok) return;
+  fault.open = false;
+  summary.focus();
 }
 
 log.addEventListener("toggle", (event) => {
   if (!event.target.open) return;
   if (event.target.matches(".how")) loadHow(event.target);
-  if (event.target.matches(".edit")) event.target.querySelector("textarea").focus();
+  if (!event.target.matches(".edit")) return;
+  const field = event.target.querySelector("textarea");
+  field.focus();
+  field.setSelectionRange(field.value.length, field.value.length);
 }, true);
 log.addEventListener("keydown", (event) => {
   const edit = event.target.closest(".edit");
@@ -737,10 +760,15 @@ log.addEventListener("keydown", (event) => {
     event.target.form.requestSubmit();
   } else if (event.key === "Escape") {
     event.stopPropagation();
-    edit.open = false;
-    edit.querySelector("summary").focus();
+    leaveEdit(edit);
   }
 });
+
+function leaveEdit(edit) {
+  edit.querySelector("form").reset();
+  edit.open = false;
+  edit.querySelector("summary").focus();
+}
 
 // ---- a look at a cited passage
 

@@ -34,13 +34,14 @@
 
   function show(entries) {
     if (!entries.length) return close();
-    list.replaceChildren(...entries.map(({ title, about: place, key, icon }, number) => {
+    list.replaceChildren(...entries.map(({ title, about: place, beside, key, icon }, number) => {
       const option = document.createElement("div");
       const name = Object.assign(document.createElement("span"), { className: "title", textContent: title, dir: "auto" });
       const where = Object.assign(document.createElement("span"), { className: "place", textContent: place, dir: "auto" });
       option.innerHTML = `<svg class="icon" aria-hidden="true"><use href="${words.sprite}#${icon}"/></svg>`;
       for (const [attribute, value] of Object.entries({ role: "option", id: `mention-${number}`, "aria-selected": "false" })) option.setAttribute(attribute, value);
       option.dataset.key = key;
+      option.dataset.beside = beside;
       option.append(name, where);
       return option;
     }));
@@ -61,17 +62,18 @@
     if (mine === asked) show(groups.flatMap((group) => group.entries));
   }
 
-  function name(key, text) {
+  function name(key, text, beside = "") {
     if ([...about.children].some((item) => item.dataset.about === key)) return;
     const item = Object.assign(document.createElement("li"), { dir: "auto" });
     item.dataset.about = key;
     item.append(text, Object.assign(document.createElement("input"), { type: "hidden", name: "about", value: key }));
+    if (beside) item.firstChild.after(" ", Object.assign(document.createElement("small"), { textContent: beside, title: beside }));
     about.append(item);
     removable(item);
   }
 
   function removable(item) {
-    const text = item.firstChild.textContent;
+    const text = item.firstChild.textContent.trim();
     const button = Object.assign(document.createElement("button"), { type: "button", textContent: "×" });
     button.setAttribute("aria-label", about.dataset.remove.replace("{name}", text));
     button.addEventListener("click", () => {
@@ -85,7 +87,7 @@
     const [whole] = typed();
     const end = box.selectionStart;
     box.setRangeText("", end - whole.length, end, "end");
-    name(option.dataset.key, option.querySelector(".title").textContent);
+    name(option.dataset.key, option.querySelector(".title").textContent, option.dataset.beside);
     close();
     box.dispatchEvent(new Event("input", { bubbles: true }));
     box.focus();
@@ -131,7 +133,11 @@
   // What a question was asked about is shown below it, and is not kept for the next one.
   form.addEventListener("asked", ({ detail: { turn } }) => {
     const shown = turn.querySelector(".question .named");
-    shown.replaceChildren(...[...about.children].map((item) => Object.assign(document.createElement("li"), { textContent: item.firstChild.textContent, dir: "auto" })));
+    shown.replaceChildren(...[...about.children].map((item) => {
+      const named = item.cloneNode(true);
+      for (const part of named.querySelectorAll("input, button")) part.remove();
+      return named;
+    }));
     shown.hidden = !about.children.length;
     about.replaceChildren();
   });

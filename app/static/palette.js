@@ -94,12 +94,27 @@
 
   function go(option, event) {
     if (!option) return;
-    if (option.dataset.href === `#${shortcuts.id}`) {
+    if (option.dataset.href.startsWith("#")) {
       palette.close();
-      shortcuts.showModal();
+      const [, act, value] = /^#(\w+)-?(.*)$/.exec(option.dataset.href);
+      ACTS[act](value);
     } else if (event.ctrlKey || event.metaKey) window.open(option.dataset.href, "_blank", "noopener");
     else location.assign(option.dataset.href);
   }
+
+  // What is done in place: where the page has a button for it, by that.
+  const ACTS = {
+    shortcuts: () => shortcuts.showModal(),
+    sign: () => document.querySelector(".me :is(button, a.button)").click(),
+    language: (code) => document.querySelector(`#languages a[lang="${code}"]`).click(),
+    async theme(name) {
+      const headers = { Accept: "application/json", "X-CSRFToken": document.querySelector("meta[name=csrf-token]").content };
+      const response = await fetch(said.settings, { method: "POST", headers, body: new URLSearchParams({ theme: name }) }).catch(() => null);
+      if (!response?.ok) return location.assign(`${said.settings}#look`); // where it can be done without a script
+      if (name === "auto") delete document.documentElement.dataset.theme;
+      else document.documentElement.dataset.theme = name;
+    },
+  };
 
   const STEPS = {
     ArrowDown: (all, at) => all[(at + 1) % all.length],
@@ -140,10 +155,15 @@
     event.preventDefault();
     open();
   });
+  document.addEventListener("keydown", (event) => {
+    if (event.code !== "KeyO" || !(event.ctrlKey || event.metaKey) || !event.shiftKey || event.altKey) return;
+    event.preventDefault();
+    location.assign(said.new);
+  });
   button.addEventListener("click", open);
   button.hidden = false;
   if (/Mac|iPhone|iPad/.test(navigator.platform)) {
     button.querySelector("kbd").textContent = "⌘K";
-    shortcuts.querySelector("kbd").textContent = "⌘";
+    for (const key of shortcuts.querySelectorAll("kbd")) if (key.textContent === "Ctrl") key.textContent = "⌘";
   }
 }

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from flask_babel import get_locale
+
 from braid.app.auth.identity import identity
 from braid.app.mounted import url_for
 from braid.app.site import site
 from braid.core.accounts.transfer import give_assistant, transfer_datasets
 from braid.core.chat.store import StoredMessage
+from braid.core.chat.texts import Language
 from braid.core.chat.turns.shared import SharedConversation
+from braid.core.chat.types import LANGUAGES
 from braid.core.datasets.assistants import MOST_OF_USER, Assistant
 from braid.core.errors import InvalidInputError, NotFoundError, Reason
 from braid.core.ledger.quota import documents_in, documents_of
@@ -101,7 +105,18 @@ def link_of(conversation_id: int) -> str:
 def read_by_link(found: SharedConversation, ids: Sequence[int]) -> list[StoredMessage]:
     """Return messages of a shared conversation, as far as the user may read what its answers are from."""
     store, reader = site().conversations, identity().account.id
-    return store.messages(found.user_id, found.conversation_id, ids=ids, reader_id=reader)
+    return store.messages(found.user_id, found.conversation_id, ids=ids, reader_id=reader, language=_language())
+
+
+def copy_shared(found: SharedConversation) -> int:
+    """Copy a shared conversation to one of the user's own, and return its id. Raises InvalidInputError."""
+    most = site().settings.max_user_conversations
+    return site().conversations.copy(identity().account.id, found, language=_language(), most=most).id
+
+
+def _language() -> Language:
+    page = str(get_locale() or "en")[:2]
+    return next((each for each in LANGUAGES if each == page), "en")
 
 
 def ask_for_access(messages: Sequence[StoredMessage], number: int | None) -> None:

@@ -20,6 +20,15 @@ _AGO = Markup('<time datetime="{exact}" title="{title}">{shown}</time>')
 _TIME = Markup('<time datetime="{exact}">{shown}</time>')
 
 
+FAULTS = {
+    "wrong": _l("It is wrong"),
+    "off_topic": _l("It is not what I asked"),
+    "unsupported": _l("The source does not say so"),
+    "incomplete": _l("It is incomplete"),
+}
+"""What is wrong with an answer, see `braid.core.chat.feedback.Fault`."""
+
+
 def sentences(texts: Iterable[object]) -> str:
     """Return sentences one after the other, with no blank after a Japanese full stop or colon; Markup where one is."""
     given = [each if isinstance(each, Markup) else str(each) for each in texts if each]

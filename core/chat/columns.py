@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from braid.core.chat.citations import Citation, citation_json
@@ -19,6 +19,8 @@ from braid.core.types import ALL
 MAX_STORED_QUERY_CHARS = 300
 """Longest part of a query that is stored; a hypothetical passage is long."""
 MAX_STORED_HITS = 100
+COPIED = "copied"
+"""Whether an answer was copied from another user's conversation; it does not count as one that was asked for."""
 NO_PLACE = 0
 """The place of a neighbour of a hit, which the model of the next answer is given under another number."""
 
@@ -59,6 +61,18 @@ def asked_datasets(settings: Mapping[str, Any]) -> Datasets:
     """Return the datasets of a stored question: their ids at that time, where these are stored."""
     chosen = settings.get("dataset_ids")
     return Datasets(tuple(chosen or ()), chosen is None and bool(settings.get("everything")))
+
+
+def copied_settings(role: str, settings: Mapping[str, Any], readable: Collection[int]) -> dict[str, Any]:
+    """Return the settings of a message as a copy of another user has them. A question is of those of its datasets that
+    are ``readable``, else of everything, and names no documents and no assistant.
+    """
+    if role == "assistant":
+        return {**{name: value for name, value in settings.items() if name != "collections"}, COPIED: True}
+    kept = [id_ for id_ in asked_datasets(settings).ids if id_ in readable]
+    same = {name: settings[name] for name in ("strategy", "language", "fields") if name in settings}
+    options = {name: value for name, value in settings.get("options", {}).items() if name != "filters"}
+    return {**same, "options": options, "dataset_ids": kept or None, **({} if kept else {"everything": True})}
 
 
 def stored_filter_words(settings: Mapping[str, Any]) -> dict[str, bool]:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
-from sqlalchemy import Row, Select, delete, func, insert, select, update
+from sqlalchemy import Row, Select, delete, func, insert, or_, select, update
 
 from braid.core.batches import batches
 from braid.core.chat.turns.rows import IS_THERE, OF_THOSE_THERE
@@ -189,6 +189,12 @@ def _is_dataset_id(given: object) -> bool:
 
 Thumb = Literal["up", "down", "none"]
 """``none`` takes a thumb back."""
+Fault = Literal["", "wrong", "off_topic", "unsupported", "incomplete"]
+"""What is wrong with an answer: nothing was said of it, it is wrong, it is not what was asked, its sources do not say
+so, something is missing.
+"""
+MAX_COMMENT_CHARS = 500
+MOST_FAULTS = 1_000
 DAY_S = 86_400
 
 
@@ -201,16 +207,46 @@ class ThumbCount:
     down: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class RatedDown:
+    """What somebody said of an answer that they rated down, and what wrote it."""
+
+    fault: Fault
+    comment: str
+    generator: str
+
+
 class AnswerThumbs:
     """The thumbs in the ledger. A thumb is stored with its answer, and deleted with it."""
 
     def __init__(self, ledger: Ledger) -> None:
         self._database = ledger.database
 
-    def put(self, user_id: int, conversation_id: int, message_id: int, thumb: Thumb) -> None:
-        """Set or take back a thumb. Raises NotFoundError if this is no answer in a conversation of this user."""
+    def put(
+        self,
+        user_id: int,
+        conversation_id: int,
+        message_id: int,
+        thumb: Thumb,
+        *,
+        fault: Fault = "",
+        comment: str = "",
+    ) -> None:
+        """Set or take back a thumb; with one ``down`` what is wrong, which takes the place of what was said before.
+
+        Raises NotFoundError if this is no answer in a conversation of this user, and InvalidInputError with the field's
+        name for other values.
+        """
         if thumb not in get_args(Thumb):
             raise InvalidInputError(f"kind is {thumb!r}; choose one of {', '.join(get_args(Thumb))}", field="kind")
+        if fault not in get_args(Fault):
+            told = f"fault is {fault[:40]!r}; choose one of {', '.join(get_args(Fault)[1:])}, or leave it out"
+            raise InvalidInputError(told, field="fault")
+        comment = storable(comment).strip()
+        if len(comment) > MAX_COMMENT_CHARS:
+            told = f"the comment has {len(comment)} characters; at most {MAX_COMMENT_CHARS} are allowed"
+            raise InvalidInputError(told, field="comment")
+        said = {"fault": fault, "comment": comment} if thumb == "down" else {"fault": "", "comment": ""}
         owned = select(ConversationRow.id).where(
             ConversationRow.id == conversation_id, ConversationRow.user_id == user_id, IS_THERE
         )
@@ -222,7 +258,7 @@ class AnswerThumbs:
         found = 0
         if max(conversation_id, message_id) <= MAX_ID:
             with self._database.write() as connection:
-                statement = update(MessageRow).where(*answer).values(thumb="" if thumb == "none" else thumb)
+                statement = update(MessageRow).where(*answer).values(thumb="" if thumb == "none" else thumb, **said)
                 found = connection.execute(statement).rowcount
         if not found:
             raise NotFoundError(Reason("there is no answer %(id)s in this conversation", id=message_id))
@@ -239,3 +275,18 @@ class AnswerThumbs:
             of_one[thumb] += 1
         found = [ThumbCount(name, **thumbs) for name, thumbs in counted.items()]
         return sorted(found, key=lambda each: (-(each.up + each.down), each.generator))
+
+    def faults(self, *, days: int = 30) -> list[RatedDown]:
+        """Return what users said of answers that they rated down, never who, nor what was asked: at most `MOST_FAULTS`,
+        those of the newest answers first.
+        """
+        since = time.time() - days * DAY_S
+        said = or_(MessageRow.fault != "", MessageRow.comment != "")
+        generator = MessageRow.settings["generator"].as_string()
+        statement = (
+            select(MessageRow.fault, MessageRow.comment, generator)
+            .where(MessageRow.thumb == "down", said, MessageRow.created_at >= since, OF_THOSE_THERE)
+            .order_by(MessageRow.id.desc())
+            .limit(MOST_FAULTS)
+        )
+        return [RatedDown(fault, comment, name or "") for fault, comment, name in self._database.fetch(statement)]

@@ -11,8 +11,10 @@ from typing import Any, Literal
 from sqlalchemy import Connection, Select, delete, exists, func, insert, or_, select, update
 
 from braid.core.batches import batches
+from braid.core.chat.columns import asked_datasets, copied_settings
 from braid.core.chat.files import ConversationFiles, delete_files
 from braid.core.chat.marks import literal, marked
+from braid.core.chat.texts import Language
 from braid.core.chat.turns.branches import Branches
 from braid.core.chat.turns.cited_passages import (
     Fate,
@@ -34,6 +36,7 @@ from braid.core.chat.turns.rows import (
     StoredTurn,
     end_answers,
     insert_answer,
+    insert_copy,
     insert_question,
     read_branches,
     require_conversation,
@@ -41,7 +44,7 @@ from braid.core.chat.turns.rows import (
     touch,
     write_answer,
 )
-from braid.core.chat.turns.shared import ConversationLinks
+from braid.core.chat.turns.shared import ConversationLinks, SharedConversation
 from braid.core.chat.turns.turn_store import require_user
 from braid.core.chat.types import ChatRequest, ChatResult, Turn
 from braid.core.datasets.registry import Registry
@@ -70,6 +73,8 @@ MESSAGE = (
     MessageRow.settings,
     MessageRow.created_at,
     MessageRow.thumb,
+    MessageRow.fault,
+    MessageRow.comment,
     MessageRow.parent_id,
     MessageRow.state,
 )
@@ -133,6 +138,9 @@ class StoredMessage:
     created_at: float
     thumb: str = ""
     """The user's thumb on the answer: ``up``, ``down`` or empty."""
+    fault: str = ""
+    comment: str = ""
+    """What is wrong with an answer that the user rated down, as `braid.core.chat.feedback.Fault` and in own words."""
     parent_id: int | None = None
     """The question of an answer, or the answer that a question follows."""
     state: State = "complete"
@@ -403,10 +411,12 @@ class ConversationStore:
         *,
         ids: Collection[int] | None = None,
         reader_id: int | None = None,
+        language: Language | None = None,
     ) -> list[StoredMessage]:
         """Return the messages in order: the chosen ones of all variants, or those with the given ids.
 
-        ``reader_id`` is another user who reads them: answers then have what that user may read, and nothing else.
+        ``reader_id`` is another user who reads them: answers then have what that user may read, and nothing else. That
+        something is left out is said in that user's ``language``.
         """
         with self._ledger.database.read() as connection:
             _require(connection, user_id, conversation_id)
@@ -417,7 +427,35 @@ class ConversationStore:
         lost = lost_answers(
             self._ledger.database, branches, rows, partial(lost_of, self._ledger, self._registry, reader)
         )
-        return self._stored(reader, branches, rows, cited, lost)
+        return self._stored(reader, branches, rows, cited, lost, language)
+
+    def copy(
+        self, reader_id: int, shared: SharedConversation, *, language: Language = "en", most: int | None = None
+    ) -> StoredConversation:
+        """Copy a conversation that another user shares to a new one of the reader's: what the reader may read of it.
+
+        Its settings name only datasets that the reader may read. Raises InvalidInputError when the reader has ``most``
+        conversations already.
+        """
+        title = self.conversation(shared.user_id, shared.conversation_id).title
+        read = partial(self.messages, shared.user_id, shared.conversation_id, reader_id=reader_id, language=language)
+        messages = [each for part in batches(shared.message_ids, MESSAGES_PER_READ) for each in read(ids=part)]
+        asked = {id_ for each in messages if each.role == "user" for id_ in asked_datasets(each.settings).ids}
+        readable = readable_of(self._ledger, self._registry, reader_id, asked)
+        copied = self.create(reader_id, title, most=most)
+        with self._ledger.database.write() as connection:
+            _require(connection, reader_id, copied.id, lock=True)
+            parent_id: int | None = None
+            for message in messages:
+                values = {
+                    "role": message.role,
+                    "text": message.text,
+                    "settings": copied_settings(message.role, message.settings, readable),
+                    "state": "interrupted" if message.state == "running" else message.state,
+                    "parent_id": parent_id,
+                }
+                parent_id = insert_copy(connection, copied.id, values, message.citations)
+        return copied
 
     def other_variants(self, user_id: int, conversation_id: int) -> list[StoredMessage]:
         """Return the messages that are not among the chosen ones, in the order in which they were stored."""
@@ -474,7 +512,13 @@ class ConversationStore:
         return settings
 
     def _stored(
-        self, reader: int, branches: Branches, rows: Sequence[Any], cited: Sequence[Any], lost: Collection[int]
+        self,
+        reader: int,
+        branches: Branches,
+        rows: Sequence[Any],
+        cited: Sequence[Any],
+        lost: Collection[int],
+        language: Language | None,
     ) -> list[StoredMessage]:
         known = fates(self._ledger, self._registry, reader, cited)
         citations: dict[int, list[StoredCitation]] = {}
@@ -488,6 +532,7 @@ class ConversationStore:
                     citations=tuple(citations.get(row.id, ())),
                 ),
                 is_lost=row.id in lost,
+                language=language,
             )
             for row in rows
         ]
@@ -504,14 +549,17 @@ class ConversationStore:
         return StoredCitation(**values, deleted=fate != "current", fate=fate, now=now)
 
 
-def _readable(message: StoredMessage, *, is_lost: bool) -> StoredMessage:
-    """Return the message without what its user may no longer read; ``is_lost`` where it may repeat that."""
+def _readable(message: StoredMessage, *, is_lost: bool, language: Language | None) -> StoredMessage:
+    """Return the message without what its user may no longer read; ``is_lost`` where it may repeat that. ``language``
+    is that of another reader.
+    """
     withheld = {citation.number for citation in message.citations if citation.fate == "withheld"}
     if not withheld and not is_lost:
         return message
     text, marks = message.text, tuple(message.settings.get("marks") or ())
     if message.settings.get("found", True) or message.settings.get("stopped"):  # else it is a sentence of Braid's own
-        text, marks = withheld_text(text, message.settings.get("marks"), withheld, message.settings.get("question"))
+        question = message.settings.get("question")
+        text, marks = withheld_text(text, message.settings.get("marks"), withheld, question, reader=language)
     return replace(message, text=text, settings=withheld_settings(message.settings, marks))
 
 

@@ -178,6 +178,11 @@ TEXTS: Mapping[str, Mapping[Language, str]] = {
         "ja": "上の回答は途中で切れました。代わりの回答です：",
         "ko": "위 답변이 중간에 끊겨 다시 작성했어요:",
     },
+    "withheld_from_reader": {
+        "en": "Left out: you may not read what is cited here.",
+        "ja": "省略：ここで引用されている文書を閲覧する権限がありません。",
+        "ko": "생략: 여기에 인용된 문서를 볼 권한이 없어요.",
+    },
     "withheld": {
         "en": "Left out: you may no longer read what is cited here.",
         "ja": "省略：ここで引用されている文書を読む権限がなくなりました。",

@@ -133,18 +133,24 @@ def find_documents(
 
 
 def documents_named(database: Database, dataset_ids: Collection[int], part: str, *, limit: int = 20) -> list[Document]:
-    """Return documents of the datasets whose title or source contains ``part``, those that begin with it first.
+    """Return documents of the datasets whose title or source contains ``part``: those whose name, the title or else the
+    source, is it, then those whose name begins with it, then those whose name has it; of each the shortest names first.
 
     Case is ignored as far as the database can: SQLite only does for a to z.
     """
     part = storable(part).strip()
     if not part or not dataset_ids:
         return []
-    begins = or_(*(name.istartswith(part, autoescape=True) for name in NAMES))
+    nearest = case(
+        (func.lower(literal(part)) == SHOWN_NAME, 0),
+        (SHOWN_NAME.istartswith(part, autoescape=True), 1),
+        (SHOWN_NAME.icontains(part, autoescape=True), 2),
+        else_=3,
+    )
     statement = (
         select_documents()
         .where(DocumentRow.dataset_id.in_(dataset_ids), _is_called(part))
-        .order_by(begins.desc(), func.length(DocumentRow.source), DocumentRow.source)
+        .order_by(nearest, func.length(SHOWN_NAME), func.length(DocumentRow.source), DocumentRow.source)
         .limit(limit)
     )
     return [document_of(row) for row in database.fetch(statement)]

@@ -454,6 +454,10 @@ class MessageRow(Base):
     created_at: Mapped[float]
     thumb: Mapped[str] = mapped_column(default="", server_default="")
     """The user's thumb for an answer as a whole: ``up``, ``down`` or nothing."""
+    fault: Mapped[str] = mapped_column(default="", server_default="")
+    """What is wrong with an answer that was rated down, a `braid.core.chat.feedback.Fault`, or nothing."""
+    comment: Mapped[str] = mapped_column(default="", server_default="")
+    """The user's own words for it."""
     parent_id: Mapped[int | None]
     """The question of an answer, or the answer that a question follows; None for a first question."""
     chosen: Mapped[bool] = mapped_column(default=True, server_default=true())

@@ -357,6 +357,59 @@ def test_a_shared_conversation_shows_what_its_reader_may_read(world: World) -> N
     assert "4711" not in ben.get(link).text
 
 
+def test_a_shared_conversation_goes_on_as_the_readers_own_with_what_they_may_read(world: World) -> None:
+    ann, ben = world.browser("ann"), world.browser("ben")
+    page, link = shared_link(world, ann, "At how many bar does the north pump run?")
+    post_form(ann, f"{page}/messages/2/feedback", kind="down")
+    assert f'action="{link}/copy"' in ben.get(link).text
+    assert "/copy" not in ann.get(link).text
+    assert '<a href="/chat">Chat</a>' in ben.get(link).text
+    own = post_form(ben, f"{link}/copy").headers["location"]
+    html = ben.get(own).text
+    assert "At how many bar does the north pump run?" in html
+    assert "4711" not in html
+    assert "[Left out: you may not read what is cited here.]" in html
+    exported = ben.get(f"{own}/export.json").text
+    assert not any(told in exported for told in ("4711", "pump.md", "Stations", f"user_{world.ann.id}", '"down"'))
+    assert ann.get(own).status_code == 404
+    answer = post_form(ben, f"{own}/messages", text="And the south pump?", d="all")
+    assert answer.headers["location"].startswith(own)
+    assert "south" not in ann.get(page).text
+
+    world.share()
+    own = post_form(ben, f"{link}/copy").headers["location"]
+    assert "4711" in ben.get(own).text
+    post_form(ann, f"{page}/link/end")
+    assert "4711" in ben.get(own).text, "the copy does not end with the link"
+    assert post_form(ben, f"{link}/copy").status_code == 404
+    world.take_back()
+    html = ben.get(own).text
+    assert "4711" not in html
+    assert "you may no longer read this source" in html
+    assert "4711" not in ben.get(f"{own}/export.json").text
+
+
+@pytest.mark.parametrize(("language", "told"), [("ja", "閲覧する権限がありません"), ("ko", "볼 권한이 없어요")])
+def test_what_a_reader_may_not_read_is_said_in_the_language_of_the_page(world: World, language: str, told: str) -> None:
+    _, link = shared_link(world, world.browser("ann"), "At how many bar does the north pump run?")
+    html = world.browser("ben").get(link, headers={"Accept-Language": language}).text
+    assert told in html
+    assert "Left out" not in html
+
+
+def test_copies_are_not_counted_as_asked_by_their_readers(world: World) -> None:
+    _, link = shared_link(world, world.browser("ann"), "zyxwv qwrtp vacation")
+    for name in ("cid", "dora"):
+        add_user(world.app, name)
+    browsers = [world.browser(name) for name in ("ben", "cid", "dora")]
+    for browser in browsers:
+        post_form(browser, f"{link}/copy")
+    assert "zyxwv" not in sign_in(world.app).get("/admin/usage").text
+    for browser in browsers:
+        post_form(browser, "/chat/messages", text="zyxwv qwrtp vacation", d="all")
+    assert "zyxwv" in sign_in(world.app).get("/admin/usage").text
+
+
 def test_a_source_of_a_shared_conversation_is_asked_for(world: World) -> None:
     ann, ben = world.browser("ann"), world.browser("ben")
     _, link = shared_link(world, ann, "At how many bar does the north pump run?")

@@ -260,6 +260,19 @@ def test_a_question_is_edited_and_the_old_one_stays_reachable(open_chat: Callabl
     page.locator(".edit summary").first.click()
     box = page.locator(".edit textarea").first
     expect(box).to_be_focused()
+    expect(page.locator(".question > p").first).to_be_hidden()
+    box.fill("Something else")
+    for key in ("Enter", "Escape"):  # they are the input method's
+        box.dispatch_event("keydown", {"key": key, "keyCode": 229, "isComposing": True, "bubbles": True})
+    expect(box).to_be_visible()
+    page.get_by_role("link", name="Cancel").click()
+    expect(page.locator(".question > p").first).to_have_text(QUESTION)
+    expect(page.locator(".edit summary").first).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(box).to_have_value(QUESTION)
+    box.press("Escape")
+    expect(page.locator(".question > p").first).to_be_visible()
+    page.locator(".edit summary").first.click()
     box.fill("How are they really fused?")
     box.press("Enter")
     answered(page, 1)
@@ -267,6 +280,25 @@ def test_a_question_is_edited_and_the_old_one_stays_reachable(open_chat: Callabl
     versions = page.get_by_role("group", name="Versions of the question")
     versions.get_by_role("button", name="Previous version").click()
     expect(page.locator(".question > p")).to_have_text([QUESTION, "And why?"])
+
+
+def test_a_thumb_down_asks_why_and_gives_thanks(open_chat: Callable[..., Page]) -> None:
+    page = open_chat()
+    ask(page)
+    answered(page)
+    fault = page.locator(".fault")
+    expect(fault).to_be_hidden()
+    page.get_by_role("button", name="This answer is not helpful").click()
+    fault.get_by_label("It is incomplete").check()
+    fault.get_by_label("Comment (optional)").fill("Where is the second ranking?")
+    fault.get_by_label("Comment (optional)").press("Enter")
+    expect(fault).to_have_text("Thanks for the feedback.", use_inner_text=True)
+    page.reload()
+    page.get_by_text("What is wrong with it? (optional)").first.click()
+    expect(fault.get_by_label("It is incomplete")).to_be_checked()
+    expect(fault.get_by_label("Comment (optional)")).to_have_value("Where is the second ranking?")
+    page.get_by_role("button", name="This answer is not helpful").click()
+    expect(fault).to_be_hidden()
 
 
 @pytest.mark.parametrize("scripts", [True, False])

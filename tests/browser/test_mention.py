@@ -31,12 +31,12 @@ def test_a_document_is_named_and_asked(open_page: Open) -> None:
     expect(options(page)).to_have_count(0)
     page.keyboard.press("Enter")
     asked = page.locator(".turn:not(.pending) .question .named li")
-    expect(asked).to_have_text("Search team, weekly meeting")
+    expect(asked).to_have_text("Search team, weekly meeting notes/meeting.md · My documents")
     expect(page.locator("#about li")).to_have_count(0)
     for title in page.locator("a[data-source]").all_text_contents():
         assert title == "Search team, weekly meeting"
     page.reload()
-    expect(asked).to_have_text("Search team, weekly meeting")
+    expect(asked).to_have_text("Search team, weekly meeting notes/meeting.md · My documents")
 
 
 def test_arrows_escape_and_addresses_of_mail(open_page: Open) -> None:

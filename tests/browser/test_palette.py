@@ -56,6 +56,34 @@ def test_typing_arrows_and_enter_go_there(open_page: Callable[..., Page], site: 
     expect(page.locator(OPTION)).to_have_count(0)
 
 
+def test_acts_are_done_in_place(open_page: Callable[..., Page]) -> None:
+    page = open_page("settings")
+    html = page.locator("html")
+    for typed, theme in (("dark", "dark"), ("automatic", None)):
+        page.keyboard.press("Control+k")
+        page.keyboard.type(typed)
+        expect(page.locator(CHOSEN)).to_contain_text("Theme")
+        with page.expect_response("**/settings"):
+            page.keyboard.press("Enter")
+        if theme:
+            expect(html).to_have_attribute("data-theme", theme)
+            page.reload()
+            expect(html).to_have_attribute("data-theme", theme)
+        else:
+            expect(html).not_to_have_attribute("data-theme", "dark")
+    page.keyboard.press("?")
+    expect(page.locator("#shortcuts")).to_contain_text("New conversation")
+    page.keyboard.press("Escape")
+    page.keyboard.press("Control+Shift+O")
+    page.wait_for_url("**/chat")
+    page.locator("#text").focus()
+    page.keyboard.press("Control+k")
+    page.keyboard.type("japanese")
+    expect(page.locator(CHOSEN)).to_contain_text("日本語")
+    page.keyboard.press("Enter")
+    expect(html).to_have_attribute("lang", "ja")
+
+
 def test_enter_waits_for_the_list_of_what_is_typed(open_page: Callable[..., Page]) -> None:
     page = open_page("settings")
     page.keyboard.press("Control+k")

@@ -70,6 +70,17 @@ def test_a_source_is_read_beside_the_answer(open_page: Open, conversation: str, 
     expect(sources.nth(1)).to_be_focused()
 
 
+def test_the_conversations_stay_in_reach(open_page: Open, conversation: str) -> None:
+    page = open_page(conversation.lstrip("/"), viewport={"width": 1440, "height": 900})
+    page.locator(".prose a.cite").first.click()
+    expect(panel(page)).to_be_visible()
+    page.get_by_role("button", name="Conversations").click()
+    expect(page.locator("#conversations a.title").first).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.locator("#conversations")).to_be_hidden()
+    expect(panel(page)).to_be_visible()
+
+
 def test_by_keyboard_alone(open_page: Open, conversation: str) -> None:
     page = open_page(conversation.lstrip("/"))
     cite = page.locator(".prose a.cite").first

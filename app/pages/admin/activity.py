@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -20,7 +22,7 @@ from braid.app.mounted import url_for
 from braid.app.pages.admin.blueprint import admin, done, in_order, page_number
 from braid.app.site import site
 from braid.app.web.transfers import chosen_ids
-from braid.app.words.values import dataset_name
+from braid.app.words.values import FAULTS, dataset_name
 from braid.core.accounts.account_list import account_names
 from braid.core.accounts.usage import last_days
 from braid.core.chat.conversation import Conversation
@@ -33,6 +35,7 @@ from braid.core.types import MAX_ID
 PER_PAGE = 50
 MAX_QUESTION_CHARS = 200
 ONE_ACT_S = 60.0
+MOST_COMMENTS = 50
 MOST_USERS = 100
 """Users whose use is listed, those with the most first; the others are counted."""
 DAYS = (7, 30, 90)
@@ -137,6 +140,8 @@ def usage() -> str:
     rows, sort = in_order(sorted(by_user.items(), key=lambda row: -sum(row[1].values())), keys)
     busiest = rows[:MOST_USERS]
     unanswered = tally.unanswered(days=days)
+    said = site().answer_thumbs.faults(days=days)
+    counted = Counter(each.fault for each in said)
     models = [each for each in tally.models(days=days) if each.generator != "extractive"]
     return render_template(
         "braid/admin/usage.html",
@@ -149,6 +154,9 @@ def usage() -> str:
         days=days,
         choices=DAYS,
         thumbs=site().answer_thumbs.counts(days=days),
+        faults=[(str(name), counted[fault]) for fault, name in FAULTS.items() if counted[fault]],
+        comments=[each for each in said if each.comment][:MOST_COMMENTS],
+        fault_names=FAULTS,
         unanswered=unanswered,
         again=_asked_again(unanswered),
         cited=[(each, site().braid.ledger.document(each.dataset_id, each.source)) for each in tally.cited(days=days)],
@@ -157,6 +165,24 @@ def usage() -> str:
         least_askers=LEAST_ASKERS,
         shared=shared,
     )
+
+
+@admin.get("/usage/faults.csv")
+@rule("admin")
+def faults() -> Response:
+    """Download what users said of answers that they rated down, as a CSV file; never who, nor what was asked."""
+    file = io.StringIO(newline="")
+    writer = csv.writer(file, lineterminator="\r\n")
+    writer.writerow(("fault", "comment", "answered_by"))
+    for each in site().answer_thumbs.faults(days=request.args.get("days", 30, type=int)):
+        writer.writerow(_cell(text) for text in (each.fault, each.comment, each.generator))
+    headers = {"Content-Disposition": "attachment; filename=ratings.csv"}
+    return Response("\ufeff" + file.getvalue(), mimetype="text/csv", headers=headers)
+
+
+def _cell(text: str) -> str:
+    """Return a text that no spreadsheet takes for a formula."""
+    return f"'{text}" if text.startswith(("=", "+", "-", "@", "\t", "\r")) else text
 
 
 def _count_of(kind: str) -> Callable[[tuple[int, dict[str, int]]], Any]:

@@ -11,8 +11,9 @@ from flask_babel import gettext as _
 from braid.app.site import site
 from braid.app.words.values import dataset_name
 from braid.core.errors import InvalidInputError, NotFoundError
+from braid.core.ingest.incoming import last_part
 from braid.core.options import Filters
-from braid.core.types import Dataset
+from braid.core.types import Dataset, Document
 
 FIELD = "about"
 MOST_NAMED = 20
@@ -27,6 +28,8 @@ class Named(NamedTuple):
     key: str
     name: str
     dataset_id: int
+    beside: str = ""
+    """What tells it from others of this name."""
 
 
 def named(keys: Sequence[str], datasets: Mapping[int, Dataset]) -> list[Named]:
@@ -85,13 +88,38 @@ def _named(key: str, datasets: Mapping[int, Dataset]) -> Named | None:
     kind, number, page = _parts(key)
     if kind == "dataset":
         dataset = datasets.get(number)
-        return Named(key, dataset_name(dataset.name), dataset.id) if dataset else None
+        return Named(key, dataset_name(dataset.name), dataset.id, beside(dataset)) if dataset else None
     found = site().braid.ledger.document_with_id(number, list(datasets))
     if found is None:
         return None
     title = found.title or found.source
     name = _("%(title)s, page %(number)s", title=title, number=page) if page else title
-    return Named(key, name, found.dataset_id)
+    return Named(key, name, found.dataset_id, beside(datasets[found.dataset_id], found))
+
+
+def beside(dataset: Dataset, document: Document | None = None) -> str:
+    """Return what tells a dataset from others of its name, its owner; or a document: its file, where that says more
+    than the title, and its dataset.
+    """
+    owner = str(_("shared by %(name)s", name=dataset.owner)) if dataset.owner else ""
+    if document is None:
+        return owner
+    return " · ".join(filter(None, (_file(document), dataset_name(dataset.name), owner)))
+
+
+def _file(document: Document) -> str:
+    """Return a document's file with its folder, or its address; empty where the title says as much."""
+    source, title = document.source, document.title
+    if not title or "://" in source:
+        return source.partition("://")[2] if title else ""
+    folder, slash, file = source.rpartition("/")
+    if slash:
+        return f"{last_part(folder)}/{file}"
+    return "" if _letters(title) in (_letters(file.rpartition(".")[0]), _letters(file)) else file
+
+
+def _letters(text: str) -> str:
+    return "".join(filter(str.isalnum, text.casefold()))
 
 
 def _parts(key: str) -> tuple[str, int, int]:

@@ -145,7 +145,7 @@ def _run(asked: ChatRequest, begin: Begin, choices: ChatChoices | None = None) -
     talk = model_shelf().conversation(assistant.models() if assistant else choose_models(user))
     # raises InvalidInputError here, before anything is kept
     events = noting(talk.stream(asked), assistant.notes if assistant else ())
-    if choices and not request.form.get("linked"):  # what an address has ticked is for its conversation alone
+    if choices:
         keep_choices(user, choices, asked.assistant_id)
     running = run_turn(asked, events, begin)
     turn = running.ids

@@ -11,7 +11,9 @@ from braid.app.pages.chat.view import Shelf
 from braid.app.site import site
 from braid.app.user.datasets import Readable
 from braid.app.user.models import choose_model
+from braid.app.words.values import FAULTS
 from braid.core.accounts.account_list import administrators
+from braid.core.chat.feedback import MAX_COMMENT_CHARS
 from braid.core.chat.store import StoredMessage
 
 SHOWN_ADMINISTRATORS = 3
@@ -30,7 +32,7 @@ class ModelAdvice:
 
 @chat.context_processor
 def _in_templates() -> dict[str, object]:
-    return {"model_advice": model_advice}
+    return {"model_advice": model_advice, "faults": FAULTS, "max_comment_chars": MAX_COMMENT_CHARS}
 
 
 def model_advice() -> ModelAdvice | None:

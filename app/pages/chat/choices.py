@@ -18,7 +18,7 @@ from braid.core.errors import InvalidInputError
 from braid.core.options import Datasets, Fusion, Mode
 
 LAST_CHOICE = "chat"
-"""Name of the preference that a new conversation starts with."""
+"""Name of the preference with the way to search that a new conversation starts with."""
 LAST_ASSISTANT = "assistant"
 """Name of the preference with the assistant that was asked last; 0 for datasets of the user's own selection."""
 RECENT = "recent_datasets"
@@ -40,23 +40,23 @@ class ChatChoices(Way):
         """Fast, thorough, or ``expert`` for other values than those of the two."""
         return pace_of(self, site().settings)
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the choices as JSON, for the preference `LAST_CHOICE`."""
-        kept = {name: getattr(self, name) for name in WAY}
-        return {**kept, "dataset_ids": list(self.datasets.ids), "everything": self.datasets.is_everything}
+    def way(self) -> dict[str, Any]:
+        """Return how to search as JSON, for the preference `LAST_CHOICE`."""
+        return {name: getattr(self, name) for name in WAY}
 
 
 def first_choices(account: Account) -> ChatChoices:
-    """Return the choices of a new conversation: the user's last ones, else their preferences."""
+    """Return the choices of a new conversation: the datasets of the user's preferences, searched as the last time."""
     preferred = preferences_of(account)
     default = ChatChoices(**{name: getattr(preferred, name) for name in WAY}, datasets=preferred.datasets)
     last = account.preferences.get(LAST_CHOICE)
-    return _with(default, last) if isinstance(last, Mapping) else default
+    return replace(default, **_valid(last)) if isinstance(last, Mapping) else default
 
 
 def choices_of_turn(settings: Mapping[str, Any], default: ChatChoices) -> ChatChoices:
     """Return the choices of a stored question."""
-    return _with(default, {**settings, **settings.get("options", {})})
+    way = _valid({**settings, **settings.get("options", {})})
+    return replace(default, **way, datasets=stored_datasets(settings, default.datasets))
 
 
 def read_choices(form: MultiDict[str, str], default: ChatChoices, readable: Readable) -> ChatChoices:
@@ -96,8 +96,8 @@ def recent_datasets(account: Account) -> list[int]:
 
 
 def keep_choices(account: Account, choices: ChatChoices, assistant_id: int | None) -> None:
-    """Remember the choices for the next conversation, and which few datasets were chosen; or that an assistant was
-    asked, which leaves the choices beside it as they were.
+    """Remember how to search for the next conversation, and which few datasets were chosen; or that an assistant was
+    asked, which leaves these as they were.
     """
     if assistant_id:
         if account.preferences.get(LAST_ASSISTANT) != assistant_id:
@@ -107,15 +107,14 @@ def keep_choices(account: Account, choices: ChatChoices, assistant_id: int | Non
     recent = recent_datasets(account)
     if 0 < len(chosen) <= MOST_RECENT:
         recent = list(dict.fromkeys((*chosen, *recent)))[:MOST_RECENT]
-    kept = {LAST_CHOICE: choices.to_json(), RECENT: recent, LAST_ASSISTANT: 0}
+    kept = {LAST_CHOICE: choices.way(), RECENT: recent, LAST_ASSISTANT: 0}
     if any(account.preferences.get(name) != value for name, value in kept.items()):
         site().accounts.set_preferences(account.id, kept)
 
 
-def _with(default: ChatChoices, kept: Mapping[str, Any]) -> ChatChoices:
-    """Replace default values with stored ones that are still valid."""
-    valid = {name: kept[name] for name in WAY if kept.get(name) is not None and VALID[name](kept[name])}
-    return replace(default, **valid, datasets=stored_datasets(kept, default.datasets))
+def _valid(kept: Mapping[str, Any]) -> dict[str, Any]:
+    """Return those of the stored values of a way to search that are still valid."""
+    return {name: kept[name] for name in WAY if kept.get(name) is not None and VALID[name](kept[name])}
 
 
 def _number(name: str, given: str, kind: Callable[[str], Number]) -> Number:

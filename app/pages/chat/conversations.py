@@ -35,7 +35,7 @@ from braid.app.user.datasets import Readable, readable_datasets
 from braid.app.user.index_progress import progress_with
 from braid.app.user.models import choose_models
 from braid.app.user.questions import tried
-from braid.app.user.sharing import ask_for_access, end_link, make_link, read_by_link
+from braid.app.user.sharing import ask_for_access, copy_shared, end_link, make_link, read_by_link
 from braid.app.user.starters import is_guide_alone, starters
 from braid.app.user.strategy_menu import strategy_choices
 from braid.app.words.languages import language_names
@@ -214,6 +214,15 @@ def read_shared(token: str) -> str:
         token=token,
         earlier=url_for("braid.chat.read_shared", token=token, turns=2 * turns) if more else "",
     )
+
+
+@chat.post("/shared/<token>/copy")
+@rule("user")
+def copy(token: str) -> Redirect:
+    """Copy a conversation that another user shares to the reader's own, to go on with it."""
+    conversation_id = copy_shared(site().conversations.links.find(token))
+    flash(_("This copy is yours. What you ask here is not shared."))
+    return redirect(url_for("braid.chat.conversation", conversation_id=conversation_id), 303)
 
 
 @chat.post("/shared/<token>/messages/<int:message_id>/ask-access")

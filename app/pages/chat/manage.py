@@ -24,7 +24,7 @@ from braid.app.web.markdown import answer_html
 from braid.app.web.transfers import delete_conversation, export_conversation
 from braid.app.words.searches import with_lead
 from braid.core.chat.export import within
-from braid.core.chat.feedback import Feedback, Thumb
+from braid.core.chat.feedback import Fault, Feedback, Thumb
 from braid.core.chat.store import MAX_LABEL_CHARS, MAX_TITLE_CHARS, StoredMessage
 from braid.core.errors import InvalidInputError, NotFoundError, Reason
 from braid.core.text.scripts import display_language
@@ -124,7 +124,9 @@ def say(conversation_id: int, message_id: int) -> Response | Redirect:
     else:
         here.conversations.conversation(user_id, conversation_id)
         kind = cast(Thumb, request.form.get("kind", ""))  # `put` checks it
-        here.answer_thumbs.put(user_id, conversation_id, message_id, kind)
+        fault = cast(Fault, request.form.get("fault", ""))
+        comment = request.form.get("comment", "")
+        here.answer_thumbs.put(user_id, conversation_id, message_id, kind, fault=fault, comment=comment)
     if wants_json():
         return Response(status=204)
     where = f"message-{message_id}"

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta, timezone
+from functools import partial
 from itertools import groupby
 
+from babel.dates import format_skeleton
 from flask import render_template, request
+from flask_babel import get_locale
 from flask_babel import gettext as _
 
 from braid.app.auth.identity import identity
@@ -43,6 +47,8 @@ class Listed:
     any_archived: bool = False
     any_deleted: bool = False
     """Whether there are some that can be restored."""
+    times: Mapping[int, str] = field(default_factory=dict)
+    """When those were used last that have the title of another in the list, by their ids."""
 
 
 def list_conversations() -> Listed:
@@ -59,8 +65,23 @@ def list_conversations() -> Listed:
         groups = list(_grouped(named, datetime.now(_time_zone())))
     is_more = len(found) > limit and limit < MOST_CONVERSATIONS
     more = url_for("braid.chat.page", list=2 * limit, find=wanted or None) if is_more else ""
-    any_archived = bool(site().conversations.conversations(user_id, archived=True, limit=1))
-    return Listed(tuple(groups), more, any_archived, bool(site().conversations.deleted(user_id, limit=1)))
+    any_archived, any_deleted = (
+        bool(site().conversations.conversations(user_id, archived=True, limit=1)),
+        bool(site().conversations.deleted(user_id, limit=1)),
+    )
+    shown = [each.conversation for group in groups for each in group.conversations]
+    alike = Counter(one.title.casefold() for one in shown)
+    times = {one.id: time_of(one) for one in shown if alike[one.title.casefold()] > 1}
+    return Listed(tuple(groups), more, any_archived, any_deleted, times)
+
+
+def time_of(conversation: StoredConversation) -> str:
+    """Return when a conversation was used last, in the browser's time zone; with the day, unless that is today."""
+    now = datetime.now(_time_zone())
+    at = datetime.fromtimestamp(conversation.updated_at, now.tzinfo)
+    day = "" if at.date() == now.date() else "MMMd" if at.year == now.year else "yMMMd"
+    shown = partial(format_skeleton, datetime=at, tzinfo=now.tzinfo, locale=get_locale())
+    return " ".join(map(shown, filter(None, (day, "Hm"))))
 
 
 def render_sidebar(shown: StoredConversation | None) -> str:

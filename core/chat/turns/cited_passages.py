@@ -17,7 +17,7 @@ from sqlalchemy import select
 from braid.core.batches import batches
 from braid.core.chat.columns import asked_datasets
 from braid.core.chat.marks import MARKS, marked, number_of, shown
-from braid.core.chat.texts import say
+from braid.core.chat.texts import Language, say
 from braid.core.chat.turns.branches import Branches
 from braid.core.datasets.registry import Registry
 from braid.core.datasets.scope import resolve_scope
@@ -105,16 +105,23 @@ def found_in(settings: Mapping[str, Any]) -> frozenset[int]:
 
 
 def withheld_text(
-    text: str, marks: Sequence[int] | None, numbers: Collection[int], question: str | None = None
+    text: str,
+    marks: Sequence[int] | None,
+    numbers: Collection[int],
+    question: str | None = None,
+    *,
+    reader: Language | None = None,
 ) -> tuple[str, tuple[int, ...]]:
     """Return an answer and the places of its citations without the lines that may repeat the passages ``numbers``:
     those that cite one of them, and those that cite nothing. That they are left out is said in the language of the
-    question, or of the answer where it is not known: an answer may quote documents in another one.
+    question, or of the answer where it is not known: an answer may quote documents in another one. ``reader`` is the
+    language of another reader, who may never have read them.
 
     >>> withheld_text("It costs 5 EUR [1].\\nIt is red [2].", None, {1})[0].splitlines()[1]
     'It is red [2].'
     """
-    said = f"[{say('withheld', question_language(question or text))}]"
+    said = say("withheld_from_reader", reader) if reader else say("withheld", question_language(question or text))
+    said = f"[{said}]"
     kept: list[str] = []
     for line in marked(text, marks).split("\n"):
         cited = {number_of(found) for found in MARKS.findall(line)}

@@ -10,6 +10,7 @@ import os
 import re
 import secrets
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -104,6 +105,21 @@ def insert_answer(connection: Connection, conversation_id: int, question_id: int
     settings = {KEY: writer}
     values = {"role": "assistant", "text": "", "settings": settings, "parent_id": question_id, "state": "running"}
     return _insert(connection, conversation_id, values)
+
+
+def insert_copy(connection: Connection, conversation_id: int, values: dict[str, Any], citations: Sequence[Any]) -> int:
+    """Insert a message of another conversation, without citations that were withheld, and return its id."""
+    message_id = _insert(connection, conversation_id, values)
+    _make_findable(connection, conversation_id, message_id, values["text"])
+    columns = [column.name for column in CitationRow.__table__.columns if column.name != "message_id"]
+    kept = [
+        {"message_id": message_id, **{name: getattr(each, name) for name in columns}}
+        for each in citations
+        if each.fate != "withheld"
+    ]
+    if kept:
+        connection.execute(insert(CitationRow), kept)
+    return message_id
 
 
 def write_answer(

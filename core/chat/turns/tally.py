@@ -5,9 +5,10 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field
 
-from sqlalchemy import ColumnElement, Integer, case, cast, func, select
+from sqlalchemy import ColumnElement, Integer, case, cast, func, select, true
 from sqlalchemy.orm import aliased
 
+from braid.core.chat.columns import COPIED
 from braid.core.chat.turns.rows import OF_THOSE_THERE
 from braid.core.ledger.ledger import Ledger
 from braid.core.ledger.tables import CitationRow, ConversationRow, MessageRow
@@ -134,7 +135,8 @@ class Tally:
 
 def _answers(days: int) -> tuple[ColumnElement[bool], ...]:
     since = time.time() - days * DAY_S
-    return MessageRow.role == "assistant", MessageRow.created_at >= since, OF_THOSE_THERE
+    own = MessageRow.settings[COPIED].as_boolean().is_not(true())
+    return MessageRow.role == "assistant", MessageRow.created_at >= since, OF_THOSE_THERE, own
 
 
 def _alike(one: frozenset[str], other: frozenset[str]) -> bool:

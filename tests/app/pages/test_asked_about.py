@@ -48,7 +48,7 @@ def test_only_what_is_named_is_searched(client: FlaskClient, manual: int) -> Non
     assert "Pumps" in cited(ask(client, f"document:{manual}", text="What seals a pump?"))
     page = ask(client, f"document:{manual}")
     assert cited(page) == {"Pumps"}
-    assert re.search(r'<ul class="chips named" aria-label="Asked about"><li[^>]*>Pumps</li>', page)
+    assert re.search(r'<ul class="chips named" aria-label="Asked about"><li[^>]*>Pumps <small title="Notes">', page)
     page = ask(client, "dataset:-1", text="How are trains booked?")
     assert cited(page) == {"Travel"}
     assert "Pumps" in cited(ask(client, "dataset:-1", f"document:{manual}"))
@@ -104,7 +104,41 @@ def test_the_list_for_a_question_has_documents_and_datasets_alone(client: FlaskC
     keys = [entry["key"] for group in groups for entry in group["entries"]]
     assert keys == [f"document:{manual}"]
     groups = client.get("/palette.json", query_string={"to": "ask"}).json["groups"]  # type: ignore[index]
-    assert [group["name"] for group in groups] == ["Datasets"]
+    assert {entry["key"].partition(":")[0] for group in groups for entry in group["entries"]} == {"dataset"}
+
+
+def test_what_is_called_so_is_offered_before_what_is_only_in_a_dataset_or_folder_of_that_name(
+    client: FlaskClient, library: Braid
+) -> None:
+    for dataset, source, title in (
+        (-1, "handbook/mirrors.md", "Mirrors"),
+        (1, "pumps.md", "The handbook of pumps"),
+        (1, "short.md", "Handbooks"),
+        (1, "old.md", "Oldhandbook"),
+    ):
+        library.ledger.put_document(dataset, DocumentInput(source, title, "md", (ChunkInput("A text."),)))
+    groups = client.get("/palette.json", query_string={"q": "HANDBOOK", "to": "ask"}).json["groups"]  # type: ignore[index]
+    titles = [entry["title"] for group in groups for entry in group["entries"]]
+    assert titles == ["Handbook", "Handbooks", "The handbook of pumps", "Oldhandbook", "Mirrors"]
+
+
+def test_documents_of_one_title_are_told_apart_in_the_list_and_in_the_question(
+    client: FlaskClient, library: Braid
+) -> None:
+    for dataset, source in ((1, "leave.md"), (1, "2025/leave.md"), (1, "2026/leave.md"), (1, "old/2026/leave.md")):
+        library.ledger.put_document(dataset, DocumentInput(source, "Leave", "md", (ChunkInput("Twenty days."),)))
+    library.ledger.put_document(-1, DocumentInput("leave.md", "Leave", "md", (ChunkInput("Twenty days."),)))
+    groups = client.get("/palette.json", query_string={"q": "leave", "to": "ask"}).json["groups"]  # type: ignore[index]
+    rows = [(entry["about"], entry["key"]) for group in groups for entry in group["entries"]]
+    assert sorted(about for about, _ in rows) == [
+        "2025/leave.md · Notes",
+        "2026/leave.md",
+        "Handbook",
+        "Notes",
+        "old/2026/leave.md",
+    ]
+    page = client.get("/chat", query_string={"about": dict(rows)["2025/leave.md · Notes"]}).text
+    assert text_of(page.partition('id="about"')[2].partition("</ul>")[0]).endswith("Leave 2025/leave.md · Notes")
 
 
 def test_others_do_not_see_what_was_named_where_they_may_not_read_it(library: Braid, manual: int) -> None:

@@ -588,14 +588,14 @@ def test_two_tabs_lose_no_turn(app: Flask, library: Braid) -> None:
 # ---------------------------------------------------------------- choices
 
 
-def test_choices_are_remembered_by_the_conversation_and_by_a_new_one(client: FlaskClient) -> None:
+def test_a_conversation_keeps_its_choices_and_a_new_one_only_how_to_search(client: FlaskClient) -> None:
     ask(client, d=["-1"], mode="hybrid", fusion="weighted", alpha="0.25", strategy="multi_query", k="7")
     ask(client, d=["1"], mode="keyword")
     first, new = (client.get(path).get_data(as_text=True) for path in ("/chat/1", "/chat"))
     assert checked(first, "mode", "strategy", "fusion", "d") == ["-1", "hybrid", "weighted", "multi_query"]
     assert 'value="0.25"' in first
     assert 'name="k" min="1" max="1000" value="7"' in first
-    assert checked(new, "mode", "d") == ["1", "keyword"]
+    assert checked(new, "mode", "d") == ["1", "2", "-1", "keyword"]
 
 
 def checked(page: str, *names: str) -> list[str]:

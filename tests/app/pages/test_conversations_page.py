@@ -5,12 +5,14 @@ from __future__ import annotations
 import io
 import re
 import time
+from datetime import UTC, datetime
 
 import pytest
 from docx import Document
 from flask import Flask
 from flask.testing import FlaskClient
 from pypdfium2 import PdfDocument
+from sqlalchemy import text
 
 from braid.app.pages.chat import manage
 from braid.core.braid import Braid
@@ -51,6 +53,32 @@ def test_conversations_are_listed_found_renamed_and_deleted(client: FlaskClient)
     assert "You can restore it for 30 days." in client.get("/chat/1/manage").get_data(as_text=True)
     assert post(client, "/chat/1/delete").location == "/chat"
     assert client.get("/chat/1").status_code == 404
+
+
+def test_conversations_of_one_title_are_told_apart_by_their_times(client: FlaskClient, library: Braid) -> None:
+    for title in ("Trains", "trains", "Trains", "Hotels"):
+        site_of(client.application).conversations.create(1, title)
+    for number, year in ((1, 2020), (2, 2021)):
+        at = {"at": datetime(year, 3, 5, 23, 15, tzinfo=UTC).timestamp(), "id": number}
+        with library.ledger.database.write() as connection:
+            connection.execute(text("UPDATE conversations SET updated_at = :at WHERE id = :id"), at)
+    client.set_cookie("braid_minutes", "540")
+    times = re.findall(r'<small class="when">([^<]+)', client.get("/chat/conversations").text)
+    assert times[1:] == ["Mar 6, 2021 08:15", "Mar 6, 2020 08:15"]
+    assert re.fullmatch(r"\d\d:\d\d", times[0])
+    listed = client.get("/chat/conversations", headers={"Accept-Language": "ja"}).text
+    assert "2021年3月6日 8:15" in listed
+    groups = client.get("/palette.json?q=trains").json["groups"]  # type: ignore[index]
+    assert len({entry["about"] for group in groups for entry in group["entries"]}) == 3
+
+
+def test_an_open_conversation_has_its_title_with_share_and_rename_in_reach(client: FlaskClient) -> None:
+    ask(client)
+    page = client.get("/chat/1").text
+    assert re.search(rf'<h1 id="chat-heading" dir="auto">{re.escape(QUESTION)}</h1>', page)
+    assert 'href="/chat/1/manage#link-title"' in page
+    assert 'id="link-title"' in client.get("/chat/1/manage").text
+    assert '<span id="chat-acts" hidden>' in client.get("/chat").text
 
 
 def test_a_conversation_in_which_nothing_was_asked_is_not_listed(client: FlaskClient, library: Braid) -> None:
@@ -173,6 +201,30 @@ def test_administrators_see_how_answers_were_found(client: FlaskClient) -> None:
     table = client.get("/admin/usage").text.partition("Feedback on answers")[2]
     assert re.findall(r'<td class="number-cell"[^>]*>(\d+)</td>', table) == ["0", "1"]
     assert "without a language model" in table
+
+
+def test_who_rates_an_answer_down_may_say_why_and_administrators_see_it_without_who(client: FlaskClient) -> None:
+    app = client.application
+    add_user(app, "Eve Miller")
+    eve = sign_in(app, "Eve Miller")
+    page = eve.get(ask(eve, "Which secret question?", d=["-1"]).request.path.replace("/messages", "")).text
+    where = re.search(r'<details class="fault" hidden>.*?action="([^"]+)"', eve.get("/chat/1").text, re.DOTALL)
+    assert where, page
+    assert "Why answers were not helpful" not in client.get("/admin/usage").text
+    said = {"kind": "down", "fault": "incomplete", "comment": "=1+1 is missing"}
+    assert post(eve, where[1], **said).location == "/chat/1#message-2"
+    shown = eve.get("/chat/1").text
+    assert 'value="incomplete" checked' in shown
+    assert 'value="=1+1 is missing"' in shown
+    usage = client.get("/admin/usage").text.partition('id="faults-title"')[2].partition("</section>")[0]
+    assert "It is incomplete" in usage
+    assert "=1+1 is missing" in usage
+    written = client.get("/admin/usage/faults.csv").text
+    assert written.splitlines()[1] == "incomplete,'=1+1 is missing,extractive"
+    assert not any(told in usage + written for told in ("Eve", "secret"))
+    assert post(eve, where[1], kind="down", fault="ugly").status_code == 400
+    assert post(eve, where[1], kind="none").status_code == 303
+    assert "=1+1" not in client.get("/admin/usage").text
 
 
 @pytest.mark.parametrize(("kind", "number", "status"), [("maybe", 1, 400), ("up", 99, 400)])

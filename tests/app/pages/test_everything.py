@@ -44,10 +44,7 @@ def test_what_an_address_has_ticked_is_not_kept_for_other_conversations(client: 
     every = checked(client.get("/chat").text, "d")
     page = client.get("/chat?d=1").text
     assert checked(page, "d") == ["1"]
-    linked = re.findall(r'name="(linked)" value="(1)"', page)
-    assert linked
-    assert "linked" not in client.get("/chat").text
-    ask(client, "How are rankings fused?", d=["1"], **dict(linked))
+    ask(client, "How are rankings fused?", d=["1"])
     assert checked(client.get("/chat/1").text, "d") == ["1"]
     assert checked(client.get("/chat").text, "d") == every
 
@@ -63,18 +60,20 @@ def test_a_page_that_is_older_than_a_dataset_still_means_everything(
     assert stored(library)[0].settings["everything"] is True
 
 
-def test_a_choice_of_some_stays_one(client: FlaskClient, library: Braid, put: Put) -> None:
+def test_a_choice_of_some_stays_one_in_its_conversation_alone(client: FlaskClient, library: Braid, put: Put) -> None:
     ask(client, "How are rankings fused?", d=["1"])
     add_gaskets(library, put)
-    assert checked(client.get("/chat").text, "d") == ["1"]
+    assert checked(client.get("/chat/1").text, "d") == ["1"]
+    assert sorted(checked(client.get("/chat").text, "d")) == ["-1", "1", "2", "3"]
 
 
-def test_everything_outlives_a_preference_for_some(client: FlaskClient, library: Braid) -> None:
+def test_a_new_conversation_begins_with_the_datasets_of_the_settings(client: FlaskClient, library: Braid) -> None:
     accounts = client.application.extensions["braid"].accounts
     accounts.set_preferences(1, {"dataset_ids": [1]})
     assert checked(client.get("/chat").text, "d") == ["1"]
     ask(client, "How are rankings fused?", d=["1", "2", "-1"])
-    assert sorted(checked(client.get("/chat").text, "d")) == ["-1", "1", "2"]
+    assert sorted(checked(client.get("/chat/1").text, "d")) == ["-1", "1", "2"]
+    assert checked(client.get("/chat").text, "d") == ["1"]
 
 
 def test_not_found_names_what_was_not_searched_and_searches_it_with_one_click(

@@ -89,6 +89,32 @@ def test_pages_are_found_by_their_names_in_the_language_of_the_page(app: Flask) 
     assert find(sign_in(app), "index")["Pages"] == [("Indexes", "/admin/indexes")]
 
 
+@pytest.mark.parametrize(
+    ("typed", "title", "href"),
+    [
+        ("theme", "Dark", "#theme-dark"),
+        ("dark mode", "Dark", "#theme-dark"),
+        ("ダーク", "Dark", "#theme-dark"),
+        ("light", "Light", "#theme-light"),
+        ("language", "日本語", "#language-ja"),
+        ("japanese", "日本語", "#language-ja"),
+        ("한국어", "한국어", "#language-ko"),
+        ("log out", "Sign out", "#sign-out"),
+        ("new chat", "New conversation", "/chat"),
+        ("upload", "Add documents", "#add-title"),
+        ("hotkeys", "Keyboard shortcuts", "#shortcuts"),
+    ],
+)
+def test_acts_are_found_by_what_people_call_them(app: Flask, typed: str, title: str, href: str) -> None:
+    found = dict(find(sign_in(app, "Ann"), typed)["Actions"])
+    assert found[title].endswith(href)
+
+
+def test_pages_are_found_by_what_people_call_them(app: Flask) -> None:
+    assert titles(find(sign_in(app, "Ann"), "preferences"), "Pages") == ["Settings"]
+    assert titles(find(sign_in(app, "Ann"), "password"), "Pages") == ["Account"]
+
+
 def test_without_a_text_what_was_used_last_and_the_pages_are_offered(app: Flask) -> None:
     found = find(sign_in(app, "Ann"))
     assert titles(found, "Conversations") == ["How many mushrooms?", "Which rules hold for travel?"]

@@ -12,7 +12,7 @@ from sqlalchemy import func, select
 from braid.core.chat.citations import Citation
 from braid.core.chat.comparison import ThreeFields
 from braid.core.chat.export import as_json, as_markdown
-from braid.core.chat.feedback import AnswerThumbs, Thumb, ThumbCount
+from braid.core.chat.feedback import AnswerThumbs, RatedDown, Thumb, ThumbCount
 from braid.core.chat.query_writing import history_text
 from braid.core.chat.store import ConversationStore
 from braid.core.chat.turns.turn_store import TurnStore
@@ -142,6 +142,27 @@ def test_thumbs_on_answers_are_each_users_own_and_counted_by_who_answered(
     assert store.messages(ann, conversation)[1].thumb == "up"
     thumbs.put(ann, conversation, answer, "none")
     assert thumbs.counts() == [ThumbCount("extractive", 0, 1), ThumbCount("writer", 1, 0)]
+
+
+@on_both_databases
+def test_what_is_wrong_with_an_answer_is_kept_with_its_thumb(ledger: Ledger, store: ConversationStore) -> None:
+    ann, thumbs = ledger.add_user("ann").id, AnswerThumbs(ledger)
+    conversation = store.create(ann).id
+    store.add(conversation, ChatRequest(ann, "Why?"), replace(result("So."), generator="writer"))
+    answer = store.messages(ann, conversation)[1].id
+    thumbs.put(ann, conversation, answer, "down")
+    assert thumbs.faults() == []
+    thumbs.put(ann, conversation, answer, "down", fault="unsupported", comment=" Page 3 says 5. ")
+    assert thumbs.faults() == [RatedDown("unsupported", "Page 3 says 5.", "writer")]
+    message = store.messages(ann, conversation)[1]
+    assert (message.thumb, message.fault, message.comment) == ("down", "unsupported", "Page 3 says 5.")
+    for wrong in ({"fault": "ugly"}, {"comment": "x" * 501}):
+        with pytest.raises(InvalidInputError):
+            thumbs.put(ann, conversation, answer, "down", **wrong)  # type: ignore[arg-type]
+    assert thumbs.faults(days=0) == []
+    thumbs.put(ann, conversation, answer, "up", fault="wrong", comment="not kept")
+    assert thumbs.faults() == []
+    assert store.messages(ann, conversation)[1].comment == ""
 
 
 @on_both_databases
