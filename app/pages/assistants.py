@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from flask import flash, redirect, render_template, request
+from flask import render_template, request
 from flask_babel import gettext as _
 from werkzeug.datastructures import MultiDict
 from werkzeug.wrappers import Response
@@ -71,7 +71,7 @@ def add() -> tuple[str, int] | Response:
         added = site().assistants.add(me.id, given)
     except InvalidInputError as error:
         return _page(None, problem=explain(error)), 400
-    return _done(_("“%(name)s” is ready.", name=added.name), added.id)
+    return assistants.done(_("“%(name)s” is ready.", name=added.name), "assistant", assistant_id=added.id)
 
 
 @assistants.get(ONE)
@@ -88,7 +88,7 @@ def change(assistant_id: int) -> tuple[str, int] | Response:
         site().assistants.change(found.assistant, read_assistant(request.form, found.assistant))
     except InvalidInputError as error:
         return _page(found, problem=explain(error)), 400
-    return _done(_("Saved."), assistant_id)
+    return assistants.done(_("Saved."), "assistant", assistant_id=assistant_id)
 
 
 @assistants.post(f"{ONE}/delete")
@@ -96,8 +96,7 @@ def delete(assistant_id: int) -> Response:
     """Delete an assistant; its datasets stay."""
     found = own_assistant(assistant_id)
     site().assistants.remove(found.id)
-    flash(_("“%(name)s” is deleted. Its datasets are still there.", name=found.name))
-    return redirect(url_for("braid.assistants.index"))
+    return assistants.done(_("“%(name)s” is deleted. Its datasets are still there.", name=found.name), "index")
 
 
 @assistants.post(f"{ONE}/ask-access")
@@ -106,7 +105,7 @@ def ask_access(assistant_id: int) -> Response:
     found = assistant_of(assistant_id)
     for dataset_id in found.closed_ids:
         site().shares.ask(identity().account.id, dataset_id)
-    return _done(_("You have asked for access."), assistant_id)
+    return assistants.done(_("You have asked for access."), "assistant", assistant_id=assistant_id)
 
 
 add_sharing(
@@ -122,11 +121,6 @@ add_sharing(
         hand_over=hand_over_assistant,
     ),
 )
-
-
-def _done(told: str, assistant_id: int) -> Response:
-    flash(told)
-    return redirect(url_for("braid.assistants.assistant", assistant_id=assistant_id))
 
 
 def _page(found: UsableAssistant | None, *, problem: str = "") -> str:

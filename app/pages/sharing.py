@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar, cast, get_args
 
-from flask import Blueprint, flash, redirect, request
+from flask import flash, redirect, request
 from flask_babel import gettext as _
 from werkzeug.wrappers import Response
 
+from braid.app.auth.access import Routes
 from braid.app.auth.identity import identity
-from braid.app.mounted import url_for
 from braid.app.site import site
 from braid.app.user.datasets import UserDatasets
 from braid.app.words.values import sentences
@@ -41,7 +41,7 @@ class SharedThings(Generic[Thing]):
     hand_over: Callable[[Thing, str], None]
 
 
-def add_sharing(routes: Blueprint, one: str, things: SharedThings[Thing]) -> None:
+def add_sharing(routes: Routes, one: str, things: SharedThings[Thing]) -> None:
     """Add the routes to a blueprint whose list is its view ``index``; ``one`` is the path of a thing, with its id."""
 
     @routes.post(f"{one}/share")
@@ -69,7 +69,7 @@ def add_sharing(routes: Blueprint, one: str, things: SharedThings[Thing]) -> Non
         """Do without what somebody shares with the user."""
         thing, me = things.find(*ids.values()), identity().account.name
         site().shares.remove(thing, "user", me, by=me)  # type: ignore[arg-type]
-        return to_list(_("“%(name)s” is no longer in your list.", name=things.name_of(thing)))
+        return routes.done(_("“%(name)s” is no longer in your list.", name=things.name_of(thing)), "index")
 
     @routes.post(f"{one}/hand-over")
     def give(**ids: int) -> tuple[str, int] | Response:
@@ -79,18 +79,15 @@ def add_sharing(routes: Blueprint, one: str, things: SharedThings[Thing]) -> Non
             things.hand_over(thing, name)
         except InvalidInputError as error:
             return things.page(thing, str(error)), 400
-        return to_list(_("“%(dataset)s” now belongs to %(name)s.", dataset=things.name_of(thing), name=name))
+        told = _("“%(dataset)s” now belongs to %(name)s.", dataset=things.name_of(thing), name=name)
+        return routes.done(told, "index")
 
     def shared(told: str, thing: Thing) -> Response:
         """Show the thing, or the list to who has answered there."""
         if request.form.get("back") == "index":
-            return to_list(told)
+            return routes.done(told, "index")
         flash(told)
         return redirect(f"{things.address(thing)}#share-title")
-
-    def to_list(told: str) -> Response:
-        flash(told)
-        return redirect(url_for(f"braid.{routes.name}.index"))
 
 
 def kind_of(given: str) -> Kind:

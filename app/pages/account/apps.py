@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from flask import Response, flash, redirect, render_template, request
+from flask import Response, render_template, request
 from flask_babel import gettext as _
 from limits import parse
 from werkzeug.wrappers import Response as AnyResponse
@@ -13,7 +13,6 @@ from werkzeug.wrappers import Response as AnyResponse
 from braid.app.auth.access import Routes, throttle
 from braid.app.auth.challenge import base_address
 from braid.app.auth.identity import identity
-from braid.app.mounted import url_for
 from braid.app.oauth.redirects import destination, form_targets
 from braid.app.pages.account.mine import account, is_fresh, knows_password, sign_in_again
 from braid.app.site import site
@@ -149,8 +148,7 @@ def disconnect_app(grant_id: int) -> AnyResponse:
     me = identity().account
     ended = site().connected_apps.disconnect(me.id, grant_id)
     site().audit.add(me.name, "app.disconnected", me.name, f"{ended.app[:60]!r}, by the user")
-    flash(_("%(name)s is disconnected.", name=ended.app))
-    return redirect(url_for("braid.account.apps"))
+    return account.done(_("%(name)s is disconnected.", name=ended.app), "apps")
 
 
 def _shown(grant: Grant, readable: dict[int, str]) -> ShownApp:

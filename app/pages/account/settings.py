@@ -70,8 +70,7 @@ def reset() -> Response:
     """Reset every preference to the site's default."""
     account = identity().account
     site().accounts.set_preferences(account.id, dict.fromkeys((*TYPED, "dataset_ids")))
-    flash(_("Settings reset to defaults."))
-    return redirect(url_for("braid.settings.page"))
+    return settings.done(_("Settings reset to defaults."), "page")
 
 
 @settings.post("/settings/keys/<provider>")
@@ -90,8 +89,8 @@ def set_key(provider: str) -> tuple[str, int] | Response:
         )
         return settings_page(asdict(preferences_of(account)), problem=told, field=f"key-{provider}"), 400
     site().audit.add(account.name, "key.stored", provider)
-    flash(_("Your key for %(name)s is saved and encrypted. It will not be shown again.", name=provider))
-    return redirect(url_for("braid.settings.page") + "#keys")
+    told = _("Your key for %(name)s is saved and encrypted. It will not be shown again.", name=provider)
+    return settings.done(told, "page", _anchor="keys")
 
 
 @settings.post("/settings/keys/<provider>/remove")
@@ -100,8 +99,7 @@ def remove_key(provider: str) -> Response:
     account = identity().account
     site().provider_keys.remove(account.id, provider)
     site().audit.add(account.name, "key.removed", provider)
-    flash(_("Your key for %(name)s has been removed.", name=provider))
-    return redirect(url_for("braid.settings.page") + "#keys")
+    return settings.done(_("Your key for %(name)s has been removed.", name=provider), "page", _anchor="keys")
 
 
 # ---------------------------------------------------------------- what was typed
@@ -248,16 +246,14 @@ def add_choice() -> tuple[str, int] | Response:
     except InvalidInputError as error:
         shown = asdict(preferences_of(account))
         return settings_page(shown, problem=_problem(error), field=f"choice-{error.field}"), 400
-    flash(_("The choice %(name)s is saved.", name=name))
-    return redirect(url_for("braid.settings.page", _anchor="apps"))
+    return settings.done(_("The choice %(name)s is saved.", name=name), "page", _anchor="apps")
 
 
 @settings.post("/settings/choices/<name>/remove")
 def drop_choice(name: str) -> Response:
     """Remove a saved choice; its datasets stay."""
     remove_choice(identity().account, name)
-    flash(_("The choice %(name)s has been removed.", name=name))
-    return redirect(url_for("braid.settings.page", _anchor="apps"))
+    return settings.done(_("The choice %(name)s has been removed.", name=name), "page", _anchor="apps")
 
 
 def _problem(error: InvalidInputError) -> str:

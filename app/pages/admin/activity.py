@@ -19,7 +19,7 @@ from werkzeug.wrappers import Response as Redirect
 
 from braid.app.auth.identity import identity
 from braid.app.mounted import url_for
-from braid.app.pages.admin.blueprint import admin, done, in_order, page_number
+from braid.app.pages.admin.blueprint import admin, in_order, page_number
 from braid.app.site import site
 from braid.app.web.transfers import chosen_ids
 from braid.app.words.values import FAULTS, dataset_name
@@ -119,7 +119,7 @@ def retry_jobs() -> Response:
         raise InvalidInputError(
             Reason("none of these jobs can be tried again; choose a failed one in the list"), field="job"
         )
-    return done(ngettext("%(num)s job is tried again.", "%(num)s jobs are tried again.", len(jobs)), "jobs")
+    return admin.done(ngettext("%(num)s job is tried again.", "%(num)s jobs are tried again.", len(jobs)), "jobs")
 
 
 @admin.get("/usage")

@@ -13,7 +13,7 @@ from werkzeug.utils import redirect
 from werkzeug.wrappers import Response
 
 from braid.app.mounted import url_for
-from braid.app.pages.admin.blueprint import admin, audit, done
+from braid.app.pages.admin.blueprint import admin, audit
 from braid.app.site import site
 from braid.core.background.backups import KEPT, BackupState
 from braid.core.backup.record import LastBackup, last_backup
@@ -71,6 +71,6 @@ def backup() -> Response:
 def make_backup() -> Response:
     """Start a backup."""
     if not site().backups.start():
-        return done(_("A backup is already running."), "index")
+        return admin.done(_("A backup is already running."), "index")
     audit("backup.started", str(site().backups.folder))
-    return done(_("Backup started."), "index")
+    return admin.done(_("Backup started."), "index")

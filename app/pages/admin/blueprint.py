@@ -7,13 +7,11 @@ import io
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
-from flask import abort, flash, redirect, request
+from flask import abort, request
 from flask_babel import gettext as _
-from werkzeug.wrappers import Response
 
 from braid.app.auth.access import Routes
 from braid.app.auth.identity import identity
-from braid.app.mounted import url_for
 from braid.app.site import site
 from braid.core.accounts.account_list import find_accounts, group_sizes
 from braid.core.accounts.accounts import Account
@@ -35,12 +33,6 @@ admin = Routes("admin", __name__, "admin", url_prefix="/admin")
 def audit(action: str, target: str, detail: str = "") -> None:
     """Record an action of the administrator who sends this request."""
     site().audit.add(identity().account.name, action, target, detail)
-
-
-def done(text: str, view: str, **values: int | str) -> Response:
-    """Redirect to the page of this view, which shows the text."""
-    flash(text)
-    return redirect(url_for(f"braid.admin.{view}", **values))
 
 
 def require_own_accounts() -> None:

@@ -10,7 +10,7 @@ from flask_babel import gettext as _
 from werkzeug.wrappers import Response
 
 from braid.app.auth.identity import identity
-from braid.app.pages.admin.blueprint import admin, audit, done
+from braid.app.pages.admin.blueprint import admin, audit
 from braid.app.pages.datasets.blueprint import visible_datasets
 from braid.app.site import site
 from braid.core.accounts.account_list import account_names
@@ -68,7 +68,7 @@ def add_folder() -> tuple[str, int] | Response:
     except InvalidInputError as error:
         return _list_page(problem=str(error)), 400
     audit("folder.added", added.folder, _describe(added))
-    return done(_("“%(name)s” will be kept in sync.", name=added.folder), "folders")
+    return admin.done(_("“%(name)s” will be kept in sync.", name=added.folder), "folders")
 
 
 @admin.post(f"{ONE}/sync")
@@ -77,8 +77,8 @@ def sync_folder(folder_id: int) -> Response:
     background = site().background
     folder = background.folders.get(folder_id)
     if background.sync_jobs.queue(folder) is None:
-        return done(_("“%(name)s” is already being synced.", name=folder.folder), "folders")
-    return done(_("Syncing “%(name)s” now.", name=folder.folder), "folders")
+        return admin.done(_("“%(name)s” is already being synced.", name=folder.folder), "folders")
+    return admin.done(_("Syncing “%(name)s” now.", name=folder.folder), "folders")
 
 
 @admin.post(f"{ONE}/remove")
@@ -90,7 +90,7 @@ def remove_folder(folder_id: int) -> str | Response:
         return render_template("braid/admin/folder_remove.html", folder=folder, dataset=_dataset(folder))
     background.supervisor.remove(folder_id)
     audit("folder.removed", folder.folder, _describe(folder))
-    return done(_("“%(name)s” is no longer synced. Its documents are kept.", name=folder.folder), "folders")
+    return admin.done(_("“%(name)s” is no longer synced. Its documents are kept.", name=folder.folder), "folders")
 
 
 # ---------------------------------------------------------------- what the routes share

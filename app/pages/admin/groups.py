@@ -13,7 +13,6 @@ from braid.app.pages.admin.blueprint import (
     accounts_page,
     admin,
     audit,
-    done,
     in_order,
     page_in,
     read_people,
@@ -121,7 +120,7 @@ def delete_one() -> tuple[str, int] | Response:
     with site().whole():
         delete_group(site().braid.ledger.database, name)
         audit("group.removed", name)
-    return done(_("The group “%(name)s” has been deleted.", name=name), "groups")
+    return admin.done(_("The group “%(name)s” has been deleted.", name=name), "groups")
 
 
 def _page(name: str, *, problem: str = "") -> str:
@@ -172,4 +171,4 @@ def _named() -> str:
 
 
 def _done(told: str, name: str) -> Response:
-    return done(told, "group", name=name)
+    return admin.done(told, "group", name=name)

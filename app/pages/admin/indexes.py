@@ -12,7 +12,7 @@ from flask_babel import gettext as _
 from flask_babel import lazy_gettext as _l
 from werkzeug.wrappers import Response
 
-from braid.app.pages.admin.blueprint import admin, audit, done, page_in, searched
+from braid.app.pages.admin.blueprint import admin, audit, page_in, searched
 from braid.app.site import site
 from braid.app.words.values import dataset_name
 from braid.core.accounts.account_list import account_names, users_named_like
@@ -106,8 +106,8 @@ def indexes() -> str:
 def examine_indexes() -> Response:
     """Start an examination."""
     if not site().checkup.examine():
-        return done(_("A check or repair is already running."), "indexes")
-    return done(_("Check started."), "indexes")
+        return admin.done(_("A check or repair is already running."), "indexes")
+    return admin.done(_("Check started."), "indexes")
 
 
 @admin.post("/indexes/repair")
@@ -115,9 +115,9 @@ def repair_indexes() -> Response:
     """Repair the findings of the last examination."""
     found = site().checkup.state.findings
     if not site().checkup.repair():
-        return done(_("A check or repair is already running."), "indexes")
+        return admin.done(_("A check or repair is already running."), "indexes")
     audit("indexes.repaired", f"{len(found)} findings", ", ".join(sorted({finding.problem for finding in found})))
-    return done(_("Repair started. Search keeps working in the meantime."), "indexes")
+    return admin.done(_("Repair started. Search keeps working in the meantime."), "indexes")
 
 
 @admin.post("/indexes/rebuild")
@@ -131,7 +131,7 @@ def rebuild_index() -> Response:
         raise InvalidInputError(f"there is no collection {collection[:100]!r}", field="collection")
     site().braid.indexer.rebuild(chosen, collection)
     audit("index.rebuilt", f"{chosen} {collection}")
-    return done(_("Rebuilding the index. Until it is done, searches use the other one."), "indexes")
+    return admin.done(_("Rebuilding the index. Until it is done, searches use the other one."), "indexes")
 
 
 def _found(text: str, latest: Mapping[tuple[Leg, str], LegProgress]) -> list[CollectionRow]:

@@ -14,7 +14,6 @@ from braid.app.opening import FIRST_DATASET
 from braid.app.pages.admin.blueprint import (
     admin,
     audit,
-    done,
     known_groups,
     read_groups,
     read_people,
@@ -56,7 +55,7 @@ def add_user() -> tuple[str, int] | Response:
     audit("user.added", added.name, "administrator" if added.is_admin else "")
     if invites:
         return show_invitation(added.id)
-    return done(_("%(name)s added. They can sign in now.", name=added.name), "user", user_id=added.id)
+    return admin.done(_("%(name)s added. They can sign in now.", name=added.name), "user", user_id=added.id)
 
 
 @admin.post("/users/invite")

@@ -9,7 +9,7 @@ from flask_babel import gettext as _
 from werkzeug.wrappers import Response
 
 from braid.app.mounted import url_for
-from braid.app.pages.admin.blueprint import admin, audit, done
+from braid.app.pages.admin.blueprint import admin, audit
 from braid.app.pages.admin.model_tests import test_reranker, typed_server
 from braid.app.pages.admin.models import choose_for_everyone, models_page, typed_reranker
 from braid.app.site import site
@@ -53,7 +53,7 @@ def remove_server(name: str) -> Response:
     for role in ROLES:
         _forget(role, f"{name}:")
     audit("models.disconnected", name, removed.base_url)
-    return done(_("%(name)s and its key have been deleted.", name=removed.host), "models")
+    return admin.done(_("%(name)s and its key have been deleted.", name=removed.host), "models")
 
 
 @admin.post("/models/local/<name>")
@@ -98,7 +98,7 @@ def use_reranker() -> tuple[str, int] | Response:
     if tested.mistaken:
         languages = _(", ").join(tested.mistaken)
         flash(_("A wrong passage is first in: %(languages)s. Stop using it if you search these.", languages=languages))
-    return done(_("%(name)s now reranks every search.", name=server.name), "models", _anchor="reranker-title")
+    return admin.done(_("%(name)s now reranks every search.", name=server.name), "models", _anchor="reranker-title")
 
 
 @admin.post("/models/reranker/reset")
@@ -108,7 +108,7 @@ def reset_reranker() -> Response:
     audit("models.chosen", "reranker", "settings")
     name = site().reranker
     said = _("%(name)s of the settings is used again.", name=name) if name else _("Searches are not reranked any more.")
-    return done(said, "models", _anchor="reranker-title")
+    return admin.done(said, "models", _anchor="reranker-title")
 
 
 def _get(name: str) -> Connection:

@@ -15,7 +15,7 @@ from flask_babel import gettext as _
 from werkzeug.wrappers import Response
 
 from braid.app.auth.identity import identity
-from braid.app.pages.admin.blueprint import admin, audit, done
+from braid.app.pages.admin.blueprint import admin, audit
 from braid.app.pages.admin.model_tests import (
     SERVER_KINDS,
     TEST_S,
@@ -77,7 +77,7 @@ def offer_models(role: Role) -> tuple[str, int] | Response:
         return models_page(problem=str(error), typed={role: text}), 400
     site().models.offer(role, names)
     audit("models.offered", role, ", ".join(names) or "none")
-    return done(_("Model list saved."), "models")
+    return admin.done(_("Model list saved."), "models")
 
 
 @admin.post("/models/use")
@@ -89,14 +89,14 @@ def use_model() -> Response:
         raise InvalidInputError(_("Select what the model is for: answers, queries or both."), field="role")
     _require_name(name)
     choose_for_everyone(roles, name)
-    return done(_("%(name)s is now in use.", name=model_name(name)), "models")
+    return admin.done(_("%(name)s is now in use.", name=model_name(name)), "models")
 
 
 @admin.post("/models/<any(search,summary):role>/reset")
 def reset_model(role: Role) -> Response:
     """Leave a role's model to the settings again."""
     choose_for_everyone([role], "")
-    return done(_("The default model is used again."), "models")
+    return admin.done(_("The default model is used again."), "models")
 
 
 def choose_for_everyone(roles: list[Role], name: str) -> None:

@@ -12,7 +12,7 @@ from flask_babel import gettext as _
 from werkzeug.wrappers import Response
 
 from braid.app.auth.identity import identity
-from braid.app.pages.admin.blueprint import admin, done
+from braid.app.pages.admin.blueprint import admin
 from braid.app.site import site
 from braid.core.datasets.registry import validate
 from braid.core.errors import RegistryConflictError, RegistryError
@@ -57,7 +57,7 @@ def edit_registry_file() -> tuple[str, int] | Response:
         return _conflict(text), 409
     except RegistryError as error:
         return _page(text, fingerprint, problem=str(error)), 400
-    return done(_("List saved. The changes are in effect."), "shared")
+    return admin.done(_("List saved. The changes are in effect."), "shared")
 
 
 def diff_lines(before: str, after: str) -> Iterator[DiffLine]:

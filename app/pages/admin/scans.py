@@ -9,7 +9,7 @@ from flask_babel import ngettext
 from werkzeug.wrappers import Response
 
 from braid.app.auth.identity import identity
-from braid.app.pages.admin.blueprint import admin, audit, done
+from braid.app.pages.admin.blueprint import admin, audit
 from braid.app.site import site
 from braid.app.words.values import sentences
 from braid.core.background.scan_jobs import OFF
@@ -49,4 +49,4 @@ def read_scans() -> Response:
             without_file,
         )
         told = sentences([told, lost])
-    return done(told if queued or without_file else _("Nothing to read."), "index")
+    return admin.done(told if queued or without_file else _("Nothing to read."), "index")

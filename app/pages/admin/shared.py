@@ -10,7 +10,7 @@ from flask_babel import gettext as _
 from werkzeug.wrappers import Response
 
 from braid.app.auth.identity import identity
-from braid.app.pages.admin.blueprint import admin, done, in_order, known_groups, read_groups
+from braid.app.pages.admin.blueprint import admin, in_order, known_groups, read_groups
 from braid.app.site import site
 from braid.core.accounts.account_list import count_accounts, count_readers, group_sizes
 from braid.core.datasets.registry import SharedDataset
@@ -43,7 +43,7 @@ def add_shared() -> tuple[str, int] | Response:
         added = site().shared_datasets.add(**fields, by=identity().account.name)
     except RegistryError as error:
         return _list_page(problem=str(error)), 400
-    return done(_("“%(name)s” added. Now add documents to it.", name=added.name), "shared")
+    return admin.done(_("“%(name)s” added. Now add documents to it.", name=added.name), "shared")
 
 
 @admin.get(ONE)
@@ -61,7 +61,7 @@ def edit_shared(dataset_id: int) -> tuple[str, int] | Response:
         after = site().shared_datasets.update(dataset_id, **fields, enabled=enabled, by=identity().account.name)
     except RegistryError as error:
         return _edit_page(dataset_id, problem=str(error)), 400
-    return done(_("“%(name)s” saved.", name=after.name), "shared")
+    return admin.done(_("“%(name)s” saved.", name=after.name), "shared")
 
 
 @admin.post(f"{ONE}/switch")
@@ -70,8 +70,8 @@ def switch_shared(dataset_id: int) -> Response:
     enabled = request.form.get("enabled") == "1"
     entry = site().shared_datasets.switch(dataset_id, enabled=enabled, by=identity().account.name)
     if enabled:
-        return done(_("“%(name)s” is on.", name=entry.name), "shared")
-    return done(_("“%(name)s” is off. Nobody can search it now.", name=entry.name), "shared")
+        return admin.done(_("“%(name)s” is on.", name=entry.name), "shared")
+    return admin.done(_("“%(name)s” is off. Nobody can search it now.", name=entry.name), "shared")
 
 
 @admin.post(f"{ONE}/put-back")
@@ -83,7 +83,7 @@ def put_back_shared(dataset_id: int) -> tuple[str, int] | Response:
         back = site().shared_datasets.put_back(dataset_id, _typed_text("name"), by=identity().account.name, **fields)
     except RegistryError as error:
         return _edit_page(dataset_id, problem=str(error)), 400
-    return done(_("“%(name)s” is back in the list.", name=back.name), "shared")
+    return admin.done(_("“%(name)s” is back in the list.", name=back.name), "shared")
 
 
 @admin.post(f"{ONE}/remove")
@@ -94,7 +94,7 @@ def remove_shared(dataset_id: int) -> tuple[str, int] | Response:
         problem = _("The name does not match “%(name)s”. Nothing was deleted.", name=found.name)
         return _edit_page(dataset_id, problem=problem), 400
     site().shared_datasets.remove(dataset_id, by=identity().account.name)
-    return done(_("“%(name)s” and all its documents have been deleted.", name=found.name), "shared")
+    return admin.done(_("“%(name)s” and all its documents have been deleted.", name=found.name), "shared")
 
 
 # ---------------------------------------------------------------- what the routes share

@@ -11,7 +11,7 @@ from werkzeug.wrappers import Response
 
 from braid.app.auth.challenge import base_address
 from braid.app.auth.identity import identity
-from braid.app.pages.admin.blueprint import admin, audit, done, require_own_accounts
+from braid.app.pages.admin.blueprint import admin, audit, require_own_accounts
 from braid.app.scim.token import make_token, take_token_back, token_made_at
 from braid.app.site import SECOND_FACTOR, site
 from braid.core.errors import InvalidInputError
@@ -39,7 +39,7 @@ def set_sign_up() -> Response:
         raise InvalidInputError(f"sign_up is {state[:20]!r}; choose one of {known}", field="sign_up")
     site().app_settings.set("sign_up", state)
     audit("sign_up.changed", state)
-    return done(str(SIGN_UP_TEXTS[state]), "sign_ins")
+    return admin.done(str(SIGN_UP_TEXTS[state]), "sign_ins")
 
 
 @admin.post("/users/second-factor")
@@ -55,8 +55,8 @@ def require_second_factor() -> tuple[str, int] | Response:
             site().second_factors.sign_out_those_without()
         audit("second_factor.required" if wanted else "second_factor.optional", "everyone")
     if wanted:
-        return done(_("Everyone who signs in with a password now shows a code, too."), "sign_ins")
-    return done(_("A second factor is no longer required."), "sign_ins")
+        return admin.done(_("Everyone who signs in with a password now shows a code, too."), "sign_ins")
+    return admin.done(_("A second factor is no longer required."), "sign_ins")
 
 
 @admin.post("/users/scim")
@@ -74,7 +74,7 @@ def end_scim() -> Response:
     require_own_accounts()
     take_token_back()
     audit("scim.ended", "SCIM")
-    return done(_("The identity provider can no longer change users and groups."), "sign_ins")
+    return admin.done(_("The identity provider can no longer change users and groups."), "sign_ins")
 
 
 def _page(*, problem: str = "", scim_token: str = "") -> str:

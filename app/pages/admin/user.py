@@ -12,7 +12,7 @@ from werkzeug.wrappers import Response
 from braid.app.auth.identity import identity
 from braid.app.auth.invitations import INVITATION_DAYS, invitation_url, valid_since
 from braid.app.pages.account.mine import flash_revoked
-from braid.app.pages.admin.blueprint import admin, audit, done, known_groups, read_groups, require_own_accounts
+from braid.app.pages.admin.blueprint import admin, audit, known_groups, read_groups, require_own_accounts
 from braid.app.site import site
 from braid.app.user.archive import archive, archive_name
 from braid.app.user.sharing import hand_over_all
@@ -37,7 +37,7 @@ def reset_second_factor(user_id: int) -> Response:
         raise NotFoundError(f"{account.name!r} has no second factor")
     audit("second_factor.reset", account.name)
     text = _("%(name)s signs in without a second factor until they set up another one.", name=account.name)
-    return done(text, "user", user_id=user_id)
+    return admin.done(text, "user", user_id=user_id)
 
 
 @admin.get(ONE)
@@ -57,7 +57,7 @@ def set_groups(user_id: int) -> tuple[str, int] | Response:
         return _user_page(user_id, problem=str(error)), 400
     groups = ", ".join(sorted(_account(user_id).groups))
     audit("user.groups", account.name, groups or "none")
-    return done(_("Groups saved."), "user", user_id=user_id)
+    return admin.done(_("Groups saved."), "user", user_id=user_id)
 
 
 @admin.post(f"{ONE}/administrator")
@@ -71,8 +71,8 @@ def set_administrator(user_id: int) -> tuple[str, int] | Response:
         return _user_page(user_id, problem=str(error)), 400
     audit("user.made_administrator" if wanted else "user.no_administrator", account.name)
     if wanted:
-        return done(_("%(name)s is now an administrator.", name=account.name), "user", user_id=user_id)
-    return done(_("%(name)s is no longer an administrator.", name=account.name), "users")
+        return admin.done(_("%(name)s is now an administrator.", name=account.name), "user", user_id=user_id)
+    return admin.done(_("%(name)s is no longer an administrator.", name=account.name), "users")
 
 
 @admin.post(f"{ONE}/disabled")
@@ -88,10 +88,10 @@ def set_disabled(user_id: int) -> tuple[str, int] | Response:
         return _user_page(user_id, problem=str(error)), 400
     audit("user.disabled" if wanted else "user.enabled", account.name)
     if account.waiting and not wanted:
-        return done(_("%(name)s is approved and can sign in.", name=account.name), "user", user_id=user_id)
+        return admin.done(_("%(name)s is approved and can sign in.", name=account.name), "user", user_id=user_id)
     if wanted:
-        return done(_("The account %(name)s is suspended.", name=account.name), "user", user_id=user_id)
-    return done(_("%(name)s can sign in again.", name=account.name), "user", user_id=user_id)
+        return admin.done(_("The account %(name)s is suspended.", name=account.name), "user", user_id=user_id)
+    return admin.done(_("%(name)s can sign in again.", name=account.name), "user", user_id=user_id)
 
 
 @admin.post(f"{ONE}/password")
@@ -106,7 +106,7 @@ def set_password(user_id: int) -> tuple[str, int] | Response:
     audit("user.password", account.name, f"{revoked} tokens revoked" if revoked else "")
     flash_revoked(revoked)
     text = _("%(name)s has a new password and has been signed out everywhere.", name=account.name)
-    return done(text, "user", user_id=user_id)
+    return admin.done(text, "user", user_id=user_id)
 
 
 @admin.post(f"{ONE}/invite")
@@ -145,7 +145,7 @@ def sign_user_out(user_id: int) -> Response:
     account = _account(user_id)
     site().sessions.end_all(user_id)
     audit("user.signed_out", account.name)
-    return done(_("%(name)s has been signed out everywhere.", name=account.name), "user", user_id=user_id)
+    return admin.done(_("%(name)s has been signed out everywhere.", name=account.name), "user", user_id=user_id)
 
 
 @admin.post(f"{ONE}/sessions/<int:session_id>/end")
@@ -157,7 +157,7 @@ def end_users_session(user_id: int, session_id: int) -> Response:
     if ended is not None:
         site().sessions.end(user_id, session_id)
         audit("user.signed_out", account.name, "one browser")
-    return done(_("%(name)s has been signed out there.", name=account.name), "user", user_id=user_id)
+    return admin.done(_("%(name)s has been signed out there.", name=account.name), "user", user_id=user_id)
 
 
 @admin.post(f"{ONE}/hand-over")
@@ -179,7 +179,7 @@ def hand_user_over(user_id: int) -> tuple[str, int] | Response:
         name=heir,
         user=account.name,
     )
-    return done(text, "user", user_id=user_id)
+    return admin.done(text, "user", user_id=user_id)
 
 
 @admin.post(f"{ONE}/tokens/<int:token_id>/revoke")
@@ -188,7 +188,7 @@ def revoke_users_token(user_id: int, token_id: int) -> Response:
     account = _account(user_id)
     site().tokens.revoke(user_id, token_id)
     audit("token.revoked", account.name, str(token_id))
-    return done(_("Token revoked."), "user", user_id=user_id)
+    return admin.done(_("Token revoked."), "user", user_id=user_id)
 
 
 @admin.post(f"{ONE}/apps/<int:grant_id>/disconnect")
@@ -197,7 +197,7 @@ def disconnect_users_app(user_id: int, grant_id: int) -> Response:
     account = _account(user_id)
     ended = site().connected_apps.disconnect(user_id, grant_id)
     audit("app.disconnected", account.name, f"{ended.app[:60]!r}, by an administrator")
-    return done(_("%(name)s is disconnected.", name=ended.app), "user", user_id=user_id)
+    return admin.done(_("%(name)s is disconnected.", name=ended.app), "user", user_id=user_id)
 
 
 @admin.post(f"{ONE}/remove")
@@ -220,7 +220,7 @@ def remove_user(user_id: int) -> tuple[str, int] | Response:
         len(datasets),
         name=account.name,
     )
-    return done(text, "users")
+    return admin.done(text, "users")
 
 
 # ---------------------------------------------------------------- what the routes share

@@ -19,7 +19,6 @@ from braid.app.pages.admin.blueprint import (
     accounts_page,
     admin,
     audit,
-    done,
     known_groups,
     page_number,
     require_own_accounts,
@@ -98,7 +97,7 @@ def _set_disabled(chosen: Sequence[Account], disabled: bool) -> Response:
         told = ngettext("%(num)s account is suspended.", "%(num)s accounts are suspended.", len(changed))
     elif any(account.waiting for account in changed):  # whom nobody can make wait again
         told = ngettext("%(num)s account can sign in now.", "%(num)s accounts can sign in now.", len(changed))
-        return done(told, "users", **_place())
+        return admin.done(told, "users", **_place())
     else:
         told = ngettext("%(num)s account is active again.", "%(num)s accounts are active again.", len(changed))
     return _back(told, "reactivate" if disabled else "suspend", changed)
@@ -123,7 +122,7 @@ def _change_group(chosen: Sequence[Account], given: str, *, joins: bool) -> Resp
             len(changed),
             name=group,
         )
-        return done(told, "users", **_place())
+        return admin.done(told, "users", **_place())
     told = ngettext(
         "%(num)s person is now in “%(name)s”.", "%(num)s people are now in “%(name)s”.", len(changed), name=group
     )
@@ -157,7 +156,7 @@ def _admit(chosen: Sequence[Account], approved: bool) -> Response:
 
     site().accounts.write_all([], [AccountChange(account.id) for account in chosen], then=reject)  # locked until then
     told = ngettext("%(num)s sign-up is rejected.", "%(num)s sign-ups are rejected.", len(chosen))
-    return done(told, "users", **_place())
+    return admin.done(told, "users", **_place())
 
 
 def _require_waiting(chosen: Sequence[Account]) -> None:
@@ -169,7 +168,7 @@ def _require_waiting(chosen: Sequence[Account]) -> None:
 def _back(told: str, undo: str, changed: Sequence[Account]) -> Response:
     """Lead back to the list as it was shown, which offers to undo what was done."""
     if not changed:
-        return done(_("Nothing has changed."), "users", **_place())
+        return admin.done(_("Nothing has changed."), "users", **_place())
     flash_undo(told, url_for("braid.admin.change_several", **_place()), undo, [account.id for account in changed])
     return redirect(url_for("braid.admin.users", **_place()))
 

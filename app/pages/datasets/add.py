@@ -15,7 +15,7 @@ from braid.app.auth.access import takes_uploads, wants_json
 from braid.app.auth.identity import identity
 from braid.app.auth.quotas import quotas
 from braid.app.mounted import url_for
-from braid.app.pages.datasets.blueprint import MINE, ONE, audit, datasets, done, visible_datasets
+from braid.app.pages.datasets.blueprint import MINE, ONE, audit, datasets, visible_datasets
 from braid.app.pages.datasets.dataset import dataset_page
 from braid.app.site import site
 from braid.app.web.transfers import queue_spooled
@@ -149,7 +149,7 @@ def queue_jobs(dataset: Dataset, jobs: Iterable[NewJob]) -> list[Job]:
 
 def _answer_added(dataset: Dataset, jobs: Sequence[Job]) -> AnyResponse:
     told = ngettext("Reading %(num)s document.", "Reading %(num)s documents.", len(jobs))
-    return done(told, dataset_id=dataset.id)
+    return datasets.done(told, "dataset", dataset_id=dataset.id)
 
 
 def _answer_refused(dataset: Dataset, problem: str) -> tuple[str, int]:

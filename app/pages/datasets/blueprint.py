@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from flask import flash, redirect
-from werkzeug.wrappers import Response
-
 from braid.app.auth.access import Routes
 from braid.app.auth.identity import identity
 from braid.app.mounted import url_for
@@ -33,9 +30,3 @@ def audit(dataset: Dataset, action: str, detail: str = "") -> None:
 def address(view: str, dataset_id: int, **more: int) -> str:
     """Return the address of a view of a dataset."""
     return url_for(f"braid.datasets.{view}", dataset_id=dataset_id, **more)
-
-
-def done(text: str, view: str = "dataset", **values: int | str) -> Response:
-    """Redirect to the page of this view, which shows the text."""
-    flash(text)
-    return redirect(url_for(f"braid.datasets.{view}", **values))

@@ -12,7 +12,7 @@ from werkzeug.wrappers import Response as AnyResponse
 
 from braid.app.auth.access import throttle
 from braid.app.auth.identity import identity
-from braid.app.pages.datasets.blueprint import ONE, address, datasets, done, visible_datasets
+from braid.app.pages.datasets.blueprint import ONE, address, datasets, visible_datasets
 from braid.app.pages.datasets.document_list import FILTERS, DocumentList, document_list
 from braid.app.pages.search.search import status_of
 from braid.app.pages.sharing import SharedThings, add_sharing, kind_of, sharing_of
@@ -171,4 +171,8 @@ def decline(dataset_id: int) -> AnyResponse:
     dataset, name = visible_datasets().sharable(dataset_id), request.form.get("name", "")
     site().shares.decline(dataset, name, by=identity().account.name)
     told = _("The request of %(name)s is declined.", name=name)
-    return done(told, "index") if request.form.get("back") == "index" else done(told, dataset_id=dataset.id)
+    return (
+        datasets.done(told, "index")
+        if request.form.get("back") == "index"
+        else datasets.done(told, "dataset", dataset_id=dataset.id)
+    )

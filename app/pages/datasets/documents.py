@@ -13,7 +13,7 @@ from flask_babel import gettext as _
 from werkzeug.wrappers import Response
 
 from braid.app.auth.identity import identity
-from braid.app.pages.datasets.blueprint import ONE, address, audit, datasets, done, visible_datasets
+from braid.app.pages.datasets.blueprint import ONE, address, audit, datasets, visible_datasets
 from braid.app.pages.search.marking import PROSE, flow
 from braid.app.site import site
 from braid.app.user.datasets import document_in
@@ -69,7 +69,7 @@ def remove_documents(dataset_id: int) -> Response:
     dataset, here = visible_datasets().writable(dataset_id), site()
     chosen = _chosen_documents(dataset)
     if not chosen:
-        return done(_("Nothing was selected."), dataset_id=dataset.id)
+        return datasets.done(_("Nothing was selected."), "dataset", dataset_id=dataset.id)
     named = [each.source for each in chosen]
     found = select_documents(here.braid, named, dataset=dataset.id, source=None, filter=None, with_parts=True)
     gone = here.deleted_documents.discard(dataset.id, [each.id for each in found])
@@ -94,7 +94,7 @@ def restore_documents(dataset_id: int) -> str | Response:
         deleted.erase(dataset.id, ids)
         for source in erased:
             audit(dataset, "documents.erased", source)
-        return done(_("The document has been permanently deleted."), dataset_id=dataset.id)
+        return datasets.done(_("The document has been permanently deleted."), "dataset", dataset_id=dataset.id)
     if act not in {"restore", "undo"}:
         raise InvalidInputError(f"act is {act[:20]!r}; choose restore, undo or erase", field="act")
     back = deleted.restore(dataset.id, deletions=ids) if act == "undo" else deleted.restore(dataset.id, ids)
@@ -106,7 +106,7 @@ def restore_documents(dataset_id: int) -> str | Response:
     if back.taken:
         there = _("Another document has this name now, so it stays deleted: %(name)s.", name=back.taken[0].source)
         told = [*(told if back.documents else ()), there]
-    return done(sentences(told), dataset_id=dataset.id)
+    return datasets.done(sentences(told), "dataset", dataset_id=dataset.id)
 
 
 def _ask(dataset: Dataset, ids: Sequence[int]) -> str:

@@ -7,7 +7,7 @@ from flask_babel import gettext as _
 from flask_babel import ngettext
 from werkzeug.wrappers import Response as AnyResponse
 
-from braid.app.pages.datasets.blueprint import ONE, audit, datasets, done, visible_datasets
+from braid.app.pages.datasets.blueprint import ONE, audit, datasets, visible_datasets
 from braid.app.site import site
 from braid.core.datasets.glossary import MAX_CSV_CHARS, MAX_FORM_CHARS, Glossaries, csv_of, terms_in_csv
 from braid.core.errors import InvalidInputError, Reason
@@ -44,7 +44,7 @@ def add_to_glossary(dataset_id: int) -> tuple[str, int] | AnyResponse:
         return _page(dataset, problem=str(error)), 400
     audit(dataset, "dataset.glossary_changed", f"{len(terms)} added")
     added = ngettext("%(num)s term added.", "%(num)s terms added.", len(terms))
-    return done(added, "glossary", dataset_id=dataset_id)
+    return datasets.done(added, "glossary", dataset_id=dataset_id)
 
 
 @datasets.post(f"{ONE}/glossary/remove")
@@ -53,7 +53,7 @@ def remove_from_glossary(dataset_id: int) -> AnyResponse:
     dataset, form = visible_datasets().writable(dataset_id), request.form
     _glossaries().remove(dataset.id, Term(form.get("short", ""), form.get("long", "")))
     audit(dataset, "dataset.glossary_changed", "1 removed")
-    return done(_("The term was removed."), "glossary", dataset_id=dataset_id)
+    return datasets.done(_("The term was removed."), "glossary", dataset_id=dataset_id)
 
 
 def _given_terms() -> list[Term]:

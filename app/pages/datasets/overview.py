@@ -14,7 +14,7 @@ from braid.app.auth.identity import identity
 from braid.app.mounted import url_for
 from braid.app.opening import FIRST_DATASET
 from braid.app.pages.datasets.add import read_file
-from braid.app.pages.datasets.blueprint import MINE, ONE, address, datasets, done, visible_datasets
+from braid.app.pages.datasets.blueprint import MINE, ONE, address, datasets, visible_datasets
 from braid.app.pages.datasets.dataset import dataset_page
 from braid.app.pages.datasets.dataset_list import Order, dataset_list
 from braid.app.site import site
@@ -69,7 +69,7 @@ def add() -> tuple[str, int] | AnyResponse:
         added = site().braid.ledger.add_dataset(me.id, request.form.get("name", ""), most=most)
     except InvalidInputError as error:
         return _page(problem=str(error)), 400
-    return done(_("“%(name)s” created. Now add documents.", name=added.name), dataset_id=added.id)
+    return datasets.done(_("“%(name)s” created. Now add documents.", name=added.name), "dataset", dataset_id=added.id)
 
 
 @datasets.post("/import")
@@ -87,7 +87,7 @@ def add_import() -> tuple[str, int] | tuple[Response, int] | AnyResponse:
         return _page(problem=str(error)), 400
     if wants_json():
         return jsonify(href=url_for("braid.datasets.dataset", dataset_id=job.dataset_id)), 202
-    return done(_("Importing into “%(name)s”.", name=job.title), dataset_id=job.dataset_id)
+    return datasets.done(_("Importing into “%(name)s”.", name=job.title), "dataset", dataset_id=job.dataset_id)
 
 
 @datasets.post(f"{ONE}/name")
@@ -101,7 +101,7 @@ def rename(dataset_id: int) -> tuple[str, int] | AnyResponse:
         )
     except InvalidInputError as error:
         return dataset_page(dataset, problem=str(error)), 400
-    return done(_("Renamed to “%(name)s”.", name=dataset_name(renamed.name)), dataset_id=dataset.id)
+    return datasets.done(_("Renamed to “%(name)s”.", name=dataset_name(renamed.name)), "dataset", dataset_id=dataset.id)
 
 
 @datasets.post(f"{ONE}/delete")
@@ -128,11 +128,11 @@ def restore() -> str | AnyResponse:
         if "confirmed" not in request.form:
             return _ask(me.id, dataset_id)
         erase_dataset(me.id, dataset_id)
-        return done(_("The dataset has been permanently deleted."), "index")
+        return datasets.done(_("The dataset has been permanently deleted."), "index")
     if act != "restore":
         raise InvalidInputError(f"act is {act[:20]!r}; choose restore or erase", field="act")
     restore_dataset(me.id, dataset_id)
-    return done(_("The dataset is back."), dataset_id=dataset_id)
+    return datasets.done(_("The dataset is back."), "dataset", dataset_id=dataset_id)
 
 
 def _ask(user_id: int, dataset_id: int) -> str:

@@ -11,7 +11,7 @@ from werkzeug.wrappers import Response
 
 from braid.app.auth.identity import identity
 from braid.app.auth.quotas import quotas
-from braid.app.pages.datasets.blueprint import ONE, audit, datasets, done, visible_datasets
+from braid.app.pages.datasets.blueprint import ONE, audit, datasets, visible_datasets
 from braid.app.site import site
 from braid.app.web.transfers import MOST_AT_ONCE, drop, export_file, queue_export
 from braid.core.background.dataset_jobs import new_reembed, new_undo
@@ -25,7 +25,7 @@ def retry_job(dataset_id: int, job_id: int) -> Response:
     """Retry a failed upload."""
     job = _job(visible_datasets().writable(dataset_id), job_id)
     site().background.retry(job.user_id, job.id)
-    return done(_("Trying “%(name)s” again.", name=job.title), dataset_id=dataset_id)
+    return datasets.done(_("Trying “%(name)s” again.", name=job.title), "dataset", dataset_id=dataset_id)
 
 
 @datasets.post(f"{ONE}/jobs/<int:job_id>/undo")
@@ -36,7 +36,9 @@ def undo_job(dataset_id: int, job_id: int) -> Response:
     background.add(job.user_id, [new_undo(job)])
     background.store.forget(job.user_id, job.id)  # its file is the new job's
     audit(dataset, "documents.added", job.title)
-    return done(_("Restoring the earlier version of “%(name)s”.", name=job.title), dataset_id=dataset_id)
+    return datasets.done(
+        _("Restoring the earlier version of “%(name)s”.", name=job.title), "dataset", dataset_id=dataset_id
+    )
 
 
 @datasets.post(f"{ONE}/jobs/retry")
@@ -53,7 +55,7 @@ def retry_all(dataset_id: int) -> Response:
             background.retry(me.id, job.id)
             tried += 1
     told = ngettext("Trying %(num)s document again.", "Trying %(num)s documents again.", tried)
-    return done(told, dataset_id=dataset_id)
+    return datasets.done(told, "dataset", dataset_id=dataset_id)
 
 
 @datasets.post(f"{ONE}/jobs/<int:job_id>/remove")
@@ -61,7 +63,7 @@ def forget_job(dataset_id: int, job_id: int) -> Response:
     """Remove a waiting or failed job, and its file."""
     job = _job(visible_datasets().writable(dataset_id), job_id)
     drop(job)
-    return done(_("“%(name)s” removed from the list.", name=job.title), dataset_id=dataset_id)
+    return datasets.done(_("“%(name)s” removed from the list.", name=job.title), "dataset", dataset_id=dataset_id)
 
 
 @datasets.post(f"{ONE}/jobs/cancel")
@@ -75,7 +77,7 @@ def cancel_waiting(dataset_id: int) -> Response:
     for job in mine:
         drop(job)
     told = ngettext("%(num)s upload removed from the list.", "%(num)s uploads removed from the list.", len(mine))
-    return done(told, dataset_id=dataset_id)
+    return datasets.done(told, "dataset", dataset_id=dataset_id)
 
 
 @datasets.post(f"{ONE}/reembed")
@@ -85,8 +87,10 @@ def reembed(dataset_id: int) -> Response:
     quotas().require_queue_room(identity().account)
     here.background.add(identity().account.id, [new_reembed(here.braid, dataset.id)])
     audit(dataset, "dataset.reembedded", f"{dataset.chunks} passages")
-    return done(
-        _("Re-embedding all passages. Until this is done, searches use the old vectors."), dataset_id=dataset_id
+    return datasets.done(
+        _("Re-embedding all passages. Until this is done, searches use the old vectors."),
+        "dataset",
+        dataset_id=dataset_id,
     )
 
 
@@ -95,7 +99,9 @@ def export(dataset_id: int) -> Response:
     """Export the dataset to a file, which replaces the user's earlier export."""
     dataset, originals = visible_datasets().writable(dataset_id), "originals" in request.form
     queue_export(identity().account, dataset, originals=originals)
-    return done(_("Preparing the export. You can download it here when it is ready."), dataset_id=dataset_id)
+    return datasets.done(
+        _("Preparing the export. You can download it here when it is ready."), "dataset", dataset_id=dataset_id
+    )
 
 
 @datasets.get(f"{ONE}/exports/<int:job_id>")
