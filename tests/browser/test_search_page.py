@@ -85,7 +85,7 @@ def test_mode_switch_searches_again(open_page: Open) -> None:
     page = open_page()
     search(page, "hybrid search")
     assert len(legs_of_first_hit(page)) == 2
-    page.get_by_text("Exact words").click()
+    page.locator("label[for=mode-keyword]").click()
     page.wait_for_url("**mode=keyword*")
     expect(page.locator(".hit").first.locator(".leg")).to_have_text(["Keywords"])
     expect(page.locator("[name=mode][value=keyword]")).to_be_checked()
@@ -104,7 +104,7 @@ def test_balance_appears_only_when_it_counts(open_page: Open, picture: Picture) 
     page.wait_for_url("**alpha=0.65*")
     expect(page.locator("output[for=alpha]")).to_have_text("65% meaning, 35% keywords")
     picture(page, "balance")
-    page.get_by_text("Same meaning").click()
+    page.locator("label[for=mode-semantic]").click()
     expect(balance).to_be_hidden()
     page.wait_for_url("**mode=semantic*")
     assert "alpha" not in page.url
@@ -132,6 +132,21 @@ def test_keyboard_alone_reaches_the_passage_in_its_document(open_page: Open, pic
     expect(first).to_be_focused()
 
 
+def test_further_hits_come_in_place_and_the_focus_goes_on_with_them(open_page: Open) -> None:
+    page = open_page()
+    page.evaluate("window.stayed = true")
+    search(page, "hybrid search")
+    page.get_by_role("link", name="Show more").focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("#hit-6 a").first).to_be_focused()
+    expect(page.locator(".hit")).to_have_count(15)
+    expect(page.locator("#announcer")).to_contain_text("15 passages, the best of")
+    assert page.evaluate("window.stayed")
+    assert "more=10" in page.url
+    page.reload()
+    expect(page.locator(".hit")).to_have_count(15)
+
+
 @pytest.mark.parametrize("locale", ["en-US", "ja-JP", "ko-KR"])
 def test_phone_needs_no_sideways_scrolling(open_page: Open, picture: Picture, locale: str) -> None:
     page = open_page(locale=locale, viewport=PHONE, has_touch=True)
@@ -149,6 +164,7 @@ def test_phone_needs_no_sideways_scrolling(open_page: Open, picture: Picture, lo
 def test_language_switch_keeps_the_search_and_stays(open_page: Open, site: Site) -> None:
     page = open_page()
     search(page, "hybrid search")
+    page.locator("#me-button").click()
     page.get_by_role("link", name="日本語").click()
     expect(page.locator("html")).to_have_attribute("lang", "ja")
     expect(page.get_by_role("searchbox")).to_have_value("hybrid search")

@@ -62,7 +62,7 @@ class SearchForm(Way):
             "reranker": of_site["reranker"] if self.rerank else "",
             "filters": self.filters.filters(),
             "group_by": self.group_by,
-            "k": min(MAX_K, self.k + self.more),
+            "k": max(self.k, min(MAX_K, self.k + self.more)),
             **self.numbers,
         }
 

@@ -552,11 +552,12 @@ def test_hits_are_listed_by_document_or_by_passage_at_a_click(client: FlaskClien
     asked = {"q": "alloy", "d": "all", "more": 10}
     page = client.get("/search", query_string=asked).text
     links = {
-        text: html.unescape(href) for href, text in re.findall(r'<a href="([^"]+)"[^>]*>(Documents|Passages)</a>', page)
+        text: html.unescape(href)
+        for href, text in re.findall(r'<a href="([^"]+)"[^>]*>(By document|By passage)</a>', page)
     }
-    assert ("group=document" in links["Documents"], "more=" in links["Documents"]) == (True, False)
-    grouped = client.get(links["Documents"]).text
-    assert re.search(r'aria-current="true">Documents<', grouped)
+    assert ("group=document" in links["By document"], "more=" in links["By document"]) == (True, False)
+    grouped = client.get(links["By document"]).text
+    assert re.search(r'aria-current="true">By document<', grouped)
     assert not re.search(r'<details class="card" id="options" open>', grouped)
 
 
