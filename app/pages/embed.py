@@ -6,7 +6,7 @@ from flask import Blueprint, abort, render_template, request
 
 from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
-from braid.app.pages.chat.blueprint import model_advice
+from braid.app.pages.chat.blueprint import in_templates
 from braid.app.pages.chat.conversations import page as chat_page
 from braid.app.site import site
 from braid.app.user.dataset_picker import make_picker
@@ -15,7 +15,7 @@ from braid.app.words.languages import language_names
 from braid.core.options import ALL, Datasets
 
 embed = Blueprint("embed", __name__, url_prefix="/embed")
-embed.context_processor(lambda: {"model_advice": model_advice})
+embed.context_processor(in_templates)
 
 
 @embed.get("/chat")

@@ -1,7 +1,7 @@
 """Static files under names that have a hash of their content: browsers keep them for a year and never mix versions.
 
-`braid.css` is served as `braid.3f9a1c04be.css`. Comments stay here. The files are read once, so that a process serves one
-version of them, also while another one is being installed; after a change of a file the app is started again.
+`braid.css` is served as `braid.3f9a1c04be.css`. Comments stay here. The files are read once, so that a process serves
+one version of them, also while another one is being installed; after a change of a file the app is started again.
 """
 
 from __future__ import annotations
