@@ -224,8 +224,8 @@ def add_message(conversation_id: int, body: Question) -> Answered | Response:
 @resource.put("/conversations/<int:conversation_id>/messages/<int:message_id>/thumb", status=204)
 def put_thumb(conversation_id: int, message_id: int, body: ThumbGiven) -> None:
     """Rate an answer. Ratings of a single passage go to `/feedback`."""
-    said = {"fault": body.fault, "comment": body.comment}
-    site().answer_thumbs.put(identity().account.id, conversation_id, message_id, body.kind, **said)
+    thumbs, user_id = site().answer_thumbs, identity().account.id
+    thumbs.put(user_id, conversation_id, message_id, body.kind, fault=body.fault, comment=body.comment)
 
 
 @resource.get(

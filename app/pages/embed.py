@@ -6,7 +6,7 @@ from flask import abort, render_template, request
 
 from braid.app.auth.access import Routes
 from braid.app.auth.identity import identity
-from braid.app.pages.chat.blueprint import model_advice
+from braid.app.pages.chat.blueprint import in_templates
 from braid.app.pages.chat.conversations import page as chat_page
 from braid.app.site import site
 from braid.app.user.dataset_picker import make_picker
@@ -15,7 +15,7 @@ from braid.app.words.languages import language_names
 from braid.core.options import ALL, Datasets
 
 embed = Routes("embed", __name__, "user", url_prefix="/embed")
-embed.context_processor(lambda: {"model_advice": model_advice})
+embed.context_processor(in_templates)
 
 
 @embed.get("/chat")

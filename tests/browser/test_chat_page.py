@@ -189,7 +189,8 @@ def test_picker_and_options_are_remembered(open_chat: Callable[..., Page]) -> No
     expect(page.locator("#options-button output")).to_contain_text("Several queries")
     expect(page.locator("#alpha")).to_have_value("0.2")
     page.get_by_role("link", name="New conversation").click()
-    expect(page.locator("#picker-button output")).to_have_text("1 of 2")
+    expect(page.locator("#chips")).to_have_text("All datasets")
+    expect(page.locator("#options-button output")).to_contain_text("Several queries")
 
 
 def test_thumbs_and_copying_with_the_sources(open_chat: Callable[..., Page], chat: Chat) -> None:

@@ -141,7 +141,7 @@ def usage() -> str:
     busiest = rows[:MOST_USERS]
     unanswered = tally.unanswered(days=days)
     said = site().answer_thumbs.faults(days=days)
-    counted = Counter(each.fault for each in said)
+    counted: Counter[str] = Counter(each.fault for each in said)
     models = [each for each in tally.models(days=days) if each.generator != "extractive"]
     return render_template(
         "braid/admin/usage.html",

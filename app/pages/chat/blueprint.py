@@ -31,7 +31,8 @@ class ModelAdvice:
 
 
 @chat.context_processor
-def _in_templates() -> dict[str, object]:
+def in_templates() -> dict[str, object]:
+    """Return what the templates of a conversation need besides what they are given."""
     return {"model_advice": model_advice, "faults": FAULTS, "max_comment_chars": MAX_COMMENT_CHARS}
 
 

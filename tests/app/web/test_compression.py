@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import re
 
 import pytest
 from flask import Flask
@@ -138,6 +139,7 @@ def test_static_files_have_a_hash_and_are_kept_for_ever(client: FlaskClient, hos
         assert "Set-Cookie" not in plain.headers
         unpacked = gzip.decompress(packed.data) if "Content-Encoding" in packed.headers else packed.data
         assert unpacked == plain.data
+        assert not re.search(rb"^\s*//|^/\*", plain.data, re.MULTILINE), "comments stay on the server"
         assert browser.get(address, headers={"If-None-Match": plain.headers["ETag"]}).status_code == 304
 
 
