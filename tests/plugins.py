@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import atexit
+import shutil
 import subprocess
 import sys
+import tempfile
 import tomllib
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -29,10 +33,12 @@ def section_of(page: str, heading: str) -> tuple[str, str, str]:
     return module, next(iter(named.values())).partition(":")[0], lines
 
 
-@contextmanager
-def package(folder: Path, name: str, module: str, group: str, points: str) -> Iterator[None]:
-    """Install a package of one module with these entry points, also for the processes that are started meanwhile."""
-    target, info = folder / "site", f"{name}-1.0.dist-info"
+@cache
+def _site(name: str, module: str, group: str, points: str) -> Path:
+    """Install it, and return the folder that has it: once, since pip takes longer than most tests."""
+    folder, info = Path(tempfile.mkdtemp(prefix="braid-")), f"{name}-1.0.dist-info"
+    atexit.register(shutil.rmtree, folder)
+    target = folder / "site"
     target.mkdir()
     wheel = folder / f"{name}-1.0-py3-none-any.whl"
     with zipfile.ZipFile(wheel, "w") as archive:
@@ -43,9 +49,16 @@ def package(folder: Path, name: str, module: str, group: str, points: str) -> It
         archive.writestr(f"{info}/RECORD", "")
     pip = [sys.executable, "-m", "pip", "install", "-q", "--disable-pip-version-check", "--no-index", "--no-deps"]
     subprocess.run([*pip, "--target", str(target), str(wheel)], check=True)
+    return target
+
+
+@contextmanager
+def package(name: str, module: str, group: str, points: str) -> Iterator[None]:
+    """Have a package of one module with these entry points, also in the processes that are started meanwhile."""
+    target = str(_site(name, module, group, points))
     with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(str(target))
-        patch.setenv("PYTHONPATH", str(target))
+        patch.syspath_prepend(target)
+        patch.setenv("PYTHONPATH", target)
         for cache in _CACHES:
             cache.cache_clear()
         try:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 import uvicorn
 from flask import Flask
 from flask.testing import FlaskClient
+from sqlalchemy.exc import SQLAlchemyError
 from werkzeug.serving import make_server
 from werkzeug.test import TestResponse
 
@@ -66,7 +67,15 @@ def make_app(braid: Braid, settings: Settings | None = None, *, jobs: bool = Fal
     if here.accounts.need_setup():
         first = next(iter(braid.ledger.users()), None)
         here.accounts.create_first(first.name if first else "admin", PASSWORD)
+    if not jobs:
+        braid.on_close(lambda: write_counts(here))
     return app
+
+
+def write_counts(here: Site) -> None:
+    """What a site does when it is closed, as those of tests are not: a timer would soon find no ledger."""
+    with suppress(SQLAlchemyError):  # of a test that broke it
+        here.usage.write()
 
 
 def site_of(app: Flask) -> Site:

@@ -59,6 +59,8 @@ class Usage:
             if self._writer is not None:
                 self._writer.cancel()
                 self._writer = None
+        if not counted:
+            return
         try:
             with self._database.write() as connection:
                 # in one order for all processes, of which two would wait for each other otherwise

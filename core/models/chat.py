@@ -11,6 +11,7 @@ import re
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -136,8 +137,8 @@ class ChatModel:
     def complete(self, messages: Sequence[Message], *, timeout_s: float | None = None) -> str:
         """Return the answer, without reasoning, within the deadline. Raises ModelError."""
         seconds = self._settings.timeout_s if timeout_s is None else min(timeout_s, self._settings.timeout_s)
-        deadline = time.monotonic() + seconds
         self._admit()
+        deadline = time.monotonic() + seconds
         answer = _in_background(lambda: self._with_retries(lambda: self._ask(messages), deadline))
         text = self._next(answer, deadline, seconds) or ""
         self._note_answer()
@@ -149,8 +150,8 @@ class ChatModel:
         Raises NoToolsError for a model that takes no tools, and ModelError.
         """
         seconds = min(timeout_s, self._settings.timeout_s)
-        deadline = time.monotonic() + seconds
         self._admit()
+        deadline = time.monotonic() + seconds
         replies: list[Reply] = []
 
         def ask() -> str:
@@ -176,9 +177,9 @@ class ChatModel:
         was ended because it has written for too long.
         """
         seconds = self._settings.timeout_s
+        self._admit()
         deadline = time.monotonic() + seconds
         until, left = self._clock() + MAX_ANSWER_S, MAX_WRITTEN_CHARS
-        self._admit()
         stopped, is_heard = threading.Event(), False
         pieces: queue.Queue[_Outcome] = queue.Queue()
         _start(lambda: self._stream_into(pieces, messages, deadline, stopped))
@@ -224,6 +225,8 @@ class ChatModel:
     def _admit(self) -> None:
         if refusal := self._circuit.admit():
             raise ModelError(refusal)
+        with suppress(ModelError):  # the call raises it again
+            self._get_model()  # before the deadline begins: to load a package takes seconds, which are not the model's
 
     def _next(self, outcomes: queue.Queue[_Outcome], deadline: float, seconds: float) -> str | None:
         let_go()

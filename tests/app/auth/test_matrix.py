@@ -501,6 +501,8 @@ class World:
     braid: Braid
     people: dict[str, Account]
     numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
+    secrets: dict[str, str] = field(default_factory=dict)
+    """Of each caller's session."""
 
     def browser(self, caller: str) -> FlaskClient:
         client = self.app.test_client()
@@ -508,8 +510,15 @@ class World:
         with client.session_transaction() as session:
             session[IN_SESSION] = "known"
             if caller in self.people:
-                session["_user_id"] = site_of(self.app).sessions.open(self.people[caller].id)
+                session["_user_id"] = self._secret(caller)
         return client
+
+    def _secret(self, caller: str) -> str:
+        """Of a session that no route has ended."""
+        sessions = site_of(self.app).sessions
+        if caller not in self.secrets or sessions.find(self.secrets[caller]) is None:
+            self.secrets[caller] = sessions.open(self.people[caller].id)
+        return self.secrets[caller]
 
     def address(self, template: str) -> str:
         wanted = set(re.findall(r"\{(\w+)\}", template))

@@ -411,8 +411,8 @@ def served(tmp_path_factory: pytest.TempPathFactory, model: ModelServer) -> Iter
         yield running  # with all loaded that the first search and the first answer load
 
 
-NOT_WAITING_S = 5
-"""What waits for slow clients takes 15 s; beside other tests, a search that does not takes up to 0.2 s."""
+NOT_WAITING_S = 10
+"""What waits for slow clients takes 15 s more than what does not, however busy the machine is."""
 
 
 def search_s(served: Served) -> float:
@@ -464,8 +464,7 @@ def test_two_hundred_slow_readers_of_one_user_keep_nobody_else_waiting(served: S
         begun = [each.recv(12) for each in held]  # the first piece of what each is sent, and no more
         assert begun.count(b"HTTP/1.1 200") >= USER_SHARE
         assert begun.count(b"HTTP/1.1 429") >= SLOW - 2 * USER_SHARE  # a short answer makes room for another
-        assert probe_s(served) < NOT_WAITING_S
-        assert search_s(served) < max(2 * quiet, NOT_WAITING_S)
+        require_nobody_waits(served, quiet)
 
 
 @pytest.fixture(scope="module")
@@ -489,8 +488,8 @@ def head(path: str, key: str, size: int, kind: str = "application/json", accept:
 
 
 def require_nobody_waits(served: Served, quiet: float) -> None:
-    assert probe_s(served) < NOT_WAITING_S
-    assert search_s(served) < max(2 * quiet, NOT_WAITING_S)
+    assert probe_s(served) < quiet + NOT_WAITING_S
+    assert search_s(served) < quiet + NOT_WAITING_S
 
 
 def test_slow_uploads_of_four_users_keep_nobody_waiting(served: Served, four: list[tuple[str, int]]) -> None:

@@ -82,13 +82,13 @@ def wiki(tmp_path: Path) -> Iterator[Wiki]:
     made = Wiki(tmp_path / "team")
     made.put("Home.md", "# Home\n\nthe pump hums", 1.0)
     made.put("Tank.md", "# Tank\n\nthe tank is full", 2.0)
-    with package(tmp_path, name, module, "braid.loaders", points):
+    with package(name, module, "braid.loaders", points):
         yield made
 
 
 @pytest.fixture
-def wrong(tmp_path: Path) -> Iterator[None]:
-    with package(tmp_path, "wrong", WRONG, "braid.loaders", POINTS):
+def wrong() -> Iterator[None]:
+    with package("wrong", WRONG, "braid.loaders", POINTS):
         yield
 
 

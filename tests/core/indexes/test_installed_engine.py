@@ -85,17 +85,17 @@ gone = no_such_module:Engine
 
 
 @pytest.fixture
-def of_the_docs(tmp_path: Path) -> Iterator[None]:
+def of_the_docs() -> Iterator[None]:
     """The package of docs/plugins.md is installed."""
     module, name, points = section_of("plugins.md", "An engine")
-    with package(tmp_path, name, module, "braid.engines", points):
+    with package(name, module, "braid.engines", points):
         yield
 
 
 @pytest.fixture
-def wrong(tmp_path: Path) -> Iterator[None]:
+def wrong() -> Iterator[None]:
     """A package whose engines do everything wrong is installed."""
-    with package(tmp_path, "wrong_engine", WRONG, "braid.engines", POINTS):
+    with package("wrong_engine", WRONG, "braid.engines", POINTS):
         yield
 
 

@@ -58,15 +58,15 @@ Not.a-suffix = wrong:raises
 
 
 @pytest.fixture
-def calendar(tmp_path: Path) -> Iterator[None]:
+def calendar() -> Iterator[None]:
     module, name, points = section_of("plugins.md", "A reader")
-    with in_earnest(), package(tmp_path, name, module, "braid.readers", points):
+    with in_earnest(), package(name, module, "braid.readers", points):
         yield
 
 
 @pytest.fixture
-def wrong(tmp_path: Path) -> Iterator[None]:
-    with in_earnest(), package(tmp_path, "wrong", WRONG, "braid.readers", POINTS):
+def wrong() -> Iterator[None]:
+    with in_earnest(), package("wrong", WRONG, "braid.readers", POINTS):
         yield
 
 

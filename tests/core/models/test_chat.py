@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import json
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
+import langchain.chat_models
 import pytest
 from langchain_core.runnables import RunnableLambda
 
 from braid.core.errors import InvalidInputError, ModelCutError, ModelError
+from braid.core.models import chat as chat_module
 from braid.core.models.chat import (
     MAX_ANSWER_CHARS,
     MAX_ANSWER_S,
@@ -119,6 +124,25 @@ def test_a_slow_model_is_given_up_at_the_deadline(server: ModelServer) -> None:
     with pytest.raises(ModelError):
         ChatModel(server.settings(timeout_s=2 * WAIT_S)).complete(MESSAGES, timeout_s=0.2)
     assert time.monotonic() - started < WAIT_S
+
+
+@pytest.mark.parametrize("way", ["complete", "stream"])
+def test_to_load_a_package_is_none_of_the_models_time(
+    server: ModelServer, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    now, by, load = [0.0], list[threading.Thread](), langchain.chat_models.init_chat_model
+
+    def load_slowly(*given: Any, **options: Any) -> Any:
+        now[0] += 2 * WAIT_S
+        by.append(threading.current_thread())
+        return load(*given, **options)
+
+    monkeypatch.setattr(chat_module, "time", SimpleNamespace(monotonic=lambda: now[0], sleep=time.sleep))
+    monkeypatch.setattr(langchain.chat_models, "init_chat_model", load_slowly)
+    model = ChatModel(server.settings(timeout_s=WAIT_S))
+    answer = model.complete(MESSAGES) if way == "complete" else "".join(model.stream(MESSAGES))
+    assert answer.strip() == "Fish and rice"
+    assert by == [threading.current_thread()], "nobody waits for it with a deadline"
 
 
 def test_nobody_listens() -> None:

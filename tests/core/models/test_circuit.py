@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -122,12 +121,10 @@ def test_a_hanging_model_costs_its_deadline_once(server: ModelServer, clock: Clo
         with pytest.raises(ModelError, match=r"took longer than 1 s|Timeout"):
             ask()
     assert len(server.calls) == 2
-    started = time.monotonic()
     for _ in range(20):
         with pytest.raises(ModelError, match=r"openai:search-model .*; it is asked again in 30 s"):
             ask()
-    assert time.monotonic() - started < 10.0, "half of what it takes to wait for each"
-    assert len(server.calls) == 2
+    assert len(server.calls) == 2, "who does not ask does not wait"
     server.delay_s = 0.0
     clock.now += 30
     assert _patiently(ask, clock) == "Fish"

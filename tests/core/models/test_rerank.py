@@ -525,12 +525,12 @@ def test_no_name_is_no_reranker() -> None:
 
 
 @pytest.fixture
-def of_the_docs(tmp_path: Path) -> Iterator[None]:
+def of_the_docs() -> Iterator[None]:
     """The package of docs/reranking.md is installed, under its name and under one of Braid's."""
     module, name, points = section_of("reranking.md", "One of another package")
     named = points.partition(" = ")[2]
     more = f"onnx = {named}\nlost = {name}:Lost"
-    with package(tmp_path, name, module, "braid.rerankers", f"{points}\n{more}"):
+    with package(name, module, "braid.rerankers", f"{points}\n{more}"):
         yield
 
 

@@ -467,9 +467,9 @@ class Lacking:
 POINTS = {"shouting": "Shouting", "lacking": "Lacking", "broken": "Missing", "basic": "Shouting"}
 
 
-def test_another_package_adds_a_strategy(world: World, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_another_package_adds_a_strategy(world: World, caplog: pytest.LogCaptureFixture) -> None:
     points = "\n".join(f"{name} = braid_shouting:{kind}" for name, kind in POINTS.items())
-    with package(tmp_path, "braid_shouting", PLUGIN, "braid.strategies", points):
+    with package("braid_shouting", PLUGIN, "braid.strategies", points):
         result = world.search("cat", "animals", strategy="shouting")
         assert (result.queries, result.generator) == (("CAT",), "shouting")
         assert StrategyInfo("shouting", "Searches in capitals.", {}) in world.braid.manager.strategies()

@@ -28,10 +28,10 @@ PERSONAL, SHARED = "user_1", "shared_main"
 
 
 @pytest.fixture
-def of_a_package(tmp_path_factory: pytest.TempPathFactory) -> Iterator[IndexOptions]:
+def of_a_package() -> Iterator[IndexOptions]:
     """What opens a data directory with the engine of docs/plugins.md, whose package is installed."""
     module, name, points = section_of("plugins.md", "An engine")
-    with package(tmp_path_factory.mktemp("package"), name, module, "braid.engines", points):
+    with package(name, module, "braid.engines", points):
         yield IndexOptions(engine="sqlite")
 
 
