@@ -49,7 +49,7 @@ LOOK_S = 0.02
 """Time between two looks for the files of a collection that are being written."""
 MERGE_RATIO = 4
 """A block is merged into the one before it when that is not this many times larger, so that there are few blocks."""
-SMALL_ROWS = 8_192
+SMALL_ROWS = 2**12
 """Rows of a block that is merged with the next one in any case: to scan them takes as long as to begin a scan."""
 MOST_ROWS = 2**18
 """Rows of a block that is made of others, which bounds the memory that merging takes: 113 MB with the default model."""
@@ -249,8 +249,7 @@ class DenseIndex(VectorIndex):
         try:
             loaded = self._files.load(collection)
             if loaded is not None:
-                lacks_stage = any(block.is_large and not block.coarse for block in loaded.blocks)
-                sound = loaded.version == version and not lacks_stage
+                sound = loaded.version == version
                 self._filed.add(collection)
             else:
                 sound = collection not in self._filed and (seen is not None or self.dimension(collection) is None)
@@ -272,11 +271,16 @@ class DenseIndex(VectorIndex):
             self._mended[collection] = version
 
     def _merge(self, collection: str, loaded: Loaded) -> None:
-        """Write blocks that are better one as one, and without deleted rows. Where that fails the old ones answer."""
-        if self._clock() < self._merge_at.get(collection, 0.0) or (tidy := _tidy(loaded.blocks)) == loaded.blocks:
+        """Write blocks that are better one as one, without deleted rows, and with the first stage of their scan. Where
+        that fails the old ones answer.
+        """
+        if self._clock() < self._merge_at.get(collection, 0.0):
+            return
+        tidy = _tidy(loaded.blocks)
+        if tidy == loaded.blocks and all(block.coarse or not block.is_large for block in tidy):
             return
         try:
-            self._files.write(collection, replace(loaded, blocks=tidy))
+            self._files.write(collection, replace(loaded, blocks=tidy), at_rest=True)
             self._merge_at.pop(collection, None)
         except IndexUnavailableError as error:
             if collection not in self._merge_at:

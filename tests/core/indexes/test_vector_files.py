@@ -77,6 +77,7 @@ def test_a_full_disk_is_not_filled_further_by_changes_that_fail(
     shelf: Shelf, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("braid.core.indexes.vector_block.COARSE_ROWS", 100)
+    monkeypatch.setattr("braid.core.indexes.vector_files.STAGED_ROWS", 100)
     dataset, index = shelf.dataset(), shelf.open()
     ids = shelf.put(dataset, "a", VECTORS[:200])
     shelf.apply(index, ids)
@@ -179,6 +180,7 @@ def test_a_large_segment_has_a_first_stage_also_where_it_was_written_without(
 
     monkeypatch.setattr("braid.core.indexes.vector_block.COARSE_ROWS", 900)
     writer, reader = shelf.open(), shelf.reader()
+    shelf.mend(writer)
     (rows,) = shelf.folder.rglob("*.rows")
     assert (rows.parent / f"{rows.name}.coarse").exists()
     writer.apply("user_1", [], ids[:10])  # what is deleted leaves the rows where they are
@@ -227,6 +229,7 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
 @pytest.mark.parametrize("is_open", [False, True], ids=["at the next start", "beside the one that has written"])
 def test_damage_is_seen_and_repaired(shelf: Shelf, damage: str, is_open: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("braid.core.indexes.vector_block.COARSE_ROWS", 100)
+    monkeypatch.setattr("braid.core.indexes.vector_files.STAGED_ROWS", 100)
     dataset, writer = shelf.dataset(), shelf.open()
     ids = [*shelf.put(dataset, "a", VECTORS[:100]), *shelf.put(dataset, "b", VECTORS[100:110])]
     shelf.apply(writer, ids)
