@@ -41,7 +41,7 @@ BYTES_PER_ROW = ID_BYTES + 8 + 8
 """Bytes of a row beside its components, which take a byte each."""
 COARSE_ROWS = 2**12
 """Rows from which on a block is scanned in two stages."""
-COARSE_OF, COARSE_EACH = 40, 2
+COARSE_OF, COARSE_EACH = 50, 1
 """The first stage picks one row of so many, and so many more for each row that is wanted."""
 COARSE_PART = 8
 """Most rows that the first stage picks, as a part of the block; where more are needed, the bytes are scanned."""
