@@ -15,7 +15,7 @@ import math
 import threading
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -246,9 +246,8 @@ class VectorBlock:
         k = min(k, len(self))
         picked = len(self) // COARSE_OF + COARSE_EACH * k
         if mask is None and self.two_stage is not None and picked <= len(self) // COARSE_PART:
-            parameters = faiss.IndexRefineSearchParameters(k_factor=picked / k)
-            scores, rows = self.two_stage.search(probe.rounded, k, params=parameters)
-            if (rows < 0).any():  # the first stage tells nothing apart
+            scores, rows = self.two_stage.search(probe.rounded, k, params=_picking(picked / k))
+            if rows[0, -1] < 0:  # the first stage tells nothing apart
                 scores, rows = self.index.search(probe.rounded, k)
         elif mask is None:
             scores, rows = self.index.search(probe.rounded, k)
@@ -378,6 +377,12 @@ def _faiss() -> Any:  # it has no types
     with _importing, quietly("faiss"):
         import faiss
     return faiss
+
+
+@lru_cache
+def _picking(times: float) -> Any:
+    """Return parameters for a scan whose first stage picks so many times the rows that are wanted."""
+    return _faiss().IndexRefineSearchParameters(k_factor=times)
 
 
 def _write_index(index: Any, path: Path) -> None:
