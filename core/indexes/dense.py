@@ -55,6 +55,9 @@ MOST_ROWS = 2**18
 """Rows of a block that is made of others, which bounds the memory that merging takes: 113 MB with the default model."""
 REST_RATIO, REST_ROWS = 32, 2**16
 """The same two numbers for a collection whose log is applied: a search then scans one block of most collections."""
+STAGING_S = 2.0
+"""Time in which first stages of scans are made, and then for as long none: after an update every collection may lack
+one, and what has just been put is not to wait for all of them."""
 MERGE_AGAIN_S = 600.0
 """Time until blocks are merged again that could not be written, as on a full disk; until then each is searched."""
 
@@ -91,6 +94,8 @@ class DenseIndex(VectorIndex):
         self._clock = clock
         self._merge_at: dict[str, float] = {}
         """When the blocks of each collection are merged again whose last merging could not be written."""
+        self._stages_until = self._stages_again_at = float("-inf")
+        """Until when first stages of scans are made, and when again."""
         self._filed: set[str] = set()
         """Collections whose files were there."""
         self._closed = False
@@ -274,10 +279,14 @@ class DenseIndex(VectorIndex):
         """Write blocks that are better one as one, without deleted rows, and with the first stage of their scan. Where
         that fails the old ones answer.
         """
-        if self._clock() < self._merge_at.get(collection, 0.0):
+        now = self._clock()
+        if now < self._merge_at.get(collection, 0.0):
             return
         tidy = _tidy(loaded.blocks)
-        if tidy == loaded.blocks and all(block.coarse or not block.is_large for block in tidy):
+        if now >= self._stages_again_at:
+            self._stages_until, self._stages_again_at = now + STAGING_S, now + 2 * STAGING_S
+        lacks_stage = now < self._stages_until and any(block.is_large and not block.coarse for block in tidy)
+        if tidy == loaded.blocks and not lacks_stage:
             return
         try:
             self._files.write(collection, replace(loaded, blocks=tidy), at_rest=True)

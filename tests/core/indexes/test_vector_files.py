@@ -13,8 +13,8 @@ import pytest
 
 from braid.core.errors import IndexUnavailableError, InvalidInputError
 from braid.core.indexes.answering_models import AnsweringModels
-from braid.core.indexes.dense import DenseIndex
-from braid.core.indexes.vector_block import EVERYTHING, Probe, Selection
+from braid.core.indexes.dense import STAGING_S, DenseIndex
+from braid.core.indexes.vector_block import EVERYTHING, Probe, Selection, VectorBlock
 from tests.core.indexes.vector_shelf import MODEL, OTHER, VECTORS, Shelf, fill_disk, found, unit
 from tests.fakes import HashEmbeddings
 
@@ -179,6 +179,7 @@ def test_a_large_segment_has_a_first_stage_also_where_it_was_written_without(
     assert not list(shelf.folder.rglob("*.coarse"))
 
     monkeypatch.setattr("braid.core.indexes.vector_block.COARSE_ROWS", 900)
+    monkeypatch.setattr("braid.core.indexes.vector_block.LEAST_FOUND", 0.0)  # eight components tell little apart
     writer, reader = shelf.open(), shelf.reader()
     shelf.mend(writer)
     (rows,) = shelf.folder.rglob("*.rows")
@@ -191,6 +192,29 @@ def test_a_large_segment_has_a_first_stage_also_where_it_was_written_without(
     assert list(shelf.folder.rglob("*.rows")) == [rows]
     writer.apply("user_1", [], ids[10:900])
     assert not list(shelf.folder.rglob("*.coarse")), "the rest is small"
+
+
+def test_first_stages_are_made_for_a_while_and_then_what_was_put_comes_first(
+    shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After an update all collections may lack one."""
+    now = [0.0]
+    monkeypatch.setattr("braid.core.indexes.vector_block.COARSE_ROWS", 500)
+    write_coarse = VectorBlock.write_coarse
+
+    def slow(block: VectorBlock, path: Path) -> None:
+        now[0] += STAGING_S
+        write_coarse(block, path)
+
+    monkeypatch.setattr(VectorBlock, "write_coarse", slow)
+    for user in ("ann", "bob", "cem"):
+        shelf.put(shelf.dataset(user), "a", VECTORS[:600])
+    writer = shelf.open(clock=lambda: now[0])
+    for expected in (1, 1, 2, 2, 3, 3):
+        shelf.mend(writer)
+        assert len(list(shelf.folder.rglob("*.coarse"))) == expected
+        now[0] += STAGING_S / 2
+    assert writer.check("user_3") == ""
 
 
 # ---------------------------------------------------------------- damage
