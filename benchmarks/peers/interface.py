@@ -73,6 +73,8 @@ class GivenVectors:
     """An embedding model that knows the vector of every text beforehand, so that embedding costs nothing."""
 
     fingerprint = "benchmark:given"
+    computes_here = True
+    """As Braid's own model does: nothing is waited for."""
 
     def __init__(self) -> None:
         self._vectors: dict[str, FloatVector] = {}

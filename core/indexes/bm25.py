@@ -59,6 +59,8 @@ LOOKS = 20
 """Times that files are compared that are being merged meanwhile."""
 SCHEMA_VERSION = "fast ids"
 WRITER_HEAP_BYTES = 64_000_000
+FEW = 16
+"""Chunks that are cut into tokens at once, also beside searches: somebody may look for what they have just put."""
 UNUSED_S = 120.0
 KEPT_TERMS = 4_096
 """Queries for one term that are kept: the collections of a search ask the same ones."""
@@ -263,7 +265,8 @@ class Bm25Index(KeywordIndex):
             writer.garbage_collect_files()  # a killed commit leaves a file with the name that the next one uses
             for chunk_id in [*deletes, *(chunk.id for chunk in upserts)]:
                 writer.delete_documents_by_term("id", chunk_id)
-            for chunk in self._priority.pieces(upserts):  # cutting a text into tokens holds up whoever searches
+            in_turn = upserts if len(upserts) <= FEW else self._priority.pieces(upserts)
+            for chunk in in_turn:  # cutting many texts into tokens holds up whoever searches
                 writer.add_document(self._document(chunk))
             writer.commit()
             writer.wait_merging_threads()

@@ -49,12 +49,15 @@ LOOK_S = 0.02
 """Time between two looks for the files of a collection that are being written."""
 MERGE_RATIO = 4
 """A block is merged into the one before it when that is not this many times larger, so that there are few blocks."""
-SMALL_ROWS = 8_192
+SMALL_ROWS = 2**12
 """Rows of a block that is merged with the next one in any case: to scan them takes as long as to begin a scan."""
 MOST_ROWS = 2**18
 """Rows of a block that is made of others, which bounds the memory that merging takes: 113 MB with the default model."""
 REST_RATIO, REST_ROWS = 32, 2**16
 """The same two numbers for a collection whose log is applied: a search then scans one block of most collections."""
+STAGING_S = 2.0
+"""Time in which first stages of scans are made, and then for as long none: after an update every collection may lack
+one, and what has just been put is not to wait for all of them."""
 MERGE_AGAIN_S = 600.0
 """Time until blocks are merged again that could not be written, as on a full disk; until then each is searched."""
 
@@ -91,6 +94,8 @@ class DenseIndex(VectorIndex):
         self._clock = clock
         self._merge_at: dict[str, float] = {}
         """When the blocks of each collection are merged again whose last merging could not be written."""
+        self._stages_until = self._stages_again_at = float("-inf")
+        """Until when first stages of scans are made, and when again."""
         self._filed: set[str] = set()
         """Collections whose files were there."""
         self._closed = False
@@ -249,8 +254,7 @@ class DenseIndex(VectorIndex):
         try:
             loaded = self._files.load(collection)
             if loaded is not None:
-                lacks_stage = any(block.is_large and not block.coarse for block in loaded.blocks)
-                sound = loaded.version == version and not lacks_stage
+                sound = loaded.version == version
                 self._filed.add(collection)
             else:
                 sound = collection not in self._filed and (seen is not None or self.dimension(collection) is None)
@@ -272,11 +276,20 @@ class DenseIndex(VectorIndex):
             self._mended[collection] = version
 
     def _merge(self, collection: str, loaded: Loaded) -> None:
-        """Write blocks that are better one as one, and without deleted rows. Where that fails the old ones answer."""
-        if self._clock() < self._merge_at.get(collection, 0.0) or (tidy := _tidy(loaded.blocks)) == loaded.blocks:
+        """Write blocks that are better one as one, without deleted rows, and with the first stage of their scan. Where
+        that fails the old ones answer.
+        """
+        now = self._clock()
+        if now < self._merge_at.get(collection, 0.0):
+            return
+        tidy = _tidy(loaded.blocks)
+        if now >= self._stages_again_at:
+            self._stages_until, self._stages_again_at = now + STAGING_S, now + 2 * STAGING_S
+        lacks_stage = now < self._stages_until and any(block.is_large and not block.coarse for block in tidy)
+        if tidy == loaded.blocks and not lacks_stage:
             return
         try:
-            self._files.write(collection, replace(loaded, blocks=tidy))
+            self._files.write(collection, replace(loaded, blocks=tidy), at_rest=True)
             self._merge_at.pop(collection, None)
         except IndexUnavailableError as error:
             if collection not in self._merge_at:

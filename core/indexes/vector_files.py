@@ -37,6 +37,8 @@ LOOKS = 20
 HEAD_BYTES = 96
 """Bytes at the beginning of a segment that are checked before anything is made of it."""
 READ_BYTES = 2**22
+STAGED_ROWS = 2**17
+"""Rows from which on a block has the first stage of its scan at once, not only when its collection is at rest."""
 
 Signature = tuple[int, int, int]
 
@@ -147,13 +149,16 @@ class VectorFiles:
 
     # ------------------------------------------------------------ by the process that writes
 
-    def write(self, collection: str, loaded: Loaded) -> Loaded:
-        """Make these the collection's vectors: what is in no file yet is written. Return them mapped."""
+    def write(self, collection: str, loaded: Loaded, *, at_rest: bool = False) -> Loaded:
+        """Make these the collection's vectors: what is in no file yet is written. Return them mapped. Of a collection
+        ``at_rest`` each block gets the first stage of its scan, if it is to have one.
+        """
         folder = self._folder / collection
         with self.whole(collection):
             folder.mkdir(parents=True, exist_ok=True)
             files = dict(loaded.files or {})
-            blocks = tuple(_written(block, folder, files) for block in loaded.blocks)
+            staged_rows = 0 if at_rest else STAGED_ROWS
+            blocks = tuple(_written(block, folder, files, staged_rows) for block in loaded.blocks)
             kept = {name for block in blocks for name in (block.file, block.gone) if name}
             kept |= {block.coarse for block in blocks if block.coarse}
             files = {name: note for name, note in files.items() if name in kept}
@@ -226,18 +231,22 @@ class VectorFiles:
             self._opened.clear()
 
 
-def _written(block: VectorBlock, folder: Path, files: dict[str, FileNote]) -> VectorBlock:
-    """Return the block with its rows, and those that were deleted, in files, which are added to ``files``."""
+def _written(
+    block: VectorBlock, folder: Path, files: dict[str, FileNote], staged_rows: int = STAGED_ROWS
+) -> VectorBlock:
+    """Return the block with its rows, those that were deleted, and from ``staged_rows`` on the first stage of its scan
+    in files, which are added to ``files``.
+    """
     if not block.file:
         path = folder / f"{secrets.token_hex(8)}.rows"  # never a name that a process has mapped
         block.write(path)
         files[path.name] = _note_of(path)
         block = replace(VectorBlock.read(path, len(block), block.scale), alive=block.alive)
-        if block.is_large:
-            coarse = folder / f"{path.name}{COARSE}"
-            block.write_coarse(coarse)
-            files[coarse.name] = _note_of(coarse)
-            block = block.with_coarse(coarse)
+    if block.is_large and not block.coarse and len(block) >= staged_rows:
+        coarse = folder / f"{block.file}{COARSE}"
+        block.write_coarse(coarse)
+        files[coarse.name] = _note_of(coarse)
+        block = block.with_coarse(coarse)
     if block.alive is not None and not block.gone:
         path = folder / f"{secrets.token_hex(8)}.gone"
         path.write_bytes(np.packbits(~block.alive).tobytes())

@@ -9,17 +9,19 @@ import re
 import shutil
 import sys
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from braid.core.errors import IndexUnavailableError
 from braid.core.indexes.answers import BestScores
-from braid.core.indexes.bm25 import Bm25Index, bm25_idf
+from braid.core.indexes.bm25 import FEW, Bm25Index, bm25_idf
 from braid.core.ledger.change_log import IndexedChunk
+from braid.core.priority import SearchPriority
 from braid.core.search.fusion import pool, pooled_bm25_boosts
 from braid.core.text.analyzer import Analyzer
 from tests.damage import remove_in_use
@@ -51,6 +53,22 @@ def folder(tmp_path: Path) -> Path:
 @pytest.fixture
 def index(folder: Path) -> Bm25Index:
     return Bm25Index(folder, ANALYZER)
+
+
+class NoTurn(SearchPriority):
+    """As it is while searches run without a pause: whoever waits for them waits."""
+
+    def pieces(self, work: Iterable[Any]) -> Iterator[Any]:
+        raise AssertionError(f"{len(list(work))} chunks wait for searches")
+
+
+def test_a_few_chunks_do_not_wait_for_searches(folder: Path) -> None:
+    """Somebody may be looking for what they have just put; many chunks hold up whoever searches."""
+    index = Bm25Index(folder, ANALYZER, priority=NoTurn())
+    index.apply(WHERE, chunks(*[f"valve {number}" for number in range(FEW)]), [])
+    assert len(found(index, "valve", 50)) == FEW
+    with pytest.raises(AssertionError, match=f"{FEW + 1} chunks wait for searches"):
+        index.apply(WHERE, chunks(*[f"valve {number}" for number in range(FEW + 1)]), [])
 
 
 # ---------------------------------------------------------------- scores

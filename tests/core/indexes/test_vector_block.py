@@ -105,8 +105,9 @@ def test_the_best_of_real_vectors_are_the_exact_ones(name: str) -> None:
 
 
 def test_two_stages_find_what_one_finds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("braid.core.indexes.vector_block.COARSE_AND", 2_000)
-    monkeypatch.setattr("braid.core.indexes.vector_block.TRAINING_ROWS", 5_000)
+    monkeypatch.setattr("braid.core.indexes.vector_block.COARSE_OF", 5)
+    monkeypatch.setattr("braid.core.indexes.vector_block.COARSE_PART", 4)
+    monkeypatch.setattr("braid.core.indexes.vector_block.ADDED_ROWS", 5_000)
     vectors = unit(20_000, spread=0.5)
     whole = block_of(vectors)
     whole.write_coarse(tmp_path / "coarse")
@@ -126,12 +127,8 @@ def test_two_stages_find_what_one_finds(tmp_path: Path, monkeypatch: pytest.Monk
     assert len(staged.nearest(Probe.of(vectors[0]), 2_000, EVERYTHING).ids) == 2_000
 
 
-def test_where_two_stages_would_find_less_the_bytes_are_scanned(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_where_two_stages_would_find_less_the_bytes_are_scanned(tmp_path: Path) -> None:
     """Thousands of forms that differ a little look alike to the first stage."""
-    monkeypatch.setattr("braid.core.indexes.vector_block.COARSE_AND", 500)
-    monkeypatch.setattr("braid.core.indexes.vector_block.COARSE_EACH", 2)
     forms = unit(10, seed=5)[np.arange(20_000) % 10] + 0.02 * unit(20_000, seed=6)
     block = block_of((forms / np.linalg.norm(forms, axis=1, keepdims=True)).astype(np.float32))
     block.write_coarse(tmp_path / "coarse")
@@ -139,10 +136,7 @@ def test_where_two_stages_would_find_less_the_bytes_are_scanned(
     assert (tried.two_stage, tried.coarse) == (None, "coarse")
 
 
-def test_a_query_that_tells_nothing_apart_has_rows_all_the_same(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("braid.core.indexes.vector_block.COARSE_AND", 2_000)
+def test_a_query_that_tells_nothing_apart_has_rows_all_the_same(tmp_path: Path) -> None:
     block = block_of(unit(20_000, spread=0.5))
     block.write_coarse(tmp_path / "coarse")
     found = block.with_coarse(tmp_path / "coarse").nearest(

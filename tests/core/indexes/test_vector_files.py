@@ -13,8 +13,8 @@ import pytest
 
 from braid.core.errors import IndexUnavailableError, InvalidInputError
 from braid.core.indexes.answering_models import AnsweringModels
-from braid.core.indexes.dense import DenseIndex
-from braid.core.indexes.vector_block import EVERYTHING, Probe, Selection
+from braid.core.indexes.dense import STAGING_S, DenseIndex
+from braid.core.indexes.vector_block import EVERYTHING, Probe, Selection, VectorBlock
 from tests.core.indexes.vector_shelf import MODEL, OTHER, VECTORS, Shelf, fill_disk, found, unit
 from tests.fakes import HashEmbeddings
 
@@ -77,6 +77,7 @@ def test_a_full_disk_is_not_filled_further_by_changes_that_fail(
     shelf: Shelf, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("braid.core.indexes.vector_block.COARSE_ROWS", 100)
+    monkeypatch.setattr("braid.core.indexes.vector_files.STAGED_ROWS", 100)
     dataset, index = shelf.dataset(), shelf.open()
     ids = shelf.put(dataset, "a", VECTORS[:200])
     shelf.apply(index, ids)
@@ -178,7 +179,9 @@ def test_a_large_segment_has_a_first_stage_also_where_it_was_written_without(
     assert not list(shelf.folder.rglob("*.coarse"))
 
     monkeypatch.setattr("braid.core.indexes.vector_block.COARSE_ROWS", 900)
+    monkeypatch.setattr("braid.core.indexes.vector_block.LEAST_FOUND", 0.0)  # eight components tell little apart
     writer, reader = shelf.open(), shelf.reader()
+    shelf.mend(writer)
     (rows,) = shelf.folder.rglob("*.rows")
     assert (rows.parent / f"{rows.name}.coarse").exists()
     writer.apply("user_1", [], ids[:10])  # what is deleted leaves the rows where they are
@@ -189,6 +192,29 @@ def test_a_large_segment_has_a_first_stage_also_where_it_was_written_without(
     assert list(shelf.folder.rglob("*.rows")) == [rows]
     writer.apply("user_1", [], ids[10:900])
     assert not list(shelf.folder.rglob("*.coarse")), "the rest is small"
+
+
+def test_first_stages_are_made_for_a_while_and_then_what_was_put_comes_first(
+    shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After an update all collections may lack one."""
+    now = [0.0]
+    monkeypatch.setattr("braid.core.indexes.vector_block.COARSE_ROWS", 500)
+    write_coarse = VectorBlock.write_coarse
+
+    def slow(block: VectorBlock, path: Path) -> None:
+        now[0] += STAGING_S
+        write_coarse(block, path)
+
+    monkeypatch.setattr(VectorBlock, "write_coarse", slow)
+    for user in ("ann", "bob", "cem"):
+        shelf.put(shelf.dataset(user), "a", VECTORS[:600])
+    writer = shelf.open(clock=lambda: now[0])
+    for expected in (1, 1, 2, 2, 3, 3):
+        shelf.mend(writer)
+        assert len(list(shelf.folder.rglob("*.coarse"))) == expected
+        now[0] += STAGING_S / 2
+    assert writer.check("user_3") == ""
 
 
 # ---------------------------------------------------------------- damage
@@ -227,6 +253,7 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
 @pytest.mark.parametrize("is_open", [False, True], ids=["at the next start", "beside the one that has written"])
 def test_damage_is_seen_and_repaired(shelf: Shelf, damage: str, is_open: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("braid.core.indexes.vector_block.COARSE_ROWS", 100)
+    monkeypatch.setattr("braid.core.indexes.vector_files.STAGED_ROWS", 100)
     dataset, writer = shelf.dataset(), shelf.open()
     ids = [*shelf.put(dataset, "a", VECTORS[:100]), *shelf.put(dataset, "b", VECTORS[100:110])]
     shelf.apply(writer, ids)
