@@ -74,7 +74,7 @@ _TEXTS: Mapping[str, Mapping[str, str]] = {
     "topic, again": {
         "en": "What are the key points about %(what)s?",
         "ja": "%(what)sのポイントは何ですか？",
-        "ko": "%(what)s의 핵심은 무엇인가요?",
+        "ko": "%(what)s에 대해 꼭 알아야 할 것은 무엇인가요?",
     },
     "title": {
         "en": "What is “%(what)s” about?",

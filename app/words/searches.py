@@ -27,7 +27,7 @@ KINDS: Mapping[str, str] = {
 }
 """Names of those kinds of files that have several types, by one of these."""
 OF_KIND = {"xls": "xlsx", "ods": "xlsx", "doc": "docx", "odt": "docx", "rtf": "docx", "ppt": "pptx", "odp": "pptx"}
-LEADS = ("related", "extractive", "another_script", "in_en", "in_ja", "in_ko")
+LEADS = ("extractive", "another_script", "in_en", "in_ja", "in_ko")
 """The first lines of answers without a model, by their names in `braid.core.chat.texts`."""
 SKELETONS = {1: "y", 2: "yMMM", 3: "yMMMd"}
 """How a period is written, by the number of parts that its days have."""
@@ -174,7 +174,6 @@ def lead_text(line: str) -> str:
         "in_en": _("Word for word from documents in English:"),
         "in_ja": _("Word for word from documents in Japanese:"),
         "in_ko": _("Word for word from documents in Korean:"),
-        "related": _("Not found. The closest passages are at the end."),
     }
     return str(said.get(name, line))
 

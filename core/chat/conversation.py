@@ -11,10 +11,12 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import date
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from braid.core.admission import LONGEST_S
 from braid.core.chat.answering import Answerer, AnswerTask
+from braid.core.chat.asking.follow_up import refers_to_nothing
 from braid.core.chat.asking.other_languages import other_languages
 from braid.core.chat.citations import Citation, gaps_of_cited
 from braid.core.chat.comparison import compare
@@ -259,6 +261,8 @@ class Conversation:
         asked = Asked(query, weights, language).going_on(turn.question.text, turn.question.own, answers)
 
         def without_model(citations: Sequence[Citation]) -> Extract:
+            if refers_to_nothing(turn.question.text, turn.request.history, analyzer) and turn.whole is None:
+                return Extract(say("refers_to_nothing", language), False)
             if turn.question.after:
                 ordered = [each for each in citations if each.passage.chunk_id in turn.onward]
                 after = next_of(ordered, turn.question.after)
@@ -271,19 +275,19 @@ class Conversation:
             weigh = self._finder.term_weights(turn).known
             if quoted := quote_parts(turn.found.parts, asked, citations, analyzer, weigh, around):
                 return quoted
+            known = scale_of(search, self._braid.answering_model)
+            nearness = nearness_to(turn.question.query, *known) if known else no_nearness
+            why = calculated.reason if isinstance(calculated, NotCalculated) else ""
+            quote = partial(extract, asked, analyzer=analyzer, nearness=nearness, around=around, not_calculated=why)
             in_others = [each for each in citations if each.passage.chunk_id in turn.in_others]
-            citations = in_others or quotable_citations(citations, len(search.hits), asked, analyzer)
+            if in_others and (foreign := quote(citations=in_others, match="strong")).found:
+                return foreign
+            citations = quotable_citations(citations, len(search.hits), asked, analyzer)
             covered = best_coverage(weights, citations, analyzer)
             if asked.own:  # nothing is said to be absent for want of the words of earlier questions
                 own = weigh(frozenset().union(*turn.question.own.values()))
                 covered = max(covered, min(best_coverage(own, citations, analyzer), ABSENT_COVERAGE))
-            known = scale_of(search, self._braid.answering_model)
-            match = "strong" if in_others else match_of(search, known[1] if known else None, covered)
-            nearness = nearness_to(turn.question.query, *known) if known else no_nearness
-            why = calculated.reason if isinstance(calculated, NotCalculated) else ""
-            return extract(
-                asked, citations, analyzer, match=match, nearness=nearness, around=around, not_calculated=why
-            )
+            return quote(citations=citations, match=match_of(search, known[1] if known else None, covered))
 
         calculated = self._calculated(turn, language)
         if isinstance(calculated, Calculated):

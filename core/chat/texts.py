@@ -18,6 +18,11 @@ TEXTS: Mapping[str, Mapping[Language, str]] = {
         "ja": "検索できた範囲には見つかりませんでした。",
         "ko": "검색할 수 있었던 범위에서는 찾지 못했어요.",
     },
+    "refers_to_nothing": {
+        "en": "What do you mean? Nothing was asked before in this conversation. Please name what it is about.",
+        "ja": "何についての質問でしょうか。この会話にはまだ前の話題がありません。知りたい対象を書き添えてください。",
+        "ko": "무엇에 대한 질문인가요? 이 대화에는 앞선 내용이 없어요. 알고 싶은 대상을 함께 적어 주세요.",
+    },
     "another_script": {
         "en": "In another language, quoted without a language model:",
         "ja": "質問と別の言語の文書から、そのまま引用しました（言語モデルは使っていません）：",
@@ -50,9 +55,9 @@ TEXTS: Mapping[str, Mapping[Language, str]] = {
     },
     "also": {"en": "Also:", "ja": "こちらも参考になります：", "ko": "함께 참고할 내용:"},
     "related": {
-        "en": "Not found. Related passages:",
-        "ja": "見つかりませんでした。関連する箇所：",
-        "ko": "찾지 못했어요. 관련된 내용:",
+        "en": "This was not found. The closest passages:",
+        "ja": "見つかりませんでした。最も近い箇所：",
+        "ko": "찾지 못했어요. 가장 가까운 내용:",
     },
     "whole_summary": {
         "en": "Outline of “{title}”, without a language model; all {total} passages were read:",

@@ -184,7 +184,9 @@ class TurnSearch:
         which are better.
         """
         known = scale_of(turn.first, self._braid.answering_model)
+        least = known[1].foreign if known else 0.0
         others = [hit for hit in hits if _is_in_others(turn, hit) and odd_share(hit.passage.text) < MOST_GARBLED]
+        others = [hit for hit in others if max(cosines_of([hit]), default=0.0) >= least]
         if names:
             analyzer = self._braid.analyzer
             named = [hit for hit in others if not names.isdisjoint(analyzer.tokens(_told(hit.passage)))]
@@ -192,8 +194,7 @@ class TurnSearch:
         nearest = max(cosines_of(others), default=0.0)
         own = max(cosines_of([hit for hit in hits if not _is_in_others(turn, hit)]), default=0.0)
         is_better = is_absent or (known is not None and nearest >= own + MUCH_NEARER)
-        is_near = known is None or nearest >= known[1].foreign
-        return frozenset(hit.passage.chunk_id for hit in others) if others and is_better and is_near else frozenset()
+        return frozenset(hit.passage.chunk_id for hit in others) if is_better else frozenset()
 
     def _find(self, turn: ChatTurn, text: str) -> SearchResult:
         """Search as the request says, in the turn's scope, without the search model: it has written the query."""

@@ -39,6 +39,7 @@ from braid.app.words.values import dataset_name
 from braid.core.chat.columns import asked_datasets
 from braid.core.chat.feedback import Kind
 from braid.core.chat.store import StoredCitation, StoredMessage
+from braid.core.chat.texts import TEXTS
 from braid.core.chat.turns.rows import State
 from braid.core.ingest.formats import file_types
 from braid.core.ingest.plan import file_type_of
@@ -174,9 +175,10 @@ class Exchange:
 
     @property
     def is_unfound(self) -> bool:
-        """Whether the answer is that nothing was found."""
-        found = self.answer.settings.get("found") if self.answer else None
-        return found is False and self.state == "complete"
+        """Whether the answer is that nothing was found, and does not ask what is meant."""
+        if self.answer is None or self.answer.text in TEXTS["refers_to_nothing"].values():
+            return False
+        return self.answer.settings.get("found") is False and self.state == "complete"
 
     @property
     def is_quoted(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -162,7 +163,14 @@ SEEN_FOR_DATES = 200
 SEEN_PASSAGES = 30
 SEEN_CHARS = 400
 """Characters of a passage that its words are taken from."""
-MIN_WORD_CHARS = 2
+MIN_WORD_CHARS, MIN_LETTERS = 2, 4
+"""Letters of a word, and of one in small Latin letters, of which shorter ones are mostly *all*, *not* and *may*."""
+_IS_VERB = re.compile(
+    r"[가-힣]*다|[있없않같][가-힣]*|[가-힣]*(?:[하되해돼했됐](?:여|는|면|고|며|지|기|야|서|도록|려면|거나|므로)|세요|니다|[어아]요)"
+)
+"""A form of a verb or an adjective of Korean, which is no name of anything."""
+_MAY_BE_VERB = re.compile(r"[가-힣]*[한된할될는은인던]")
+"""The same, unless a particle follows elsewhere, as it does only behind nouns."""
 HEADING_WEIGHT = 3
 """Passages that have a word, as many as one heading that has it counts for."""
 FEW_PASSAGES = 3
@@ -206,14 +214,21 @@ def _key_terms(dataset: Dataset, texts: Sequence[str], headings: Sequence[str]) 
     here = site().braid
     headed = Counter(terms for each in headings for terms in content_words(each, here.analyzer).values())
     spelled: dict[frozenset[str], str] = {}
+    said_otherwise: set[frozenset[str]] = set()
     counts: Counter[frozenset[str]] = Counter()
     for text in texts:
         words = {terms: word for word, terms in content_words(text, here.analyzer).items() if _is_word(word)}
         counts.update(words.keys())
         for terms, word in words.items():
+            if spelled.get(terms, word) != word:
+                said_otherwise.add(terms)
             spelled[terms] = min(spelled.get(terms, word), word, key=len)
     least = 1 if len(texts) < FEW_PASSAGES else 2
-    often = {terms: count for terms, count in counts.items() if count >= least}
+    often = {
+        terms: count
+        for terms, count in counts.items()
+        if count >= least and (terms in said_otherwise or not _MAY_BE_VERB.fullmatch(spelled[terms]))
+    }
     scope = here.manager.check(user_id=identity().account.id, dataset_ids=[dataset.id])
     known = {term for terms in often for term in terms}
     idf = TermWeights(here.bm25, here.analyzer, here.ledger, scope).known(known)
@@ -226,4 +241,5 @@ def _key_terms(dataset: Dataset, texts: Sequence[str], headings: Sequence[str]) 
 
 
 def _is_word(word: str) -> bool:
-    return len(word) >= MIN_WORD_CHARS and any(letter.isalpha() for letter in word)
+    least = MIN_LETTERS if word.isascii() and word.islower() else MIN_WORD_CHARS
+    return len(word) >= least and any(map(str.isalpha, word)) and not _IS_VERB.fullmatch(word)

@@ -9,7 +9,7 @@ from typing import Literal
 
 from braid.core.chat.quoting.tables import split_tables
 from braid.core.text.contents import section_number
-from braid.core.text.scripts import question_language
+from braid.core.text.scripts import question_language, text_language
 from braid.core.text.sentences import sentences
 
 Kind = Literal[
@@ -51,7 +51,9 @@ _SAYS_NOTHING = re.compile(
     r"|(?:(?:important|more|other|general|further|usage) )?(?:notes?|tips?|remarks?|information|examples?)"
     r"(?: (?:on|about) (?:usage|use)| \d{1,3})?"
     r"|name|synopsis|description|options|files|bugs|authors?|environment|exit status|history|to ?do"
+    r"|purpose|scope|definitions?|general provisions"
     r"|general|misc(?:ellaneous)?|other|details|links|contact|further reading|see also|home|title"
+    r"|目的|総則|[附付]則|定義|適用範囲|목적|총칙|부칙|정의|적용 ?범위"
     r"|目\s*次|はじめに|序文|前書き|まえがき|おわりに|あとがき|概要|まとめ|ナビゲーション|メニュー|検索|備考|補足|その他|例"
     r"|注意(?:事項|点)?|メモ|名前|書式|説明|オプション|バグ|作者|関連項目|その\d{1,2}|手順\s?\d{1,2}"
     r"|목\s*차|차례|머리말|서론|들어가며|맺음말|개요|결론|내비게이션|메뉴|검색|비고|예시?"
@@ -157,7 +159,7 @@ _SAID: tuple[tuple[Language, Kind, re.Pattern[str]], ...] = (
     ("ja", "amount", re.compile(
         rf"(?P<what>{_NAME_JA}) ?は、?"
         rf"[^。]{{0,30}}?\d[\d,.]{{0,12}} ?(?P<unit>日|週間|か月|年|時間|分|秒|人|件|回|ページ)間?"
-        r"(?:(?P<bound>まで|以内|以上|以下|ごと)|(?=です|である|と(?:する|します)|。))")),
+        r"(?P<bound>まで|以内|以上|以下|ごと)?(?=です|である|と(?:する|します)|。)")),
     ("ko", "definition", re.compile(
         rf"(?P<what>{_NAME_KO})(?:이란|(?<=[가-힣])란|[은는]"
         r"(?=[^.]{1,200}(?:말합니다|말한다|뜻합니다|뜻한다|의미합니다|의미한다|말해요|뜻해요)))[ ,]")),
@@ -167,7 +169,7 @@ _SAID: tuple[tuple[Language, Kind, re.Pattern[str]], ...] = (
     ("ko", "amount", re.compile(
         rf"(?P<what>{_NAME_KO})[은는] "
         rf"[^.]{{0,30}}?\d[\d,.]{{0,12}} ?(?P<unit>일|주|개월|년|시간|분|초|명|건|회|페이지|쪽)간?"
-        r"(?: ?(?P<bound>까지|이내|이상|이하|마다)|(?=입니다|이다|이에요|예요|\.))")),
+        r"(?: ?(?P<bound>까지|이내|이상|이하|마다))?(?=(?:에|로)? ?(?:합니다|한다)|입니다|이다|이에요|예요|\.)")),
 )  # fmt: skip
 _POINTS = re.compile(
     r"(?:this|that|these|those|it|there|here|they|we|you|he|she|one|another|each|every|all|some|any|such|both|note"
@@ -183,6 +185,14 @@ _BARE = re.compile(
     re.IGNORECASE,
 )
 """Names that say something only with the heading."""
+_NO_THING = re.compile(
+    r"(?:no|none|yes|without|with|other|all|total)\b.*|.*(?:なし|あり|無し|有り|その他|合計)|.*(?:[없있않]음|기타|합계)"
+    r"|.*[\d._@/\\()（）\[\]:].*",
+    re.IGNORECASE,
+)
+"""A cell that names no thing, or by a code alone, and a column with a remark in its name."""
+_WHO = re.compile(r".*(?:[者員長人氏方]|さん)|.*(?:[가-힣]{2}자|직원|사원|회원|사람|팀장)")
+"""Who does something, and costs nothing and lasts no days."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,13 +248,13 @@ def askables(path: str, text: str) -> list[Askable]:
     for row in rows[:SEEN_ROWS]:
         name, cell = row.cells[0], row.cells[1] if len(row.cells) > 1 else ""
         column = row.columns[1] if len(row.columns) > 1 else ""
-        if cell and _is_name(name) and _is_name(column) and not any(map(str.isdigit, column)):
-            language = question_language(name + column)
-            found.append(Askable("cell", name, "" if language == "en" else language, column, cell))
+        if cell and _is_name(name) and _is_name(column):
+            found.append(Askable("cell", name, question_language(column), column, cell))
     is_asked = any(each.said == "" for each in found)
     if heading and not is_asked and not _CLAUSE.fullmatch(heading):
         language = question_language(heading)
-        found.append(Askable("topic", heading, "" if language == "en" else language, _in_sentence(heading, prose)))
+        is_name = language == "en" != text_language(prose)
+        found.append(Askable("topic", heading, "" if is_name else language, _in_sentence(heading, prose)))
     return found
 
 
@@ -281,7 +291,7 @@ def _starts(sentence: str) -> Iterator[int]:
 
 
 def _is_name(cell: str) -> bool:
-    return any(map(str.isalpha, cell)) and len(cell) <= MAX_CELL_CHARS
+    return any(map(str.isalpha, cell)) and len(cell) <= MAX_CELL_CHARS and not _NO_THING.fullmatch(cell)
 
 
 def _by_sentence(sentence: str, heading: str, text: str) -> Iterator[Askable]:
@@ -290,7 +300,7 @@ def _by_sentence(sentence: str, heading: str, text: str) -> Iterator[Askable]:
     language = question_language(sentence)
     for of, kind, pattern in _SAID:
         found = pattern.match(sentence) if of == language else None
-        if found is None or _POINTS.match(found["what"]):
+        if found is None or _POINTS.match(found["what"]) or (kind != "definition" and _WHO.fullmatch(found["what"])):
             continue
         named = found.groupdict()
         what = _in_sentence(found["what"], sentence)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from braid.core.chat.asking.items import Item, begins_sentence, item_meant, without_ordinal
+from braid.core.chat.quoting.onward import goes_on
 from braid.core.chat.quoting.wanted import Wanted
 from braid.core.text.analyzer import Analyzer
 from braid.core.text.identifiers import is_identifier
@@ -52,6 +53,8 @@ _REQUEST = re.compile(
 )
 _VERB = re.compile(f"(?<=[をがに])(?!(?:する|して|した|なる|なり|なっ|ある|あり|あっ|いる|つい))[{HIRAGANA}]{{3,}}")
 """A verb of Japanese without a kanji, which is no word of the question otherwise."""
+_BESIDE = "zyx"
+"""A word beside which stop words are left out."""
 _CAPITAL = re.compile(r"[A-Z\u00c0-\u00de][^\W\d_]")
 
 
@@ -150,6 +153,21 @@ def _by_first(words: Mapping[str, frozenset[str]], analyzer: Analyzer) -> dict[s
     """Return the terms of each word by its first one, which has the stem where particles follow."""
     first = {word: min(analyzer.spans(word), key=lambda piece: (piece.start, piece.end)).token for word in words}
     return {first[word]: terms for word, terms in words.items()}
+
+
+def refers_to_nothing(question: str, history: Collection[object], analyzer: Analyzer) -> bool:
+    """Return whether a question of words that refer back alone begins a conversation: *And after that?*, なぜですか.
+
+    >>> [refers_to_nothing(text, (), Analyzer()) for text in ("And the second one?", "Why is the sky blue?")]
+    [True, False]
+    """
+    if history:
+        return False
+    if goes_on(question):
+        return True
+    bare = without_ordinal(question)
+    is_bare = not _saying_words(f"{bare} {_BESIDE}", analyzer).keys() - {_BESIDE}
+    return is_bare and (bare != normalize(question) or bool(_REFERS_BACK.search(normalize(question))))
 
 
 def _refers_back(question: str, words: Collection[str]) -> bool:

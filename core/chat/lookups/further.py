@@ -20,7 +20,7 @@ from braid.core.chat.lookups.two_things import named_things
 from braid.core.chat.quoting.wanted import Wanted
 from braid.core.search.term_weights import TermWeights
 from braid.core.text.analyzer import Analyzer
-from braid.core.text.scripts import HANGUL
+from braid.core.text.scripts import HAN, HANGUL, HIRAGANA
 from braid.core.text.sentences import sentences
 from braid.core.types import MAX_QUERY_CHARS, Hit, Passage, SearchResult
 
@@ -62,6 +62,8 @@ _SAYS_NOTHING = re.compile(
 )
 """Particles, and words that ask, which are in no passage as a part of the answer."""
 
+_VERB = re.compile(f"(?<![{HAN}])[{HAN}](?=[{HIRAGANA}])(?![はがをにのとでへもやか])")
+"""A verb or adjective of one kanji, 出す or 長い: other words may say the same, and the kanji is in others, 出席."""
 _CODE = re.compile(r"(?=.{0,40}[A-Za-z])(?=.{0,40}\d)[\w./-]{2,40}", re.ASCII)
 """A code, such as P83 or E-104: a passage without it is about something else."""
 
@@ -128,7 +130,9 @@ class Further:
         self._question = question
         self._analyzer = term_weights.analyzer
         words = content_words(query, self._analyzer)
-        self._words = {word: terms for word, terms in words.items() if not _SAYS_NOTHING.fullmatch(word)} or words
+        words = {word: terms for word, terms in words.items() if not _SAYS_NOTHING.fullmatch(word)} or words
+        verbs = frozenset(_VERB.findall(query))
+        self._words = {word: terms for word, terms in words.items() if word not in verbs} or words
         self._known = term_weights.known(frozenset[str]().union(*self._words.values()))
         self._weights = {terms: _mean(self._known, terms) for terms in self._words.values()}
         """The terms of each word, as far as a passage has them, with their mean idf."""

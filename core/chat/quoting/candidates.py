@@ -68,6 +68,13 @@ class Asked:
             quoted=bare("\n".join(answers[-MOST_ANSWERS:])),
         )
 
+    def share_of(self, terms: frozenset[str]) -> float:
+        """Return the share of the question's words that are among the terms, by weight, 0.0–1.0."""
+        words = _content(self.weights.keys())
+        words = frozenset(word for word in words if len(word) > 1) or words  # a sign of 社長 is in other words, too
+        total = sum(self.weights[term] for term in words)
+        return sum(self.weights[term] for term in words & terms) / total if total else 0.0
+
     def lacks_kind(self, text: str) -> bool:
         """Return whether a text lacks a kind of answer that this question itself needs, and not an earlier one."""
         return (Wanted.of(self.question) if self.question else self.wanted).lacks_kind(text)

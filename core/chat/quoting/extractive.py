@@ -7,7 +7,15 @@ from dataclasses import dataclass, field, replace
 
 from braid.core.chat.citations import Citation, Featured
 from braid.core.chat.marks import mark
-from braid.core.chat.quoting.candidates import Around, Asked, Candidate, CandidateReader, headings_of, nothing_around
+from braid.core.chat.quoting.candidates import (
+    NO_TERMS,
+    Around,
+    Asked,
+    Candidate,
+    CandidateReader,
+    headings_of,
+    nothing_around,
+)
 from braid.core.chat.quoting.featured import (
     MOST_CHARS,
     feature,
@@ -74,8 +82,13 @@ FEW_NEW_TERMS = 0.25
 RANK_DECAY = 0.05
 LEAST_OF_BEST = 0.6
 """Least part of the best one's score for another passage to be shown."""
-LEAST_OF_WEAK = 0.2
-"""Least share of the question's terms, by weight, of the best sentence of a weak match for it to be an answer."""
+NEAR_STRONG, NEAR_WEAK, NEAR_WEAK_CJK, SAID = 0.04, 0.06, 0.09, 0.6
+"""What makes a quote an answer: its cosine above that of an unrelated text, of a strong match and of a weak one, whose
+cosines are greater in Japanese and Korean; or its share of the question's words by weight; or half of each."""
+FOREIGN_NEAR = 0.025
+"""Least cosine above that of an unrelated text of a quote in another language than the question."""
+ABOUT = 0.4
+"""Least part of the most that a candidate has of the question's words, for the kind of what it says to count."""
 LEAST_OF_LIST = 0.7
 """Least share of the question's terms of a list that is asked for, as a part of that of the best sentence."""
 LEAST_NEAR_LIST = 0.7
@@ -105,8 +118,8 @@ def extract(
     """Feature the passage that answers best, and up to two others, each with its citation.
 
     Where absence is claimed nothing is quoted; a weak match, and a passage that lacks the kind of answer that is asked
-    for, are said to be such, and a weak match by meaning whose best sentence has hardly a word of the question is only
-    related. So is what an earlier answer has quoted where it lacks what a follow-up asks, and so are rows where
+    for, are said to be such, and what is neither near by meaning nor has the words of the question is only related.
+    So is what an earlier answer has quoted where it lacks what a follow-up asks, and so are rows where
     ``not_calculated`` says why their number is not given. Passages in another script than the question cannot have its
     words: then the nearest are quoted.
     """
@@ -120,7 +133,7 @@ def extract(
     every = reader.candidates(citations)
     candidates = [each for each in every if len(each.text) <= MOST_CHARS] or every
     by_number = {citation.number: citation for citation in citations}
-    chooser = _Chooser(asked, by_number, nearness, _newest_years(citations))
+    chooser = _Chooser(asked, by_number, nearness, _newest_years(citations), match)
     best = chooser.choose(candidates)
     chosen = _list_first(reader, citations, best, chooser.shares_of(candidates)) or _first_of_each(candidates)
     shown = [
@@ -129,16 +142,18 @@ def extract(
     ]
     if not shown:
         return Extract("", False)
-    is_named, said = chosen[0].is_named, coverage(asked.weights, chosen[0].terms)
-    is_far = match == "weak" and nearness is not no_nearness and said < LEAST_OF_WEAK
+    is_named, told = chosen[0].is_named, reader.terms(shown[0].text)
+    is_far = not any(chooser.answers(each, told) for each in (*best[:1], chosen[0]))
     is_foreign = _is_foreign(asked, shown[0].text, by_number[chosen[0].number])
     if match == "absent" and not is_foreign:
         if main_script(shown[0].text):
             return Extract("", False)
         match = "weak"  # nothing could be compared in a passage without letters
-    if is_foreign and not comparable:
+    if is_far:
+        title = "related"
+    elif is_foreign and not comparable:
         title = _in_language(by_number[chosen[0].number].text)
-    elif is_far or asked.own_share(chosen[0]) < LEAST_OF_OWN or (not is_named and asked.lacks_kind(shown[0].text)):
+    elif asked.own_share(chosen[0]) < LEAST_OF_OWN or (not is_named and asked.lacks_kind(shown[0].text)):
         title = "related"
     else:
         title = "weak" if match == "weak" else "extractive"
@@ -148,8 +163,9 @@ def extract(
         title, lead = "related", not_calculated
     names = {each.citation: by_number[each.citation].passage.title for each in shown} if asked.wanted.comparison else {}
     found = title != "related"
-    if not found:
-        shown[0] = _feature(reader, by_number[chosen[0].number], chosen[0], chooser, alone=True)
+    if not found:  # those in the question's own language first
+        chosen = sorted(chosen[:MOST_SHOWN], key=lambda each: _is_foreign(asked, each.text, by_number[each.number]))
+        shown = [_feature(reader, by_number[each.number], each, chooser, alone=True) for each in chosen]
     return Extract(quoted_text(lead, asked, shown, names, featured=int(found)), found, tuple(shown))
 
 
@@ -158,8 +174,9 @@ def _is_foreign(asked: Asked, quoted: str, citation: Citation) -> bool:
     a table in a passage that is in the question's, with its heading.
     """
     script = question_script(asked.text)
-    if not main_script(quoted) or is_written_in(script, quoted):
-        return False
+    told = main_script(quoted)
+    if not told or told == script or (script != LATIN and is_written_in(script, quoted)):
+        return False  # of another script, a tenth in Latin letters is names
     told = f"{citation.passage.heading_path}\n{citation.text}"
     language = text_language(told)
     return SCRIPTS.get(language, LATIN) != script if language else not is_written_in(script, told)
@@ -293,8 +310,11 @@ class _Chooser:
     nearness: Nearness
     newest: Mapping[str, str]
     """The newest year that documents of a title have in it, by the title without it."""
+    match: Match = "strong"
     scores: dict[str, float] = field(default_factory=dict)
     """Sentences with their scores, for those that are to be shown around the best."""
+    near: dict[str, float] = field(default_factory=dict)
+    """Sentences with their nearness, as far as it is known."""
 
     def score_of(self, text: str) -> float:
         """Return the score of a sentence of the passages; 0 for one that was not a candidate."""
@@ -313,21 +333,36 @@ class _Chooser:
         number, and those of better passages, ranked by more than words.
         """
         weights = self.asked.weights
-        by_words = sorted(candidates, key=lambda each: (-self._score(each, 0.0), -coverage(weights, each.name)))
+        least = ABOUT * max(map(self._words, candidates), default=0.0)
+        by_words = sorted(candidates, key=lambda each: (-self._score(each, least), -coverage(weights, each.name)))
         texts = list(dict.fromkeys(each.text for each in self._to_embed(by_words)))
-        near = dict(zip(texts, self.nearness(texts), strict=True))
-        scored = [(self._score(each, near[each.text]), each) for each in by_words]
+        self.near.update((text, near) for text, near in zip(texts, self.nearness(texts), strict=True) if near)
+        scored = [(self._score(each, least), each) for each in by_words]
         self.scores.update((each.text, score) for score, each in reversed(scored))
         chosen: list[Candidate] = []
         best = 0.0
         for score, each in sorted(scored, key=lambda pair: -pair[0]):
-            least = 0.0 if self.asked.wanted.comparison else LEAST_OF_BEST * best
-            if len(chosen) == MOST_SHOWN or not score or score < least:
+            enough = 0.0 if self.asked.wanted.comparison else LEAST_OF_BEST * best
+            if len(chosen) == MOST_SHOWN or not score or score < enough:
                 break
-            if self._is_another(each, chosen):
+            is_padding = bool(enough) and self.answers(chosen[0]) and not self.answers(each)
+            if self._is_another(each, chosen) and not is_padding:
                 chosen.append(each)
                 best = max(best, score)
         return chosen
+
+    def answers(self, each: Candidate, shown: frozenset[str] = NO_TERMS) -> bool:
+        """Return whether a candidate is near enough by meaning, or has enough of the question's words, to be an answer,
+        with the terms of what is shown with it; in another language it has to be near. True where that is not known.
+        """
+        near = self.near.get(each.text)
+        if near is None:
+            return True
+        if _is_foreign(self.asked, each.text, self.citations[each.number]):
+            return near >= FOREIGN_NEAR
+        said = self.asked.share_of(each.terms | each.heading | each.around | shown)
+        weak = NEAR_WEAK if question_script(self.asked.text) == LATIN else NEAR_WEAK_CJK
+        return max(0.0, near) / (NEAR_STRONG if self.match == "strong" else weak) + said / SAID >= 1.0
 
     def _to_embed(self, by_words: Sequence[Candidate]) -> list[Candidate]:
         """Return the candidates in the order in which they are embedded: those in another script than the question,
@@ -345,7 +380,8 @@ class _Chooser:
         documents = {self.citations[one.number].passage.document_id for one in chosen}
         return self.citations[each.number].passage.document_id not in documents
 
-    def _score(self, each: Candidate, near: float) -> float:
+    def _words(self, each: Candidate) -> float:
+        """Return the share of the question's words that a candidate has, and, less, what is around it."""
         weights = self.asked.weights
         total = sum(weights.values()) or 1.0
         words = sum(weights[term] for term in each.terms & weights.keys())
@@ -354,23 +390,27 @@ class _Chooser:
         meant = (each.meant - each.terms - above) & weights.keys()
         words += MEANT_WEIGHT * sum(weights[term] for term in meant)
         words += AROUND_WEIGHT * sum(weights[t] for t in (each.around - each.terms - above - meant) & weights.keys())
-        score = words / total + NEARNESS_WEIGHT * near
+        return words / total
+
+    def _score(self, each: Candidate, about: float) -> float:
+        words = self._words(each)
+        score = words + NEARNESS_WEIGHT * max(0.0, self.near.get(each.text, 0.0))
         score += HEADED_WEIGHT * each.headed
         score += (LEAD_WEIGHT_OF_NUMBERS if self.asked.wanted.number else LEAD_WEIGHT) * each.lead
         score += DEFINITION_WEIGHT * self._defines(each)
-        return score * self._factor(each) / (1 + RANK_DECAY * each.number)
+        return score * self._factor(each, is_about=words >= about) / (1 + RANK_DECAY * each.number)
 
     def _defines(self, each: Candidate) -> bool:
         definition = self.asked.wanted.definition
         return definition is not None and not each.value and definition.search(each.text) is not None
 
-    def _factor(self, each: Candidate) -> float:
+    def _factor(self, each: Candidate, *, is_about: bool) -> float:
         asked = self.asked
         factor = self._version_factor(self.citations[each.number])
         new = each.terms - asked.weights.keys()
         wanted = replace(asked.wanted, numbers=frozenset()) if each.value else asked.wanted  # a cell may have its row's
-        kinds = wanted.kinds_in(each.text)
-        if wanted.number and (kinds or wanted.has_number(each.value or each.text)):
+        kinds = wanted.kinds_in(each.text) if is_about else 0
+        if is_about and wanted.number and (kinds or wanted.has_number(each.value or each.text)):
             factor *= NUMBER_FACTOR
         elif not each.value and len(new) < FEW_NEW_TERMS * len(each.terms):
             factor *= ECHO_FACTOR

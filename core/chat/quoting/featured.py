@@ -28,7 +28,10 @@ MOST_SENTENCES = 4
 MOST_CHARS = 600
 """Longest featured passage; a list, and a single sentence, may be longer."""
 MOST_SENTENCE_TOKENS = 600
-MOST_LIST_CHARS = 6_000
+MOST_LIST_CHARS, MOST_STEPS_CHARS = 6_000, 2_000
+"""Longest list that is asked for, and longest part of one that leads to the step that answers."""
+LEFT_OUT = "… "
+"""Before a step of a list whose steps before it are not shown."""
 OVERLAP_CHARS = 600
 LEAST_OVERLAP = 12
 _CJK = re.compile(f"[{KANA}{HAN}]")
@@ -51,6 +54,11 @@ class Place:
         """Return whether a part can be quoted beside another: neither a heading nor a question."""
         return _is_prose(self.parts, at)
 
+    def is_later_step(self, at: int) -> bool:
+        """Return whether a part is a numbered step that is not the first."""
+        mark = self.parts[at].mark
+        return mark[:1].isdigit() and mark[:-1] not in ("0", "1")
+
     def length(self, shown: range) -> int:
         """Return the number of characters of these parts, as they are shown."""
         return len(_text(self.parts, shown))
@@ -65,6 +73,21 @@ class Place:
             end += 1
         items = sum(bool(part.mark) for part in self.parts[start:end])
         return range(start, end) if items > 1 else None
+
+    def steps_to(self, at: int) -> range | None:
+        """Return the parts of a numbered list up to a step, with what leads to it, as far as there is room;
+        None for a part that is no step behind another one.
+        """
+        items = self.list_at(at) if self.parts[at].kind == "item" else None
+        if items is None or not any(part.mark[:1].isdigit() for part in self.parts[items[0] + 1 : at + 1]):
+            return None
+        start, room = at, MOST_STEPS_CHARS - len(self.parts[at].line)
+        for n in range(at - 1, items[0] - 1 - self.is_prose(items[0] - 1), -1):
+            room -= len(self.parts[n].line) + 1
+            if room < 0:
+                break
+            start = n if self.parts[n].mark or n < items[0] else start
+        return range(start, at + 1)
 
     def unit_at(self, at: int, main: range) -> range:
         """Return what is shown with a part, or not at all: the list that it belongs to, unless ``main`` is within that
@@ -119,6 +142,8 @@ def feature(chosen: Candidate, place: Place, score: Callable[[str], float], *, a
     if chosen.value or at is None:
         line = one_line(chosen.text)
         return Featured(line, 0, len(line), place.citation.number)
+    if steps := place.steps_to(at):
+        return shown_of(place, steps, steps if alone else range(at, at + 1))
     first, last = at, at
     if introduces(chosen.text) and (place.parts[at].kind != "item" or chosen.text.rstrip()[-1:] in (":", "：")):
         items = place.list_at(at) or ()
@@ -182,7 +207,8 @@ def shown_of(place: Place, shown: range, main: range) -> Featured:
     text = _text(place.parts, shown)
     start = len(before) + len(_gap(place.parts, main[0])) if before else 0
     end = len(_text(place.parts, range(shown[0], main[-1] + 1)))
-    return Featured(text, start, end, place.citation.number)
+    sign = LEFT_OUT if place.is_later_step(shown[0]) else ""
+    return Featured(sign + text, len(sign) + start, len(sign) + end, place.citation.number)
 
 
 def _text(parts: Sequence[TextPart], shown: Iterable[int]) -> str:

@@ -14,7 +14,8 @@ MAX_SENTENCES = 24
 MAX_CHARS = 600
 
 Nearness = Callable[[Sequence[str]], Sequence[float]]
-"""Sentences → how far the cosine of each with the question is above that of an unrelated text."""
+"""Sentences → how far the cosine of each with the question is above that of an unrelated text; 0.0
+where it is not known."""
 
 
 def scale_of(
@@ -41,7 +42,7 @@ def nearness_to(question: str, model: EmbeddingModel, scale: CosineScale) -> Nea
         try:
             cosines = embed_passages(model, [text[:MAX_CHARS] for text in sentences[:MAX_SENTENCES]])
             for number, cosine in enumerate((cosines @ embed_query(model, question)).tolist()):
-                found[number] = max(0.0, cosine - scale.unrelated)
+                found[number] = cosine - scale.unrelated
         except EmbeddingError:
             return [0.0] * len(sentences)
         return found

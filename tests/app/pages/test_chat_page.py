@@ -230,8 +230,17 @@ def test_a_quote_of_markdown_is_shown_without_its_signs(library: Braid, client: 
 def test_what_is_only_related_is_shown_once_among_the_sources(library: Braid, client: FlaskClient, put: Put) -> None:
     put(1, "gate.md", "The gate of the yard is open from 6:30 to 19:00.", title="The gate")
     html = last(ask(client, "What is the telephone number of the gate of the yard?"))["html"]
-    assert "Not found. The closest passages are at the end." in html
+    assert "This was not found. The closest passages:" in html
     assert html.count("open from 6:30 to 19:00") == 1
+    assert html.index("closest passages:") < html.index("open from 6:30") < html.index("What may help")
+
+
+def test_a_question_that_goes_on_from_nothing_is_asked_back(library: Braid, client: FlaskClient, put: Put) -> None:
+    put(1, "gate.md", "The gate of the yard is open from 6:30 to 19:00 after that.", title="The gate")
+    html = last(ask(client, "And after that?"))["html"]
+    assert "Please name what it is about." in html
+    assert "open from" not in html
+    assert "What may help" not in html
 
 
 def test_what_was_not_found_can_be_asked_again_when_a_document_has_come_since(

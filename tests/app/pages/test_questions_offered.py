@@ -75,6 +75,23 @@ def test_key_terms_are_those_of_the_headings_and_not_of_the_first_pages(client: 
     assert {term.lower() for term in terms[:4]} == {"gearbox", "lubricant", "impeller", "flange"}
 
 
+def test_key_terms_are_names_of_things_and_no_forms_of_verbs(client: FlaskClient, library: Braid) -> None:
+    rules = (
+        "연차 휴가는 15일이 있다. 권한은 팀장이 가진다. 설치된 기기를 쓸 수 있는 직원이 있다.",
+        "연차 휴가를 쓸 수 있다. 권한이 필요하고 설치된 기기를 신청하는 직원이 있다.",
+        "The may and all rules of Wi-Fi use are not here.",
+        "The may and all rules of Wi-Fi use are not there.",
+    )
+    library.ledger.put_document(1, DocumentInput("rules.pdf", "규정", "pdf", tuple(map(ChunkInput, rules))))
+    library.indexer.wake()
+    assert library.indexer.wait(WAIT_S)
+    found = next(each for each in library.ledger.documents(1) if each.source == "rules.pdf")
+    page = client.get(f"/datasets/1/documents/{found.id}").text
+    terms = set(re.findall(r'<a class="chip"[^>]*>([^<]+)</a>', page))
+    assert terms.isdisjoint({"있다", "있는", "설치된", "필요하고", "신청하는", "may", "all", "use", "not"})
+    assert {"휴가는", "Wi-Fi"} & terms, terms
+
+
 def test_what_is_offered_is_answered_when_it_is_asked(client: FlaskClient, manual: Braid) -> None:
     for question in offered(document_page(client, manual)):
         answer = post_form(client, "/chat/messages", example=question, d="1")

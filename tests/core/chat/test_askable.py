@@ -98,6 +98,41 @@ def test_a_cell_of_a_table_is_asked_for_by_its_row_and_column() -> None:
 
 
 @pytest.mark.parametrize(
+    ("column", "row"),
+    [
+        ("country", "mirror1.example.org"),
+        ("Size (min)", "Desktop"),
+        ("Owner", "no desktop"),
+        ("램(최소)", "데스크톱"),
+        ("메모리", "데스크톱 없음"),
+        ("容量", "デスクトップなし"),
+        ("担当", "その他"),
+    ],
+)
+def test_a_row_that_names_no_thing_or_a_column_with_a_remark_is_not_asked_for(column: str, row: str) -> None:
+    assert askables("", f"| Name | {column} |\n|---|---|\n| {row} | Japan |") == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "出張者は、帰着後10日以内に領収書を経理部へ提出する。",
+        "従業員は1日5,000円を受け取る。",
+        "출장자는 10일 이내에 영수증을 제출한다.",
+        "회원은 50,000원을 냅니다.",
+    ],
+)
+def test_who_does_something_costs_nothing_and_lasts_no_days(text: str) -> None:
+    assert askables("", text) == []
+
+
+def test_a_heading_in_latin_letters_is_a_name_only_in_a_text_of_another_language() -> None:
+    english, other = "Trips under four hours are made by train.", "印刷には CUPS を使います。"
+    assert [(each.what, each.language) for each in askables("Booking", english)] == [("Booking", "en")]
+    assert [(each.what, each.language) for each in askables("CUPS", other)] == [("CUPS", "")]
+
+
+@pytest.mark.parametrize(
     ("path", "text"),
     [
         ("Guide > License", "You may copy it."),
@@ -146,6 +181,7 @@ def test_a_number_that_counts_is_none_of_a_heading() -> None:
             *("Installation()", "f(x)", "apt-get(8)", "open(path)", "max(a,b)", "Point(x=1,y=2)", "Path(__file__)"),
             *("./run", "~/notes/a", "src/main/", "C:\\Users\\ann"),
         ),
+        *("目的", "総則", "附則", "목적", "부칙", "Purpose", "General provisions"),
         *("注意：", "注意事項", "メモ", "名前", "その1", "주의 사항", "참고:", "이름", "단계 2"),
     ],
 )

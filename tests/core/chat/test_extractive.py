@@ -220,13 +220,53 @@ def test_a_number_alone_is_only_a_weak_match_where_absence_is_not_known() -> Non
     assert quotes("What is the phone number?", "+81 3 1234 5678", match="absent")[0] == say("weak", "en")
 
 
-def test_a_weak_match_without_a_word_of_the_question_is_only_related() -> None:
+@pytest.mark.parametrize(
+    ("question", "near", "match", "found"),
+    [
+        ("Where is the pump for the lye?", 0.03, "weak", True),
+        ("Where is the pump for the lye?", 0.005, "weak", False),
+        ("Which canteen sells bread in May?", 0.03, "weak", False),
+        ("Which canteen sells bread in May?", 0.07, "weak", True),
+        ("Which canteen sells bread in May?", 0.01, "strong", False),
+        ("Which canteen sells bread in May?", 0.05, "strong", True),
+        ("Where is the pump?", 0.01, "strong", True),
+        ("洗液のポンプはどこですか", 0.01, "strong", False),
+        ("洗液のポンプはどこですか", 0.03, "strong", True),
+    ],
+)
+def test_what_is_neither_near_nor_has_the_words_of_the_question_is_only_related(
+    question: str, near: float, match: Match, *, found: bool
+) -> None:
+    """Nor is what is not near in another language than the question, whose words it cannot have."""
     citations = [Citation(1, passage(text := "The pump is in hall 4 of the works.", 1), text)]
-    for question, found in (("Where is the pump for the lye?", True), ("Which canteen sells bread in May?", False)):
-        asked = Asked(question, dict.fromkeys(ANALYZER.tokens(question), 1.0), "en")
-        answer = extract(asked, citations, ANALYZER, match="weak", nearness=lambda several: [0.01] * len(several))
-        assert (answer.found, answer.text.startswith(say("weak" if found else "related", "en"))) == (found, True)
-        assert extract(asked, citations, ANALYZER, match="strong", nearness=lambda several: [0.01] * len(several)).found
+    asked = Asked(question, dict.fromkeys(ANALYZER.tokens(question), 1.0), "en")
+    answer = extract(asked, citations, ANALYZER, match=match, nearness=lambda several: [near] * len(several))
+    assert (answer.found, answer.text.startswith(say("related", "en"))) == (found, not found)
+    assert text[:11] in answer.text, "the closest passage is shown all the same"
+
+
+def test_where_nothing_is_known_of_the_meaning_words_alone_choose() -> None:
+    citations = [Citation(1, passage(text := "The pump is in hall 4 of the works.", 1), text)]
+    asked = Asked("Which canteen?", dict.fromkeys(ANALYZER.tokens("Which canteen?"), 1.0), "en")
+    assert extract(asked, citations, ANALYZER, match="strong", nearness=lambda several: [0.0] * len(several)).found
+
+
+def test_what_is_about_something_else_is_not_padded_with() -> None:
+    texts = ("The pump of the lye is in hall 4.", "The lye of the pump is warm.", "Maps have pump filters.")
+    near = {texts[0]: 0.1, texts[1]: 0.08, texts[2]: 0.001}
+    citations = [Citation(number, passage(text, number), text) for number, text in enumerate(texts, start=1)]
+    question = "Where is the pump of the lye?"
+    asked = Asked(question, dict.fromkeys(ANALYZER.tokens(question), 1.0), "en")
+    answer = extract(asked, citations, ANALYZER, match="strong", nearness=lambda several: [near[x] for x in several])
+    assert [each.citation for each in answer.shown] == [1, 2]
+
+
+def test_the_kind_of_an_answer_counts_only_for_what_is_about_the_question() -> None:
+    """Seven of ten words of the question, and no date, are more than three of them with one."""
+    about = "A request for work at home goes from the team to the lead in writing."
+    other = "The team of the hall will freeze its home page on 14 November, in writing."
+    question = "When does a request for work at home go to the lead of the team?"
+    assert quotes(question, other, about)[1].startswith(about)
 
 
 def test_a_hit_is_weak_where_both_legs_say_so() -> None:

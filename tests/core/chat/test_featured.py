@@ -58,6 +58,30 @@ def test_two_to_four_whole_sentences_are_shown_around_the_one_that_answers() -> 
     assert shown.text in PUMP, "they follow one another"
 
 
+STEPS = [
+    "To salvage a pump, this is done.",
+    "1. Open a report and say what is wrong with the pump.",
+    "2. In this step you wait for objections of the owner for 21 days.",
+    "3. Then the pump is yours.",
+]
+
+
+def test_a_step_is_quoted_with_those_before_it() -> None:
+    shown = answer("How long does one wait for objections?", passage("\n".join(STEPS))).shown[0]
+    assert shown.text == "\n".join(STEPS[:3])
+    assert shown.text[shown.start : shown.end] == STEPS[2]
+    first = answer("What does one say in the report?", passage("\n".join(STEPS))).shown[0]
+    assert first.text.startswith(STEPS[0]) or first.text.startswith(STEPS[1])
+
+
+@pytest.mark.parametrize("long", ["", "It is long. " * 200])
+def test_a_step_whose_first_ones_are_not_there_has_a_sign_before_it(long: str) -> None:
+    steps = [f"{STEPS[1]} {long}", *STEPS[2:]] if long else STEPS[2:]
+    shown = answer("How long does one wait for objections?", passage("\n".join(steps))).shown[0]
+    assert shown.text.startswith(f"… {STEPS[2]}")
+    assert shown.text[shown.start : shown.end] == STEPS[2]
+
+
 def test_the_sentences_around_are_left_out_where_they_are_long() -> None:
     long = "This is said " + "very " * 120 + "often."
     assert texts("How often is the gasket changed?", f"{long} The gasket is changed every year. {long}") == [

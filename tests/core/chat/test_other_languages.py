@@ -123,11 +123,15 @@ def test_without_a_model_the_nearest_passages_in_the_other_language_are_quoted(b
     assert "保証" in result.text
 
 
-@pytest.mark.parametrize(("foreign", "answered"), [(0.0, True), (0.99, False)])
+@pytest.mark.parametrize(
+    ("unrelated", "foreign", "answered"),
+    [(-0.5, 0.0, True), (-0.5, 0.99, False), (0.9, 0.0, False)],  # near, the passage is not, its sentence is not
+)
 def test_passages_in_another_language_that_are_not_near_are_no_answer(
-    braid: Braid, monkeypatch: pytest.MonkeyPatch, foreign: float, *, answered: bool
+    braid: Braid, monkeypatch: pytest.MonkeyPatch, unrelated: float, foreign: float, *, answered: bool
 ) -> None:
-    monkeypatch.setitem(match.SCALES, HashEmbeddings(64).fingerprint, match.CosineScale(0.1, 0.98, 0.99, foreign))
+    scale = match.CosineScale(unrelated, 0.98, 0.99, foreign)
+    monkeypatch.setitem(match.SCALES, HashEmbeddings(64).fingerprint, scale)
     result = ask(braid, QUESTION)
     assert elsewhere(result) == [QUESTION]
     assert result.found is answered

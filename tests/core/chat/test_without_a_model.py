@@ -26,6 +26,7 @@ from braid.core.text.scripts import question_language
 from braid.core.types import ChunkInput, DocumentInput
 from tests.core.chat.scripted import HISTORY, Put, ScriptedModel, kinds, models
 from tests.fakes import HashEmbeddings
+from tests.worlds import WAIT_S
 
 
 def test_a_turn_without_a_model_is_answered_with_quoted_sentences(braid: Braid, user_id: int) -> None:
@@ -225,3 +226,32 @@ def test_the_search_event_names_collections_and_passages(braid: Braid, user_id: 
 )
 def test_a_quoted_sentence_leaves_the_mark_of_its_list_behind(sentence: str, quoted: str) -> None:
     assert quotable(sentence) == quoted
+
+
+@pytest.mark.parametrize("asked", ["はいつまでに出せばよいですか", "はいつまでですか", "期限"])
+def test_the_verb_of_a_question_leads_to_nothing_else(braid: Braid, put: Put, asked: str) -> None:
+    """The kanji of 出せば is in 出席者, too, and names beside 申請 do not lead on to whoever was present."""
+    user = braid.ledger.add_user("kim")
+    dataset = braid.ledger.add_dataset(user.id, "rules").id
+    put(dataset, "rules.md", "在宅勤務を希望する者は、希望日の3営業日前までに上長へ申請する。", title="在宅勤務規程")
+    minutes = ("出席者：田中 愛子、鈴木 美咲", "翻訳の凍結は11月14日とする。", "鈴木：在宅勤務の申請数をまとめる。")
+    put(dataset, "minutes.md", *minutes, title="議事録")
+    assert braid.indexer.wait(WAIT_S)
+    result = Conversation(braid).ask(ChatRequest(user.id, f"在宅勤務の申請{asked}"))
+    assert result.featured is not None
+    assert "3営業日前" in result.featured.text
+
+
+@pytest.mark.parametrize(
+    "question", ["And after that?", "Why?", "And the second one?", "その後は？", "なぜですか", "그 다음은요?"]
+)
+def test_a_question_that_refers_to_nothing_is_asked_back(braid: Braid, user_id: int, question: str) -> None:
+    result = Conversation(braid).ask(ChatRequest(user_id, question))
+    assert (result.found, result.citations) == (False, ())
+    assert result.text == say("refers_to_nothing", question_language(question))
+
+
+@pytest.mark.parametrize("question", ["When did it fall?", "Why did the empire fall?", "その帝国はいつ滅びましたか"])
+def test_a_question_with_a_word_of_its_own_is_answered(braid: Braid, user_id: int, question: str) -> None:
+    result = Conversation(braid).ask(ChatRequest(user_id, question))
+    assert result.text not in TEXTS["refers_to_nothing"].values()
