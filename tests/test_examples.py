@@ -85,6 +85,7 @@ def test_every_public_name_has_an_example_that_runs(public: Any, world: dict[str
     found = doctest.DocTestFinder().find(public, public.__name__, globs=names)
     output: list[str] = []
     runner = doctest.DocTestRunner(verbose=False)
+    assert world["braid"].indexer.wait(WAIT_S)  # an example before this one may have added a document
     for example in found:
         runner.run(example, out=output.append)
     assert runner.tries > 0, f"{public.__name__} has no example in its docstring"
