@@ -74,9 +74,12 @@ def installed(monkeypatch: pytest.MonkeyPatch, folder: Path) -> Path:
 
 
 @pytest.fixture
-def dataset(here: Site, browser: FlaskClient) -> Dataset:
+def dataset(here: Site, browser: FlaskClient) -> Iterator[Dataset]:
+    """A dataset whose scanned pages wait for no later test."""
     post_form(browser, "/datasets", name="Scans")
-    return here.braid.ledger.all_datasets()[-1]
+    made = here.braid.ledger.all_datasets()[-1]
+    yield made
+    here.braid.ledger.remove_dataset(made.id)
 
 
 def upload(browser: FlaskClient, here: Site, dataset: Dataset, name: str, content: bytes) -> Document:

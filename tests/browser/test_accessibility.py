@@ -173,4 +173,6 @@ def test_the_pages_before_signing_in(open_anonymous: Callable[..., Page], size: 
 def test_what_opens_over_the_chat(open_page: Callable[..., Page], size: dict[str, int], button: str) -> None:
     page = open_page("chat", viewport=size)
     page.locator(button).click()
+    # axe takes the bar of pages, which is under what was opened, for one that covers it: it knows no top layer.
+    page.locator(".places").evaluate("places => places.style.visibility = 'hidden'")
     assert violations(page) == []
