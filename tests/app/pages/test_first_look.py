@@ -188,7 +188,8 @@ def test_costs_of_models_are_shown_where_their_prices_are_set(library: Braid) ->
 def test_numbers_on_pages_have_separators(client: FlaskClient, library: Braid) -> None:
     texts = tuple(ChunkInput(f"Line {number}.") for number in range(1_234))
     library.ledger.put_document(2, DocumentInput("long.txt", "Long", "txt", texts))
-    for path in ("/datasets/2", "/datasets", "/search", "/datasets/2/statistics"):
+    assert library.indexer.wait(WAIT_S)
+    for path in ("/datasets/2", "/datasets", "/search?q=line", "/datasets/2/statistics"):
         page = text_of(client.get(path).text)
         assert "1,234" in page, path
         assert "1234" not in page, path

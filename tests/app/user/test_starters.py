@@ -61,8 +61,8 @@ def test_the_guide_is_asked_about_until_there_is_something_of_ones_own(by_hand: 
     assert "What happens when a dataset is deleted?" in asked(by_hand)
     put(by_hand, mine, "Travel rules", ("Daily allowance", "Who travels for a day gets a daily allowance of 30 EUR."))
     assert asked(by_hand)[0] == "What should I know about daily allowance?"
-    assert asked(by_hand, "ja")[0] == "Daily allowance について教えてください"
-    assert asked(by_hand, "ko")[0] == "Daily allowance에 대해 알려 주세요"
+    assert asked(by_hand, "ja")[0] == "「Travel rules」はどんな内容ですか？", "no English heading within a Japanese sentence"
+    assert asked(by_hand, "ko")[0] == "“Travel rules”는 어떤 내용인가요?"
 
 
 def test_shared_documents_are_asked_about_when_there_are_no_personal_ones(by_hand: ByHand, mine: int) -> None:

@@ -182,6 +182,7 @@ def test_a_number_that_counts_is_none_of_a_heading() -> None:
             *("./run", "~/notes/a", "src/main/", "C:\\Users\\ann"),
         ),
         *("目的", "総則", "附則", "목적", "부칙", "Purpose", "General provisions"),
+        *("데비안 GNU/리눅스를 설치하기 전에", "설치한 뒤에", "하드웨어 호환성 검사하려면", "그러나 Knoppix", "설치 화면에서"),
         *("注意：", "注意事項", "メモ", "名前", "その1", "주의 사항", "참고:", "이름", "단계 2"),
     ],
 )
