@@ -189,7 +189,7 @@ def test_numbers_on_pages_have_separators(client: FlaskClient, library: Braid) -
     texts = tuple(ChunkInput(f"Line {number}.") for number in range(1_234))
     library.ledger.put_document(2, DocumentInput("long.txt", "Long", "txt", texts))
     assert library.indexer.wait(WAIT_S)
-    for path in ("/datasets/2", "/datasets", "/search?q=line", "/datasets/2/statistics"):
+    for path in ("/datasets/2", "/datasets", "/search?q=line&d=2", "/datasets/2/statistics"):
         page = text_of(client.get(path).text)
         assert "1,234" in page, path
         assert "1234" not in page, path
