@@ -20,10 +20,11 @@ from braid.core.ingest.readers.office.number_format import number_format
 from braid.core.ingest.readers.office.slides import ShapeBox, in_reading_order
 from braid.core.ingest.readers.parts.numerals import numeral
 from tests import more_samples, samples
-from tests.office_files import STRICT, A, chart, element, numbered, numbering, paragraph, word
+from tests.office_files import STRICT, A, R, chart, element, numbered, numbering, paragraph, word
 
 ODT = more_samples.odt_manual()
 DOCTYPE = b'<!DOCTYPE library:library PUBLIC "-//OpenOffice.org//DTD OfficeDocument 1.0//EN" "library.dtd">'
+HEADER = "application/vnd.openxmlformats-officedocument.wordprocessingml.header+xml"
 ENTITY = b'<!DOCTYPE x [<!ENTITY a "aaaa">]>'
 
 
@@ -83,6 +84,35 @@ UNREAD = {
 def test_a_part_that_is_not_read_refuses_no_file(name: str, kind: str) -> None:
     whole = {"a.docx": samples.docx_manual, "a.xlsx": samples.xlsx_staff, "a.pptx": samples.pptx_talk}[name]()
     assert read(name, with_parts(whole, UNREAD[kind])).sections == read(name, whole).sections
+
+
+@pytest.mark.parametrize("target", ["../NULL", "media/image1.png", "#_Toc1", "media/image%201.png"])
+@pytest.mark.parametrize("part", ["_rels/.rels", "word/_rels/document.xml.rels"])
+def test_a_relation_of_word_that_leads_nowhere_refuses_no_file(part: str, target: str) -> None:
+    whole = word(paragraph("Staff get 26 days."), header=(HEADER, element("w:hdr", paragraph("Holiday rules"))))
+    relation = f'<Relationship Id="r9" Type="{R}/image" Target="{target}"/></Relationships>'.encode()
+    dead = samples.unzipped(whole)[part].replace(b"</Relationships>", relation)
+    assert read("a.docx", with_parts(whole, {part: dead})).sections == read("a.docx", whole).sections
+
+
+def test_a_document_whose_text_is_not_there_is_damaged() -> None:
+    parts = samples.unzipped(word(paragraph("Staff get 26 days.")))
+    parts.pop("word/document.xml")
+    with pytest.raises(UnreadableDocumentError, match="is damaged"):
+        read("a.docx", samples.zipped(parts))
+
+
+def test_whole_numbers_with_a_decimal_point_or_none_refuse_no_document() -> None:
+    cells = "".join(
+        f'<w:tc><w:tcPr><w:gridSpan w:val="{span}"/></w:tcPr>{paragraph(text)}</w:tc>'
+        for text, span in (("Berth", "2.0"), ("Depth", ""))
+    )
+    heading = paragraph("Harbour", '<w:outlineLvl w:val="1.0"/>') + paragraph("Text", '<w:outlineLvl w:val=""/>')
+    before = '<w:trPr><w:gridBefore w:val="none"/></w:trPr>'
+    content = word(f"{heading}<w:tbl><w:tr>{before}{cells}</w:tr></w:tbl>")
+    assert [(each.heading_path, each.text) for each in read("a.docx", content).sections] == [
+        ("Harbour", "Text\n\nBerth | Depth")
+    ]
 
 
 def test_a_part_in_utf_16_is_read_and_entities_in_it_are_seen() -> None:

@@ -24,7 +24,7 @@ from braid.core.ingest.readers.document import ParsedDocument, Section, SourceFi
 from braid.core.ingest.readers.merged import Cell, laid_out
 from braid.core.ingest.readers.office.drawing import chart_lines, is_description, paragraphs
 from braid.core.ingest.readers.office.equation import equation
-from braid.core.ingest.readers.office.numbering import labelled
+from braid.core.ingest.readers.office.numbering import labelled, whole
 from braid.core.ingest.readers.office.package import embedded, open_xml
 from braid.core.ingest.readers.parts.numerals import numeral
 from braid.core.ingest.readers.parts.xml import local, parse_xml
@@ -155,7 +155,7 @@ def _numbered(paragraphs: Iterable[etree._Element]) -> Iterator[str]:
     for paragraph in paragraphs:
         text, style = _paragraph(paragraph), paragraph.find(_STYLE)
         numbering = style.find(_NUMBERING) if style is not None else None
-        level = int(style.get("lvl") or 0) if style is not None else 0
+        level = whole(style.get("lvl"), 0) if style is not None else 0
         if text.strip():
             counts = {each: last for each, last in counts.items() if each <= level}
         if numbering is None or not text.strip():
@@ -163,7 +163,7 @@ def _numbered(paragraphs: Iterable[etree._Element]) -> Iterator[str]:
                 counts.pop(level, None)
             yield text
             continue
-        form, begin = numbering.get("type") or "arabicPeriod", int(numbering.get("startAt") or 1)
+        form, begin = numbering.get("type") or "arabicPeriod", whole(numbering.get("startAt"), 1)
         last = counts.get(level)
         counts[level] = form, begin if last is None or last[0] != form else last[1] + 1
         yield labelled(_label(form, counts[level][1]), text)

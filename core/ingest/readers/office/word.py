@@ -20,7 +20,7 @@ from braid.core.ingest.readers.document import Outline, ParsedDocument, SourceFi
 from braid.core.ingest.readers.merged import Grid, MergedCells, merged
 from braid.core.ingest.readers.office.drawing import chart_lines, is_description, paragraphs
 from braid.core.ingest.readers.office.equation import equation
-from braid.core.ingest.readers.office.numbering import WordNumbering, labelled
+from braid.core.ingest.readers.office.numbering import WordNumbering, labelled, whole
 from braid.core.ingest.readers.office.package import embedded, open_xml
 from braid.core.ingest.readers.office.word_parts import add_embedded, chosen, symbol
 from braid.core.ingest.readers.parts.xml import parse_xml
@@ -166,8 +166,9 @@ class _Levels:
 
     def of(self, paragraph: etree._Element) -> int | None:
         """Return the level of a paragraph."""
-        if (outline := _property(paragraph, _OUTLINE_LEVEL)) is not None and int(outline.get(_VAL) or 9) < _BODY_LEVEL:
-            return int(outline.get(_VAL) or 0) + 1
+        outline = _property(paragraph, _OUTLINE_LEVEL)
+        if outline is not None and (level := whole(outline.get(_VAL), _BODY_LEVEL)) < _BODY_LEVEL:
+            return level + 1
         style = _property(paragraph, _STYLE)
         if style is None:
             return None
@@ -186,7 +187,7 @@ class _Levels:
         if name.lower() == "title":
             return 0
         outline = _property(style, _OUTLINE_LEVEL)
-        level = int(outline.get(_VAL) or _BODY_LEVEL) if outline is not None else _BODY_LEVEL
+        level = whole(outline.get(_VAL), _BODY_LEVEL) if outline is not None else _BODY_LEVEL
         return level + 1 if level < _BODY_LEVEL else None
 
 
@@ -278,7 +279,7 @@ def _grid(table: etree._Element, text_of: Callable[[etree._Element], str]) -> Gr
             column = len(cells)
             text = " ".join(one_line(text_of(block)) for block in _find(cell, _P))
             down, across = (_property(cell, name, _CELL_PROPERTIES) for name in (_V_MERGE, _GRID_SPAN))
-            width = min(int(across.get(_VAL) or 1), MAX_COLUMNS) if across is not None else 1
+            width = min(whole(across.get(_VAL), 1), MAX_COLUMNS) if across is not None else 1
             above = open_spans.get(column)
             if down is not None and down.get(_VAL) in (None, "continue") and above is not None:
                 going_on[column] = MergedCells(above.row, column, above.rows + 1, above.columns)
@@ -301,7 +302,7 @@ def _grid(table: etree._Element, text_of: Callable[[etree._Element], str]) -> Gr
 def _columns_before(row: etree._Element) -> int:
     """Return how many columns of the table are on the left of a row."""
     stated = _property(row, _GRID_BEFORE, _ROW_PROPERTIES)
-    return min(int(stated.get(_VAL) or 0), MAX_COLUMNS) if stated is not None else 0
+    return min(whole(stated.get(_VAL), 0), MAX_COLUMNS) if stated is not None else 0
 
 
 def _add_notes(document: Document, outline: Outline, kinds: Iterable[tuple[str, str, str]]) -> None:
