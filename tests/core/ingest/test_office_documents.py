@@ -192,6 +192,60 @@ def test_templates_and_slide_shows_are_read(name: str, kind: str) -> None:
     assert read(name, content).sections
 
 
+ODD_LOOKS = {
+    "a fill without a pattern": ("xl/styles.xml", b"<patternFill/>", b""),
+    "a colour of a page": ("xl/styles.xml", b'<color theme="1"/>', b'<color rgb="#000000"/>'),
+    "a family of fonts": ("xl/styles.xml", b'<family val="2"/>', b'<family val="34"/>'),
+    "an alignment": ("xl/styles.xml", rb"(<xf[^>]*?)/>", rb'\g<1>><alignment vertical="middle"/></xf>'),
+    "a date of a Korean program": (
+        "docProps/core.xml",
+        b"(<dcterms:created[^>]*>)[^<]*",
+        "\\g<1>2025/3/4 오후 1:02".encode(),
+    ),
+    "a property without a type": ("docProps/custom.xml", b"", b'<Properties><property name="a" pid="x"/></Properties>'),
+    "a width of a column": (
+        "xl/worksheets/sheet1.xml",
+        b"<sheetFormatPr[^>]*>",
+        b'<sheetFormatPr defaultRowHeight=""/>',
+    ),
+    "a frozen pane": ("xl/worksheets/sheet1.xml", b"<selection[^>]*>", b'<pane activePane="TopRight"/>'),
+    "a rule for entries": (
+        "xl/worksheets/sheet1.xml",
+        b"(</sheetData>)",
+        rb'\g<1><conditionalFormatting sqref="A1"><cfRule type="odd" priority="1"/></conditionalFormatting>',
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", ODD_LOOKS)
+def test_a_look_that_excel_forgives_refuses_no_workbook(kind: str) -> None:
+    book = openpyxl.Workbook()
+    page = book.active
+    assert page is not None
+    for row in (["Part", "Since", "Share"], ["Winch", 45000, 0.25], ["Old pump", 45001, 0.5]):
+        page.append(row)
+    page["B2"].number_format = page["B3"].number_format = "yyyy-mm-dd"
+    page["C2"].number_format = page["C3"].number_format = "0%"
+    page["A3"].font = Font(strike=True)
+    whole = saved(book)
+    name, old, new = ODD_LOOKS[kind]
+    parts = samples.unzipped(whole)
+    parts[name], changes = re.subn(old, new, parts.get(name, b""))
+    assert changes
+    assert read("a.xlsx", samples.zipped(parts)).sections == read("a.xlsx", whole).sections
+    assert lines_of("a.xlsx", samples.zipped(parts)) == ["Winch | 2023-03-15 | 25%", "~~Old pump~~ | 2023-03-16 | 50%"]
+
+
+def test_a_workbook_that_names_texts_which_are_not_there_is_read() -> None:
+    whole = sheet((1, 2), (3, 4))
+    named = (
+        '<Override PartName="/xl/sharedStrings.xml" '
+        'ContentType="application/vnd.openxmlformats-officedocument.spreadsheetml.sharedStrings+xml"/></Types>'
+    )
+    types = samples.unzipped(whole)["[Content_Types].xml"].replace(b"</Types>", named.encode())
+    assert read("a.xlsx", with_parts(whole, {"[Content_Types].xml": types})).sections == read("a.xlsx", whole).sections
+
+
 # ---------------------------------------------------------------- merged cells
 
 

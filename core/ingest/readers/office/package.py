@@ -6,7 +6,7 @@ import io
 import posixpath
 import re
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from lxml import etree
@@ -16,9 +16,9 @@ from braid.core.ingest.readers.document import SourceFile, one_line
 from braid.core.ingest.readers.parts.xml import UnsafeXMLError, attribute, checked_xml, part
 
 _MANIFEST = "META-INF/manifest.xml"
-_CONTENT_TYPES = "[Content_Types].xml"
+CONTENT_TYPES = "[Content_Types].xml"
 _XML = (".xml", ".rels")
-_READ = ("word/", "xl/", "ppt/", "docProps/", "_rels/", _CONTENT_TYPES)
+_READ = ("word/", "xl/", "ppt/", "docProps/", "_rels/", CONTENT_TYPES)
 """Where the parts are that a library parses. A part elsewhere is emptied if it is not safe: Power Query and document
 management systems leave some in UTF-16, and Macs their own files.
 """
@@ -76,19 +76,24 @@ def open_xml(file: SourceFile) -> bytes:
             changed[name] = new
 
     with open_archive(file, looked_at=_XML, look=look) as archive:
-        types = changed.get(_CONTENT_TYPES, archive.read(_CONTENT_TYPES))
+        types = changed.get(CONTENT_TYPES, archive.read(CONTENT_TYPES))
         if (apart := _with_documents_apart(archive, types)) is not types:
-            changed[_CONTENT_TYPES] = apart
+            changed[CONTENT_TYPES] = apart
         for name, content in relations.items():
             if (alive := _without_dead(archive, name, changed.get(name, content))) is not None:
                 changed[name] = alive
         if not changed:
             return file.content
-        copy = io.BytesIO()
-        with zipfile.ZipFile(copy, "w", compresslevel=1) as plain:
-            for name in dict.fromkeys(archive.namelist()):
-                content = changed[name] if name in changed else archive.read(name)
-                plain.writestr(name, content, zipfile.ZIP_DEFLATED if len(content) > _LARGE else zipfile.ZIP_STORED)
+        return repacked(archive, changed)
+
+
+def repacked(archive: zipfile.ZipFile, changed: Mapping[str, bytes]) -> bytes:
+    """Return a copy of a package in which some parts have other contents."""
+    copy = io.BytesIO()
+    with zipfile.ZipFile(copy, "w", compresslevel=1) as plain:
+        for name in dict.fromkeys(archive.namelist()):
+            content = changed[name] if name in changed else archive.read(name)
+            plain.writestr(name, content, zipfile.ZIP_DEFLATED if len(content) > _LARGE else zipfile.ZIP_STORED)
     return copy.getvalue()
 
 
@@ -102,7 +107,7 @@ def _changed(file: SourceFile, name: str, content: bytes) -> bytes | None:
         return b""
     if b"http://purl.oclc.org/ooxml/" in safe:
         safe = _STRICT.sub(_TRANSITIONAL, safe)
-    if name == _CONTENT_TYPES:
+    if name == CONTENT_TYPES:
         for types, known in _TYPES:
             safe = types.sub(known, safe)
     return safe if safe != content else None

@@ -18,7 +18,8 @@ from openpyxl.utils.cell import column_index_from_string
 from openpyxl.utils.exceptions import InvalidFileException
 from openpyxl.workbook import Workbook
 from openpyxl.worksheet._read_only import ReadOnlyWorksheet
-from openpyxl.worksheet._reader import WorkSheetParser
+from openpyxl.worksheet._reader import COL_TAG, ROW_TAG, WorkSheetParser
+from openpyxl.xml.functions import iterparse
 
 from braid.core.ingest.readers.archive import PACKAGE_ERRORS
 from braid.core.ingest.readers.document import (
@@ -34,6 +35,7 @@ from braid.core.ingest.readers.merged import Grid, MergedCells, merged
 from braid.core.ingest.readers.office.drawing import chart_lines, paragraphs
 from braid.core.ingest.readers.office.number_format import Shown, number_format
 from braid.core.ingest.readers.office.package import embedded, open_xml, related
+from braid.core.ingest.readers.office.plain_workbook import plain_workbook
 from braid.core.ingest.readers.parts.xml import local, part
 from braid.core.ingest.readers.rows import HiddenCounts, row_of
 from braid.core.ingest.readers.table_rows import add_table, records
@@ -66,9 +68,10 @@ def read(file: SourceFile) -> ParsedDocument:
     and columns, which a filter or a closed group hides, are read, and counted.
     """
     content = open_xml(file)
-    workbook = openpyxl.load_workbook(
-        io.BytesIO(content), read_only=True, data_only=True, keep_links=False, keep_vba=False
-    )
+    try:
+        workbook = _opened(content)
+    except (ValueError, TypeError, KeyError):  # what openpyxl raises for a look that it does not know
+        workbook = _opened(plain_workbook(content))
     sections: list[Section] = []
     unknown = 0
     hidden = [sheet.title for sheet in workbook.worksheets if sheet.sheet_state != "visible"]
@@ -96,6 +99,10 @@ def read(file: SourceFile) -> ParsedDocument:
     if unknown:
         metadata[FORMULAS_WITHOUT_VALUE] = str(unknown)
     return ParsedDocument(first_title(properties.title), "xlsx", tuple(sections), metadata)
+
+
+def _opened(content: bytes) -> Workbook:
+    return openpyxl.load_workbook(io.BytesIO(content), read_only=True, data_only=True, keep_links=False, keep_vba=False)
 
 
 def _path_of(sheet: ReadOnlyWorksheet) -> str:
@@ -141,6 +148,21 @@ def _rows(file: SourceFile, sheet: ReadOnlyWorksheet, formats: _Formats, counts:
     counts.add(sheet.title, hidden, of_columns)
 
 
+class _Cells(WorkSheetParser):
+    """Reads the rows and columns of a sheet, but not how it looks and what may be entered, of which openpyxl takes
+    only what it knows.
+    """
+
+    def parse(self) -> Iterator[tuple[int, list[dict[str, Any]]]]:
+        """Yield the number and the cells of each row."""
+        for _, element in iterparse(self.source):
+            if element.tag == COL_TAG:
+                self.parse_column_dimensions(element)
+            elif element.tag == ROW_TAG:
+                yield self.parse_row(element)
+                element.clear()
+
+
 class _Formats:
     """How the cells of a workbook are shown, by the number of their style."""
 
@@ -148,10 +170,10 @@ class _Formats:
         self._workbook: Any = workbook
         self._known: dict[int, tuple[Shown | None, bool]] = {0: (None, False)}
 
-    def parser(self, sheet: Any, source: Any) -> WorkSheetParser:
+    def parser(self, sheet: Any, source: Any) -> _Cells:
         """Return what reads the cells of a sheet, of which only values are wanted, not formulas."""
         book = self._workbook
-        return WorkSheetParser(
+        return _Cells(
             source,
             sheet._shared_strings,
             data_only=True,
