@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from lxml import etree
 
@@ -22,6 +22,7 @@ from braid.core.ingest.readers.html_menus import menus_of
 from braid.core.ingest.readers.merged import Cell, laid_out
 from braid.core.ingest.readers.parts.html_tags import MAX_ATTRIBUTES, has_too_many_attributes
 from braid.core.ingest.readers.parts.numerals import numeral
+from braid.core.ingest.readers.parts.symbols import signs
 from braid.core.ingest.readers.parts.xml import finder
 from braid.core.ingest.readers.table_rows import add_table
 
@@ -36,9 +37,10 @@ _ENTERED = ("", "text", "date", "datetime-local", "email", "month", "number", "t
 """Types of fields whose values a person has typed."""
 _HIDING = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
 _NUMBERED = {"a": "a", "A": "A", "i": "i", "I": "I"}
-_MARKED = finder("//*[@style or @hidden]")
+_MARKED = finder("//*[@style or @hidden or @face]")
 _STRUCK = ("del", "s", "strike")
 _STRIKING = re.compile(r"text-decoration(?:-line)?\s*:[^;]{0,100}line-through", re.IGNORECASE)
+_FONT = re.compile(r"(?<![\w-])font-family\s*:\s*[\"']?(symbol|wingdings)\b", re.IGNORECASE)
 _HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
 _BLOCKS = _HEADINGS | frozenset(
     {"address", "article", "aside", "blockquote", "body", "caption", "center", "dd", "details", "dialog", "div", "dl"}
@@ -105,7 +107,8 @@ def add_html(root: etree._Element, outline: Outline, *, with_menus: bool = False
                 skipped = element
                 walker.skip_subtree()
             else:
-                paragraphs.begin(element, is_struck=tag in _STRUCK or (is_marked and _is_struck(element)))
+                marks = [STRIKE] if tag in _STRUCK or (is_marked and _is_struck(element)) else []
+                paragraphs.begin(element, marks + ([_symbol_font(element)] if is_marked else []))
             continue
         if event == "end" and element is not skipped:
             paragraphs.end(element)
@@ -136,6 +139,14 @@ def _entered(field: etree._Element) -> str:
     return " ".join("".join(map(str, each.itertext())) for each in chosen) + " "
 
 
+def _symbol_font(element: etree._Element) -> str:
+    """Return the name of the symbol font that an element's text has; empty for others."""
+    if found := _FONT.search(element.get("style") or ""):
+        return found[1]
+    face = (element.get("face") or "").strip() if element.tag == "font" else ""
+    return face if face.lower() in ("symbol", "wingdings") else ""
+
+
 def _is_struck(element: etree._Element) -> bool:
     return _STRIKING.search(element.get("style") or "") is not None
 
@@ -154,16 +165,15 @@ class _Paragraphs:
         """The rows of the table so far, which are added when it ends, or something else comes between them."""
         self._caption = ""
         self._pre = 0
-        self._struck: list[etree._Element] = []
-        """The open elements that strike their text out."""
+        self._marks: list[tuple[etree._Element, str]] = []
+        """The open elements that strike their text out, or have a symbol font: its name."""
         self._numbers: list[int] = []
         """The number of the next item of each open numbered list."""
 
-    def begin(self, element: etree._Element, *, is_struck: bool = False) -> None:
+    def begin(self, element: etree._Element, marks: Iterable[str] = ()) -> None:
         """Enter an element, and take its first text."""
         tag = element.tag
-        if is_struck:
-            self._struck.append(element)
+        self._marks += ((element, mark) for mark in marks if mark)
         if tag == "tr" and self._row is None and next(element.iter(*_LAYOUT), None) is None:
             self.flush()
             self._row, self._cells = element, []
@@ -209,8 +219,8 @@ class _Paragraphs:
             self._pre -= 1
         elif tag == "ol":
             self._numbers.pop()
-        if self._struck and self._struck[-1] is element:
-            self._struck.pop()
+        while self._marks and self._marks[-1][0] is element:
+            self._marks.pop()
 
     def _item(self, item: etree._Element) -> str:
         """Return what a browser shows before an item of a list."""
@@ -225,7 +235,10 @@ class _Paragraphs:
         """Take a piece of text."""
         if text:
             text = text.translate(_PREFORMATTED) if self._pre else text
-            self._parts.append(f"{STRIKE}{text}{STRIKE}" if self._struck else text)
+            for _, mark in self._marks:
+                text = signs(text, mark, letters=True) if mark.isalpha() else text
+            is_struck = any(mark == STRIKE for _, mark in self._marks)
+            self._parts.append(f"{STRIKE}{text}{STRIKE}" if is_struck else text)
 
     def end_all(self) -> None:
         """End the last paragraph and table."""

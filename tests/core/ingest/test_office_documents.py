@@ -588,6 +588,34 @@ def test_equations_struck_out_and_hidden_text_and_fields_of_word_are_in_place() 
     ]
 
 
+def test_signs_of_the_symbol_font_are_the_ones_that_are_seen() -> None:
+    def sign(code: str, font: str = "Symbol") -> str:
+        return f'<w:r><w:sym w:font="{font}" w:char="{code}"/></w:r>'
+
+    def said(text: str, run: str = "") -> str:
+        return f'<w:r><w:rPr>{run}</w:rPr><w:t xml:space="preserve">{text}</w:t></w:r>'
+
+    font = '<w:rFonts w:ascii="Symbol" w:hAnsi="Symbol"/>'
+    body = said("5 ") + sign("F06D") + said("m, ") + sign("57") + said(", ") + sign("F0A3") + said("6, ")
+    body += said("\uf06d\uf0b3", font) + said("C ") + sign("F0A3", "Wingdings 2") + sign("F081", "Wingdings")
+    assert lines_of("a.docx", word(f"<w:p>{body}</w:p>")) == ["5 μm, Ω, ≤6, μ≥C ☐①"]
+
+
+def test_signs_of_the_symbol_font_on_slides_pages_and_in_rich_text_are_the_ones_that_are_seen() -> None:
+    deck = pptx.Presentation()
+    slide = deck.slides.add_slide(deck.slide_layouts[6])
+    frame = slide.shapes.add_textbox(Inches(1), Inches(1), Inches(3), Inches(1)).text_frame
+    run = frame.paragraphs[0].add_run()
+    run.text = "\uf061\uf0a3"
+    run._r.get_or_add_rPr().append(etree.fromstring(f'<a:sym xmlns:a="{A}" typeface="Symbol"/>'))
+    assert lines_of("a.pptx", saved(deck)) == ["α≤"]
+    page = "<p>Load <font face=Symbol>&#163;</font> 5 <span style='font-family:Symbol'>m</span>m, <i>m</i></p>"
+    assert lines_of("a.html", page) == ["Load ≤ 5 μm, m"]
+    fonts = rb"{\fonttbl{\f0 Arial;}{\f3\froman\fcharset2 Symbol;}}"
+    rich = rb"{\rtf1\ansi" + fonts + rb"Load {\f3 \'a3} 5 \f3 m\plain m, {\f3\u-3999\'61}}"
+    assert read("a.rtf", rich).sections[0].text == "Load ≤ 5 μm, α"
+
+
 def test_a_text_box_is_a_paragraph_of_its_own() -> None:
     box = f"<w:r><w:pict><w:txbxContent>{paragraph('Warning: hot')}</w:txbxContent></w:pict></w:r>"
     body = f"<w:p><w:r><w:t>The left door is </w:t></w:r>{box}<w:r><w:t>locked.</w:t></w:r></w:p>"

@@ -19,6 +19,7 @@ from braid.core.ingest.readers.document import (
     mark_struck,
     one_line,
 )
+from braid.core.ingest.readers.parts.symbols import signs
 
 ERRORS: tuple[type[Exception], ...] = (ValueError,)
 
@@ -62,6 +63,8 @@ class _Group:
     ``title``, ``author`` or ``annotation``.
     """
     encoding: str = ""
+    symbols: str = ""
+    """Name of the symbol font that applies; empty for others."""
     unicode_skip: int = 1
     is_hidden: bool = False
     is_struck: bool = False
@@ -96,6 +99,7 @@ class _Text:
         self._groups = [_Group()]
         self._encoding = "cp1252"
         self._fonts: dict[int, str] = {}
+        self._symbols: dict[int, str] = {}
         self._font = 0
         self._parts: list[str] = []
         self._bytes = bytearray()
@@ -158,7 +162,7 @@ class _Text:
         elif word == "upr":  # the same text twice: in the code page, which is skipped, and in Unicode
             self._is_pair = True
         elif word == "u" and number is not None:
-            self._add(chr(number % 0x10000))
+            self._add(signs(chr(number % 0x10000), group.symbols))
             self._unwanted = group.unicode_skip
         elif word == "uc":
             self._change(unicode_skip=max(0, min(number or 0, 10)))
@@ -212,11 +216,11 @@ class _Text:
         elif word == "fcharset":
             self._fonts[self._font] = _CHARSETS.get(number, "")
         elif word == "plain":
-            self._change(is_hidden=False, is_struck=False)
+            self._change(is_hidden=False, is_struck=False, symbols="")
         else:
             self._font = number
             if self._groups[-1].target != "fonttbl":
-                self._change(encoding=self._fonts.get(number, ""))
+                self._change(encoding=self._fonts.get(number, ""), symbols=self._symbols.get(number, ""))
 
     def _change(self, **changes: Any) -> None:
         group = self._groups[-1]
@@ -233,7 +237,9 @@ class _Text:
         """Decode the bytes so far: a character may be of two, each written by itself."""
         if self._bytes:
             content, self._bytes = bytes(self._bytes), bytearray()
-            self._put(content.decode(self._groups[-1].encoding or self._encoding, "replace"))
+            font = self._groups[-1].symbols
+            text = content.decode("latin_1" if font else self._groups[-1].encoding or self._encoding, "replace")
+            self._put(signs(text, font, letters=True) if font else text)
 
     def _add(self, text: str) -> None:
         self._flush()
@@ -249,6 +255,8 @@ class _Text:
             self._label.append(text)
         elif group.target in self.properties:
             self.properties[group.target].append(text)
+        elif group.target == "fonttbl" and (name := text.strip("; \r\n")).lower().startswith(("symbol", "wingdings")):
+            self._symbols[self._font] = name
 
 
 def _known(encoding: str) -> str:

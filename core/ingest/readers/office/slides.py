@@ -27,6 +27,7 @@ from braid.core.ingest.readers.office.equation import equation
 from braid.core.ingest.readers.office.numbering import labelled, whole
 from braid.core.ingest.readers.office.package import embedded, open_xml
 from braid.core.ingest.readers.parts.numerals import numeral
+from braid.core.ingest.readers.parts.symbols import has_codes, signs
 from braid.core.ingest.readers.parts.xml import local, parse_xml
 from braid.core.ingest.readers.table_rows import bars
 from braid.core.metadata.gaps import ATTACHMENTS_UNREAD
@@ -35,6 +36,7 @@ ERRORS = (*PACKAGE_ERRORS, PythonPptxError)
 
 _DIAGRAM, _DIAGRAM_DATA = "{http://schemas.openxmlformats.org/drawingml/2006/diagram}relIds", qn("r:dm")
 _PARAGRAPH, _TEXT, _RUN, _RUN_STYLE, _FIELD = qn("a:p"), qn("a:t"), qn("a:r"), qn("a:rPr"), qn("a:fld")
+_FONTS = (qn("a:sym"), qn("a:latin"))
 _OFF = ("0", "false")
 _PROPERTIES = qn("p:cNvPr")
 _STYLE, _NUMBERING = qn("a:pPr"), qn("a:buAutoNum")
@@ -185,6 +187,8 @@ def _paragraph(paragraph: etree._Element) -> str:
     for _, element in walker:
         if element.tag in (_RUN, _FIELD):
             style, text = element.find(_RUN_STYLE), element.findtext(_TEXT) or ""
+            if style is not None and not text.isascii() and has_codes(text):
+                text = signs(text, next((each.get("typeface") or "" for each in style.iterchildren(*_FONTS)), ""))
             is_struck = style is not None and style.get("strike") in ("sngStrike", "dblStrike")
             parts.append(struck(text) if is_struck else text)
             walker.skip_subtree()

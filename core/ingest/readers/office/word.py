@@ -22,7 +22,7 @@ from braid.core.ingest.readers.office.drawing import chart_lines, is_description
 from braid.core.ingest.readers.office.equation import equation
 from braid.core.ingest.readers.office.numbering import WordNumbering, labelled, whole
 from braid.core.ingest.readers.office.package import embedded, open_xml
-from braid.core.ingest.readers.office.word_parts import add_embedded, chosen, symbol
+from braid.core.ingest.readers.office.word_parts import add_embedded, chosen, in_its_font, symbol
 from braid.core.ingest.readers.parts.xml import parse_xml
 from braid.core.ingest.readers.table_rows import CAPTION, add_table
 from braid.core.metadata.gaps import ATTACHMENTS_UNREAD
@@ -243,7 +243,7 @@ def _text(paragraph: etree._Element) -> str:
         elif tag in _SKIPPED or tag == _BOX:
             walker.skip_subtree()
         elif tag == _T:
-            parts.append((is_struck, element.text or ""))
+            parts.append((is_struck, in_its_font(element)))
         elif tag == _MATH:
             parts.append((False, equation(element)))
             walker.skip_subtree()
@@ -260,7 +260,7 @@ def _text(paragraph: etree._Element) -> str:
 
 def _plain(element: etree._Element) -> str:
     if element.tag == _T:
-        return element.text or ""
+        return in_its_font(element)
     return _BREAKS[element.tag] if element.tag in _BREAKS else symbol(element)
 
 
