@@ -22,6 +22,7 @@ from braid.core.ingest.readers.html_menus import menus_of
 from braid.core.ingest.readers.merged import Cell, laid_out
 from braid.core.ingest.readers.parts.html_tags import MAX_ATTRIBUTES, has_too_many_attributes
 from braid.core.ingest.readers.parts.numerals import numeral
+from braid.core.ingest.readers.parts.raised import RAISE, mark_raised
 from braid.core.ingest.readers.parts.symbols import signs
 from braid.core.ingest.readers.parts.xml import finder
 from braid.core.ingest.readers.table_rows import add_table
@@ -107,7 +108,8 @@ def add_html(root: etree._Element, outline: Outline, *, with_menus: bool = False
                 skipped = element
                 walker.skip_subtree()
             else:
-                marks = [STRIKE] if tag in _STRUCK or (is_marked and _is_struck(element)) else []
+                marks = [RAISE] if tag == "sup" else []
+                marks += [STRIKE] if tag in _STRUCK or (is_marked and _is_struck(element)) else []
                 paragraphs.begin(element, marks + ([_symbol_font(element)] if is_marked else []))
             continue
         if event == "end" and element is not skipped:
@@ -166,7 +168,7 @@ class _Paragraphs:
         self._caption = ""
         self._pre = 0
         self._marks: list[tuple[etree._Element, str]] = []
-        """The open elements that strike their text out, or have a symbol font: its name."""
+        """The open elements that strike their text out (`STRIKE`), raise it (`RAISE`), or name a symbol font."""
         self._numbers: list[int] = []
         """The number of the next item of each open numbered list."""
 
@@ -237,8 +239,9 @@ class _Paragraphs:
             text = text.translate(_PREFORMATTED) if self._pre else text
             for _, mark in self._marks:
                 text = signs(text, mark, letters=True) if mark.isalpha() else text
-            is_struck = any(mark == STRIKE for _, mark in self._marks)
-            self._parts.append(f"{STRIKE}{text}{STRIKE}" if is_struck else text)
+            for kind in (RAISE, STRIKE):
+                text = f"{kind}{text}{kind}" if any(mark == kind for _, mark in self._marks) else text
+            self._parts.append(text)
 
     def end_all(self) -> None:
         """End the last paragraph and table."""
@@ -290,7 +293,7 @@ class _Paragraphs:
         text = "".join(self._parts)
         if not text.strip(" \n"):
             return ""
-        text = _SPACE.sub(" ", join_cjk_lines(mark_struck(text)))
+        text = _SPACE.sub(" ", join_cjk_lines(mark_struck(mark_raised(text))))
         if _LINE_BREAK in text:
             text = _BREAKS.sub("\n", text)
         return text.strip(" \n").replace(_KEPT_SPACE, " ")

@@ -588,6 +588,76 @@ def test_equations_struck_out_and_hidden_text_and_fields_of_word_are_in_place() 
     ]
 
 
+RAISED = "5×10⁶ cells, 10⁻³ mbar, 30 m², CO2, 1st"
+
+
+@pytest.mark.parametrize("name", ["a.docx", "a.pptx", "a.xlsx", "b.xlsx", "a.html", "a.rtf", "a.odt"])
+def test_exponents_are_no_digits_of_their_numbers(name: str) -> None:
+    runs = [("5×10", ""), ("6", "super"), (" cells, 10", ""), ("-3", "super"), (" mbar, 30 m", ""), ("2", "super")]
+    runs += [(", CO", ""), ("2", "sub"), (", 1", ""), ("st", "super")]
+    assert lines_of(name, _made(name, runs)) == [RAISED]
+
+
+def _made(name: str, runs: list[tuple[str, str]]) -> bytes:
+    """A document of runs, each plain, ``super`` or ``sub``."""
+    if name == "a.docx":
+        styled = (f'<w:rPr><w:vertAlign w:val="{at}script"/></w:rPr>' if at else "" for _, at in runs)
+        texts = (f'<w:t xml:space="preserve">{text}</w:t>' for text, _ in runs)
+        return word("<w:p>" + "".join(f"<w:r>{a}{b}</w:r>" for a, b in zip(styled, texts, strict=True)) + "</w:p>")
+    if name == "a.pptx":
+        deck = pptx.Presentation()
+        box = deck.slides.add_slide(deck.slide_layouts[6]).shapes.add_textbox(
+            Inches(1), Inches(1), Inches(3), Inches(1)
+        )
+        for text, at in runs:
+            run = box.text_frame.paragraphs[0].add_run()
+            run.text = text
+            run._r.get_or_add_rPr().set("baseline", {"super": "30000", "sub": "-25000", "": "0"}[at])
+        return saved(deck)
+    if name.endswith(".xlsx"):
+        fonts = (f'<rPr><vertAlign val="{at}script"/></rPr>' if at else "" for _, at in runs)
+        rich = "".join(
+            f'<r>{font}<t xml:space="preserve">{text}</t></r>' for font, (text, _) in zip(fonts, runs, strict=True)
+        )
+        parts = samples.unzipped(sheet(("Load",), ("HERE",)))
+        if name == "a.xlsx":
+            parts["xl/worksheets/sheet1.xml"] = re.sub(b"<t>HERE</t>", rich.encode(), parts["xl/worksheets/sheet1.xml"])
+            return samples.zipped(parts)
+        kind = "application/vnd.openxmlformats-officedocument.spreadsheetml.sharedStrings+xml"
+        override = f'<Override PartName="/xl/sharedStrings.xml" ContentType="{kind}"/></Types>'
+        parts["[Content_Types].xml"] = parts["[Content_Types].xml"].replace(b"</Types>", override.encode())
+        main = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+        parts["xl/sharedStrings.xml"] = f'<sst xmlns="{main}"><si><t>x</t></si><si>{rich}</si></sst>'.encode()
+        old = rb't="inlineStr"><is><t>HERE</t></is>'
+        parts["xl/worksheets/sheet1.xml"] = re.sub(old, b't="s"><v>1</v>', parts["xl/worksheets/sheet1.xml"])
+        return samples.zipped(parts)
+    if name == "a.html":
+        return ("<p>" + "".join(f"<{at[:3]}>{text}</{at[:3]}>" if at else text for text, at in runs) + "</p>").encode()
+    if name == "a.rtf":
+        texts = (text.replace("×", "\\'d7") for text, _ in runs)
+        words = (f"\\{at or 'nosupersub'} {text}" for text, (_, at) in zip(texts, runs, strict=True))
+        return ("{\\rtf1\\ansi " + "".join(words) + "\\par}").encode()
+    names = {"super": "S1", "sub": "S2"}
+    spans = "".join(f'<text:span text:style-name="{names[at]}">{text}</text:span>' if at else text for text, at in runs)
+    styles = "".join(
+        f'<style:style style:name="{style}" style:family="text"><style:text-properties style:text-position="{at}"/>'
+        "</style:style>"
+        for style, at in (("S1", "33% 58%"), ("S2", "sub 58%"))
+    )
+    urn = "urn:oasis:names:tc:opendocument:xmlns"
+    body = f"<office:automatic-styles>{styles}</office:automatic-styles><office:body><office:text>"
+    body += f"<text:p>{spans}</text:p>"
+    return samples.zipped(
+        {
+            "mimetype": b"application/vnd.oasis.opendocument.text",
+            "content.xml": (
+                f'<office:document-content xmlns:office="{urn}:office:1.0" xmlns:style="{urn}:style:1.0" '
+                f'xmlns:text="{urn}:text:1.0">{body}</office:text></office:body></office:document-content>'
+            ).encode(),
+        }
+    )
+
+
 def test_signs_of_the_symbol_font_are_the_ones_that_are_seen() -> None:
     def sign(code: str, font: str = "Symbol") -> str:
         return f'<w:r><w:sym w:font="{font}" w:char="{code}"/></w:r>'

@@ -27,6 +27,7 @@ from braid.core.ingest.readers.office.drawing import is_description
 from braid.core.ingest.readers.office.numbering import labelled
 from braid.core.ingest.readers.office.open_styles import Styles, is_shown_by
 from braid.core.ingest.readers.office.package import refuse_encrypted
+from braid.core.ingest.readers.parts.raised import RAISE, mark_raised
 from braid.core.ingest.readers.parts.xml import attribute, local, parse_xml
 from braid.core.ingest.readers.rows import HiddenCounts, Row, row_of
 from braid.core.ingest.readers.table_rows import add_table, records
@@ -199,22 +200,23 @@ def _text(block: etree._Element, styles: Styles | None = None) -> str:
     walker = etree.iterwalk(block, events=("start", "end", "comment", "pi"))
     for event, element in walker:
         name = local(element)
-        is_struck = styles is not None and name in _STYLED and attribute(element, "style-name") in styles.struck
+        style = attribute(element, "style-name") if styles is not None and name in _STYLED else None
+        is_struck = styles is not None and style in styles.struck
+        mark = RAISE if styles is not None and name == "span" and style in styles.raised else ""
+        mark += STRIKE if is_struck else ""
         if event == "start":
             if element is not block and (name in _SKIPPED or (styles is not None and name in _DRAWN)):
                 walker.skip_subtree()
                 continue
-            if is_struck:
-                parts.append(STRIKE)
+            parts.append(mark[::-1])
             spaces = min(_number(element, "c", 1), _MAX_SPACES) if name == "s" else 0
             parts += " " * spaces, _BREAKS.get(name, ""), element.text or ""
         else:
-            if is_struck and event == "end":
-                parts.append(STRIKE)
+            parts.append(mark if event == "end" else "")
             if element is not block:
                 parts.append("\n" if event == "end" and name in ("p", "h") else "")
                 parts.append(element.tail or "")
-    return mark_struck("".join(parts)).strip()
+    return mark_struck(mark_raised("".join(parts))).strip()
 
 
 def _number(element: etree._Element, name: str, default: int) -> int:

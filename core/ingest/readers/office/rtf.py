@@ -19,6 +19,7 @@ from braid.core.ingest.readers.document import (
     mark_struck,
     one_line,
 )
+from braid.core.ingest.readers.parts.raised import RAISE, mark_raised
 from braid.core.ingest.readers.parts.symbols import signs
 
 ERRORS: tuple[type[Exception], ...] = (ValueError,)
@@ -68,6 +69,7 @@ class _Group:
     unicode_skip: int = 1
     is_hidden: bool = False
     is_struck: bool = False
+    is_raised: bool = False
     is_cell: bool = False
     """Whether paragraphs are in a table, where its rows end them."""
 
@@ -132,7 +134,7 @@ class _Text:
     def end_paragraph(self) -> None:
         """Add the paragraph, or heading, to the outline."""
         self._flush()
-        text = mark_struck(_joined_pairs("".join(self._parts)))
+        text = mark_struck(mark_raised(_joined_pairs("".join(self._parts))))
         is_row = "\x1f" in text
         text = " | ".join(map(one_line, text.split("\x1f"))).strip(" |") if is_row else text.strip()
         label = one_line("".join(self._label))
@@ -173,6 +175,8 @@ class _Text:
             self._change(is_hidden=number != 0)
         elif word in ("strike", "striked"):
             self._change(is_struck=number != 0)
+        elif word in ("super", "sub", "nosupersub"):
+            self._change(is_raised=word == "super" and number != 0)
         elif word in ("f", "fcharset", "ansicpg", "plain"):
             self._set_font(word, number or 0)
         elif group.target == "text":
@@ -216,7 +220,7 @@ class _Text:
         elif word == "fcharset":
             self._fonts[self._font] = _CHARSETS.get(number, "")
         elif word == "plain":
-            self._change(is_hidden=False, is_struck=False, symbols="")
+            self._change(is_hidden=False, is_struck=False, is_raised=False, symbols="")
         else:
             self._font = number
             if self._groups[-1].target != "fonttbl":
@@ -250,6 +254,7 @@ class _Text:
         if group.is_hidden:
             return
         if group.target == "text":
+            text = f"{RAISE}{text}{RAISE}" if group.is_raised and text != "\x1f" else text
             self._parts.append(f"{STRIKE}{text}{STRIKE}" if group.is_struck and text != "\x1f" else text)
         elif group.target == "label":
             self._label.append(text)

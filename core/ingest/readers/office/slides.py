@@ -27,6 +27,7 @@ from braid.core.ingest.readers.office.equation import equation
 from braid.core.ingest.readers.office.numbering import labelled, whole
 from braid.core.ingest.readers.office.package import embedded, open_xml
 from braid.core.ingest.readers.parts.numerals import numeral
+from braid.core.ingest.readers.parts.raised import RAISE, mark_raised
 from braid.core.ingest.readers.parts.symbols import has_codes, signs
 from braid.core.ingest.readers.parts.xml import local, parse_xml
 from braid.core.ingest.readers.table_rows import bars
@@ -189,8 +190,10 @@ def _paragraph(paragraph: etree._Element) -> str:
             style, text = element.find(_RUN_STYLE), element.findtext(_TEXT) or ""
             if style is not None and not text.isascii() and has_codes(text):
                 text = signs(text, next((each.get("typeface") or "" for each in style.iterchildren(*_FONTS)), ""))
+            if style is not None and (style.get("baseline") or "-").lstrip("0")[:1] not in ("", "-"):
+                text = f"{RAISE}{text}{RAISE}"
             is_struck = style is not None and style.get("strike") in ("sngStrike", "dblStrike")
-            parts.append(struck(text) if is_struck else text)
+            parts.append(struck(mark_raised(text)) if is_struck else text)
             walker.skip_subtree()
         elif element.tag == _MATH:
             parts.append(equation(element))
@@ -199,7 +202,7 @@ def _paragraph(paragraph: etree._Element) -> str:
             walker.skip_subtree()
         elif local(element) == "br":
             parts.append("\v")
-    return "".join(parts)
+    return mark_raised("".join(parts))
 
 
 def _cell(cell: _Cell) -> Cell:

@@ -23,6 +23,7 @@ from braid.core.ingest.readers.office.equation import equation
 from braid.core.ingest.readers.office.numbering import WordNumbering, labelled, whole
 from braid.core.ingest.readers.office.package import embedded, open_xml
 from braid.core.ingest.readers.office.word_parts import add_embedded, chosen, in_its_font, symbol
+from braid.core.ingest.readers.parts.raised import RAISE, mark_raised
 from braid.core.ingest.readers.parts.xml import parse_xml
 from braid.core.ingest.readers.table_rows import CAPTION, add_table
 from braid.core.metadata.gaps import ATTACHMENTS_UNREAD
@@ -51,12 +52,12 @@ _FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallba
 _SKIPPED = frozenset({_FALLBACK, qn("w:rt"), qn("w:del"), qn("w:moveFrom")})
 _FORM_FIELD, _SYMBOL = qn("w:ffData"), qn("w:sym")
 _RUN_STYLE = qn("w:rPr")
-_HIDDEN, _STRIKE, _DOUBLE_STRIKE = qn("w:vanish"), qn("w:strike"), qn("w:dstrike")
-_NOT_PLAIN = (*_SKIPPED, _BOX, _MATH, _FORM_FIELD, _HIDDEN, _STRIKE, _DOUBLE_STRIKE)
+_HIDDEN, _STRIKE, _DOUBLE_STRIKE, _ALIGNED = qn("w:vanish"), qn("w:strike"), qn("w:dstrike"), qn("w:vertAlign")
+_NOT_PLAIN = (*_SKIPPED, _BOX, _MATH, _FORM_FIELD, _HIDDEN, _STRIKE, _DOUBLE_STRIKE, _ALIGNED)
 """What a paragraph has whose text is more than its letters."""
 _TOLD = (_R, _T, _SYMBOL, *_SKIPPED, _BOX, _MATH, _FORM_FIELD, *_BREAKS)
 """What a paragraph is looked through for, where it has one of these."""
-_OFF = ("0", "false", "off", "none")
+_OFF = ("0", "false", "off", "none", "baseline", "subscript")
 _HEADING_STYLE = re.compile(r"heading ([1-9])", re.IGNORECASE)
 _NOTES = (
     ("/footnotes", "Footnotes", qn("w:footnote")),
@@ -219,9 +220,9 @@ def _depth(element: etree._Element) -> int:
 
 
 def _marks(run: etree._Element) -> list[str]:
-    """Return which of `_HIDDEN`, `_STRIKE` and `_DOUBLE_STRIKE` a run is."""
+    """Return which of `_HIDDEN`, `_STRIKE`, `_DOUBLE_STRIKE` and raised (`_ALIGNED`) a run is."""
     for style in run.iterchildren(_RUN_STYLE):
-        found = style.iterchildren(_HIDDEN, _STRIKE, _DOUBLE_STRIKE)
+        found = style.iterchildren(_HIDDEN, _STRIKE, _DOUBLE_STRIKE, _ALIGNED)
         return [str(each.tag) for each in found if (each.get(_VAL) or "1") not in _OFF]
     return []
 
@@ -231,19 +232,21 @@ def _text(paragraph: etree._Element) -> str:
     if next(paragraph.iter(*_NOT_PLAIN), None) is None:  # nearly always
         return "".join(map(_plain, paragraph.iterdescendants(_T, _SYMBOL, *_BREAKS))).strip()
     parts: list[tuple[bool, str]] = []
-    is_struck = False
+    is_struck = is_raised = False
     walker = etree.iterwalk(paragraph, events=("start",), tag=_TOLD)
     for _, element in walker:
         tag = element.tag
         if tag == _R:
             marks = _marks(element)
             is_struck = _STRIKE in marks or _DOUBLE_STRIKE in marks
+            is_raised = _ALIGNED in marks
             if _HIDDEN in marks:
                 walker.skip_subtree()
         elif tag in _SKIPPED or tag == _BOX:
             walker.skip_subtree()
         elif tag == _T:
-            parts.append((is_struck, in_its_font(element)))
+            text = in_its_font(element)
+            parts.append((is_struck, f"{RAISE}{text}{RAISE}" if is_raised else text))
         elif tag == _MATH:
             parts.append((False, equation(element)))
             walker.skip_subtree()
@@ -254,7 +257,9 @@ def _text(paragraph: etree._Element) -> str:
             parts.append((False, symbol(element)))
         elif element is not paragraph and tag in _BREAKS:
             parts.append((is_struck, _BREAKS[tag]))
-    joined = ((key, "".join(text for _, text in group)) for key, group in groupby(parts, key=itemgetter(0)))
+    joined = (
+        (key, mark_raised("".join(text for _, text in group))) for key, group in groupby(parts, key=itemgetter(0))
+    )
     return "".join(struck(text) if key else text for key, text in joined).strip()
 
 

@@ -13,12 +13,13 @@ from typing import Any
 
 import openpyxl
 from lxml import etree
+from openpyxl.cell.text import Text
 from openpyxl.styles.numbers import BUILTIN_FORMATS, BUILTIN_FORMATS_MAX_SIZE
 from openpyxl.utils.cell import column_index_from_string
 from openpyxl.utils.exceptions import InvalidFileException
 from openpyxl.workbook import Workbook
 from openpyxl.worksheet._read_only import ReadOnlyWorksheet
-from openpyxl.worksheet._reader import COL_TAG, ROW_TAG, WorkSheetParser
+from openpyxl.worksheet._reader import COL_TAG, INLINE_STRING, ROW_TAG, WorkSheetParser
 from openpyxl.xml.functions import iterparse
 
 from braid.core.ingest.readers.archive import PACKAGE_ERRORS
@@ -36,6 +37,7 @@ from braid.core.ingest.readers.office.drawing import chart_lines, paragraphs
 from braid.core.ingest.readers.office.number_format import Shown, number_format
 from braid.core.ingest.readers.office.package import embedded, open_xml, related
 from braid.core.ingest.readers.office.plain_workbook import plain_workbook
+from braid.core.ingest.readers.parts.raised import raised
 from braid.core.ingest.readers.parts.xml import local, part
 from braid.core.ingest.readers.rows import HiddenCounts, row_of
 from braid.core.ingest.readers.table_rows import add_table, records
@@ -57,6 +59,7 @@ MAX_ROW = 1_048_576
 _TRUE = ("1", "true")
 _CELL = re.compile("([A-Z]{1,3})([0-9]{1,7})")
 _COMMENTS = ("comments", "threadedComment")
+_SUPERSCRIPT = b"superscript"
 _THREADED = "[Threaded comment]"
 """How a comment begins that Excel writes for older programs, beside the real one."""
 
@@ -79,11 +82,14 @@ def read(file: SourceFile) -> ParsedDocument:
     seen: set[str] = set()
     counts = HiddenCounts()
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        shared = _raised_texts(archive)
         for sheet in workbook.worksheets:
             if not isinstance(sheet, ReadOnlyWorksheet) or sheet.title in hidden:
                 continue
             path = _path_of(sheet)
             source = archive.read(path) if path in archive.NameToInfo else b""
+            for place, text in shared.items():
+                sheet._shared_strings[place] = text  # type: ignore[attr-defined]  # not in the stub
             unknown += len(_FORMULA_WITHOUT_VALUE.findall(source))
             spans = list(_merged(source))
             rows = _rows(file, sheet, formats, counts)
@@ -148,6 +154,25 @@ def _rows(file: SourceFile, sheet: ReadOnlyWorksheet, formats: _Formats, counts:
     counts.add(sheet.title, hidden, of_columns)
 
 
+def _raise(text: Any) -> bool:
+    """Write the raised runs of a text in raised characters; return whether it has any."""
+    runs = [run for run in text.iterfind("{*}r") if run.find("{*}rPr/{*}vertAlign[@val='superscript']") is not None]
+    for run in runs:
+        for piece in run.iterfind("{*}t"):
+            piece.text = raised(piece.text or "")
+    return bool(runs)
+
+
+def _raised_texts(archive: zipfile.ZipFile) -> dict[int, str]:
+    """Return the texts that the sheets share and that have raised runs, by their places."""
+    name = next((name for name in archive.namelist() if name.lower().endswith("/sharedstrings.xml")), None)
+    content = archive.read(name) if name is not None else b""
+    if _SUPERSCRIPT not in content:
+        return {}
+    texts = enumerate(each for _, each in iterparse(io.BytesIO(content)) if local(each) == "si")
+    return {place: Text.from_tree(each).content for place, each in texts if _raise(each)}
+
+
 class _Cells(WorkSheetParser):
     """Reads the rows and columns of a sheet, but not how it looks and what may be entered, of which openpyxl takes
     only what it knows.
@@ -158,6 +183,8 @@ class _Cells(WorkSheetParser):
         for _, element in iterparse(self.source):
             if element.tag == COL_TAG:
                 self.parse_column_dimensions(element)
+            elif element.tag == INLINE_STRING:
+                _raise(element)
             elif element.tag == ROW_TAG:
                 yield self.parse_row(element)
                 element.clear()
