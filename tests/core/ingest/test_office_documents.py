@@ -540,7 +540,8 @@ def test_a_style_gives_headings_their_numbers() -> None:
     content = word(body, styles=(kind, element("w:styles", styles)), numbering=numbering(*levels))
     assert [(each.heading_path, each.text) for each in read("a.docx", content).sections] == [
         ("I Scope", "I Scope"),
-        ("II Rules > II.1 Keys", "II.2 Own words"),
+        ("II Rules > II.1 Keys", "II.1 Keys"),
+        ("II Rules > II.2 Own words", "II.2 Own words"),
     ]
 
 
@@ -684,6 +685,72 @@ def test_signs_of_the_symbol_font_on_slides_pages_and_in_rich_text_are_the_ones_
     fonts = rb"{\fonttbl{\f0 Arial;}{\f3\froman\fcharset2 Symbol;}}"
     rich = rb"{\rtf1\ansi" + fonts + rb"Load {\f3 \'a3} 5 \f3 m\plain m, {\f3\u-3999\'61}}"
     assert read("a.rtf", rich).sections[0].text == "Load ≤ 5 μm, α"
+
+
+def field(code: str, result: str | None = None) -> str:
+    """A field of Word, whose code may have others in it."""
+    codes = "".join(
+        each if each.startswith("<") else f"<w:r><w:instrText>{each}</w:instrText></w:r>"
+        for each in re.findall("<w:r>.*</w:r>|[^<]+", code)
+    )
+    shown = "" if result is None else f'<w:r><w:fldChar w:fldCharType="separate"/></w:r><w:r><w:t>{result}</w:t></w:r>'
+    begin, end = (f'<w:r><w:fldChar w:fldCharType="{each}"/></w:r>' for each in ("begin", "end"))
+    return begin + codes + shown + end
+
+
+@pytest.mark.parametrize(
+    ("inner", "text"),
+    [
+        (field(f"= {field('MERGEFIELD Net', '900')} * 1.2", "1080.00"), "Due: 1080.00 euros"),
+        (field(f"IF {field('MERGEFIELD Sum', '900')} &gt; 500 &quot;a lot&quot;", "a lot"), "Due: a lot euros"),
+        (field(f"SET x {field('MERGEFIELD Sum', '900')}"), "Due:  euros"),
+        (field("PAGE", "3"), "Due: 3 euros"),
+        (field("eq \\o\\ac(○,印)"), "Due: ㊞ euros"),
+        (
+            field("EQ \\* jc2 \\* &quot;Font:明朝&quot; \\o\\ad(\\s\\up 9(さいとう),齋藤)"),
+            "Due: 齋藤 euros",
+        ),
+        (field("EQ \\f(1;2)"), "Due: 1/2 euros"),
+        (field("SYMBOL 109 \\f &quot;Symbol&quot; \\s 10"), "Due: μ euros"),
+        ('<w:r><w:fldChar w:fldCharType="begin"/></w:r><w:r><w:t>900</w:t></w:r>', "Due: 900 euros"),
+    ],
+)
+def test_of_a_field_the_result_is_read_and_of_its_code_what_is_shown(inner: str, text: str) -> None:
+    before, after = (f'<w:r><w:t xml:space="preserve">{each}</w:t></w:r>' for each in ("Due: ", " euros"))
+    assert lines_of("a.docx", word(f"<w:p>{before}{inner}{after}</w:p>")) == [text]
+
+
+def test_the_code_of_a_field_may_be_of_any_depth() -> None:
+    deep = field("EQ " + "\\o(" * 3_000)
+    assert lines_of("a.docx", word(f"<w:p>{deep}<w:r><w:t>berth</w:t></w:r></w:p>"))[0].endswith("berth")
+
+
+def test_of_a_field_in_rich_text_the_result_is_read_or_what_its_code_shows() -> None:
+    ring = rb"{\field{\*\fldinst { EQ \\o\\ac(\'81\'9b,\'88\'f3)}}{\fldrslt }}"
+    ruby = rb"{\field{\*\fldinst EQ \\* jc2 \\o\\ad(\\s\\up 9(\'82\'b3\'82\'a2),\'e2\'56)}{\fldrslt }}"
+    sign = rb'{\field{\*\fldinst SYMBOL 109 \\f "Symbol"}{\fldrslt {\f3 m}}}'
+    nested = rb"{\field{\*\fldinst = {\field{\*\fldinst MERGEFIELD Net}{\fldrslt 900}} * 1.2}{\fldrslt 1080}}"
+    fonts = rb"{\fonttbl{\f0\fcharset128 MS;}{\f3\fcharset2 Symbol;}}"
+    rich = rb"{\rtf1\ansi\ansicpg932" + fonts + b"a " + ring + b" b " + ruby + b" c " + sign + b" d " + nested + b" e}"
+    assert read("a.rtf", rich).sections[0].text == "a ㊞ b 齋 c μ d 1080 e"
+
+
+def test_a_style_based_on_a_heading_is_one_where_it_is_no_body_text() -> None:
+    def style(name: str, base: str, level: str = "") -> str:
+        own = f'<w:pPr><w:outlineLvl w:val="{level}"/></w:pPr>' if level else ""
+        known = f'w:styleId="{name}"><w:name w:val="{name}"/><w:basedOn w:val="{base}"/>'
+        return f'<w:style w:type="paragraph" {known}{own}</w:style>'
+
+    rows = '<w:style w:type="paragraph" w:styleId="1"><w:name w:val="heading 1"/></w:style>'
+    rows += style("社内見出し", "1") + style("Inner", "社内見出し") + style("Second", "1", "1") + style("TOC", "1", "9")
+    rows += style("A", "B") + style("B", "A")
+    kind = "application/vnd.openxmlformats-officedocument.wordprocessingml.styles+xml"
+    body = "".join(
+        paragraph(text, f'<w:pStyle w:val="{named}"/>')
+        for text, named in (("一", "社内見出し"), ("二", "Second"), ("Text", "TOC"), ("三", "Inner"), ("Rest", "A"))
+    )
+    parsed = read("a.docx", word(body, styles=(kind, element("w:styles", rows))))
+    assert [(each.heading_path, each.text) for each in parsed.sections] == [("一 > 二", "Text"), ("三", "Rest")]
 
 
 def test_a_text_box_is_a_paragraph_of_its_own() -> None:

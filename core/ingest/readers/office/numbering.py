@@ -17,7 +17,7 @@ MAX_BASES = 20
 _VAL = qn("w:val")
 _PROPERTIES, _NUMBERED, _STYLE = qn("w:pPr"), qn("w:numPr"), qn("w:pStyle")
 _LIST, _LIST_LEVEL = qn("w:numId"), qn("w:ilvl")
-_STATED, _BASE = qn("w:num"), qn("w:basedOn")
+_STATED, BASE = qn("w:num"), qn("w:basedOn")
 _FORM, _PATTERN, _START, _LEGAL = qn("w:numFmt"), qn("w:lvlText"), qn("w:start"), qn("w:isLgl")
 _LEVEL, _ABSTRACT, _DEFINITION, _STYLE_LINK = (
     qn(name) for name in ("w:lvl", "w:abstractNum", "w:abstractNumId", "w:styleLink")
@@ -116,7 +116,7 @@ class WordNumbering:
                 own = _place(next(style.iterchildren(_PROPERTIES), None))
                 number = own[0] if number is None else number
                 level = own[1] if level is None else level
-                parent = next(style.iterchildren(_BASE), None)
+                parent = next(style.iterchildren(BASE), None)
                 style = self._styles.get(parent.get(_VAL) or "") if parent is not None else None
             self._of_styles[style_id] = number, level or 0
         return self._of_styles[style_id]

@@ -19,6 +19,7 @@ from braid.core.ingest.readers.document import (
     mark_struck,
     one_line,
 )
+from braid.core.ingest.readers.office.field_codes import MAX_CODE_CHARS, shown_by
 from braid.core.ingest.readers.parts.raised import RAISE, mark_raised
 from braid.core.ingest.readers.parts.symbols import signs
 
@@ -30,7 +31,7 @@ _TOKEN = re.compile(
 )
 _SKIPPED = frozenset(
     {"colortbl", "filetbl", "listtable", "listoverridetable", "revtbl", "rsidtbl", "stylesheet", "generator", "pict"}
-    | {"objdata", "themedata", "colorschememapping", "latentstyles", "datastore", "xmlnstbl", "fldinst"}
+    | {"objdata", "themedata", "colorschememapping", "latentstyles", "datastore", "xmlnstbl"}
     | {"header", "headerl", "headerr", "headerf", "footer", "footerl", "footerr", "footerf", "atnid"}
     | {"atnauthor", "atndate", "atnref", "bkmkstart", "bkmkend", "operator", "company", "template"}
     | {"passwordhash", "nonshppict", "shprslt", "keywords", "comment", "doccomm", "category", "manager"}
@@ -61,7 +62,7 @@ class _Group:
 
     target: str = "text"
     """``text``, ``skip``, ``starred`` or ``holder`` (skipped but for what some words begin), ``fonttbl``, ``label``,
-    ``title``, ``author`` or ``annotation``.
+    ``code`` (of a field), ``title``, ``author`` or ``annotation``.
     """
     encoding: str = ""
     symbols: str = ""
@@ -106,6 +107,9 @@ class _Text:
         self._parts: list[str] = []
         self._bytes = bytearray()
         self._label: list[str] = []
+        self._code = ""
+        self._shown: tuple[int, int, str] | None = None
+        """What a field shows without a result: how many groups are open in it, how many parts were before, the text."""
         self._is_first = self._is_pair = False
         self._unwanted = 0
         self._level = 0
@@ -140,7 +144,7 @@ class _Text:
         label = one_line("".join(self._label))
         if any(map(str.isalnum, label)):
             text = f"{label} {text}" if text else text
-        self._parts, self._label = [], []
+        self._parts, self._label, self._shown = [], [], None
         if self._level:
             self._outline.heading(self._level, text)
         else:
@@ -155,7 +159,16 @@ class _Text:
             self._groups.append(replace(group, target="skip") if self._is_pair else group)
             self._is_pair = False
         elif len(self._groups) > 1:
-            self._groups.pop()
+            self._end_group(self._groups.pop())
+
+    def _end_group(self, ended: _Group) -> None:
+        if ended.target == "code" and self._groups[-1].target != "code":
+            self._shown, self._code = (len(self._groups), len(self._parts), shown_by(self._code)), ""
+        elif self._shown is not None and len(self._groups) < self._shown[0]:
+            _, before, text = self._shown
+            self._shown = None
+            if not "".join(self._parts[before:]).strip():
+                self._put(text)
 
     def _word(self, word: str, number: int | None) -> None:
         group = self._groups[-1]
@@ -188,6 +201,10 @@ class _Text:
         """Return what a group is from this word on; empty for a word that says nothing of it."""
         if word == "ud":
             return self._groups[-2].target if len(self._groups) > 1 else ""
+        if word == "fldinst" and group.target != "code":
+            return "code"
+        if word == "field" and group.target == "code":  # what it results in is no text
+            return "skip"
         if word in _HELD:
             return "text"
         if word in _HOLDERS:
@@ -256,6 +273,8 @@ class _Text:
         if group.target == "text":
             text = f"{RAISE}{text}{RAISE}" if group.is_raised and text != "\x1f" else text
             self._parts.append(f"{STRIKE}{text}{STRIKE}" if group.is_struck and text != "\x1f" else text)
+        elif group.target == "code":
+            self._code += text if len(self._code) < MAX_CODE_CHARS else ""
         elif group.target == "label":
             self._label.append(text)
         elif group.target in self.properties:

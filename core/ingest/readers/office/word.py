@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
 
@@ -20,7 +21,8 @@ from braid.core.ingest.readers.document import Outline, ParsedDocument, SourceFi
 from braid.core.ingest.readers.merged import Grid, MergedCells, merged
 from braid.core.ingest.readers.office.drawing import chart_lines, is_description, paragraphs
 from braid.core.ingest.readers.office.equation import equation
-from braid.core.ingest.readers.office.numbering import WordNumbering, labelled, whole
+from braid.core.ingest.readers.office.field_codes import MAX_CODE_CHARS, shown_by
+from braid.core.ingest.readers.office.numbering import BASE, MAX_BASES, WordNumbering, labelled, whole
 from braid.core.ingest.readers.office.package import embedded, open_xml
 from braid.core.ingest.readers.office.word_parts import add_embedded, chosen, in_its_font, symbol
 from braid.core.ingest.readers.parts.raised import RAISE, mark_raised
@@ -50,13 +52,15 @@ _BREAKS = {
 }  # fmt: skip
 _FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
 _SKIPPED = frozenset({_FALLBACK, qn("w:rt"), qn("w:del"), qn("w:moveFrom")})
+_FIELD, _FIELD_PLACE, _CODE = qn("w:fldChar"), qn("w:fldCharType"), qn("w:instrText")
 _FORM_FIELD, _SYMBOL = qn("w:ffData"), qn("w:sym")
 _RUN_STYLE = qn("w:rPr")
 _HIDDEN, _STRIKE, _DOUBLE_STRIKE, _ALIGNED = qn("w:vanish"), qn("w:strike"), qn("w:dstrike"), qn("w:vertAlign")
-_NOT_PLAIN = (*_SKIPPED, _BOX, _MATH, _FORM_FIELD, _HIDDEN, _STRIKE, _DOUBLE_STRIKE, _ALIGNED)
+_NOT_PLAIN = (*_SKIPPED, _BOX, _MATH, _FORM_FIELD, _CODE, _HIDDEN, _STRIKE, _DOUBLE_STRIKE, _ALIGNED)
 """What a paragraph has whose text is more than its letters."""
-_TOLD = (_R, _T, _SYMBOL, *_SKIPPED, _BOX, _MATH, _FORM_FIELD, *_BREAKS)
+_TOLD = (_R, _T, _SYMBOL, *_SKIPPED, _BOX, _MATH, _FORM_FIELD, _FIELD, _CODE, *_BREAKS)
 """What a paragraph is looked through for, where it has one of these."""
+_WRITTEN = {_MATH: equation, _FORM_FIELD: chosen, _SYMBOL: symbol}
 _OFF = ("0", "false", "off", "none", "baseline", "subscript")
 _HEADING_STYLE = re.compile(r"heading ([1-9])", re.IGNORECASE)
 _NOTES = (
@@ -179,17 +183,23 @@ class _Levels:
         return self._of_styles[style_id]
 
     def _of_style(self, style_id: str) -> int | None:
+        """Return the level of a style: its own, or else that of the style on which it is based."""
         style = self._styles.get(style_id)
-        if style is None:
-            return None
-        name = next((each.get(_VAL) or "" for each in style.iterchildren(_NAME)), "")
-        if match := _HEADING_STYLE.fullmatch(name):
-            return int(match[1])
-        if name.lower() == "title":
-            return 0
-        outline = _property(style, _OUTLINE_LEVEL)
-        level = whole(outline.get(_VAL), _BODY_LEVEL) if outline is not None else _BODY_LEVEL
-        return level + 1 if level < _BODY_LEVEL else None
+        for _ in range(MAX_BASES):
+            if style is None:
+                break
+            outline = _property(style, _OUTLINE_LEVEL)
+            name = next((each.get(_VAL) or "" for each in style.iterchildren(_NAME)), "")
+            if match := _HEADING_STYLE.fullmatch(name):
+                return int(match[1])
+            if name.lower() == "title":
+                return 0
+            if outline is not None:
+                level = whole(outline.get(_VAL), _BODY_LEVEL)
+                return level + 1 if level < _BODY_LEVEL else None
+            base = next(style.iterchildren(BASE), None)
+            style = self._styles.get(base.get(_VAL) or "") if base is not None else None
+        return None
 
 
 def _property(element: etree._Element, name: str, group: str = _PROPERTIES) -> etree._Element | None:
@@ -232,6 +242,7 @@ def _text(paragraph: etree._Element) -> str:
     if next(paragraph.iter(*_NOT_PLAIN), None) is None:  # nearly always
         return "".join(map(_plain, paragraph.iterdescendants(_T, _SYMBOL, *_BREAKS))).strip()
     parts: list[tuple[bool, str]] = []
+    fields: list[_Field] = []
     is_struck = is_raised = False
     walker = etree.iterwalk(paragraph, events=("start",), tag=_TOLD)
     for _, element in walker:
@@ -247,20 +258,43 @@ def _text(paragraph: etree._Element) -> str:
         elif tag == _T:
             text = in_its_font(element)
             parts.append((is_struck, f"{RAISE}{text}{RAISE}" if is_raised else text))
-        elif tag == _MATH:
-            parts.append((False, equation(element)))
+        elif tag in _WRITTEN:
+            parts.append((False, _WRITTEN[tag](element)))
             walker.skip_subtree()
-        elif tag == _FORM_FIELD:
-            parts.append((False, chosen(element)))
-            walker.skip_subtree()
-        elif tag == _SYMBOL:
-            parts.append((False, symbol(element)))
+        elif tag == _FIELD:
+            _end_code(parts, fields, element.get(_FIELD_PLACE) or "")
+        elif tag == _CODE and fields and len(fields[-1].code) < MAX_CODE_CHARS:
+            fields[-1].code += element.text or ""
         elif element is not paragraph and tag in _BREAKS:
             parts.append((is_struck, _BREAKS[tag]))
     joined = (
         (key, mark_raised("".join(text for _, text in group))) for key, group in groupby(parts, key=itemgetter(0))
     )
     return "".join(struck(text) if key else text for key, text in joined).strip()
+
+
+@dataclass(slots=True)
+class _Field:
+    """A field that has begun."""
+
+    start: int
+    """The place of its first part in the text."""
+    code: str = ""
+    has_result: bool = False
+
+
+def _end_code(parts: list[tuple[bool, str]], fields: list[_Field], place: str) -> None:
+    """Begin or end a field, or begin its result: what is in its code, as the result of another field, is no text."""
+    if place == "begin":
+        fields.append(_Field(len(parts)))
+    elif fields and not fields[-1].has_result:  # what a field without a result shows is in its code
+        del parts[fields[-1].start :]
+        if place == "separate":
+            fields[-1].has_result = True
+            return
+        parts.append((False, shown_by(fields.pop().code)))
+    elif fields and place == "end":
+        fields.pop()
 
 
 def _plain(element: etree._Element) -> str:
