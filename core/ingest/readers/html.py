@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from itertools import islice
 
 from lxml import etree
 
@@ -25,7 +26,7 @@ from braid.core.ingest.readers.parts.numerals import numeral
 from braid.core.ingest.readers.parts.raised import RAISE, mark_raised
 from braid.core.ingest.readers.parts.symbols import signs
 from braid.core.ingest.readers.parts.xml import finder
-from braid.core.ingest.readers.table_rows import add_table
+from braid.core.ingest.readers.table_rows import add_table, in_cell
 
 ERRORS = (etree.LxmlError,)
 
@@ -49,8 +50,13 @@ _BLOCKS = _HEADINGS | frozenset(
     | {"pre", "section", "summary", "table", "tbody", "tfoot", "thead", "tr", "ul"}
 )
 _LAYOUT = ("table", "ul", "ol", "dl", "blockquote", "pre", *sorted(_HEADINGS))
+_LAYING = frozenset({*_LAYOUT, "caption"}) - {"table"}
 _DECLARED = re.compile(rb"""<meta[^>]+charset\s*=\s*["']?([\w-]+)|<\?xml[^>]+encoding=["']([\w-]+)""", re.IGNORECASE)
 _LINE_BREAK, _KEPT_SPACE = "\x1e", "\x1f"
+_INNER_ROW, _INNER_CELL = "\x1a", "\x1b"
+"""Stand before the rows and cells of a table in a cell."""
+MAX_INNER = 500
+"""Elements of a row with tables in its cells; a longer one lays a page out."""
 _SPACE = re.compile(r"[^\S\x1e\x1f\u3000]{2,}|[^\S \x1e\x1f\u3000]")
 """White space of source that is not a single space already."""
 _PREFORMATTED = str.maketrans({"\n": _LINE_BREAK, " ": _KEPT_SPACE, "\t": _KEPT_SPACE * 4})
@@ -166,6 +172,8 @@ class _Paragraphs:
         self._rows: list[list[Cell]] = []
         """The rows of the table so far, which are added when it ends, or something else comes between them."""
         self._caption = ""
+        self._inner = 0
+        """How many tables are open within a cell."""
         self._pre = 0
         self._marks: list[tuple[etree._Element, str]] = []
         """The open elements that strike their text out (`STRIKE`), raise it (`RAISE`), or name a symbol font."""
@@ -176,7 +184,10 @@ class _Paragraphs:
         """Enter an element, and take its first text."""
         tag = element.tag
         self._marks += ((element, mark) for mark in marks if mark)
-        if tag == "tr" and self._row is None and next(element.iter(*_LAYOUT), None) is None:
+        if self._row is not None and (tag == "table" or (self._inner and tag in ("tr", "td", "th"))):
+            self._inner += tag == "table"
+            self._parts.append(_INNER_CELL if tag in ("td", "th") else _INNER_ROW)
+        elif tag == "tr" and self._row is None and self._is_row(element):
             self.flush()
             self._row, self._cells = element, []
         elif tag in ("td", "th"):
@@ -205,6 +216,9 @@ class _Paragraphs:
             self._end_cell()
             self._row = None
             self._rows.append(self._cells)
+        elif tag == "table" and self._inner:
+            self._inner -= 1
+            self._parts.append(_INNER_ROW)
         elif tag == "table":
             self.flush()
             self._end_table()
@@ -223,6 +237,17 @@ class _Paragraphs:
             self._numbers.pop()
         while self._marks and self._marks[-1][0] is element:
             self._marks.pop()
+
+    def _is_row(self, row: etree._Element) -> bool:
+        """Return whether a row is one of a table and lays nothing out: no list is in it, and if a table is, it follows
+        a row of several cells.
+        """
+        if next(row.iter(*_LAYOUT), None) is None:
+            return True
+        if not self._rows or len(self._rows[-1]) < 2:
+            return False
+        within = [each.tag for each in islice(row.iter(), MAX_INNER + 1)]
+        return len(within) <= MAX_INNER and not any(tag in _LAYING for tag in within)
 
     def _item(self, item: etree._Element) -> str:
         """Return what a browser shows before an item of a list."""
@@ -272,7 +297,8 @@ class _Paragraphs:
 
     def _end_cell(self) -> None:
         """Take the text so far as that of the open cell; a row may have a text before its first."""
-        text, self._parts = one_line(self._join()), []
+        rows, self._parts = self._join().split(_INNER_ROW), []
+        text = in_cell(row.split(_INNER_CELL) for row in rows) if len(rows) > 1 else one_line(rows[0])
         if self._cells:
             last = self._cells[-1]
             self._cells[-1] = Cell(" ".join(filter(None, (last.text, text))), last.columns, last.rows)

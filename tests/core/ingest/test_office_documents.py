@@ -25,6 +25,10 @@ from tests.office_files import STRICT, A, R, chart, element, numbered, numbering
 ODT = more_samples.odt_manual()
 DOCTYPE = b'<!DOCTYPE library:library PUBLIC "-//OpenOffice.org//DTD OfficeDocument 1.0//EN" "library.dtd">'
 HEADER = "application/vnd.openxmlformats-officedocument.wordprocessingml.header+xml"
+HTML_TABLE = (
+    "<table><tr><td>Name</td><td>Ada Osei</td></tr><tr><td>Plan</td><td>As below<table><tr><td>Date</td>"
+    "<td>Place</td></tr><tr><td>4 March</td><td>Leith</td></tr></table>or later</td></tr></table>"
+)
 ENTITY = b'<!DOCTYPE x [<!ENTITY a "aaaa">]>'
 
 
@@ -1088,6 +1092,53 @@ def test_a_sheet_whose_last_row_is_far_away_is_refused() -> None:
     assert far != parts[name]
     with pytest.raises(UnreadableDocumentError, match="is damaged, or is not an Excel workbook"):
         read("a.xlsx", samples.zipped(parts | {name: far}))
+
+
+def table_of(*rows: tuple[str, ...]) -> str:
+    """A table of Word whose cells have blocks."""
+    cells = ("".join(f"<w:tc>{cell}</w:tc>" for cell in row) for row in rows)
+    return "<w:tbl>" + "".join(f"<w:tr>{row}</w:tr>" for row in cells) + "</w:tbl>"
+
+
+def test_a_table_in_a_cell_keeps_its_rows() -> None:
+    p = paragraph
+    inner = table_of((p("Date"), p("Place")), (p("4 March"), p("Leith")))
+    content = word(table_of((p("Name"), p("Ada Osei")), (p("Plan"), p("As below") + inner + p("or later"))))
+    rows = ["Name | Ada Osei", "Plan | As below; Date, Place; 4 March, Leith; or later"]
+    assert lines_of("a.docx", content) == rows
+    assert lines_of("a.html", HTML_TABLE) == rows
+    odt = samples.unzipped(ODT)
+    cells = re.sub(
+        "<(/?)(table|td|tr)>", r"<\1table:\2>", re.sub("<td>([^<]+)", r"<td><text:p>\1</text:p>", HTML_TABLE)
+    )
+    cells = (
+        cells.replace(":td>", ":table-cell>")
+        .replace(":tr>", ":table-row>")
+        .replace("or later", "<text:p>or later</text:p>")
+    )
+    text = re.sub(
+        b"<office:text.*</office:text>", f"<office:text>{cells}</office:text>".encode(), odt["content.xml"], flags=re.S
+    )
+    assert lines_of("a.odt", samples.zipped(odt | {"content.xml": text})) == rows
+
+
+def test_a_table_that_lays_a_page_of_word_out_has_headings_and_paragraphs() -> None:
+    heading = '<w:outlineLvl w:val="0"/>'
+    left = paragraph("Contact", heading) + paragraph("Telephone 5550") + paragraph("Leith")
+    right = paragraph("Work", heading) + table_of(
+        (paragraph("2015"), paragraph("Yard")), (paragraph("2021"), paragraph("Quay"))
+    )
+    parsed = read("a.docx", word(table_of((left, right))))
+    assert [(each.heading_path, each.text) for each in parsed.sections] == [
+        ("Contact", "Telephone 5550\n\nLeith"),
+        ("Work", "2015 | Yard\n2021 | Quay"),
+    ]
+    box = word(table_of((paragraph("Opening hours") + paragraph("From nine to five"),)))
+    assert read("a.docx", box).sections[0].text == "Opening hours\n\nFrom nine to five"
+    styled = word(
+        table_of((paragraph("Name", heading), paragraph("Price", heading)), (paragraph("Rope"), paragraph("4")))
+    )
+    assert lines_of("a.docx", styled) == ["Name | Price", "Rope | 4"]
 
 
 def test_a_deleted_row_of_a_table_is_left_out() -> None:

@@ -27,7 +27,7 @@ from braid.core.ingest.readers.office.package import embedded, open_xml
 from braid.core.ingest.readers.office.word_parts import add_embedded, chosen, in_its_font, symbol
 from braid.core.ingest.readers.parts.raised import RAISE, mark_raised
 from braid.core.ingest.readers.parts.xml import parse_xml
-from braid.core.ingest.readers.table_rows import CAPTION, add_table
+from braid.core.ingest.readers.table_rows import CAPTION, add_table, in_cell
 from braid.core.metadata.gaps import ATTACHMENTS_UNREAD
 
 ERRORS = (*PACKAGE_ERRORS, PythonDocxError, OpcError)
@@ -112,6 +112,10 @@ class _Body:
     def add(self, parent: etree._Element) -> None:
         """Add the paragraphs, tables and embedded documents under an element."""
         for block in _find(parent, _P, _TBL, _ALT_CHUNK):
+            if block.tag == _TBL and self._is_layout(block):
+                for cell in (cell for row in _rows_of(block) for cell in _find(row, _TC)):
+                    self.add(cell)
+                continue
             if block.tag == _TBL:
                 add_table(self.outline, _grid(block, self._text), self._caption)
                 self._caption = ""
@@ -123,6 +127,20 @@ class _Body:
                 self._add_paragraph(block)
             for drawing in _drawings(block):
                 self._add_drawing(drawing)
+
+    def _is_layout(self, table: etree._Element) -> bool:
+        """Return whether a table is a frame: a cell has a heading with a text below it, or it is the only cell."""
+        cells = [list(_find(cell, _P, _TBL)) for row in _rows_of(table) for cell in _find(row, _TC)]
+        if len(cells) == 1:
+            return len(cells[0]) > 1
+        return any(map(self._has_heading, cells))
+
+    def _has_heading(self, blocks: list[etree._Element]) -> bool:
+        """Return whether a heading is followed by a text."""
+        levels = [self._levels.of(block) if block.tag == _P else None for block in blocks]
+        first = next((at for at, level in enumerate(levels) if level is not None), len(blocks))
+        rest = zip(blocks[first:], levels[first:], strict=True)
+        return any(level is None and (block.tag == _TBL or _text(block)) for block, level in rest)
 
     def _text(self, paragraph: etree._Element) -> str:
         return labelled(self._numbering.label(paragraph), _text(paragraph))
@@ -308,7 +326,7 @@ def _grid(table: etree._Element, text_of: Callable[[etree._Element], str]) -> Gr
     rows: list[list[str]] = []
     spans: list[MergedCells] = []
     open_spans: dict[int, MergedCells] = {}  # by their column
-    rows_left = [row for row in _find(table, _TR) if _property(row, _DELETED, _ROW_PROPERTIES) is None]
+    rows_left = list(_rows_of(table))
     before = [_columns_before(row) for row in rows_left]
     least = min(before, default=0)
     for number, row in enumerate(rows_left):
@@ -316,7 +334,7 @@ def _grid(table: etree._Element, text_of: Callable[[etree._Element], str]) -> Gr
         going_on: dict[int, MergedCells] = {}
         for cell in _find(row, _TC):
             column = len(cells)
-            text = " ".join(one_line(text_of(block)) for block in _find(cell, _P))
+            text = _cell_text(cell, text_of)
             down, across = (_property(cell, name, _CELL_PROPERTIES) for name in (_V_MERGE, _GRID_SPAN))
             width = min(whole(across.get(_VAL), 1), MAX_COLUMNS) if across is not None else 1
             above = open_spans.get(column)
@@ -336,6 +354,25 @@ def _grid(table: etree._Element, text_of: Callable[[etree._Element], str]) -> Gr
         rows.append(cells)
     spans += open_spans.values()
     return merged(rows, spans)
+
+
+def _rows_of(table: etree._Element) -> Iterator[etree._Element]:
+    """Yield the rows that are not deleted."""
+    return (row for row in _find(table, _TR) if _property(row, _DELETED, _ROW_PROPERTIES) is None)
+
+
+def _cell_text(cell: etree._Element, text_of: Callable[[etree._Element], str]) -> str:
+    """Return the text of a cell on one line, with the rows of a table in it."""
+    blocks = list(_find(cell, _P, _TBL))
+    if all(block.tag == _P for block in blocks):  # nearly always
+        return " ".join(one_line(text_of(block)) for block in blocks)
+    rows: list[list[str]] = []
+    for block in blocks:
+        if block.tag == _P:
+            rows.append([text_of(block)])
+        else:
+            rows += ([_cell_text(each, text_of) for each in _find(row, _TC)] for row in _rows_of(block))
+    return in_cell(rows)
 
 
 def _columns_before(row: etree._Element) -> int:
