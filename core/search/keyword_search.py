@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -21,6 +22,8 @@ from braid.core.search.strategies.base import QueryVariant
 from braid.core.types import Pooling, ScoredChunk
 
 MAX_QUERY_TERMS = 256
+_EXPONENT = re.compile(r"(?<![\w.])(\d{1,3}) ?(?:\^|\*\*) ?(\d{1,3})(?![\w.])")
+"""An exponent as people type it; where a text has 10⁶, its one token is 106, which weighs as much as the two."""
 
 Key = TypeVar("Key")
 T = TypeVar("T")
@@ -61,7 +64,8 @@ class TermWeigher:
         """Return the variant's terms: how often the text has each, or the weights that it came with."""
         if variant.terms is not None:
             return variant.terms
-        return {term: float(count) for term, count in Counter(self.context.analyzer.tokens(variant.text)).items()}
+        text = _EXPONENT.sub(r"\g<0> \1\2 \1\2", variant.text)
+        return {term: float(count) for term, count in Counter(self.context.analyzer.tokens(text)).items()}
 
     def count(self, collection: str, terms: Collection[str]) -> Bm25Statistics:
         """Return the counts of the collection. Raises IndexUnavailableError for an index that lost what was in it."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import islice
 
 from lxml import etree
 
@@ -22,8 +23,10 @@ from braid.core.ingest.readers.html_menus import menus_of
 from braid.core.ingest.readers.merged import Cell, laid_out
 from braid.core.ingest.readers.parts.html_tags import MAX_ATTRIBUTES, has_too_many_attributes
 from braid.core.ingest.readers.parts.numerals import numeral
+from braid.core.ingest.readers.parts.raised import RAISE, mark_raised
+from braid.core.ingest.readers.parts.symbols import signs
 from braid.core.ingest.readers.parts.xml import finder
-from braid.core.ingest.readers.table_rows import add_table
+from braid.core.ingest.readers.table_rows import add_table, in_cell
 
 ERRORS = (etree.LxmlError,)
 
@@ -36,9 +39,10 @@ _ENTERED = ("", "text", "date", "datetime-local", "email", "month", "number", "t
 """Types of fields whose values a person has typed."""
 _HIDING = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
 _NUMBERED = {"a": "a", "A": "A", "i": "i", "I": "I"}
-_MARKED = finder("//*[@style or @hidden]")
+_MARKED = finder("//*[@style or @hidden or @face]")
 _STRUCK = ("del", "s", "strike")
 _STRIKING = re.compile(r"text-decoration(?:-line)?\s*:[^;]{0,100}line-through", re.IGNORECASE)
+_FONT = re.compile(r"(?<![\w-])font-family\s*:\s*[\"']?(symbol|wingdings)\b", re.IGNORECASE)
 _HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
 _BLOCKS = _HEADINGS | frozenset(
     {"address", "article", "aside", "blockquote", "body", "caption", "center", "dd", "details", "dialog", "div", "dl"}
@@ -46,8 +50,13 @@ _BLOCKS = _HEADINGS | frozenset(
     | {"pre", "section", "summary", "table", "tbody", "tfoot", "thead", "tr", "ul"}
 )
 _LAYOUT = ("table", "ul", "ol", "dl", "blockquote", "pre", *sorted(_HEADINGS))
+_LAYING = frozenset({*_LAYOUT, "caption"}) - {"table"}
 _DECLARED = re.compile(rb"""<meta[^>]+charset\s*=\s*["']?([\w-]+)|<\?xml[^>]+encoding=["']([\w-]+)""", re.IGNORECASE)
 _LINE_BREAK, _KEPT_SPACE = "\x1e", "\x1f"
+_INNER_ROW, _INNER_CELL = "\x1a", "\x1b"
+"""Stand before the rows and cells of a table in a cell."""
+MAX_INNER = 500
+"""Elements of a row with tables in its cells; a longer one lays a page out."""
 _SPACE = re.compile(r"[^\S\x1e\x1f\u3000]{2,}|[^\S \x1e\x1f\u3000]")
 """White space of source that is not a single space already."""
 _PREFORMATTED = str.maketrans({"\n": _LINE_BREAK, " ": _KEPT_SPACE, "\t": _KEPT_SPACE * 4})
@@ -105,7 +114,9 @@ def add_html(root: etree._Element, outline: Outline, *, with_menus: bool = False
                 skipped = element
                 walker.skip_subtree()
             else:
-                paragraphs.begin(element, is_struck=tag in _STRUCK or (is_marked and _is_struck(element)))
+                marks = [RAISE] if tag == "sup" else []
+                marks += [STRIKE] if tag in _STRUCK or (is_marked and _is_struck(element)) else []
+                paragraphs.begin(element, marks + ([_symbol_font(element)] if is_marked else []))
             continue
         if event == "end" and element is not skipped:
             paragraphs.end(element)
@@ -136,6 +147,14 @@ def _entered(field: etree._Element) -> str:
     return " ".join("".join(map(str, each.itertext())) for each in chosen) + " "
 
 
+def _symbol_font(element: etree._Element) -> str:
+    """Return the name of the symbol font that an element's text has; empty for others."""
+    if found := _FONT.search(element.get("style") or ""):
+        return found[1]
+    face = (element.get("face") or "").strip() if element.tag == "font" else ""
+    return face if face.lower() in ("symbol", "wingdings") else ""
+
+
 def _is_struck(element: etree._Element) -> bool:
     return _STRIKING.search(element.get("style") or "") is not None
 
@@ -153,18 +172,22 @@ class _Paragraphs:
         self._rows: list[list[Cell]] = []
         """The rows of the table so far, which are added when it ends, or something else comes between them."""
         self._caption = ""
+        self._inner = 0
+        """How many tables are open within a cell."""
         self._pre = 0
-        self._struck: list[etree._Element] = []
-        """The open elements that strike their text out."""
+        self._marks: list[tuple[etree._Element, str]] = []
+        """The open elements that strike their text out (`STRIKE`), raise it (`RAISE`), or name a symbol font."""
         self._numbers: list[int] = []
         """The number of the next item of each open numbered list."""
 
-    def begin(self, element: etree._Element, *, is_struck: bool = False) -> None:
+    def begin(self, element: etree._Element, marks: Iterable[str] = ()) -> None:
         """Enter an element, and take its first text."""
         tag = element.tag
-        if is_struck:
-            self._struck.append(element)
-        if tag == "tr" and self._row is None and next(element.iter(*_LAYOUT), None) is None:
+        self._marks += ((element, mark) for mark in marks if mark)
+        if self._row is not None and (tag == "table" or (self._inner and tag in ("tr", "td", "th"))):
+            self._inner += tag == "table"
+            self._parts.append(_INNER_CELL if tag in ("td", "th") else _INNER_ROW)
+        elif tag == "tr" and self._row is None and self._is_row(element):
             self.flush()
             self._row, self._cells = element, []
         elif tag in ("td", "th"):
@@ -193,6 +216,9 @@ class _Paragraphs:
             self._end_cell()
             self._row = None
             self._rows.append(self._cells)
+        elif tag == "table" and self._inner:
+            self._inner -= 1
+            self._parts.append(_INNER_ROW)
         elif tag == "table":
             self.flush()
             self._end_table()
@@ -209,8 +235,19 @@ class _Paragraphs:
             self._pre -= 1
         elif tag == "ol":
             self._numbers.pop()
-        if self._struck and self._struck[-1] is element:
-            self._struck.pop()
+        while self._marks and self._marks[-1][0] is element:
+            self._marks.pop()
+
+    def _is_row(self, row: etree._Element) -> bool:
+        """Return whether a row is one of a table and lays nothing out: no list is in it, and if a table is, it follows
+        a row of several cells.
+        """
+        if next(row.iter(*_LAYOUT), None) is None:
+            return True
+        if not self._rows or len(self._rows[-1]) < 2:
+            return False
+        within = [each.tag for each in islice(row.iter(), MAX_INNER + 1)]
+        return len(within) <= MAX_INNER and not any(tag in _LAYING for tag in within)
 
     def _item(self, item: etree._Element) -> str:
         """Return what a browser shows before an item of a list."""
@@ -225,7 +262,11 @@ class _Paragraphs:
         """Take a piece of text."""
         if text:
             text = text.translate(_PREFORMATTED) if self._pre else text
-            self._parts.append(f"{STRIKE}{text}{STRIKE}" if self._struck else text)
+            for _, mark in self._marks:
+                text = signs(text, mark, letters=True) if mark.isalpha() else text
+            for kind in (RAISE, STRIKE):
+                text = f"{kind}{text}{kind}" if any(mark == kind for _, mark in self._marks) else text
+            self._parts.append(text)
 
     def end_all(self) -> None:
         """End the last paragraph and table."""
@@ -256,7 +297,8 @@ class _Paragraphs:
 
     def _end_cell(self) -> None:
         """Take the text so far as that of the open cell; a row may have a text before its first."""
-        text, self._parts = one_line(self._join()), []
+        rows, self._parts = self._join().split(_INNER_ROW), []
+        text = in_cell(row.split(_INNER_CELL) for row in rows) if len(rows) > 1 else one_line(rows[0])
         if self._cells:
             last = self._cells[-1]
             self._cells[-1] = Cell(" ".join(filter(None, (last.text, text))), last.columns, last.rows)
@@ -277,7 +319,7 @@ class _Paragraphs:
         text = "".join(self._parts)
         if not text.strip(" \n"):
             return ""
-        text = _SPACE.sub(" ", join_cjk_lines(mark_struck(text)))
+        text = _SPACE.sub(" ", join_cjk_lines(mark_struck(mark_raised(text))))
         if _LINE_BREAK in text:
             text = _BREAKS.sub("\n", text)
         return text.strip(" \n").replace(_KEPT_SPACE, " ")

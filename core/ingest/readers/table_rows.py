@@ -32,6 +32,11 @@ def bars(cells: Iterable[str]) -> str:
     return " | ".join(cell.replace("|", "\\|") for cell in cells)
 
 
+def in_cell(rows: Iterable[Iterable[str]]) -> str:
+    """Return a table within a cell of another one on one line: ``Date, Place; 4 March, Leith``."""
+    return "; ".join(filter(None, (", ".join(filter(None, map(one_line, row))) for row in rows)))
+
+
 def records(rows: Iterable[Row], heading_path: str = "", *, is_form: bool = False) -> Iterator[Section]:
     """Yield a record per row that is not empty.
 

@@ -20,10 +20,15 @@ from braid.core.ingest.readers.office.number_format import number_format
 from braid.core.ingest.readers.office.slides import ShapeBox, in_reading_order
 from braid.core.ingest.readers.parts.numerals import numeral
 from tests import more_samples, samples
-from tests.office_files import STRICT, A, chart, element, numbered, numbering, paragraph, word
+from tests.office_files import STRICT, A, R, chart, element, numbered, numbering, paragraph, word
 
 ODT = more_samples.odt_manual()
 DOCTYPE = b'<!DOCTYPE library:library PUBLIC "-//OpenOffice.org//DTD OfficeDocument 1.0//EN" "library.dtd">'
+HEADER = "application/vnd.openxmlformats-officedocument.wordprocessingml.header+xml"
+HTML_TABLE = (
+    "<table><tr><td>Name</td><td>Ada Osei</td></tr><tr><td>Plan</td><td>As below<table><tr><td>Date</td>"
+    "<td>Place</td></tr><tr><td>4 March</td><td>Leith</td></tr></table>or later</td></tr></table>"
+)
 ENTITY = b'<!DOCTYPE x [<!ENTITY a "aaaa">]>'
 
 
@@ -83,6 +88,35 @@ UNREAD = {
 def test_a_part_that_is_not_read_refuses_no_file(name: str, kind: str) -> None:
     whole = {"a.docx": samples.docx_manual, "a.xlsx": samples.xlsx_staff, "a.pptx": samples.pptx_talk}[name]()
     assert read(name, with_parts(whole, UNREAD[kind])).sections == read(name, whole).sections
+
+
+@pytest.mark.parametrize("target", ["../NULL", "media/image1.png", "#_Toc1", "media/image%201.png"])
+@pytest.mark.parametrize("part", ["_rels/.rels", "word/_rels/document.xml.rels"])
+def test_a_relation_of_word_that_leads_nowhere_refuses_no_file(part: str, target: str) -> None:
+    whole = word(paragraph("Staff get 26 days."), header=(HEADER, element("w:hdr", paragraph("Holiday rules"))))
+    relation = f'<Relationship Id="r9" Type="{R}/image" Target="{target}"/></Relationships>'.encode()
+    dead = samples.unzipped(whole)[part].replace(b"</Relationships>", relation)
+    assert read("a.docx", with_parts(whole, {part: dead})).sections == read("a.docx", whole).sections
+
+
+def test_a_document_whose_text_is_not_there_is_damaged() -> None:
+    parts = samples.unzipped(word(paragraph("Staff get 26 days.")))
+    parts.pop("word/document.xml")
+    with pytest.raises(UnreadableDocumentError, match="is damaged"):
+        read("a.docx", samples.zipped(parts))
+
+
+def test_whole_numbers_with_a_decimal_point_or_none_refuse_no_document() -> None:
+    cells = "".join(
+        f'<w:tc><w:tcPr><w:gridSpan w:val="{span}"/></w:tcPr>{paragraph(text)}</w:tc>'
+        for text, span in (("Berth", "2.0"), ("Depth", ""))
+    )
+    heading = paragraph("Harbour", '<w:outlineLvl w:val="1.0"/>') + paragraph("Text", '<w:outlineLvl w:val=""/>')
+    before = '<w:trPr><w:gridBefore w:val="none"/></w:trPr>'
+    content = word(f"{heading}<w:tbl><w:tr>{before}{cells}</w:tr></w:tbl>")
+    assert [(each.heading_path, each.text) for each in read("a.docx", content).sections] == [
+        ("Harbour", "Text\n\nBerth | Depth")
+    ]
 
 
 def test_a_part_in_utf_16_is_read_and_entities_in_it_are_seen() -> None:
@@ -160,6 +194,60 @@ def test_templates_and_slide_shows_are_read(name: str, kind: str) -> None:
     assert f"application/vnd.{kind}.main+xml".encode() in types
     content = samples.zipped(parts | {"[Content_Types].xml": types})
     assert read(name, content).sections
+
+
+ODD_LOOKS = {
+    "a fill without a pattern": ("xl/styles.xml", b"<patternFill/>", b""),
+    "a colour of a page": ("xl/styles.xml", b'<color theme="1"/>', b'<color rgb="#000000"/>'),
+    "a family of fonts": ("xl/styles.xml", b'<family val="2"/>', b'<family val="34"/>'),
+    "an alignment": ("xl/styles.xml", rb"(<xf[^>]*?)/>", rb'\g<1>><alignment vertical="middle"/></xf>'),
+    "a date of a Korean program": (
+        "docProps/core.xml",
+        b"(<dcterms:created[^>]*>)[^<]*",
+        "\\g<1>2025/3/4 오후 1:02".encode(),
+    ),
+    "a property without a type": ("docProps/custom.xml", b"", b'<Properties><property name="a" pid="x"/></Properties>'),
+    "a width of a column": (
+        "xl/worksheets/sheet1.xml",
+        b"<sheetFormatPr[^>]*>",
+        b'<sheetFormatPr defaultRowHeight=""/>',
+    ),
+    "a frozen pane": ("xl/worksheets/sheet1.xml", b"<selection[^>]*>", b'<pane activePane="TopRight"/>'),
+    "a rule for entries": (
+        "xl/worksheets/sheet1.xml",
+        b"(</sheetData>)",
+        rb'\g<1><conditionalFormatting sqref="A1"><cfRule type="odd" priority="1"/></conditionalFormatting>',
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", ODD_LOOKS)
+def test_a_look_that_excel_forgives_refuses_no_workbook(kind: str) -> None:
+    book = openpyxl.Workbook()
+    page = book.active
+    assert page is not None
+    for row in (["Part", "Since", "Share"], ["Winch", 45000, 0.25], ["Old pump", 45001, 0.5]):
+        page.append(row)
+    page["B2"].number_format = page["B3"].number_format = "yyyy-mm-dd"
+    page["C2"].number_format = page["C3"].number_format = "0%"
+    page["A3"].font = Font(strike=True)
+    whole = saved(book)
+    name, old, new = ODD_LOOKS[kind]
+    parts = samples.unzipped(whole)
+    parts[name], changes = re.subn(old, new, parts.get(name, b""))
+    assert changes
+    assert read("a.xlsx", samples.zipped(parts)).sections == read("a.xlsx", whole).sections
+    assert lines_of("a.xlsx", samples.zipped(parts)) == ["Winch | 2023-03-15 | 25%", "~~Old pump~~ | 2023-03-16 | 50%"]
+
+
+def test_a_workbook_that_names_texts_which_are_not_there_is_read() -> None:
+    whole = sheet((1, 2), (3, 4))
+    named = (
+        '<Override PartName="/xl/sharedStrings.xml" '
+        'ContentType="application/vnd.openxmlformats-officedocument.spreadsheetml.sharedStrings+xml"/></Types>'
+    )
+    types = samples.unzipped(whole)["[Content_Types].xml"].replace(b"</Types>", named.encode())
+    assert read("a.xlsx", with_parts(whole, {"[Content_Types].xml": types})).sections == read("a.xlsx", whole).sections
 
 
 # ---------------------------------------------------------------- merged cells
@@ -456,7 +544,8 @@ def test_a_style_gives_headings_their_numbers() -> None:
     content = word(body, styles=(kind, element("w:styles", styles)), numbering=numbering(*levels))
     assert [(each.heading_path, each.text) for each in read("a.docx", content).sections] == [
         ("I Scope", "I Scope"),
-        ("II Rules > II.1 Keys", "II.2 Own words"),
+        ("II Rules > II.1 Keys", "II.1 Keys"),
+        ("II Rules > II.2 Own words", "II.2 Own words"),
     ]
 
 
@@ -502,6 +591,170 @@ def test_equations_struck_out_and_hidden_text_and_fields_of_word_are_in_place() 
         "Seen, kept",
         "☒ I agree, by tram",
     ]
+
+
+RAISED = "5×10⁶ cells, 10⁻³ mbar, 30 m², CO2, 1st"
+
+
+@pytest.mark.parametrize("name", ["a.docx", "a.pptx", "a.xlsx", "b.xlsx", "a.html", "a.rtf", "a.odt"])
+def test_exponents_are_no_digits_of_their_numbers(name: str) -> None:
+    runs = [("5×10", ""), ("6", "super"), (" cells, 10", ""), ("-3", "super"), (" mbar, 30 m", ""), ("2", "super")]
+    runs += [(", CO", ""), ("2", "sub"), (", 1", ""), ("st", "super")]
+    assert lines_of(name, _made(name, runs)) == [RAISED]
+
+
+def _made(name: str, runs: list[tuple[str, str]]) -> bytes:
+    """A document of runs, each plain, ``super`` or ``sub``."""
+    if name == "a.docx":
+        styled = (f'<w:rPr><w:vertAlign w:val="{at}script"/></w:rPr>' if at else "" for _, at in runs)
+        texts = (f'<w:t xml:space="preserve">{text}</w:t>' for text, _ in runs)
+        return word("<w:p>" + "".join(f"<w:r>{a}{b}</w:r>" for a, b in zip(styled, texts, strict=True)) + "</w:p>")
+    if name == "a.pptx":
+        deck = pptx.Presentation()
+        box = deck.slides.add_slide(deck.slide_layouts[6]).shapes.add_textbox(
+            Inches(1), Inches(1), Inches(3), Inches(1)
+        )
+        for text, at in runs:
+            run = box.text_frame.paragraphs[0].add_run()
+            run.text = text
+            run._r.get_or_add_rPr().set("baseline", {"super": "30000", "sub": "-25000", "": "0"}[at])
+        return saved(deck)
+    if name.endswith(".xlsx"):
+        fonts = (f'<rPr><vertAlign val="{at}script"/></rPr>' if at else "" for _, at in runs)
+        rich = "".join(
+            f'<r>{font}<t xml:space="preserve">{text}</t></r>' for font, (text, _) in zip(fonts, runs, strict=True)
+        )
+        parts = samples.unzipped(sheet(("Load",), ("HERE",)))
+        if name == "a.xlsx":
+            parts["xl/worksheets/sheet1.xml"] = re.sub(b"<t>HERE</t>", rich.encode(), parts["xl/worksheets/sheet1.xml"])
+            return samples.zipped(parts)
+        kind = "application/vnd.openxmlformats-officedocument.spreadsheetml.sharedStrings+xml"
+        override = f'<Override PartName="/xl/sharedStrings.xml" ContentType="{kind}"/></Types>'
+        parts["[Content_Types].xml"] = parts["[Content_Types].xml"].replace(b"</Types>", override.encode())
+        main = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+        parts["xl/sharedStrings.xml"] = f'<sst xmlns="{main}"><si><t>x</t></si><si>{rich}</si></sst>'.encode()
+        old = rb't="inlineStr"><is><t>HERE</t></is>'
+        parts["xl/worksheets/sheet1.xml"] = re.sub(old, b't="s"><v>1</v>', parts["xl/worksheets/sheet1.xml"])
+        return samples.zipped(parts)
+    if name == "a.html":
+        return ("<p>" + "".join(f"<{at[:3]}>{text}</{at[:3]}>" if at else text for text, at in runs) + "</p>").encode()
+    if name == "a.rtf":
+        texts = (text.replace("×", "\\'d7") for text, _ in runs)
+        words = (f"\\{at or 'nosupersub'} {text}" for text, (_, at) in zip(texts, runs, strict=True))
+        return ("{\\rtf1\\ansi " + "".join(words) + "\\par}").encode()
+    names = {"super": "S1", "sub": "S2"}
+    spans = "".join(f'<text:span text:style-name="{names[at]}">{text}</text:span>' if at else text for text, at in runs)
+    styles = "".join(
+        f'<style:style style:name="{style}" style:family="text"><style:text-properties style:text-position="{at}"/>'
+        "</style:style>"
+        for style, at in (("S1", "33% 58%"), ("S2", "sub 58%"))
+    )
+    urn = "urn:oasis:names:tc:opendocument:xmlns"
+    body = f"<office:automatic-styles>{styles}</office:automatic-styles><office:body><office:text>"
+    body += f"<text:p>{spans}</text:p>"
+    return samples.zipped(
+        {
+            "mimetype": b"application/vnd.oasis.opendocument.text",
+            "content.xml": (
+                f'<office:document-content xmlns:office="{urn}:office:1.0" xmlns:style="{urn}:style:1.0" '
+                f'xmlns:text="{urn}:text:1.0">{body}</office:text></office:body></office:document-content>'
+            ).encode(),
+        }
+    )
+
+
+def test_signs_of_the_symbol_font_are_the_ones_that_are_seen() -> None:
+    def sign(code: str, font: str = "Symbol") -> str:
+        return f'<w:r><w:sym w:font="{font}" w:char="{code}"/></w:r>'
+
+    def said(text: str, run: str = "") -> str:
+        return f'<w:r><w:rPr>{run}</w:rPr><w:t xml:space="preserve">{text}</w:t></w:r>'
+
+    font = '<w:rFonts w:ascii="Symbol" w:hAnsi="Symbol"/>'
+    body = said("5 ") + sign("F06D") + said("m, ") + sign("57") + said(", ") + sign("F0A3") + said("6, ")
+    body += said("\uf06d\uf0b3", font) + said("C ") + sign("F0A3", "Wingdings 2") + sign("F081", "Wingdings")
+    assert lines_of("a.docx", word(f"<w:p>{body}</w:p>")) == ["5 μm, Ω, ≤6, μ≥C ☐①"]
+
+
+def test_signs_of_the_symbol_font_on_slides_pages_and_in_rich_text_are_the_ones_that_are_seen() -> None:
+    deck = pptx.Presentation()
+    slide = deck.slides.add_slide(deck.slide_layouts[6])
+    frame = slide.shapes.add_textbox(Inches(1), Inches(1), Inches(3), Inches(1)).text_frame
+    run = frame.paragraphs[0].add_run()
+    run.text = "\uf061\uf0a3"
+    run._r.get_or_add_rPr().append(etree.fromstring(f'<a:sym xmlns:a="{A}" typeface="Symbol"/>'))
+    assert lines_of("a.pptx", saved(deck)) == ["α≤"]
+    page = "<p>Load <font face=Symbol>&#163;</font> 5 <span style='font-family:Symbol'>m</span>m, <i>m</i></p>"
+    assert lines_of("a.html", page) == ["Load ≤ 5 μm, m"]
+    fonts = rb"{\fonttbl{\f0 Arial;}{\f3\froman\fcharset2 Symbol;}}"
+    rich = rb"{\rtf1\ansi" + fonts + rb"Load {\f3 \'a3} 5 \f3 m\plain m, {\f3\u-3999\'61}}"
+    assert read("a.rtf", rich).sections[0].text == "Load ≤ 5 μm, α"
+
+
+def field(code: str, result: str | None = None) -> str:
+    """A field of Word, whose code may have others in it."""
+    codes = "".join(
+        each if each.startswith("<") else f"<w:r><w:instrText>{each}</w:instrText></w:r>"
+        for each in re.findall("<w:r>.*</w:r>|[^<]+", code)
+    )
+    shown = "" if result is None else f'<w:r><w:fldChar w:fldCharType="separate"/></w:r><w:r><w:t>{result}</w:t></w:r>'
+    begin, end = (f'<w:r><w:fldChar w:fldCharType="{each}"/></w:r>' for each in ("begin", "end"))
+    return begin + codes + shown + end
+
+
+@pytest.mark.parametrize(
+    ("inner", "text"),
+    [
+        (field(f"= {field('MERGEFIELD Net', '900')} * 1.2", "1080.00"), "Due: 1080.00 euros"),
+        (field(f"IF {field('MERGEFIELD Sum', '900')} &gt; 500 &quot;a lot&quot;", "a lot"), "Due: a lot euros"),
+        (field(f"SET x {field('MERGEFIELD Sum', '900')}"), "Due:  euros"),
+        (field("PAGE", "3"), "Due: 3 euros"),
+        (field("eq \\o\\ac(○,印)"), "Due: ㊞ euros"),
+        (
+            field("EQ \\* jc2 \\* &quot;Font:明朝&quot; \\o\\ad(\\s\\up 9(さいとう),齋藤)"),
+            "Due: 齋藤 euros",
+        ),
+        (field("EQ \\f(1;2)"), "Due: 1/2 euros"),
+        (field("SYMBOL 109 \\f &quot;Symbol&quot; \\s 10"), "Due: μ euros"),
+        ('<w:r><w:fldChar w:fldCharType="begin"/></w:r><w:r><w:t>900</w:t></w:r>', "Due: 900 euros"),
+    ],
+)
+def test_of_a_field_the_result_is_read_and_of_its_code_what_is_shown(inner: str, text: str) -> None:
+    before, after = (f'<w:r><w:t xml:space="preserve">{each}</w:t></w:r>' for each in ("Due: ", " euros"))
+    assert lines_of("a.docx", word(f"<w:p>{before}{inner}{after}</w:p>")) == [text]
+
+
+def test_the_code_of_a_field_may_be_of_any_depth() -> None:
+    deep = field("EQ " + "\\o(" * 3_000)
+    assert lines_of("a.docx", word(f"<w:p>{deep}<w:r><w:t>berth</w:t></w:r></w:p>"))[0].endswith("berth")
+
+
+def test_of_a_field_in_rich_text_the_result_is_read_or_what_its_code_shows() -> None:
+    ring = rb"{\field{\*\fldinst { EQ \\o\\ac(\'81\'9b,\'88\'f3)}}{\fldrslt }}"
+    ruby = rb"{\field{\*\fldinst EQ \\* jc2 \\o\\ad(\\s\\up 9(\'82\'b3\'82\'a2),\'e2\'56)}{\fldrslt }}"
+    sign = rb'{\field{\*\fldinst SYMBOL 109 \\f "Symbol"}{\fldrslt {\f3 m}}}'
+    nested = rb"{\field{\*\fldinst = {\field{\*\fldinst MERGEFIELD Net}{\fldrslt 900}} * 1.2}{\fldrslt 1080}}"
+    fonts = rb"{\fonttbl{\f0\fcharset128 MS;}{\f3\fcharset2 Symbol;}}"
+    rich = rb"{\rtf1\ansi\ansicpg932" + fonts + b"a " + ring + b" b " + ruby + b" c " + sign + b" d " + nested + b" e}"
+    assert read("a.rtf", rich).sections[0].text == "a ㊞ b 齋 c μ d 1080 e"
+
+
+def test_a_style_based_on_a_heading_is_one_where_it_is_no_body_text() -> None:
+    def style(name: str, base: str, level: str = "") -> str:
+        own = f'<w:pPr><w:outlineLvl w:val="{level}"/></w:pPr>' if level else ""
+        known = f'w:styleId="{name}"><w:name w:val="{name}"/><w:basedOn w:val="{base}"/>'
+        return f'<w:style w:type="paragraph" {known}{own}</w:style>'
+
+    rows = '<w:style w:type="paragraph" w:styleId="1"><w:name w:val="heading 1"/></w:style>'
+    rows += style("社内見出し", "1") + style("Inner", "社内見出し") + style("Second", "1", "1") + style("TOC", "1", "9")
+    rows += style("A", "B") + style("B", "A")
+    kind = "application/vnd.openxmlformats-officedocument.wordprocessingml.styles+xml"
+    body = "".join(
+        paragraph(text, f'<w:pStyle w:val="{named}"/>')
+        for text, named in (("一", "社内見出し"), ("二", "Second"), ("Text", "TOC"), ("三", "Inner"), ("Rest", "A"))
+    )
+    parsed = read("a.docx", word(body, styles=(kind, element("w:styles", rows))))
+    assert [(each.heading_path, each.text) for each in parsed.sections] == [("一 > 二", "Text"), ("三", "Rest")]
 
 
 def test_a_text_box_is_a_paragraph_of_its_own() -> None:
@@ -839,6 +1092,53 @@ def test_a_sheet_whose_last_row_is_far_away_is_refused() -> None:
     assert far != parts[name]
     with pytest.raises(UnreadableDocumentError, match="is damaged, or is not an Excel workbook"):
         read("a.xlsx", samples.zipped(parts | {name: far}))
+
+
+def table_of(*rows: tuple[str, ...]) -> str:
+    """A table of Word whose cells have blocks."""
+    cells = ("".join(f"<w:tc>{cell}</w:tc>" for cell in row) for row in rows)
+    return "<w:tbl>" + "".join(f"<w:tr>{row}</w:tr>" for row in cells) + "</w:tbl>"
+
+
+def test_a_table_in_a_cell_keeps_its_rows() -> None:
+    p = paragraph
+    inner = table_of((p("Date"), p("Place")), (p("4 March"), p("Leith")))
+    content = word(table_of((p("Name"), p("Ada Osei")), (p("Plan"), p("As below") + inner + p("or later"))))
+    rows = ["Name | Ada Osei", "Plan | As below; Date, Place; 4 March, Leith; or later"]
+    assert lines_of("a.docx", content) == rows
+    assert lines_of("a.html", HTML_TABLE) == rows
+    odt = samples.unzipped(ODT)
+    cells = re.sub(
+        "<(/?)(table|td|tr)>", r"<\1table:\2>", re.sub("<td>([^<]+)", r"<td><text:p>\1</text:p>", HTML_TABLE)
+    )
+    cells = (
+        cells.replace(":td>", ":table-cell>")
+        .replace(":tr>", ":table-row>")
+        .replace("or later", "<text:p>or later</text:p>")
+    )
+    text = re.sub(
+        b"<office:text.*</office:text>", f"<office:text>{cells}</office:text>".encode(), odt["content.xml"], flags=re.S
+    )
+    assert lines_of("a.odt", samples.zipped(odt | {"content.xml": text})) == rows
+
+
+def test_a_table_that_lays_a_page_of_word_out_has_headings_and_paragraphs() -> None:
+    heading = '<w:outlineLvl w:val="0"/>'
+    left = paragraph("Contact", heading) + paragraph("Telephone 5550") + paragraph("Leith")
+    right = paragraph("Work", heading) + table_of(
+        (paragraph("2015"), paragraph("Yard")), (paragraph("2021"), paragraph("Quay"))
+    )
+    parsed = read("a.docx", word(table_of((left, right))))
+    assert [(each.heading_path, each.text) for each in parsed.sections] == [
+        ("Contact", "Telephone 5550\n\nLeith"),
+        ("Work", "2015 | Yard\n2021 | Quay"),
+    ]
+    box = word(table_of((paragraph("Opening hours") + paragraph("From nine to five"),)))
+    assert read("a.docx", box).sections[0].text == "Opening hours\n\nFrom nine to five"
+    styled = word(
+        table_of((paragraph("Name", heading), paragraph("Price", heading)), (paragraph("Rope"), paragraph("4")))
+    )
+    assert lines_of("a.docx", styled) == ["Name | Price", "Rope | 4"]
 
 
 def test_a_deleted_row_of_a_table_is_left_out() -> None:

@@ -17,12 +17,13 @@ MAX_BASES = 20
 _VAL = qn("w:val")
 _PROPERTIES, _NUMBERED, _STYLE = qn("w:pPr"), qn("w:numPr"), qn("w:pStyle")
 _LIST, _LIST_LEVEL = qn("w:numId"), qn("w:ilvl")
-_STATED, _BASE = qn("w:num"), qn("w:basedOn")
+_STATED, BASE = qn("w:num"), qn("w:basedOn")
 _FORM, _PATTERN, _START, _LEGAL = qn("w:numFmt"), qn("w:lvlText"), qn("w:start"), qn("w:isLgl")
 _LEVEL, _ABSTRACT, _DEFINITION, _STYLE_LINK = (
     qn(name) for name in ("w:lvl", "w:abstractNum", "w:abstractNumId", "w:styleLink")
 )
 _PLACE = re.compile(r"%([1-9])")
+_WHOLE = re.compile(r"([0-9]{1,6})(?:\.0*)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +116,7 @@ class WordNumbering:
                 own = _place(next(style.iterchildren(_PROPERTIES), None))
                 number = own[0] if number is None else number
                 level = own[1] if level is None else level
-                parent = next(style.iterchildren(_BASE), None)
+                parent = next(style.iterchildren(BASE), None)
                 style = self._styles.get(parent.get(_VAL) or "") if parent is not None else None
             self._of_styles[style_id] = number, level or 0
         return self._of_styles[style_id]
@@ -127,7 +128,7 @@ class WordNumbering:
         name = reference.get(_VAL) or "" if reference is not None else ""
         if stated is None or name not in self._definitions:
             return None
-        changes = {_number(each.get(_LIST_LEVEL), 0): each for each in stated.iterchildren(qn("w:lvlOverride"))}
+        changes = {whole(each.get(_LIST_LEVEL), 0): each for each in stated.iterchildren(qn("w:lvlOverride"))}
         own = {at: _level(found) for at, each in changes.items() if (found := each.find(_LEVEL)) is not None}
         key = f"{name}/{number}" if own else name
         if key not in self._counters:
@@ -135,7 +136,7 @@ class WordNumbering:
         counter = self._counters[key]
         for at, each in changes.items():
             if (start := each.find(qn("w:startOverride"))) is not None:
-                counter.restart(at, _number(start.get(_VAL), 1))
+                counter.restart(at, whole(start.get(_VAL), 1))
         return counter
 
     def _linked(self, definition: etree._Element) -> etree._Element:
@@ -150,7 +151,7 @@ class WordNumbering:
 
 
 def _levels(definition: etree._Element) -> dict[int, Level]:
-    return {_number(each.get(_LIST_LEVEL), 0): _level(each) for each in definition.iterchildren(_LEVEL)}
+    return {whole(each.get(_LIST_LEVEL), 0): _level(each) for each in definition.iterchildren(_LEVEL)}
 
 
 def _level(element: etree._Element) -> Level:
@@ -158,7 +159,7 @@ def _level(element: etree._Element) -> Level:
     return Level(
         found.get(_FORM, "decimal"),
         found.get(_PATTERN, ""),
-        _number(found.get(_START), 1),
+        whole(found.get(_START), 1),
         only_digits=found.get(_LEGAL, "0") not in ("0", "false"),
     )
 
@@ -171,12 +172,14 @@ def _place(properties: etree._Element | None) -> tuple[str | None, int | None]:
     number, level = (next(numbered.iterchildren(name), None) for name in (_LIST, _LIST_LEVEL))
     return (
         number.get(_VAL) if number is not None else None,
-        _number(level.get(_VAL), 0) if level is not None else None,
+        whole(level.get(_VAL), 0) if level is not None else None,
     )
 
 
-def _number(text: str | None, default: int) -> int:
-    return int(text) if text and text.isascii() and text.isdigit() and len(text) < 7 else default
+def whole(text: str | None, default: int) -> int:
+    """Return the whole number of an attribute, also of the ``2.0`` of some programs; the default where it is none."""
+    found = _WHOLE.fullmatch(text or "")
+    return int(found[1]) if found else default
 
 
 def labelled(label: str, text: str) -> str:

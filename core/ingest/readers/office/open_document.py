@@ -27,9 +27,10 @@ from braid.core.ingest.readers.office.drawing import is_description
 from braid.core.ingest.readers.office.numbering import labelled
 from braid.core.ingest.readers.office.open_styles import Styles, is_shown_by
 from braid.core.ingest.readers.office.package import refuse_encrypted
+from braid.core.ingest.readers.parts.raised import RAISE, mark_raised
 from braid.core.ingest.readers.parts.xml import attribute, local, parse_xml
 from braid.core.ingest.readers.rows import HiddenCounts, Row, row_of
-from braid.core.ingest.readers.table_rows import add_table, records
+from braid.core.ingest.readers.table_rows import add_table, in_cell, records
 from braid.core.metadata.gaps import FORMULAS_WITHOUT_VALUE
 
 ERRORS = PACKAGE_ERRORS
@@ -199,22 +200,23 @@ def _text(block: etree._Element, styles: Styles | None = None) -> str:
     walker = etree.iterwalk(block, events=("start", "end", "comment", "pi"))
     for event, element in walker:
         name = local(element)
-        is_struck = styles is not None and name in _STYLED and attribute(element, "style-name") in styles.struck
+        style = attribute(element, "style-name") if styles is not None and name in _STYLED else None
+        is_struck = styles is not None and style in styles.struck
+        mark = RAISE if styles is not None and name == "span" and style in styles.raised else ""
+        mark += STRIKE if is_struck else ""
         if event == "start":
             if element is not block and (name in _SKIPPED or (styles is not None and name in _DRAWN)):
                 walker.skip_subtree()
                 continue
-            if is_struck:
-                parts.append(STRIKE)
+            parts.append(mark[::-1])
             spaces = min(_number(element, "c", 1), _MAX_SPACES) if name == "s" else 0
             parts += " " * spaces, _BREAKS.get(name, ""), element.text or ""
         else:
-            if is_struck and event == "end":
-                parts.append(STRIKE)
+            parts.append(mark if event == "end" else "")
             if element is not block:
                 parts.append("\n" if event == "end" and name in ("p", "h") else "")
                 parts.append(element.tail or "")
-    return mark_struck("".join(parts)).strip()
+    return mark_struck(mark_raised("".join(parts))).strip()
 
 
 def _number(element: etree._Element, name: str, default: int) -> int:
@@ -229,17 +231,26 @@ def _add_table(table: etree._Element, outline: Outline, styles: Styles, caption:
 
 
 def _spanning(cell: etree._Element, styles: Styles) -> Cell:
-    text = one_line(" ".join(_cell_texts(cell, styles)))
+    text = _cell_text(cell, styles)
     columns, rows = (_number(cell, f"number-{name}-spanned", 1) for name in ("columns", "rows"))
     return Cell(text, max(1, columns), max(1, rows))
+
+
+def _cell_text(cell: etree._Element, styles: Styles) -> str:
+    """Return the text of a cell on one line, with the rows of a table in it."""
+    texts = list(_cell_texts(cell, styles))
+    return in_cell([text] for text in texts) if any(map(_is_table, _blocks(cell))) else one_line(" ".join(texts))
+
+
+def _is_table(block: etree._Element) -> bool:
+    return local(block) == "table"
 
 
 def _cell_texts(cell: etree._Element, styles: Styles) -> Iterator[str]:
     """Yield the paragraphs of a cell with their numbers, and those of tables and text boxes in it."""
     for block in _blocks(cell):
-        if local(block) == "table":
-            inner = (each for row in _rows_of(block) for each in _cells_of(row))
-            yield from (text for each in inner for text in _cell_texts(each, styles))
+        if _is_table(block):
+            yield from (in_cell([[_cell_text(each, styles) for each in _cells_of(row)]]) for row in _rows_of(block))
             continue
         label = styles.label(block)
         yield labelled("" if label in (None, "-") else str(label), _text(block, styles))

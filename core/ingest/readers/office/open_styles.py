@@ -11,11 +11,13 @@ from braid.core.ingest.readers.office.numbering import MAX_LEVELS, Counter, Leve
 from braid.core.ingest.readers.parts.xml import attribute, finder
 
 _NAMESPACES = {name: f"urn:oasis:names:tc:opendocument:xmlns:{name}:1.0" for name in ("style", "table", "text")}
-_STRUCK, _HIDDEN, _UNNUMBERED, _LISTS, _OUTLINE = (
+_STRUCK, _RAISED, _HIDDEN, _UNNUMBERED, _LISTS, _OUTLINE = (
     finder(path, **_NAMESPACES)
     for path in (
         "*/style:style[style:text-properties/@style:text-line-through-style[. != '' and . != 'none'] or "
         "style:text-properties/@style:text-line-through-type[. != '' and . != 'none']]",
+        "*/style:style[style:text-properties/@style:text-position[starts-with(., 'super') or (number(substring-before("
+        "concat(., '%'), '%')) > 0)]]",
         "*/style:style[style:table-properties/@table:display = 'false']",
         "*/style:style[@style:list-style-name = '']",
         "*/text:list-style",
@@ -68,6 +70,8 @@ class Styles:
     def __init__(self, roots: Iterable[etree._Element]) -> None:
         self.struck: set[str] = set()
         """Names of styles whose text is struck out."""
+        self.raised: set[str] = set()
+        """Names of styles whose text is raised."""
         self.hidden: set[str] = set()
         """Names of styles of sheets that are hidden."""
         self._lists: dict[str, etree._Element] = {}
@@ -77,6 +81,7 @@ class Styles:
         self._counters: dict[str, Counter] = {}
         for root in roots:
             self.struck.update(attribute(style, "name") for style in _STRUCK(root))
+            self.raised.update(attribute(style, "name") for style in _RAISED(root))
             self.hidden.update(attribute(style, "name") for style in _HIDDEN(root))
             self._unnumbered.update(attribute(style, "name") for style in _UNNUMBERED(root))
             self._lists.update((attribute(style, "name"), style) for style in _LISTS(root))

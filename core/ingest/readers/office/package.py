@@ -6,7 +6,7 @@ import io
 import posixpath
 import re
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from lxml import etree
@@ -16,9 +16,9 @@ from braid.core.ingest.readers.document import SourceFile, one_line
 from braid.core.ingest.readers.parts.xml import UnsafeXMLError, attribute, checked_xml, part
 
 _MANIFEST = "META-INF/manifest.xml"
-_CONTENT_TYPES = "[Content_Types].xml"
+CONTENT_TYPES = "[Content_Types].xml"
 _XML = (".xml", ".rels")
-_READ = ("word/", "xl/", "ppt/", "docProps/", "_rels/", _CONTENT_TYPES)
+_READ = ("word/", "xl/", "ppt/", "docProps/", "_rels/", CONTENT_TYPES)
 """Where the parts are that a library parses. A part elsewhere is emptied if it is not safe: Power Query and document
 management systems leave some in UTF-16, and Macs their own files.
 """
@@ -62,26 +62,38 @@ class Related(NamedTuple):
 def open_xml(file: SourceFile) -> bytes:
     """Return a docx, pptx or xlsx file as a library may open it: each XML part safe, in the names of today's Office.
 
-    Names of Strict Open XML become those that libraries know, and UTF-16 becomes UTF-8. Raises
-    UnreadableDocumentError for a bomb, an encrypted archive, and a part with entities that a library would parse.
+    Names of Strict Open XML become those that libraries know, UTF-16 becomes UTF-8, and relations of Word that lead
+    nowhere are left out. Raises UnreadableDocumentError for a bomb, an encrypted archive, and a part with entities
+    that a library would parse.
     """
     changed: dict[str, bytes] = {}
+    relations: dict[str, bytes] = {}
 
     def look(name: str, content: bytes) -> None:
+        if name.startswith(("_rels/", "word/")) and name.endswith(".rels"):
+            relations[name] = content
         if (new := _changed(file, name, content)) is not None:
             changed[name] = new
 
     with open_archive(file, looked_at=_XML, look=look) as archive:
-        types = changed.get(_CONTENT_TYPES, archive.read(_CONTENT_TYPES))
+        types = changed.get(CONTENT_TYPES, archive.read(CONTENT_TYPES))
         if (apart := _with_documents_apart(archive, types)) is not types:
-            changed[_CONTENT_TYPES] = apart
+            changed[CONTENT_TYPES] = apart
+        for name, content in relations.items():
+            if (alive := _without_dead(archive, name, changed.get(name, content))) is not None:
+                changed[name] = alive
         if not changed:
             return file.content
-        copy = io.BytesIO()
-        with zipfile.ZipFile(copy, "w", compresslevel=1) as plain:
-            for name in dict.fromkeys(archive.namelist()):
-                content = changed[name] if name in changed else archive.read(name)
-                plain.writestr(name, content, zipfile.ZIP_DEFLATED if len(content) > _LARGE else zipfile.ZIP_STORED)
+        return repacked(archive, changed)
+
+
+def repacked(archive: zipfile.ZipFile, changed: Mapping[str, bytes]) -> bytes:
+    """Return a copy of a package in which some parts have other contents."""
+    copy = io.BytesIO()
+    with zipfile.ZipFile(copy, "w", compresslevel=1) as plain:
+        for name in dict.fromkeys(archive.namelist()):
+            content = changed[name] if name in changed else archive.read(name)
+            plain.writestr(name, content, zipfile.ZIP_DEFLATED if len(content) > _LARGE else zipfile.ZIP_STORED)
     return copy.getvalue()
 
 
@@ -95,7 +107,7 @@ def _changed(file: SourceFile, name: str, content: bytes) -> bytes | None:
         return b""
     if b"http://purl.oclc.org/ooxml/" in safe:
         safe = _STRICT.sub(_TRANSITIONAL, safe)
-    if name == _CONTENT_TYPES:
+    if name == CONTENT_TYPES:
         for types, known in _TYPES:
             safe = types.sub(known, safe)
     return safe if safe != content else None
@@ -117,6 +129,28 @@ def _with_documents_apart(archive: zipfile.ZipFile, types: bytes) -> bytes:
     return etree.tostring(root)
 
 
+def _without_dead(archive: zipfile.ZipFile, name: str, content: bytes) -> bytes | None:
+    """Return the relations of a part without those to parts that are not there, as Word itself and cleaners of mail
+    leave them behind pictures: python-docx opens each. None where all lead somewhere.
+    """
+    root = etree.fromstring(content, etree.XMLParser(resolve_entities=False, recover=True))
+    folder = posixpath.dirname(posixpath.dirname(name))
+    relations = root.iterchildren(tag=etree.Element) if root is not None else ()
+    dead = [each for each in relations if not _leads(archive, folder, each)]
+    for each in dead:
+        root.remove(each)
+    return etree.tostring(root) if dead else None
+
+
+def _leads(archive: zipfile.ZipFile, folder: str, relation: etree._Element) -> bool:
+    """Return whether what a relation names, seen from a folder, is outside or there."""
+    return attribute(relation, "TargetMode") == "External" or _target(folder, relation) in archive.NameToInfo
+
+
+def _target(folder: str, relation: etree._Element) -> str:
+    return posixpath.normpath(posixpath.join("/", folder, attribute(relation, "Target"))).lstrip("/")
+
+
 def _is_archive(archive: zipfile.ZipFile, name: str) -> bool:
     with archive.open(name) as stream:
         return stream.read(2) == b"PK"
@@ -129,8 +163,7 @@ def related(file: SourceFile, archive: zipfile.ZipFile, name: str) -> Iterator[R
     if relations not in archive.NameToInfo:
         return
     for relation in part(file, archive, relations).iterchildren(tag=etree.Element):
-        target = attribute(relation, "Target")
-        path = posixpath.normpath(posixpath.join("/", folder, target)).lstrip("/")
+        path = _target(folder, relation)
         if attribute(relation, "TargetMode") != "External" and path in archive.NameToInfo:
             yield Related(attribute(relation, "Id"), attribute(relation, "Type").rpartition("/")[2], path)
 

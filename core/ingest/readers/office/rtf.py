@@ -19,6 +19,9 @@ from braid.core.ingest.readers.document import (
     mark_struck,
     one_line,
 )
+from braid.core.ingest.readers.office.field_codes import MAX_CODE_CHARS, shown_by
+from braid.core.ingest.readers.parts.raised import RAISE, mark_raised
+from braid.core.ingest.readers.parts.symbols import signs
 
 ERRORS: tuple[type[Exception], ...] = (ValueError,)
 
@@ -28,7 +31,7 @@ _TOKEN = re.compile(
 )
 _SKIPPED = frozenset(
     {"colortbl", "filetbl", "listtable", "listoverridetable", "revtbl", "rsidtbl", "stylesheet", "generator", "pict"}
-    | {"objdata", "themedata", "colorschememapping", "latentstyles", "datastore", "xmlnstbl", "fldinst"}
+    | {"objdata", "themedata", "colorschememapping", "latentstyles", "datastore", "xmlnstbl"}
     | {"header", "headerl", "headerr", "headerf", "footer", "footerl", "footerr", "footerf", "atnid"}
     | {"atnauthor", "atndate", "atnref", "bkmkstart", "bkmkend", "operator", "company", "template"}
     | {"passwordhash", "nonshppict", "shprslt", "keywords", "comment", "doccomm", "category", "manager"}
@@ -59,12 +62,15 @@ class _Group:
 
     target: str = "text"
     """``text``, ``skip``, ``starred`` or ``holder`` (skipped but for what some words begin), ``fonttbl``, ``label``,
-    ``title``, ``author`` or ``annotation``.
+    ``code`` (of a field), ``title``, ``author`` or ``annotation``.
     """
     encoding: str = ""
+    symbols: str = ""
+    """Name of the symbol font that applies; empty for others."""
     unicode_skip: int = 1
     is_hidden: bool = False
     is_struck: bool = False
+    is_raised: bool = False
     is_cell: bool = False
     """Whether paragraphs are in a table, where its rows end them."""
 
@@ -96,10 +102,14 @@ class _Text:
         self._groups = [_Group()]
         self._encoding = "cp1252"
         self._fonts: dict[int, str] = {}
+        self._symbols: dict[int, str] = {}
         self._font = 0
         self._parts: list[str] = []
         self._bytes = bytearray()
         self._label: list[str] = []
+        self._code = ""
+        self._shown: tuple[int, int, str] | None = None
+        """What a field shows without a result: how many groups are open in it, how many parts were before, the text."""
         self._is_first = self._is_pair = False
         self._unwanted = 0
         self._level = 0
@@ -128,13 +138,13 @@ class _Text:
     def end_paragraph(self) -> None:
         """Add the paragraph, or heading, to the outline."""
         self._flush()
-        text = mark_struck(_joined_pairs("".join(self._parts)))
+        text = mark_struck(mark_raised(_joined_pairs("".join(self._parts))))
         is_row = "\x1f" in text
         text = " | ".join(map(one_line, text.split("\x1f"))).strip(" |") if is_row else text.strip()
         label = one_line("".join(self._label))
         if any(map(str.isalnum, label)):
             text = f"{label} {text}" if text else text
-        self._parts, self._label = [], []
+        self._parts, self._label, self._shown = [], [], None
         if self._level:
             self._outline.heading(self._level, text)
         else:
@@ -149,7 +159,16 @@ class _Text:
             self._groups.append(replace(group, target="skip") if self._is_pair else group)
             self._is_pair = False
         elif len(self._groups) > 1:
-            self._groups.pop()
+            self._end_group(self._groups.pop())
+
+    def _end_group(self, ended: _Group) -> None:
+        if ended.target == "code" and self._groups[-1].target != "code":
+            self._shown, self._code = (len(self._groups), len(self._parts), shown_by(self._code)), ""
+        elif self._shown is not None and len(self._groups) < self._shown[0]:
+            _, before, text = self._shown
+            self._shown = None
+            if not "".join(self._parts[before:]).strip():
+                self._put(text)
 
     def _word(self, word: str, number: int | None) -> None:
         group = self._groups[-1]
@@ -158,7 +177,7 @@ class _Text:
         elif word == "upr":  # the same text twice: in the code page, which is skipped, and in Unicode
             self._is_pair = True
         elif word == "u" and number is not None:
-            self._add(chr(number % 0x10000))
+            self._add(signs(chr(number % 0x10000), group.symbols))
             self._unwanted = group.unicode_skip
         elif word == "uc":
             self._change(unicode_skip=max(0, min(number or 0, 10)))
@@ -169,6 +188,8 @@ class _Text:
             self._change(is_hidden=number != 0)
         elif word in ("strike", "striked"):
             self._change(is_struck=number != 0)
+        elif word in ("super", "sub", "nosupersub"):
+            self._change(is_raised=word == "super" and number != 0)
         elif word in ("f", "fcharset", "ansicpg", "plain"):
             self._set_font(word, number or 0)
         elif group.target == "text":
@@ -180,6 +201,10 @@ class _Text:
         """Return what a group is from this word on; empty for a word that says nothing of it."""
         if word == "ud":
             return self._groups[-2].target if len(self._groups) > 1 else ""
+        if word == "fldinst" and group.target != "code":
+            return "code"
+        if word == "field" and group.target == "code":  # what it results in is no text
+            return "skip"
         if word in _HELD:
             return "text"
         if word in _HOLDERS:
@@ -212,11 +237,11 @@ class _Text:
         elif word == "fcharset":
             self._fonts[self._font] = _CHARSETS.get(number, "")
         elif word == "plain":
-            self._change(is_hidden=False, is_struck=False)
+            self._change(is_hidden=False, is_struck=False, is_raised=False, symbols="")
         else:
             self._font = number
             if self._groups[-1].target != "fonttbl":
-                self._change(encoding=self._fonts.get(number, ""))
+                self._change(encoding=self._fonts.get(number, ""), symbols=self._symbols.get(number, ""))
 
     def _change(self, **changes: Any) -> None:
         group = self._groups[-1]
@@ -233,7 +258,9 @@ class _Text:
         """Decode the bytes so far: a character may be of two, each written by itself."""
         if self._bytes:
             content, self._bytes = bytes(self._bytes), bytearray()
-            self._put(content.decode(self._groups[-1].encoding or self._encoding, "replace"))
+            font = self._groups[-1].symbols
+            text = content.decode("latin_1" if font else self._groups[-1].encoding or self._encoding, "replace")
+            self._put(signs(text, font, letters=True) if font else text)
 
     def _add(self, text: str) -> None:
         self._flush()
@@ -244,11 +271,16 @@ class _Text:
         if group.is_hidden:
             return
         if group.target == "text":
+            text = f"{RAISE}{text}{RAISE}" if group.is_raised and text != "\x1f" else text
             self._parts.append(f"{STRIKE}{text}{STRIKE}" if group.is_struck and text != "\x1f" else text)
+        elif group.target == "code":
+            self._code += text if len(self._code) < MAX_CODE_CHARS else ""
         elif group.target == "label":
             self._label.append(text)
         elif group.target in self.properties:
             self.properties[group.target].append(text)
+        elif group.target == "fonttbl" and (name := text.strip("; \r\n")).lower().startswith(("symbol", "wingdings")):
+            self._symbols[self._font] = name
 
 
 def _known(encoding: str) -> str:

@@ -24,9 +24,11 @@ from braid.core.ingest.readers.document import ParsedDocument, Section, SourceFi
 from braid.core.ingest.readers.merged import Cell, laid_out
 from braid.core.ingest.readers.office.drawing import chart_lines, is_description, paragraphs
 from braid.core.ingest.readers.office.equation import equation
-from braid.core.ingest.readers.office.numbering import labelled
+from braid.core.ingest.readers.office.numbering import labelled, whole
 from braid.core.ingest.readers.office.package import embedded, open_xml
 from braid.core.ingest.readers.parts.numerals import numeral
+from braid.core.ingest.readers.parts.raised import RAISE, mark_raised
+from braid.core.ingest.readers.parts.symbols import has_codes, signs
 from braid.core.ingest.readers.parts.xml import local, parse_xml
 from braid.core.ingest.readers.table_rows import bars
 from braid.core.metadata.gaps import ATTACHMENTS_UNREAD
@@ -35,6 +37,7 @@ ERRORS = (*PACKAGE_ERRORS, PythonPptxError)
 
 _DIAGRAM, _DIAGRAM_DATA = "{http://schemas.openxmlformats.org/drawingml/2006/diagram}relIds", qn("r:dm")
 _PARAGRAPH, _TEXT, _RUN, _RUN_STYLE, _FIELD = qn("a:p"), qn("a:t"), qn("a:r"), qn("a:rPr"), qn("a:fld")
+_FONTS = (qn("a:sym"), qn("a:latin"))
 _OFF = ("0", "false")
 _PROPERTIES = qn("p:cNvPr")
 _STYLE, _NUMBERING = qn("a:pPr"), qn("a:buAutoNum")
@@ -155,7 +158,7 @@ def _numbered(paragraphs: Iterable[etree._Element]) -> Iterator[str]:
     for paragraph in paragraphs:
         text, style = _paragraph(paragraph), paragraph.find(_STYLE)
         numbering = style.find(_NUMBERING) if style is not None else None
-        level = int(style.get("lvl") or 0) if style is not None else 0
+        level = whole(style.get("lvl"), 0) if style is not None else 0
         if text.strip():
             counts = {each: last for each, last in counts.items() if each <= level}
         if numbering is None or not text.strip():
@@ -163,7 +166,7 @@ def _numbered(paragraphs: Iterable[etree._Element]) -> Iterator[str]:
                 counts.pop(level, None)
             yield text
             continue
-        form, begin = numbering.get("type") or "arabicPeriod", int(numbering.get("startAt") or 1)
+        form, begin = numbering.get("type") or "arabicPeriod", whole(numbering.get("startAt"), 1)
         last = counts.get(level)
         counts[level] = form, begin if last is None or last[0] != form else last[1] + 1
         yield labelled(_label(form, counts[level][1]), text)
@@ -185,8 +188,12 @@ def _paragraph(paragraph: etree._Element) -> str:
     for _, element in walker:
         if element.tag in (_RUN, _FIELD):
             style, text = element.find(_RUN_STYLE), element.findtext(_TEXT) or ""
+            if style is not None and not text.isascii() and has_codes(text):
+                text = signs(text, next((each.get("typeface") or "" for each in style.iterchildren(*_FONTS)), ""))
+            if style is not None and (style.get("baseline") or "-").lstrip("0")[:1] not in ("", "-"):
+                text = f"{RAISE}{text}{RAISE}"
             is_struck = style is not None and style.get("strike") in ("sngStrike", "dblStrike")
-            parts.append(struck(text) if is_struck else text)
+            parts.append(struck(mark_raised(text)) if is_struck else text)
             walker.skip_subtree()
         elif element.tag == _MATH:
             parts.append(equation(element))
@@ -195,7 +202,7 @@ def _paragraph(paragraph: etree._Element) -> str:
             walker.skip_subtree()
         elif local(element) == "br":
             parts.append("\v")
-    return "".join(parts)
+    return mark_raised("".join(parts))
 
 
 def _cell(cell: _Cell) -> Cell:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
 
@@ -20,11 +21,13 @@ from braid.core.ingest.readers.document import Outline, ParsedDocument, SourceFi
 from braid.core.ingest.readers.merged import Grid, MergedCells, merged
 from braid.core.ingest.readers.office.drawing import chart_lines, is_description, paragraphs
 from braid.core.ingest.readers.office.equation import equation
-from braid.core.ingest.readers.office.numbering import WordNumbering, labelled
+from braid.core.ingest.readers.office.field_codes import MAX_CODE_CHARS, shown_by
+from braid.core.ingest.readers.office.numbering import BASE, MAX_BASES, WordNumbering, labelled, whole
 from braid.core.ingest.readers.office.package import embedded, open_xml
-from braid.core.ingest.readers.office.word_parts import add_embedded, chosen, symbol
+from braid.core.ingest.readers.office.word_parts import add_embedded, chosen, in_its_font, symbol
+from braid.core.ingest.readers.parts.raised import RAISE, mark_raised
 from braid.core.ingest.readers.parts.xml import parse_xml
-from braid.core.ingest.readers.table_rows import CAPTION, add_table
+from braid.core.ingest.readers.table_rows import CAPTION, add_table, in_cell
 from braid.core.metadata.gaps import ATTACHMENTS_UNREAD
 
 ERRORS = (*PACKAGE_ERRORS, PythonDocxError, OpcError)
@@ -49,14 +52,16 @@ _BREAKS = {
 }  # fmt: skip
 _FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
 _SKIPPED = frozenset({_FALLBACK, qn("w:rt"), qn("w:del"), qn("w:moveFrom")})
+_FIELD, _FIELD_PLACE, _CODE = qn("w:fldChar"), qn("w:fldCharType"), qn("w:instrText")
 _FORM_FIELD, _SYMBOL = qn("w:ffData"), qn("w:sym")
 _RUN_STYLE = qn("w:rPr")
-_HIDDEN, _STRIKE, _DOUBLE_STRIKE = qn("w:vanish"), qn("w:strike"), qn("w:dstrike")
-_NOT_PLAIN = (*_SKIPPED, _BOX, _MATH, _FORM_FIELD, _HIDDEN, _STRIKE, _DOUBLE_STRIKE)
+_HIDDEN, _STRIKE, _DOUBLE_STRIKE, _ALIGNED = qn("w:vanish"), qn("w:strike"), qn("w:dstrike"), qn("w:vertAlign")
+_NOT_PLAIN = (*_SKIPPED, _BOX, _MATH, _FORM_FIELD, _CODE, _HIDDEN, _STRIKE, _DOUBLE_STRIKE, _ALIGNED)
 """What a paragraph has whose text is more than its letters."""
-_TOLD = (_R, _T, _SYMBOL, *_SKIPPED, _BOX, _MATH, _FORM_FIELD, *_BREAKS)
+_TOLD = (_R, _T, _SYMBOL, *_SKIPPED, _BOX, _MATH, _FORM_FIELD, _FIELD, _CODE, *_BREAKS)
 """What a paragraph is looked through for, where it has one of these."""
-_OFF = ("0", "false", "off", "none")
+_WRITTEN = {_MATH: equation, _FORM_FIELD: chosen, _SYMBOL: symbol}
+_OFF = ("0", "false", "off", "none", "baseline", "subscript")
 _HEADING_STYLE = re.compile(r"heading ([1-9])", re.IGNORECASE)
 _NOTES = (
     ("/footnotes", "Footnotes", qn("w:footnote")),
@@ -107,6 +112,10 @@ class _Body:
     def add(self, parent: etree._Element) -> None:
         """Add the paragraphs, tables and embedded documents under an element."""
         for block in _find(parent, _P, _TBL, _ALT_CHUNK):
+            if block.tag == _TBL and self._is_layout(block):
+                for cell in (cell for row in _rows_of(block) for cell in _find(row, _TC)):
+                    self.add(cell)
+                continue
             if block.tag == _TBL:
                 add_table(self.outline, _grid(block, self._text), self._caption)
                 self._caption = ""
@@ -118,6 +127,20 @@ class _Body:
                 self._add_paragraph(block)
             for drawing in _drawings(block):
                 self._add_drawing(drawing)
+
+    def _is_layout(self, table: etree._Element) -> bool:
+        """Return whether a table is a frame: a cell has a heading with a text below it, or it is the only cell."""
+        cells = [list(_find(cell, _P, _TBL)) for row in _rows_of(table) for cell in _find(row, _TC)]
+        if len(cells) == 1:
+            return len(cells[0]) > 1
+        return any(map(self._has_heading, cells))
+
+    def _has_heading(self, blocks: list[etree._Element]) -> bool:
+        """Return whether a heading is followed by a text."""
+        levels = [self._levels.of(block) if block.tag == _P else None for block in blocks]
+        first = next((at for at, level in enumerate(levels) if level is not None), len(blocks))
+        rest = zip(blocks[first:], levels[first:], strict=True)
+        return any(level is None and (block.tag == _TBL or _text(block)) for block, level in rest)
 
     def _text(self, paragraph: etree._Element) -> str:
         return labelled(self._numbering.label(paragraph), _text(paragraph))
@@ -166,8 +189,9 @@ class _Levels:
 
     def of(self, paragraph: etree._Element) -> int | None:
         """Return the level of a paragraph."""
-        if (outline := _property(paragraph, _OUTLINE_LEVEL)) is not None and int(outline.get(_VAL) or 9) < _BODY_LEVEL:
-            return int(outline.get(_VAL) or 0) + 1
+        outline = _property(paragraph, _OUTLINE_LEVEL)
+        if outline is not None and (level := whole(outline.get(_VAL), _BODY_LEVEL)) < _BODY_LEVEL:
+            return level + 1
         style = _property(paragraph, _STYLE)
         if style is None:
             return None
@@ -177,17 +201,23 @@ class _Levels:
         return self._of_styles[style_id]
 
     def _of_style(self, style_id: str) -> int | None:
+        """Return the level of a style: its own, or else that of the style on which it is based."""
         style = self._styles.get(style_id)
-        if style is None:
-            return None
-        name = next((each.get(_VAL) or "" for each in style.iterchildren(_NAME)), "")
-        if match := _HEADING_STYLE.fullmatch(name):
-            return int(match[1])
-        if name.lower() == "title":
-            return 0
-        outline = _property(style, _OUTLINE_LEVEL)
-        level = int(outline.get(_VAL) or _BODY_LEVEL) if outline is not None else _BODY_LEVEL
-        return level + 1 if level < _BODY_LEVEL else None
+        for _ in range(MAX_BASES):
+            if style is None:
+                break
+            outline = _property(style, _OUTLINE_LEVEL)
+            name = next((each.get(_VAL) or "" for each in style.iterchildren(_NAME)), "")
+            if match := _HEADING_STYLE.fullmatch(name):
+                return int(match[1])
+            if name.lower() == "title":
+                return 0
+            if outline is not None:
+                level = whole(outline.get(_VAL), _BODY_LEVEL)
+                return level + 1 if level < _BODY_LEVEL else None
+            base = next(style.iterchildren(BASE), None)
+            style = self._styles.get(base.get(_VAL) or "") if base is not None else None
+        return None
 
 
 def _property(element: etree._Element, name: str, group: str = _PROPERTIES) -> etree._Element | None:
@@ -218,9 +248,9 @@ def _depth(element: etree._Element) -> int:
 
 
 def _marks(run: etree._Element) -> list[str]:
-    """Return which of `_HIDDEN`, `_STRIKE` and `_DOUBLE_STRIKE` a run is."""
+    """Return which of `_HIDDEN`, `_STRIKE`, `_DOUBLE_STRIKE` and raised (`_ALIGNED`) a run is."""
     for style in run.iterchildren(_RUN_STYLE):
-        found = style.iterchildren(_HIDDEN, _STRIKE, _DOUBLE_STRIKE)
+        found = style.iterchildren(_HIDDEN, _STRIKE, _DOUBLE_STRIKE, _ALIGNED)
         return [str(each.tag) for each in found if (each.get(_VAL) or "1") not in _OFF]
     return []
 
@@ -230,36 +260,64 @@ def _text(paragraph: etree._Element) -> str:
     if next(paragraph.iter(*_NOT_PLAIN), None) is None:  # nearly always
         return "".join(map(_plain, paragraph.iterdescendants(_T, _SYMBOL, *_BREAKS))).strip()
     parts: list[tuple[bool, str]] = []
-    is_struck = False
+    fields: list[_Field] = []
+    is_struck = is_raised = False
     walker = etree.iterwalk(paragraph, events=("start",), tag=_TOLD)
     for _, element in walker:
         tag = element.tag
         if tag == _R:
             marks = _marks(element)
             is_struck = _STRIKE in marks or _DOUBLE_STRIKE in marks
+            is_raised = _ALIGNED in marks
             if _HIDDEN in marks:
                 walker.skip_subtree()
         elif tag in _SKIPPED or tag == _BOX:
             walker.skip_subtree()
         elif tag == _T:
-            parts.append((is_struck, element.text or ""))
-        elif tag == _MATH:
-            parts.append((False, equation(element)))
+            text = in_its_font(element)
+            parts.append((is_struck, f"{RAISE}{text}{RAISE}" if is_raised else text))
+        elif tag in _WRITTEN:
+            parts.append((False, _WRITTEN[tag](element)))
             walker.skip_subtree()
-        elif tag == _FORM_FIELD:
-            parts.append((False, chosen(element)))
-            walker.skip_subtree()
-        elif tag == _SYMBOL:
-            parts.append((False, symbol(element)))
+        elif tag == _FIELD:
+            _end_code(parts, fields, element.get(_FIELD_PLACE) or "")
+        elif tag == _CODE and fields and len(fields[-1].code) < MAX_CODE_CHARS:
+            fields[-1].code += element.text or ""
         elif element is not paragraph and tag in _BREAKS:
             parts.append((is_struck, _BREAKS[tag]))
-    joined = ((key, "".join(text for _, text in group)) for key, group in groupby(parts, key=itemgetter(0)))
+    joined = (
+        (key, mark_raised("".join(text for _, text in group))) for key, group in groupby(parts, key=itemgetter(0))
+    )
     return "".join(struck(text) if key else text for key, text in joined).strip()
+
+
+@dataclass(slots=True)
+class _Field:
+    """A field that has begun."""
+
+    start: int
+    """The place of its first part in the text."""
+    code: str = ""
+    has_result: bool = False
+
+
+def _end_code(parts: list[tuple[bool, str]], fields: list[_Field], place: str) -> None:
+    """Begin or end a field, or begin its result: what is in its code, as the result of another field, is no text."""
+    if place == "begin":
+        fields.append(_Field(len(parts)))
+    elif fields and not fields[-1].has_result:  # what a field without a result shows is in its code
+        del parts[fields[-1].start :]
+        if place == "separate":
+            fields[-1].has_result = True
+            return
+        parts.append((False, shown_by(fields.pop().code)))
+    elif fields and place == "end":
+        fields.pop()
 
 
 def _plain(element: etree._Element) -> str:
     if element.tag == _T:
-        return element.text or ""
+        return in_its_font(element)
     return _BREAKS[element.tag] if element.tag in _BREAKS else symbol(element)
 
 
@@ -268,7 +326,7 @@ def _grid(table: etree._Element, text_of: Callable[[etree._Element], str]) -> Gr
     rows: list[list[str]] = []
     spans: list[MergedCells] = []
     open_spans: dict[int, MergedCells] = {}  # by their column
-    rows_left = [row for row in _find(table, _TR) if _property(row, _DELETED, _ROW_PROPERTIES) is None]
+    rows_left = list(_rows_of(table))
     before = [_columns_before(row) for row in rows_left]
     least = min(before, default=0)
     for number, row in enumerate(rows_left):
@@ -276,9 +334,9 @@ def _grid(table: etree._Element, text_of: Callable[[etree._Element], str]) -> Gr
         going_on: dict[int, MergedCells] = {}
         for cell in _find(row, _TC):
             column = len(cells)
-            text = " ".join(one_line(text_of(block)) for block in _find(cell, _P))
+            text = _cell_text(cell, text_of)
             down, across = (_property(cell, name, _CELL_PROPERTIES) for name in (_V_MERGE, _GRID_SPAN))
-            width = min(int(across.get(_VAL) or 1), MAX_COLUMNS) if across is not None else 1
+            width = min(whole(across.get(_VAL), 1), MAX_COLUMNS) if across is not None else 1
             above = open_spans.get(column)
             if down is not None and down.get(_VAL) in (None, "continue") and above is not None:
                 going_on[column] = MergedCells(above.row, column, above.rows + 1, above.columns)
@@ -298,10 +356,29 @@ def _grid(table: etree._Element, text_of: Callable[[etree._Element], str]) -> Gr
     return merged(rows, spans)
 
 
+def _rows_of(table: etree._Element) -> Iterator[etree._Element]:
+    """Yield the rows that are not deleted."""
+    return (row for row in _find(table, _TR) if _property(row, _DELETED, _ROW_PROPERTIES) is None)
+
+
+def _cell_text(cell: etree._Element, text_of: Callable[[etree._Element], str]) -> str:
+    """Return the text of a cell on one line, with the rows of a table in it."""
+    blocks = list(_find(cell, _P, _TBL))
+    if all(block.tag == _P for block in blocks):  # nearly always
+        return " ".join(one_line(text_of(block)) for block in blocks)
+    rows: list[list[str]] = []
+    for block in blocks:
+        if block.tag == _P:
+            rows.append([text_of(block)])
+        else:
+            rows += ([_cell_text(each, text_of) for each in _find(row, _TC)] for row in _rows_of(block))
+    return in_cell(rows)
+
+
 def _columns_before(row: etree._Element) -> int:
     """Return how many columns of the table are on the left of a row."""
     stated = _property(row, _GRID_BEFORE, _ROW_PROPERTIES)
-    return min(int(stated.get(_VAL) or 0), MAX_COLUMNS) if stated is not None else 0
+    return min(whole(stated.get(_VAL), 0), MAX_COLUMNS) if stated is not None else 0
 
 
 def _add_notes(document: Document, outline: Outline, kinds: Iterable[tuple[str, str, str]]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from contextvars import ContextVar
 from dataclasses import replace
@@ -13,8 +14,10 @@ from braid.core.errors import UnreadableDocumentError
 from braid.core.ingest.readers import read_document
 from braid.core.ingest.readers.document import Outline, Section, SourceFile, join_path
 from braid.core.ingest.readers.office.package import DOCUMENT_APART
+from braid.core.ingest.readers.parts.symbols import has_codes, signs
 
 _VAL = qn("w:val")
+_FONTS = f"{qn('w:rPr')}/{qn('w:rFonts')}"
 _is_embedded: ContextVar[bool] = ContextVar("is_embedded", default=False)
 _SUFFIXES: Mapping[str, str] = {
     "text/html": "html",
@@ -25,9 +28,7 @@ _SUFFIXES: Mapping[str, str] = {
     "application/rtf": "rtf",
     "text/rtf": "rtf",
 }
-_SIGNS = {"6F": "☐", "A8": "☐", "71": "☐", "72": "☐", "A3": "☐", "FE": "☑", "52": "☑", "FD": "☒", "54": "☒", "78": "☒"}
-_SIGNS |= {"FC": "✓", "50": "✓", "FB": "✗", "4F": "✗", "E0": "→", "DF": "←", "B7": "•", "A7": "▪"}
-_SYMBOL_FONTS = ("wingdings", "symbol", "webdings")
+_HEX = re.compile("[0-9A-Fa-f]{2,4}")
 
 
 def add_embedded(file: SourceFile, content_type: str, content: bytes, outline: Outline) -> None:
@@ -71,10 +72,21 @@ def chosen(field: etree._Element) -> str:
     return ""
 
 
+def in_its_font(text: etree._Element) -> str:
+    """Return the text of a run as its font shows it, which matters where it has codes of a symbol font."""
+    found = text.text or ""
+    if found.isascii() or not has_codes(found):
+        return found
+    style = next((run.find(_FONTS) for run in text.iterancestors(qn("w:r"))), None)
+    return signs(found, style.get(qn("w:ascii")) or "" if style is not None else "")
+
+
 def symbol(element: etree._Element) -> str:
     """Return a sign of a symbol font as the character that looks like it; empty for an ornament."""
-    code = (element.get(qn("w:char")) or "").upper()
-    is_private = code.startswith("F0") or (element.get(qn("w:font")) or "").lower().startswith(_SYMBOL_FONTS)
-    if is_private:
-        return _SIGNS.get(code.removeprefix("F0"), "")
-    return chr(int(code, 16)) if len(code) == 4 and not set(code) - set("0123456789ABCDEF") else ""
+    code, font = element.get(qn("w:char")) or "", element.get(qn("w:font")) or ""
+    if _HEX.fullmatch(code) is None:
+        return ""
+    text = chr(int(code, 16))
+    if (shown := signs(text, font, letters=True)) != text or text <= "\uf000" or text > "\uf0ff":
+        return shown
+    return signs(text, "wingdings")

@@ -13,12 +13,14 @@ from typing import Any
 
 import openpyxl
 from lxml import etree
+from openpyxl.cell.text import Text
 from openpyxl.styles.numbers import BUILTIN_FORMATS, BUILTIN_FORMATS_MAX_SIZE
 from openpyxl.utils.cell import column_index_from_string
 from openpyxl.utils.exceptions import InvalidFileException
 from openpyxl.workbook import Workbook
 from openpyxl.worksheet._read_only import ReadOnlyWorksheet
-from openpyxl.worksheet._reader import WorkSheetParser
+from openpyxl.worksheet._reader import COL_TAG, INLINE_STRING, ROW_TAG, WorkSheetParser
+from openpyxl.xml.functions import iterparse
 
 from braid.core.ingest.readers.archive import PACKAGE_ERRORS
 from braid.core.ingest.readers.document import (
@@ -34,6 +36,8 @@ from braid.core.ingest.readers.merged import Grid, MergedCells, merged
 from braid.core.ingest.readers.office.drawing import chart_lines, paragraphs
 from braid.core.ingest.readers.office.number_format import Shown, number_format
 from braid.core.ingest.readers.office.package import embedded, open_xml, related
+from braid.core.ingest.readers.office.plain_workbook import plain_workbook
+from braid.core.ingest.readers.parts.raised import raised
 from braid.core.ingest.readers.parts.xml import local, part
 from braid.core.ingest.readers.rows import HiddenCounts, row_of
 from braid.core.ingest.readers.table_rows import add_table, records
@@ -55,6 +59,7 @@ MAX_ROW = 1_048_576
 _TRUE = ("1", "true")
 _CELL = re.compile("([A-Z]{1,3})([0-9]{1,7})")
 _COMMENTS = ("comments", "threadedComment")
+_SUPERSCRIPT = b"superscript"
 _THREADED = "[Threaded comment]"
 """How a comment begins that Excel writes for older programs, beside the real one."""
 
@@ -66,9 +71,10 @@ def read(file: SourceFile) -> ParsedDocument:
     and columns, which a filter or a closed group hides, are read, and counted.
     """
     content = open_xml(file)
-    workbook = openpyxl.load_workbook(
-        io.BytesIO(content), read_only=True, data_only=True, keep_links=False, keep_vba=False
-    )
+    try:
+        workbook = _opened(content)
+    except (ValueError, TypeError, KeyError):  # what openpyxl raises for a look that it does not know
+        workbook = _opened(plain_workbook(content))
     sections: list[Section] = []
     unknown = 0
     hidden = [sheet.title for sheet in workbook.worksheets if sheet.sheet_state != "visible"]
@@ -76,11 +82,14 @@ def read(file: SourceFile) -> ParsedDocument:
     seen: set[str] = set()
     counts = HiddenCounts()
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        shared = _raised_texts(archive)
         for sheet in workbook.worksheets:
             if not isinstance(sheet, ReadOnlyWorksheet) or sheet.title in hidden:
                 continue
             path = _path_of(sheet)
             source = archive.read(path) if path in archive.NameToInfo else b""
+            for place, text in shared.items():
+                sheet._shared_strings[place] = text  # type: ignore[attr-defined]  # not in the stub
             unknown += len(_FORMULA_WITHOUT_VALUE.findall(source))
             spans = list(_merged(source))
             rows = _rows(file, sheet, formats, counts)
@@ -96,6 +105,10 @@ def read(file: SourceFile) -> ParsedDocument:
     if unknown:
         metadata[FORMULAS_WITHOUT_VALUE] = str(unknown)
     return ParsedDocument(first_title(properties.title), "xlsx", tuple(sections), metadata)
+
+
+def _opened(content: bytes) -> Workbook:
+    return openpyxl.load_workbook(io.BytesIO(content), read_only=True, data_only=True, keep_links=False, keep_vba=False)
 
 
 def _path_of(sheet: ReadOnlyWorksheet) -> str:
@@ -141,6 +154,42 @@ def _rows(file: SourceFile, sheet: ReadOnlyWorksheet, formats: _Formats, counts:
     counts.add(sheet.title, hidden, of_columns)
 
 
+def _raise(text: Any) -> bool:
+    """Write the raised runs of a text in raised characters; return whether it has any."""
+    runs = [run for run in text.iterfind("{*}r") if run.find("{*}rPr/{*}vertAlign[@val='superscript']") is not None]
+    for run in runs:
+        for piece in run.iterfind("{*}t"):
+            piece.text = raised(piece.text or "")
+    return bool(runs)
+
+
+def _raised_texts(archive: zipfile.ZipFile) -> dict[int, str]:
+    """Return the texts that the sheets share and that have raised runs, by their places."""
+    name = next((name for name in archive.namelist() if name.lower().endswith("/sharedstrings.xml")), None)
+    content = archive.read(name) if name is not None else b""
+    if _SUPERSCRIPT not in content:
+        return {}
+    texts = enumerate(each for _, each in iterparse(io.BytesIO(content)) if local(each) == "si")
+    return {place: Text.from_tree(each).content for place, each in texts if _raise(each)}
+
+
+class _Cells(WorkSheetParser):
+    """Reads the rows and columns of a sheet, but not how it looks and what may be entered, of which openpyxl takes
+    only what it knows.
+    """
+
+    def parse(self) -> Iterator[tuple[int, list[dict[str, Any]]]]:
+        """Yield the number and the cells of each row."""
+        for _, element in iterparse(self.source):
+            if element.tag == COL_TAG:
+                self.parse_column_dimensions(element)
+            elif element.tag == INLINE_STRING:
+                _raise(element)
+            elif element.tag == ROW_TAG:
+                yield self.parse_row(element)
+                element.clear()
+
+
 class _Formats:
     """How the cells of a workbook are shown, by the number of their style."""
 
@@ -148,10 +197,10 @@ class _Formats:
         self._workbook: Any = workbook
         self._known: dict[int, tuple[Shown | None, bool]] = {0: (None, False)}
 
-    def parser(self, sheet: Any, source: Any) -> WorkSheetParser:
+    def parser(self, sheet: Any, source: Any) -> _Cells:
         """Return what reads the cells of a sheet, of which only values are wanted, not formulas."""
         book = self._workbook
-        return WorkSheetParser(
+        return _Cells(
             source,
             sheet._shared_strings,
             data_only=True,
