@@ -97,9 +97,11 @@ def layout_of(pieces: Sequence[LinePiece], height: float, tables: Sequence[Ruled
     """
     in_tables = {piece for table in tables for piece in table.pieces}
     rows = _rows([piece for piece in (*pieces, *in_tables) if not _is_vertical(piece)])
-    head = _margin(rows, lambda row: max(piece.bottom for piece in row) <= MARGIN * height)
-    foot = _margin(rows[len(head) :][::-1], lambda row: min(piece.top for piece in row) >= (1 - MARGIN) * height)[::-1]
-    head, foot = ([] if any(in_tables.intersection(row) for row in rows) else rows for rows in (head, foot))
+    upper, lower = MARGIN * height, (1 - MARGIN) * height
+    head = _margin(rows, lambda row: all(piece.bottom <= upper and piece not in in_tables for piece in row))
+    foot = _margin(
+        rows[len(head) :][::-1], lambda row: all(piece.top >= lower and piece not in in_tables for piece in row)
+    )[::-1]
     in_margins = {piece for row in (*head, *foot) for piece in row}
     blocks = _blocks([piece for piece in pieces if piece not in in_margins])
     for table in tables:
