@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import socket
 import struct
@@ -207,6 +208,54 @@ def test_a_body_goes_on_behind_a_picture_and_in_signed_mails() -> None:
     assert found(mixed((inner[0], inner[1]), signature, kind="signed")) == [("", "Coil it dry."), ("a.csv", "1 | 2")]
     assert found(mixed(plain, ("text/html", "<p>Coil it dry.</p>"), picture)) == [("", "Coil it dry.")]
     assert found(mixed(("text/calendar", "SUMMARY:Meeting at the pier"))) == [("", "SUMMARY:Meeting at the pier")]
+
+
+SIGNED = bytes.fromhex("06092a864886f70d010702a0803080020101310006092a864886f70d010701a0802480")
+
+
+def octets(content: bytes) -> bytes:
+    return bytes((0x04, 0x82, *divmod(len(content), 256))) + content
+
+
+def test_a_mail_within_its_signature_is_read() -> None:
+    inner = f"Content-Type: {mixed(('text/plain', 'Bay nine is shut.'), ('text/csv; name=a.csv', 'a,b'))}".encode()
+    content = base64.encodebytes(SIGNED + octets(inner[:70]) + octets(inner[70:]) + bytes(6)).decode()
+    head = "From: a@ex.org\nSubject: Shut\nContent-Transfer-Encoding: base64\n"
+    parsed = read("a.eml", f"{head}Content-Type: application/x-pkcs7-mime; name=smime.p7m\n\n{content}".encode())
+    assert [each.text for each in parsed.sections] == ["From: a@ex.org", "Bay nine is shut.", "a | b"]
+
+
+ENCRYPTED_MAILS = [
+    "Content-Type: application/pkcs7-mime; name=smime.p7m\n\nMIAGCSqGSIb3DQEHA6CAMIACAQAxggFF",
+    "Content-Type: multipart/encrypted; protocol=application/pgp-encrypted; boundary=e\n\n--e\n\nx\n--e--",
+    "Content-Type: text/plain\n\n-----BEGIN PGP MESSAGE-----\n\nhQEMA\n-----END PGP MESSAGE-----",
+]
+
+
+@pytest.mark.parametrize("body", ENCRYPTED_MAILS, ids=["S/MIME", "PGP/MIME", "PGP"])
+def test_an_encrypted_mail_is_refused_and_named_where_another_mail_holds_it(body: str) -> None:
+    mail = f"From: a@ex.org\nSubject: Offer\n{body}"
+    with pytest.raises(UnreadableDocumentError, match=r"a\.eml is an encrypted mail; save it without") as refused:
+        read("a.eml", mail.encode())
+    assert refused.value.code == "encrypted"
+    holder = f"From: b@ex.org\nContent-Type: {mixed(('text/plain', 'See.'), ('message/rfc822', mail))}"
+    parsed = read("b.eml", holder.encode())
+    assert [each.text for each in parsed.sections] == ["From: b@ex.org\n\nSee."]
+    assert parsed.metadata["attachments_unread"].startswith("Offer is an encrypted mail")
+
+
+def test_an_encrypted_outlook_message_is_refused() -> None:
+    tree = more_samples.message_tree(subject="Offer", attachments={"smime.p7m": b"x"})
+    content = more_samples.compound({**tree, "__substg1.0_001A001F": "IPM.Note.SMIME".encode("utf-16-le")})
+    with pytest.raises(UnreadableDocumentError, match="is an encrypted mail"):
+        read("a.msg", content)
+
+
+def test_a_letter_between_two_words_of_a_header_is_whole() -> None:
+    name = "이영희, 구매팀".encode()
+    words = "\n ".join(f"=?utf-8?B?{base64.b64encode(part).decode()}?=" for part in (name[:7], name[7:]))
+    parsed = read("a.eml", f"From: a@ex.kr\nTo: {words} <lee@ex.kr>\nSubject: {words}\n\nSee.".encode())
+    assert (parsed.title, parsed.metadata["to"]) == ("이영희, 구매팀", '"이영희, 구매팀" <lee@ex.kr>')
 
 
 @pytest.mark.parametrize(("more", "text"), [("", "Coil the rope dry."), ("; delsp=yes", "Coil the ropedry.")])
