@@ -175,8 +175,13 @@ def test_rtf_has_text_in_every_encoding_and_no_objects() -> None:
             rb"Pay on Friday{\*\atnid I}{\*\annotation{\*\atnref 1}\chatn Ask\par the bank}.{\*\annotation No}",
             {"": "Pay on Friday.", "Comments": "Ask the bank\n\nNo"},
         ),
+        (
+            rb"A dose of 50{\super 1}{\footnote\pard {\super 1} No\par alcohol.} mg, or 10{\super 3}{\i 5}"
+            rb"{\super\chftn {\footnote\ftnalt{\super\chftn} Never.}}.",
+            {"": "A dose of 50 mg, or 1035.", "Footnotes": "1 No alcohol.\n\nNever."},
+        ),
     ],
-    ids=["in Unicode", "result of an object", "within a header", "text box", "old text box", "comments"],
+    ids=["in Unicode", "result of an object", "within a header", "text box", "old text box", "comments", "notes"],
 )
 def test_what_rtf_skips_but_for_its_text(body: bytes, found: dict[str, str]) -> None:
     parsed = read("a.rtf", rb"{\rtf1\ansi{\fonttbl{\f0 Arial;}}" + body + rb"\par}")

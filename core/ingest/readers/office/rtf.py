@@ -8,6 +8,7 @@ from __future__ import annotations
 import codecs
 import re
 from dataclasses import dataclass, replace
+from math import inf
 from typing import Any
 
 from braid.core.ingest.readers.document import (
@@ -59,7 +60,7 @@ class _Group:
 
     target: str = "text"
     """``text``, ``skip``, ``starred`` or ``holder`` (skipped but for what some words begin), ``fonttbl``, ``label``,
-    ``title``, ``author`` or ``annotation``.
+    ``title``, ``author``, ``annotation`` or ``footnote``.
     """
     encoding: str = ""
     unicode_skip: int = 1
@@ -81,7 +82,9 @@ def read(file: SourceFile) -> ParsedDocument:
         else:
             texts.take(token)
     texts.end_paragraph()
-    outline.add_apart("Comments", map(one_line, _joined_pairs("".join(texts.properties["annotation"])).split("\n")))
+    for heading, kind in (("Footnotes", "footnote"), ("Comments", "annotation")):
+        notes = _joined_pairs("".join(texts.properties[kind])).split("\n")
+        outline.add_apart(heading, map(one_line, notes))
     title = first_title(_joined_pairs("".join(texts.properties["title"])), outline.first_heading)
     sections = outline.sections()
     return ParsedDocument(title, "rtf", sections, {"author": _joined_pairs("".join(texts.properties["author"]))})
@@ -103,7 +106,9 @@ class _Text:
         self._is_first = self._is_pair = False
         self._unwanted = 0
         self._level = 0
-        self.properties: dict[str, list[str]] = {"title": [], "author": [], "annotation": []}
+        self._raised: tuple[int, float] | None = None
+        """At which part raised text begins that ends here, and the depth of its group while that is open."""
+        self.properties: dict[str, list[str]] = {"title": [], "author": [], "annotation": [], "footnote": []}
 
     def take(self, token: re.Match[bytes]) -> None:
         """Take the next token."""
@@ -134,7 +139,7 @@ class _Text:
         label = one_line("".join(self._label))
         if any(map(str.isalnum, label)):
             text = f"{label} {text}" if text else text
-        self._parts, self._label = [], []
+        self._parts, self._label, self._raised = [], [], None
         if self._level:
             self._outline.heading(self._level, text)
         else:
@@ -149,6 +154,8 @@ class _Text:
             self._groups.append(replace(group, target="skip") if self._is_pair else group)
             self._is_pair = False
         elif len(self._groups) > 1:
+            if self._raised and len(self._groups) == self._raised[1]:
+                self._raised = self._raised[0], inf
             self._groups.pop()
 
     def _word(self, word: str, number: int | None) -> None:
@@ -169,6 +176,9 @@ class _Text:
             self._change(is_hidden=number != 0)
         elif word in ("strike", "striked"):
             self._change(is_struck=number != 0)
+        elif word == "super":
+            self._flush()
+            self._raised = (len(self._parts), len(self._groups)) if number != 0 and group.target == "text" else None
         elif word in ("f", "fcharset", "ansicpg", "plain"):
             self._set_font(word, number or 0)
         elif group.target == "text":
@@ -184,11 +194,20 @@ class _Text:
             return "text"
         if word in _HOLDERS:
             return "holder"
-        if word == "annotation":
+        if word in ("annotation", "footnote"):
             self.properties[word].append("\n")
+            if word == "footnote":
+                self._leave_out_sign()
         elif word in _SKIPPED or group.target == "starred":
             return "skip"
         return word if word in ("fonttbl", *self.properties) else ""
+
+    def _leave_out_sign(self) -> None:
+        """Leave out the raised sign of the note that begins here: it would be a digit of the number before it."""
+        self._flush()
+        if self._raised:
+            del self._parts[self._raised[0] :]
+            self._raised = None
 
     def _layout(self, word: str, number: int | None) -> None:
         if word == "outlinelevel":
@@ -244,6 +263,8 @@ class _Text:
         if group.is_hidden:
             return
         if group.target == "text":
+            if self._raised and len(self._groups) < self._raised[1]:
+                self._raised = None
             self._parts.append(f"{STRIKE}{text}{STRIKE}" if group.is_struck and text != "\x1f" else text)
         elif group.target == "label":
             self._label.append(text)
