@@ -31,6 +31,38 @@ def texts(parsed: ParsedDocument) -> dict[str, str]:
 # ---------------------------------------------------------------- structure
 
 
+NAV = (
+    '<nav xmlns="http://www.w3.org/1999/xhtml" xmlns:epub="http://www.idpf.org/2007/ops" epub:type="toc"><ol>'
+    '<li><a href="text/chapter%201.xhtml"><b>바다</b></a><ol><li><a href="text/chapter%201.xhtml#b">등대</a></li></ol>'
+    "</li>"
+    '<li><a href="text/two.xhtml">배</a></li></ol></nav>'
+)
+NCX = (
+    '<!DOCTYPE ncx PUBLIC "-//NISO//DTD ncx 2005-1//EN" "http://www.daisy.org/z3986/2005/ncx-2005-1.dtd">'
+    '<ncx xmlns="http://www.daisy.org/z3986/2005/ncx/"><navMap><navPoint><navLabel><text>바다</text></navLabel>'
+    '<content src="text/chapter%201.xhtml"/><navPoint><navLabel><text>등대</text></navLabel>'
+    '<content src="text/chapter%201.xhtml#b"/></navPoint></navPoint><navPoint><navLabel><text>배</text></navLabel>'
+    '<content src="text/two.xhtml"/></navPoint></navMap></ncx>'
+)
+
+
+@pytest.mark.parametrize(
+    ("contents", "kind"),
+    [(NAV, 'media-type="application/xhtml+xml" properties="nav"'), (NCX, 'media-type="application/x-dtbncx+xml"')],
+    ids=["EPUB 3", "EPUB 2"],
+)
+def test_chapters_of_a_book_without_headings_have_those_of_its_contents(contents: str, kind: str) -> None:
+    parts = dict(samples.EPUB_PARTS)
+    item = f'<item id="toc" href="toc.xml" {kind}/></manifest>'
+    parts["OEBPS/book.opf"] = parts["OEBPS/book.opf"].replace(b"</manifest>", item.encode())
+    parts["OEBPS/toc.xml"] = contents.encode()
+    one = '<body>처음.<p>밤 <i>불</i>.</p><p>다시 <a id="b"/>불.</p></body>'
+    parts["OEBPS/text/chapter 1.xhtml"] = f"<html><head><title/></head>{one}</html>".encode()
+    parts["OEBPS/text/two.xhtml"] = "<html><body><div><p class='t'>배</p><p>떠났다.</p></div></body></html>".encode()
+    parsed = read("a.epub", samples.zipped(parts))
+    assert texts(parsed) == {"바다": "처음.\n\n밤 불.", "바다 > 등대": "다시 불.", "배": "떠났다."}
+
+
 @pytest.mark.parametrize(
     "change",
     [
