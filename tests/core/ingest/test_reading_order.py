@@ -238,3 +238,44 @@ def test_what_follows_the_raised_number_of_a_footnote_goes_on() -> None:
     )
     assert "ITS" in (text := text_of(drawn(page)))
     assert not any(line.startswith(".") for line in text.split("\n"))
+
+
+LINES = (
+    "Q. Where did you leave the van on the night of",
+    "the fourth of March?",
+    "A. I left the van behind the fish market and gave",
+    "the keys to Mr Haldane.",
+)
+
+
+@pytest.mark.parametrize("first", [1, 13], ids=["on each page", "counted on"])
+def test_the_numbers_of_lines_are_no_part_of_sentences(first: int) -> None:
+    def page(number: int) -> Cells:
+        lines = LINES * 3
+        return tuple(
+            cell
+            for at, line in enumerate(lines)
+            for cell in ((60.0, 740.0 - 26 * at, str(number + at)), (90.0, 740.0 - 26 * at, line))
+        )
+
+    content = drawn(page(1), page(first))
+    for section in read(content).sections:
+        assert section.text == "\n".join((" ".join(LINES[:2]), " ".join(LINES[2:])) * 3)
+    shown = draw_page(content, 1)["text"]
+    [found] = find_passage(read(content).sections[0].text, shown)
+    assert shown[found.start : found.stop].rstrip().endswith("the keys to Mr Haldane.")
+
+
+def test_the_numbers_of_a_list_on_two_pages_stay() -> None:
+    items = (
+        "A pump is checked each morning before the shift begins.",
+        "A valve is closed before anybody opens the pipe.",
+    )
+
+    def page(first: int) -> Cells:
+        tops = [740.0 - 20 * at for at in range(12)]
+        return tuple(
+            cell for at, top in enumerate(tops) for cell in ((60.0, top, str(first + at)), (90.0, top, items[at % 2]))
+        )
+
+    assert [text.text.split("\n")[0].split()[0] for text in read(drawn(page(1), page(13))).sections] == ["1", "13"]
