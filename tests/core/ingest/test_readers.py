@@ -252,6 +252,22 @@ def test_a_mail_in_an_undeclared_encoding() -> None:
     assert samples.JAPANESE in read("m.eml", content).sections[0].text
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "text"),
+    [
+        ("a.txt", "성   명 : 박하늘    연 락 처 : 061-555-0199\n", "성명 : 박하늘    연락처 : 061-555-0199"),
+        ("a.csv", "성 명,연 락 처\n박하늘,그 외", "박하늘 | 그 외"),
+        ("a.html", "<table><tr><td>생 년 월 일</td><td>1990</td></tr></table>", "생년월일 | 1990"),
+        ("a.md", "1. 주   소 : 여수\n2. 할 일 : 이 때 확인", "1. 주소 : 여수\n2. 할 일 : 이 때 확인"),
+        ("a.py", "# 성   명 : 박하늘\n", "# 성   명 : 박하늘"),
+    ],
+)
+def test_labels_of_korean_forms_are_words(name: str, content: str, text: str) -> None:
+    [section] = read_document(name, content.encode(), max_bytes=10_000).sections
+    assert section.text.strip() == text
+    assert section.header in ("", "성명 | 연락처")
+
+
 def test_an_epub_is_read_in_reading_order() -> None:
     parsed = read("neko.epub", samples.epub())
     assert parsed.title == "吾輩は猫である"
