@@ -212,8 +212,13 @@ def test_rtf_has_text_in_every_encoding_and_no_objects() -> None:
             rb"{\super\chftn {\footnote\ftnalt{\super\chftn} Never.}}.",
             {"": "A dose of 50 mg, or 1035.", "Footnotes": "1 No alcohol.\n\nNever."},
         ),
+        (rb"\pard\dropcapli3\dropcapt1 T\par\pard he storm took the pier.", {"": "The storm took the pier."}),
+        (rb"Shifts begin at {\deleted\par}22:00.", {"": "Shifts begin at 22:00."}),
     ],
-    ids=["in Unicode", "result of an object", "within a header", "text box", "old text box", "comments", "notes"],
+    ids=[
+        *("in Unicode", "result of an object", "within a header", "text box", "old text box", "comments", "notes"),
+        *("drop cap", "deleted end"),
+    ],
 )
 def test_what_rtf_skips_but_for_its_text(body: bytes, found: dict[str, str]) -> None:
     parsed = read("a.rtf", rb"{\rtf1\ansi{\fonttbl{\f0 Arial;}}" + body + rb"\par}")

@@ -103,7 +103,7 @@ class _Text:
         self._parts: list[str] = []
         self._bytes = bytearray()
         self._label: list[str] = []
-        self._is_first = self._is_pair = False
+        self._is_first = self._is_pair = self._is_drop_cap = False
         self._unwanted = 0
         self._level = 0
         self._raised: tuple[int, float] | None = None
@@ -212,8 +212,13 @@ class _Text:
     def _layout(self, word: str, number: int | None) -> None:
         if word == "outlinelevel":
             self._level = (number or 0) + 1 if (number or 0) < _BODY_LEVEL else 0
+        elif word == "dropcapli":
+            self._is_drop_cap = True
+        elif word == "par" and (self._is_drop_cap or self._groups[-1].is_hidden):  # goes on in the next paragraph
+            self._is_drop_cap = False
         elif word == "pard":
             self._level = 0
+            self._is_drop_cap = False
             self._change(is_cell=False)
         elif word == "intbl":
             self._change(is_cell=True)
