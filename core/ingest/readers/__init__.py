@@ -28,7 +28,7 @@ from braid.core.ingest.readers.document import (
 from braid.core.ingest.readers.encoding import decode
 from braid.core.ingest.readers.paged.scanned import with_scans
 from braid.core.ingest.readers.parts.labels import joined_labels
-from braid.core.ingest.readers.sniff import Sniffed, sniff
+from braid.core.ingest.readers.sniff import Sniffed, sniff, sniff_other
 from braid.core.ingest.scans.reading import PageReading
 from braid.core.metadata.values import kept_metadata
 
@@ -179,6 +179,8 @@ def _format_of(file: SourceFile) -> Format:
     form = by_suffix.get(file.suffix)
     if form is None and not file.suffix and file.name.lower() in _PLAIN_NAMES:
         form = by_suffix[".txt"]
+    if form is None:
+        sniffed = sniff_other(file.suffix, file.content) or sniffed
     if form is not None and form.kind in (sniffed.kind, ""):
         return form
     if form is not None and form.reader == "office.converted" and (written := _written_as(file, form, sniffed)):

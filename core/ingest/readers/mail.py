@@ -87,6 +87,8 @@ _POLICY = _ShortHeaders()
 _FLOWED = re.compile(r"(?<!^--) \n(?![>\n ])", re.MULTILINE)
 """A line break that only the width of a screen has made (RFC 3676); none before a quotation, or after ``-- ``."""
 _SEALED = ("application/pkcs7-mime", "application/x-pkcs7-mime", "multipart/encrypted")
+_APPLE = re.compile(rb"(\d{1,10})[ \t]{0,9}\r?\n")
+"""The bytes of the mail that follows, as Apple Mail writes them; what is behind it is the program's own."""
 _PGP = "-----BEGIN PGP MESSAGE-----"
 _SIGNED = bytes.fromhex("06092a864886f70d010701a0")
 """How what is signed begins within its signature (CMS, RFC 5652); what is encrypted has no such content."""
@@ -96,6 +98,9 @@ _SIGNATURES = ("application/pgp-signature", "application/pkcs7-signature", "appl
 
 def read(file: SourceFile) -> ParsedDocument:
     """Return the body, and the attachments under their file names; unreadable ones are named in the metadata."""
+    if (length := _APPLE.match(file.content)) is not None:
+        end = length.end() + int(length[1])
+        file = replace(file, content=file.content[length.end() : end])
     if b"\0" in file.content[:100]:  # in UTF-16, as an editor has saved it
         file = replace(file, content=decode(file.content).encode("utf-8", "replace"))
     if len(_MULTIPART.findall(file.content)) > _MAX_MULTIPARTS:
