@@ -11,6 +11,10 @@ from pathspec import GitIgnoreSpec
 
 from braid.core.errors import InvalidInputError, Reason
 
+_HIDDEN = (".", "~$")
+"""How files begin that are not shown; Office writes one that begins with ``~$`` beside each open document."""
+_OF_WINDOWS = ("thumbs.db", "desktop.ini")
+
 IGNORE_FILES = (".gitignore", ".braidignore")  # in this order: .braidignore has the last word
 GLOB_CHARACTERS = re.compile(r"[*?\[]")
 
@@ -147,7 +151,7 @@ def _is_wanted(start: _Start, path: str, is_folder: bool) -> bool:
 
 
 def _why_not(entry: os.DirEntry[str], is_folder: bool, given: _Rules, rules: _Rules | None) -> str:
-    if entry.name.startswith("."):
+    if entry.name.startswith(_HIDDEN) or entry.name.lower() in _OF_WINDOWS:
         return "hidden"
     left_out = given.match(entry.path, is_folder)
     if left_out or (left_out is None and _is_ignored(entry.path, is_folder, rules)):

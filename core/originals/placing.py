@@ -12,6 +12,8 @@ MIN_CHARACTERS = 12
 MIN_SHARE = 0.9
 """Share of the characters of a passage that must be found on a page when the passage is found in pieces only."""
 _LEFT_OUT = frozenset("\x02\ufffe\u00ad\ufffd-\u2010\u2011|")
+_LINE_NUMBER = re.compile(r"^ {0,9}\d{1,4} {0,9}\r?$", re.MULTILINE)
+"""A number beside a line, which no passage has."""
 _PIECE = re.compile(r"[^\n.。!?！？]+[\n.。!?！？]*")
 
 
@@ -42,7 +44,9 @@ def find_passage(passage: str, page: str, *, in_part: bool = False) -> list[rang
     whole = there.find(wanted)
     if whole >= 0:
         return [range(at[whole], at[whole + len(wanted) - 1] + 1)]
-    return (_ends(wanted, there, at) if in_part else []) or _pieces(passage, wanted, there, at)
+    found = (_ends(wanted, there, at) if in_part else []) or _pieces(passage, wanted, there, at)
+    without = page if found else _LINE_NUMBER.sub(lambda number: " " * len(number[0]), page)
+    return found if without == page else find_passage(passage, without, in_part=in_part)
 
 
 def boxes_of_lines(boxes: Sequence[Sequence[int]], wanted: range) -> list[Box]:

@@ -27,7 +27,7 @@ STRUCTURED = frozenset(
         *MARKDOWN,
         *WRAPPED,
         *("html", "docx", "doc", "pptx", "ppt", "odt", "odp", "rtf", "hwpx", "hwp"),
-        *("eml", "msg", "epub", "srt", "vtt", "png", "jpg", "tiff", "webp"),
+        *("eml", "msg", "epub", "srt", "vtt", "smi", "png", "jpg", "tiff", "webp"),
     }
 )
 """File types whose texts have paragraphs, lists and tables; `TABLES` have rows, and all others are lines of code."""

@@ -109,7 +109,7 @@ KINDS: Mapping[str, tuple[str, frozenset[str]]] = {
     "word": (_l("Word processing"), frozenset({"docx", "doc", "odt", "hwpx", "hwp", "rtf"})),
     "slides": (_l("Slides"), frozenset({"pptx", "ppt", "odp"})),
     "table": (_l("Tables"), frozenset({"xlsx", "xls", "ods", "csv", "tsv"})),
-    "text": (_l("Notes and plain text"), frozenset({"md", "txt", "srt", "vtt"})),
+    "text": (_l("Notes and plain text"), frozenset({"md", "txt", "srt", "vtt", "smi"})),
     "web": (_l("Web pages"), frozenset({"html"})),
     "mail": (_l("Mail"), frozenset({"eml", "msg"})),
     "book": (_l("E-books"), frozenset({"epub"})),

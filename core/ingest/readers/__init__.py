@@ -27,7 +27,8 @@ from braid.core.ingest.readers.document import (
 )
 from braid.core.ingest.readers.encoding import decode
 from braid.core.ingest.readers.paged.scanned import with_scans
-from braid.core.ingest.readers.sniff import Sniffed, sniff
+from braid.core.ingest.readers.parts.labels import joined_labels
+from braid.core.ingest.readers.sniff import Sniffed, sniff, sniff_other
 from braid.core.ingest.scans.reading import PageReading
 from braid.core.metadata.values import kept_metadata
 
@@ -178,6 +179,8 @@ def _format_of(file: SourceFile) -> Format:
     form = by_suffix.get(file.suffix)
     if form is None and not file.suffix and file.name.lower() in _PLAIN_NAMES:
         form = by_suffix[".txt"]
+    if form is None:
+        sniffed = sniff_other(file.suffix, file.content) or sniffed
     if form is not None and form.kind in (sniffed.kind, ""):
         return form
     if form is not None and form.reader == "office.converted" and (written := _written_as(file, form, sniffed)):
@@ -271,7 +274,10 @@ def _clean_document(file: SourceFile, parsed: ParsedDocument, *, may_be_empty: b
 
 def _clean_section(section: Section) -> Section:
     texts = (section.text, section.heading_path[:MAX_HEADING_PATH_CHARS], section.header)
-    if texts[1] == section.heading_path and not any(map(_UNWANTED.search, texts)):  # nearly always
+    if section.kind != "code":
+        texts = joined_labels(texts[0]), texts[1], joined_labels(texts[2])
+    is_clean = not any(map(_UNWANTED.search, texts))
+    if is_clean and texts == (section.text, section.heading_path, section.header):  # nearly always
         return section
     text, heading_path, header = map(clean_text, texts)
     return replace(section, text=text, heading_path=heading_path, header=header)

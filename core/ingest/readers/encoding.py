@@ -104,6 +104,9 @@ _ISO_2022_KR = b"\x1b$)C"
 _SAMPLE_BYTES = 1 << 12
 _NOT_OF_TEXTS = frozenset({"idna", "punycode", "unicode-escape", "raw-unicode-escape", "undefined"})
 _MAX_BROKEN = 0.1
+_SURE_BYTES = 24
+"""Bytes that are not ASCII of a line that is not valid UTF-8 by chance."""
+_ASCII_BYTES = bytes(range(0x80))
 _CONTROL = bytes((*range(0x09), *range(0x0E, 0x1B), *range(0x1C, 0x20)))
 _MAX_CONTROL, _MAX_CONTROL_SHARE = 4, 0.02
 
@@ -138,8 +141,17 @@ def _decode(content: bytes, declared: str) -> str:
         return _decode_iso_2022_jp(content)
     if b"+" in content and _is_utf7(declared) and (text := _decode_strictly(content, "utf_7")) is not None:
         return text
+    if (text := _decode_strictly(content, "utf-8")) is not None:
+        return text
+    if (text := _decode_mixed(content, declared)) is not None:
+        return text
     if (text := _decode_utf8(content)) is not None:
         return text
+    return _decode_otherwise(content, declared)
+
+
+def _decode_otherwise(content: bytes, declared: str) -> str:
+    """Decode what is not UTF-8."""
     if declared and (text := _decode_declared(content, declared)) is not None:
         return text
     return _legacy(content)
@@ -226,6 +238,37 @@ def _decode_utf8(content: bytes) -> str | None:
         return text
     letters = len(_ASCII.sub("", text)) - broken
     return text if broken <= max(1, _MAX_BROKEN * letters) and letters > broken else None
+
+
+def _decode_mixed(content: bytes, declared: str) -> str | None:
+    """Decode a file whose lines are in UTF-8 and in another encoding, as in logs that were joined; None for others."""
+    lines = content.split(b"\n")
+    high = [len(line.translate(None, _ASCII_BYTES)) for line in lines]
+    texts = [_decode_strictly(line, "utf-8") for line in lines]
+    whole = sum(count for count, text in zip(high, texts, strict=True) if text is not None)
+    is_mostly = 2 * whole > sum(high)
+    foreign = [
+        at
+        for at, (line, text) in enumerate(zip(lines, texts, strict=True))
+        if (_is_foreign(line) if text is None else not is_mostly and 0 < high[at] < _SURE_BYTES)
+    ]
+    if not foreign or not (is_mostly or any(high[at] >= _SURE_BYTES for at, text in enumerate(texts) if text)):
+        return None
+    others = _decode_otherwise(b"\n".join(lines[at] for at in foreign), declared).split("\n")
+    if len(others) != len(foreign):
+        return None
+    found = dict(zip(foreign, others, strict=True))
+    replaced = (
+        line.decode("utf-8", "replace") if text is None else text for line, text in zip(lines, texts, strict=True)
+    )
+    return "\n".join(found.get(at, text) for at, text in enumerate(replaced))
+
+
+def _is_foreign(line: bytes) -> bool:
+    """Return whether a line is in another encoding, and not in UTF-8 with a few broken bytes."""
+    text = line.decode("utf-8", "replace")
+    broken = text.count("\ufffd")
+    return broken > 1 and broken >= len(_ASCII.sub("", text)) - broken
 
 
 def _legacy(content: bytes) -> str:

@@ -17,9 +17,17 @@ from typing import Any, cast
 
 from lxml import etree
 
-from braid.core.errors import ReaderFaultError, UnreadableDocumentError
+from braid.core.errors import N_, ReaderFaultError, Reason, UnreadableDocumentError
 from braid.core.ingest.readers import read_document
-from braid.core.ingest.readers.document import Outline, ParsedDocument, Section, SourceFile, first_title, join_path
+from braid.core.ingest.readers.document import (
+    Outline,
+    ParsedDocument,
+    Section,
+    SourceFile,
+    first_title,
+    join_path,
+    one_line,
+)
 from braid.core.ingest.readers.encoding import decode
 from braid.core.ingest.readers.html import add_html, parse_html
 from braid.core.metadata.gaps import ATTACHMENTS_UNREAD
@@ -59,28 +67,40 @@ class _ShortHeaders(EmailPolicy):
 
 
 def _decoded_word(found: re.Match[str]) -> str:
-    """Return encoded words of a header as text, where the standard library cannot decode them as they are declared."""
+    """Return encoded words of a header as one, where the standard library cannot decode each as it is declared."""
     words = _WORD.findall(found[0])
-    content = b""
+    contents = []
     for _, form, encoded in words:
         raw = encoded.encode("ascii", "replace")
         with suppress(ValueError):
-            content += base64.b64decode(raw) if form in "bB" else quopri.decodestring(raw, header=True)
+            contents.append(base64.b64decode(raw) if form in "bB" else quopri.decodestring(raw, header=True))
     try:
-        content.decode(words[0][0])
+        for content in contents:
+            content.decode(words[0][0])
     except (LookupError, ValueError):
-        return " ".join(decode(content, words[0][0]).split())
+        text = " ".join(decode(b"".join(contents), words[0][0]).split())
+        return f"=?utf-8?B?{base64.b64encode(text.encode('utf-8', 'replace')).decode()}?="
     return found[0]
 
 
 _POLICY = _ShortHeaders()
 _FLOWED = re.compile(r"(?<!^--) \n(?![>\n ])", re.MULTILINE)
 """A line break that only the width of a screen has made (RFC 3676); none before a quotation, or after ``-- ``."""
+_SEALED = ("application/pkcs7-mime", "application/x-pkcs7-mime", "multipart/encrypted")
+_APPLE = re.compile(rb"(\d{1,10})[ \t]{0,9}\r?\n")
+"""The bytes of the mail that follows, as Apple Mail writes them; what is behind it is the program's own."""
+_PGP = "-----BEGIN PGP MESSAGE-----"
+_SIGNED = bytes.fromhex("06092a864886f70d010701a0")
+"""How what is signed begins within its signature (CMS, RFC 5652); what is encrypted has no such content."""
+ENCRYPTED = N_("%(name)s is an encrypted mail; save it without encryption in the mail program and add it again")
 _SIGNATURES = ("application/pgp-signature", "application/pkcs7-signature", "application/x-pkcs7-signature")
 
 
 def read(file: SourceFile) -> ParsedDocument:
     """Return the body, and the attachments under their file names; unreadable ones are named in the metadata."""
+    if (length := _APPLE.match(file.content)) is not None:
+        end = length.end() + int(length[1])
+        file = replace(file, content=file.content[length.end() : end])
     if b"\0" in file.content[:100]:  # in UTF-16, as an editor has saved it
         file = replace(file, content=decode(file.content).encode("utf-8", "replace"))
     if len(_MULTIPART.findall(file.content)) > _MAX_MULTIPARTS:
@@ -137,7 +157,17 @@ def _sections(
     file: SourceFile, message: EmailMessage, path: str, attachments: list[str], problems: list[str], depth: int = 0
 ) -> Iterator[Section]:
     body = cast("EmailMessage | None", message.get_body(("plain", "html")))
+    is_sealed = message.get_content_type() in _SEALED
+    signed = _signed(message) if is_sealed else None
+    if (is_sealed and signed is None) or (body is not None and _text(body).lstrip().startswith(_PGP)):
+        if not depth:
+            raise file.unreadable(ENCRYPTED, code="encrypted")
+        problems.append(Reason(ENCRYPTED, name=one_line(str(message.get("Subject", ""))) or "message"))
+        return
     yield from _body(file, message, body, path)
+    if signed is not None:
+        yield from _sections(file, signed, path, attachments, problems, depth + 1)
+        return
     for part in _others(message, body):
         name = part.get_filename() or ""
         if part.get_content_type() == "message/rfc822" and depth < _MAX_DEPTH:
@@ -145,6 +175,8 @@ def _sections(
             heading = join_path(path, str(enclosed.get("Subject", "")) or name or "message")
             attachments.append(name or heading)
             yield from _sections(file, enclosed, heading, attachments, problems, depth + 1)
+        elif part.get_content_type() in _SEALED and depth < _MAX_DEPTH:
+            yield from _sections(file, part, path, attachments, problems, depth + 1)
         elif name:
             attachments.append(name)
             yield from _attachment(file, part, path, problems, len(attachments))
@@ -154,6 +186,30 @@ def _sections(
             outline = Outline(path)
             _add_text(file, part, outline)
             yield from outline.sections()
+
+
+def _signed(message: EmailMessage) -> EmailMessage | None:
+    """Return the mail that a mail holds within its signature; None where it is encrypted instead."""
+    payload = message.get_payload(decode=True)
+    content = payload if isinstance(payload, bytes) else b""
+    at = content.find(_SIGNED)
+    if at < 0:
+        return None
+    at += len(_SIGNED) - 1
+    parts: list[bytes] = []
+    while at < len(content) - 1:
+        tag, size, at = content[at], content[at + 1], at + 2
+        if size > 0x80:
+            size, at = int.from_bytes(content[at : at + size - 0x80]), at + size - 0x80
+        if tag == 0x04:  # a part of the content
+            parts.append(content[at : at + size])
+            at += size
+        elif tag not in (0x24, 0xA0):  # what holds the parts
+            break
+    inner = b"".join(parts)
+    if _is_excessive(inner):
+        return None
+    return cast(EmailMessage, email.message_from_bytes(inner, _class=EmailMessage, policy=_POLICY))
 
 
 def _others(message: EmailMessage, body: EmailMessage | None) -> Iterator[EmailMessage]:

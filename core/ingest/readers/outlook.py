@@ -13,10 +13,11 @@ from datetime import UTC, datetime, timedelta
 import olefile  # type: ignore[import-untyped]
 from lxml import etree
 
+from braid.core.errors import Reason
 from braid.core.ingest.readers.document import Outline, ParsedDocument, Section, SourceFile, join_path
 from braid.core.ingest.readers.encoding import decode
 from braid.core.ingest.readers.html import add_html, parse_html
-from braid.core.ingest.readers.mail import MAX_ATTACHMENTS, attached
+from braid.core.ingest.readers.mail import ENCRYPTED, MAX_ATTACHMENTS, attached
 from braid.core.ingest.readers.office.rtf import read as read_rtf
 from braid.core.metadata.gaps import ATTACHMENTS_UNREAD
 
@@ -26,6 +27,7 @@ MAX_STREAMS = 20_000
 MAX_BODY_BYTES = 50_000_000
 _MAX_DEPTH = 5
 _SUBJECT, _FROM, _ADDRESS, _TO, _CC = "0037", "0C1A", "5D01", "0E04", "0E03"
+_CLASS, _SEALED_CLASS = "001A", "IPM.NOTE.SMIME"
 _BODY, _HTML, _RTF = "1000", "1013", "1009"
 _LONG_NAME, _NAME, _DATA = "3707", "3704", "3701"
 _SUBMITTED, _DELIVERED = 0x00390040, 0x0E060040
@@ -111,6 +113,11 @@ def _sections(
 ) -> Iterator[Section]:
     outline = Outline(path)
     outline.add("\n".join(f"{name}: {value}" for name, value in _header(message)))
+    if message.text(_CLASS).upper() == _SEALED_CLASS:
+        if not depth:
+            raise file.unreadable(ENCRYPTED, code="encrypted")
+        problems.append(Reason(ENCRYPTED, name=message.text(_SUBJECT) or "message"))
+        return
     _add_body(file, message, outline)
     yield from outline.sections()
     for attachment in message.attachments():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import struct
 import zipfile
 import zlib
@@ -89,28 +90,42 @@ _OPEN_DOCUMENTS = {
     b"application/epub+zip": Sniffed("epub", Reason("an EPUB book")),
 }
 _RTF = Sniffed("rtf", Reason("a rich text (RTF) document"))
+_AS_PICTURE = Reason("save it as %(formats)s", formats=".jpg or .png")
+_MAILBOX = Sniffed("other", Reason("a mailbox"), Reason("save the mails in it as %(formats)s", formats=".eml"))
+_MAILBOX_BEGINS = re.compile(rb"From \S{1,200} [^\r\n]{0,60}\d{4}[^\r\n]{0,20}\r?\n>?[A-Za-z-]{1,60}:")
+_GOOGLE = Sniffed(
+    "other",
+    Reason("a link to a Google document"),
+    Reason("download it as %(formats)s", formats=".docx, .xlsx or .pptx"),
+)
+_BY_SUFFIX = {".mbox": _MAILBOX, ".mbx": _MAILBOX, ".gdoc": _GOOGLE, ".gsheet": _GOOGLE, ".gslides": _GOOGLE} | {
+    ".bmp": Sniffed("other", Reason("a %(format)s image", format="BMP"), _AS_PICTURE),
+    ".avif": Sniffed("other", Reason("a %(format)s image", format="AVIF"), _AS_PICTURE),
+}
+_TNEF = Sniffed(
+    "other",
+    Reason("an attachment in the own format of Outlook (TNEF)"),
+    Reason("ask who sent it to send the mail as HTML or plain text"),
+)
+_GIF = b"GIF8"
 _HEIC = (b"heic", b"heix", b"hevc", b"mif1", b"msf1")
-_PICTURES = (
+_KNOWN = (
     (0, b"\x89PNG\r\n\x1a\n", Sniffed("png", Reason("a %(format)s image", format="PNG"))),
     (0, b"\xff\xd8\xff", Sniffed("jpg", Reason("a %(format)s image", format="JPEG"))),
     (0, b"II*\0", Sniffed("tiff", Reason("a %(format)s image", format="TIFF"))),
     (0, b"MM\0*", Sniffed("tiff", Reason("a %(format)s image", format="TIFF"))),
+    (0, b'x\x9f>"', _TNEF),
     (8, b"WEBPVP8", Sniffed("webp", Reason("a %(format)s image", format="WebP"))),
     *(
         (
             4,
             b"ftyp" + brand,
-            Sniffed(
-                "other",
-                Reason("a %(format)s image", format="HEIC"),
-                Reason("save it as %(formats)s", formats=".jpg or .png"),
-            ),
+            Sniffed("other", Reason("a %(format)s image", format="HEIC"), _AS_PICTURE),
         )
         for brand in _HEIC
     ),
 )
 _SIGNATURES = (
-    (0, b"GIF8", Reason("a %(format)s image", format="GIF")),
     (0, b"\x1f\x8b", Reason("a %(format)s archive", format="gzip")),
     (0, b"7z\xbc\xaf\x27\x1c", Reason("a %(format)s archive", format="7-Zip")),
     (0, b"Rar!\x1a\x07", Reason("a %(format)s archive", format="RAR")),
@@ -133,12 +148,14 @@ _SIGNATURES = (
 
 def sniff(content: bytes) -> Sniffed:
     """Return the kind of a file by its signature, or else by whether it contains text. Never raises."""
-    for offset, signature, kind in _PICTURES:
+    for offset, signature, kind in _KNOWN:
         if content.startswith(signature, offset):
             return kind
     for offset, signature, label in _SIGNATURES:
         if content.startswith(signature, offset) and not _only_looks_so(signature, content):
             return Sniffed("other", label)
+    if content.startswith(_GIF) and is_binary(content):
+        return Sniffed("other", Reason("a %(format)s image", format="GIF"), _AS_PICTURE)
     if content.startswith(_ZIP):
         return _zip_kind(content)
     if content.startswith(_OLE):
@@ -150,6 +167,11 @@ def sniff(content: bytes) -> Sniffed:
     if is_binary(content):
         return _PDF if b"%PDF-" in content[:_PDF_WITHIN] else _BINARY
     return _TEXT
+
+
+def sniff_other(suffix: str, content: bytes) -> Sniffed | None:
+    """Return the kind of a file of a suffix that no reader has, where it is known how else to add it."""
+    return _BY_SUFFIX.get(suffix) or (_MAILBOX if _MAILBOX_BEGINS.match(content) else None)
 
 
 def _only_looks_so(signature: bytes, content: bytes) -> bool:

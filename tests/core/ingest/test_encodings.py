@@ -78,6 +78,25 @@ def test_a_wrong_declaration_changes_nothing(declared: str) -> None:
     assert decode(samples.KOREAN.encode("cp949"), declared) == samples.KOREAN
 
 
+@pytest.mark.parametrize(("many", "one"), [("utf-8", "cp949"), ("cp949", "utf-8"), ("utf-8", "cp932")])
+@pytest.mark.parametrize("times", [3, 300])
+def test_a_line_in_another_encoding_costs_no_other(many: str, one: str, times: int) -> None:
+    lines = [
+        "弁を毎日確認し、圧力を記録する。" if one == "cp932" else "담당자는 매일 압력을 확인하고 기록한다.",
+        "plain",
+    ] * times
+    last = "報告書は月末に送る。" if one == "cp932" else "보고서는 매월 말일에 보낸다."
+    content = b"\r\n".join([*(line.encode(many) for line in lines), last.encode(one)])
+    assert decode(content) == "\n".join([*lines, last])
+    assert decode(content, "cp949") == "\n".join([*lines, last]) or one == "cp932"
+
+
+def test_short_lines_that_could_be_utf8_are_in_the_encoding_of_the_others() -> None:
+    by_chance = bytes.fromhex("c6bec7b3").decode("cp949")  # these bytes are valid UTF-8 as well
+    lines = ["담당자는 매일 확인한다.", by_chance] * 5
+    assert decode("\n".join(lines).encode("cp949")) == "\n".join(lines)
+
+
 def test_iso_2022_jp_with_signs_of_nec_and_ibm_and_katakana() -> None:
     def shifted(text: str) -> bytes:
         """As mail programs write it: the rows of Shift_JIS's code page in seven bits."""

@@ -74,6 +74,7 @@ def found(*paths: Path, ignore: tuple[str, ...] = ()) -> list[str]:
     ("files", "ignore", "taken"),
     [
         pytest.param({"b.md": "b", "a.md": "a", "sub/c.md": "c"}, (), ["a.md", "b.md", "sub/c.md"], id="all, sorted"),
+        pytest.param({"~$a.docx": "k", "Thumbs.db": "x", "a.md": "a"}, (), ["a.md"], id="of programs"),
         pytest.param({".env": "k", ".git/config": "x", "a.md": "a"}, (), ["a.md"], id="hidden"),
         pytest.param({"a.md": "a", "b.log": "b", "sub/c.log": "c"}, ("*.log",), ["a.md"], id="pattern"),
         pytest.param({"a.md": "a", "old/b.md": "b"}, ("old/",), ["a.md"], id="folder pattern"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import socket
 import struct
@@ -28,6 +29,38 @@ def texts(parsed: ParsedDocument) -> dict[str, str]:
 
 
 # ---------------------------------------------------------------- structure
+
+
+NAV = (
+    '<nav xmlns="http://www.w3.org/1999/xhtml" xmlns:epub="http://www.idpf.org/2007/ops" epub:type="toc"><ol>'
+    '<li><a href="text/chapter%201.xhtml"><b>바다</b></a><ol><li><a href="text/chapter%201.xhtml#b">등대</a></li></ol>'
+    "</li>"
+    '<li><a href="text/two.xhtml">배</a></li></ol></nav>'
+)
+NCX = (
+    '<!DOCTYPE ncx PUBLIC "-//NISO//DTD ncx 2005-1//EN" "http://www.daisy.org/z3986/2005/ncx-2005-1.dtd">'
+    '<ncx xmlns="http://www.daisy.org/z3986/2005/ncx/"><navMap><navPoint><navLabel><text>바다</text></navLabel>'
+    '<content src="text/chapter%201.xhtml"/><navPoint><navLabel><text>등대</text></navLabel>'
+    '<content src="text/chapter%201.xhtml#b"/></navPoint></navPoint><navPoint><navLabel><text>배</text></navLabel>'
+    '<content src="text/two.xhtml"/></navPoint></navMap></ncx>'
+)
+
+
+@pytest.mark.parametrize(
+    ("contents", "kind"),
+    [(NAV, 'media-type="application/xhtml+xml" properties="nav"'), (NCX, 'media-type="application/x-dtbncx+xml"')],
+    ids=["EPUB 3", "EPUB 2"],
+)
+def test_chapters_of_a_book_without_headings_have_those_of_its_contents(contents: str, kind: str) -> None:
+    parts = dict(samples.EPUB_PARTS)
+    item = f'<item id="toc" href="toc.xml" {kind}/></manifest>'
+    parts["OEBPS/book.opf"] = parts["OEBPS/book.opf"].replace(b"</manifest>", item.encode())
+    parts["OEBPS/toc.xml"] = contents.encode()
+    one = '<body>처음.<p>밤 <i>불</i>.</p><p>다시 <a id="b"/>불.</p></body>'
+    parts["OEBPS/text/chapter 1.xhtml"] = f"<html><head><title/></head>{one}</html>".encode()
+    parts["OEBPS/text/two.xhtml"] = "<html><body><div><p class='t'>배</p><p>떠났다.</p></div></body></html>".encode()
+    parsed = read("a.epub", samples.zipped(parts))
+    assert texts(parsed) == {"바다": "처음.\n\n밤 불.", "바다 > 등대": "다시 불.", "배": "떠났다."}
 
 
 @pytest.mark.parametrize(
@@ -174,8 +207,18 @@ def test_rtf_has_text_in_every_encoding_and_no_objects() -> None:
             rb"Pay on Friday{\*\atnid I}{\*\annotation{\*\atnref 1}\chatn Ask\par the bank}.{\*\annotation No}",
             {"": "Pay on Friday.", "Comments": "Ask the bank\n\nNo"},
         ),
+        (
+            rb"A dose of 50{\super 1}{\footnote\pard {\super 1} No\par alcohol.} mg, or 10{\super 3}{\i 5}"
+            rb"{\super\chftn {\footnote\ftnalt{\super\chftn} Never.}}.",
+            {"": "A dose of 50 mg, or 10³5.", "Footnotes": "1 No alcohol.\n\nNever."},
+        ),
+        (rb"\pard\dropcapli3\dropcapt1 T\par\pard he storm took the pier.", {"": "The storm took the pier."}),
+        (rb"Shifts begin at {\deleted\par}22:00.", {"": "Shifts begin at 22:00."}),
     ],
-    ids=["in Unicode", "result of an object", "within a header", "text box", "old text box", "comments"],
+    ids=[
+        *("in Unicode", "result of an object", "within a header", "text box", "old text box", "comments", "notes"),
+        *("drop cap", "deleted end"),
+    ],
 )
 def test_what_rtf_skips_but_for_its_text(body: bytes, found: dict[str, str]) -> None:
     parsed = read("a.rtf", rb"{\rtf1\ansi{\fonttbl{\f0 Arial;}}" + body + rb"\par}")
@@ -207,6 +250,54 @@ def test_a_body_goes_on_behind_a_picture_and_in_signed_mails() -> None:
     assert found(mixed((inner[0], inner[1]), signature, kind="signed")) == [("", "Coil it dry."), ("a.csv", "1 | 2")]
     assert found(mixed(plain, ("text/html", "<p>Coil it dry.</p>"), picture)) == [("", "Coil it dry.")]
     assert found(mixed(("text/calendar", "SUMMARY:Meeting at the pier"))) == [("", "SUMMARY:Meeting at the pier")]
+
+
+SIGNED = bytes.fromhex("06092a864886f70d010702a0803080020101310006092a864886f70d010701a0802480")
+
+
+def octets(content: bytes) -> bytes:
+    return bytes((0x04, 0x82, *divmod(len(content), 256))) + content
+
+
+def test_a_mail_within_its_signature_is_read() -> None:
+    inner = f"Content-Type: {mixed(('text/plain', 'Bay nine is shut.'), ('text/csv; name=a.csv', 'a,b'))}".encode()
+    content = base64.encodebytes(SIGNED + octets(inner[:70]) + octets(inner[70:]) + bytes(6)).decode()
+    head = "From: a@ex.org\nSubject: Shut\nContent-Transfer-Encoding: base64\n"
+    parsed = read("a.eml", f"{head}Content-Type: application/x-pkcs7-mime; name=smime.p7m\n\n{content}".encode())
+    assert [each.text for each in parsed.sections] == ["From: a@ex.org", "Bay nine is shut.", "a | b"]
+
+
+ENCRYPTED_MAILS = [
+    "Content-Type: application/pkcs7-mime; name=smime.p7m\n\nMIAGCSqGSIb3DQEHA6CAMIACAQAxggFF",
+    "Content-Type: multipart/encrypted; protocol=application/pgp-encrypted; boundary=e\n\n--e\n\nx\n--e--",
+    "Content-Type: text/plain\n\n-----BEGIN PGP MESSAGE-----\n\nhQEMA\n-----END PGP MESSAGE-----",
+]
+
+
+@pytest.mark.parametrize("body", ENCRYPTED_MAILS, ids=["S/MIME", "PGP/MIME", "PGP"])
+def test_an_encrypted_mail_is_refused_and_named_where_another_mail_holds_it(body: str) -> None:
+    mail = f"From: a@ex.org\nSubject: Offer\n{body}"
+    with pytest.raises(UnreadableDocumentError, match=r"a\.eml is an encrypted mail; save it without") as refused:
+        read("a.eml", mail.encode())
+    assert refused.value.code == "encrypted"
+    holder = f"From: b@ex.org\nContent-Type: {mixed(('text/plain', 'See.'), ('message/rfc822', mail))}"
+    parsed = read("b.eml", holder.encode())
+    assert [each.text for each in parsed.sections] == ["From: b@ex.org\n\nSee."]
+    assert parsed.metadata["attachments_unread"].startswith("Offer is an encrypted mail")
+
+
+def test_an_encrypted_outlook_message_is_refused() -> None:
+    tree = more_samples.message_tree(subject="Offer", attachments={"smime.p7m": b"x"})
+    content = more_samples.compound({**tree, "__substg1.0_001A001F": "IPM.Note.SMIME".encode("utf-16-le")})
+    with pytest.raises(UnreadableDocumentError, match="is an encrypted mail"):
+        read("a.msg", content)
+
+
+def test_a_letter_between_two_words_of_a_header_is_whole() -> None:
+    name = "이영희, 구매팀".encode()
+    words = "\n ".join(f"=?utf-8?B?{base64.b64encode(part).decode()}?=" for part in (name[:7], name[7:]))
+    parsed = read("a.eml", f"From: a@ex.kr\nTo: {words} <lee@ex.kr>\nSubject: {words}\n\nSee.".encode())
+    assert (parsed.title, parsed.metadata["to"]) == ("이영희, 구매팀", '"이영희, 구매팀" <lee@ex.kr>')
 
 
 @pytest.mark.parametrize(("more", "text"), [("", "Coil the rope dry."), ("; delsp=yes", "Coil the ropedry.")])

@@ -1150,6 +1150,24 @@ def test_a_deleted_row_of_a_table_is_left_out() -> None:
     assert document.sections[0].text == "kept\nalso kept"
 
 
+def test_a_paragraph_that_goes_on_in_the_next_one_is_one_with_it_and_word_art_is_read() -> None:
+    def body(text: str, properties: str = "") -> str:
+        return f'<w:p><w:pPr>{properties}</w:pPr><w:r><w:t xml:space="preserve">{text}</w:t></w:r></w:p>'
+
+    deleted = "<w:rPr><w:del w:id='1' w:author='a'/></w:rPr>"
+    art = "<w:p><w:r><w:pict><v:shape xmlns:v='urn:schemas-microsoft-com:vml'><v:textpath string='Harbour festival'/>"
+    content = word(
+        body("T", "<w:framePr w:dropCap='drop' w:lines='3'/>")
+        + body("he storm took the pier.")
+        + body("Shifts begin at ", deleted)
+        + body("22:00.")
+        + f"{art}</v:shape></w:pict></w:r></w:p>"
+        + body("Last", deleted)
+    )
+    lines = ["The storm took the pier.", "Shifts begin at 22:00.", "Harbour festival", "Last"]
+    assert lines_of("a.docx", content) == lines
+
+
 @pytest.mark.parametrize(("name", "content"), [("word", samples.docx_manual()), ("xl", samples.xlsx_staff())])
 def test_embedded_files_are_told_but_for_equations_and_the_data_of_charts(name: str, content: bytes) -> None:
     parts = samples.unzipped(content) | {

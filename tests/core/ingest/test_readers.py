@@ -252,6 +252,31 @@ def test_a_mail_in_an_undeclared_encoding() -> None:
     assert samples.JAPANESE in read("m.eml", content).sections[0].text
 
 
+def test_mails_of_apple_mail_and_korean_subtitles_are_read() -> None:
+    mail = b"From: a@ex.org\nSubject: Van\n\nThe van is blue.\n"
+    parsed = read_document("1.emlx", b"%d\n%s<?xml version='1.0'?><plist/>" % (len(mail), mail), max_bytes=10_000)
+    assert (parsed.title, parsed.sections[0].text) == ("Van", "From: a@ex.org\n\nThe van is blue.")
+    said = "<SAMI><BODY><SYNC Start=1000><P Class=KRCC>안녕하세요<SYNC Start=2000><P Class=KRCC>&nbsp;</BODY></SAMI>"
+    parsed = read_document("a.smi", said.encode("cp949"), max_bytes=10_000)
+    assert (parsed.file_type, parsed.sections[0].text) == ("smi", "안녕하세요")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "text"),
+    [
+        ("a.txt", "성   명 : 박하늘    연 락 처 : 061-555-0199\n", "성명 : 박하늘    연락처 : 061-555-0199"),
+        ("a.csv", "성 명,연 락 처\n박하늘,그 외", "박하늘 | 그 외"),
+        ("a.html", "<table><tr><td>생 년 월 일</td><td>1990</td></tr></table>", "생년월일 | 1990"),
+        ("a.md", "1. 주   소 : 여수\n2. 할 일 : 이 때 확인", "1. 주소 : 여수\n2. 할 일 : 이 때 확인"),
+        ("a.py", "# 성   명 : 박하늘\n", "# 성   명 : 박하늘"),
+    ],
+)
+def test_labels_of_korean_forms_are_words(name: str, content: str, text: str) -> None:
+    [section] = read_document(name, content.encode(), max_bytes=10_000).sections
+    assert section.text.strip() == text
+    assert section.header in ("", "성명 | 연락처")
+
+
 def test_an_epub_is_read_in_reading_order() -> None:
     parsed = read("neko.epub", samples.epub())
     assert parsed.title == "吾輩は猫である"
@@ -511,6 +536,11 @@ WRONG: list[tuple[str, bytes | Callable[[], bytes], str]] = [
     ("fax.tiff", lambda: samples.tiff_of_pages(2_001), "has more than 2,000 pages; at most 2,000 are read"),
     ("fax.tif", lambda: samples.noisy_picture("TIFF")[:5_000], "is damaged, or is not a TIFF image"),
     ("bomb.png", samples.picture_bomb, "has 900,000,000 pixels; at most 120,000,000 are read, so make it smaller"),
+    ("photo.gif", samples.GIF, "is a GIF image; save it as .jpg or .png"),
+    ("old.mbox", b"From a@b.c Mon Feb 3 10:00:00 2025\nFrom: a@b.c\n\nx", "is a mailbox; save the mails in it as .eml"),
+    ("Inbox", b"From a@b.c Mon Feb 3 10:00:00 2025\nFrom: a@b.c\n\nx", "is a mailbox; save the mails in it as .eml"),
+    ("plan.gdoc", b'{"doc_id": "1"}', "is a link to a Google document; download it as .docx, .xlsx or .pptx"),
+    ("winmail.dat", b"x\x9f>\"" + bytes(40), "(TNEF); ask who sent it to send the mail as HTML or plain text"),
     ("photo.heic", b"\0\0\0\x18ftypheic" + bytes(40), "is a HEIC image; save it as .jpg or .png"),
     ("a.docx", PDF, "is a PDF document, not a Word document; rename it to a.pdf"),
     ("a.txt", PDF, "is a PDF document, not plain text; rename it to a.pdf"),

@@ -159,6 +159,40 @@ def test_korean_words_that_a_line_broke_are_whole_again(width: int) -> None:
     assert sum(word in found.split("말했다")[-1].split() for word in words) >= 0.9 * len(words)
 
 
+def test_a_head_on_two_short_pages_is_said_once_and_is_no_part_of_the_sentence_that_crosses_them() -> None:
+    def page(number: int, *lines: str) -> Cells:
+        below = ((72.0, 760.0 - 14 * at, line) for at, line in enumerate(lines))
+        return ((72.0, 805.0, "Agreement 2025-17"), *below, (250.0, 40.0, f"Page {number} of 2"))
+
+    keeps = "The club shall keep the slipway free of weed, and the council keeps"
+    parsed = read(drawn(page(1, keeps), page(2, "the right to close it in times of flood, to clear it", "of mud.")))
+    assert [section.text for section in parsed.sections] == [
+        f"Agreement 2025-17\n\n{keeps}",
+        "the right to close it in times of flood, to clear it of mud.",
+    ]
+    assert parsed.metadata["running_heads"] == "Agreement 2025-17"
+
+
+def test_what_two_pages_say_of_themselves_stays() -> None:
+    pages = [((72.0, 805.0, f"Invoice {number}"), *side_by_side()) for number in (1, 2)]
+    assert all(f"Invoice {number}" in section.text for number, section in enumerate(read(drawn(*pages)).sections, 1))
+
+
+def test_a_running_head_above_a_table_is_left_out() -> None:
+    stream = io.BytesIO()
+    canvas = Canvas(stream, pagesize=(595, 842))
+    for number in range(3):
+        canvas.drawString(72, 805, "Inspection of the viaduct")
+        for x, y, cell in ((72, 760, "Paint"), (222, 760, f"52,00{number}"), (72, 740, "Total"), (222, 740, "75,200")):
+            canvas.rect(x, y, 150, 20)
+            canvas.drawString(x + 4, y + 6, cell)
+        canvas.drawString(72, 690, "Prices are without tax.")
+        canvas.showPage()
+    canvas.save()
+    [first, *_] = read(stream.getvalue()).sections
+    assert first.text == "Paint | 52,000\nTotal | 75,200\n\nPrices are without tax."
+
+
 def test_the_printed_number_of_a_page_is_known_and_a_head_of_one_section_is_left_out() -> None:
     def page(number: int) -> Cells:
         head = f"{number} Section {number // 2}" if number % 2 else f"Chapter 1 {number}"
@@ -204,3 +238,44 @@ def test_what_follows_the_raised_number_of_a_footnote_goes_on() -> None:
     )
     assert "ITS" in (text := text_of(drawn(page)))
     assert not any(line.startswith(".") for line in text.split("\n"))
+
+
+LINES = (
+    "Q. Where did you leave the van on the night of",
+    "the fourth of March?",
+    "A. I left the van behind the fish market and gave",
+    "the keys to Mr Haldane.",
+)
+
+
+@pytest.mark.parametrize("first", [1, 13], ids=["on each page", "counted on"])
+def test_the_numbers_of_lines_are_no_part_of_sentences(first: int) -> None:
+    def page(number: int) -> Cells:
+        lines = LINES * 3
+        return tuple(
+            cell
+            for at, line in enumerate(lines)
+            for cell in ((60.0, 740.0 - 26 * at, str(number + at)), (90.0, 740.0 - 26 * at, line))
+        )
+
+    content = drawn(page(1), page(first))
+    for section in read(content).sections:
+        assert section.text == "\n".join((" ".join(LINES[:2]), " ".join(LINES[2:])) * 3)
+    shown = draw_page(content, 1)["text"]
+    [found] = find_passage(read(content).sections[0].text, shown)
+    assert shown[found.start : found.stop].rstrip().endswith("the keys to Mr Haldane.")
+
+
+def test_the_numbers_of_a_list_on_two_pages_stay() -> None:
+    items = (
+        "A pump is checked each morning before the shift begins.",
+        "A valve is closed before anybody opens the pipe.",
+    )
+
+    def page(first: int) -> Cells:
+        tops = [740.0 - 20 * at for at in range(12)]
+        return tuple(
+            cell for at, top in enumerate(tops) for cell in ((60.0, top, str(first + at)), (90.0, top, items[at % 2]))
+        )
+
+    assert [text.text.split("\n")[0].split()[0] for text in read(drawn(page(1), page(13))).sections] == ["1", "13"]

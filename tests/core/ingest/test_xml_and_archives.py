@@ -204,6 +204,19 @@ def test_a_zip_archive_is_read_as_a_folder() -> None:
     assert not any("MACOSX" in path or "DS_Store" in path for path in found)
 
 
+def test_a_table_that_an_export_of_notion_holds_twice_is_read_once() -> None:
+    name = "Rooms 0123456789abcdef0123456789abcdef"
+    files = {
+        f"{name}.csv": b"Room\n8",
+        f"{name}_all.csv": b"Room\n8\n9",
+        "Seats.csv": b"Seat\n1",
+        "Seats_all.csv": b"Seat\n2",
+    }
+    parsed = read_document("export.zip", samples.zipped({**files, "~$a.docx": b"x"}), max_bytes=10_000)
+    assert parsed.metadata["attachments"] == "Rooms_all.csv, Seats.csv, Seats_all.csv"
+    assert [section.text for section in parsed.sections] == ["8", "9", "1", "2"]
+
+
 def test_names_of_files_in_other_encodings_are_read() -> None:
     content = samples.zipped({"xxxxxxxx.txt": b"text"})
     named = content.replace(b"xxxxxxxx", "かぎの".encode("cp932") + b"_1")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from contextvars import ContextVar
 
 from braid.core.ingest.readers.archive import PACKAGE_ERRORS, open_archive
@@ -21,7 +21,7 @@ MAX_PARTS = 20
 """Archives that one may hold that holds nothing else, as exports in parts do."""
 _ID = re.compile(r" [0-9a-f]{32}(?=[./_]|$)")
 """What Notion puts after the names of pages."""
-_UNWANTED = re.compile(r"(?:^|/)(?:__MACOSX/|\.[^/]|Thumbs\.db$|desktop\.ini$)", re.IGNORECASE)
+_UNWANTED = re.compile(r"(?:^|/)(?:__MACOSX/|\.[^/]|~\$|Thumbs\.db$|desktop\.ini$)", re.IGNORECASE)
 _FILES_ONLY = 2
 _level: ContextVar[int] = ContextVar("level_of_archives", default=0)
 """In how many archives this one is; `_FILES_ONLY` where none may be."""
@@ -42,7 +42,12 @@ def read(file: SourceFile) -> ParsedDocument:
     try:
         with open_archive(file) as archive:
             entries = [entry for entry in archive.infolist() if not entry.is_dir()]
-            named = [(name, entry) for entry in entries if not _UNWANTED.search(name := _name(entry))]
+            paths = {entry.filename for entry in entries}
+            named = [
+                (name, entry)
+                for entry in entries
+                if not (_UNWANTED.search(name := _name(entry)) or _is_in_another(entry.filename, paths))
+            ]
             if len(named) <= MAX_PARTS and all(name.lower().endswith(".zip") for name, _ in named):
                 _level.set(level + 1)
             if (count := len(named)) > MAX_FILES:
@@ -70,6 +75,11 @@ def _sections(
     for name, entry in sorted(named, key=lambda each: each[0]):
         folder, _, base = name.rpartition("/")
         yield from attached(file, base, archive.read(entry), folder, problems, number=1)
+
+
+def _is_in_another(path: str, paths: Set[str]) -> bool:
+    """Return whether a table is in an export of Notion a second time, with its rows that the view hides."""
+    return path.endswith(".csv") and _ID.search(path) is not None and f"{path.removesuffix('.csv')}_all.csv" in paths
 
 
 def _name(entry: zipfile.ZipInfo) -> str:

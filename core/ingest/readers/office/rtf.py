@@ -8,6 +8,7 @@ from __future__ import annotations
 import codecs
 import re
 from dataclasses import dataclass, replace
+from math import inf
 from typing import Any
 
 from braid.core.ingest.readers.document import (
@@ -62,7 +63,7 @@ class _Group:
 
     target: str = "text"
     """``text``, ``skip``, ``starred`` or ``holder`` (skipped but for what some words begin), ``fonttbl``, ``label``,
-    ``code`` (of a field), ``title``, ``author`` or ``annotation``.
+    ``code`` (of a field), ``title``, ``author``, ``annotation`` or ``footnote``.
     """
     encoding: str = ""
     symbols: str = ""
@@ -87,7 +88,9 @@ def read(file: SourceFile) -> ParsedDocument:
         else:
             texts.take(token)
     texts.end_paragraph()
-    outline.add_apart("Comments", map(one_line, _joined_pairs("".join(texts.properties["annotation"])).split("\n")))
+    for heading, kind in (("Footnotes", "footnote"), ("Comments", "annotation")):
+        notes = _joined_pairs("".join(texts.properties[kind])).split("\n")
+        outline.add_apart(heading, map(one_line, notes))
     title = first_title(_joined_pairs("".join(texts.properties["title"])), outline.first_heading)
     sections = outline.sections()
     return ParsedDocument(title, "rtf", sections, {"author": _joined_pairs("".join(texts.properties["author"]))})
@@ -110,10 +113,12 @@ class _Text:
         self._code = ""
         self._shown: tuple[int, int, str] | None = None
         """What a field shows without a result: how many groups are open in it, how many parts were before, the text."""
-        self._is_first = self._is_pair = False
+        self._is_first = self._is_pair = self._is_drop_cap = False
         self._unwanted = 0
         self._level = 0
-        self.properties: dict[str, list[str]] = {"title": [], "author": [], "annotation": []}
+        self._raised: tuple[int, float] | None = None
+        """At which part raised text begins that ends here, and the depth of its group while that is open."""
+        self.properties: dict[str, list[str]] = {"title": [], "author": [], "annotation": [], "footnote": []}
 
     def take(self, token: re.Match[bytes]) -> None:
         """Take the next token."""
@@ -144,7 +149,7 @@ class _Text:
         label = one_line("".join(self._label))
         if any(map(str.isalnum, label)):
             text = f"{label} {text}" if text else text
-        self._parts, self._label, self._shown = [], [], None
+        self._parts, self._label, self._shown, self._raised = [], [], None, None
         if self._level:
             self._outline.heading(self._level, text)
         else:
@@ -159,6 +164,8 @@ class _Text:
             self._groups.append(replace(group, target="skip") if self._is_pair else group)
             self._is_pair = False
         elif len(self._groups) > 1:
+            if self._raised and len(self._groups) == self._raised[1]:
+                self._raised = self._raised[0], inf
             self._end_group(self._groups.pop())
 
     def _end_group(self, ended: _Group) -> None:
@@ -189,7 +196,7 @@ class _Text:
         elif word in ("strike", "striked"):
             self._change(is_struck=number != 0)
         elif word in ("super", "sub", "nosupersub"):
-            self._change(is_raised=word == "super" and number != 0)
+            self._raise(word == "super" and number != 0)
         elif word in ("f", "fcharset", "ansicpg", "plain"):
             self._set_font(word, number or 0)
         elif group.target == "text":
@@ -209,17 +216,31 @@ class _Text:
             return "text"
         if word in _HOLDERS:
             return "holder"
-        if word == "annotation":
+        if word in ("annotation", "footnote"):
             self.properties[word].append("\n")
+            if word == "footnote":
+                self._leave_out_sign()
         elif word in _SKIPPED or group.target == "starred":
             return "skip"
         return word if word in ("fonttbl", *self.properties) else ""
 
+    def _leave_out_sign(self) -> None:
+        """Leave out the raised sign of the note that begins here: it would be a digit of the number before it."""
+        self._flush()
+        if self._raised:
+            del self._parts[self._raised[0] :]
+            self._raised = None
+
     def _layout(self, word: str, number: int | None) -> None:
         if word == "outlinelevel":
             self._level = (number or 0) + 1 if (number or 0) < _BODY_LEVEL else 0
+        elif word == "dropcapli":
+            self._is_drop_cap = True
+        elif word == "par" and (self._is_drop_cap or self._groups[-1].is_hidden):  # goes on in the next paragraph
+            self._is_drop_cap = False
         elif word == "pard":
             self._level = 0
+            self._is_drop_cap = False
             self._change(is_cell=False)
         elif word == "intbl":
             self._change(is_cell=True)
@@ -242,6 +263,12 @@ class _Text:
             self._font = number
             if self._groups[-1].target != "fonttbl":
                 self._change(encoding=self._fonts.get(number, ""), symbols=self._symbols.get(number, ""))
+
+    def _raise(self, is_raised: bool) -> None:
+        self._flush()
+        self._change(is_raised=is_raised)
+        begins = is_raised and self._groups[-1].target == "text"
+        self._raised = (len(self._parts), len(self._groups)) if begins else None
 
     def _change(self, **changes: Any) -> None:
         group = self._groups[-1]
@@ -271,6 +298,8 @@ class _Text:
         if group.is_hidden:
             return
         if group.target == "text":
+            if self._raised and len(self._groups) < self._raised[1]:
+                self._raised = None
             text = f"{RAISE}{text}{RAISE}" if group.is_raised and text != "\x1f" else text
             self._parts.append(f"{STRIKE}{text}{STRIKE}" if group.is_struck and text != "\x1f" else text)
         elif group.target == "code":

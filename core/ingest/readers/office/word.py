@@ -39,6 +39,8 @@ _CHART = "{http://schemas.openxmlformats.org/drawingml/2006/chart}chart"
 _DIAGRAM = "{http://schemas.openxmlformats.org/drawingml/2006/diagram}relIds"
 _DIAGRAM_DATA = qn("r:dm")
 _DESCRIBED = qn("wp:docPr")
+_FRAME, _DROP_CAP = qn("w:framePr"), qn("w:dropCap")
+_WORD_ART = "{urn:schemas-microsoft-com:vml}textpath"
 _PROPERTIES, _STYLE, _OUTLINE_LEVEL = qn("w:pPr"), qn("w:pStyle"), qn("w:outlineLvl")
 _STYLE_OF, _STYLE_ID, _NAME = qn("w:style"), qn("w:styleId"), qn("w:name")
 _VAL = qn("w:val")
@@ -51,7 +53,8 @@ _BREAKS = {
     qn("w:br"): "\n", qn("w:cr"): "\n", qn("w:tab"): "\t", qn("w:ptab"): "\t", qn("w:noBreakHyphen"): "-", _P: "\n"
 }  # fmt: skip
 _FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
-_SKIPPED = frozenset({_FALLBACK, qn("w:rt"), qn("w:del"), qn("w:moveFrom")})
+_MOVED = qn("w:moveFrom")
+_SKIPPED = frozenset({_FALLBACK, qn("w:rt"), qn("w:del"), _MOVED})
 _FIELD, _FIELD_PLACE, _CODE = qn("w:fldChar"), qn("w:fldCharType"), qn("w:instrText")
 _FORM_FIELD, _SYMBOL = qn("w:ffData"), qn("w:sym")
 _RUN_STYLE = qn("w:rPr")
@@ -108,6 +111,8 @@ class _Body:
         found = next((rel.target_part.blob for rel in lists if not rel.is_external), None)
         self._numbering = WordNumbering(parse_xml(file, found) if found else None, styles)
         self._caption = ""
+        self._begun: list[str] = []
+        """Texts of paragraphs that go on in the next one."""
 
     def add(self, parent: etree._Element) -> None:
         """Add the paragraphs, tables and embedded documents under an element."""
@@ -117,6 +122,7 @@ class _Body:
                     self.add(cell)
                 continue
             if block.tag == _TBL:
+                self._end_begun()
                 add_table(self.outline, _grid(block, self._text), self._caption)
                 self._caption = ""
             elif block.tag == _ALT_CHUNK:
@@ -127,6 +133,7 @@ class _Body:
                 self._add_paragraph(block)
             for drawing in _drawings(block):
                 self._add_drawing(drawing)
+        self._end_begun()
 
     def _is_layout(self, table: etree._Element) -> bool:
         """Return whether a table is a frame: a cell has a heading with a text below it, or it is the only cell."""
@@ -147,6 +154,11 @@ class _Body:
 
     def _add_paragraph(self, paragraph: etree._Element) -> None:
         text, level = self._text(paragraph), self._levels.of(paragraph)
+        if _goes_on(paragraph):
+            self._begun.append(text + (" " if _last_letter(paragraph).isspace() else ""))
+            return
+        if self._begun:
+            text, self._begun = "".join([*self._begun, text]).strip(), []
         if text:
             self._caption = text if CAPTION.match(text) else ""
         if level == 0:
@@ -156,10 +168,17 @@ class _Body:
         else:
             self.outline.add(text)
 
+    def _end_begun(self) -> None:
+        self.outline.add("".join(self._begun).strip())
+        self._begun = []
+
     def _add_drawing(self, drawing: etree._Element) -> None:
-        """Add what is drawn in a paragraph or table, after it: text boxes, charts, diagrams, and what its
+        """Add what is drawn in a paragraph or table, after it: text boxes, charts, diagrams, WordArt, and what its
         author says of a picture.
         """
+        if drawing.tag == _WORD_ART:
+            self.outline.add(one_line(drawing.get("string") or ""))
+            return
         if drawing.tag == _BOX:
             self.add(drawing)
             return
@@ -226,6 +245,19 @@ def _property(element: etree._Element, name: str, group: str = _PROPERTIES) -> e
     return None
 
 
+def _goes_on(paragraph: etree._Element) -> bool:
+    """Return whether a paragraph is a drop cap, or its end has been deleted, so that the next one is a part of it."""
+    frame, mark = _property(paragraph, _FRAME), _property(paragraph, _RUN_STYLE)
+    is_drop_cap = frame is not None and frame.get(_DROP_CAP) in ("drop", "margin")
+    return is_drop_cap or (mark is not None and next(mark.iterchildren(_DELETED, _MOVED), None) is not None)
+
+
+def _last_letter(paragraph: etree._Element) -> str:
+    last = next(paragraph.iterchildren(reversed=True), None)
+    texts = [text.text or "" for text in last.iter(_T)] if last is not None else []
+    return texts[-1][-1:] if texts else ""
+
+
 def _find(parent: etree._Element, *tags: str) -> Iterator[etree._Element]:
     """Yield the outermost elements with these tags in order, also in content controls and tracked insertions."""
     for child in parent.iterchildren(tag=etree.Element):
@@ -236,8 +268,8 @@ def _find(parent: etree._Element, *tags: str) -> Iterator[etree._Element]:
 
 
 def _drawings(block: etree._Element) -> Iterator[etree._Element]:
-    """Yield the outermost text boxes, charts, diagrams and descriptions of a paragraph or table."""
-    for found in block.iter(_BOX, _CHART, _DIAGRAM, _DESCRIBED):  # seldom any
+    """Yield the outermost text boxes, charts, diagrams, descriptions and WordArt of a paragraph or table."""
+    for found in block.iter(_BOX, _CHART, _DIAGRAM, _DESCRIBED, _WORD_ART):  # seldom any
         if _depth(found) == _depth(block):
             yield found
 

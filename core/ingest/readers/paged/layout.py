@@ -97,9 +97,11 @@ def layout_of(pieces: Sequence[LinePiece], height: float, tables: Sequence[Ruled
     """
     in_tables = {piece for table in tables for piece in table.pieces}
     rows = _rows([piece for piece in (*pieces, *in_tables) if not _is_vertical(piece)])
-    head = _margin(rows, lambda row: max(piece.bottom for piece in row) <= MARGIN * height)
-    foot = _margin(rows[len(head) :][::-1], lambda row: min(piece.top for piece in row) >= (1 - MARGIN) * height)[::-1]
-    head, foot = ([] if any(in_tables.intersection(row) for row in rows) else rows for rows in (head, foot))
+    upper, lower = MARGIN * height, (1 - MARGIN) * height
+    head = _margin(rows, lambda row: all(piece.bottom <= upper and piece not in in_tables for piece in row))
+    foot = _margin(
+        rows[len(head) :][::-1], lambda row: all(piece.top >= lower and piece not in in_tables for piece in row)
+    )[::-1]
     in_margins = {piece for row in (*head, *foot) for piece in row}
     blocks = _blocks([piece for piece in pieces if piece not in in_margins])
     for table in tables:
@@ -124,7 +126,7 @@ def upright_layout(
     head = [row for row in above if row[0].bottom <= min(top, MARGIN * height)]
     foot = [row for row in below if row[0].top >= max(bottom, (1 - MARGIN) * height)]
     before, after = (
-        [_block(tuple(row for row in side if row not in margin))] if len(side) > len(margin) else []
+        [block_of(tuple(row for row in side if row not in margin))] if len(side) > len(margin) else []
         for side, margin in ((above, head), (below, foot))
     )
     columns = [block for tier in _tiers(turned(upright, width)) for block in _split(tier, _gutter(tier), _MAX_DEPTH)]
@@ -151,10 +153,10 @@ def _blocks(pieces: list[LinePiece]) -> list[ColumnBlock]:
     upright = [piece for piece in pieces if not _is_vertical(piece)]
     if 2 * len(upright) < len(pieces) or (gutter := _gutter(upright)) is None:
         rows = tuple(tuple(group) for _, group in groupby(pieces, key=lambda piece: piece.line))
-        return [_block(rows)] if rows else []
+        return [block_of(rows)] if rows else []
     blocks = _split(upright, gutter, _MAX_DEPTH)
     sideways = tuple((piece,) for piece in pieces if _is_vertical(piece))
-    return [*blocks, *([_block(sideways)] if sideways else [])]
+    return [*blocks, *([block_of(sideways)] if sideways else [])]
 
 
 def _with_table(blocks: Sequence[ColumnBlock], table: RuledTable) -> list[ColumnBlock]:
@@ -167,13 +169,14 @@ def _with_table(blocks: Sequence[ColumnBlock], table: RuledTable) -> list[Column
         tops = [row[0].top for row in block.rows] or [block.table.top if block.table else 0.0]
         below = next((number for number, top in enumerate(tops) if top >= table.top), None)
         if below is not None:
-            above = [_block(block.rows[:below])] if below else []
-            rest = _block(block.rows[below:]) if block.rows else block
+            above = [block_of(block.rows[:below])] if below else []
+            rest = block_of(block.rows[below:]) if block.rows else block
             return [*blocks[:at], *above, made, rest, *blocks[at + 1 :]]
     return [*blocks[:last], made, *blocks[last:]]
 
 
-def _block(rows: tuple[Row, ...]) -> ColumnBlock:
+def block_of(rows: tuple[Row, ...]) -> ColumnBlock:
+    """Return the block of these rows, of which there is at least one."""
     pieces = [piece for row in rows for piece in row]
     return ColumnBlock(rows, min(piece.left for piece in pieces), max(piece.right for piece in pieces))
 
@@ -259,7 +262,7 @@ def _split(pieces: Sequence[LinePiece], gutter: float | None, depth: int) -> lis
     """Return the blocks of columns, each band between rows that cross the gutter for itself."""
     if gutter is None or depth == 0:
         rows = tuple(_rows(pieces))
-        return [_block(rows)] if rows else []
+        return [block_of(rows)] if rows else []
     blocks: list[ColumnBlock] = []
     band: list[LinePiece] = []
 
@@ -272,7 +275,7 @@ def _split(pieces: Sequence[LinePiece], gutter: float | None, depth: int) -> lis
         crossed = [row for _, row in group]
         if crosses:
             end_band()
-            blocks.append(_block(tuple(crossed)))
+            blocks.append(block_of(tuple(crossed)))
         else:
             band.extend(piece for row in crossed for piece in row)
     end_band()

@@ -169,17 +169,39 @@ def _plain(text: str) -> str:
 def _paragraphs(text: str, blocks: Sequence[ColumnBlock], words: Words) -> str:
     parts: list[str] = []
     before: tuple[ColumnBlock, Row] | None = None
+    usual = _usual_step(blocks)
     for block in blocks:
         lines = list(_block_text(text, block, words))
         if not lines:
             continue
         joined = "".join(lines)
-        if parts and before is not None and _goes_on(text, before, (block, block.rows[0]), parts[-1], joined):
+        after = (block, block.rows[0])
+        if (
+            parts
+            and before is not None
+            and not _is_far_below(before[1], after[1], usual)
+            and _goes_on(text, before, after, parts[-1], joined)
+        ):
             parts[-1] = join_lines(parts[-1], joined, words)
         else:
             parts.append(joined)
         before = (block, block.rows[-1])
     return _plain("\n\n".join(parts))
+
+
+def _usual_step(blocks: Sequence[ColumnBlock]) -> float:
+    """Return the usual distance of two lines of a page; the least, where no two are in one block."""
+    within = [below[0].top - above[0].top for block in blocks for above, below in pairwise(block.rows)]
+    if steps := [step for step in within if step > 0]:
+        return median(steps)
+    between = (below.rows[0][0].top - above.rows[-1][0].top for above, below in pairwise(blocks))
+    return min((step for step in between if step > 0), default=0.0)
+
+
+def _is_far_below(before: Row, after: Row, usual: float) -> bool:
+    """Return whether a row is in the column of another, and further below it than the next line of a paragraph."""
+    is_in_column = after[0].left < before[-1].right and before[0].left < after[-1].right
+    return is_in_column and after[0].top - before[0].top > _APART * usual
 
 
 def join_lines(before: str, after: str, words: Words) -> str:

@@ -27,6 +27,7 @@ from braid.core.ingest.readers.paged.annotations import open_forms, with_annotat
 from braid.core.ingest.readers.paged.characters import page_text
 from braid.core.ingest.readers.paged.layout import MARGIN, Layout
 from braid.core.ingest.readers.paged.legible import legible
+from braid.core.ingest.readers.paged.line_numbers import without_line_numbers
 from braid.core.ingest.readers.paged.paragraphs import Part, Words, page_parts
 from braid.core.ingest.readers.paged.ruled import page_layout
 from braid.core.ingest.readers.paged.running_heads import Running, is_page_number, running_of, text_of
@@ -99,8 +100,9 @@ def read(file: SourceFile) -> ParsedDocument:
     """Return a section per page that has text; pages whose text is in a picture alone are listed in the metadata."""
     with _PDFIUM:
         found = _extract(file)
-    running = running_of(found.pages)
-    parts, heads = _parts(found.pages, running)
+    pages = without_line_numbers(found.pages)
+    running = running_of(pages)
+    parts, heads = _parts(pages, running)
     sections = [section for number, each in enumerate(parts, start=1) for section in _sections(each, number)]
     without = found.lost.union(number for number in found.scanned if not parts[number - 1])
     if sections and without == found.covers:  # all that is between the covers has been read

@@ -13,7 +13,9 @@ from braid.core.ingest.readers.paged.layout import Layout, Row
 from braid.core.metadata.printed_pages import PageNumber
 
 MIN_PAGES = 3
-"""A line that is repeated on so many pages is a running head; a number that counts the pages is one on two."""
+"""A line that is repeated on so many pages is a running head; a number that counts the pages is one on two, and a line
+of a document that has no more pages is one where it is said again.
+"""
 MAX_WORDS = 30
 SEEN_LETTERS, LEAST_LETTERS = 16, 8
 _NEAR = 6.0
@@ -24,6 +26,10 @@ _PAGE_NUMBER = re.compile(
     r"(?:page|seite|p\.)?[\s\-–—|·.]*(?:#|[ivxlc]+)(?:\s*(?:/|of|von|의|-)\s*#)?[\s\-–—|·.]*(?:ページ|頁|쪽|페이지)?",
     re.IGNORECASE,
 )
+_NUMBERING = re.compile(
+    r"(?:page|seite|p\.|第)\s*\d+(?:\s*(?:/|of|von)\s*\d+)?|\d+\s*(?:/|of|von)\s*\d+|\d+\s*(?:ページ|頁|쪽|페이지)"
+)
+"""What counts the pages within a line."""
 
 
 class Running(NamedTuple):
@@ -51,15 +57,18 @@ def running_of(pages: Sequence[tuple[str, Layout]]) -> Running:
     Pages with a text between their margins tell which rows these are; a page may have nothing else.
     """
     full = frozenset(number for number, (_, layout) in enumerate(pages) if layout.body)
+    written = full.union(number for number, (_, layout) in enumerate(pages) if len(layout.head) + len(layout.foot) > 1)
     found: list[set[Row]] = [set() for _ in pages]
     places = list(_places(pages))
     alike: dict[tuple[str, bool], list[_Place]] = defaultdict(list)
     for place in places:
         alike[_pattern(pages[place.page][0], place.row), place.is_head].append(place)
     for (pattern, _), seen in alike.items():
-        least = 2 if _PAGE_NUMBER.fullmatch(pattern) else MIN_PAGES
-        for place in _near_others(seen, full, least):
+        is_number = _PAGE_NUMBER.fullmatch(pattern)
+        for place in _near_others(seen, written, 2) if is_number else _near_others(seen, full, MIN_PAGES):
             found[place.page].add(place.row)
+    for place in _said_again(pages, places, written) if len(pages) <= MIN_PAGES else ():
+        found[place.page].add(place.row)
     numbers: list[PageNumber | None] = [None] * len(pages)
     counting: dict[tuple[str, int, bool], list[_Place]] = defaultdict(list)
     for place in (numbered for each in places for numbered in _numbered(pages[each.page][0], each)):
@@ -72,6 +81,21 @@ def running_of(pages: Sequence[tuple[str, Layout]]) -> Running:
     for page, rows in enumerate(_repeating(pages, places, full)):
         found[page] |= rows
     return Running(found, numbers)
+
+
+def _said_again(
+    pages: Sequence[tuple[str, Layout]], places: Sequence[_Place], written: Collection[int]
+) -> Iterator[_Place]:
+    """Yield the places of lines that an earlier page has at the same place: the first one stays in the text, as two
+    pages do not tell a running head from a title.
+    """
+    alike: dict[tuple[str, bool], list[_Place]] = defaultdict(list)
+    for place in places:
+        said = _NUMBERING.sub("#", text_of(pages[place.page][0], place.row).casefold())
+        alike[said, place.is_head].append(place)
+    for seen in alike.values():
+        near = list(_near_others(seen, written, 2))
+        yield from (place for place in near if place.page > near[0].page)
 
 
 def _repeating(pages: Sequence[tuple[str, Layout]], places: Sequence[_Place], full: Collection[int]) -> list[set[Row]]:
