@@ -6,7 +6,7 @@ import datetime
 import io
 import re
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from itertools import islice
 from operator import itemgetter
 from typing import Any
@@ -170,7 +170,8 @@ def _raised_texts(archive: zipfile.ZipFile) -> dict[int, str]:
     if _SUPERSCRIPT not in content:
         return {}
     texts = enumerate(each for _, each in iterparse(io.BytesIO(content)) if local(each) == "si")
-    return {place: Text.from_tree(each).content for place, each in texts if _raise(each)}
+    from_tree: Any = Text.from_tree
+    return {place: from_tree(each).content for place, each in texts if _raise(each)}
 
 
 class _Cells(WorkSheetParser):
@@ -178,7 +179,7 @@ class _Cells(WorkSheetParser):
     only what it knows.
     """
 
-    def parse(self) -> Iterator[tuple[int, list[dict[str, Any]]]]:
+    def parse(self) -> Generator[Any, None, None]:
         """Yield the number and the cells of each row."""
         for _, element in iterparse(self.source):
             if element.tag == COL_TAG:
