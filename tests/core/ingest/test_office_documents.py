@@ -1150,6 +1150,23 @@ def test_a_deleted_row_of_a_table_is_left_out() -> None:
     assert document.sections[0].text == "kept\nalso kept"
 
 
+def test_characters_that_a_sheet_escapes_are_themselves() -> None:
+    [row] = read_document("a.xlsx", sheet(("One_x005F_x000D__x000D_\ntwo_x0041_", "b")), max_bytes=10**7).sections
+    assert row.text == "One_x000D_ twoA | b"
+
+
+def test_the_prompt_of_an_empty_content_control_is_left_out() -> None:
+    def control(properties: str, text: str, around: str = "") -> str:
+        content = f"<w:r><w:t>{text}</w:t></w:r>"
+        inner = f"<w:p>{content}</w:p>" if around else content
+        return f"<w:sdt><w:sdtPr>{properties}</w:sdtPr><w:sdtContent>{inner}</w:sdtContent></w:sdt>"
+
+    empty = "<w:showingPlcHdr/>"
+    blocks = control(empty, "Click or tap here to enter text.", "p") + control("", "Filled in.", "p")
+    runs = f"<w:p><w:r><w:t>Name: </w:t></w:r>{control('', 'Sato')}{control(empty, 'Choose an item.')}</w:p>"
+    assert lines_of("a.docx", word(blocks + runs)) == ["Filled in.", "Name: Sato"]
+
+
 def test_a_paragraph_that_goes_on_in_the_next_one_is_one_with_it_and_word_art_is_read() -> None:
     def body(text: str, properties: str = "") -> str:
         return f'<w:p><w:pPr>{properties}</w:pPr><w:r><w:t xml:space="preserve">{text}</w:t></w:r></w:p>'

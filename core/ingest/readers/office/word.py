@@ -59,9 +59,10 @@ _FIELD, _FIELD_PLACE, _CODE = qn("w:fldChar"), qn("w:fldCharType"), qn("w:instrT
 _FORM_FIELD, _SYMBOL = qn("w:ffData"), qn("w:sym")
 _RUN_STYLE = qn("w:rPr")
 _HIDDEN, _STRIKE, _DOUBLE_STRIKE, _ALIGNED = qn("w:vanish"), qn("w:strike"), qn("w:dstrike"), qn("w:vertAlign")
-_NOT_PLAIN = (*_SKIPPED, _BOX, _MATH, _FORM_FIELD, _CODE, _HIDDEN, _STRIKE, _DOUBLE_STRIKE, _ALIGNED)
+_CONTROL, _PROMPT = qn("w:sdt"), f"{qn('w:sdtPr')}/{qn('w:showingPlcHdr')}"
+_NOT_PLAIN = (*_SKIPPED, _CONTROL, _BOX, _MATH, _FORM_FIELD, _CODE, _HIDDEN, _STRIKE, _DOUBLE_STRIKE, _ALIGNED)
 """What a paragraph has whose text is more than its letters."""
-_TOLD = (_R, _T, _SYMBOL, *_SKIPPED, _BOX, _MATH, _FORM_FIELD, _FIELD, _CODE, *_BREAKS)
+_TOLD = (_R, _T, _SYMBOL, *_SKIPPED, _CONTROL, _BOX, _MATH, _FORM_FIELD, _FIELD, _CODE, *_BREAKS)
 """What a paragraph is looked through for, where it has one of these."""
 _WRITTEN = {_MATH: equation, _FORM_FIELD: chosen, _SYMBOL: symbol}
 _OFF = ("0", "false", "off", "none", "baseline", "subscript")
@@ -263,8 +264,13 @@ def _find(parent: etree._Element, *tags: str) -> Iterator[etree._Element]:
     for child in parent.iterchildren(tag=etree.Element):
         if child.tag in tags:
             yield child
-        elif child.tag not in _SKIPPED:
+        elif child.tag not in _SKIPPED and not _is_prompt(child):
             yield from _find(child, *tags)
+
+
+def _is_prompt(element: etree._Element) -> bool:
+    """Return whether an element is a content control that nobody has filled in, and shows what to do with it."""
+    return element.tag == _CONTROL and element.find(_PROMPT) is not None
 
 
 def _drawings(block: etree._Element) -> Iterator[etree._Element]:
@@ -303,7 +309,7 @@ def _text(paragraph: etree._Element) -> str:
             is_raised = _ALIGNED in marks
             if _HIDDEN in marks:
                 walker.skip_subtree()
-        elif tag in _SKIPPED or tag == _BOX:
+        elif tag in _SKIPPED or tag == _BOX or _is_prompt(element):
             walker.skip_subtree()
         elif tag == _T:
             text = in_its_font(element)

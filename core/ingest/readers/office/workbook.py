@@ -56,6 +56,8 @@ _MERGED = re.compile(rb'<(?:\w{1,20}:)?mergeCell ref="([A-Z]{1,3})(\d{1,7}):([A-
 _CHART_SHEET = re.compile(r"xl/chartsheets/[^/]{1,100}\.xml")
 MAX_ROW = 1_048_576
 """Of a sheet, as Excel has them."""
+_ESCAPED = re.compile(r"_x([0-9A-Fa-f]{4})_")
+"""A character that XML cannot have, or ends of lines as other programs than Excel write them."""
 _TRUE = ("1", "true")
 _CELL = re.compile("([A-Z]{1,3})([0-9]{1,7})")
 _COMMENTS = ("comments", "threadedComment")
@@ -244,7 +246,7 @@ def _text(value: object) -> str:
     if isinstance(value, datetime.timedelta):
         seconds = round(value.total_seconds())
         return f"{'-' * (seconds < 0)}{abs(seconds) // 3600}:{abs(seconds) // 60 % 60:02}:{abs(seconds) % 60:02}"
-    return str(value)
+    return _ESCAPED.sub(lambda found: chr(int(found[1], 16)), str(value))
 
 
 def _drawn(file: SourceFile, archive: zipfile.ZipFile, path: str, title: str, seen: set[str]) -> tuple[Section, ...]:
