@@ -96,6 +96,9 @@ class ChunkEmbedder:
                 vectors |= made
                 refused |= refused_now | of_other_size
                 done = min(len(ids), done + size)
+        except EmbeddingError:
+            if not vectors:  # those before it are indexed first, and the next call raises
+                raise
         finally:
             if vectors:
                 self._ledger.store_embeddings(model.fingerprint, list(vectors), np.stack(list(vectors.values())))

@@ -65,6 +65,12 @@ class IndexFollower:
 
     # ------------------------------------------------------------ from any thread
 
+    def version(self, collection: str) -> str:
+        """Return the analyzer version or model fingerprint that the collection's index must have. Raises EmbeddingError
+        when its model cannot be made.
+        """
+        return self._source.version(collection)
+
     def progress(self, collection: str, head: int | None = None) -> LegProgress:
         """Return how much of a collection its index has, and whether it may be searched.
 
