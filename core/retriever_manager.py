@@ -15,6 +15,7 @@ from braid.core.datasets.registry import Registry
 from braid.core.datasets.scope import resolve_scope
 from braid.core.errors import ClosedError, InvalidInputError, NotFoundError
 from braid.core.extras import require
+from braid.core.indexes.document_progress import wait_for_documents
 from braid.core.indexes.opened import Indexes
 from braid.core.models.chat import ChatModels
 from braid.core.models.embeddings import EmbeddingModel
@@ -142,9 +143,10 @@ class RetrieverManager:
         """Return the embedding model whose vectors answer for a collection now."""
         return self._context.model_of(collection)
 
-    def wait(self, timeout_s: float) -> bool:
-        """Wait until both legs have all that is stored now; False after ``timeout_s``."""
-        return self._context.indexer.wait(timeout_s)
+    def wait_for(self, dataset_id: int, document_ids: Sequence[int], timeout_s: float) -> bool:
+        """Wait until both legs find these documents, whatever else they lack; False after ``timeout_s``."""
+        assert self._of is not None, "the data directory has the documents"
+        return wait_for_documents(self._of, self._context.indexer, dataset_id, document_ids, timeout_s)
 
     @property
     def models(self) -> ChatModels:

@@ -179,17 +179,24 @@ class Indexer:
         version = follower.version(collection)
         if state is not None and (state.state == "rebuilding" or state.version != version):
             return found
-        has_vectors = found.leg == "dense" and not follower.index.stored
-        if has_vectors and self._changes.chunks_of(dataset_ids) <= MOST_COUNTED:  # also of those that were left out
-            count = self._changes.unembedded_count(
-                collection, version, dataset_ids=dataset_ids, document_ids=None, limit=MOST_COUNTED
+        seq, model = state.applied_seq if state else 0, ""
+        if found.leg == "dense" and not follower.index.stored:
+            model = version
+        if model and self._changes.chunks_of(dataset_ids) <= MOST_COUNTED:  # also of those that were left out
+            lacking = self._changes.unembedded_count(
+                collection, model, dataset_ids=dataset_ids, document_ids=None, limit=MOST_COUNTED
             )
-            return replace(found, pending=count if found.pending else 0, left_out=0 if found.pending else count)
-        if not found.pending:
+        elif found.pending:
+            lacking = self._changes.lacking(collection, seq, dataset_ids=dataset_ids, model=model, most=MOST_COUNTED)
+        else:
             return found
-        seq, model = state.applied_seq if state else 0, version if has_vectors else ""
-        lacking = self._changes.lacking(collection, seq, dataset_ids=dataset_ids, model=model, most=MOST_COUNTED)
-        return found if lacking is None else replace(found, pending=lacking)
+        if lacking is None or any(dataset_id in dataset_ids for dataset_id, _ in follower.storing(collection)):
+            return found
+        return replace(found, pending=lacking) if found.pending else replace(found, left_out=lacking)
+
+    def has_stored_vectors(self, collection: str, document_ids: Collection[int]) -> bool:
+        """Whether the dense index has these documents' vectors that are in the ledger."""
+        return not any(document_id in document_ids for _, document_id in self.followers["dense"].storing(collection))
 
     def wait(
         self,
