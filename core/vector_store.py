@@ -163,6 +163,7 @@ class BraidVectorStore(VectorStore):
         takes longer than ``wait_s``, which is logged. ``ids`` goes before the documents' own; ``batch_size`` are stored
         in one transaction. Raises InvalidInputError before anything is stored.
         """
+        self._directory.require_open()
         documents = _listed("documents", documents, Document)
         given = options.pop("ids", None)
         ids = [document.id or None for document in documents] if given is None else _listed("ids", given, str | None)

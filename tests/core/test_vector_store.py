@@ -6,7 +6,7 @@ import copy
 import pickle
 import threading
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -26,7 +26,8 @@ from langchain_tests.integration_tests.vectorstores import VectorStoreIntegratio
 from langchain_text_splitters import CharacterTextSplitter
 
 from braid.core.braid import Braid
-from braid.core.errors import DegradedError, InvalidInputError, NotFoundError
+from braid.core.errors import ClosedError, DegradedError, InvalidInputError, NotFoundError
+from braid.core.ingest.ingest import ingest_bytes, ingest_paths
 from braid.core.vector_store import BraidVectorStore
 from tests.fakes import HashEmbeddings
 from tests.worlds import WAIT_S, add_notes, catch_up, document, eventually
@@ -101,6 +102,33 @@ def test_what_is_far_from_each_other_comes_first_with_mmr(store: BraidVectorStor
     assert ids(store.max_marginal_relevance_search("the cat sleeps", k=2, fetch_k=5, lambda_mult=0.1))[1] == "dog"
     assert "dog" not in ids(store.max_marginal_relevance_search("the cat sleeps", k=2, fetch_k=2))
     assert len(store.as_retriever(search_type="mmr", search_kwargs={"k": 3}).invoke("cat")) == 3
+
+
+def test_what_is_closed_stores_and_deletes_nothing(tmp_path: Path) -> None:
+    with Braid(tmp_path, embedding_model=HashEmbeddings()) as braid:
+        dataset = add_notes(braid.ledger)
+        store = braid.vector_store(dataset, wait_s=WAIT_S)
+        store.add_texts(["one"], ids=["1"])
+    file = tmp_path / "file.txt"
+    file.write_text("four")
+    calls: list[Callable[[], object]] = [
+        lambda: braid.add(["two"], dataset=dataset),
+        lambda: braid.get(["1"], dataset=dataset),
+        lambda: braid.delete(["1"], dataset=dataset),
+        lambda: braid.remove_dataset(dataset),
+        lambda: ingest_bytes(braid, dataset, "three.txt", b"three"),
+        lambda: ingest_paths(braid, dataset, [file]),
+        lambda: store.add_texts(["five"], ids=["5"]),
+        lambda: store.delete(["1"]),
+        lambda: store.get_by_ids(["1"]),
+        lambda: store.similarity_search("one"),
+        lambda: store.embeddings.embed_query("one"),
+    ]
+    for call in calls:
+        with pytest.raises(ClosedError, match="this Braid is closed"):
+            call()
+    with Braid(tmp_path, embedding_model=HashEmbeddings()) as again:
+        assert [each.source for each in again.ledger.documents(dataset)] == ["1"]
 
 
 class Stopping(HashEmbeddings):
