@@ -14,7 +14,7 @@ from braid.core.backup.upgrade import upgrading
 from braid.core.datasets.entry import id_of
 from braid.core.datasets.registry import Registry
 from braid.core.datasets.shared_list import ListInLedger
-from braid.core.errors import EmbeddingError, InvalidInputError, NotFoundError, RegistryError
+from braid.core.errors import ClosedError, EmbeddingError, InvalidInputError, NotFoundError, RegistryError
 from braid.core.files.bucket import FETCHED, open_bucket
 from braid.core.forks import tell_of_forks
 from braid.core.ledger.change_log import LOCAL, StateNames
@@ -143,10 +143,16 @@ class DataDirectory:
         """The names under which the ledger keeps how far the indexes of the legs are."""
         return LOCAL
 
+    def require_open(self) -> None:
+        """Raise ClosedError after `close`: the directory may have another owner, and nothing would be indexed."""
+        if self.closed:
+            raise ClosedError("this Braid is closed; use it inside its with block, or before close()")
+
     def dataset(self, dataset_id: int) -> Dataset:
-        """Return a personal dataset, or an entry of shared_dbs.json. Raises NotFoundError, and InvalidInputError for
-        what is no whole number.
+        """Return a personal dataset, or an entry of shared_dbs.json. Raises NotFoundError, InvalidInputError for what
+        is no whole number, and ClosedError.
         """
+        self.require_open()
         dataset_id = id_of(dataset_id)
         if dataset_id < 0:
             self.mirror_registry()
@@ -160,6 +166,7 @@ class DataDirectory:
         A shared dataset that is no longer listed can be removed, too. Raises NotFoundError, and RegistryError while
         shared_dbs.json is invalid, because the entry cannot be removed from it.
         """
+        self.require_open()
         self.mirror_registry()
         self.ledger.dataset(dataset_id)
         problem = self.registry.problem() if dataset_id < 0 else None

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any, Required, Unpack
 from braid.core.data_directory import DataDirectory
 from braid.core.datasets.registry import Registry
 from braid.core.datasets.scope import resolve_scope
-from braid.core.errors import ClosedError, InvalidInputError, NotFoundError
+from braid.core.errors import InvalidInputError, NotFoundError
 from braid.core.extras import require
+from braid.core.indexes.document_progress import wait_for_documents
 from braid.core.indexes.opened import Indexes
 from braid.core.models.chat import ChatModels
 from braid.core.models.embeddings import EmbeddingModel
@@ -65,7 +66,6 @@ logger = logging.getLogger(__name__)
 STOCK_PACKAGES = ("chromadb", "langchain_chroma", "langchain_classic", "langchain_community", "rank_bm25")
 STOCK_STRATEGIES = ("basic", "multi_query", "compression", "hyde")
 """Strategies for which LangChain has a class."""
-CLOSED = "this Braid is closed; search inside its with block, or before close()"
 
 
 class SearchKeywords(QueryOptions, total=False):
@@ -140,11 +140,13 @@ class RetrieverManager:
 
     def model_of(self, collection: str) -> EmbeddingModel:
         """Return the embedding model whose vectors answer for a collection now."""
+        self._require_open()
         return self._context.model_of(collection)
 
-    def wait(self, timeout_s: float) -> bool:
-        """Wait until both legs have all that is stored now; False after ``timeout_s``."""
-        return self._context.indexer.wait(timeout_s)
+    def wait_for(self, dataset_id: int, document_ids: Sequence[int], timeout_s: float) -> bool:
+        """Wait until both legs find these documents, whatever else they lack; False after ``timeout_s``."""
+        assert self._of is not None, "the data directory has the documents"
+        return wait_for_documents(self._of, self._context.indexer, dataset_id, document_ids, timeout_s)
 
     @property
     def models(self) -> ChatModels:
@@ -376,8 +378,8 @@ class RetrieverManager:
             raise
 
     def _require_open(self) -> None:
-        if self._of is not None and self._of.closed:
-            raise ClosedError(CLOSED)
+        if self._of is not None:
+            self._of.require_open()
 
     # ------------------------------------------------------------ what a retriever may read
 

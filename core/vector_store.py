@@ -163,6 +163,7 @@ class BraidVectorStore(VectorStore):
         takes longer than ``wait_s``, which is logged. ``ids`` goes before the documents' own; ``batch_size`` are stored
         in one transaction. Raises InvalidInputError before anything is stored.
         """
+        self._directory.require_open()
         documents = _listed("documents", documents, Document)
         given = options.pop("ids", None)
         ids = [document.id or None for document in documents] if given is None else _listed("ids", given, str | None)
@@ -176,10 +177,13 @@ class BraidVectorStore(VectorStore):
             )
         named = [str(uuid4()) if number is None else number for number in ids]
         inputs = [_as_input(document, number) for document, number in zip(documents, named, strict=True)]
-        for batch in batches(inputs, size):
-            self._directory.ledger.put_documents(self._dataset_id, list(batch))
+        stored = [
+            result.document_id
+            for batch in batches(inputs, size)
+            for result in self._directory.ledger.put_documents(self._dataset_id, list(batch))
+        ]
         self._directory.wake()
-        if self._wait_s and inputs and not self._manager.wait(self._wait_s):
+        if self._wait_s and stored and not self._manager.wait_for(self._dataset_id, stored, self._wait_s):
             logger.warning("what was added is not all indexed after %g s; searches name what they miss", self._wait_s)
         return named
 

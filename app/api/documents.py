@@ -9,7 +9,7 @@ from typing import Any, Literal
 from flask import Response, request
 from pydantic import Field, model_validator
 
-from braid.app.api.framework.etags import IF_MATCH, answer_with_etag, etag, if_match
+from braid.app.api.framework.etags import IF_MATCH, IF_NONE_MATCH, answer_with_etag, condition, etag
 from braid.app.api.framework.operations import Answered, Resource
 from braid.app.api.framework.requests import SAYS_SOMETHING, Given, require_whole
 from braid.app.api.schemas import DeletionQuery, MetadataShown, Moment, Page, PageQuery, PassageShown, Shown, page_of
@@ -103,13 +103,13 @@ def list_documents(dataset_id: int, query: DocumentsQuery) -> Answered:
     DocumentShown,
     status=200,
     statuses={201: DocumentShown},
-    headers=(IF_MATCH,),
+    headers=(IF_MATCH, IF_NONE_MATCH),
 )
 def put_document(dataset_id: int, body: TextGiven) -> Answered:
     """Store a text as a document: 201 if it is new, 200 if it replaces the document with its source.
 
     It can be found by keyword within a second, and by meaning once it is embedded. With the ETag of an earlier answer
-    in If-Match: 412, and nothing is stored, if the document has changed since.
+    in If-Match: 412, and nothing is stored, if the document has changed since; with If-None-Match: *, if there is one.
     """
     dataset, braid = caller_datasets().writable(dataset_id), site().braid
     require_whole("source", body.source)
@@ -125,7 +125,7 @@ def put_document(dataset_id: int, body: TextGiven) -> Answered:
     except UnreadableDocumentError as error:
         raise InvalidInputError(str(error), field="text") from error
     parsed = replace(parsed, metadata=clean_metadata({**parsed.metadata, **metadata}))
-    stored = braid.ledger.put_document(dataset.id, parsed, check=if_match(), most=site().settings.max_user_documents)
+    stored = braid.ledger.put_document(dataset.id, parsed, check=condition(), most=site().settings.max_user_documents)
     braid.indexer.wake()
     site().usage.count(identity().account.id, "upload")
     found = document_in(dataset.id, stored.document_id)
@@ -138,7 +138,7 @@ def put_document(dataset_id: int, body: TextGiven) -> Answered:
     "/datasets/<int(signed=True):dataset_id>/documents/<int:document_id>",
     DocumentShown,
     statuses={304: None},
-    headers=("If-None-Match",),
+    headers=(IF_NONE_MATCH,),
 )
 def get_document(dataset_id: int, document_id: int) -> Response:
     """Get a document. With the ETag of an earlier answer in If-None-Match: 304 if it has not changed."""
@@ -167,7 +167,7 @@ def delete_document(dataset_id: int, document_id: int, query: DeletionQuery) -> 
     braid = site().braid
     found = document_in(caller_datasets().writable(dataset_id).id, document_id)
     remove = braid.ledger.remove_document if query.permanently else site().deleted_documents.discard_source
-    if not remove(dataset_id, found.source, check=if_match()):
+    if not remove(dataset_id, found.source, check=condition()):
         raise no_document(dataset_id, document_id)
     braid.indexer.wake()
 
@@ -176,7 +176,7 @@ def delete_document(dataset_id: int, document_id: int, query: DeletionQuery) -> 
     "/datasets/<int(signed=True):dataset_id>/documents/<int:document_id>/passages",
     Page[PassageShown],
     statuses={304: None},
-    headers=("If-None-Match",),
+    headers=(IF_NONE_MATCH,),
 )
 def list_passages(dataset_id: int, document_id: int, query: PageQuery) -> Response:
     """List a document's passages in order."""

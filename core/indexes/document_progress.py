@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import time
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 from sqlalchemy import Connection, func, select
 
+from braid.core.batches import batches
 from braid.core.data_directory import DataDirectory
+from braid.core.indexes.indexer import LONGEST_WAIT_S, WAIT_S, Indexer
+from braid.core.indexes.leg_progress import RESTS
 from braid.core.json_form import read_reason
 from braid.core.ledger.change_log import StateNames
 from braid.core.ledger.tables import ChunkRow, DocumentRow, EmbeddingRow, IndexStateRow
 from braid.core.types import Leg
 
+DOCUMENTS_PER_LOOK = 500
+LEGS: tuple[Leg, ...] = ("bm25", "dense")
 Stage = Literal["failed", "parsed", "keyword_ready", "embedding", "done"]
 
 
@@ -72,6 +79,38 @@ def document_progress(
         )
         for row in documents
     }
+
+
+def wait_for_documents(
+    directory: DataDirectory, indexer: Indexer, dataset_id: int, document_ids: Sequence[int], timeout_s: float
+) -> bool:
+    """Wait until both legs find these documents, whatever else they lack; False after ``timeout_s``.
+
+    Raises NotFoundError when there is no such dataset, or no longer.
+    """
+    deadline = time.monotonic() + timeout_s
+    collection = directory.ledger.dataset(dataset_id).collection
+
+    def each_ready(part: Sequence[int]) -> bool:
+        found = document_progress(directory, dataset_id, part).values()
+        return all(each.failed or (each.bm25_ready and each.dense_ready) for each in found)
+
+    def is_found() -> bool:  # vectors are stored, then given to the index
+        legs = [indexer.leg_progress(leg, collection) for leg in LEGS]
+        return indexer.has_stored_vectors(collection, own) and not any(leg.obstacle for leg in legs)
+
+    own, parts = set(document_ids), batches(document_ids, DOCUMENTS_PER_LOOK)
+    return all(_wait_until(partial(each_ready, part), deadline) for part in parts) and _wait_until(is_found, deadline)
+
+
+def _wait_until(condition: Callable[[], bool], deadline: float) -> bool:
+    looked = time.monotonic()
+    while not condition():
+        if (now := time.monotonic()) >= deadline:
+            return False
+        time.sleep(min(max(WAIT_S, RESTS * (now - looked)), LONGEST_WAIT_S, deadline - now))
+        looked = time.monotonic()
+    return True
 
 
 def _read_applied(connection: Connection, collection: str, names: StateNames) -> dict[Leg, int]:

@@ -44,6 +44,8 @@ class ChunkEmbedder:
         self._changes = changes
         self._refusals: Counter[str] = Counter()
         self._left_out: dict[str, int] = {}
+        self.turns: dict[str, frozenset[tuple[int, int]]] = {}
+        """Datasets and documents of each collection whose vectors are stored before the index is given them."""
         self._beside = 0
         """Texts in the next call beside searches; 0 to start over."""
 
@@ -57,6 +59,7 @@ class ChunkEmbedder:
         """
         bare = [position for position, chunk in enumerate(chunks) if chunk.vector is None]
         texts = {chunks[position].id: chunks[position].text for position in bare}
+        self._begin_turn(collection, [chunks[position] for position in bare])
         vectors, refused, done = self._embed_for_a_while(collection, model, texts)
         if refused:
             self._count_refusals(collection, refused)
@@ -71,8 +74,13 @@ class ChunkEmbedder:
         and how many were tried. What the model refuses is left to `leading`.
         """
         texts = {chunk.id: chunk.text for chunk in chunks}
+        self._begin_turn(collection, chunks)
         vectors, _, done = self._embed_for_a_while(collection, model, texts)
         return [replace(chunk, vector=vectors[chunk.id]) for chunk in chunks if chunk.id in vectors], done
+
+    def _begin_turn(self, collection: str, chunks: Sequence[IndexedChunk]) -> None:
+        documents = {(chunk.dataset_id, chunk.document_id) for chunk in chunks}
+        self.turns[collection] = self.turns.get(collection, frozenset()) | documents
 
     def _embed_for_a_while(
         self, collection: str, model: EmbeddingModel, texts: Mapping[str, str]
@@ -96,6 +104,9 @@ class ChunkEmbedder:
                 vectors |= made
                 refused |= refused_now | of_other_size
                 done = min(len(ids), done + size)
+        except EmbeddingError:
+            if not vectors:  # those before it are indexed first, and the next call raises
+                raise
         finally:
             if vectors:
                 self._ledger.store_embeddings(model.fingerprint, list(vectors), np.stack(list(vectors.values())))

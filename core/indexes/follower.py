@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -64,6 +64,16 @@ class IndexFollower:
         """Whether the last `work` found nothing to do, and nothing to try again later."""
 
     # ------------------------------------------------------------ from any thread
+
+    def version(self, collection: str) -> str:
+        """Return the analyzer version or model fingerprint that the collection's index must have. Raises EmbeddingError
+        when its model cannot be made.
+        """
+        return self._source.version(collection)
+
+    def storing(self, collection: str) -> Collection[tuple[int, int]]:
+        """Return datasets and documents with vectors in the ledger that the index may not have yet."""
+        return self._source.storing(collection)
 
     def progress(self, collection: str, head: int | None = None) -> LegProgress:
         """Return how much of a collection its index has, and whether it may be searched.
@@ -285,6 +295,7 @@ class IndexFollower:
         started = time.monotonic()
         if ahead := self._source.ahead(collection, state.applied_seq):
             self.index.apply(collection, ahead, ())
+            self._source.applied(collection)
             covered, done = len(ahead), state.applied_seq
         else:
             applied = self._apply(collection, state, changes)
@@ -310,6 +321,7 @@ class IndexFollower:
         if not self.index.crash_safe:
             self._changes.set_state(self.name, collection, replace(state, state="writing"))
         self.index.apply(collection, ready, deletes)
+        self._source.applied(collection)
         state = replace(state, applied_seq=changes[-1].seq, state="ready")
         self._trusted[collection] = state
         self._changes.set_state(self.name, collection, state)

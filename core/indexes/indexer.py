@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -36,6 +37,8 @@ LONGEST_WAIT_S = 1.0
 LOOK_ANYWAY_S = 10.0
 """Longest time between two looks at every collection, whatever the database says."""
 FIRST_LOOK_S = 2.0
+MOST_COUNTED = 20_000
+"""Passages or changes that a search looks at to say what it misses, some 20 ms."""
 
 logger = logging.getLogger(__name__)
 
@@ -161,6 +164,39 @@ class Indexer:
         """Return how far these legs' indexes of collections are; changes since the last look count, too."""
         heads = self.heads({collection for _, collection in legs})
         return [self.leg_progress(leg, collection, heads.get(collection)) for leg, collection in legs]
+
+    def lacks(self, legs: Sequence[tuple[Leg, str]], datasets: Mapping[str, Collection[int]]) -> list[LegProgress]:
+        """Return the `states` for a search of these datasets, by collection: removals do not count, which no search
+        shows, nor the passages of other datasets, unless more than `MOST_COUNTED` are to be looked at.
+        """
+        return [self._of_datasets(each, datasets[each.collection]) for each in self.states(legs)]
+
+    def _of_datasets(self, found: LegProgress, dataset_ids: Collection[int]) -> LegProgress:
+        if found.state != "ready" or found.error or not (found.pending or found.left_out):
+            return found
+        follower, collection = self.followers[found.leg], found.collection
+        state = self._changes.state_of(follower.name, collection)
+        version = follower.version(collection)
+        if state is not None and (state.state == "rebuilding" or state.version != version):
+            return found
+        seq, model = state.applied_seq if state else 0, ""
+        if found.leg == "dense" and not follower.index.stored:
+            model = version
+        if model and self._changes.chunks_of(dataset_ids) <= MOST_COUNTED:  # also of those that were left out
+            lacking = self._changes.unembedded_count(
+                collection, model, dataset_ids=dataset_ids, document_ids=None, limit=MOST_COUNTED
+            )
+        elif found.pending:
+            lacking = self._changes.lacking(collection, seq, dataset_ids=dataset_ids, model=model, most=MOST_COUNTED)
+        else:
+            return found
+        if lacking is None or any(dataset_id in dataset_ids for dataset_id, _ in follower.storing(collection)):
+            return found
+        return replace(found, pending=lacking) if found.pending else replace(found, left_out=lacking)
+
+    def has_stored_vectors(self, collection: str, document_ids: Collection[int]) -> bool:
+        """Whether the dense index has these documents' vectors that are in the ledger."""
+        return not any(document_id in document_ids for _, document_id in self.followers["dense"].storing(collection))
 
     def wait(
         self,

@@ -110,7 +110,10 @@ class ProgressBoard:
     def report(self, collection: str, state: ProgressState, *, pending: int = 0, error: str = "") -> None:
         """Replace the collection's report; the seconds left follow from the rate measured so far."""
         seconds_left = pending / self._rate if pending and self._rate else None
-        left_out = self._left_out(collection) if state == "ready" and not pending else 0
+        before = self.get(collection)
+        left_out = before.left_out if before and state == "ready" else 0
+        if state == "ready" and not pending:
+            left_out = self._left_out(collection)
         with self._lock:
             self._latest[collection] = LegProgress(self._leg, collection, state, pending, seconds_left, error, left_out)
 
@@ -149,7 +152,7 @@ class ToldBoard(ProgressBoard):
         now = self.get(collection)
         assert now is not None, "it was reported"
         told = ""
-        if state == "failed" or error or now.left_out:
+        if state == "failed" or error or (now.left_out and not pending):
             told = report_of(now)
         elif pending:
             at = time.monotonic()

@@ -186,6 +186,10 @@ class ReadingIndexer(Indexer):
         """Return how far one index is; with the collection's ``head``, what lacks since then counts."""
         return self._shared.of(index, collection, head)
 
+    def has_stored_vectors(self, collection: str, document_ids: Collection[int]) -> bool:
+        """Whether the dense index has applied the whole log: what it has beyond that, its own process alone knows."""
+        return not self.leg_progress("dense", collection, self.heads([collection]).get(collection)).pending
+
     def suspect(self, index: IndexName, collection: str) -> None:
         """Have the index's follower check the index after a failed search, which must not fail for it."""
         now = time.monotonic()

@@ -4,7 +4,7 @@ index from its source.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Protocol
 
 from braid.core.indexes.answering_models import AnsweringModels
@@ -62,6 +62,14 @@ class ChunkSource(Protocol):
     def left_out(self, collection: str) -> int:
         """Count the chunks that were covered but could not be indexed: none, unless the source can refuse a chunk."""
         return 0
+
+    def applied(self, collection: str) -> None:
+        """Take note that the index has what was made ready."""
+        return None  # nothing, unless a source stores what it makes ready
+
+    def storing(self, collection: str) -> Collection[tuple[int, int]]:
+        """Return datasets and documents of which something may have been stored since then; any thread may ask."""
+        return ()
 
     def complete(self, collection: str, version: str) -> None:
         """Clean up after a rebuild with this version, before it is recorded as complete; harmless when repeated."""
@@ -167,6 +175,14 @@ class DenseSource:
         """Count the chunks that the model refused."""
         return self._embedder.left_out(collection, self._models.wanted(collection))
 
+    def applied(self, collection: str) -> None:
+        """Take note that the index has the vectors that were stored."""
+        self._embedder.turns.pop(collection, None)
+
+    def storing(self, collection: str) -> Collection[tuple[int, int]]:
+        """Return datasets and documents whose vectors may have been stored since then."""
+        return self._embedder.turns.get(collection, ())
+
     def complete(self, collection: str, version: str) -> None:
         """Let the model of this fingerprint answer, and delete the vectors of others."""
         self._models.keep(collection, version)
@@ -255,6 +271,7 @@ class Rebuild:
             return 0
         ready, covered = self._source.prepare(self._collection, self._rest)
         self._index.apply(self._collection, ready, ())
+        self._source.applied(self._collection)
         self._rest = self._rest[covered:]
         self.pending = max(0, self.pending - covered)
         return covered

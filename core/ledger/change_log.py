@@ -123,6 +123,20 @@ class ChangeLog:
         statement = select(func.count()).where(ChunkRow.dataset_id.in_(dataset_ids), ChunkRow.id.in_(changed))
         return int(self._database.value(statement))
 
+    def lacking(
+        self, collection: str, seq: int, *, dataset_ids: Collection[int], model: str = "", most: int
+    ) -> int | None:
+        """Count the chunks of these datasets that came or changed after ``seq``; with a model, those without a vector
+        under it. None where more than ``most`` changes are to be looked at.
+        """
+        if self._number(prepared.PENDING_AT_MOST, collection=collection, seq=seq, limit=most + 1) > most:
+            return None
+        return self._number(prepared.LACKING, collection=collection, seq=seq, model=model, datasets=dataset_ids)
+
+    def chunks_of(self, dataset_ids: Collection[int]) -> int:
+        """Return the number of chunks in these datasets, from their counters."""
+        return self._number(prepared.CHUNKS_OF_DATASETS, datasets=dataset_ids)
+
     def unembedded_changes(self, collection: str, seq: int, model: str, limit: int) -> list[str]:
         """Return ids of chunks that changed after ``seq`` and have no vector under the model, in the order in which
         they are to be embedded: those of small documents first.
@@ -242,6 +256,11 @@ class ChangeLog:
     def states(self, leg: str) -> dict[str, IndexState]:
         """Return the states of one leg's indexes by collection; ``chroma`` is the copy of the vectors."""
         return {row[0]: IndexState(*row[1:]) for row in self._database.rows(prepared.STATES, leg=leg)}
+
+    def state_of(self, leg: str, collection: str) -> IndexState | None:
+        """Return the state of one index; None when it has none yet."""
+        rows = self._database.rows(prepared.STATES_OF_COLLECTIONS, leg=leg, collections=[collection])
+        return IndexState(*rows[0][1:]) if rows else None
 
     def state_names(self) -> set[StateName]:
         """Return the names of all indexes of which there is a state, also of those that nobody follows any more."""

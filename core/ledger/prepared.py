@@ -128,6 +128,14 @@ HEADS_OF_COLLECTIONS = _ENDS.format(end="MAX", condition="WHERE collection IN :c
 FIRST_SEQS = _ENDS.format(end="MIN", condition="")
 CHANGES = "SELECT seq, chunk_id FROM changes WHERE collection = :collection AND seq > :seq ORDER BY seq LIMIT :limit"
 PENDING = "SELECT COUNT(*) FROM changes WHERE collection = :collection AND seq > :seq"
+# Under no model no chunk has a vector.
+LACKING = """
+    SELECT COUNT(*) FROM (SELECT DISTINCT chunk_id FROM changes WHERE collection = :collection AND seq > :seq) s
+        JOIN chunks c ON c.id = s.chunk_id LEFT JOIN embeddings e ON e.chunk_id = c.id AND e.model = :model
+    WHERE c.dataset_id IN :datasets AND e.chunk_id IS NULL"""
+PENDING_AT_MOST = """
+    SELECT COUNT(*) FROM (SELECT 1 FROM changes WHERE collection = :collection AND seq > :seq LIMIT :limit) c"""
+CHUNKS_OF_DATASETS = "SELECT COALESCE(SUM(chunks), 0) FROM datasets WHERE id IN :datasets"
 NEWEST_CHANGE = "SELECT COALESCE(MAX(seq), 0) FROM changes"
 OLDEST_WAITING = """
     SELECT MIN(w.seq)

@@ -125,9 +125,9 @@ class ExactSearch:
 
     def _usable(self) -> Iterator[str]:
         """Yield the collections whose keyword index may be asked."""
-        names = [each.collection for each in self.scope.collections]
-        states = self.context.indexer.states([("bm25", name) for name in names])
-        for name, progress in zip(names, states, strict=True):
+        datasets = {each.collection: each.dataset_ids for each in self.scope.collections}
+        states = self.context.indexer.lacks([("bm25", name) for name in datasets], datasets)
+        for name, progress in zip(datasets, states, strict=True):
             if reason := progress.obstacle or progress.shortfall:
                 self._missing.append(reason)
             if not progress.obstacle:

@@ -87,7 +87,8 @@ class Gatherer:
         usable: list[CollectionLeg] = []
         incomplete: set[str] = set()
         legs = [leg for leg in self.legs if leg.scope.collection in self.plans]
-        states = self.context.indexer.states([(leg.leg, leg.scope.collection) for leg in legs])
+        datasets = {leg.scope.collection: leg.scope.dataset_ids for leg in legs}
+        states = self.context.indexer.lacks([(leg.leg, leg.scope.collection) for leg in legs], datasets)
         for leg, progress in zip(legs, states, strict=True):
             if progress.is_whole:
                 usable.append(leg)

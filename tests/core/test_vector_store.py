@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import copy
 import pickle
+import threading
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +26,11 @@ from langchain_tests.integration_tests.vectorstores import VectorStoreIntegratio
 from langchain_text_splitters import CharacterTextSplitter
 
 from braid.core.braid import Braid
-from braid.core.errors import DegradedError, InvalidInputError, NotFoundError
+from braid.core.errors import ClosedError, DegradedError, InvalidInputError, NotFoundError
+from braid.core.ingest.ingest import ingest_bytes, ingest_paths
 from braid.core.vector_store import BraidVectorStore
 from tests.fakes import HashEmbeddings
-from tests.worlds import WAIT_S, add_notes, catch_up
+from tests.worlds import WAIT_S, add_notes, catch_up, document, eventually
 
 
 class SuiteEmbeddings(HashEmbeddings):
@@ -98,6 +102,72 @@ def test_what_is_far_from_each_other_comes_first_with_mmr(store: BraidVectorStor
     assert ids(store.max_marginal_relevance_search("the cat sleeps", k=2, fetch_k=5, lambda_mult=0.1))[1] == "dog"
     assert "dog" not in ids(store.max_marginal_relevance_search("the cat sleeps", k=2, fetch_k=2))
     assert len(store.as_retriever(search_type="mmr", search_kwargs={"k": 3}).invoke("cat")) == 3
+
+
+def test_what_is_closed_stores_and_deletes_nothing(tmp_path: Path) -> None:
+    with Braid(tmp_path, embedding_model=HashEmbeddings()) as braid:
+        dataset = add_notes(braid.ledger)
+        store = braid.vector_store(dataset, wait_s=WAIT_S)
+        store.add_texts(["one"], ids=["1"])
+    file = tmp_path / "file.txt"
+    file.write_text("four")
+    calls: list[Callable[[], object]] = [
+        lambda: braid.add(["two"], dataset=dataset),
+        lambda: braid.get(["1"], dataset=dataset),
+        lambda: braid.delete(["1"], dataset=dataset),
+        lambda: braid.remove_dataset(dataset),
+        lambda: ingest_bytes(braid, dataset, "three.txt", b"three"),
+        lambda: ingest_paths(braid, dataset, [file]),
+        lambda: store.add_texts(["five"], ids=["5"]),
+        lambda: store.delete(["1"]),
+        lambda: store.get_by_ids(["1"]),
+        lambda: store.similarity_search("one"),
+        lambda: store.embeddings.embed_query("one"),
+    ]
+    for call in calls:
+        with pytest.raises(ClosedError, match="this Braid is closed"):
+            call()
+    with Braid(tmp_path, embedding_model=HashEmbeddings()) as again:
+        assert [each.source for each in again.ledger.documents(dataset)] == ["1"]
+
+
+class Stopping(HashEmbeddings):
+    """Begins when it may, and after a small text stops until it may go on."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.may_begin, self.may_go_on, self.has_stopped = threading.Event(), threading.Event(), False
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        assert self.may_begin.wait(WAIT_S)
+        assert not self.has_stopped or self.may_go_on.wait(WAIT_S)
+        self.has_stopped |= any("small" in text for text in texts)
+        return super().embed_documents(texts)
+
+
+def test_adding_waits_for_its_own_documents_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("braid.core.indexes.embedder.SLICE_S", 0.0001)  # one call to the model a turn
+    embeddings = Stopping()
+    with Braid(tmp_path, embedding_model=embeddings) as braid, ThreadPoolExecutor(1) as thread:
+        mine, other = add_notes(braid.ledger), braid.ledger.add_dataset(1, "books").id
+        store = braid.vector_store(mine, wait_s=WAIT_S)
+        braid.ledger.put_document(other, document("book.md", *(f"book page {n}" for n in range(400))))
+        adding = thread.submit(store.add_texts, ["a small gasket"], ids=["small"])
+        try:
+            assert eventually(lambda: braid.get(["small"], dataset=mine))
+            embeddings.may_begin.set()
+            assert adding.result(2 * WAIT_S) == ["small"]
+            assert "not all indexed" not in caplog.text
+            strict = partial(braid.get_retriever, user_id=1, on_degraded="raise")
+            assert ids(store.similarity_search("gasket")) == ["small"]
+            assert [each.metadata["source"] for each in strict(dataset_ids=[mine]).invoke("gasket")] == ["small"]
+            with pytest.raises(DegradedError, match="passages of user_1 are not in the dense index yet"):
+                strict(dataset_ids=[other]).invoke("gasket")
+        finally:
+            embeddings.may_begin.set()
+            embeddings.may_go_on.set()
 
 
 def test_equal_texts_are_several_documents(store: BraidVectorStore) -> None:

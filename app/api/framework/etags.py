@@ -11,10 +11,15 @@ from braid.core.errors import BraidError
 from braid.core.types import Document
 
 IF_MATCH = "If-Match"
+IF_NONE_MATCH = "If-None-Match"
 
 
 class ChangedMeanwhileError(BraidError):
-    """The document is not, or no longer, the one that the caller read."""
+    """The document is not what a ``header`` of the request says."""
+
+    def __init__(self, message: str, header: str) -> None:
+        super().__init__(message)
+        self.header = header
 
 
 def etag(document: Document, part: str = "") -> str:
@@ -32,21 +37,23 @@ def answer_with_etag(document: Document, text: str, part: str = "") -> Response:
     return response
 
 
-def if_match() -> Callable[[Document | None], None]:
-    """Return a check of the stored document against the header If-Match; without the header it accepts everything.
+def condition() -> Callable[[Document | None], None]:
+    """Return a check of the stored document against the headers If-Match and If-None-Match; without them it accepts
+    everything.
 
     The check raises ChangedMeanwhileError.
     """
-    is_given, wanted = IF_MATCH in request.headers, request.if_match
+    is_given, wanted, unwanted = IF_MATCH in request.headers, request.if_match, request.if_none_match
 
     def check(stored: Document | None) -> None:
-        if not is_given:
-            return
-        if stored is None:
-            raise ChangedMeanwhileError("there is no such document, or no longer; leave If-Match out to add it")
-        if not wanted.contains(etag(stored)):
-            raise ChangedMeanwhileError(
-                "the document has changed since it was read; get it again and send its new ETag"
-            )
+        if is_given and stored is None:
+            message = "there is no such document, or no longer; leave If-Match out to add it"
+            raise ChangedMeanwhileError(message, IF_MATCH)
+        if is_given and stored is not None and not wanted.contains(etag(stored)):
+            message = "the document has changed since it was read; get it again and send its new ETag"
+            raise ChangedMeanwhileError(message, IF_MATCH)
+        if stored is not None and unwanted.contains_weak(etag(stored)):
+            message = "there is such a document already; leave If-None-Match out to replace it"
+            raise ChangedMeanwhileError(message, IF_NONE_MATCH)
 
     return check

@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import BaseModel, TypeAdapter
 
-from braid.app.api.framework.etags import IF_MATCH
+from braid.app.api.framework.etags import IF_MATCH, IF_NONE_MATCH
 from braid.app.api.framework.idempotency import HEADER
 from braid.app.api.framework.idempotency import KEY_PATTERN as IDEMPOTENCY_PATTERN
 from braid.app.api.framework.operations import Operation, Resource
@@ -160,7 +160,10 @@ HEADER_PARAMETERS: Schema = {
         "description": "Any name for this request; a repeated request gets the first answer and is not done again",
         "schema": {"type": "string", "pattern": IDEMPOTENCY_PATTERN},
     },
-    "If-None-Match": {"description": "The ETag of an earlier answer", "schema": {"type": "string"}},
+    IF_NONE_MATCH: {
+        "description": "The ETag of an earlier answer; with PUT also *, which fails if there is such a document",
+        "schema": {"type": "string"},
+    },
     IF_MATCH: {
         "description": "The ETag of an earlier answer; fails if the document changed since",
         "schema": {"type": "string"},
@@ -224,7 +227,7 @@ def _good(operation: Operation, status: int, schema: Schema | None) -> Schema:
         names.append("Link")
     if status in (201, 202):
         names.append("Location")
-    if {"If-None-Match", IF_MATCH}.intersection(operation.headers) and status != 204:
+    if {IF_NONE_MATCH, IF_MATCH}.intersection(operation.headers) and status != 204:
         names.append("ETag")
     if set(KEY_HEADERS.values()).intersection(operation.headers):
         names.append("Deprecation")

@@ -15,7 +15,7 @@ from typing import Any, TypeVar, get_type_hints
 from flask import Blueprint, Response, request
 from pydantic import BaseModel, TypeAdapter
 
-from braid.app.api.framework.etags import IF_MATCH
+from braid.app.api.framework.etags import IF_MATCH, IF_NONE_MATCH
 from braid.app.api.framework.idempotency import answer_once
 from braid.app.api.framework.requests import (
     InvalidRequestError,
@@ -178,8 +178,9 @@ def _make_view(operation: Operation) -> Callable[..., Response]:
                 arguments["body"] = read_body(operation.body)
             elif operation.form is None:
                 require_no_body()
-            if IF_MATCH in request.headers and IF_MATCH not in operation.headers:
-                raise InvalidRequestError(((IF_MATCH, "this operation does not heed it; leave it out"),))
+            for name in (IF_MATCH,) if operation.method == "GET" else (IF_MATCH, IF_NONE_MATCH):
+                if name in request.headers and name not in operation.headers:
+                    raise InvalidRequestError(((name, "this operation does not heed it; leave it out"),))
             return _response(operation, operation.view(**arguments))
 
         return answer_once(answer) if operation.repeatable else answer()

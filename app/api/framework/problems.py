@@ -6,7 +6,7 @@ from flask import Response
 from flask_babel import gettext as _
 from pydantic import BaseModel, Field
 
-from braid.app.api.framework.etags import IF_MATCH, ChangedMeanwhileError
+from braid.app.api.framework.etags import ChangedMeanwhileError
 from braid.app.api.framework.requests import InvalidRequestError
 from braid.app.web.errors import problem
 from braid.core.accounts.idempotency import KeyInUseError
@@ -53,4 +53,4 @@ def on_key_error(error: BraidError) -> tuple[Response, int]:
 def on_changed_meanwhile(error: ChangedMeanwhileError) -> tuple[Response, int]:
     """Answer a conditional write to a document that has changed."""
     title = _("This request cannot be completed")
-    return problem(412, title, detail=str(error), field=IF_MATCH), 412
+    return problem(412, title, detail=str(error), field=error.header), 412

@@ -121,6 +121,21 @@ def test_an_unchanged_document_is_not_sent_again(ann: Caller, library: None) -> 
     assert ann("GET", f"{where}/passages", If_None_Match=passages).status_code == 200
 
 
+def test_a_document_that_must_be_new_replaces_none(ann: Caller) -> None:
+    def put(text: str, tag: str) -> TestResponse:
+        return ann("PUT", "/datasets/1/documents", {"source": "lock", "text": text}, If_None_Match=tag)
+
+    first = put("first", "*")
+    assert first.status_code == 201
+    where, read = first.headers["Location"], first.headers["ETag"]
+    for tag in ("*", read, f"W/{read}", f'"other", {read}'):
+        assert "already" in problem(put("second", tag), 412, "If-None-Match")
+    assert ann("GET", f"{where}/passages").json["items"][0]["text"] == "first"
+    assert put("second", '"other"').status_code == 200
+    problem(ann("DELETE", where, If_None_Match="*"), 422, "If-None-Match")
+    assert ann("GET", where).status_code == 200
+
+
 def test_a_document_that_changed_meanwhile_is_not_written_over(ann: Caller) -> None:
     def put(text: str, **headers: str) -> TestResponse:
         return ann("PUT", "/datasets/1/documents", {"source": "a.txt", "text": text}, **headers)

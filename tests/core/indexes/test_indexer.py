@@ -98,6 +98,33 @@ def test_opening_does_not_wait_until_what_was_refused_is_counted(
         assert eventually(lambda: REFUSED in [part.reason for part in shelf.search("harmless").degraded])
 
 
+def test_what_was_refused_concerns_the_searches_of_its_dataset(tmp_path: Path) -> None:
+    shelf = open_shelf(tmp_path, Refusing())
+    with shelf.braid as braid:
+        other = braid.ledger.add_dataset(1, "other").id
+        braid.ledger.put_document(other, document("c", "harmless", "pure poison"))
+        assert braid.indexer.wait(WAIT_S)
+        assert shelf.complete()
+        assert [part.reason for part in shelf.search("harmless", dataset_ids=[other]).degraded] == [REFUSED]
+
+
+def test_what_was_embedded_before_a_failure_is_found(tmp_path: Path) -> None:
+    class Failing(HashEmbeddings):
+        """Answers one text a call, and not those from the second on."""
+
+        batch_size = 1
+
+        def _vector(self, text: str) -> list[float]:
+            if "tail" in text or text == "braid":
+                raise ConnectionError("the model server is down")
+            return super()._vector(text)
+
+    shelf = open_shelf(tmp_path, Failing())
+    with shelf.braid as braid:
+        braid.ledger.put_document(shelf.ids[0], document("c", "a head", "a tail"))
+        assert eventually(lambda: "a head" in shelf.texts("head", mode="semantic"))
+
+
 def test_a_repair_has_what_was_refused_embedded_again(tmp_path: Path) -> None:
     model = Refusing()
     shelf = open_shelf(tmp_path, model)

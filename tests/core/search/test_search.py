@@ -16,6 +16,8 @@ from sqlalchemy import Engine
 from braid.core import types
 from braid.core.braid import IndexOptions
 from braid.core.errors import InvalidInputError
+from braid.core.indexes import indexer
+from braid.core.indexes.indexer import MOST_COUNTED
 from braid.core.types import Fusion, Hit, Mode, Pooling, SearchResult
 from tests.damage import remove_in_use
 from tests.fakes import HashEmbeddings
@@ -440,6 +442,33 @@ def test_what_the_indexes_have_not_seen_yet_is_counted(tmp_path: Path) -> None:
             }
             for leg in legs:
                 assert found[f"{leg} user_1"] == f"2 passages of user_1 are not in the {leg} index yet"
+
+
+@pytest.mark.parametrize("most", [MOST_COUNTED, 2, 0])
+def test_a_search_lacks_neither_what_is_removed_nor_what_is_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    """Counted in the searched datasets, in the log where they are large, and by collection where that is long, too."""
+    monkeypatch.setattr(indexer, "MOST_COUNTED", most)
+    embeddings = HashEmbeddings()
+    with ByHand(tmp_path, embedding_model=embeddings) as braid:
+        world = World(braid, embeddings, 1, fill(braid, CONTENTS, SHARED))
+        catch_up(braid)
+        ledger, animals = braid.ledger, world.ids["animals"]
+        assert ledger.remove_document(animals, "dogs.md")
+        found = world.search("dog", "animals", mode="hybrid")
+        assert {hit.passage.source for hit in found.hits} == {"cats.md"}
+        assert (found.degraded == ()) is (most >= 2)
+        exact = braid.manager.find_exact("dog", user_id=1, dataset_ids=[animals])
+        assert (exact.missing == ()) is (most >= 2)
+        ledger.put_document(world.ids["empty"], document("new.md", "one cat"))
+        assert (world.search("dog", "animals", mode="hybrid").degraded == ()) is (most > 2)
+        reasons = {part.leg: part.reason for part in world.search("cat", "empty", mode="hybrid").degraded}
+        counts = {"bm25": 1 if most > 2 else 3, "dense": 1 if most >= 2 else 3}
+        said = "{} passages of user_1 are not in the {} index yet"
+        assert reasons == {leg: said.format(count, leg) for leg, count in counts.items()}
+        catch_up(braid)
+        assert world.search("cat", "empty", "animals", mode="hybrid").degraded == ()
 
 
 def test_scores_keep_their_scale_when_a_leg_fails(tmp_path: Path) -> None:
