@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from braid.core.datasets.entry import id_of
 from braid.core.errors import InvalidInputError
 from braid.core.metadata import Metadata
+from braid.core.metadata.values import shown
 from braid.core.types import MAX_ID, Dataset, Document, Filters
 
 if TYPE_CHECKING:
@@ -111,7 +112,7 @@ def select_documents(
         own = _of_source(directory, dataset_id, source)
         naming = _matching(directory, dataset_id, Filters(metadata={"source": source}))
         return list({each.id: each for each in (*own, *naming)}.values())
-    filters = _filters(filter)
+    filters = read_filter(filter)
     if not filters:
         raise InvalidInputError(
             f"filter is {filter!r}, which selects everything; name a condition, or remove the dataset", field="filter"
@@ -143,12 +144,14 @@ def _require_text(name: str, given: object) -> None:
         raise InvalidInputError(f"{name} has {given!r}; give {kinds}", field=name)
 
 
-def _filters(given: object) -> Filters:
+def read_filter(given: object) -> Filters:
+    """Return what was given as ``filter``. Raises InvalidInputError."""
     if isinstance(given, Filters):
         return given
     if not isinstance(given, Mapping):
         raise InvalidInputError(
-            f"filter is {given!r}; give a Filters, or an object such as {{'year': {{'$gte': 2024}}}}", field="filter"
+            f"filter is {shown(given)}; give a Filters, or an object such as {{'year': {{'$gte': 2024}}}}",
+            field="filter",
         )
     return Filters.of(given)
 
