@@ -12,6 +12,7 @@ from braid.core import extras
 from braid.core.errors import InvalidInputError, Reason
 from braid.core.json_form import to_json
 from braid.core.metadata import parse_where
+from braid.core.metadata.values import plain
 from braid.core.metadata.where import PASSAGE_FACTS, conditions_of
 
 GONE = {
@@ -144,7 +145,7 @@ class Filters:
         for kind in sorted(self.chunk_kinds, key=str):
             require_choice("chunk_kinds", kind, get_args(ChunkKind))
         parse_where(self.metadata)
-        object.__setattr__(self, "metadata", to_json(self.metadata))
+        object.__setattr__(self, "metadata", to_json(plain(self.metadata)))
         if self.date_from is not None and self.date_to is not None and self.date_from > self.date_to:
             raise InvalidInputError(
                 f"date_from {self.date_from} is after date_to {self.date_to}; swap them", field="date_from"

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
-from braid.core.errors import BraidError, IndexUnavailableError, InvalidInputError, NotFoundError, TooManyError
+from braid.core.datasets.scope import selected_ids
+from braid.core.errors import (
+    BraidError,
+    ClosedError,
+    IndexUnavailableError,
+    InvalidInputError,
+    NotFoundError,
+    TooManyError,
+)
 from braid.core.forks import tell_of_forks
 from braid.core.metadata import read_metadata
 from braid.core.options import ABOUT, ALL, DatasetIds, Filters, SearchOptions
@@ -20,7 +29,11 @@ if TYPE_CHECKING:
 
 TIMEOUT_S = 30.0
 API = "api/v1/"
-ERRORS: Mapping[int, type[BraidError]] = {404: NotFoundError, 429: TooManyError, 503: IndexUnavailableError}
+ERRORS: Mapping[int, type[BraidError]] = {
+    404: NotFoundError,
+    429: TooManyError,
+    **dict.fromkeys((502, 503, 504), IndexUnavailableError),
+}
 NAMES = {"mode": "search_mode", "k": "top_k", "alpha": "hybrid_alpha"}
 """Options that the API calls otherwise."""
 OPTIONS = frozenset({*NAMES, "filters", "reranker", "parameters"}.union(n for n, told in ABOUT.items() if told.in_api))
@@ -33,7 +46,7 @@ class RemoteBraid:
     ``url`` is where the pages are, such as ``https://braid.example.org/``; ``timeout_s`` is the longest wait for an
     answer. Options that are left out are those of `Braid.search`, whatever the site's settings are. A passage's
     ``collection`` is empty: the API does not tell it. Raises what `Braid.search` raises, and IndexUnavailableError when
-    the site does not answer.
+    the site does not answer, or something else answers in its place.
 
     >>> with RemoteBraid("http://127.0.0.1:9", "braid_token") as remote:
     ...     remote.search("pump pressure", k=0)
@@ -43,9 +56,9 @@ class RemoteBraid:
     """
 
     def __init__(self, url: str, token: str, *, timeout_s: float = TIMEOUT_S) -> None:
-        if not url.startswith(("http://", "https://")):
-            raise InvalidInputError(f"url is {url!r}; write it with http:// or https://", field="url")
-        if not token.isascii() or not token.strip():
+        if not _is_address(url):
+            raise InvalidInputError(f"url is {url!r}; write it with http:// or https://, and a host", field="url")
+        if not isinstance(token, str) or not token.isascii() or not token.strip():
             raise InvalidInputError("the token is empty, or has signs that no token has; copy it again", field="token")
         self.url = url.rstrip("/") + "/"
         self._token = token.strip()
@@ -68,21 +81,16 @@ class RemoteBraid:
 
         A ``user_id`` must be the token's user.
         """
-        asked = SearchOptions().changed(options)
-        if unknown := sorted(name for name in options if name not in OPTIONS):
-            raise InvalidInputError(
-                f"{unknown[0]!r} cannot be chosen over the API; choose among {', '.join(sorted(OPTIONS))}",
-                field=unknown[0],
-            )
+        asked = _checked(options)
         query = asked.for_text(text)
         self._require_user(user_id)
         body = {
             "query": text,
             "strategy": strategy,
-            "dataset_ids": ALL if dataset_ids == ALL else list(dataset_ids or ()),
+            "dataset_ids": ALL if dataset_ids == ALL else selected_ids(dataset_ids),
             **{NAMES.get(name, name): value for name, value in _plain(asked).items()},
         }
-        found = self._ask("POST", "search", body)
+        found = self._ask("POST", "search", body, has="hits")
         return SearchResult(
             query=replace(query, parameters=found.get("parameters", query.parameters)),
             strategy=found["strategy"],
@@ -108,16 +116,24 @@ class RemoteBraid:
         dataset_ids: DatasetIds = None,
         **options: Any,
     ) -> SearchRetriever:
-        """Return a LangChain retriever; every call resolves again what the user may read, and may change options."""
+        """Return a LangChain retriever; every call resolves again what the user may read, and may change options. It
+        raises NotFoundError when none of the named datasets may be read; the strategy's name is the site's to know.
+        """
         from braid.core.langchain import SearchRetriever, fields_of, split_options
 
         answering, searched = split_options(options)
-        given = SearchOptions().changed(searched)
+        given = _checked(searched)
+        self._require_open()
+        ids: DatasetIds = ALL if dataset_ids == ALL else selected_ids(dataset_ids)
 
         def search(text: str, /, **changed: Any) -> SearchResult:
-            return self.search(
-                text, user_id=user_id, dataset_ids=dataset_ids, strategy=strategy, **{**searched, **changed}
-            )
+            found = self.search(text, user_id=user_id, dataset_ids=ids, strategy=strategy, **{**searched, **changed})
+            unresolved = found.unresolved_dataset_ids
+            if ids and ids != ALL and set(ids) <= set(unresolved):
+                raise NotFoundError(
+                    f"dataset {', '.join(map(str, unresolved))}: there is none, or the token's user may not read it"
+                )
+            return found
 
         return SearchRetriever(search=search, **fields_of(given, answering))
 
@@ -130,6 +146,12 @@ class RemoteBraid:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+        raise TypeError(
+            f"a {type(self).__name__} cannot be pickled: it holds a token and open connections; make it where it is "
+            "used, with the url and the token"
+        )
 
     def after_fork(self, *, in_child: bool) -> None:
         """Connect again in the child: the connections are the parent's."""
@@ -146,27 +168,61 @@ class RemoteBraid:
         if user_id is None:
             return
         if self._user_id is None:
-            self._user_id = int(self._ask("GET", "me")["id"])
+            self._user_id = int(self._ask("GET", "me", has="id")["id"])
         if user_id != self._user_id:
             raise InvalidInputError(
                 f"user_id is {user_id!r}, but the token is user {self._user_id}'s; leave user_id out", field="user_id"
             )
 
-    def _ask(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    def _require_open(self) -> None:
+        if self._http.is_closed:
+            raise ClosedError("this RemoteBraid is closed; search inside its with block, or before close()")
+
+    def _ask(self, method: str, path: str, body: Mapping[str, Any] | None = None, *, has: str) -> dict[str, Any]:
+        """Return the site's answer, an object that ``has`` this field. Raises what the site raised."""
         import httpx
 
+        self._require_open()
+        content = None if body is None else json.dumps(body, allow_nan=False)  # in ASCII: half a surrogate pair, too
         try:
-            answer = self._http.request(method, path, json=body)
-            found: dict[str, Any] = answer.json()
+            answer = self._http.request(method, path, content=content, headers={"Content-Type": "application/json"})
         except httpx.HTTPError as error:
             raise IndexUnavailableError(f"{self.url} does not answer: {type(error).__name__}: {error}") from error
+        except RuntimeError:  # of the client, when it was closed meanwhile
+            self._require_open()
+            raise
+        try:
+            found = answer.json()
         except ValueError:
+            found = None
+        if not isinstance(found, dict) or (answer.status_code == 200 and has not in found):
             raise IndexUnavailableError(
-                f"{self.url} answered {answer.status_code} and no JSON; is it where Braid's pages are?"
-            ) from None
+                f"{self.url} answered {answer.status_code} and nothing of Braid's; is it where Braid's pages are?"
+            )
         if answer.status_code == 200:
             return found
         raise _error(answer.status_code, found)
+
+
+def _is_address(url: object) -> bool:
+    import httpx
+
+    try:
+        parsed = httpx.URL(url if isinstance(url, str) else "")
+    except httpx.InvalidURL:
+        return False
+    return parsed.scheme in ("http", "https") and bool(parsed.host)
+
+
+def _checked(options: Mapping[str, Any]) -> SearchOptions:
+    """Return the options of a search. Raises InvalidInputError for a wrong one, and for one that the API lacks."""
+    asked = SearchOptions().changed(options)
+    if unknown := sorted(name for name in options if name not in OPTIONS):
+        raise InvalidInputError(
+            f"{unknown[0]!r} cannot be chosen over the API; choose among {', '.join(sorted(OPTIONS))}",
+            field=unknown[0],
+        )
+    return asked
 
 
 def _error(status: int, problem: Mapping[str, Any]) -> BraidError:

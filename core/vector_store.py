@@ -16,7 +16,7 @@ from langchain_core.vectorstores import VectorStore
 from langchain_core.vectorstores.utils import maximal_marginal_relevance
 
 from braid.core.adding.given_document import read_given
-from braid.core.adding.stored import StoredDocument, delete_documents, get_documents
+from braid.core.adding.stored import StoredDocument, delete_documents, get_documents, read_filter
 from braid.core.batches import batches
 from braid.core.errors import InvalidInputError, NotFoundError
 from braid.core.ingest.readers import clean_text
@@ -24,6 +24,7 @@ from braid.core.ledger.document_batch import DOCUMENTS_PER_BATCH
 from braid.core.metadata.values import shown
 from braid.core.types import (
     DEFAULTS,
+    MAX_K,
     ChunkInput,
     DocumentInput,
     Filters,
@@ -31,6 +32,7 @@ from braid.core.types import (
     Scope,
     SearchOptions,
     SearchResult,
+    plain_number,
     require_choice,
 )
 
@@ -40,7 +42,12 @@ if TYPE_CHECKING:
 
 WAIT_S = 60.0
 DEFAULT_K = 4
-_KINDS = {"texts": "texts", "documents": "LangChain documents", "ids": "texts that are not empty"}
+_KINDS = {
+    "texts": "texts",
+    "metadatas": "objects, or None",
+    "documents": "LangChain documents",
+    "ids": "texts that are not empty",
+}
 _ELSEWHERE = {
     "add_images": "it has texts alone",
     "delete_collection": "Braid.remove_dataset removes it",
@@ -145,16 +152,16 @@ class BraidVectorStore(VectorStore):
     ) -> list[str]:
         """Store texts, in place of what their ids have; return the ids. Raises what `add_documents` raises."""
         given = _listed("texts", texts, str)
-        for name, values in (("metadatas", metadatas), ("ids", ids)):
-            if values is not None and len(values) != len(given):
+        beside: list[list[Any]] = []
+        for name, values, kind in (("metadatas", metadatas, Mapping | None), ("ids", ids, str | None)):
+            beside.append([None for _ in given] if values is None else _listed(name, values, kind))
+            if len(beside[-1]) != len(given):
                 raise InvalidInputError(
-                    f"{name} has {len(values)} for {len(given)} texts; give one for each", field=name
+                    f"{name} has {len(beside[-1])} for {len(given)} texts; give one for each", field=name
                 )
-        of_text = metadatas or [{} for _ in given]
-        named: Sequence[str | None] = ids or [None for _ in given]
         documents = [
             Document(text, metadata=dict(metadata or {}), id=number)
-            for text, metadata, number in zip(given, of_text, named, strict=True)
+            for text, metadata, number in zip(given, *beside, strict=True)
         ]
         return self.add_documents(documents, **options)
 
@@ -167,7 +174,7 @@ class BraidVectorStore(VectorStore):
         documents = _listed("documents", documents, Document)
         given = options.pop("ids", None)
         ids = [document.id or None for document in documents] if given is None else _listed("ids", given, str | None)
-        size = options.pop("batch_size", DOCUMENTS_PER_BATCH)
+        size = plain_number(options.pop("batch_size", DOCUMENTS_PER_BATCH))
         _require_no(options)
         if isinstance(size, bool) or not isinstance(size, int) or size < 1:
             raise InvalidInputError(f"batch_size is {size!r}; give a whole number from 1", field="batch_size")
@@ -223,9 +230,15 @@ class BraidVectorStore(VectorStore):
     def max_marginal_relevance_search(
         self, query: str, k: int = DEFAULT_K, fetch_k: int = 20, lambda_mult: float = 0.5, **options: Any
     ) -> list[Document]:
-        """Return ``k`` of the ``fetch_k`` documents nearest to the query, near to it and far from each other."""
+        """Return ``k`` of the ``fetch_k`` documents nearest to the query, in the mode that the store was made with,
+        which by meaning are near to it and far from each other.
+        """
+        wanted, fetched = _numbers(k, fetch_k, lambda_mult)
         vector = self.embeddings.embed_query(DEFAULTS.for_text(query).text)
-        return self.max_marginal_relevance_search_by_vector(vector, k, fetch_k, lambda_mult, **options)
+        if self._mode == "semantic":
+            return self.max_marginal_relevance_search_by_vector(vector, k, fetch_k, lambda_mult, **options)
+        result = self._answer(partial(self._manager.search_in, self._readable(), query), fetched, **options)
+        return self._unlike(result, vector, wanted, lambda_mult)
 
     def max_marginal_relevance_search_by_vector(
         self,
@@ -236,21 +249,23 @@ class BraidVectorStore(VectorStore):
         **options: Any,
     ) -> list[Document]:
         """Return ``k`` of the ``fetch_k`` documents nearest to a vector, near to it and far from each other."""
-        wanted = SearchOptions(k=k).k
-        if not isinstance(lambda_mult, int | float) or not 0 <= lambda_mult <= 1:
-            raise InvalidInputError(f"lambda_mult is {lambda_mult!r}; it must be from 0 to 1", field="lambda_mult")
-        result = self._near(embedding, max(wanted, fetch_k), **options)
+        wanted, fetched = _numbers(k, fetch_k, lambda_mult)
+        return self._unlike(self._near(embedding, fetched, **options), embedding, wanted, lambda_mult)
+
+    def _unlike(self, result: SearchResult, vector: Sequence[float], wanted: int, lambda_mult: float) -> list[Document]:
+        """Return so many of the documents found, near to the vector and far from each other, and then those that have
+        no vector yet.
+        """
         model = self._manager.model_of(self._collection).fingerprint
         vectors = self._directory.ledger.embeddings(model, [hit.passage.chunk_id for hit in result.hits])
         found = [
-            (document, vectors[hit.passage.chunk_id])
+            (document, vectors.get(hit.passage.chunk_id))
             for (document, _), hit in zip(_documents(result), result.hits, strict=True)
-            if hit.passage.chunk_id in vectors
         ]
-        chosen = maximal_marginal_relevance(
-            np.array(embedding), [vector.tolist() for _, vector in found], lambda_mult, wanted
-        )
-        return [found[place][0] for place in chosen]
+        known = [(document, each.tolist()) for document, each in found if each is not None]
+        chosen = maximal_marginal_relevance(np.array(vector), [each for _, each in known], lambda_mult, wanted)
+        others = [document for document, each in found if each is None]
+        return [*(known[place][0] for place in chosen), *others][:wanted]
 
     def _select_relevance_score_fn(self) -> Any:
         if self._mode != "semantic":
@@ -273,9 +288,8 @@ class BraidVectorStore(VectorStore):
         for name, remedy in _FIXED.items():
             if name in options:
                 raise InvalidInputError(f"{name} cannot be given to a search of a store; {remedy}", field=name)
-        result: SearchResult = search(
-            k=k, mode=self._mode, filters=Filters() if filter is None else filter, group_by="document", **options
-        )
+        filters = Filters() if filter is None else read_filter(filter)
+        result: SearchResult = search(k=k, mode=self._mode, filters=filters, group_by="document", **options)
         require_answer(result, "warn")
         return result
 
@@ -315,6 +329,16 @@ def _listed(name: str, given: Iterable[Any], kind: Any) -> list[Any]:
         if is_one or not isinstance(each, kind) or (name == "ids" and each == ""):
             raise InvalidInputError(f"{name} has {shown(each)}; give a list of {_KINDS[name]}", field=name)
     return several
+
+
+def _numbers(k: int, fetch_k: int, lambda_mult: float) -> tuple[int, int]:
+    """Return how many documents are wanted, and how many are read for them. Raises InvalidInputError."""
+    wanted, fetched, weight = SearchOptions(k=k).k, plain_number(fetch_k), plain_number(lambda_mult)
+    if isinstance(fetched, bool) or not isinstance(fetched, int) or not 0 <= fetched <= MAX_K:
+        raise InvalidInputError(f"fetch_k is {fetch_k!r}; it must be a whole number up to {MAX_K}", field="fetch_k")
+    if not isinstance(weight, int | float) or not 0 <= weight <= 1:
+        raise InvalidInputError(f"lambda_mult is {lambda_mult!r}; it must be from 0 to 1", field="lambda_mult")
+    return wanted, max(wanted, fetched)
 
 
 def _as_input(given: Document, number: str) -> DocumentInput:

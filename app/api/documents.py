@@ -115,7 +115,6 @@ def put_document(dataset_id: int, body: TextGiven) -> Answered:
     require_whole("source", body.source)
     metadata = clean_metadata(body.metadata)
     source, content = upload_source(body.source), body.text.encode("utf-8", "replace")
-    before = braid.ledger.document(dataset.id, source)
     quotas().require_room(identity().account, dataset, source=source, more_bytes=len(content))
     filename = source.rpartition("/")[2].removesuffix(SUFFIXES[body.format]) + SUFFIXES[body.format]
     incoming = Incoming.from_bytes(content, source, filename=filename)
@@ -131,7 +130,7 @@ def put_document(dataset_id: int, body: TextGiven) -> Answered:
     found = document_in(dataset.id, stored.document_id)
     where = url_for("braid.api.get_document", dataset_id=dataset.id, document_id=found.id)
     headers = {"Location": where, "ETag": f'"{etag(found)}"'}
-    return Answered(DocumentShown.model_validate(found), headers, 200 if before else 201)
+    return Answered(DocumentShown.model_validate(found), headers, 201 if stored.is_new else 200)
 
 
 @resource.get(

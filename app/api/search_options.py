@@ -51,7 +51,11 @@ PROMPTS = Literal[
 
 ChosenDatasets = Annotated[
     Annotated[list[DatasetId], Field(max_length=MAX_DATASET_IDS), Tag("=list")] | Annotated[All, Tag("=all")],
-    Discriminator(lambda given: "=all" if isinstance(given, str) else "=list"),
+    Discriminator(
+        lambda given: "=all" if given == ALL else "=list" if isinstance(given, list | tuple) else None,
+        custom_error_type="dataset_ids_type",
+        custom_error_message="Input should be a list of ids, or 'all'",
+    ),
 ]
 """Ids of datasets, or ``all``."""
 
@@ -70,7 +74,13 @@ class PromptGiven(Given):
 
 CustomPrompt = Annotated[
     Annotated[PromptGiven, Tag("=messages")] | Annotated[PromptText, Tag("=text")],
-    Discriminator(lambda given: "=text" if isinstance(given, str) else "=messages"),
+    Discriminator(
+        lambda given: (
+            "=text" if isinstance(given, str) else "=messages" if isinstance(given, dict | PromptGiven) else None
+        ),
+        custom_error_type="prompt_type",
+        custom_error_message="Input should be a text, or an object with system or user",
+    ),
 ]
 
 

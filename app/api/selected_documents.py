@@ -17,8 +17,7 @@ from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
 from braid.app.site import site
 from braid.app.user.datasets import caller_datasets
-from braid.core.adding.stored import select_documents
-from braid.core.errors import InvalidInputError
+from braid.core.adding.stored import require_condition, require_one, select_documents
 from braid.core.ingest.spool import MAX_SOURCE_CHARS
 from braid.core.search.overlap import fresh, joined
 from braid.core.types import MAX_ID, Document, Passage
@@ -57,20 +56,14 @@ class DocumentsNamed(Given):
 
         Raises InvalidInputError unless exactly one of the three is given.
         """
-        given = self.model_dump(exclude_none=True)
-        if len(given) != 1:
-            said = f"{' and '.join(given)} are given" if given else "nothing says which documents"
-            raise InvalidInputError(f"{said}; give one of ids, source and filters", field=next(iter(given), "ids"))
+        require_one(ids=self.ids, source=self.source, filters=self.filters)
         if self.filters is None:
             found = select_documents(
                 site().braid, self.ids, dataset=dataset_id, source=self.source, filter=None, with_parts=with_parts
             )
             return [each.id for each in found]
         filters = self.filters.filters()
-        if not filters:
-            raise InvalidInputError(
-                "filters are empty, which selects everything; name a condition, or delete the dataset", field="filters"
-            )
+        require_condition("filters", filters)
         ledger = site().braid.ledger
         ledger.require_filterable([dataset_id], filters, whole_documents=True)
         return sorted(map(int, ledger.matching_documents([dataset_id], filters, whole_documents=True)[0]))
@@ -116,7 +109,8 @@ class RestoredShown(BaseModel):
 def get_documents(dataset_id: int, body: DocumentsNamed, query: PageQuery) -> Answered:
     """Get documents with their texts, by ids, source or filters. What is not there is left out.
 
-    A page of long texts has fewer documents than `limit`; send the same body to the address in `next`.
+    `limit` and `offset` stand in the address, not in the body. A page of long texts has fewer documents than `limit`;
+    send the same body to the address in `next`.
     """
     dataset, ledger = caller_datasets().get(dataset_id), site().braid.ledger
     numbers = body.documents(dataset.id)

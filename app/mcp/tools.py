@@ -51,7 +51,7 @@ from braid.config.ingest import ingest_options
 from braid.config.models import options_in_force
 from braid.config.settings import Settings
 from braid.core.accounts.accounts import Account
-from braid.core.adding.stored import select_documents
+from braid.core.adding.stored import require_condition, require_one, select_documents
 from braid.core.admission import LONGEST_S
 from braid.core.braid import Braid
 from braid.core.chat.support.check import check_given
@@ -395,8 +395,11 @@ class Tools:
     ) -> list[Document]:
         if ids is not None and not 1 <= len(ids) <= MAX_NAMED:
             raise InvalidInputError(f"ids has {len(ids)}; name 1 to {MAX_NAMED} documents", field="ids")
+        require_one(ids=ids, source=source, where=where)
         numbered = None if ids is None else [document_number(each) or each for each in ids]
         filters = None if where is None else Filters(metadata=where)
+        if filters is not None:
+            require_condition("where", filters)
         return select_documents(
             self._braid, numbered, dataset=dataset.id, source=source, filter=filters, with_parts=with_parts
         )

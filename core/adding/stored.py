@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from braid.core.datasets.entry import id_of
 from braid.core.errors import InvalidInputError
 from braid.core.metadata import Metadata
+from braid.core.metadata.values import shown
 from braid.core.types import MAX_ID, Dataset, Document, Filters
 
 if TYPE_CHECKING:
@@ -99,10 +100,7 @@ def select_documents(
 ) -> list[Document]:
     """Return the documents that `get_documents` is about, without their texts; ``with_parts`` those of ``ids``, too."""
     dataset_id = directory.dataset(id_of(dataset)).id
-    given = [name for name, value in (("ids", ids), ("source", source), ("filter", filter)) if value is not None]
-    if len(given) != 1:
-        said = f"{' and '.join(given)} are given" if given else "nothing says which documents"
-        raise InvalidInputError(f"{said}; give one of ids, source and filter", field=given[0] if given else "ids")
+    require_one(ids=ids, source=source, filter=filter)
     if ids is not None:
         named = [found for each in _ids(ids) for found in _with_id(directory, dataset_id, each, with_parts)]
         return list({each.id: each for each in named}.values())
@@ -111,13 +109,25 @@ def select_documents(
         own = _of_source(directory, dataset_id, source)
         naming = _matching(directory, dataset_id, Filters(metadata={"source": source}))
         return list({each.id: each for each in (*own, *naming)}.values())
-    filters = _filters(filter)
-    if not filters:
-        raise InvalidInputError(
-            f"filter is {filter!r}, which selects everything; name a condition, or remove the dataset", field="filter"
-        )
+    filters = read_filter(filter)
+    require_condition("filter", filters)
     directory.ledger.require_filterable([dataset_id], filters, whole_documents=True)
     return _matching(directory, dataset_id, filters)
+
+
+def require_one(**ways: object) -> None:
+    """Raise InvalidInputError, by the names that the caller has for them, unless one of these is given."""
+    given = [name for name, value in ways.items() if value is not None]
+    if len(given) != 1:
+        said = f"{' and '.join(given)} are given" if given else "nothing says which documents"
+        *names, last = ways
+        raise InvalidInputError(f"{said}; give one of {', '.join(names)} and {last}", field=[*given, *ways][0])
+
+
+def require_condition(name: str, filters: Filters) -> None:
+    """Raise InvalidInputError for filters that select everything. ``name`` is what the caller has for them."""
+    if not filters:
+        raise InvalidInputError(f"{name}: it is empty, which selects everything; name a condition", field=name)
 
 
 def stored_document(directory: DataDirectory, document: Document) -> StoredDocument:
@@ -143,12 +153,14 @@ def _require_text(name: str, given: object) -> None:
         raise InvalidInputError(f"{name} has {given!r}; give {kinds}", field=name)
 
 
-def _filters(given: object) -> Filters:
+def read_filter(given: object) -> Filters:
+    """Return what was given as ``filter``. Raises InvalidInputError."""
     if isinstance(given, Filters):
         return given
     if not isinstance(given, Mapping):
         raise InvalidInputError(
-            f"filter is {given!r}; give a Filters, or an object such as {{'year': {{'$gte': 2024}}}}", field="filter"
+            f"filter is {shown(given)}; give a Filters, or an object such as {{'year': {{'$gte': 2024}}}}",
+            field="filter",
         )
     return Filters.of(given)
 

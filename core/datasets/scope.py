@@ -39,7 +39,7 @@ def resolve_scope(
     """
     user_id = plain_number(user_id)
     _require_user_id(user_id)
-    wanted = [] if dataset_ids == ALL else _distinct(dataset_ids)
+    wanted = [] if dataset_ids == ALL else selected_ids(dataset_ids)
     everything = dataset_ids == ALL or (within is not None and not wanted)
     own = {dataset.id: dataset.collection for dataset in ledger.datasets(user_id)} if user_id is not None else {}
     others: dict[int, tuple[str, int | None]] = {}  # collection and owner of what is not the caller's
@@ -146,7 +146,8 @@ def _require_user_id(user_id: object) -> None:
         )
 
 
-def _distinct(dataset_ids: DatasetIds) -> list[int]:
+def selected_ids(dataset_ids: DatasetIds) -> list[int]:
+    """Return the ids, each once. Raises InvalidInputError for what is no list of them."""
     if dataset_ids is not None and (isinstance(dataset_ids, str | bytes) or not isinstance(dataset_ids, Collection)):
         raise InvalidInputError(
             f"dataset_ids is {dataset_ids!r}; it must be a list of dataset ids, such as [1, -1], or 'all'",

@@ -67,7 +67,8 @@ class ValueRow(NamedTuple):
 def clean_metadata(given: object, *, field: str = "metadata") -> dict[str, Any]:
     """Return metadata in its JSON form. A key whose value is None is left out: it has none.
 
-    Raises InvalidInputError, with the field ``metadata.KEY``, for a key or a value that cannot be stored.
+    Each value is taken as its `scalar`. Raises InvalidInputError, with the field ``metadata.KEY``, for a key or a value
+    that cannot be stored.
     """
     if not isinstance(given, Mapping):
         raise InvalidInputError(f"{field} is {shown(given)}; give an object of keys and values", field=field)
@@ -81,15 +82,12 @@ def clean_metadata(given: object, *, field: str = "metadata") -> dict[str, Any]:
 
 
 def loaded_metadata(given: Mapping[Any, Any], *, field: str = "metadata") -> tuple[dict[str, Any], list[str]]:
-    """Return a loader's metadata in its JSON form, and why each key that cannot be stored was left out.
-
-    Scalars of numpy, Decimal, UUID, paths and members of enumerations become numbers and texts.
-    """
+    """Return a loader's metadata in its JSON form, and why each key that cannot be stored was left out."""
     kept: dict[str, Any] = {}
     left_out: list[str] = []
     for key, value in islice(given.items(), MAX_KEYS):
         try:
-            kept |= clean_metadata({key: _scalar(value)}, field=field)
+            kept |= clean_metadata({key: value}, field=field)
         except InvalidInputError as error:
             left_out.append(f"{error}")
     if len(given) > MAX_KEYS:
@@ -97,16 +95,28 @@ def loaded_metadata(given: Mapping[Any, Any], *, field: str = "metadata") -> tup
     return kept, left_out
 
 
-def _scalar(value: object) -> object:
+def scalar(value: object) -> object:
+    """Return a scalar of numpy, a Decimal, a UUID, a path or a member of an enumeration as a number, a text or a date,
+    and anything else as it is.
+    """
     if isinstance(value, Enum):
         value = value.value
     if isinstance(value, Decimal):
         return float(value)
     if isinstance(value, UUID | PurePath):
         return str(value)
-    if type(value).__module__ == "numpy" and hasattr(value, "item") and getattr(value, "ndim", None) == 0:
-        return value.item()
-    return [_scalar(each) for each in value] if isinstance(value, list | tuple) else value
+    if type(value).__module__ != "numpy" or not hasattr(value, "item") or getattr(value, "ndim", None) != 0:
+        return value
+    if getattr(getattr(value, "dtype", None), "kind", "") == "M":  # in nanoseconds its item is a number
+        value = value.astype("datetime64[us]") if isinstance(value.item(), int) else value  # type: ignore[attr-defined]
+    return value.item()
+
+
+def plain(value: object) -> object:
+    """Return a filter that has been parsed with `scalar` of each value in it."""
+    if isinstance(value, Mapping):
+        return {key: plain(inner) for key, inner in value.items()}
+    return [plain(each) for each in value] if isinstance(value, list | tuple) else scalar(value)
 
 
 def kept_metadata(read: Mapping[str, Any]) -> dict[str, Any]:
@@ -182,6 +192,7 @@ def storable(text: str) -> str:
 
 
 def _json_value(value: object, place: str) -> Any:
+    value = scalar(value)
     if isinstance(value, bool):
         return bool(value)
     if isinstance(value, int | float):
@@ -216,10 +227,13 @@ def _text(value: str, place: str) -> str:
 def _items(given: list[Any] | tuple[Any, ...] | set[Any] | frozenset[Any], place: str) -> list[str]:
     if len(given) > MAX_ITEMS:
         raise InvalidInputError(f"{place} has {len(given):,} texts; at most {MAX_ITEMS:,} are kept", field=place)
-    for each in given:
+    texts = [scalar(each) for each in given]
+    for each in texts:
         if not isinstance(each, str):
             raise _wrong(each, place, "a list has texts alone, so make it one")
-    return [_text(each, place) for each in (sorted(given) if isinstance(given, set | frozenset) else given)]
+    return [
+        _text(str(each), place) for each in (sorted(map(str, texts)) if isinstance(given, set | frozenset) else texts)
+    ]
 
 
 def _read_date(value: Mapping[str, Any]) -> date:

@@ -23,6 +23,7 @@ from braid.core.metadata.values import (
     MAX_WHOLE_NUMBER,
     Kind,
     read_date,
+    scalar,
     seconds,
     shown,
     storable,
@@ -267,6 +268,7 @@ def _contains(key: str, given: object) -> Where:
 
 
 def _exists(key: str, given: object) -> Where:
+    given = scalar(given)
     if not isinstance(given, bool):
         raise _wrong(f"$exists of {key!r} has {shown(given)}; give it true or false")
     return Condition(key, "any") if given else Not(Condition(key, "any"))
@@ -287,6 +289,7 @@ _MEANINGS: Mapping[str, Callable[[str, object], Where]] = {
 
 
 def _value(key: str, given: object, operator: str) -> Value:
+    given = scalar(given)
     if isinstance(given, Mapping) and given.keys() == {DATE}:
         read = read_date(given[DATE]) if isinstance(given[DATE], str) else None
         if read is None:

@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from langchain_classic.retrievers import MultiVectorRetriever, ParentDocumentRetriever
 from langchain_classic.retrievers.self_query.base import SelfQueryRetriever
@@ -170,6 +171,36 @@ def test_adding_waits_for_its_own_documents_alone(
             embeddings.may_go_on.set()
 
 
+@pytest.mark.parametrize("mode", ["hybrid", "keyword"])
+def test_mmr_of_a_text_is_in_the_stores_mode(library: Braid, mode: Any) -> None:
+    store = library.vector_store(library.ledger.add_dataset(1, uuid.uuid4().hex), mode=mode, wait_s=WAIT_S)
+    near = [Document(f"the cat sleeps on the mat {n}", id=f"cat {n}") for n in range(4)]
+    store.add_documents([*near, Document("a cat barks at night", id="dog")])
+    assert "dog" in ids(store.max_marginal_relevance_search("cat sleeps", k=2, fetch_k=5, lambda_mult=0.1))
+    assert "dog" not in ids(store.max_marginal_relevance_search("cat sleeps", k=2, fetch_k=2, lambda_mult=0.1))
+    assert ids(store.max_marginal_relevance_search("barks", k=1, filter={"source": "dog"})) == ["dog"]
+    retriever = store.as_retriever(search_type="mmr", search_kwargs={"k": 3, "lambda_mult": np.float32(0.5)})
+    assert len(retriever.invoke("cat")) == 3
+    with pytest.raises(InvalidInputError, match=f"mode '{mode}' takes no vector"):
+        store.max_marginal_relevance_search_by_vector([1.0])
+
+
+def test_mmr_finds_what_has_no_vector_yet(store: BraidVectorStore, library: Braid) -> None:
+    store.add_documents(CATS)
+    by_word = library.vector_store(store._dataset_id, mode="keyword")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(library.ledger, "embeddings", lambda *_: {})
+        assert ids(by_word.max_marginal_relevance_search("dog", k=1)) == ["dog"]
+
+
+def test_texts_metadata_and_ids_may_be_generators(store: BraidVectorStore) -> None:
+    added = store.add_texts(
+        (text for text in ("one", "two")), ({"n": n} for n in range(2)), ids=(number for number in ("a", "b"))
+    )
+    assert added == ["a", "b"]
+    assert [each.metadata for each in store.get_by_ids(added)] == [{"n": 0}, {"n": 1}]
+
+
 def test_equal_texts_are_several_documents(store: BraidVectorStore) -> None:
     store.add_texts(["same", "same"], [{"of": "a"}, {"of": "b"}], ids=["1", "2"])
     assert sorted(document.metadata["of"] for document in store.similarity_search("same")) == ["a", "b"]
@@ -203,6 +234,9 @@ def test_an_outage_is_no_empty_list(store: BraidVectorStore, library: Braid) -> 
         (lambda store: store.delete(["a"], where={}), "there is no option 'where'"),
         (lambda store: store.add_texts(["a"], ids=["1", "2"]), "ids has 2 for 1 texts"),
         (lambda store: store.add_texts(["a"], [{}, {}]), "metadatas has 2 for 1 texts"),
+        (lambda store: store.add_texts(["a"], ({} for _ in range(2))), "metadatas has 2 for 1 texts"),
+        (lambda store: store.add_texts(["a"], {"year": 1}), "metadatas has .*; give a list of objects"),
+        (lambda store: store.add_texts(["a"], ["b"]), "metadatas has 'b'; give a list of objects"),
         (lambda store: store.add_texts(["a"], namespace="b"), "there is no option 'namespace'"),
         (lambda store: store.add_texts(["fine", ""]), "the text is empty"),
         (lambda store: store.add_texts(["fine"], ids=["nul\0"]), "leave out NUL"),
@@ -231,6 +265,9 @@ def test_what_cannot_be_done_is_refused_as_a_whole(store: BraidVectorStore, call
         (lambda store, _: store.max_marginal_relevance_search("cat", lambda_mult=2), "lambda_mult is 2"),
         (lambda store, _: store.max_marginal_relevance_search("cat", lambda_mult="x"), "lambda_mult is 'x'"),
         (lambda store, _: store.max_marginal_relevance_search(""), "the query is empty"),
+        (lambda store, _: store.max_marginal_relevance_search("cat", fetch_k=2000), "fetch_k is 2000; .*up to 1000"),
+        (lambda store, _: store.max_marginal_relevance_search("cat", fetch_k="x"), "fetch_k is 'x'"),
+        (lambda store, _: store.similarity_search("cat", filter={1, 2}), "filter is {1, 2}; give a Filters"),
         (
             lambda store, _: store.similarity_search("cat", filters={"kind": "cat"}),
             "filters cannot be given .* as filter",

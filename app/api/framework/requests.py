@@ -40,7 +40,8 @@ KEY_PATTERN = r"^[!-~]{0,500}$"
 MAX_BODY_BYTES = 2 * 2**20
 """Longest JSON that is parsed."""
 _FILE_WITHIN = re.compile(rb'(;base64,|"(?:file_)?data"\s*+:\s*+")[A-Za-z0-9+/=_\\-]++')
-_TYPE = re.compile(r"str|int|float|bool|\w+\[.*\]")
+_TYPE = re.compile(r"(?:constrained-)?(?:str|int|float|bool)|[\w-]+\[.*\]")
+_OF_TYPE = "Input should be "
 MAX_ERRORS = 20
 """Largest number of errors reported for one request."""
 TOO_MANY_ERRORS = 1_000
@@ -147,11 +148,21 @@ def read_path(given: Mapping[str, Any]) -> dict[str, Any]:
 def _invalid(error: ValidationError) -> InvalidRequestError:
     if (count := error.error_count()) > TOO_MANY_ERRORS:
         return InvalidRequestError((("", f"{count:,} fields or values do not fit; see the API's documentation"),))
-    return InvalidRequestError(tuple((_field(each["loc"]), _explain(each)) for each in _errors(error)[:MAX_ERRORS]))
+    of_field: dict[str, list[ErrorDetails]] = {}
+    for each in _errors(error):
+        of_field.setdefault(_field(each["loc"]), []).append(each)
+    return InvalidRequestError(tuple((name, _explain_all(told)) for name, told in [*of_field.items()][:MAX_ERRORS]))
 
 
 def _errors(error: ValidationError) -> list[ErrorDetails]:
     return error.errors(include_url=False, include_input=False)
+
+
+def _explain_all(errors: list[ErrorDetails]) -> str:
+    """Return what is wrong with a field that has an error for each of its alternatives: with the one of its type."""
+    fitting = [each for each in errors if not each["type"].endswith("_type")]
+    first, *others = dict.fromkeys(map(_explain, fitting or errors))
+    return " or ".join([first, *(each.removeprefix(_OF_TYPE) for each in others)])
 
 
 def _explain(error: ErrorDetails) -> str:

@@ -96,7 +96,9 @@ def test_all_searches_what_the_caller_may_read_and_counts_hits_by_dataset(
     explained = {**asked, "chunk_id": chunk_id}
     assert ann("POST", "/explain", {**explained, "dataset_ids": "all"}).json["found"]
     assert ann("POST", "/explain", explained).json["reason"] == "not_in_scope"
-    assert "'all'" in problem(ann("POST", "/search", {**asked, "dataset_ids": "every"}), 422, "dataset_ids")
+    for given in ("every", "1", None, 1):
+        said = problem(ann("POST", "/search", {**asked, "dataset_ids": given}), 422, "dataset_ids")
+        assert said == "dataset_ids: Input should be a list of ids, or 'all'"
 
 
 def test_a_conversation_over_all_keeps_to_all(ann: Caller, library: None, app: Flask) -> None:

@@ -82,10 +82,14 @@ def test_what_is_deleted_is_gone_and_nothing_else(call: Call, braid: Braid) -> N
     [
         ({}, 400, "nothing says which documents"),
         ({"ids": ["a"], "source": "b"}, 400, "ids and source are given; give one"),
-        ({"filters": {}}, 400, "filters are empty, which selects everything"),
+        ({"filters": {}}, 400, '"filters: it is empty, which selects everything; name a condition"'),
         ({"filters": {"metadata": {"year": {"$foo": 1}}}}, 400, "$foo"),
         ({"ids": []}, 422, "at least 1 item"),
-        ({"ids": [True]}, 422, "valid"),
+        ({"ids": [True]}, 422, '"ids.0: Input should be a valid string or a valid integer"'),
+        ({"ids": ["a", None, ""]}, 422, '"field": "ids.1"'),
+        ({"ids": ["a", ""]}, 422, '"ids.1: String should have at least 1 character"'),
+        ({"ids": [-1]}, 422, '"ids.0: Input should be greater than or equal to 0"'),
+        ({"source": "b", "limit": 5}, 422, "limit: Extra inputs are not permitted"),
         ({"sources": ["a"]}, 422, "Extra inputs"),
     ],
 )

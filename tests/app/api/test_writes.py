@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
 from flask import Flask
 from sqlalchemy import select
 from werkzeug.test import TestResponse
@@ -9,7 +12,10 @@ from werkzeug.test import TestResponse
 from braid.app.auth.access import rule_of
 from braid.config.settings import Settings
 from braid.core.braid import Braid
+from braid.core.ledger.document_writes import PutResult
+from braid.core.ledger.ledger import Ledger
 from braid.core.ledger.tables import IdempotencyRow
+from braid.core.types import DocumentInput
 from tests.app.api.callers import API, Caller, problem
 from tests.modes.apps import ALL
 from tests.web import PASSWORD, add_user, csrf_token, make_app, sign_in, site_of
@@ -33,6 +39,20 @@ def test_a_write_that_is_sent_again_is_not_done_again(ann: Caller, bob: Caller) 
     where = first.headers["Location"]
     assert ann("DELETE", where, Idempotency_Key="k3").status_code == 204
     assert ann("DELETE", where, Idempotency_Key="k3").status_code == 204
+
+
+def test_of_two_who_store_a_new_source_at_once_one_is_told_201(
+    ann: Caller, braid: Braid, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put = Ledger.put_document
+
+    def after_another(self: Ledger, dataset_id: int, document: DocumentInput, **more: Any) -> PutResult:
+        monkeypatch.setattr(Ledger, "put_document", put)
+        assert ann("PUT", "/datasets/1/documents", {"source": "lock", "text": "first"}).status_code == 201
+        return put(self, dataset_id, document, **more)
+
+    monkeypatch.setattr(Ledger, "put_document", after_another)
+    assert ann("PUT", "/datasets/1/documents", {"source": "lock", "text": "second"}).status_code == 200
 
 
 def test_a_password_cannot_be_tried_out_on_what_is_kept_of_a_write(admin: Caller, app: Flask, braid: Braid) -> None:

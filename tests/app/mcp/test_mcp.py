@@ -208,6 +208,19 @@ def test_wrong_input_is_named(untouched: Served, tool: str, arguments: dict[str,
     run(untouched.client(), talk)
 
 
+@pytest.mark.parametrize("tool", ["get_documents", "delete_documents"])
+def test_documents_are_asked_for_by_the_names_that_the_tool_has(untouched: Served, tool: str) -> None:
+    async def talk(client: Client) -> None:
+        for given, said in (
+            ({}, "nothing says which documents; give one of ids, source and where"),
+            ({"source": "a", "where": {"a": 1}}, "source and where are given; give one of ids, source and where"),
+            ({"where": {}}, "where: it is empty, which selects everything; name a condition"),
+        ):
+            assert (await call(client, tool, dataset_id=1, **given))["message"] == said
+
+    run(untouched.client(), talk)
+
+
 def test_documents_are_listed_and_deleted_by_ids_source_or_filter(served: Served) -> None:
     async def talk(client: Client) -> None:
         await fill(client, served.braid)

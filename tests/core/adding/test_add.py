@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import date
+from datetime import date, datetime
 from decimal import Decimal
 from pathlib import PurePosixPath
 from typing import Any
@@ -133,6 +133,37 @@ def test_removed_parts_of_objects_are_told(shelf: Braid, dataset: int, caplog: p
     shelf.add([{"source": "a", "text": f"{n}"} for n in range(4)], dataset=dataset)
     assert shelf.add([{"source": "a", "text": "0"}], dataset=dataset).removed == 3
     assert "3 parts of 'a' that an earlier call stored were removed" in caplog.text
+
+
+def test_values_of_a_data_frame_are_stored_and_filtered_by(shelf: Braid, dataset: int) -> None:
+    metadata = {
+        "year": np.int64(2024),
+        "rank": np.float32(0.5),
+        "open": np.True_,
+        "day": np.datetime64("2026-01-31"),
+        "at": np.datetime64("2026-01-31T12:00:00.000000000"),
+        "price": Decimal("1.5"),
+        "of": UUID(int=7),
+        "tags": [PurePosixPath("x/y"), "z"],
+    }
+    shelf.add({"id": "a", "text": "text", "metadata": metadata}, dataset=dataset)
+    [stored] = shelf.get(["a"], dataset=dataset)
+    assert dict(stored.metadata) == {
+        "year": 2024,
+        "rank": 0.5,
+        "open": True,
+        "day": date(2026, 1, 31),
+        "at": datetime(2026, 1, 31, 12),
+        "price": 1.5,
+        "of": str(UUID(int=7)),
+        "tags": ["x/y", "z"],
+    }
+    for key, value in metadata.items():
+        asked = {"$contains": PurePosixPath("x/y")} if key == "tags" else {"$in": [value]}
+        for condition in (asked, {"$not": {"$ne": value}}) if key != "tags" else (asked,):
+            assert [each.id for each in shelf.get(dataset=dataset, filter={key: condition})] == ["a"], (key, condition)
+    assert shelf.get(dataset=dataset, filter={"year": {"$gt": np.int64(2024)}}) == []
+    assert shelf.get(dataset=dataset, filter={"none": {"$exists": np.True_}}) == []
 
 
 def test_what_a_loader_says_is_kept_but_for_what_cannot_be(
