@@ -21,6 +21,13 @@ MAX_STORED_QUERY_CHARS = 300
 MAX_STORED_HITS = 100
 COPIED = "copied"
 """Whether an answer was copied from another user's conversation; it does not count as one that was asked for."""
+_COPIED = (
+    *("question", "query", "query_generator", "generator", "search_generator", "found", "stopped", "marks"),
+    *("removed_citations", "prompt_tokens", "answer_tokens", "calculation", "editions", "printed_pages"),
+    *("support", "featured", "also"),
+)
+"""Settings of an answer that another user's copy has."""
+_COPIED_SEARCH = ("strategy", "generator", "mode", "timings_ms")
 NO_PLACE = 0
 """The place of a neighbour of a hit, which the model of the next answer is given under another number."""
 
@@ -64,15 +71,23 @@ def asked_datasets(settings: Mapping[str, Any]) -> Datasets:
 
 
 def copied_settings(role: str, settings: Mapping[str, Any], readable: Collection[int]) -> dict[str, Any]:
-    """Return the settings of a message as a copy of another user has them. A question is of those of its datasets that
-    are ``readable``, else of everything, and names no documents and no assistant.
+    """Return the settings of a message as another user has them, who reads it by a link or copies it. A question is of
+    those of its datasets that are ``readable``, else of everything, and names no documents and no assistant. An answer
+    has those that tell of what it cites, and none that name what was searched.
     """
     if role == "assistant":
-        return {**{name: value for name, value in settings.items() if name != "collections"}, COPIED: True}
+        told = {name: settings[name] for name in _COPIED if name in settings}
+        search = {"search": _copied_search(settings["search"])} if settings.get("search") else {}
+        return {**told, **search, COPIED: True}
     kept = [id_ for id_ in asked_datasets(settings).ids if id_ in readable]
     same = {name: settings[name] for name in ("strategy", "language", "fields") if name in settings}
     options = {name: value for name, value in settings.get("options", {}).items() if name != "filters"}
     return {**same, "options": options, "dataset_ids": kept or None, **({} if kept else {"everything": True})}
+
+
+def _copied_search(search: Mapping[str, Any]) -> dict[str, Any]:
+    hits = [{**hit, "legs": [{**leg, "query": ""} for leg in hit["legs"]]} for hit in search.get("hits", ())]
+    return {**{name: search[name] for name in _COPIED_SEARCH if name in search}, "hits": hits}
 
 
 def stored_filter_words(settings: Mapping[str, Any]) -> dict[str, bool]:

@@ -36,7 +36,7 @@ from braid.core.chat.turns.rows import (
     StoredTurn,
     end_answers,
     insert_answer,
-    insert_copy,
+    insert_copies,
     insert_question,
     read_branches,
     require_conversation,
@@ -178,14 +178,9 @@ class ConversationStore:
         """
         if self._ledger.user(user_id) is None:
             raise NotFoundError(f"there is no user {user_id}; add one first")
-        now = time.time()
         title = _one_line("title", title, MAX_TITLE_CHARS)
-        values: dict[str, Any] = {"user_id": user_id, "title": title, "created_at": now, "updated_at": now}
         with self._ledger.database.write() as connection:
-            _require_room(connection, user_id, most)
-            statement = insert(ConversationRow).values(**values).returning(ConversationRow.id)
-            conversation_id = connection.execute(statement).scalar_one()
-        return StoredConversation(id=conversation_id, **values)
+            return _create(connection, user_id, title, most)
 
     def conversations(
         self,
@@ -415,8 +410,9 @@ class ConversationStore:
     ) -> list[StoredMessage]:
         """Return the messages in order: the chosen ones of all variants, or those with the given ids.
 
-        ``reader_id`` is another user who reads them: answers then have what that user may read, and nothing else. That
-        something is left out is said in that user's ``language``.
+        ``reader_id`` is another user who reads them: answers then have what that user may read, and nothing else, their
+        settings are those of a copy, and no thumb is shown. That something is left out is said in that user's
+        ``language``.
         """
         with self._ledger.database.read() as connection:
             _require(connection, user_id, conversation_id)
@@ -427,7 +423,16 @@ class ConversationStore:
         lost = lost_answers(
             self._ledger.database, branches, rows, partial(lost_of, self._ledger, self._registry, reader)
         )
-        return self._stored(reader, branches, rows, cited, lost, language)
+        stored = self._stored(reader, branches, rows, cited, lost, language)
+        return stored if reader_id is None else self._for_reader(reader_id, stored)
+
+    def _for_reader(self, reader_id: int, messages: Sequence[StoredMessage]) -> list[StoredMessage]:
+        asked = {id_ for each in messages if each.role == "user" for id_ in asked_datasets(each.settings).ids}
+        readable = readable_of(self._ledger, self._registry, reader_id, asked)
+        return [
+            replace(each, settings=copied_settings(each.role, each.settings, readable), thumb="", fault="", comment="")
+            for each in messages
+        ]
 
     def copy(
         self, reader_id: int, shared: SharedConversation, *, language: Language = "en", most: int | None = None
@@ -440,21 +445,9 @@ class ConversationStore:
         title = self.conversation(shared.user_id, shared.conversation_id).title
         read = partial(self.messages, shared.user_id, shared.conversation_id, reader_id=reader_id, language=language)
         messages = [each for part in batches(shared.message_ids, MESSAGES_PER_READ) for each in read(ids=part)]
-        asked = {id_ for each in messages if each.role == "user" for id_ in asked_datasets(each.settings).ids}
-        readable = readable_of(self._ledger, self._registry, reader_id, asked)
-        copied = self.create(reader_id, title, most=most)
         with self._ledger.database.write() as connection:
-            _require(connection, reader_id, copied.id, lock=True)
-            parent_id: int | None = None
-            for message in messages:
-                values = {
-                    "role": message.role,
-                    "text": message.text,
-                    "settings": copied_settings(message.role, message.settings, readable),
-                    "state": "interrupted" if message.state == "running" else message.state,
-                    "parent_id": parent_id,
-                }
-                parent_id = insert_copy(connection, copied.id, values, message.citations)
+            copied = _create(connection, reader_id, title, most)
+            insert_copies(connection, copied.id, messages)
         return copied
 
     def other_variants(self, user_id: int, conversation_id: int) -> list[StoredMessage]:
@@ -557,7 +550,8 @@ def _readable(message: StoredMessage, *, is_lost: bool, language: Language | Non
     if not withheld and not is_lost:
         return message
     text, marks = message.text, tuple(message.settings.get("marks") or ())
-    if message.settings.get("found", True) or message.settings.get("stopped"):  # else it is a sentence of Braid's own
+    is_own = not (message.settings.get("found", True) or message.settings.get("stopped") or message.citations or marks)
+    if not is_own:  # else it is a sentence of Braid's, which quotes nothing
         question = message.settings.get("question")
         text, marks = withheld_text(text, message.settings.get("marks"), withheld, question, reader=language)
     return replace(message, text=text, settings=withheld_settings(message.settings, marks))
@@ -568,6 +562,14 @@ def _require(
 ) -> StoredConversation:
     row = require_conversation(connection, user_id, conversation_id, lock=lock, also_deleted=also_deleted)
     return StoredConversation(**row._mapping)
+
+
+def _create(connection: Connection, user_id: int, title: str, most: int | None) -> StoredConversation:
+    now = time.time()
+    values: dict[str, Any] = {"user_id": user_id, "title": title, "created_at": now, "updated_at": now}
+    _require_room(connection, user_id, most)
+    statement = insert(ConversationRow).values(**values).returning(ConversationRow.id)
+    return StoredConversation(id=connection.execute(statement).scalar_one(), **values)
 
 
 def _require_room(connection: Connection, user_id: int, most: int | None) -> None:

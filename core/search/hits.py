@@ -122,27 +122,30 @@ def group_equal_texts(
 
     White space is ignored. Texts are compared where their hashes are equal. After the first ``end`` chunks, some of
     which may not have been read, rows only add copies. With ``by_document``, a document is shown by its first text, and
-    its others are counted. The same file in another dataset is another place of it, not a document of its own.
+    its others are counted. The same file in another dataset is another place of it, not a document of its own, as long
+    as it says nothing else.
     """
     found: list[EqualTexts] = []
     contents: list[EqualTexts] = []
     by_hash: dict[int, list[EqualTexts]] = {}
     first_of: dict[int, EqualTexts] = {}
     places = {chunk_id: place for place, (chunk_id, _) in enumerate(fused.order) if chunk_id in rows}
+    texts_of: dict[tuple[int, int], list[PassageRow]] = {}
+    for row in filter(None, map(rows.get, places if by_document else ())):
+        texts_of.setdefault((row.document_id, row.text_hash), []).append(row)
     for row in filter(None, map(rows.get, places)):
         place = places[row.chunk_id]
         known = _same_text(row, by_hash.get(row.text_hash, ()), of_file=by_document)
         if known is not None:
             known.rows.append(row)
             first_of.setdefault(row.document_id, known)
-        elif by_document and row.document_id in first_of:
-            shown = first_of[row.document_id]
+        elif by_document and (shown := first_of.get(row.document_id)) and _is_said_in(row, shown.rows[0], texts_of):
             shown.more_in_document += row.document_id == shown.rows[0].document_id
         elif len(found) < limit and place < end:
             new = EqualTexts([row], fused.order[place].score)
             (contents if row.chunk_kind == "contents" and contents_last else found).append(new)
             by_hash.setdefault(row.text_hash, []).append(new)
-            first_of.setdefault(row.document_id, new)
+            first_of[row.document_id] = new
     return [*found, *contents][:limit]
 
 
@@ -151,6 +154,15 @@ def _same_text(row: PassageRow, known: Sequence[EqualTexts], *, of_file: bool) -
     text = _without_spacing(row.text) if known else ""
     near = (each for each in known if not of_file or _is_of_file(row, each.rows[0]))
     return next((each for each in near if _without_spacing(each.rows[0].text) == text), None)
+
+
+def _is_said_in(row: PassageRow, shown: PassageRow, texts_of: Mapping[tuple[int, int], Sequence[PassageRow]]) -> bool:
+    """Return whether the row's text is in the document that is shown: its own, or a copy of its file."""
+    if row.document_id == shown.document_id:
+        return True
+    text = _without_spacing(row.text)
+    same = texts_of.get((shown.document_id, row.text_hash), ())
+    return any(_without_spacing(each.text) == text for each in same)
 
 
 def _is_of_file(row: PassageRow, other: PassageRow) -> bool:

@@ -57,7 +57,7 @@ class Place:
     def is_later_step(self, at: int) -> bool:
         """Return whether a part is a numbered step that is not the first."""
         mark = self.parts[at].mark
-        return mark[:1].isdigit() and mark[:-1] not in ("0", "1")
+        return mark[:-1].isdecimal() and int(mark[:-1]) > 1
 
     def length(self, shown: range) -> int:
         """Return the number of characters of these parts, as they are shown."""

@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from sqlalchemy import ColumnElement, Connection, Row, delete, func, insert, select, update
+from sqlalchemy.orm import aliased
 
 from braid.core.chat.columns import citation_columns, request_settings, result_settings
 from braid.core.chat.marks import marked
@@ -107,19 +108,46 @@ def insert_answer(connection: Connection, conversation_id: int, question_id: int
     return _insert(connection, conversation_id, values)
 
 
-def insert_copy(connection: Connection, conversation_id: int, values: dict[str, Any], citations: Sequence[Any]) -> int:
-    """Insert a message of another conversation, without citations that were withheld, and return its id."""
-    message_id = _insert(connection, conversation_id, values)
-    _make_findable(connection, conversation_id, message_id, values["text"])
+def insert_copies(connection: Connection, conversation_id: int, messages: Sequence[Any]) -> None:
+    """Insert messages of another conversation to a new one, each below the one before it, without citations that were
+    withheld. All are few statements, whatever their number.
+    """
+    require_message_room(len(messages))
+    now = time.time()
+    rows = [
+        {
+            "conversation_id": conversation_id,
+            "position": position,
+            "created_at": now,
+            "role": each.role,
+            "text": each.text,
+            "settings": each.settings,
+            "state": "interrupted" if each.state == "running" else each.state,
+        }
+        for position, each in enumerate(messages, start=1)
+    ]
+    if not rows:
+        return
+    connection.execute(insert(MessageRow), rows)
+    own = MessageRow.conversation_id == conversation_id
+    before = aliased(MessageRow)
+    above = select(before.id).where(
+        before.conversation_id == conversation_id, before.position == MessageRow.position - 1
+    )
+    connection.execute(update(MessageRow).where(own).values(parent_id=above.scalar_subquery()))
+    ids = connection.execute(select(MessageRow.id).where(own).order_by(MessageRow.position)).scalars().all()
+    copies = list(zip(ids, messages, strict=True))
+    texts = [{"message_id": id_, "conversation_id": conversation_id, "folded": fold(each.text)} for id_, each in copies]
+    connection.execute(insert(MessageTextRow), texts)
     columns = [column.name for column in CitationRow.__table__.columns if column.name != "message_id"]
     kept = [
-        {"message_id": message_id, **{name: getattr(each, name) for name in columns}}
-        for each in citations
-        if each.fate != "withheld"
+        {"message_id": id_, **{name: getattr(cited, name) for name in columns}}
+        for id_, each in copies
+        for cited in each.citations
+        if cited.fate != "withheld"
     ]
     if kept:
         connection.execute(insert(CitationRow), kept)
-    return message_id
 
 
 def write_answer(

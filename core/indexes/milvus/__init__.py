@@ -1,5 +1,5 @@
 """Milvus: both legs' indexes on a server that any number of machines share. Imported only where one is set.
 
 May import: the ledger, what is common to the indexes.
-Way in: `options.MilvusOptions`, `open.open_milvus`; `server` has the connection, `keyword` and `dense` the legs.
+Way in: `options.MilvusOptions`, `server.MilvusServer`, the connection; `keyword` and `dense` have the legs.
 """

@@ -9,15 +9,17 @@ import pytest
 
 from braid.core.chat.citations import Citation, Featured
 from braid.core.chat.export import as_json, as_markdown
+from braid.core.chat.feedback import AnswerThumbs
 from braid.core.chat.marks import mark, shown
 from braid.core.chat.store import ConversationStore
 from braid.core.chat.support.findings import Finding, Support
 from braid.core.chat.tables.calculate import Calculation, UsedRows
+from braid.core.chat.texts import say
 from braid.core.chat.turns.cited_passages import withheld_text
 from braid.core.chat.types import ChatRequest, ChatResult
 from braid.core.datasets.registry import Registry
 from braid.core.ledger.ledger import Ledger
-from braid.core.types import ChunkInput, DocumentInput, Query, SearchResult
+from braid.core.types import ChunkInput, Degraded, DocumentInput, Query, SearchResult
 from tests.databases import on_both_databases
 
 SECRET = "The salary of the director is 240,000 EUR."
@@ -97,6 +99,82 @@ def test_a_shared_dataset_that_is_removed_may_be_read_by_nobody(ledger: Ledger, 
     registry.remove(talk.entry.id)
     ledger.remove_dataset(talk.entry.id)
     assert all("240,000" not in text for text in talk.surfaces().values())
+
+
+def related(talk: Talk) -> None:
+    """Ann asks what is not found, and is shown the closest passages."""
+    search = SearchResult(Query("q"), "basic", "none", ("q",), (), ())
+    said, marks = shown(f"{say('related', 'en')}\n\n- {SECRET} {mark(1)}\n- It is sunny {mark(2)}")
+    answer = ChatResult("q", "q", "none", search, said, "extractive", False, talk.cited, marks=marks)
+    talk.store.add(talk.conversation, ChatRequest(talk.ann, "Who pays the director?"), answer)
+
+
+def test_passages_that_are_only_close_are_withheld_like_those_that_answer(ledger: Ledger, registry: Registry) -> None:
+    talk = Talk(ledger, registry)
+    related(talk)
+    assert "240,000" in talk.store.messages(talk.ann, talk.conversation)[3].text
+    talk.regroup("board")
+    for name, text in talk.surfaces().items():
+        assert "240,000" not in text, name
+    assert talk.store.messages(talk.ann, talk.conversation)[3].text.endswith("\n- It is sunny [2]")
+
+
+def test_that_nothing_was_found_is_still_said_when_a_right_is_lost(ledger: Ledger, registry: Registry) -> None:
+    talk = Talk(ledger, registry)
+    search = SearchResult(Query("q"), "basic", "none", ("q",), (), ())
+    said = say("not_found", "en")
+    answer = ChatResult("q", "q", "openai:m", search, said, "openai:m", False, ())
+    talk.store.add(talk.conversation, ChatRequest(talk.ann, "And the weather on Mars?"), answer)
+    talk.regroup("board")
+    assert talk.store.messages(talk.ann, talk.conversation)[3].text == said
+
+
+def test_a_reader_of_a_link_sees_and_copies_nothing_that_only_its_owner_may_read(
+    ledger: Ledger, registry: Registry
+) -> None:
+    talk = Talk(ledger, registry)
+    related(talk)
+    ben = ledger.add_user("ben").id
+    shared = talk.store.links.find(talk.store.links.share(talk.ann, talk.conversation))
+    read = talk.store.messages(talk.ann, talk.conversation, reader_id=ben, language="en")
+    copied = talk.store.messages(ben, talk.store.copy(ben, shared).id)
+    for messages in (read, copied):
+        assert len(messages) == 4
+        assert "240,000" not in repr(messages)
+        assert "sunny" not in repr(messages)
+
+
+def test_a_reader_of_a_link_is_not_told_what_was_searched_and_not_how_its_owner_rated_it(
+    ledger: Ledger, registry: Registry
+) -> None:
+    talk = Talk(ledger, registry)
+    ben = ledger.add_user("ben").id
+    public = registry.add("Public", "shared_public")
+    ledger.register_shared(public.id, public.name, public.collection_name)
+    search = SearchResult(
+        Query("q"), "basic", "none", ("q", "payroll form"), (), ("shared_public", "shared_payroll"),
+        unresolved_dataset_ids=(talk.entry.id,), did_you_mean="payroll word",
+    )  # fmt: skip
+    answer = ChatResult(
+        "q", "q", "none", search, "Nothing.", "extractive", True, (),
+        degraded=(Degraded("dense", "shared_payroll", "slow"),), notes=("payroll note",),
+    )  # fmt: skip
+    request = ChatRequest(talk.ann, "Which?", dataset_ids=[public.id, talk.entry.id])
+    turn = talk.store.add(talk.store.create(talk.ann).id, request, answer)
+    AnswerThumbs(ledger).put(
+        talk.ann, turn.conversation_id, turn.answer_id, "down", fault="wrong", comment="payroll comment"
+    )
+    shared = talk.store.links.find(talk.store.links.share(talk.ann, turn.conversation_id))
+    assert "payroll" in repr(talk.store.messages(talk.ann, turn.conversation_id))
+    read = talk.store.messages(talk.ann, turn.conversation_id, reader_id=ben)
+    copied = talk.store.copy(ben, shared)
+    stored = talk.store.messages(ben, copied.id)
+    for messages in (read, stored):
+        assert "payroll" not in repr(messages)
+        assert messages[0].settings["dataset_ids"] == [public.id]
+        assert messages[1].text == "Nothing."
+        assert not messages[1].thumb
+    assert "payroll" not in "".join(as_json(copied, stored))
 
 
 def test_what_is_left_out_is_said_in_the_language_of_the_question() -> None:

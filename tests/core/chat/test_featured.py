@@ -82,6 +82,12 @@ def test_a_step_whose_first_ones_are_not_there_has_a_sign_before_it(long: str) -
     assert shown.text[shown.start : shown.end] == STEPS[2]
 
 
+def test_the_first_step_of_a_list_with_zeros_has_no_sign_before_it() -> None:
+    steps = ["01. In this step you wait for objections of the owner for 21 days.", "02. Then the pump is yours."]
+    shown = answer("How long does one wait for objections?", passage("\n".join(steps))).shown[0]
+    assert shown.text.startswith(steps[0])
+
+
 def test_the_sentences_around_are_left_out_where_they_are_long() -> None:
     long = "This is said " + "very " * 120 + "often."
     assert texts("How often is the gasket changed?", f"{long} The gasket is changed every year. {long}") == [

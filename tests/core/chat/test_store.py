@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from sqlalchemy import func, select
+from sqlalchemy import event, func, select
 
 from braid.core.chat.citations import Citation
 from braid.core.chat.comparison import ThreeFields
@@ -15,6 +15,7 @@ from braid.core.chat.export import as_json, as_markdown
 from braid.core.chat.feedback import AnswerThumbs, RatedDown, Thumb, ThumbCount
 from braid.core.chat.query_writing import history_text
 from braid.core.chat.store import ConversationStore
+from braid.core.chat.turns import rows
 from braid.core.chat.turns.turn_store import TurnStore
 from braid.core.chat.types import LANGUAGES, ChatRequest, ChatResult
 from braid.core.datasets.registry import Registry
@@ -327,3 +328,51 @@ def test_only_users_have_conversations(ledger: Ledger, store: ConversationStore)
     conversation = store.create(ledger.add_user("ann").id)
     with pytest.raises(InvalidInputError, match="user_id"):
         store.add(conversation.id, ChatRequest(None, "q"), result("a"))
+
+
+@on_both_databases
+def test_a_copy_takes_as_few_statements_for_many_messages_as_for_few(ledger: Ledger, store: ConversationStore) -> None:
+    ann, ben = ledger.add_user("ann").id, ledger.add_user("ben").id
+    shared = ledger.add_dataset(ann, "notes").id
+    passages = put(ledger, shared, "One.", "Two.")
+    written: list[str] = []
+    engine = ledger.database.engine
+
+    def note(connection: object, cursor: object, statement: str, *_: object) -> None:
+        written.extend([statement] if statement.startswith(("INSERT", "UPDATE", "DELETE")) else [])
+
+    def copied(turns: int) -> tuple[list[str], int]:
+        id_ = store.create(ann).id
+        for number in range(turns):
+            store.add(id_, ChatRequest(ann, f"q{number}", dataset_ids=[shared]), result(f"a{number}", *passages))
+        found = store.links.find(store.links.share(ann, id_))
+        written.clear()
+        event.listen(engine, "before_cursor_execute", note)
+        try:
+            copy = store.copy(ben, found)
+        finally:
+            event.remove(engine, "before_cursor_execute", note)
+        return list(written), copy.id
+
+    few, _ = copied(2)
+    many, copy_id = copied(5)
+    assert len(many) == len(few) > 2
+    messages = store.messages(ben, copy_id)
+    assert [each.text for each in messages[::2]] == [f"q{number}" for number in range(5)]
+    assert [each.parent_id for each in messages] == [None, *(each.id for each in messages[:-1])]
+    assert [hit.conversation.id for hit in store.find(ben, "q4", limit=5)] == [copy_id]
+    turn = store.add(copy_id, ChatRequest(ben, "on", everything=True), result("b"))
+    assert store.path(ben, copy_id)[-2:] == list(turn.message_ids)
+
+
+def test_a_copy_that_fails_leaves_no_conversation(
+    ledger: Ledger, store: ConversationStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ann, ben = ledger.add_user("ann").id, ledger.add_user("ben").id
+    id_ = store.create(ann).id
+    store.add(id_, ChatRequest(ann, "one", everything=True), result("a"))
+    found = store.links.find(store.links.share(ann, id_))
+    monkeypatch.setattr(rows, "MAX_MESSAGES", 1)
+    with pytest.raises(InvalidInputError, match="the limit"):
+        store.copy(ben, found)
+    assert store.conversations(ben) == []

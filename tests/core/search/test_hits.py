@@ -87,6 +87,29 @@ def test_among_documents_the_same_file_in_another_dataset_is_another_place_of_it
     assert [hit.more_in_document for hit in hits] == [1, 0]
 
 
+def test_documents_of_one_name_that_share_a_passage_are_both_shown() -> None:
+    rest: list[None] = [None] * 5
+
+    def row(chunk_id: str, document: int, text: str) -> PassageRow:
+        source = f"{document}/report.pdf"
+        return PassageRow(
+            chunk_id, document, document, "c", source, "T", "pdf", "", text, 0, *rest, "{}", text_hash=text_hash(text)
+        )
+
+    found = [
+        row("0", 1, "All rights reserved."),
+        row("1", 2, "All rights reserved."),
+        row("2", 2, "The contract ends in 2027."),
+        row("3", 2, "It costs 5 EUR."),
+        row("4", 1, "Sales of 2019."),
+    ]
+    rows = {each.chunk_id: each for each in found}
+    fused = FusedRanking((), tuple(ScoredChunk(chunk_id, 1.0) for chunk_id in rows), dict.fromkeys(rows, ()))
+    hits = build_hits(fused, group_equal_texts(fused, rows, 5, end=5, by_document=True))
+    assert places(hits) == [["0", "1"], ["2"]]
+    assert [hit.more_in_document for hit in hits] == [1, 1]
+
+
 def test_texts_without_spaces() -> None:
     assert places(hits(["東京は晴れ", "東京は雨", "東京は晴れ", "", " "], 2)) == [["0", "2"], ["1"]]
     assert places(hits(["", "東京", " "], 1)) == [["0", "2"]]
