@@ -150,7 +150,7 @@ def test_enter_in_a_field_of_the_options_asks_what_is_typed_and_not_what_is_offe
     page.reload()
     page.locator("#log").evaluate(
         """(log) => log.insertAdjacentHTML(
-            "beforeend", '<button form="composer" name="example" value="What is offered" formnovalidate>Offered</button>'
+            "beforeend", '<button form="composer" name="example" value="An offer" formnovalidate>An offer</button>'
         )"""
     )
     page.locator("#text").fill(f"{QUESTION} Again?")
