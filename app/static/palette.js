@@ -105,7 +105,7 @@
   // What is done in place: where the page has a button for it, by that.
   const ACTS = {
     shortcuts: () => shortcuts.showModal(),
-    sign: () => document.querySelector(".me :is(button, a.button)").click(),
+    sign: () => document.getElementById("sign-out").click(),
     language: (code) => document.querySelector(`#languages a[lang="${code}"]`).click(),
     async theme(name) {
       const headers = { Accept: "application/json", "X-CSRFToken": document.querySelector("meta[name=csrf-token]").content };

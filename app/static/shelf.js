@@ -19,6 +19,9 @@
     if (target.id === "tick-all") for (const box of boxes()) box.checked = target.checked;
     tell();
   });
+  document.addEventListener("keydown", (event) => {
+    if (event.key === "Enter" && event.target.matches("input[type=checkbox]")) event.preventDefault(); // no act was chosen
+  });
   document.addEventListener("listed", tell); // another list has come
   tell();
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -358,6 +359,8 @@ def test_an_administrator_sees_what_would_change_and_keeps_the_folder(
     seen = post_form(ann, "/admin/folders", **form, action="check").text
     assert "1 file would be stored" in seen
     assert "wiki/a.md" in seen
+    by_enter, *_others = re.findall(r'<button[^>]* name="action" value="(\w+)"', seen)
+    assert by_enter == "check"  # the first button is what Enter in a field presses
     assert (background.folders.all(), sources(braid, dataset)) == ([], set())
 
     assert post_form(ann, "/admin/folders", **form, action="add").status_code == 302

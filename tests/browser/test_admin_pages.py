@@ -214,6 +214,39 @@ def test_what_is_done_to_several_users_is_offered_by_their_state(site: Site, ope
         accounts.remove(account.id)
 
 
+@pytest.mark.parametrize("scripted", [True, False])
+def test_enter_on_a_tick_does_nothing_to_anybody(site: Site, open_page: Callable[..., Page], *, scripted: bool) -> None:
+    accounts = site_of(site.app).accounts
+    waiting, ticked = accounts.sign_up("Enid Waits", PASSWORD, waiting=True), accounts.add("Enid Ticked")
+    page = open_page("admin/users?q=enid", java_script_enabled=scripted)
+    tick = page.get_by_label("Enid Ticked", exact=True)
+    tick.check()
+    tick.press("Enter")
+    expect(tick).to_be_checked()
+    page.get_by_role("link", name="Active").click()
+    assert [accounts.get(each.id).state for each in (waiting, ticked)] == ["waiting", "new"]
+    for account in (waiting, ticked):
+        accounts.remove(account.id)
+
+
+def test_enter_on_a_tick_takes_no_label_from_a_conversation(site: Site, open_page: Callable[..., Page]) -> None:
+    store, me = site_of(site.app).conversations, site.braid.ledger.users()[0].id
+    one = store.create(me, "Ticked by keyboard").id
+    store.arrange(me, [one], label="kept")
+    page = open_page("chat/shelf")
+    tick = page.get_by_label("Select Ticked by keyboard")
+    tick.check()
+    tick.press("Enter")
+    expect(tick).to_be_checked()
+    page.reload()
+    expect(page.locator("li", has_text="Ticked by keyboard").locator(".chip")).to_have_text("kept")
+    page.get_by_label("Select Ticked by keyboard").check()
+    page.locator("#label").fill("new")
+    page.locator("#label").press("Enter")
+    expect(page.locator("li", has_text="Ticked by keyboard").locator(".chip")).to_have_text("new")
+    store.delete(me, one)
+
+
 def test_the_list_of_users_follows_what_is_typed_and_links_are_copied(
     site: Site, open_page: Callable[..., Page]
 ) -> None:

@@ -141,6 +141,25 @@ def test_the_answer_appears_as_it_is_written_and_can_be_stopped(open_chat: Calla
     expect(page.get_by_text("You stopped this answer.")).to_be_visible()
 
 
+def test_enter_in_a_field_of_the_options_asks_what_is_typed_and_not_what_is_offered(
+    open_chat: Callable[..., Page],
+) -> None:
+    page = open_chat()
+    ask(page)
+    answered(page)
+    page.reload()
+    page.locator("#log").evaluate(
+        """(log) => log.insertAdjacentHTML(
+            "beforeend", '<button form="composer" name="example" value="An offer" formnovalidate>An offer</button>'
+        )"""
+    )
+    page.locator("#text").fill(f"{QUESTION} Again?")
+    page.locator("#options-button").click()
+    page.locator("#k").press("Enter")
+    answered(page, 2)
+    expect(page.locator(".turn .question").last).to_contain_text("Again?")
+
+
 def test_enter_does_not_send_while_a_word_is_being_composed(open_chat: Callable[..., Page]) -> None:
     page = open_chat()
     box = page.locator("#text")

@@ -66,6 +66,11 @@ def test_files_are_uploaded_with_live_progress(
     picture(page, "dataset")
     page.get_by_role("button", name="Delete: photo.gif").click()
     expect(row(page, "photo.gif")).to_have_count(0)
+    tick = row(page, "Library manual").get_by_role("checkbox")
+    tick.check()
+    tick.press("Enter")  # which is not to delete it
+    page.reload()
+    expect(row(page, "Library manual")).to_be_visible()
     page.get_by_role("link", name="図書館の案内").click()
     expect(page.locator(".passages li")).to_have_count(2)
     expect(page.locator(".passages li").nth(1)).to_contain_text("page 2")

@@ -8,7 +8,9 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
+from braid.config.settings import Settings
 from tests.browser.conftest import Site, new_context
+from tests.web import add_user, make_app, visited
 
 pytestmark = pytest.mark.browser
 
@@ -82,6 +84,24 @@ def test_acts_are_done_in_place(open_page: Callable[..., Page]) -> None:
     expect(page.locator(CHOSEN)).to_contain_text("日本語")
     page.keyboard.press("Enter")
     expect(html).to_have_attribute("lang", "ja")
+
+
+@pytest.mark.parametrize("by_proxy", [False, True])
+def test_one_signs_out(chromium: Browser, site: Site, *, by_proxy: bool) -> None:
+    proxy = Settings(sign_in_header="Remote-User", sign_in_proxies=("127.0.0.0/8",), sign_out_url="/signed-out")
+    name = add_user(site.app, f"Olga {by_proxy}").name
+    with visited(make_app(site.braid, proxy) if by_proxy else site.app) as url:
+        context = new_context(chromium, extra_http_headers={"Remote-User": name} if by_proxy else {})
+        if not by_proxy:
+            context.add_cookies([site.cookie(name)])
+        page = context.new_page()
+        page.goto(url + "account")
+        page.keyboard.press("Control+k")
+        page.keyboard.type("log out")
+        expect(page.locator(CHOSEN)).to_contain_text("Sign out")
+        page.keyboard.press("Enter")
+        page.wait_for_url("**/signed-out" if by_proxy else "**/login")
+        context.close()
 
 
 def test_enter_waits_for_the_list_of_what_is_typed(open_page: Callable[..., Page]) -> None:

@@ -61,7 +61,8 @@ def save() -> tuple[str, int] | Response:
         flash(_("Settings saved."))
         section = request.form.get("section")
         response = redirect(url_for("braid.settings.page", _anchor=section if section in SECTIONS else None))
-    response.delete_cookie(LANGUAGE_COOKIE, path=cookie_path())
+    if "language" in changes:
+        response.delete_cookie(LANGUAGE_COOKIE, path=cookie_path())
     return response
 
 

@@ -136,7 +136,9 @@ class Answer:
     of_all: int
     """Passages, or documents, of which the hits are the best; 0 where a filter leaves out an unknown number."""
     further_href: str
-    """The address of the same search with more hits; empty where there are no more."""
+    """The address of the same search with more hits; empty where there are no more, or where none leads to them."""
+    is_all: bool
+    """Whether nothing else matches, as far as is known."""
     kinds: tuple[tuple[GroupBy, str], ...]
     """What a hit is, and the address of the same search with such hits."""
     read_filters: tuple[ShownFilter, ...]
@@ -177,6 +179,7 @@ def build_answer(result: SearchResult, form: SearchForm, *, carried: Carried | N
         meant_href=url_for("braid.search.index", **{**way_back, "q": result.did_you_mean}),
         of_all=_count_all(searched, result, form),
         further_href=_further(result, form, way_back),
+        is_all=len(result.hits) < _wanted(form) and not result.degraded,
         kinds=tuple(_kinds(way_back)) if "q" in way_back else (),
         read_filters=tuple(_filter_link(shown_filter(asdict(each)), form, way_back) for each in result.read_filters),
         added_forms=added_forms_text([asdict(each) for each in result.added_forms]),
@@ -200,10 +203,14 @@ def _count_all(searched: Sequence[Dataset], result: SearchResult, form: SearchFo
 
 
 def _further(result: SearchResult, form: SearchForm, carried: Carried) -> str:
-    if "q" not in carried or len(result.hits) < min(MAX_K, form.k + form.more) or len(result.hits) >= MAX_K:
+    if "q" not in carried or len(result.hits) < _wanted(form) or len(result.hits) >= MAX_K:
         return ""
     more: Carried = {**carried, "more": str(form.more + FURTHER)}
     return url_for("braid.search.index", **more, _anchor=f"hit-{len(result.hits) + 1}")
+
+
+def _wanted(form: SearchForm) -> int:
+    return min(MAX_K, form.k + form.more)
 
 
 def _kinds(carried: Carried) -> Iterator[tuple[GroupBy, str]]:

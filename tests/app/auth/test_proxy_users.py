@@ -58,7 +58,7 @@ def test_who_comes_for_the_first_time_has_an_account_with_a_dataset(app: Flask, 
 
 def test_there_is_no_session_to_end_and_no_password_to_change(app: Flask) -> None:
     page = visitor(app, "ann").get("/account").text
-    assert 'href="https://auth.example.org/logout"' in page
+    assert '<a id="sign-out" href="https://auth.example.org/logout"' in page
     assert 'action="/logout"' not in page
     assert 'name="old"' not in page
 

@@ -246,6 +246,7 @@ def test_dead_leg_is_named_and_the_other_answers(own_client: FlaskClient, embedd
     page = text_of(results_of(own_client, "printer"))
     assert "Search by meaning is incomplete." in page
     assert "[1] Printer notes" in page
+    assert "No other passages match." not in page
 
 
 def test_outage_is_never_nothing_found(own_client: FlaskClient, embeddings: HashEmbeddings) -> None:

@@ -14,6 +14,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
+from braid.app.pages.search import answer
 from braid.app.pages.search.compare import Move, moves
 from braid.config.settings import Settings
 from braid.core.braid import Braid
@@ -546,6 +547,18 @@ def test_more_hits_are_a_link_away_until_there_are_none(client: FlaskClient) -> 
     every = client.get("/search", query_string=words).text
     assert ("No other passages match." in every, 'id="further"' in every) == (True, False)
     assert client.get("/search", query_string={**asked, "more": "many"}).status_code == 400
+
+
+def test_that_nothing_else_matches_is_said_only_where_it_is_known(
+    client: FlaskClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = {"q": "annealed alloy argon", "d": "all", "k": 1}
+    long = client.get("/search", query_string=asked | {"q": "annealed alloy argon " * 30}).text  # no link carries it
+    monkeypatch.setattr(answer, "MAX_K", 1)
+    for page in (long, client.get("/search", query_string=asked).text):
+        assert 'id="further"' not in page
+        assert "No other passages match." not in page
+        assert re.search(r"1 passage, the best of \d+", text_of(page))
 
 
 def test_hits_are_listed_by_document_or_by_passage_at_a_click(client: FlaskClient) -> None:

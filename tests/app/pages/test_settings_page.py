@@ -203,6 +203,14 @@ def test_a_key_goes_with_its_user(app: Flask, client: FlaskClient, ben: Account)
     assert not site_of(app).provider_keys.of_user(ben.id)
 
 
+def test_a_theme_alone_leaves_the_language_that_was_chosen_by_a_link(client: FlaskClient) -> None:
+    client.get("/settings?lang=ja")
+    assert post_form(client, "/settings", theme="dark").status_code == 302
+    assert '<html lang="ja" data-theme="dark"' in client.get("/settings").text
+    post_form(client, "/settings", section="look", language="", theme="dark")
+    assert '<html lang="en"' in client.get("/settings").text
+
+
 def test_a_link_to_another_language_changes_the_setting(app: Flask, client: FlaskClient, ben: Account) -> None:
     post_form(client, "/settings", **FORM)
     client.get("/settings?lang=ja")
