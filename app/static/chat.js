@@ -523,11 +523,16 @@ list.addEventListener("click", (event) => {
 });
 new MutationObserver(tame).observe(list, { childList: true });
 
+let managed = null; // the link that opened what can be done with a conversation
+
 async function manage(link) {
   const response = await fetch(link.href).catch(() => null);
   if (!(await showManaged(response))) return location.assign(link.href);
+  managed = link;
+  dialog.className = "acts";
   dialog.showModal();
-  if (link.hash) dialog.querySelector(`:has(> ${link.hash})`).querySelector("#copy-link, button").focus();
+  if (link.hash) showSharing();
+  else placeActs();
 }
 
 async function showManaged(response) {
@@ -547,13 +552,106 @@ async function showManaged(response) {
   return true;
 }
 
+// A menu beside what opened it; on a phone its place is at the lower edge.
+function placeActs() {
+  if (dialog.className !== "acts") return;
+  const { left, bottom } = managed.getBoundingClientRect();
+  dialog.style.setProperty("--x", `${Math.max(8, Math.min(left, innerWidth - dialog.offsetWidth - 8))}px`);
+  dialog.style.setProperty("--y", `${Math.max(8, Math.min(bottom + 4, innerHeight - dialog.offsetHeight - 8))}px`);
+}
+
+function showSharing() {
+  const part = dialog.querySelector("#share");
+  dialog.className = "sharing";
+  dialog.querySelector("h2").textContent = part.dataset.heading;
+  part.closest("details").open = true;
+  part.querySelector("#copy-link, button").focus();
+}
+
+// The title is written where it stands: in its row, or above the conversation.
+function renameInPlace() {
+  const row = managed.closest("li");
+  const fields = dialog.querySelector("#rename");
+  dialog.close();
+  const title = row?.querySelector(".title") ?? document.getElementById("chat-heading");
+  if (!title.checkVisibility()) document.getElementById("history").showPopover();
+  const input = fields.elements.title;
+  const before = input.value;
+  const leave = () => {
+    fields.remove();
+    title.hidden = false;
+  };
+  title.hidden = true;
+  title.after(fields);
+  input.select();
+  fields.addEventListener("keydown", (event) => {
+    event.stopPropagation(); // arrows move in the text
+    if (event.key === "Escape" && !event.isComposing) {
+      event.preventDefault();
+      leave();
+      managed.focus();
+    }
+  });
+  input.addEventListener("blur", () => {
+    if (!fields.isConnected) return;
+    if (input.value.trim() && input.value !== before) fields.requestSubmit();
+    else leave();
+  });
+  fields.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    if (await arranged(fields)) leave();
+  });
+}
+
+// What was done shows in the list, in the title and in what the next page would say of it; the conversation stays.
+async function arranged(fields, submitter) {
+  const body = new FormData(fields, submitter);
+  const response = await post(fields.action, body, { redirect: "manual", headers: { Accept: "text/html" } }).catch(() => null);
+  const next = response?.type === "opaqueredirect" && (await fetch(location.href).catch(() => null));
+  if (!next?.ok) {
+    if (submitter) fields.append(Object.assign(document.createElement("input"), { type: "hidden", name: submitter.name, value: submitter.value }));
+    fields.submit(); // its page says what is wrong
+    return false;
+  }
+  const page = new DOMParser().parseFromString(await next.text(), "text/html");
+  const nameOf = (summary) => summary.firstChild.textContent;
+  const open = new Set([...list.querySelectorAll("[open] > summary")].map(nameOf));
+  list.innerHTML = page.getElementById("conversations").innerHTML;
+  for (const summary of list.querySelectorAll("summary")) if (open.has(nameOf(summary))) summary.parentElement.open = true;
+  document.getElementById("chat-heading").textContent = page.getElementById("chat-heading").textContent;
+  document.title = page.title;
+  for (const old of document.querySelectorAll("#main > .notice")) old.remove();
+  document.getElementById("main").prepend(...page.querySelectorAll("#main > .notice"));
+  if (find.elements.find.value) await listFound();
+  const link = managed.isConnected ? managed : list.querySelector(`.manage[href="${managed.getAttribute("href")}"]`);
+  link?.focus({ preventScroll: true });
+  return true;
+}
+
+dialog.addEventListener("toggle", placeActs, { capture: true });
+dialog.addEventListener("keydown", (event) => {
+  const by = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+  if (!by || dialog.className !== "acts") return;
+  const items = [...dialog.querySelectorAll("summary, button, a, input:not([type=hidden])")].filter((one) => one.checkVisibility());
+  event.preventDefault();
+  items.at((items.indexOf(document.activeElement) + by) % items.length).focus();
+});
+
 // Sharing does not leave the conversation: what was done is said in the dialog.
 dialog.addEventListener("submit", async (event) => {
-  const { target } = event;
-  if (!target.dataset.stays) return;
+  const { target, submitter } = event;
+  if (target.method === "dialog") return;
+  const isOpen = managed.pathname.replace(/manage$/, "messages") === new URL(form.action).pathname;
+  if (target.id === "delete" && isOpen) return; // there is nothing to stay at
   event.preventDefault();
+  if (!target.dataset.stays) {
+    dialog.close();
+    arranged(target, submitter);
+    return;
+  }
   const response = await post(target.action, new FormData(target), { headers: { Accept: "text/html" } }).catch(() => null);
   if (!(await showManaged(response))) return target.submit(); // its page says what is wrong
+  showSharing();
   dialog.querySelector("#link-told").textContent = target.dataset.stays;
   dialog.querySelector("#copy-link, [data-stays] button").focus();
 });
@@ -569,6 +667,13 @@ async function copyLink(button) {
 dialog.addEventListener("click", (event) => {
   const button = event.target.closest("#copy-link");
   if (button) copyLink(button);
+  if (event.target === dialog) dialog.close(); // beside it
+  const summary = event.target.closest("summary");
+  if (!summary) return;
+  const part = summary.nextElementSibling;
+  if (part.id === "rename" || part.id === "share") event.preventDefault();
+  if (part.id === "rename") renameInPlace();
+  if (part.id === "share") showSharing();
 });
 
 // ---- answers: copy, regenerate, continue, edit, versions, thumbs, citations

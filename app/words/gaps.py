@@ -92,7 +92,7 @@ def _garbled(pages: str, total: str) -> str:
 
 def _waiting(pages: int, remedy: str) -> str:
     told = ngettext(
-        "%(num)s scanned page waits to be read by machine.", "%(num)s scanned pages wait to be read by machine.", pages
+        "Text recognition (OCR) is pending for %(num)s scanned page.", "Text recognition (OCR) is pending for %(num)s scanned pages.", pages
     )
     if not remedy:
         return str(told)

@@ -188,14 +188,14 @@ def next_questions(conversation_id: int, message_id: int) -> str:
 def share_link(conversation_id: int) -> Redirect:
     """Share the conversation as it is now by a new link."""
     make_link(conversation_id)
-    return redirect(url_for("braid.chat.manage", conversation_id=conversation_id, _anchor="link-title"), 303)
+    return redirect(url_for("braid.chat.manage", conversation_id=conversation_id, _anchor="share"), 303)
 
 
 @chat.post("/<int:conversation_id>/link/end")
 def take_link_back(conversation_id: int) -> Redirect:
     """Take the conversation's link back."""
     end_link(conversation_id)
-    return redirect(url_for("braid.chat.manage", conversation_id=conversation_id, _anchor="link-title"), 303)
+    return redirect(url_for("braid.chat.manage", conversation_id=conversation_id, _anchor="share"), 303)
 
 
 @chat.get("/shared/<token>")

@@ -62,7 +62,7 @@ def arrange() -> str | Redirect:
     user_id, store = identity().account.id, site().conversations
     if act == "label":
         done = store.arrange(user_id, chosen, label=request.form.get("label", ""))
-        flash(ngettext("%(num)s conversation labeled.", "%(num)s conversations labeled.", len(done)))
+        flash(ngettext("%(num)s conversation moved.", "%(num)s conversations moved.", len(done)))
         return _to_list(archived=archived)
     if act == "undelete":
         done = store.restore(user_id, chosen, most=site().settings.max_user_conversations)

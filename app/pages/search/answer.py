@@ -242,7 +242,7 @@ def _with_counts(searched: Sequence[Dataset], result: SearchResult) -> Iterator[
         elif hits or without == 1:
             yield _("%(name)s (%(count)s)", name=name, count=format_decimal(hits))
     if without > 1:
-        yield ngettext("%(num)s other without any", "%(num)s others without any", without)
+        yield ngettext("no matches in %(num)s other", "no matches in %(num)s others", without)
 
 
 def _was_searched(dataset: Dataset, form: SearchForm) -> bool:

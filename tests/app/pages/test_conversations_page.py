@@ -76,8 +76,8 @@ def test_an_open_conversation_has_its_title_with_share_and_rename_in_reach(clien
     ask(client)
     page = client.get("/chat/1").text
     assert re.search(rf'<h1 id="chat-heading" dir="auto">{re.escape(QUESTION)}</h1>', page)
-    assert 'href="/chat/1/manage#link-title"' in page
-    assert 'id="link-title"' in client.get("/chat/1/manage").text
+    assert 'href="/chat/1/manage#share"' in page
+    assert 'id="share"' in client.get("/chat/1/manage").text
     assert '<span id="chat-acts" hidden>' in client.get("/chat").text
 
 

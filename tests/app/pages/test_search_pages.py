@@ -346,7 +346,7 @@ def test_the_way_back_fills_the_form_in_and_searches_nothing(client: FlaskClient
 
 def test_datasets_with_results_are_named_and_the_others_counted(client: FlaskClient) -> None:
     asked = {"q": "tomatoes", "d": [NOTES, OTHER, HANDBOOK], "mode": "keyword"}
-    for language, said in (("en", "in Home (1), 2 others without any"), ("ja", "Home（1）、ほか 2 件は該当なし")):
+    for language, said in (("en", "in Home (1), no matches in 2 others"), ("ja", "Home（1）、ほか 2 件は該当なし")):
         page = client.get("/search", query_string=asked, headers={"Accept-Language": language}).text
         assert said in page
 
