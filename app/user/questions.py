@@ -136,16 +136,23 @@ def spoken_title(section: OutlineSection) -> str:
     return spoken if len(spoken) <= MAX_TITLE_CHARS else ""
 
 
-def tried(documents: Iterable[Sequence[OutlineSection]], *, most: int, but: Collection[str] = ()) -> list[str]:
+def tried(
+    documents: Iterable[Sequence[OutlineSection]],
+    *,
+    most: int,
+    but: Collection[str] = (),
+    languages: Collection[str] = (),
+) -> list[str]:
     """Return up to ``most`` questions about sections that a search of their dataset answers with the section.
 
     Each document, given by its sections, is asked about before one is asked about twice, and no section is asked about
     twice; two questions in a row are worded by different patterns, but for headings that ask themselves where there is
     nothing else. Up to `MOST_TRIED` questions, or as many as there are documents, are tried. ``but`` are questions that
-    were asked already.
+    were asked already; with ``languages`` others are not asked.
     """
     page = str(get_locale() or "en")[:2]
-    queues = [deque(_candidates(tuple(sections), page)) for sections in documents]
+    every = (_candidates(tuple(sections), page) for sections in documents)
+    queues = [deque(e for e in some if not languages or question_language(e.question) in languages) for some in every]
     found: list[_Candidate] = []
     left = max(MOST_TRIED, len(queues))
     while any(queues) and left > 0 and len(found) < most:

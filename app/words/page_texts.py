@@ -15,14 +15,13 @@ PAGE_TEXTS = {
     ),
     "the question does not fit into the prompt, and the model was given its beginning and its end; attach the long "
     "text as a file, or raise %(limit)s": N_(
-        "the question is too long, and the model has read its beginning and its end alone; attach the long text as a "
-        "file"
+        "the question is too long, and the model read only its beginning and its end; attach the long text as a file"
     ),
     "the last %(count)s of %(total)s passages do not fit into the prompt; ask for fewer, or raise %(limit)s": N_(
         "the last %(count)s of %(total)s passages are more than the model may read at once"
     ),
     "the model was given the beginning alone of %(count)s of %(total)s passages; ask for fewer, or raise %(limit)s": N_(
-        "of %(count)s of %(total)s passages the model has read the beginning alone"
+        "the model read only the beginning of %(count)s of the %(total)s passages"
     ),
     "sign in, or send an API token: Authorization: Bearer braid_…": N_("your session has ended; sign in again"),
     "no search model is configured (setting search_model)": N_("no query model is configured (setting search_model)"),

@@ -191,12 +191,12 @@ class Answerer:
                 "the last %(count)s of %(total)s passages do not fit into the prompt; ask for fewer, or raise %(limit)s"
             )
             notes.append(internal(text, count=count, total=total, limit=limit))
-        if block.shortened:
+        if count := sum(number <= total for number in block.shortened):
             text = (
                 "the model was given the beginning alone of %(count)s of %(total)s passages; ask for fewer, "
                 "or raise %(limit)s"
             )
-            notes.append(internal(text, count=len(block.shortened), total=total, limit=limit))
+            notes.append(internal(text, count=count, total=total, limit=limit))
         return tuple(notes)
 
     def _question(self, task: AnswerTask) -> str:

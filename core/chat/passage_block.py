@@ -113,9 +113,10 @@ class PassageBlock:
 def passage_block(passages: Sequence[Passage], *, tokens: int, like: PassageBlock | None = None) -> PassageBlock:
     """Write the passages, given best first, within ``tokens``: those of a document together, in reading order.
 
-    Each passage gets what it needs at least, and an equal part of the rest; tokens that it does not use go to the next.
-    The last passages are left out if there is too little for them. A passage is cut at the end of a sentence, or within
-    its first one if that is too long. Tags and marks are new ones, or those of the block ``like``.
+    Each passage gets what it needs at least, and an equal part of the rest, of which none gets more than it has text;
+    so none is cut where all fit. The last passages are left out if there is too little for them. A passage is cut at
+    the end of a sentence, or within its first one if that is too long. Tags and marks are new ones, or those of the
+    block ``like``.
     """
     tag = like.tag if like else f"passage-{secrets.token_hex(8)}"
     own = like.own if like else _own_mark(passages)
@@ -123,9 +124,11 @@ def passage_block(passages: Sequence[Passage], *, tokens: int, like: PassageBloc
     parts: dict[int, str] = {}
     left = tokens
     needed = _needed_tokens(passages, tokens, tag, own)
+    sizes = (estimate_tokens(as_data(passage.text)) for passage in passages[: len(needed)])
+    more = [max(0, size - MIN_PASSAGE_TOKENS) for size in sizes]
     for number, (passage, least) in enumerate(zip(passages, needed, strict=False), start=1):
         head = _head(tag, f"[{own}{number}]", passage)
-        extra = (left - sum(needed[number - 1 :])) // (len(needed) - number + 1)
+        extra = _equal_part(left - sum(needed[number - 1 :]), more[number - 1 :])
         text = _cut_to_fit(passage.text, least + extra - _frame(head, tag))
         if not text:
             continue
@@ -188,6 +191,16 @@ def _needed_tokens(passages: Sequence[Passage], tokens: int, tag: str, own: str)
             break
         needed.append(least)
     return needed
+
+
+def _equal_part(tokens: int, wanted: Sequence[int]) -> int:
+    """Return the most that each gets if none gets more than it wants: 5 of 12 tokens where 2, 9 and 9 are wanted."""
+    for number, least in enumerate(sorted(wanted)):
+        part = tokens // (len(wanted) - number)
+        if least > part:
+            return part
+        tokens -= least
+    return max(wanted)
 
 
 def _frame(head: str, tag: str) -> int:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from flask import flash, render_template, request
+from flask_babel import get_locale
 from flask_babel import gettext as _
 from werkzeug.utils import redirect
 from werkzeug.wrappers import Response as Redirect
@@ -42,6 +43,7 @@ from braid.app.words.languages import language_names
 from braid.core.chat.store import StoredConversation, StoredMessage
 from braid.core.errors import NotFoundError, Reason
 from braid.core.options import Datasets
+from braid.core.text.scripts import question_language
 from braid.core.types import MAX_K, MAX_QUERY_CHARS
 
 __all__ = ["chat", "chat_ask", "chat_files", "chat_manage", "chat_shelf"]
@@ -178,7 +180,9 @@ def next_questions(conversation_id: int, message_id: int) -> str:
     asked = [each.text for each in store.messages(user_id, conversation_id, ids=path[-40::2])]
     cited = [citation.chunk_id for citation in messages[0].citations if citation.fate == "current"][:MOST_CITED]
     sections = site().outlines.near(cited, readable_datasets(identity().account).by_id.keys())
-    return render_template("braid/_chat_next.html", questions=tried([sections], most=MOST_NEXT, but=asked))
+    languages = {question_language(asked[-1]), str(get_locale())[:2]} if asked else set()
+    questions = tried([sections], most=MOST_NEXT, but=asked, languages=languages)
+    return render_template("braid/_chat_next.html", questions=questions)
 
 
 # ---------------------------------------------------------------- read by a link

@@ -233,6 +233,8 @@ def test_what_is_only_related_is_shown_once_among_the_sources(library: Braid, cl
     assert "This was not found. The closest passages:" in html
     assert html.count("open from 6:30 to 19:00") == 1
     assert html.index("closest passages:") < html.index("open from 6:30") < html.index("What may help")
+    assert "Show the closest passages" not in html, "they stand above"
+    assert "next-questions" not in html, "there is nothing to go on with"
 
 
 def test_a_question_that_goes_on_from_nothing_is_asked_back(library: Braid, client: FlaskClient, put: Put) -> None:

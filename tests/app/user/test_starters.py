@@ -12,13 +12,14 @@ from flask import Flask, g
 from braid.app import first_start
 from braid.app.auth.identity import Identity
 from braid.app.user.datasets import readable_datasets
-from braid.app.user.questions import question_of, spoken_title
+from braid.app.user.questions import question_of, spoken_title, tried
 from braid.app.user.starters import starters
 from braid.core.braid import Braid
 from braid.core.chat.asking.askable import Askable, Kind, Language
 from braid.core.chat.conversation import Conversation
 from braid.core.chat.types import ChatRequest
 from braid.core.datasets.outlines import OutlineSection
+from braid.core.text.scripts import question_language
 from braid.core.types import ChunkInput, DocumentInput
 from tests.web import make_app, site_of
 from tests.worlds import WAIT_S, ByHand, catch_up
@@ -82,6 +83,19 @@ def test_each_document_is_asked_about_before_one_is_asked_about_twice(by_hand: B
         "What should I know about bearings?",
         "What are the key points about storage?",
     ]
+
+
+def test_questions_to_go_on_with_are_in_the_languages_that_are_wanted(by_hand: ByHand, mine: int) -> None:
+    put(by_hand, mine, "ポンプ", ("シール", "シールは乾いた場所で三年もちます。"), source="a")
+    put(by_hand, mine, "Leave", ("Parents", "Parents may stay at home for ten weeks."), source="b")
+    app = make_app(by_hand)
+    account = site_of(app).accounts.all()[0]
+    with app.test_request_context("/", headers={"Accept-Language": "en"}):
+        g.braid_identity = Identity(account)
+        documents = [each.sections for each in site_of(app).outlines.newest(by_hand.ledger.datasets(1), limit=9)]
+        of_both, of_one = tried(documents, most=4), tried(documents, most=4, languages={"en"})
+    assert {question_language(each) for each in of_both} == {"en", "ja"}
+    assert of_one == [each for each in of_both if question_language(each) == "en"]
 
 
 def test_what_no_search_finds_is_not_offered(by_hand: ByHand, mine: int) -> None:

@@ -143,3 +143,10 @@ def test_a_follow_up_gets_the_names_and_the_rarest_words_of_the_turns_before() -
     assert found.readable == "When did it fall? (Byzantine, Roman, cats)"
     alone = complete("When did the eastern Roman empire fall to pieces?", turns, Analyzer(), known)
     assert alone.query == "When did the eastern Roman empire fall to pieces?"
+
+
+def test_no_passage_is_cut_where_all_fit() -> None:
+    texts = [" ".join(["A sentence of seven words stands here."] * count) for count in (40, 2, 2, 2)]
+    tokens = passage_block([passage(text) for text in texts], tokens=5_000).tokens
+    assert passage_block([passage(text) for text in texts], tokens=tokens + 20).shortened == ()
+    assert passage_block([passage(text) for text in texts], tokens=tokens - 20).shortened == (1,)

@@ -300,7 +300,10 @@ def test_passages_that_do_not_fit_are_named(braid: Braid, user_id: int, put: Put
     note, shortened = result.notes
     assert result.degraded == (), "a limit is no outage"
     assert 0 < sent < 40
-    assert shortened.startswith("the model was given the beginning alone of ")
+    beginnings = re.match(r"the model was given the beginning alone of (\d+) of (\d+) passages", shortened)
+    assert beginnings
+    assert 0 < int(beginnings[1]) <= sent
+    assert int(beginnings[2]) == len(result.search.hits)
     assert " of them are cut, and end with …." in summary.sent[0][0][1], "the model is told, too"
     assert f"the last {len(result.search.hits) - sent} of {len(result.search.hits)} passages" in note
 
