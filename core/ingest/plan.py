@@ -45,11 +45,13 @@ class IngestOptions:
     """Languages of scanned pages, as Tesseract names them; they are read where it is installed."""
 
     def __post_init__(self) -> None:
-        if not isinstance(self.file_types, str):
-            named = {name: format_named(name) for name in self.file_types}
-            object.__setattr__(
-                self, "file_types", frozenset(form.file_type if form else n for n, form in named.items())
+        given: object = self.file_types
+        if isinstance(given, str):
+            raise InvalidInputError(
+                f"file_types is {given!r}; give a set of names, such as {{'pdf', 'md'}}", field="file_types"
             )
+        named = {name: format_named(name) for name in self.file_types}
+        object.__setattr__(self, "file_types", frozenset(form.file_type if form else n for n, form in named.items()))
 
 
 @dataclass(frozen=True, slots=True)
