@@ -565,6 +565,8 @@ class Braid(DataDirectory):
     ) -> AddReport:
         """Store texts, objects with a text, or LangChain documents; see `braid.core.adding.add.add_documents`.
 
+        They are indexed in the background: a search that must find them waits first, see `Indexer.wait`.
+
         >>> braid.add(["The tank holds 40 litres."], dataset=1, metadata={"site": "south"}).added
         1
         >>> indexed = braid.indexer.wait(10)

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from braid.core.errors import InvalidInputError, Reason
-from braid.core.ingest.formats import format_of_suffix
+from braid.core.ingest.formats import format_named, format_of_suffix
 from braid.core.ingest.scans.program import LANGUAGES
 from braid.core.ingest.walk import FoundFile
 
@@ -43,6 +43,15 @@ class IngestOptions:
     chunk_overlap_chars: int = 150
     scan_languages: tuple[str, ...] = LANGUAGES
     """Languages of scanned pages, as Tesseract names them; they are read where it is installed."""
+
+    def __post_init__(self) -> None:
+        given: object = self.file_types
+        if isinstance(given, str):
+            raise InvalidInputError(
+                f"file_types is {given!r}; give a set of names, such as {{'pdf', 'md'}}", field="file_types"
+            )
+        named = {name: format_named(name) for name in self.file_types}
+        object.__setattr__(self, "file_types", frozenset(form.file_type if form else n for n, form in named.items()))
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ one statement for all filters of a shape.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any, Literal, NamedTuple
 
@@ -103,7 +103,7 @@ def filter_parameters(filters: Filters | None) -> dict[str, Value]:
     prefix = storable(filters.source_prefix)
     return {
         "any_type": int(not filters.file_types),
-        "file_types": [storable(name) for name in filters.file_types],
+        "file_types": sorted(_spellings(filters.file_types)),
         "any_source": int(not prefix),
         "prefix": prefix,
         "prefix_length": len(prefix),
@@ -221,3 +221,9 @@ class _Writing:
         else:
             self.parameters[f"value{number}"] = where.values if where.test == "one_of" else where.values[0]
         return _TESTS[where.test].format(value="{value}", n=number)
+
+
+def _spellings(file_types: Iterable[str]) -> set[str]:
+    """Return formats and labels as they are given, and as formats are stored: ``md`` for ``.MD``."""
+    given = {storable(name) for name in file_types}
+    return given | {name.strip().lower().removeprefix(".") for name in given}

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import os
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
+from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
 from braid.core.admission import Places
@@ -69,6 +73,53 @@ class _Threads(ThreadPoolExecutor):
         return super().submit(carried(fn), *args, **kwargs)
 
 
+class ModelThreads(Executor):
+    """Up to ``most`` threads for calls of models in other processes. Neither `shutdown` nor the end of the process
+    waits for a call: a server that hangs is waited for by searches, and only as long as these may take.
+    """
+
+    def __init__(self, most: int, name: str) -> None:
+        self._most, self._name = most, name
+        self._calls: SimpleQueue[tuple[Future[Any], Callable[[], Any]] | None] = SimpleQueue()
+        self._idle = threading.Semaphore(0)
+        self._lock = threading.Lock()
+        self._threads = 0
+        self._closed = False
+
+    def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
+        """Let a thread call it. Raises RuntimeError after `shutdown`."""
+        with self._lock:
+            if self._closed:
+                raise RuntimeError("these threads have been shut down")
+            future = Future[T]()
+            self._calls.put((future, partial(carried(fn), *args, **kwargs)))
+            if not self._idle.acquire(blocking=False) and self._threads < self._most:
+                self._threads += 1
+                threading.Thread(target=self._work, name=f"{self._name}_{self._threads}", daemon=True).start()
+        return future
+
+    def _work(self) -> None:
+        while (given := self._calls.get()) is not None:
+            future, call = given
+            if future.set_running_or_notify_cancel():
+                try:
+                    future.set_result(call())
+                except BaseException as error:  # raised where the result is asked for
+                    future.set_exception(error)
+            del given, future, call
+            self._idle.release()
+
+    def shutdown(self, wait: bool = False, *, cancel_futures: bool = True) -> None:
+        """Begin no call any more; those that run end by themselves."""
+        with self._lock:
+            self._closed = True
+            with suppress(Empty):
+                while given := self._calls.get_nowait():
+                    given[0].cancel()
+            for _ in range(self._threads):
+                self._calls.put(None)
+
+
 class SearchThreads:
     """The threads of searches: one executor per leg, so that a store or model that hangs does not take the other's."""
 
@@ -80,11 +131,13 @@ class SearchThreads:
     def start_over(self) -> None:
         """Make new threads, in the child of a fork: it has none of its parent's."""
         self.places.start_over()
-        legs: tuple[Leg, ...] = ("dense", "bm25")
-        self.executors = {leg: _Threads(SEARCH_THREADS, f"braid-search-{leg}") for leg in legs}
+        self.executors: dict[Leg, Executor] = {
+            "dense": ModelThreads(SEARCH_THREADS, "braid-search-dense"),
+            "bm25": _Threads(SEARCH_THREADS, "braid-search-bm25"),
+        }
 
     def close(self) -> None:
-        """Wait for the searches that run."""
+        """Wait for the searches that run in the indexes, but not for models."""
         for executor in self.executors.values():
             executor.shutdown(wait=True, cancel_futures=True)
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import subprocess
+import sys
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -17,11 +20,11 @@ from langchain_core.messages import AIMessage, ToolMessage
 from langchain_core.runnables import ConfigurableField
 from langchain_core.tracers.context import collect_runs
 
-from braid.core.braid import Braid
+from braid.core.braid import Braid, IndexOptions
 from braid.core.errors import BraidError, ClosedError, DegradedError, InvalidInputError, NotFoundError
 from braid.core.types import Filters
 from tests.fakes import HashEmbeddings
-from tests.worlds import ByHand, add_notes, catch_up, document
+from tests.worlds import WAIT_S, ByHand, add_notes, catch_up, document
 
 NOTES, HERS, CLOSED_TO_ANN, OPEN = 1, 2, -1, -2
 """Datasets: Ann's, Bea's, a shared one of a group without members, and one for everybody."""
@@ -313,3 +316,54 @@ def test_a_closed_braid_says_so(tmp_path: Path) -> None:
     for call in calls:
         with pytest.raises(ClosedError, match="this Braid is closed"):
             call()
+
+
+class Hanging(HashEmbeddings):
+    """Does not answer a query until it may."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.may = threading.Event()
+
+    def embed_query(self, text: str) -> list[float]:
+        assert self.may.wait(WAIT_S)
+        return super().embed_query(text)
+
+
+def test_closing_does_not_wait_for_a_model_that_hangs(tmp_path: Path) -> None:
+    embeddings, options = Hanging(), IndexOptions(leg_timeout_s=0.05)
+    braid = ByHand(tmp_path, embedding_model=embeddings, index_options=options)
+    braid.ledger.put_document(add_notes(braid.ledger), document("pump.md", "The pump runs"))
+    catch_up(braid)
+    found = braid.search("pump", user_id=1)
+    assert [hit.passage.source for hit in found.hits] == ["pump.md"]
+    assert any("took longer than 0.05 s" in part.reason for part in found.degraded)
+    closing = threading.Thread(target=braid.close)
+    closing.start()
+    try:
+        closing.join(WAIT_S / 2)
+        assert not closing.is_alive()
+    finally:
+        embeddings.may.set()
+        closing.join()
+
+
+def test_the_process_ends_though_a_model_hangs(tmp_path: Path) -> None:
+    program = f"""
+import threading
+from braid import Braid, IndexOptions
+from tests.fakes import HashEmbeddings
+
+class Hanging(HashEmbeddings):
+    def embed_query(self, text):
+        threading.Event().wait()
+
+braid = Braid({str(tmp_path)!r}, embedding_model=Hanging(), index_options=IndexOptions(leg_timeout_s=0.05))
+dataset = braid.ledger.add_dataset(braid.ledger.add_user("ann").id, "notes").id
+braid.add(["The pump runs"], dataset=dataset)
+assert braid.indexer.wait(60)
+print(len(braid.search("pump", user_id=1).hits))
+braid.close()
+"""
+    ran = subprocess.run([sys.executable, "-c", program], timeout=WAIT_S, capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stdout) == (0, "1\n"), ran.stderr

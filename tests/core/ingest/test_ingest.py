@@ -364,6 +364,7 @@ def test_chunk_sizes_come_from_the_options(braid: DataDirectory, folder: Path) -
     [
         ({"file_types": frozenset({"md"})}, ["a.md", "b.markdown"], {"another file type": 2}),
         ({"file_types": frozenset({"md", "py"})}, ["a.md", "b.markdown", "c.py"], {"another file type": 1}),
+        ({"file_types": {".MD", "PY"}}, ["a.md", "b.markdown", "c.py"], {"another file type": 1}),
         ({"since": 1_500_000_000.0}, ["b.markdown", "c.py", "d"], {"not modified since": 1}),
         ({"ignore": ("*.m*",)}, ["c.py", "d"], {"ignored": 2}),
     ],

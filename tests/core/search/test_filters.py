@@ -121,6 +121,15 @@ def test_filters_agree_with_brute_force(
         assert (semantic.degraded, keyword.degraded, hybrid.degraded) == ((), (), ())
 
 
+def test_formats_are_named_in_capitals_and_with_a_dot_too(library: Library) -> None:
+    def sources(file_type: str) -> set[str]:
+        found = library.search("number", Filters(file_types=frozenset({file_type})), library.big, k=5)
+        return {hit.passage.source for hit in found.hits}
+
+    assert sources("pdf") == sources("PDF") == sources(".pdf") == sources(".Pdf") == {"even/000", "odd/001"}
+    assert sources("pd") == set()
+
+
 @pytest.mark.parametrize("mode", get_args(Mode))
 def test_langchains_classes_filter_too(library: Library, mode: Mode) -> None:
     filters = FILTERS["two of them"]
