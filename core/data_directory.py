@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shlex
 import stat
@@ -77,8 +78,7 @@ class DataDirectory:
     ) -> None:
         self.embedding_options = embedding_options or EmbeddingOptions()
         default_model(embedding_model, embedding_threads, self.embedding_options)  # before anything is on the disk
-        self.data_dir = Path(path).resolve()
-        self.data_dir.mkdir(parents=True, exist_ok=True, mode=PRIVATE)
+        self.data_dir = _made(path)
         require_permission(self.data_dir)
         self.closed = False
         self.bucket = open_bucket(files_url, self.data_dir / FETCHED) if files_url else None
@@ -238,6 +238,32 @@ class DataDirectory:
 
 def _others_may_enter(folder: Path) -> bool:
     return bool(folder.stat().st_mode & stat.S_IXOTH)
+
+
+def _made(path: str | Path) -> Path:
+    """Return the whole path of a data directory, which is made where it is missing.
+
+    Raises InvalidInputError for what no directory is called by, and where something else is in its place.
+    """
+    if not isinstance(path, str | os.PathLike) or not os.fspath(path):
+        raise InvalidInputError(f"data_dir is {path!r}; name a directory, '.' for the current one", field="data_dir")
+    if os.fspath(path) == "~" or os.fspath(path).startswith("~/"):
+        raise InvalidInputError(
+            f"data_dir is {os.fspath(path)!r}, and ~ is a shell's word; write {os.path.expanduser(path)!r}",
+            field="data_dir",
+        )
+    try:
+        whole = Path(path).resolve()
+        whole.mkdir(parents=True, exist_ok=True, mode=PRIVATE)
+    except (ValueError, FileExistsError, NotADirectoryError) as error:
+        raise InvalidInputError(f"data_dir is {path!r}, which is no directory: {error}", field="data_dir") from None
+    except OSError as error:
+        if error.errno != errno.ENAMETOOLONG:
+            raise
+        raise InvalidInputError(
+            f"a data_dir of {len(os.fspath(path))} characters is too long; give it a shorter name", field="data_dir"
+        ) from None
+    return whole
 
 
 def default_model(model: str | EmbeddingModel | Embeddings, threads: int, options: EmbeddingOptions) -> EmbeddingModel:

@@ -16,7 +16,14 @@ from flask_babel import gettext as _
 from flask_babel import lazy_gettext as _l
 from sqlalchemy.exc import SQLAlchemyError
 from starlette.responses import Response as AsgiResponse
-from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound, default_exceptions
+from werkzeug.exceptions import (
+    HTTPException,
+    MethodNotAllowed,
+    NotFound,
+    RequestedRangeNotSatisfiable,
+    RequestEntityTooLarge,
+    default_exceptions,
+)
 from werkzeug.routing import RequestRedirect
 
 from braid.app.auth.access import rule, wants_json
@@ -34,6 +41,7 @@ from braid.core.errors import (
     ModelError,
     NotFoundError,
     NotOwnerError,
+    Reason,
     RegistryError,
     TooManyError,
     traced,
@@ -53,9 +61,11 @@ STATUS_OF = {
     ModelError: 503,
     TooManyError: 429,
 }
-KEPT_HEADERS = ("Retry-After", "Allow", "WWW-Authenticate")
+KEPT_HEADERS = ("Retry-After", "Allow", "WWW-Authenticate", "Content-Range")
 UNROUTED = (404, 405)
 """Statuses of addresses that no route answers, so that nobody has asked yet who sends the request."""
+UNKNOWN = "unknown.nothing"
+"""The end of the endpoint of addresses below the prefix that no route answers."""
 RETRY_AFTER_S = 5
 """What a client is told to wait after a 503 that names no other time."""
 USUAL = "the request cannot be completed"
@@ -142,12 +152,29 @@ def failure_of(error: Exception) -> Failure:
         return Failure(status, str(error), RETRY if status == 503 else busy, wrong)
     if isinstance(error, HTTPException):
         status, general = error.code or 500, type(error).description
-        own = "" if error.description == general else error.description or ""
+        own = ("" if error.description == general else error.description or "") or _of_request(error)
         kept = {name: value for name, value in error.get_headers() if name in KEPT_HEADERS}
         headers = (RETRY if status == 503 else {}) | kept
         return Failure(status, own, headers, getattr(error, "field", ""), general or USUAL)
     log_unexpected(error)
     return Failure(500, usual="an unexpected error; the server's log has it")
+
+
+def _of_request(error: HTTPException) -> str:
+    """Return what a program is told of an error of routing or of reading that says nothing itself; else nothing."""
+    if isinstance(error, RequestEntityTooLarge) and request.max_content_length is not None:
+        return Reason(
+            "at most %(most)s bytes are accepted at once; split it", most=format(request.max_content_length, ",")
+        )
+    if not wants_json():
+        return ""
+    if isinstance(error, MethodNotAllowed) and error.valid_methods:
+        return f"{request.method} is not answered here; use {' or '.join(sorted(error.valid_methods))}"
+    if isinstance(error, RequestedRangeNotSatisfiable):
+        return f"there is nothing in this Range; there are {error.length or 0:,} bytes"
+    if isinstance(error, NotFound) and (request.endpoint is None or request.endpoint.endswith(UNKNOWN)):
+        return f"there is no {request.path[:200]}; the addresses are in the API's documentation"
+    return ""
 
 
 def log_unexpected(error: Exception) -> None:
@@ -224,6 +251,7 @@ def _headings() -> dict[int, str]:
         409: _("This request cannot be completed"),
         413: _("This is too large"),
         415: _("This request cannot be completed"),
+        416: _("This request cannot be completed"),
         422: _("This request cannot be completed"),
         429: _("Too many requests"),
         503: _("Not available right now"),

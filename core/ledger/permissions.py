@@ -48,13 +48,15 @@ def require_permission(data_dir: Path) -> None:
     path = barred(data_dir)
     if path is None:
         return
-    found = path.stat()
-    raise InvalidInputError(
-        f"{str(path)!r} belongs to {_name(found.st_uid)} (mode {stat.S_IMODE(found.st_mode):o}), and this user, "
-        f"{_name(os.geteuid())}, may not use it; give the data directory to the user that Braid runs as: "
-        f"chown -R {_name(os.geteuid())} {data_dir}",
-        field="data_dir",
+    found, user = path.stat(), _name(os.geteuid())
+    said = (
+        f"{str(path)!r} belongs to {_name(found.st_uid)} (mode {stat.S_IMODE(found.st_mode):o}), and this user, {user},"
     )
+    if found.st_uid == os.geteuid():
+        remedy = f"may not read and write it, as Braid does even to search; allow it: chmod -R u+rwX {data_dir}"
+    else:
+        remedy = f"may not use it; give the data directory to the user that Braid runs as: chown -R {user} {data_dir}"
+    raise InvalidInputError(f"{said} {remedy}", field="data_dir")
 
 
 def _folders(data_dir: Path) -> Iterator[Path]:

@@ -111,6 +111,12 @@ def test_a_part_of_a_file_can_be_asked_for(browser: FlaskClient, add: Add) -> No
         f"/datasets/{dataset_id}/documents/{document_id}/original", headers={"Range": "bytes=2-4"}, buffered=True
     )
     assert (response.status_code, response.data) == (206, b"234")
+    beyond = browser.get(
+        f"/datasets/{dataset_id}/documents/{document_id}/original",
+        headers={"Range": "bytes=90-", "Accept": "application/json"},
+    )
+    assert (beyond.status_code, beyond.headers["Content-Range"]) == (416, "bytes */10")
+    assert beyond.json["detail"] == "there is nothing in this Range; there are 10 bytes"
 
 
 def test_pages_lead_to_the_file_where_there_is_one(browser: FlaskClient, add: Add) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import shutil
 import sys
 from collections.abc import Iterator
@@ -21,7 +22,7 @@ from braid.core.errors import InvalidInputError
 from braid.core.jobs.store import JobStore
 from braid.core.ledger.database import Database, make_engine
 from braid.core.ledger.outages import TEXT_OF, is_outage, outage_of, times_met
-from braid.core.ledger.permissions import barred
+from braid.core.ledger.permissions import barred, require_permission
 from tests.fakes import HashEmbeddings
 from tests.forked_children import in_earnest
 from tests.unprivileged import permissions_bind
@@ -69,7 +70,15 @@ def test_nothing_starts_on_what_it_may_not_use(folder: Path, name: str) -> None:
     assert said.exit_code == 2, said.output
     assert f"{str(path.resolve())!r} belongs to " in said.output
     assert "(mode 0)" in said.output
-    assert "may not use it; give the data directory to the user that Braid runs as: chown -R " in said.output
+    assert f"may not read and write it, as Braid does even to search; allow it: chmod -R u+rwX {folder}" in said.output
+
+
+def test_what_is_anothers_is_to_be_given_to_this_user(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder.chmod(0)
+    with permissions_bind(), monkeypatch.context() as patch:
+        patch.setattr(os, "geteuid", lambda: 47_110_815)
+        with pytest.raises(InvalidInputError, match=r"give the data directory to the user .*: chown -R 47110815 "):
+            require_permission(folder)
 
 
 def test_what_others_put_beside_is_let_be(folder: Path) -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import stat
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -14,6 +16,7 @@ from click.testing import CliRunner
 from braid.app.cli.root import cli
 from braid.core.braid import Braid
 from braid.core.data_directory import DataDirectory
+from braid.core.errors import InvalidInputError
 from tests.fakes import HashEmbeddings
 from tests.web import make_app, sign_in
 from tests.worlds import catch_up
@@ -33,6 +36,30 @@ def test_a_new_directory_is_for_its_user_alone_and_the_umask_stays(tmp_path: Pat
         assert os.umask(0o022) == 0o022
     finally:
         os.umask(before)
+
+
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("", "data_dir is ''; name a directory"),
+        (None, "data_dir is None; name a directory"),
+        (b"data", "name a directory"),
+        ("~/data", "~ is a shell's word; write '/"),
+        ("a\0b", "which is no directory: "),
+        ("file", "which is no directory: "),
+        ("file/data", "which is no directory: "),
+        ("x" * 300, "a data_dir of 300 characters is too long"),
+    ],
+)
+def test_what_no_directory_is_called_by_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: Any, said: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").write_text("a note")
+    with pytest.raises(InvalidInputError, match=re.escape(said)) as caught:
+        DataDirectory(path)
+    assert caught.value.field == "data_dir"
+    assert [each.name for each in tmp_path.iterdir()] == ["file"]
 
 
 def test_what_commands_write_is_for_their_user_alone(tmp_path: Path) -> None:

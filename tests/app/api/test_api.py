@@ -222,6 +222,14 @@ def test_a_body_that_is_not_json_is_refused(ann: Caller) -> None:
     problem(send(f"{API}/datasets", data=json.dumps({"name": "a" * 3_000_000}), headers=headers), 413)
 
 
+def test_what_cannot_be_routed_or_read_is_told_what_can(ann: Caller) -> None:
+    headers = {**ann.headers, "Content-Type": "application/json"}
+    long = ann.client.post(f"{API}/search", data=b"{" * 20_000_000, headers=headers)
+    assert re.fullmatch(r"at most [\d,]+ bytes are accepted at once; split it", problem(long, 413))
+    assert problem(ann("DELETE", "/search"), 405) == "DELETE is not answered here; use OPTIONS or POST"
+    assert problem(ann("GET", "/datasts"), 404).startswith("there is no /api/v1/datasts; ")
+
+
 @pytest.mark.usefixtures("library")
 def test_explain_says_why_a_passage_is_not_found(ann: Caller) -> None:
     query = {"query": "printer error", "dataset_ids": [1], "search_mode": "keyword"}
