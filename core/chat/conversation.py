@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from braid.core.admission import LONGEST_S
 from braid.core.chat.answering import Answerer, AnswerTask
-from braid.core.chat.asking.follow_up import refers_to_nothing
+from braid.core.chat.asking.follow_up import only_goes_on, refers_to_nothing
 from braid.core.chat.asking.other_languages import other_languages
 from braid.core.chat.citations import Citation, gaps_of_cited
 from braid.core.chat.comparison import compare
@@ -261,8 +261,14 @@ class Conversation:
         asked = Asked(query, weights, language).going_on(turn.question.text, turn.question.own, answers)
 
         def without_model(citations: Sequence[Citation]) -> Extract:
-            if refers_to_nothing(turn.question.text, turn.request.history, analyzer) and turn.whole is None:
+            is_lost = turn.whole is None and refers_to_nothing(turn.question.text, turn.request.history, analyzer)
+            if is_lost and only_goes_on(turn.question.text):
                 return Extract(say("refers_to_nothing", language), False)
+            found = quote_of(citations)
+            is_told = found.found and not found.text.startswith(say("weak", language))
+            return Extract(say("refers_to_nothing", language), False) if is_lost and not is_told else found
+
+        def quote_of(citations: Sequence[Citation]) -> Extract:
             if turn.question.after:
                 ordered = [each for each in citations if each.passage.chunk_id in turn.onward]
                 after = next_of(ordered, turn.question.after)

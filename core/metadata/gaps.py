@@ -44,15 +44,17 @@ def gap_notes(name: str, metadata: Mapping[str, object]) -> list[Reason]:
 def concerns(gap: str, pages: Collection[int]) -> bool:
     """Return whether what a document lacks may concern an answer that rests on these pages of it.
 
-    Pages without text or of letters without meaning do where they are among them, or next to one; what has no pages
-    concerns every answer from a document without pages.
+    Pages without text or of letters without meaning do where they are among them, or next to one; what names no
+    pages may be anywhere, and concerns every answer, but attachments only one from a document without pages.
 
     >>> [concerns(gap, {13}) for gap in gap_sentences({"pages": "40", "pages_without_text": "2, 5, 14"})]
     [True]
+    >>> [concerns(gap, {3}) for gap in gap_sentences({"pages_to_read": 12, "attachments_unread": "plan.dwg"})]
+    [True, False]
     """
     listed = gap.parts.get("pages", "") if isinstance(gap, Reason) else ""
-    if not pages or gap.startswith("many pages"):
-        return True
+    if not pages or not listed:
+        return not pages or not gap.startswith("attachments")
     named = {int(each) for each in listed.rstrip("…").split(", ") if each.isdecimal()}
     is_cut = listed.endswith("…") and max(pages) > max(named, default=0)  # the others are not known
     return is_cut or not named.isdisjoint(page + step for page in pages for step in (-1, 0, 1))

@@ -11,7 +11,6 @@ import re
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -38,6 +37,8 @@ MAX_ANSWER_CHARS = 200_000
 """Longest answer, whoever asks and however it is sent; a longer one is cut there."""
 MAX_WRITTEN_CHARS = 5 * MAX_ANSWER_CHARS
 """The most that a model may write for one answer, with its reasoning and what it takes back."""
+MAX_LOAD_S = 60.0
+"""Seconds that the package of a model may take to be loaded, before an answer is waited for."""
 MAX_ANSWER_S = 1_500.0
 """Seconds that a model may write one answer."""
 OPENAI_URL = "https://api.openai.com/v1"
@@ -225,13 +226,20 @@ class ChatModel:
     def _admit(self) -> None:
         if refusal := self._circuit.admit():
             raise ModelError(refusal)
-        with suppress(ModelError):  # the call raises it again
-            self._get_model()  # before the deadline begins: to load a package takes seconds, which are not the model's
+        if self._model is None:  # before the deadline begins: to load a package takes seconds, not the model's
+            loading = _in_background(self._loaded)
+            outcome = self._wait(loading, time.monotonic() + MAX_LOAD_S, MAX_LOAD_S)
+            if isinstance(outcome.error, ModelError):
+                raise self._failed(outcome.error)
 
-    def _next(self, outcomes: queue.Queue[_Outcome], deadline: float, seconds: float) -> str | None:
+    def _loaded(self) -> str:
+        self._get_model()
+        return ""
+
+    def _wait(self, outcomes: queue.Queue[_Outcome], deadline: float, seconds: float) -> _Outcome:
         let_go()
         try:
-            outcome = outcomes.get(timeout=max(0.0, deadline - time.monotonic()))
+            return outcomes.get(timeout=max(0.0, deadline - time.monotonic()))
         except queue.Empty:
             reason = Reason(
                 "the model %(model)s took longer than %(seconds)s s; ask again, or choose a faster one",
@@ -241,6 +249,9 @@ class ChatModel:
             if self._model is not None and seconds >= self._settings.timeout_s:  # not while its package is loaded
                 self._circuit.record_slow(reason)
             raise self._failed(ModelError(reason)) from None
+
+    def _next(self, outcomes: queue.Queue[_Outcome], deadline: float, seconds: float) -> str | None:
+        outcome = self._wait(outcomes, deadline, seconds)
         if isinstance(outcome.error, ModelCutError):
             self._circuit.record_answer()
             raise outcome.error

@@ -36,6 +36,10 @@ _REFERS_BACK = re.compile(
     r"|(?:^|\s)(?:그|이|저)(?:것|건|게|거|런|들|녀|곳|때)?(?:은|는|이|가|을|를|의|에|도)?(?=\s)|(?:거기|여기|^그럼|^그러면|^왜)",
     re.IGNORECASE,
 )
+_IN_CAPITALS = re.compile(r"\b[A-Z]{2,}\b")
+_BEGINS_BACK = re.compile(
+    r"\W*(?:and|or|but|so|what about|how about|why|no,|yes|ok|also|then)\b|では|じゃあ|なぜ|그럼|그러면|왜"
+)
 
 
 # Words that ask politely, or ask at all, and say nothing about what is asked.
@@ -132,7 +136,7 @@ def _named(earlier: Sequence[str], turns: Sequence[Mapping[str, frozenset[str]]]
     named: set[frozenset[str]] = set()
     for text, words in zip(reversed(earlier), turns, strict=True):
         named.update(terms for word, terms in words.items() if _is_name(word, text))
-        if len(words) > FEW_WORDS and not _REFERS_BACK.search(normalize(text)):
+        if len(words) > FEW_WORDS and not _REFERS_BACK.search(_without_names(text)):
             break
     return named
 
@@ -167,11 +171,30 @@ def refers_to_nothing(question: str, history: Collection[object], analyzer: Anal
         return True
     bare = without_ordinal(question)
     is_bare = not _saying_words(f"{bare} {_BESIDE}", analyzer).keys() - {_BESIDE}
-    return is_bare and (bare != normalize(question) or bool(_REFERS_BACK.search(normalize(question))))
+    has_name = _without_names(question) != normalize(question)
+    return is_bare and not has_name and (bare != normalize(question) or bool(_REFERS_BACK.search(bare)))
+
+
+def only_goes_on(question: str) -> bool:
+    """Return whether a question can be nothing but the next one: by how it begins, or by an ordinal. Another one that
+    refers back may be about what is selected, or be a heading: *What is this about?*, その他.
+
+    >>> [only_goes_on(text) for text in ("And after that?", "Why?", "The second one?", "What happens next?", "その他")]
+    [True, True, True, False, False]
+    """
+    text = normalize(question).lower()
+    is_next = goes_on(question) and not text.startswith("what")
+    return is_next or without_ordinal(question) != normalize(question) or bool(_BEGINS_BACK.match(text))
+
+
+def _without_names(question: str) -> str:
+    """Return a question without words in capitals, which are names: *IT*, *WHO*. Where all are, none is."""
+    is_loud = question.isupper() and len(question.split()) > 1
+    return normalize(question if is_loud else _IN_CAPITALS.sub(" ", question))
 
 
 def _refers_back(question: str, words: Collection[str]) -> bool:
-    if _REFERS_BACK.search(normalize(question)):
+    if _REFERS_BACK.search(_without_names(question)):
         return True
     if words and Wanted.of(question).definition:
         return False

@@ -251,6 +251,30 @@ def test_a_question_that_refers_to_nothing_is_asked_back(braid: Braid, user_id: 
     assert result.text == say("refers_to_nothing", question_language(question))
 
 
+@pytest.mark.parametrize(
+    ("question", "text"),
+    [
+        ("What is IT?", "IT is the department of information technology."),
+        ("Is WHO in this?", "The WHO is the World Health Organization."),
+        ("What happens next?", "What happens next? The invoice is sent to accounting."),
+        ("その他", "その他の手当には通勤手当と住宅手当があります。"),
+    ],
+)
+def test_a_first_question_of_small_words_may_be_one_about_the_documents(
+    braid: Braid, put: Put, question: str, text: str
+) -> None:
+    user = braid.ledger.add_user("kim")
+    put(braid.ledger.add_dataset(user.id, "rules").id, "rules.md", text)
+    assert braid.indexer.wait(WAIT_S)
+    result = Conversation(braid).ask(ChatRequest(user.id, question))
+    assert result.text not in TEXTS["refers_to_nothing"].values()
+
+
+def test_a_first_question_of_small_words_that_finds_nothing_is_asked_back(braid: Braid, user_id: int) -> None:
+    result = Conversation(braid).ask(ChatRequest(user_id, "What is it?"))
+    assert result.text == say("refers_to_nothing", "en")
+
+
 @pytest.mark.parametrize("question", ["When did it fall?", "Why did the empire fall?", "その帝国はいつ滅びましたか"])
 def test_a_question_with_a_word_of_its_own_is_answered(braid: Braid, user_id: int, question: str) -> None:
     result = Conversation(braid).ask(ChatRequest(user_id, question))

@@ -130,11 +130,10 @@ def test_a_slow_model_is_given_up_at_the_deadline(server: ModelServer) -> None:
 def test_to_load_a_package_is_none_of_the_models_time(
     server: ModelServer, monkeypatch: pytest.MonkeyPatch, way: str
 ) -> None:
-    now, by, load = [0.0], list[threading.Thread](), langchain.chat_models.init_chat_model
+    now, load = [0.0], langchain.chat_models.init_chat_model
 
     def load_slowly(*given: Any, **options: Any) -> Any:
         now[0] += 2 * WAIT_S
-        by.append(threading.current_thread())
         return load(*given, **options)
 
     monkeypatch.setattr(chat_module, "time", SimpleNamespace(monotonic=lambda: now[0], sleep=time.sleep))
@@ -142,7 +141,34 @@ def test_to_load_a_package_is_none_of_the_models_time(
     model = ChatModel(server.settings(timeout_s=WAIT_S))
     answer = model.complete(MESSAGES) if way == "complete" else "".join(model.stream(MESSAGES))
     assert answer.strip() == "Fish and rice"
-    assert by == [threading.current_thread()], "nobody waits for it with a deadline"
+
+
+@pytest.mark.parametrize("way", ["complete", "stream"])
+def test_a_package_that_is_never_loaded_is_waited_for_no_longer_than_its_own_limit(
+    monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    go_on = threading.Event()
+    monkeypatch.setattr(chat_module, "MAX_LOAD_S", 0.2)
+    monkeypatch.setattr(langchain.chat_models, "init_chat_model", lambda *_, **__: go_on.wait())
+    model = ChatModel(ModelSettings("openai:m", api_key="k"))
+    try:
+        with pytest.raises(ModelError, match=r"took longer than 0\.2 s"):
+            list(model.stream(MESSAGES)) if way == "stream" else model.complete(MESSAGES)
+    finally:
+        go_on.set()
+
+
+def test_a_package_that_cannot_be_loaded_is_tried_once_for_a_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried = list[str]()
+
+    def fail(name: str, **_: object) -> None:
+        tried.append(name)
+        raise ValueError("no such option")
+
+    monkeypatch.setattr(langchain.chat_models, "init_chat_model", fail)
+    with pytest.raises(ModelError, match="cannot be loaded"):
+        ChatModel(ModelSettings("openai:m", api_key="k")).complete(MESSAGES)
+    assert tried == ["m"]
 
 
 def test_nobody_listens() -> None:
