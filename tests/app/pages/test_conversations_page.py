@@ -229,9 +229,9 @@ def test_who_rates_an_answer_down_may_say_why_and_administrators_see_it_without_
     ask(eve, "Which secret question?", d=["-1"])
     assert post(eve, "/chat/2/messages/4/feedback", kind="down", comment="A second one.").status_code == 303
     monkeypatch.setattr(activity, "MOST_COMMENTS", 1)
-    usage = client.get("/admin/usage").text
-    assert "The newest 1 of 2 comments:" in usage
-    assert ("A second one." in usage, "=1+1 is missing" in usage) == (True, False)
+    newest = client.get("/admin/usage").text
+    assert "The newest 1 of 2 comments:" in newest
+    assert ("A second one." in newest, "=1+1 is missing" in newest) == (True, False)
     post(eve, "/chat/2/messages/4/feedback", kind="none")
     for days in ("0", "-5", "abc", "8", "9" * 400):
         refused = client.get("/admin/usage/faults.csv", query_string={"days": days})
