@@ -37,6 +37,8 @@ from braid.core.types import Dataset
 
 MOST = 7
 """Entries of a kind."""
+LEAST = 2
+"""Entries of a kind that one of another kind leaves a place."""
 MAX_TYPED_CHARS = 200
 CALLED = {
     "new": "chat ask question チャット 質問 채팅 질문",
@@ -92,8 +94,11 @@ def entries() -> Response:
         return _answer([(_("Datasets"), _writable())])
     named = ((_("Datasets"), _datasets(words)), (_("Documents"), _documents(typed)))
     if request.args.get("to") == "ask":
-        both = [*named[1][1], *named[0][1]]  # of two that are as near, the document is first
-        return _answer([(_("Documents and datasets to ask about"), sorted(both, key=partial(_distance, _fold(typed))))])
+        datasets, documents = (list(islice(found, MOST)) for _name, found in named)
+        near = partial(_distance, _fold(typed))
+        further = sorted([*documents[LEAST:], *datasets[LEAST:]], key=near)
+        both = [*documents[:LEAST], *datasets[:LEAST], *further][:MOST]
+        return _answer([(_("Documents and datasets to ask about"), sorted(both, key=near))])
     groups = (
         *named,
         (_("Conversations"), _conversations(typed)),

@@ -20,9 +20,18 @@
     if (!button) return;
     const found = [...document.querySelectorAll(button.dataset.copies)];
     const texts = found.map((each) => each.value ?? each.textContent);
-    const lines = found.map((each, place) => `${each.dataset.name}\t${texts[place]}`);
+    const lines = found.map(({ dataset: { name } }, place) => `${/^[=+\-@＝＋－＠]./.test(name) ? "'" : ""}${name}\t${texts[place]}`); // they are pasted into spreadsheets
     const is = await copied(found.length > 1 ? lines.join("\n") : texts[0]);
     button.textContent = said.textContent = is ? button.dataset.done : button.dataset.failed;
     button.focus();
+  });
+
+  // A file that is made here leaves no link in the browser's list of downloads.
+  document.addEventListener("click", ({ target }) => {
+    const { keeps, text } = target.closest("[data-keeps]")?.dataset ?? {};
+    if (!keeps) return;
+    const href = URL.createObjectURL(new Blob([text], { type: "text/csv" }));
+    Object.assign(document.createElement("a"), { href, download: keeps }).click();
+    setTimeout(() => URL.revokeObjectURL(href), 60_000);
   });
 }

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
-from sqlalchemy import Row, Select, delete, func, insert, or_, select, update
+from sqlalchemy import ColumnElement, Row, Select, delete, func, insert, or_, select, update
 
 from braid.core.batches import batches
 from braid.core.chat.turns.rows import IS_THERE, OF_THOSE_THERE
@@ -194,7 +194,7 @@ Fault = Literal["", "wrong", "off_topic", "unsupported", "incomplete"]
 so, something is missing.
 """
 MAX_COMMENT_CHARS = 500
-MOST_FAULTS = 1_000
+FAULTS_PER_READ = 500
 DAY_S = 86_400
 
 
@@ -276,17 +276,32 @@ class AnswerThumbs:
         found = [ThumbCount(name, **thumbs) for name, thumbs in counted.items()]
         return sorted(found, key=lambda each: (-(each.up + each.down), each.generator))
 
-    def faults(self, *, days: int = 30) -> list[RatedDown]:
-        """Return what users said of answers that they rated down, never who, nor what was asked: at most `MOST_FAULTS`,
-        those of the newest answers first.
+    def fault_counts(self, *, days: int = 30) -> dict[Fault, tuple[int, int]]:
+        """Count the answers of the last ``days`` days of which users said what is wrong, by what they chose: all, and
+        those with a comment.
         """
-        since = time.time() - days * DAY_S
-        said = or_(MessageRow.fault != "", MessageRow.comment != "")
+        with_comment = func.count().filter(MessageRow.comment != "")
+        statement = select(MessageRow.fault, func.count(), with_comment).where(*_said(days)).group_by(MessageRow.fault)
+        return {fault: (answers, comments) for fault, answers, comments in self._database.fetch(statement)}
+
+    def faults(self, *, days: int = 30, commented: bool = False) -> Iterator[RatedDown]:
+        """Yield what users said of answers that they rated down, never who, nor what was asked: of the newest answers
+        first, a few in memory at a time; ``commented`` leaves out those without a comment.
+        """
         generator = MessageRow.settings["generator"].as_string()
-        statement = (
-            select(MessageRow.fault, MessageRow.comment, generator)
-            .where(MessageRow.thumb == "down", said, MessageRow.created_at >= since, OF_THOSE_THERE)
-            .order_by(MessageRow.id.desc())
-            .limit(MOST_FAULTS)
-        )
-        return [RatedDown(fault, comment, name or "") for fault, comment, name in self._database.fetch(statement)]
+        statement = select(MessageRow.id, MessageRow.fault, MessageRow.comment, generator).where(*_said(days))
+        if commented:
+            statement = statement.where(MessageRow.comment != "")
+        last = MAX_ID
+        while True:
+            further = statement.where(MessageRow.id <= last).order_by(MessageRow.id.desc())
+            rows = self._database.fetch(further.limit(FAULTS_PER_READ))
+            yield from (RatedDown(fault, comment, name or "") for _id, fault, comment, name in rows)
+            if len(rows) < FAULTS_PER_READ:
+                return
+            last = rows[-1].id - 1
+
+
+def _said(days: int) -> tuple[ColumnElement[bool], ...]:
+    said, since = or_(MessageRow.fault != "", MessageRow.comment != ""), time.time() - days * DAY_S
+    return MessageRow.thumb == "down", said, MessageRow.created_at >= since, OF_THOSE_THERE

@@ -251,7 +251,7 @@ def test_the_list_of_users_follows_what_is_typed_and_links_are_copied(
     site: Site, open_page: Callable[..., Page]
 ) -> None:
     accounts = site_of(site.app).accounts
-    added = [accounts.add(name) for name in ("Ulla Upper", "Ulf Upper")]
+    added = [accounts.add(name) for name in ("Ulla Upper", "=Ulf Upper")]
     page = open_page("admin/users")
     page.get_by_label("Name or group contains").press_sequentially("upper")
     expect(page.locator(".people tbody tr")).to_have_count(2)
@@ -269,7 +269,12 @@ def test_the_list_of_users_follows_what_is_typed_and_links_are_copied(
     page.get_by_role("button", name="Copy all").click()
     expect(page.get_by_role("button", name="Copied", exact=True)).to_be_visible()
     lines = page.evaluate("window.taken").split("\n")
-    assert sorted(line.split("\t")[0] for line in lines) == ["Ulf Upper", "Ulla Upper"]
+    assert sorted(line.split("\t")[0] for line in lines) == ["'=Ulf Upper", "Ulla Upper"]
     assert f"Ulla Upper\t{link}" in lines
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Download as CSV").click()
+    assert download.value.suggested_filename == "invitations.csv"
+    assert "invitation" not in download.value.url
+    assert f"Ulla Upper,{link}" in download.value.path().read_text("utf-8-sig").splitlines()
     for account in added:
         accounts.remove(account.id)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import chain, islice
 from typing import Any, cast, get_args
 
-from flask import render_template, request
+from flask import render_template, request, stream_with_context
 from flask_babel import lazy_gettext as _l
 from flask_babel import ngettext
 from werkzeug.utils import redirect
@@ -19,7 +18,7 @@ from werkzeug.wrappers import Response as Redirect
 
 from braid.app.auth.identity import identity
 from braid.app.mounted import url_for
-from braid.app.pages.admin.blueprint import admin, in_order, page_number
+from braid.app.pages.admin.blueprint import BYTE_ORDER_MARK, admin, csv_lines, in_order, page_number
 from braid.app.site import site
 from braid.app.web.transfers import chosen_ids
 from braid.app.words.values import FAULTS, dataset_name
@@ -125,10 +124,7 @@ def retry_jobs() -> Response:
 @admin.get("/usage")
 def usage() -> str:
     """Show usage by day and by user, and what it tells: what nobody could answer, what is cited, which models write."""
-    given = request.args.get("days", "30")
-    if given not in map(str, DAYS):
-        raise InvalidInputError(f"days is {given[:20]!r}; choose one of {', '.join(map(str, DAYS))}", field="days")
-    days = int(given)
+    days = _days()
     by_user: dict[int, dict[str, int]] = {}
     for user_id, kind, count in site().usage.by_user(days=days):
         by_user.setdefault(user_id, {})[kind] = count
@@ -140,8 +136,8 @@ def usage() -> str:
     rows, sort = in_order(sorted(by_user.items(), key=lambda row: -sum(row[1].values())), keys)
     busiest = rows[:MOST_USERS]
     unanswered = tally.unanswered(days=days)
-    said = site().answer_thumbs.faults(days=days)
-    counted: Counter[str] = Counter(each.fault for each in said)
+    thumbs = site().answer_thumbs
+    said = thumbs.fault_counts(days=days)
     models = [each for each in tally.models(days=days) if each.generator != "extractive"]
     return render_template(
         "braid/admin/usage.html",
@@ -153,9 +149,10 @@ def usage() -> str:
         other_users=len(by_user) - len(busiest),
         days=days,
         choices=DAYS,
-        thumbs=site().answer_thumbs.counts(days=days),
-        faults=[(str(name), counted[fault]) for fault, name in FAULTS.items() if counted[fault]],
-        comments=[each for each in said if each.comment][:MOST_COMMENTS],
+        thumbs=thumbs.counts(days=days),
+        faults=[(str(name), said[fault][0]) for fault, name in FAULTS.items() if fault in said],
+        comments=list(islice(thumbs.faults(days=days, commented=True), MOST_COMMENTS)),
+        all_comments=sum(comments for _answers, comments in said.values()),
         fault_names=FAULTS,
         unanswered=unanswered,
         again=_asked_again(unanswered),
@@ -170,18 +167,20 @@ def usage() -> str:
 @admin.get("/usage/faults.csv")
 def faults() -> Response:
     """Download what users said of answers that they rated down, as a CSV file; never who, nor what was asked."""
-    file = io.StringIO(newline="")
-    writer = csv.writer(file, lineterminator="\r\n")
-    writer.writerow(("fault", "comment", "answered_by"))
-    for each in site().answer_thumbs.faults(days=request.args.get("days", 30, type=int)):
-        writer.writerow(_cell(text) for text in (each.fault, each.comment, each.generator))
+    heads = ("fault", "comment", "answered_by")
+    said = site().answer_thumbs.faults(days=_days())
+    lines = (csv_lines([(each.fault, each.comment, each.generator)]) for each in said)
     headers = {"Content-Disposition": "attachment; filename=ratings.csv"}
-    return Response("\ufeff" + file.getvalue(), mimetype="text/csv", headers=headers)
+    text = stream_with_context(chain([BYTE_ORDER_MARK + csv_lines([heads])], lines))
+    return Response(text, mimetype="text/csv", headers=headers)
 
 
-def _cell(text: str) -> str:
-    """Return a text that no spreadsheet takes for a formula."""
-    return f"'{text}" if text.startswith(("=", "+", "-", "@", "\t", "\r")) else text
+def _days() -> int:
+    """Return over how many days the request asks for the use. Raises InvalidInputError."""
+    given = request.args.get("days", "30")
+    if given not in map(str, DAYS):
+        raise InvalidInputError(f"days is {given[:20]!r}; choose one of {', '.join(map(str, DAYS))}", field="days")
+    return int(given)
 
 
 def _count_of(kind: str) -> Callable[[tuple[int, dict[str, int]]], Any]:

@@ -24,7 +24,7 @@ PER_PAGE = 50
 """Users, or groups, of a page of their list."""
 BYTE_ORDER_MARK = "\ufeff"
 """What a CSV file begins with, so that spreadsheets read it as UTF-8."""
-FORMULA = ("=", "+", "-", "@", "\t", "\r")
+FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠", "\t", "\r", "\n")
 """How a cell begins that a spreadsheet calculates."""
 Row = TypeVar("Row")
 admin = Routes("admin", __name__, "admin", url_prefix="/admin")

@@ -6,6 +6,7 @@ import csv
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from io import StringIO
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from braid.app.auth.access import rule_of
 from braid.app.factory import register_braid, routes_of
 from braid.app.host import HostUser
 from braid.app.pages.admin.audit_log import BEGINS
+from braid.app.pages.admin.blueprint import csv_lines
 from braid.app.pages.admin.registry_file import diff_lines
 from braid.app.words.audit_log import ACTIONS
 from braid.config.settings import Settings
@@ -614,6 +616,12 @@ def test_the_audit_log_is_filtered_by_person_and_kind_and_leads_to_what_was_chan
     ]
     assert admin.get("/admin/audit.csv?lang=ja&who=Ana").text.startswith("\ufeff日時,実行した人,")
     assert acts(app)[0].action == "audit.exported"
+
+
+@pytest.mark.parametrize("begin", [*"=+-@＝＋－＠", "\t", "\n", "\r"])
+def test_no_spreadsheet_calculates_a_cell(begin: str) -> None:
+    [row] = csv.reader(StringIO(csv_lines([(f"{begin}1+1", "1+1", "-")]), newline=""))
+    assert row == [f"'{begin}1+1", "1+1", "-"]
 
 
 def test_only_acts_on_a_shared_dataset_lead_to_its_page(app: Flask, admin: FlaskClient) -> None:

@@ -122,6 +122,18 @@ def test_what_is_called_so_is_offered_before_what_is_only_in_a_dataset_or_folder
     assert titles == ["Handbook", "Handbooks", "The handbook of pumps", "Oldhandbook", "Mirrors"]
 
 
+def test_many_documents_leave_a_dataset_its_place(client: FlaskClient, library: Braid) -> None:
+    for number in range(9):
+        one = DocumentInput(f"r{number}.md", f"Report {number}", "md", (ChunkInput("A text."),))
+        library.ledger.put_document(1, one)
+    library.ledger.add_dataset(library.ledger.users()[0].id, "Reports")
+    for typed in ("rep", "report", "reports"):
+        groups = client.get("/palette.json", query_string={"q": typed, "to": "ask"}).json["groups"]  # type: ignore[index]
+        titles = [entry["title"] for group in groups for entry in group["entries"]]
+        assert "Reports" in titles
+        assert len(titles) == (1 if typed == "reports" else 7)
+
+
 def test_documents_of_one_title_are_told_apart_in_the_list_and_in_the_question(
     client: FlaskClient, library: Braid
 ) -> None:

@@ -14,6 +14,7 @@ from flask.testing import FlaskClient
 from pypdfium2 import PdfDocument
 from sqlalchemy import text
 
+from braid.app.pages.admin import activity
 from braid.app.pages.chat import manage
 from braid.core.braid import Braid
 from braid.core.chat.conversation import Conversation
@@ -203,7 +204,9 @@ def test_administrators_see_how_answers_were_found(client: FlaskClient) -> None:
     assert "without a language model" in table
 
 
-def test_who_rates_an_answer_down_may_say_why_and_administrators_see_it_without_who(client: FlaskClient) -> None:
+def test_who_rates_an_answer_down_may_say_why_and_administrators_see_it_without_who(
+    client: FlaskClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
     app = client.application
     add_user(app, "Eve Miller")
     eve = sign_in(app, "Eve Miller")
@@ -222,10 +225,21 @@ def test_who_rates_an_answer_down_may_say_why_and_administrators_see_it_without_
     assert "=1+1 is missing" in usage
     written = client.get("/admin/usage/faults.csv").text
     assert written.splitlines()[1] == "incomplete,'=1+1 is missing,extractive"
+    assert "The newest" not in usage
+    ask(eve, "Which secret question?", d=["-1"])
+    assert post(eve, "/chat/2/messages/4/feedback", kind="down", comment="A second one.").status_code == 303
+    monkeypatch.setattr(activity, "MOST_COMMENTS", 1)
+    newest = client.get("/admin/usage").text
+    assert "The newest 1 of 2 comments:" in newest
+    assert ("A second one." in newest, "=1+1 is missing" in newest) == (True, False)
+    post(eve, "/chat/2/messages/4/feedback", kind="none")
+    for days in ("0", "-5", "abc", "8", "9" * 400):
+        refused = client.get("/admin/usage/faults.csv", query_string={"days": days})
+        assert (refused.status_code, "choose one of 7, 30, 90" in refused.text) == (400, True)
     assert not any(told in usage + written for told in ("Eve", "secret"))
     assert post(eve, where[1], kind="down", fault="ugly").status_code == 400
     assert post(eve, where[1], kind="none").status_code == 303
-    assert "=1+1" not in client.get("/admin/usage").text
+    assert "Why answers were not helpful" not in client.get("/admin/usage").text
 
 
 @pytest.mark.parametrize(("kind", "number", "status"), [("maybe", 1, 400), ("up", 99, 400)])

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import event, func, select
 
+from braid.core.chat import feedback
 from braid.core.chat.citations import Citation
 from braid.core.chat.comparison import ThreeFields
 from braid.core.chat.export import as_json, as_markdown
@@ -152,18 +153,37 @@ def test_what_is_wrong_with_an_answer_is_kept_with_its_thumb(ledger: Ledger, sto
     store.add(conversation, ChatRequest(ann, "Why?"), replace(result("So."), generator="writer"))
     answer = store.messages(ann, conversation)[1].id
     thumbs.put(ann, conversation, answer, "down")
-    assert thumbs.faults() == []
+    assert list(thumbs.faults()) == []
     thumbs.put(ann, conversation, answer, "down", fault="unsupported", comment=" Page 3 says 5. ")
-    assert thumbs.faults() == [RatedDown("unsupported", "Page 3 says 5.", "writer")]
+    assert list(thumbs.faults()) == [RatedDown("unsupported", "Page 3 says 5.", "writer")]
     message = store.messages(ann, conversation)[1]
     assert (message.thumb, message.fault, message.comment) == ("down", "unsupported", "Page 3 says 5.")
     for wrong in ({"fault": "ugly"}, {"comment": "x" * 501}):
         with pytest.raises(InvalidInputError):
             thumbs.put(ann, conversation, answer, "down", **wrong)  # type: ignore[arg-type]
-    assert thumbs.faults(days=0) == []
+    assert list(thumbs.faults(days=0)) == []
     thumbs.put(ann, conversation, answer, "up", fault="wrong", comment="not kept")
-    assert thumbs.faults() == []
+    assert list(thumbs.faults()) == []
+    assert thumbs.fault_counts() == {}
     assert store.messages(ann, conversation)[1].comment == ""
+
+
+@on_both_databases
+def test_what_is_wrong_is_counted_and_read_of_all_answers(
+    ledger: Ledger, store: ConversationStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(feedback, "FAULTS_PER_READ", 2)
+    ann, thumbs = ledger.add_user("ann").id, AnswerThumbs(ledger)
+    conversation = store.create(ann).id
+    for number in range(5):
+        store.add(conversation, ChatRequest(ann, "Why?"), result("So."))
+        comment = f"comment {number}" if number % 2 else ""
+        answer = store.messages(ann, conversation)[-1].id
+        thumbs.put(ann, conversation, answer, "down", fault="wrong" if number < 4 else "incomplete", comment=comment)
+    assert thumbs.fault_counts() == {"wrong": (4, 2), "incomplete": (1, 0)}
+    assert [each.fault for each in thumbs.faults()] == ["incomplete", *["wrong"] * 4]
+    assert [each.comment for each in thumbs.faults(commented=True)] == ["comment 3", "comment 1"]
+    assert thumbs.fault_counts(days=0) == {}
 
 
 @on_both_databases
