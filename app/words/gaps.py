@@ -92,7 +92,9 @@ def _garbled(pages: str, total: str) -> str:
 
 def _waiting(pages: int, remedy: str) -> str:
     told = ngettext(
-        "Text recognition (OCR) is pending for %(num)s scanned page.", "Text recognition (OCR) is pending for %(num)s scanned pages.", pages
+        "Text recognition (OCR) is pending for %(num)s scanned page.",
+        "Text recognition (OCR) is pending for %(num)s scanned pages.",
+        pages,
     )
     if not remedy:
         return str(told)

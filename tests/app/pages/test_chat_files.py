@@ -91,6 +91,15 @@ def test_a_file_is_asked_together_with_the_chosen_datasets(app: Flask, ana: Flas
     assert FILE.decode() not in text_of(ana.get("/search?q=valve+closed+by+hand&d=all").text)
 
 
+def test_a_conversation_of_a_file_alone_is_called_by_it_everywhere(app: Flask, ana: FlaskClient) -> None:
+    address = upload(ana).json["conversation"]
+    paths = (address, f"{address}/manage", f"{address}/print", "/chat/shelf", "/chat/conversations", "/palette.json")
+    for path in (*paths, f"{address}/export.md"):
+        shown = ana.get(path).text
+        assert "valve.txt" in shown, path
+        assert "Untitled" not in shown, path
+
+
 def test_two_files_of_one_name_are_two(app: Flask, ana: FlaskClient) -> None:
     other = b"The valve XK-4712 is closed by a motor."
     added = upload(ana).json
