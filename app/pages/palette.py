@@ -30,6 +30,7 @@ from braid.app.site import site
 from braid.app.user.datasets import caller_datasets
 from braid.app.user.preferences import LANGUAGES, THEMES
 from braid.app.web.header import places
+from braid.app.web.transfers import titled
 from braid.app.words.values import dataset_name
 from braid.core.accounts.account_list import find_accounts
 from braid.core.datasets.listing import documents_named
@@ -99,6 +100,7 @@ def entries() -> Response:
         further = sorted([*documents[LEAST:], *datasets[LEAST:]], key=near)
         both = [*documents[:LEAST], *datasets[:LEAST], *further][:MOST]
         return _answer([(_("Documents and datasets to ask about"), sorted(both, key=near))])
+    acts = (_("Actions"), _matching(words, (*_acts(), *_switches()) if words else _acts()))
     groups = (
         *named,
         (_("Conversations"), _conversations(typed)),
@@ -106,17 +108,16 @@ def entries() -> Response:
         (_("Users"), _users(typed)),
         (_("Pages"), _matching(words, _pages())),
         (_("Settings"), _matching(words, _settings()) if words else ()),
-        (_("Actions"), _matching(words, (*_acts(), *_switches()) if words else _acts())),
     )
-    return _answer(groups)
+    return _answer((acts, *groups), typed=_fold(typed)) if words else _answer((*groups, acts))
 
 
-def _answer(groups: Iterable[tuple[str, Iterable[Entry]]]) -> Response:
-    shown = [
-        {"name": name, "entries": [entry.shown() for entry in found]}
-        for name, entries_of in groups
-        if (found := list(islice(entries_of, MOST)))
-    ]
+def _answer(groups: Iterable[tuple[str, Iterable[Entry]]], *, typed: str = "") -> Response:
+    """Return the entries as they come; for what was typed, first the groups and entries with it as words."""
+    near = partial(_nearness, typed)
+    found = [(name, sorted(islice(entries_of, MOST), key=near)) for name, entries_of in groups]
+    found = sorted((each for each in found if each[1]), key=lambda each: near(each[1][0]))
+    shown = [{"name": name, "entries": [entry.shown() for entry in entries]} for name, entries in found]
     return Response(json.dumps({"groups": shown}, ensure_ascii=False), mimetype="application/json")
 
 
@@ -137,6 +138,12 @@ def _distance(typed: str, entry: Entry) -> int:
     if name.startswith(typed):
         return 1
     return 4 if typed not in name else 2 if re.search(rf"\b{re.escape(typed)}", name) else 3
+
+
+def _nearness(typed: str, entry: Entry) -> int:
+    """Return 0 for a name that has what was typed as whole words, 1 where its words begin with it, else 2."""
+    found = re.search(rf"\b{re.escape(typed)}(\b)?", _fold(entry.title))
+    return 2 if found is None else int(found[1] is None)
 
 
 def _writable() -> Iterator[Entry]:
@@ -182,10 +189,12 @@ def _conversations(typed: str) -> Iterator[Entry]:
         found = [(each.conversation, each.excerpt) for each in store.find(user_id, typed, limit=MOST)]
     else:
         found = [(each, "") for each in store.conversations(user_id, begun=True, limit=MOST)]
-    for one, excerpt in found:
+    for one, excerpt in zip(
+        titled([one for one, _excerpt in found]), [excerpt for _one, excerpt in found], strict=True
+    ):
         href = url_for("braid.chat.conversation", conversation_id=one.id)
         about = " · ".join(filter(None, (time_of(one), excerpt)))
-        yield Entry(one.title or _("Untitled"), about, href, "chat")
+        yield Entry(one.title, about, href, "chat")
 
 
 def _pages() -> Iterator[Entry]:

@@ -577,7 +577,9 @@ function renameInPlace() {
   if (!title.checkVisibility()) document.getElementById("history").showPopover();
   const input = fields.elements.title;
   const before = input.value;
+  let isOver = false; // removing the field takes the focus from it, too
   const leave = () => {
+    isOver = true;
     fields.remove();
     title.hidden = false;
   };
@@ -593,12 +595,13 @@ function renameInPlace() {
     }
   });
   input.addEventListener("blur", () => {
-    if (!fields.isConnected) return;
+    if (isOver) return;
     if (input.value.trim() && input.value !== before) fields.requestSubmit();
     else leave();
   });
   fields.addEventListener("submit", async (event) => {
     event.preventDefault();
+    isOver = true;
     if (await arranged(fields)) leave();
   });
 }

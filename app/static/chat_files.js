@@ -97,6 +97,19 @@
     if (before && !unread()) announce(words.read);
   }
 
+  area.addEventListener("click", async (event) => {
+    const button = event.target.closest(".remove");
+    if (!button) return;
+    event.preventDefault();
+    const fields = new FormData(button.form, button); // which has no value of a disabled one
+    button.disabled = true;
+    const response = await post(button.formAction, fields, { redirect: "manual", headers: { Accept: "text/html" } }).catch(() => null);
+    button.disabled = false;
+    if (response?.type !== "opaqueredirect") return announce(said.failed);
+    box.focus();
+    refresh();
+  });
+
   function poll() {
     clearTimeout(polling);
     if (!isNew() && unread()) polling = setTimeout(async () => { await refresh(); poll(); }, 700);

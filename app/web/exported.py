@@ -79,7 +79,7 @@ class DocumentWriter(ABC, Generic[Paragraph]):
 
         Raises InvalidInputError for more than `MAX_CHARS` characters: a document is made as a whole, in memory.
         """
-        self.text(self.heading(0), title_of(conversation))
+        self.text(self.heading(0), conversation.title)
         for message in within(MAX_CHARS, messages):
             who = _("Question") if message.role == "user" else _("Answer")
             self.text(self.heading(1), f"{who} · {point_in_time(message.created_at)}")
@@ -167,11 +167,6 @@ class DocumentWriter(ABC, Generic[Paragraph]):
         self._number_of_notes += 1
         self.note(paragraph, citation, again=number in self._noted)
         self._noted.add(number)
-
-
-def title_of(conversation: StoredConversation) -> str:
-    """Return the title of a document."""
-    return conversation.title or str(_("Untitled"))
 
 
 def lines_of(citation: StoredCitation, *, again: bool = False) -> list[str]:

@@ -19,7 +19,7 @@ from xml.sax.saxutils import escape
 
 from flask_babel import gettext as _
 
-from braid.app.web.exported import PLAIN, DocumentWriter, Look, lines_of, title_of
+from braid.app.web.exported import PLAIN, DocumentWriter, Look, lines_of
 from braid.core.chat.store import StoredCitation, StoredConversation, StoredMessage
 from braid.core.errors import InvalidInputError
 from braid.core.text.scripts import display_language
@@ -57,7 +57,7 @@ _UNSEEN = ("Cc", "Cf")
 
 def as_pdf(conversation: StoredConversation, messages: Iterable[StoredMessage]) -> bytes:
     """Return the document as the bytes of a PDF. Raises InvalidInputError as `DocumentWriter.write` does."""
-    return _PdfWriter(title_of(conversation)).write(conversation, messages)
+    return _PdfWriter(conversation.title).write(conversation, messages)
 
 
 @dataclass(slots=True)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from itertools import chain
 from pathlib import PurePosixPath
 from typing import IO, Any, cast, get_args
 
 from flask import Response, flash, request, send_file
+from flask_babel import gettext as _
 
 from braid.app.auth.identity import identity
 from braid.app.auth.quotas import quotas
@@ -18,12 +21,13 @@ from braid.config.settings import Settings
 from braid.core.accounts.accounts import Account
 from braid.core.background.dataset_jobs import new_export
 from braid.core.chat.export import as_json, as_markdown
+from braid.core.chat.store import StoredConversation
 from braid.core.chat.texts import Language
 from braid.core.datasets.listing import overviews
 from braid.core.errors import InvalidInputError, NotFoundError, Reason
 from braid.core.ingest.incoming import last_part
 from braid.core.ingest.plan import MEBIBYTE
-from braid.core.jobs.store import Job, JobKind, JobState, NewJob
+from braid.core.jobs.store import ADDING, OPEN, Job, JobKind, JobState, NewJob
 from braid.core.types import MAX_ID, Dataset, Document
 
 PDF_TYPE = "application/pdf"
@@ -125,19 +129,36 @@ def export_conversation(user_id: int, conversation_id: int, kind: str) -> Respon
     store = site().conversations
     found, (path, others) = store.conversation(user_id, conversation_id), store.ids(user_id, conversation_id)
     messages = store.each(user_id, conversation_id, path)
+    [named] = titled([found])
     if kind == "json":
         pieces = as_json(found, messages, store.each(user_id, conversation_id, others))
         response = Response(pieces, mimetype="application/json")
     elif kind == "docx":
-        response = Response(as_word(found, messages), mimetype=WORD_TYPE)
+        response = Response(as_word(named, messages), mimetype=WORD_TYPE)
     elif kind == "pdf":
-        response = Response(as_pdf(found, messages), mimetype=PDF_TYPE)
+        response = Response(as_pdf(named, messages), mimetype=PDF_TYPE)
     else:
         response = Response(
-            as_markdown(found, messages, language=cast(Language, current_language())), mimetype="text/markdown"
+            as_markdown(named, messages, language=cast(Language, current_language())), mimetype="text/markdown"
         )
     response.headers["Content-Disposition"] = f"attachment; filename=braid-conversation-{conversation_id}.{kind}"
     return response
+
+
+def titled(conversations: Sequence[StoredConversation]) -> list[StoredConversation]:
+    """Return the conversations of one user with the titles that they are shown by.
+
+    Those in which nothing was asked yet are called by a file of theirs.
+    """
+    here, names = site(), dict[int, str]()
+    untitled = {one.id: one.user_id for one in conversations if not one.title}
+    for user_id in set(untitled.values()):
+        for dataset in here.braid.ledger.attached_datasets(user_id):
+            if dataset.conversation_id in untitled:
+                sources = (each.source for each in here.braid.ledger.documents(dataset.id))
+                jobs = here.background.store.of_dataset(dataset.id, kinds=ADDING, states=OPEN, limit=1)
+                names[dataset.conversation_id] = next(chain(sources, (job.title for job in jobs)), "")
+    return [one if one.title else replace(one, title=names.get(one.id) or _("Untitled")) for one in conversations]
 
 
 def delete_conversation(user_id: int, conversation_id: int, *, for_good: bool = False) -> None:

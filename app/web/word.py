@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, cast
 
-from braid.app.web.exported import PLAIN, DocumentWriter, Look, lines_of, title_of
+from braid.app.web.exported import PLAIN, DocumentWriter, Look, lines_of
 from braid.core.chat.store import StoredCitation, StoredConversation, StoredMessage
 from braid.core.text.scripts import display_language
 
@@ -34,7 +34,7 @@ _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 def as_word(conversation: StoredConversation, messages: Iterable[StoredMessage]) -> bytes:
     """Return the document as the bytes of a ``.docx``. Raises InvalidInputError as `DocumentWriter.write` does."""
-    return _WordWriter(title_of(conversation)).write(conversation, messages)
+    return _WordWriter(conversation.title).write(conversation, messages)
 
 
 class _WordWriter(DocumentWriter["Paragraph"]):

@@ -84,6 +84,11 @@ def test_pasted_and_dropped_files_are_kept_as_a_dataset(
     expect(page.locator("#files li.ready")).to_have_count(2)
     page.reload()
     expect(page.locator("#files li.ready")).to_have_count(2)
+    dropped = page.locator("#files li.ready").first
+    name = dropped.locator(".name").inner_text()
+    dropped.get_by_role("button", name=f"Remove {name}").click()
+    expect(page.locator("#files li.ready")).to_have_count(1)
+    expect(page.locator("#files")).not_to_contain_text(name)
     page.get_by_text("Keep these files").click()
     page.get_by_label("Name of the dataset").fill("Valves")
     page.keyboard.press("Enter")

@@ -113,11 +113,12 @@ def test_on_a_phone_what_can_be_done_with_a_conversation_fits(open_page: Callabl
     page.locator(".talk-head .phone").tap()
     page.locator("#conversations .manage").first.tap()
     dialog = page.get_by_role("dialog").filter(has=page.locator("#manage"))
+    expect(dialog).to_be_visible()
+    assert dialog.bounding_box()["height"] <= 420
     dialog.get_by_text("Export").tap()
     for name in ("Close", "Pin", "Archive", "Delete"):
         expect(dialog.get_by_role("button", name=name)).to_be_in_viewport(ratio=1)
     for act in dialog.locator(":is(summary, a, #manage > form > button):visible").all():
         assert act.bounding_box()["height"] >= 40
-    assert dialog.bounding_box()["height"] <= 520
     dialog.get_by_role("button", name="Close").tap()
     expect(dialog).to_be_hidden()

@@ -39,6 +39,7 @@ from braid.app.user.questions import tried
 from braid.app.user.sharing import ask_for_access, copy_shared, end_link, make_link, read_by_link
 from braid.app.user.starters import is_guide_alone, starters
 from braid.app.user.strategy_menu import strategy_choices
+from braid.app.web.transfers import titled
 from braid.app.words.languages import language_names
 from braid.core.chat.store import StoredConversation, StoredMessage
 from braid.core.errors import NotFoundError, Reason
@@ -100,7 +101,7 @@ def _page(shown: StoredConversation | None, messages: Sequence[StoredMessage], *
         assistant=assistant,
         assistants=[] if messages else usable,
         assistant_closed=is_closed,
-        conversation=shown,
+        conversation=titled([shown])[0] if shown else None,
         listed=list_conversations(),
         find=request.args.get("find", ""),
         exchanges=build_exchanges(messages, make_shelf(shown.id, messages, readable)) if shown else [],
@@ -213,7 +214,7 @@ def read_shared(token: str) -> str:
     return render_template(
         "braid/chat_shared.html",
         shared=found,
-        title=site().conversations.conversation(found.user_id, found.conversation_id).title,
+        title=titled([site().conversations.conversation(found.user_id, found.conversation_id)])[0].title,
         exchanges=build_exchanges(messages, shelf),
         token=token,
         earlier=url_for("braid.chat.read_shared", token=token, turns=2 * turns) if more else "",

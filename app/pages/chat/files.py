@@ -43,6 +43,8 @@ class ChatFile:
     state: State
     reason: str = ""
     href: str = ""
+    document_id: int = 0
+    """0 while there is no document of it yet."""
 
 
 @chat.post("/files")
@@ -150,4 +152,4 @@ def _shown(dataset: Dataset) -> Iterator[ChatFile]:
         at = progress.get(each.id)
         is_indexed = at is None or at.stage != "parsed"  # by keyword; by meaning follows
         state: State = "failed" if each.state == "failed" else "ready" if is_indexed else "waiting"
-        yield ChatFile(each.source, state, each.error, href)
+        yield ChatFile(each.source, state, each.error, href, each.id)

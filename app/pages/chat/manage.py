@@ -21,7 +21,7 @@ from braid.app.user.datasets import readable_datasets
 from braid.app.user.sharing import link_of
 from braid.app.web.exported import MAX_CHARS, place_of
 from braid.app.web.markdown import answer_html
-from braid.app.web.transfers import delete_conversation, export_conversation
+from braid.app.web.transfers import delete_conversation, export_conversation, titled
 from braid.app.words.searches import with_lead
 from braid.core.chat.export import within
 from braid.core.chat.feedback import Fault, Feedback, Thumb
@@ -35,7 +35,7 @@ from braid.core.types import MAX_QUERY_CHARS
 def manage(conversation_id: int) -> str:
     """Show the page to rename, export and delete; scripts show it as a dialog."""
     user_id = identity().account.id
-    found = site().conversations.conversation(user_id, conversation_id)
+    [found] = titled([site().conversations.conversation(user_id, conversation_id)])
     return render_template(
         "braid/chat_manage.html",
         conversation=found,
@@ -82,7 +82,7 @@ def print_out(conversation_id: int) -> str:
     found, ids = store.conversation(user_id, conversation_id), store.path(user_id, conversation_id)
     return render_template(
         "braid/chat_print.html",
-        conversation=found,
+        conversation=titled([found])[0],
         printed=[(each, _with_notes(each)) for each in within(MAX_CHARS, store.each(user_id, conversation_id, ids))],
         place_of=place_of,
         display_language=display_language,

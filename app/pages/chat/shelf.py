@@ -14,7 +14,7 @@ from braid.app.auth.identity import identity
 from braid.app.mounted import url_for
 from braid.app.pages.chat.blueprint import chat
 from braid.app.site import site
-from braid.app.web.transfers import chosen_ids, delete_conversation, flash_undo
+from braid.app.web.transfers import chosen_ids, delete_conversation, flash_undo, titled
 from braid.core.chat.store import MAX_LABEL_CHARS, StoredConversation
 from braid.core.errors import InvalidInputError, NotFoundError, Reason
 
@@ -37,7 +37,7 @@ def shelf() -> str:
         found = store.conversations(user_id, archived=archived, limit=limit, offset=offset)
     return render_template(
         "braid/chat_shelf.html",
-        conversations=found[:PER_PAGE],
+        conversations=titled(found[:PER_PAGE]),
         archived=archived,
         deleted=deleted,
         deleted_days=site().settings.deleted_days,
@@ -142,7 +142,7 @@ def _ask(found: Sequence[StoredConversation]) -> str:
         "braid/delete.html",
         heading=asked,
         told=_("This deletes all their questions, answers and files. It cannot be undone."),
-        names=[one.title or _("Untitled") for one in found],
+        names=[one.title for one in titled(found)],
         ids=[one.id for one in found],
         back=url_for("braid.chat.shelf", deleted=1),
     )

@@ -17,8 +17,8 @@ from flask_babel import gettext as _
 from braid.app.auth.identity import identity
 from braid.app.mounted import url_for
 from braid.app.site import site
+from braid.app.web.transfers import titled
 from braid.core.chat.store import FoundConversation, StoredConversation
-from braid.core.jobs.store import ADDING, OPEN
 
 SHOWN_CONVERSATIONS = 100
 MOST_CONVERSATIONS = 12_800
@@ -57,11 +57,13 @@ def list_conversations() -> Listed:
     limit = min(max(request.args.get("list", 0, type=int), SHOWN_CONVERSATIONS), MOST_CONVERSATIONS)
     if wanted:
         found = site().conversations.find(user_id, wanted, limit=limit + 1)
-        groups = [Group("", tuple(found[:limit]))] if found else []
+        named = titled([each.conversation for each in found[:limit]])
+        those = tuple(replace(each, conversation=one) for each, one in zip(found, named, strict=False))
+        groups = [Group("", those)] if found else []
     else:
         listed = site().conversations.conversations(user_id, archived=False, begun=True, limit=limit + 1)
         found = [FoundConversation(one, "") for one in listed]
-        named = _named([each.conversation for each in found[:limit]])
+        named = titled([each.conversation for each in found[:limit]])
         groups = list(_grouped(named, datetime.now(_time_zone())))
     is_more = len(found) > limit and limit < MOST_CONVERSATIONS
     more = url_for("braid.chat.page", list=2 * limit, find=wanted or None) if is_more else ""
@@ -87,17 +89,6 @@ def time_of(conversation: StoredConversation) -> str:
 def render_sidebar(shown: StoredConversation | None) -> str:
     """Render the list; ``shown`` is the conversation that is open."""
     return render_template("braid/_chat_list.html", listed=list_conversations(), conversation=shown)
-
-
-def _named(conversations: Sequence[StoredConversation]) -> list[StoredConversation]:
-    """Return the conversations; those in which nothing was asked yet have the name of a file as their title."""
-    here, titles = site(), dict[int, str]()
-    if not all(one.title for one in conversations):
-        for dataset in here.braid.ledger.attached_datasets(identity().account.id):
-            names = [each.source for each in here.braid.ledger.documents(dataset.id)]
-            jobs = here.background.store.of_dataset(dataset.id, kinds=ADDING, states=OPEN, limit=1)
-            titles[dataset.conversation_id or 0] = next(iter([*names, *(job.title for job in jobs)]), "")
-    return [one if one.title else replace(one, title=titles.get(one.id, "")) for one in conversations]
 
 
 def _grouped(conversations: Sequence[StoredConversation], now: datetime) -> Iterator[Group]:

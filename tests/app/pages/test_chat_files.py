@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -89,6 +90,27 @@ def test_a_file_is_asked_together_with_the_chosen_datasets(app: Flask, ana: Flas
         assert FILE.decode() not in shown
         assert "Files of a conversation" not in shown
     assert FILE.decode() not in text_of(ana.get("/search?q=valve+closed+by+hand&d=all").text)
+
+
+def test_a_conversation_of_a_file_alone_is_called_by_it_everywhere(app: Flask, ana: FlaskClient) -> None:
+    address = upload(ana).json["conversation"]
+    paths = (address, f"{address}/manage", f"{address}/print", "/chat/shelf", "/chat/conversations", "/palette.json")
+    for path in (*paths, f"{address}/export.md"):
+        shown = ana.get(path).text
+        assert "valve.txt" in shown, path
+        assert "Untitled" not in shown, path
+
+
+def test_a_file_is_removed_by_the_button_beside_it(app: Flask, ana: FlaskClient) -> None:
+    added = upload(ana).json
+    upload(ana, added["files"], name="pump.txt", content=b"The pump has two valves.")
+    listed = read(app, ana, added["conversation"])
+    found = re.search(r'formaction="([^"]+)"[^>]*value="(\d+)" aria-label="Remove valve.txt"', listed)
+    assert "Questions go to these files and to the selected datasets." in listed
+    post_form(ana, found[1], document=found[2])
+    left = ana.get(added["files"]).text
+    assert "valve.txt" not in left
+    assert "pump.txt" in left
 
 
 def test_two_files_of_one_name_are_two(app: Flask, ana: FlaskClient) -> None:

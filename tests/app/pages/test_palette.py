@@ -130,6 +130,21 @@ def test_odd_texts_find_nothing_and_break_nothing(app: Flask) -> None:
     assert titles(find(client, "ＲＵＬＥＳ"), "Datasets")[0] == "Rules of the house"
 
 
+def test_whole_words_come_first_then_beginnings_then_what_contains_the_text(app: Flask) -> None:
+    here = site_of(app)
+    ann = here.accounts.named("Ann").id
+    dataset = here.braid.ledger.datasets(ann)[0]
+    for name in ("Newborn care", "Renewal", "The new hall"):
+        here.braid.ledger.put_document(dataset.id, DocumentInput(f"{name}.md", name, "md", (ChunkInput("Text."),)))
+    here.conversations.create(ann, "Renewed lease")
+    found = find(sign_in(app, "Ann"), "new")
+    assert list(found)[:2] == ["Actions", "Documents"]
+    assert titles(found, "Actions")[0] == "New conversation"
+    assert titles(found, "Documents") == ["The new hall", "Newborn care", "Renewal"]
+    assert next(iter(find(sign_in(app, "Ann"), "newb"))) == "Documents"
+    assert list(found)[-1] == "Conversations"
+
+
 def test_who_is_signed_out_is_told_so(app: Flask) -> None:
     assert app.test_client().get("/palette.json").status_code == 401
 

@@ -155,7 +155,6 @@ ONE_MEANING = {
     "Other apps",
     "Reject",
     "Rename",
-    "Share",
     "Sharing",
     "Sign in",
     "Statistics",
