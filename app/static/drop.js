@@ -95,12 +95,12 @@
     let sent = 0;
     const failed = [];
     for (const [file, path] of files) {
-      tell(said.count.replace("{sent}", sent).replace("{all}", files.length));
+      tell(said[files.length === 1 ? "countOne" : "count"].replace("{sent}", sent).replace("{all}", files.length));
       const problem = await sendOne(file, path, href);
       if (problem) failed.push(`${path}: ${problem}`);
       else sent += 1;
     }
-    tell([said.count.replace("{sent}", sent).replace("{all}", files.length), ...failed].join("\n"), href);
+    tell([said[files.length === 1 ? "countOne" : "count"].replace("{sent}", sent).replace("{all}", files.length), ...failed].join("\n"), href);
     sending = listed = false;
   }
 

@@ -105,7 +105,7 @@ async function take(upload) {
 // ---------------------------------------------------------------- all of them
 
 function count() {
-  const text = failed ? said.countFailed : sent === all && !said.then ? said.reading : said.count;
+  const text = said[(failed ? "countFailed" : sent === all && !said.then ? "reading" : "count") + (all === 1 ? "One" : "")];
   const told = text.replace("{sent}", sent).replace("{all}", all).replace("{failed}", failed);
   document.getElementById("sending-count").textContent = told;
   document.getElementById("sending-all").value = all ? (100 * sent) / all : 0;
@@ -117,7 +117,7 @@ function count() {
 function tellOutcome({ failed: unread }) {
   if (!all || failed || active || waiting.length || said.then) return;
   const lost = Math.min(all, Math.max(0, unread - failedBefore));
-  const told = (lost ? said.unread : said.ready).replace("{ready}", all - lost).replace("{all}", all).replace("{failed}", lost);
+  const told = said[(lost ? "unread" : "ready") + (all === 1 ? "One" : "")].replace("{ready}", all - lost).replace("{all}", all).replace("{failed}", lost);
   document.getElementById("sending-count").textContent = told;
   const sentNow = document.getElementById("sent"); // on the page of a dataset
   const [ask, why] = sentNow.children;

@@ -242,6 +242,9 @@ def test_administrators_see_where_somebody_else_finds_something_but_not_what(wor
     page = text_of(post_form(admin, "/admin/see-as", name="ann", q="pump").text)
     assert "Searched: Stations, Diary" in page
     assert "Pump Stations" in page
+    assert page.count("Meaning") == 1, (
+        "why the one is found that the administrator may read, and no numbers of the other"
+    )
     assert "a passage that you cannot read Diary" in page
     assert not any(told in page for told in ("815", "Monday", "day.md"))
     last = acts(world.app)[0]

@@ -145,7 +145,7 @@ def test_from_any_page_a_file_goes_to_the_dataset_that_is_chosen(
     expect(page.locator("#drop-to")).to_be_visible()
     dataset.click()
     status = page.locator("#drop-to [role=status]")
-    expect(status).to_have_text("1 of 1 files uploaded Show the documents")
+    expect(status).to_have_text("1 of 1 file uploaded Show the documents")
     status.get_by_role("link").click()
     expect(page.locator("table.documents")).to_contain_text("valve.txt")
     drop(page, "second.txt", "here")

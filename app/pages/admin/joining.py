@@ -60,13 +60,19 @@ def add_user() -> tuple[str, int] | Response:
 
 @admin.post("/users/invite")
 def invite_several() -> tuple[str, int]:
-    """Make a link per name with which each chooses a password; who has no account yet gets one. All of them or none."""
+    """Make a link per name with which each chooses a password; who has no account yet gets one. Who has a
+    password already, or is suspended, is named and left out; all the others are invited, or none.
+    """
     require_own_accounts()
     try:
         names, groups, accounts = read_people("names"), frozenset(read_groups("groups")), site().accounts
         with site().whole():
             known = {name: account for name in names if (account := accounts.named(name))}
-            require_invitable(known.values(), field="names")
+            uninvited = [name for name, account in known.items() if account.has_password or account.disabled]
+            if len(uninvited) == len(names):
+                require_invitable(known.values(), field="names")
+            names = [name for name in names if name not in uninvited]
+            known = {name: account for name, account in known.items() if name in names}
             accounts.write_all([NewAccount(name, groups) for name in names if name not in known], [])
             for user_id in sorted(account.id for account in known.values()):
                 accounts.change_groups(user_id, add=groups)
@@ -79,7 +85,7 @@ def invite_several() -> tuple[str, int]:
     except InvalidInputError as error:
         name, told = error.reason.parts.get("name", "").strip("'"), sentence(error.reason)
         return _page(problem=_("%(name)s: %(gap)s", name=name, gap=told) if name else told), 400
-    return _page(invited=invited), 201
+    return _page(invited=invited, uninvited=uninvited), 201
 
 
 @admin.post("/users/table")
@@ -111,10 +117,12 @@ def _page(
     problem: str = "",
     imported: Sequence[ImportedUser] | None = None,
     invited: Sequence[tuple[Account, str]] = (),
+    uninvited: Sequence[str] = (),
 ) -> str:
     return render_template(
         "braid/admin/joining.html",
         invited=invited,
+        uninvited=uninvited,
         invitation_days=INVITATION_DAYS,
         suggested=known_groups(),
         problem=problem,

@@ -82,7 +82,7 @@ def _seen(hit: Hit, mine: Mapping[int, Dataset], theirs: Mapping[int, Dataset]) 
         dataset=dataset_name(dataset.name) if dataset else "",
         title=(passage.title or passage.source) if may_read else "",
         href=url_for("braid.search.document", chunk_id=passage.chunk_id, _anchor="cited") if may_read else "",
-        reasons=Reasoning().reasons(hit.legs),
+        reasons=Reasoning().reasons(hit.legs) if may_read else (),
     )
 
 

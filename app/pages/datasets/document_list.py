@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
@@ -126,9 +126,14 @@ def document_list(dataset: Dataset) -> DocumentList:
     first = (
         [_job_row(dataset, job) for job in waiting[:SHOWN_JOBS]] if jobs_shown and state in (None, "waiting") else []
     )
-    lost = _lost(dataset, failed)
+    lost = _lost(dataset, failed, again={job.title for job in waiting})
+    read_anew = {
+        job.title for job in new if job.state == "running" and here.braid.ledger.document(dataset.id, job.title)
+    }
     if jobs_shown and state in (None, "failed"):
         first = [*(_job_row(dataset, job) for job in lost), *first]
+    if jobs_shown and state is None:
+        found = [each for each in found if each.source not in read_anew]
     return DocumentList(
         rows=(*first, *_document_rows(dataset, found)),
         total=total,
@@ -142,7 +147,7 @@ def document_list(dataset: Dataset) -> DocumentList:
         failed_jobs=sum(map(_is_mine, failed)),
         order=order,
         backwards=backwards,
-        counts=_counts(dataset, about, waiting=len(waiting), new=len(new), lost=len(lost)),
+        counts=_counts(dataset, about, waiting=len(waiting), new=len(new) - len(read_anew), lost=len(lost)),
     )
 
 
@@ -177,11 +182,11 @@ def _jobs(dataset: Dataset) -> tuple[list[Job], list[Job]]:
     return sorted(waiting, key=lambda job: job.state != "running"), failed
 
 
-def _lost(dataset: Dataset, failed: Sequence[Job]) -> list[Job]:
-    """Return failed jobs that left no document, such as a page that could not be fetched."""
+def _lost(dataset: Dataset, failed: Sequence[Job], again: Collection[str]) -> list[Job]:
+    """Return failed jobs that left no document, such as a page that could not be fetched, and are not tried again."""
     ledger = site().braid.ledger
     latest = {job.title: job for job in reversed(failed)}
-    return [job for title, job in latest.items() if ledger.document(dataset.id, title) is None]
+    return [job for title, job in latest.items() if title not in again and ledger.document(dataset.id, title) is None]
 
 
 def _job_row(dataset: Dataset, job: Job) -> Row:

@@ -14,11 +14,13 @@ from typing import Any
 import pytest
 from flask import Flask
 from flask.testing import FlaskClient
+from sqlalchemy import insert, update
 from werkzeug.test import TestResponse
 
 from braid.app.site import Site
 from braid.config.settings import Settings
 from braid.core.braid import Braid
+from braid.core.ledger.tables import JobRow
 from braid.core.types import ChunkInput, Dataset, DocumentInput
 from tests import samples
 from tests.fakes import HashEmbeddings
@@ -361,6 +363,20 @@ def many(here: Site, dataset: Dataset) -> Dataset:
     here.braid.ledger.put_failed(dataset.id, "scan.pdf", title="scan.pdf", file_type="pdf", error="no text in it")
     assert here.braid.indexer.wait(WAIT_S)
     return dataset
+
+
+def test_an_unreadable_file_is_not_ready_and_one_that_is_read_anew_is_listed_once(
+    ann: FlaskClient, here: Site, many: Dataset
+) -> None:
+    new = {"user_id": 1, "kind": "upload", "dataset_id": many.id, "state": "running", "error": "", "result": {}}
+    new |= {"done": 0, "total": 0, "attempts": 1, "created_at": 1.0}
+    here.braid.ledger.database.change(insert(JobRow).values(title="new.pdf", payload={}, **new))
+    told = text_of(ann, f"/datasets/{many.id}/live")
+    assert "60 of 62 ready · 1 unreadable ·" in told
+    here.braid.ledger.database.change(update(JobRow).values(title="scan.pdf"))
+    page = text_of(ann, f"/datasets/{many.id}/live")
+    assert "60 of 61 ready · 1 unreadable ·" in page
+    assert re.findall(r'data-stage="(\w+)">[^✓]*?scan\.pdf', page.partition("Note")[0]) == ["reading"]
 
 
 def test_the_list_is_paged_searched_and_filtered(ann: FlaskClient, many: Dataset) -> None:

@@ -60,18 +60,28 @@ def test_ten_people_are_invited_at_once_each_with_a_link_of_their_own(app: Flask
     assert [entry.action for entry in acts(app)].count("user.invited") == 10
 
 
-def test_who_has_a_password_is_not_invited_and_nobody_is(app: Flask, admin: FlaskClient) -> None:
+def test_who_has_a_password_is_not_invited_and_where_a_name_is_wrong_nobody_is(app: Flask, admin: FlaskClient) -> None:
     site_of(app).accounts.add("Robin", PASSWORD)
     for names, told in (
-        ("new, Robin", "Robin: has a password already"),
+        ("Robin", "Robin: has a password already"),
         ("new, NEW", "new: This name is taken"),
         (" , ", "Name 1 to 100"),
     ):
         answer = post_form(admin, "/admin/users/invite", names=names)
         assert (answer.status_code, told in text_of(answer.text)) == (400, True), names
         assert site_of(app).accounts.named("new") is None
-    page = post_form(admin, "/admin/users/invite", names="new, Robin", groups="lab").text
+    page = post_form(admin, "/admin/users/invite", names="Robin", groups="lab").text
     assert re.search(r'id="invited-groups" name="groups" value="lab"', page), "what was typed stays where it was"
+
+
+def test_who_has_a_password_is_named_and_the_others_are_invited(app: Flask, admin: FlaskClient) -> None:
+    robin = site_of(app).accounts.add("Robin", PASSWORD)
+    answer = post_form(admin, "/admin/users/invite", names="new, Robin, newer", groups="lab")
+    assert answer.status_code == 201
+    assert "Not invited, as they have a password already or are suspended: Robin" in text_of(answer.text)
+    assert set(re.findall(r'data-name="([^"]+)"', answer.text)) == {"new", "newer"}
+    assert site_of(app).accounts.get(robin.id).groups == frozenset(), "nothing of theirs is changed"
+    assert [entry.target for entry in acts(app) if entry.action == "user.invited"] == ["newer", "new"]
 
 
 def test_a_name_has_no_letter_that_cannot_be_stored(app: Flask, admin: FlaskClient, braid: Braid) -> None:
