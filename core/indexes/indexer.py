@@ -182,6 +182,7 @@ class Indexer:
         seq, model = state.applied_seq if state else 0, ""
         if found.leg == "dense" and not follower.index.stored:
             model = version
+        lacking: int | None
         if model and self._changes.chunks_of(dataset_ids) <= MOST_COUNTED:  # also of those that were left out
             lacking = self._changes.unembedded_count(
                 collection, model, dataset_ids=dataset_ids, document_ids=None, limit=MOST_COUNTED
