@@ -370,7 +370,8 @@ def test_an_unreadable_file_is_not_ready_and_one_that_is_read_anew_is_listed_onc
 ) -> None:
     new = {"user_id": 1, "kind": "upload", "dataset_id": many.id, "state": "running", "error": "", "result": {}}
     new |= {"done": 0, "total": 0, "attempts": 1, "created_at": 1.0}
-    here.braid.ledger.database.change(insert(JobRow).values(title="new.pdf", payload={}, **new))
+    with here.braid.ledger.database.write() as connection:
+        connection.execute(insert(JobRow).values(title="new.pdf", payload={}, **new))
     told = text_of(ann, f"/datasets/{many.id}/live")
     assert "60 of 62 ready · 1 unreadable ·" in told
     here.braid.ledger.database.change(update(JobRow).values(title="scan.pdf"))

@@ -129,6 +129,7 @@ def test_a_search_that_finds_nothing_near_says_so_before_the_passages(
     monkeypatch.setattr(answer, "SCALES", {"fake:hash-64": CosineScale(0.9, 0.99, 0.995)})
     page = client.get("/search", query_string={"q": question, "d": dataset}).text
     assert "Nothing close was found" in page
+    assert page.index("Show them anyway") < page.index('<ol class="hits">') < page.rindex("</details>")
     assert page.index("the nearest ones") < page.index('<li class="hit"')
     assert page.count("chip weak") == page.count('<li class="hit"') > 0
     assert "Not searched: " in page, "and where else to look"
