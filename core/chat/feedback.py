@@ -282,7 +282,8 @@ class AnswerThumbs:
         """
         with_comment = func.count().filter(MessageRow.comment != "")
         statement = select(MessageRow.fault, func.count(), with_comment).where(*_said(days)).group_by(MessageRow.fault)
-        return {fault: (answers, comments) for fault, answers, comments in self._database.fetch(statement)}
+        counted = {fault: (answers, comments) for fault, answers, comments in self._database.fetch(statement)}
+        return {fault: counted[fault] for fault in get_args(Fault) if fault in counted}
 
     def faults(self, *, days: int = 30, commented: bool = False) -> Iterator[RatedDown]:
         """Yield what users said of answers that they rated down, never who, nor what was asked: of the newest answers
