@@ -90,7 +90,7 @@ _OPEN_DOCUMENTS = {
     b"application/epub+zip": Sniffed("epub", Reason("an EPUB book")),
 }
 _RTF = Sniffed("rtf", Reason("a rich text (RTF) document"))
-_AS_PICTURE = Reason("save it as %(formats)s", formats=".jpg or .png")
+_AS_PICTURE = Reason("save it as %(formats)s", formats=".png")
 _MAILBOX = Sniffed("other", Reason("a mailbox"), Reason("save the mails in it as %(formats)s", formats=".eml"))
 _MAILBOX_BEGINS = re.compile(rb"From \S{1,200} [^\r\n]{0,60}\d{4}[^\r\n]{0,20}\r?\n>?[A-Za-z-]{1,60}:")
 _GOOGLE = Sniffed(
