@@ -42,7 +42,7 @@ _DAMAGED_ZIP = Sniffed(
 _IWORK = Sniffed(
     "iwork",
     Reason("a Pages, Numbers or Keynote document"),
-    Reason("save it as %(formats)s", formats=".docx, .xlsx or .pptx"),
+    Reason("save it as %(formats)s", formats=".docx, .xlsx, .pptx"),
 )
 _IWORK_MEMBERS = ("Index/Document.iwa", "Index.zip", "index.apxl", "index.xml.gz", "QuickLook/Preview.pdf")
 _OTHER_ZIP = Sniffed("zip", Reason("a zip archive"))
@@ -64,7 +64,7 @@ _OLD_OFFICE = (
     ("Book", Sniffed("xls", Reason("a workbook of Excel 97–2003"))),
 )
 _OTHER_OLE = Sniffed(
-    "ole", Reason("an old Office file"), Reason("save it as %(formats)s", formats=".docx, .xlsx or .pptx")
+    "ole", Reason("an old Office file"), Reason("save it as %(formats)s", formats=".docx, .xlsx, .pptx")
 )
 _ZIP_MEMBERS = (
     ("word/", Sniffed("docx", Reason("a Word document"))),
@@ -79,7 +79,7 @@ _ZIP_MEMBERS = (
     (
         "META-INF/manifest.xml",
         Sniffed(
-            "odf", Reason("an OpenDocument file"), Reason("save it as %(formats)s", formats=".docx, .xlsx or .pptx")
+            "odf", Reason("an OpenDocument file"), Reason("save it as %(formats)s", formats=".docx, .xlsx, .pptx")
         ),
     ),
 )
@@ -96,7 +96,7 @@ _MAILBOX_BEGINS = re.compile(rb"From \S{1,200} [^\r\n]{0,60}\d{4}[^\r\n]{0,20}\r
 _GOOGLE = Sniffed(
     "other",
     Reason("a link to a Google document"),
-    Reason("download it as %(formats)s", formats=".docx, .xlsx or .pptx"),
+    Reason("download it as %(formats)s", formats=".docx, .xlsx, .pptx"),
 )
 _BY_SUFFIX = {".mbox": _MAILBOX, ".mbx": _MAILBOX, ".gdoc": _GOOGLE, ".gsheet": _GOOGLE, ".gslides": _GOOGLE} | {
     ".bmp": Sniffed("other", Reason("a %(format)s image", format="BMP"), _AS_PICTURE),

@@ -164,7 +164,7 @@ def say_of_answer(client: FlaskClient, kind: str, message_id: int = 2) -> int:
 
 def pressed(page: str) -> list[str]:
     """The labels of the thumbs that are given."""
-    return re.findall(r'aria-pressed="true" aria-label="([^"]+)"', page)
+    return re.findall(r'aria-pressed="true" title="([^"]+)"', page)
 
 
 def test_a_thumb_on_the_answer_is_shown_again_and_can_be_taken_back(client: FlaskClient, library: Braid) -> None:

@@ -21,7 +21,7 @@ def ids(app: Flask) -> list[int]:
 
 def listed(client: FlaskClient) -> list[str]:
     page = client.get("/chat/conversations").text
-    return re.findall(r'class="title"[^>]*>([^<]+)</a>', page)
+    return re.findall(r'class="title"[^>]*><span>([^<]+)</span>', page)
 
 
 def test_archived_ones_leave_the_list_and_undo_brings_them_back(client: FlaskClient, ids: list[int]) -> None:
