@@ -124,8 +124,7 @@ def passage_block(passages: Sequence[Passage], *, tokens: int, like: PassageBloc
     parts: dict[int, str] = {}
     left = tokens
     needed = _needed_tokens(passages, tokens, tag, own)
-    sizes = (estimate_tokens(as_data(passage.text)) for passage in passages[: len(needed)])
-    more = [max(0, size - MIN_PASSAGE_TOKENS) for size in sizes]
+    more = [max(0, estimate_tokens(as_data(each.text)) - _least_text(each)) for each in passages[: len(needed)]]
     for number, (passage, least) in enumerate(zip(passages, needed, strict=False), start=1):
         head = _head(tag, f"[{own}{number}]", passage)
         extra = _equal_part(left - sum(needed[number - 1 :]), more[number - 1 :])
@@ -185,12 +184,15 @@ def _needed_tokens(passages: Sequence[Passage], tokens: int, tag: str, own: str)
     """
     needed: list[int] = []
     for number, passage in enumerate(passages, start=1):
-        text = min(MIN_PASSAGE_TOKENS, estimate_tokens(passage.text))
-        least = _frame(_head(tag, f"[{own}{number}]", passage), tag) + text
+        least = _frame(_head(tag, f"[{own}{number}]", passage), tag) + _least_text(passage)
         if sum(needed) + least > tokens:
             break
         needed.append(least)
     return needed
+
+
+def _least_text(passage: Passage) -> int:
+    return min(MIN_PASSAGE_TOKENS, estimate_tokens(passage.text))
 
 
 def _equal_part(tokens: int, wanted: Sequence[int]) -> int:

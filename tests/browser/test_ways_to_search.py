@@ -79,6 +79,7 @@ def test_two_ways_are_compared(open_page: Open, picture: Picture) -> None:
     page.get_by_role("link", name="Compare with another method").click()
     expect(page.locator(".outcome")).to_have_count(2)
     expect(page.locator(".outcome").nth(1).locator(".move")).to_have_count(5)
+    page.locator(".methods > summary").click()
     second = page.locator("fieldset.side").nth(1)
     second.get_by_label("How to search").select_option("hybrid")
     second.get_by_label("Ranking fusion").select_option("weighted")

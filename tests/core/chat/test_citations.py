@@ -145,6 +145,11 @@ def test_a_follow_up_gets_the_names_and_the_rarest_words_of_the_turns_before() -
     assert alone.query == "When did the eastern Roman empire fall to pieces?"
 
 
+@pytest.mark.parametrize("text", ["`````` is said & <here>.", "<" * 30, "Short."])
+def test_a_short_passage_is_whole_also_where_its_signs_are_escaped(text: str) -> None:
+    assert passage_block([passage(text)], tokens=5_000).shortened == ()
+
+
 def test_no_passage_is_cut_where_all_fit() -> None:
     texts = [" ".join(["A sentence of seven words stands here."] * count) for count in (40, 2, 2, 2)]
     tokens = passage_block([passage(text) for text in texts], tokens=5_000).tokens
