@@ -258,7 +258,7 @@ class ClosedError(BraidError):
     ...     closed.search("pump", user_id=ann.id)
     ... except ClosedError as error:
     ...     print(error)
-    this Braid is closed; search inside its with block, or before close()
+    this Braid is closed; use it inside its with block, or before close()
     """
 
 

@@ -120,7 +120,7 @@ def test_without_tesseract_pages_wait_until_one_button_reads_them(
         assert command in browser.get(f"/datasets/{dataset.id}/documents/{document.id}").text
     listed = browser.get(f"/datasets/{dataset.id}?state=incomplete").text
     assert "Text recognition (OCR) is pending for 2 scanned pages" in listed
-    told = {"en": "3 pages wait", "ja": "3 ページ", "ko": "3개"}
+    told = {"en": "pending for 3 pages", "ja": "3 ページ", "ko": "3"}
     for language, words in told.items():
         overview = browser.get("/admin/", headers={"Accept-Language": language}).text
         assert words in overview

@@ -79,6 +79,7 @@ def test_from_the_first_start_to_a_streamed_cited_answer_by_clicks(
     clicks += 1
     expect(page.get_by_role("status").first).to_contain_text("qwen3:8b now writes the answers.")
     page.wait_for_load_state("domcontentloaded")  # without its script the page shows the answer at its end
+    server.go_on.clear()
     server.pause_after = 3
     page.locator(".starters button").first.click()
     clicks += 1

@@ -127,10 +127,10 @@ def test_two_files_of_one_name_are_two(app: Flask, ana: FlaskClient) -> None:
 def test_a_conversation_without_a_question_is_named_after_its_file(app: Flask, ana: FlaskClient) -> None:
     added = upload(ana).json
     for _ in range(2):  # while the file waits, and when it has been read
-        assert ">valve.txt</a>" in ana.get("/chat/conversations").text
+        assert "<span>valve.txt</span>" in ana.get("/chat/conversations").text
         read(app, ana, added["conversation"])
     post_form(ana, added["messages"], text="Which valve is closed by hand?")
-    assert ">Which valve is closed by hand?</a>" in ana.get("/chat/conversations").text
+    assert "<span>Which valve is closed by hand?</span>" in ana.get("/chat/conversations").text
 
 
 def test_the_same_file_again_is_one_and_one_that_failed_gives_way(app: Flask, ana: FlaskClient) -> None:
@@ -227,7 +227,7 @@ def test_without_scripts_a_file_is_sent_by_a_form(app: Flask, ana: FlaskClient) 
 def test_a_dataset_is_asked_alone_in_a_new_conversation(app: Flask, ana: FlaskClient) -> None:
     account = site_of(app).accounts.named("Ana")
     other = site_of(app).braid.ledger.add_dataset(account.id, "other")
-    assert 'href="/chat?d=1">Ask these documents' in ana.get("/datasets/1").text
+    assert re.search(r'href="/chat\?d=1"><svg.*?</svg> Ask these documents', ana.get("/datasets/1").text)
     picker = ana.get("/chat?d=1").text.partition('id="picker"')[2]
     assert _is_ticked(picker, 1)
     assert not _is_ticked(picker, other.id)

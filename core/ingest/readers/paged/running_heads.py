@@ -27,7 +27,8 @@ _PAGE_NUMBER = re.compile(
     re.IGNORECASE,
 )
 _NUMBERING = re.compile(
-    r"(?:page|seite|p\.|第)\s*\d+(?:\s*(?:/|of|von)\s*\d+)?|\d+\s*(?:/|of|von)\s*\d+|\d+\s*(?:ページ|頁|쪽|페이지)"
+    r"(?:page|seite|p\.|第)\s{0,3}\d{1,5}(?:\s{0,3}(?:/|of|von)\s{0,3}\d{1,5})?"
+    r"|\d{1,5}\s{0,3}(?:(?:/|of|von)\s{0,3}\d{1,5}|ページ|頁|쪽|페이지)"
 )
 """What counts the pages within a line."""
 
