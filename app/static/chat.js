@@ -529,7 +529,7 @@ async function manage(link) {
   const response = await fetch(link.href).catch(() => null);
   if (!(await showManaged(response))) return location.assign(link.href);
   managed = link;
-  dialog.className = "acts";
+  dialog.className = "popup";
   dialog.showModal();
   if (link.hash) showSharing();
   else placeActs();
@@ -554,7 +554,7 @@ async function showManaged(response) {
 
 // A menu beside what opened it; on a phone its place is at the lower edge.
 function placeActs() {
-  if (dialog.className !== "acts") return;
+  if (dialog.className !== "popup") return;
   const { left, bottom } = managed.getBoundingClientRect();
   dialog.style.setProperty("--x", `${Math.max(8, Math.min(left, innerWidth - dialog.offsetWidth - 8))}px`);
   dialog.style.setProperty("--y", `${Math.max(8, Math.min(bottom + 4, innerHeight - dialog.offsetHeight - 8))}px`);
@@ -634,7 +634,7 @@ async function arranged(fields, submitter) {
 dialog.addEventListener("toggle", placeActs, { capture: true });
 dialog.addEventListener("keydown", (event) => {
   const by = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-  if (!by || dialog.className !== "acts") return;
+  if (!by || dialog.className !== "popup") return;
   const items = [...dialog.querySelectorAll("summary, button, a, input:not([type=hidden])")].filter((one) => one.checkVisibility());
   event.preventDefault();
   items.at((items.indexOf(document.activeElement) + by) % items.length).focus();
