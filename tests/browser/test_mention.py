@@ -60,7 +60,7 @@ def test_arrows_escape_and_addresses_of_mail(open_page: Open) -> None:
 
 
 @pytest.mark.parametrize(
-    ("sign", "typed", "title"), [("＠", "検索", "検索チーム定例会"), ("@", "검색", "검색 팀 회의")]
+    ("sign", "typed", "title"), [("＠", "検索", "検索戦略"), ("@", "검색", "검색 전략")]
 )
 def test_while_an_input_method_composes(open_page: Open, sign: str, typed: str, title: str) -> None:
     page = open_page("chat")
