@@ -59,9 +59,7 @@ def test_arrows_escape_and_addresses_of_mail(open_page: Open) -> None:
     expect(page.locator("#text")).to_be_focused()
 
 
-@pytest.mark.parametrize(
-    ("sign", "typed", "title"), [("＠", "検索", "検索戦略"), ("@", "검색", "검색 전략")]
-)
+@pytest.mark.parametrize(("sign", "typed", "title"), [("＠", "検索", "検索戦略"), ("@", "검색", "검색 전략")])
 def test_while_an_input_method_composes(open_page: Open, sign: str, typed: str, title: str) -> None:
     page = open_page("chat")
     page.locator("#text").focus()

@@ -142,7 +142,8 @@ def feature(chosen: Candidate, place: Place, score: Callable[[str], float], *, a
     if chosen.value or at is None:
         line = one_line(chosen.text)
         return Featured(line, 0, len(line), place.citation.number)
-    if steps := place.steps_to(at):
+    steps = place.steps_to(at)
+    if steps and (alone or len(_text(place.parts, place.list_at(at) or steps)) > MOST_CHARS):
         return shown_of(place, steps, steps if alone else range(at, at + 1))
     first, last = at, at
     if introduces(chosen.text) and (place.parts[at].kind != "item" or chosen.text.rstrip()[-1:] in (":", "：")):

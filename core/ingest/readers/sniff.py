@@ -78,9 +78,7 @@ _ZIP_MEMBERS = (
     ("META-INF/container.xml", Sniffed("epub", Reason("an EPUB book"))),
     (
         "META-INF/manifest.xml",
-        Sniffed(
-            "odf", Reason("an OpenDocument file"), Reason("save it as %(formats)s", formats=".docx, .xlsx, .pptx")
-        ),
+        Sniffed("odf", Reason("an OpenDocument file"), Reason("save it as %(formats)s", formats=".docx, .xlsx, .pptx")),
     ),
 )
 _OPEN_DOCUMENTS = {

@@ -67,9 +67,11 @@ STEPS = [
 
 
 def test_a_step_is_quoted_with_those_before_it() -> None:
-    shown = answer("How long does one wait for objections?", passage("\n".join(STEPS))).shown[0]
-    assert shown.text == "\n".join(STEPS[:3])
-    assert shown.text[shown.start : shown.end] == STEPS[2]
+    long = f"3. Then the pump is yours. {'It is long. ' * 60}"
+    for steps, quoted in ((STEPS, STEPS), ([*STEPS[:3], long], STEPS[:3])):
+        shown = answer("How long does one wait for objections?", passage("\n".join(steps))).shown[0]
+        assert shown.text == "\n".join(quoted), "a short list is shown whole"
+        assert shown.text[shown.start : shown.end] == STEPS[2]
     first = answer("What does one say in the report?", passage("\n".join(STEPS))).shown[0]
     assert first.text.startswith(STEPS[0]) or first.text.startswith(STEPS[1])
 
