@@ -16,7 +16,7 @@ pytestmark = pytest.mark.browser
 PHONE = {"width": 390, "height": 844}
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def dataset(site: Site) -> Iterator[int]:
     """A dataset of the administrator; Robin has an account."""
     here = site_of(site.app)
