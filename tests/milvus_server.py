@@ -10,7 +10,7 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from tests.worlds import eventually
+from tests.worlds import WAIT_S, eventually
 
 
 def flush(url: str) -> None:
@@ -68,7 +68,7 @@ class MilvusLite:
     def _client(self) -> Any:
         from pymilvus import MilvusClient
 
-        return MilvusClient(self.url)
+        return MilvusClient(self.url, timeout=WAIT_S)
 
 
 @contextmanager
