@@ -124,7 +124,8 @@ def passage_block(passages: Sequence[Passage], *, tokens: int, like: PassageBloc
     parts: dict[int, str] = {}
     left = tokens
     needed = _needed_tokens(passages, tokens, tag, own)
-    more = [max(0, estimate_tokens(as_data(each.text)) - _least_text(each)) for each in passages[: len(needed)]]
+    sizes = (max(map(estimate_tokens, (each.text, as_data(each.text)))) for each in passages[: len(needed)])
+    more = [size - _least_text(each) for size, each in zip(sizes, passages, strict=False)]
     for number, (passage, least) in enumerate(zip(passages, needed, strict=False), start=1):
         head = _head(tag, f"[{own}{number}]", passage)
         extra = _equal_part(left - sum(needed[number - 1 :]), more[number - 1 :])

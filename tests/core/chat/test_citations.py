@@ -145,7 +145,15 @@ def test_a_follow_up_gets_the_names_and_the_rarest_words_of_the_turns_before() -
     assert alone.query == "When did the eastern Roman empire fall to pieces?"
 
 
-@pytest.mark.parametrize("text", ["`````` is said & <here>.", "<" * 30, "Short."])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "`````` is said & <here>.",
+        "<" * 30,
+        "Short.",
+        "The row is ``````\U0006b3dc\x13ß\x16\\[ \\frac{a_1}{b_2} \\]「注意」 here. " * 4,
+    ],
+)
 def test_a_short_passage_is_whole_also_where_its_signs_are_escaped(text: str) -> None:
     assert passage_block([passage(text)], tokens=5_000).shortened == ()
 
