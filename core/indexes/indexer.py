@@ -37,8 +37,8 @@ LONGEST_WAIT_S = 1.0
 LOOK_ANYWAY_S = 10.0
 """Longest time between two looks at every collection, whatever the database says."""
 FIRST_LOOK_S = 2.0
-MOST_COUNTED = 20_000
-"""Passages or changes that a search looks at to say what it misses, some 20 ms."""
+MOST_COUNTED = 2_000
+"""Passages or changes that a search looks at to say what it misses, some 3 ms while that many wait."""
 
 logger = logging.getLogger(__name__)
 
@@ -167,7 +167,8 @@ class Indexer:
 
     def lacks(self, legs: Sequence[tuple[Leg, str]], datasets: Mapping[str, Collection[int]]) -> list[LegProgress]:
         """Return the `states` for a search of these datasets, by collection: removals do not count, which no search
-        shows, nor the passages of other datasets, unless more than `MOST_COUNTED` are to be looked at.
+        shows, nor the passages of other datasets. Where these datasets lack some and more than `MOST_COUNTED` are to
+        be looked at, the number is that of the collection.
         """
         return [self._of_datasets(each, datasets[each.collection]) for each in self.states(legs)]
 

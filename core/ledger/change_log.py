@@ -127,8 +127,10 @@ class ChangeLog:
         self, collection: str, seq: int, *, dataset_ids: Collection[int], model: str = "", most: int
     ) -> int | None:
         """Count the chunks of these datasets that came or changed after ``seq``; with a model, those without a vector
-        under it. None where more than ``most`` changes are to be looked at.
+        under it. None where there are some, and more than ``most`` changes are to be looked at to count them.
         """
+        if seq and not self._number(prepared.HAS_CHANGED, seq=seq, datasets=dataset_ids):
+            return 0
         if self._number(prepared.PENDING_AT_MOST, collection=collection, seq=seq, limit=most + 1) > most:
             return None
         return self._number(prepared.LACKING, collection=collection, seq=seq, model=model, datasets=dataset_ids)

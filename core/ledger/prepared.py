@@ -133,6 +133,8 @@ LACKING = """
     SELECT COUNT(*) FROM (SELECT DISTINCT chunk_id FROM changes WHERE collection = :collection AND seq > :seq) s
         JOIN chunks c ON c.id = s.chunk_id LEFT JOIN embeddings e ON e.chunk_id = c.id AND e.model = :model
     WHERE c.dataset_id IN :datasets AND e.chunk_id IS NULL"""
+HAS_CHANGED = """
+    SELECT COUNT(*) FROM (SELECT 1 FROM documents WHERE dataset_id IN :datasets AND changed_seq > :seq LIMIT 1) d"""
 PENDING_AT_MOST = """
     SELECT COUNT(*) FROM (SELECT 1 FROM changes WHERE collection = :collection AND seq > :seq LIMIT :limit) c"""
 CHUNKS_OF_DATASETS = "SELECT COALESCE(SUM(chunks), 0) FROM datasets WHERE id IN :datasets"
