@@ -109,8 +109,8 @@ class RestoredShown(BaseModel):
 def get_documents(dataset_id: int, body: DocumentsNamed, query: PageQuery) -> Answered:
     """Get documents with their texts, by ids, source or filters. What is not there is left out.
 
-    `limit` and `offset` stand in the address, not in the body. A page of long texts has fewer documents than `limit`;
-    send the same body to the address in `next`.
+    `limit` and `offset` are query parameters, not fields of the body. A page of long texts has fewer documents than
+    `limit`; send the same body to the address in `next`.
     """
     dataset, ledger = caller_datasets().get(dataset_id), site().braid.ledger
     numbers = body.documents(dataset.id)

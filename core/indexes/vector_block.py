@@ -381,7 +381,7 @@ def _faiss() -> Any:  # it has no types
 
 @lru_cache
 def _picking(times: float) -> Any:
-    """Return parameters for a scan whose first stage picks so many times the rows that are wanted."""
+    """Return the parameters of a scan whose first stage picks ``times`` as many rows as are wanted."""
     return _faiss().IndexRefineSearchParameters(k_factor=times)
 
 

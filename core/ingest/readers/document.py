@@ -222,10 +222,15 @@ def mark_struck(text: str) -> str:
     >>> mark_struck(f"Open {STRIKE}8 to {STRIKE}{STRIKE}16 {STRIKE}9 to 17")
     'Open ~~8 to 16~~ 9 to 17'
     """
-    if STRIKE not in text:
+    return mark_between(STRIKE, text, struck)
+
+
+def mark_between(sign: str, text: str, shown: Callable[[str], str]) -> str:
+    """Return the text with what is between two of the signs as ``shown`` returns it; two that meet vanish."""
+    if sign not in text:
         return text
-    pieces = text.replace(STRIKE * 2, "").split(STRIKE)
-    return "".join(struck(piece) if at % 2 else piece for at, piece in enumerate(pieces))
+    pieces = text.replace(sign * 2, "").split(sign)
+    return "".join(shown(piece) if at % 2 else piece for at, piece in enumerate(pieces))
 
 
 CJK = "\u3001-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff01-\uff9f"

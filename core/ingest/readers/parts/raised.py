@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from braid.core.ingest.readers.document import mark_between
+
 RAISE = "\x1c"
 """Stands before and after text that is raised, until `mark_raised`."""
 MAX_CHARS = 12
@@ -38,7 +40,4 @@ def mark_raised(text: str) -> str:
     >>> mark_raised(f"5×10{RAISE}1{RAISE}{RAISE}2{RAISE} cells")
     '5×10¹² cells'
     """
-    if RAISE not in text:
-        return text
-    pieces = text.replace(RAISE * 2, "").split(RAISE)
-    return "".join(raised(piece) if at % 2 else piece for at, piece in enumerate(pieces))
+    return mark_between(RAISE, text, raised)
