@@ -265,7 +265,7 @@ class Conversation:
             if is_lost and only_goes_on(turn.question.text):
                 return Extract(say("refers_to_nothing", language), False)
             found = quote_of(citations)
-            is_told = found.found and not found.text.startswith(say("weak", language))
+            is_told = found.found and not found.is_weak
             return Extract(say("refers_to_nothing", language), False) if is_lost and not is_told else found
 
         def quote_of(citations: Sequence[Citation]) -> Extract:

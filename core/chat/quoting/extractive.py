@@ -103,6 +103,8 @@ class Extract:
     found: bool
     shown: tuple[Featured, ...] = ()
     """The featured passage, and the others below it; where nothing was found, those that are related."""
+    is_weak: bool = False
+    """Whether the passages may not answer, which the text says."""
 
 
 def extract(
@@ -166,7 +168,8 @@ def extract(
     if not found:  # those in the question's own language first
         chosen = sorted(chosen[:MOST_SHOWN], key=lambda each: _is_foreign(asked, each.text, by_number[each.number]))
         shown = [_feature(reader, by_number[each.number], each, chooser, alone=True) for each in chosen]
-    return Extract(quoted_text(lead, asked, shown, names, featured=int(found)), found, tuple(shown))
+    text = quoted_text(lead, asked, shown, names, featured=int(found))
+    return Extract(text, found, tuple(shown), is_weak=title == "weak")
 
 
 def _is_foreign(asked: Asked, quoted: str, citation: Citation) -> bool:
