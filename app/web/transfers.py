@@ -155,8 +155,9 @@ def titled(conversations: Sequence[StoredConversation]) -> list[StoredConversati
     for user_id in set(untitled.values()):
         for dataset in here.braid.ledger.attached_datasets(user_id):
             if dataset.conversation_id in untitled:
-                sources = (each.source for each in here.braid.ledger.documents(dataset.id))
+                # The jobs first: one that ends meanwhile has stored its document before.
                 jobs = here.background.store.of_dataset(dataset.id, kinds=ADDING, states=OPEN, limit=1)
+                sources = (each.source for each in here.braid.ledger.documents(dataset.id))
                 names[dataset.conversation_id] = next(chain(sources, (job.title for job in jobs)), "")
     return [one if one.title else replace(one, title=names.get(one.id) or _("Untitled")) for one in conversations]
 

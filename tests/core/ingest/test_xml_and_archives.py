@@ -235,7 +235,7 @@ def test_an_export_in_parts_is_read_and_its_pages_have_no_numbers_of_the_program
 
 @pytest.mark.parametrize("suffix", ["pages", "numbers", "key"])
 def test_a_document_of_apple_is_told_as_such(suffix: str) -> None:
-    with pytest.raises(UnreadableDocumentError, match=r"save it as \.docx, \.xlsx or \.pptx"):
+    with pytest.raises(UnreadableDocumentError, match=r"save it as \.docx, \.xlsx, \.pptx"):
         read(f"plan.{suffix}", samples.zipped({"Index/Document.iwa": b"x", "preview.jpg": b"x"}))
 
 
