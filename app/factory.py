@@ -48,7 +48,21 @@ from braid.app.words.audit_log import action_name, actor_name, detail_text, targ
 from braid.app.words.filled import TEXTS, FilledDomain, number
 from braid.app.words.languages import keep_language, language_links, language_names, select_language, theme
 from braid.app.words.reasons import reason_html, sentence
-from braid.app.words.values import ago, dataset_name, day, device, model_name, moment, money, sentences, size, spaced
+from braid.app.words.values import (
+    ago,
+    called,
+    dataset_name,
+    day,
+    device,
+    model_name,
+    moment,
+    money,
+    person,
+    provider_name,
+    sentences,
+    size,
+    spaced,
+)
 from braid.config.settings import Settings, load_settings
 from braid.core import spans
 from braid.core.accounts.credentials import SESSION_DAYS
@@ -171,6 +185,7 @@ def _mount(app: Flask, here: Site, *, name: str = ROOT, url_prefix: str, more: l
     root.add_app_template_filter(reason_html, "reason")
     root.add_app_template_filter(sentence, "translated")
     words = dataset_name, model_name, action_name, actor_name, target_text, detail_text, device, sentences, spaced
+    words = *words, person, called, provider_name
     for shows in (ago, day, size, number, money, *words):
         root.add_app_template_filter(shows)
     for routes in (*PAGES, api, openai_api, dify, oauth, health, *more):

@@ -14,7 +14,7 @@ from braid.app.auth.access import Routes
 from braid.app.auth.identity import identity
 from braid.app.site import site
 from braid.app.user.datasets import UserDatasets
-from braid.app.words.values import sentences
+from braid.app.words.values import called, sentences
 from braid.core.datasets.assistants import OpenAssistant
 from braid.core.datasets.shares import AccessRequest, Kind, Share
 from braid.core.errors import InvalidInputError, NotFoundError
@@ -54,7 +54,7 @@ def add_sharing(routes: Routes, one: str, things: SharedThings[Thing]) -> None:
             site().shares.put(thing, given, by=identity().account.name)  # type: ignore[arg-type]  # a Shareable
         except InvalidInputError as error:
             return things.page(thing, str(error)), 400
-        return shared(_("Shared with %(name)s.", name=name), thing)
+        return shared(_("Shared with %(name)s.", name=called(name, given.kind)), thing)
 
     @routes.post(f"{one}/unshare")
     def unshare(**ids: int) -> Response:
@@ -62,7 +62,7 @@ def add_sharing(routes: Routes, one: str, things: SharedThings[Thing]) -> None:
         thing, name = things.sharable(*ids.values()), request.form.get("name", "")
         kind = kind_of(request.form.get("kind", ""))
         site().shares.remove(thing, kind, name, by=identity().account.name)  # type: ignore[arg-type]
-        return shared(_("No longer shared with %(name)s.", name=name), thing)
+        return shared(_("No longer shared with %(name)s.", name=called(name, kind)), thing)
 
     @routes.post(f"{one}/leave")
     def leave(**ids: int) -> Response:
@@ -99,8 +99,7 @@ def kind_of(given: str) -> Kind:
 
 def names_of(shares: Sequence[Share]) -> str:
     """Return the names of those with whom something is shared, as part of a sentence."""
-    names = [share.name if share.kind == "user" else _("the group “%(name)s”", name=share.name) for share in shares]
-    return str(_(", ").join(names))
+    return str(_(", ").join(called(share.name, share.kind) for share in shares))
 
 
 @dataclass(frozen=True, slots=True)

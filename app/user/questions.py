@@ -69,12 +69,12 @@ _TEXTS: Mapping[str, Mapping[str, str]] = {
     "topic": {
         "en": "What should I know about %(what)s?",
         "ja": "%(what)sについて教えてください",
-        "ko": "%(what)s에 대해 알려 주세요",
+        "ko": "%(what)s이(가) 궁금해요",
     },
     "topic, again": {
-        "en": "What are the key points about %(what)s?",
-        "ja": "%(what)sのポイントは何ですか？",
-        "ko": "%(what)s에 대해 꼭 알아야 할 것은 무엇인가요?",
+        "en": "What do I need to know about %(what)s?",
+        "ja": "%(what)sについて教えてもらえますか？",
+        "ko": "%(what)s을(를) 알려 주세요",
     },
     "title": {
         "en": "What is “%(what)s” about?",

@@ -26,15 +26,12 @@ DESCRIPTIONS: Mapping[str, str] = {
     "compression": _l("Shows only the sentences of each passage that answer the question."),
     "parent_document": _l("Finds passages and returns the section around each, once."),
 }
+_ONE_CALL = _l("Asks the model once in each search, which takes a little longer.")
+_SEARCHES_TWICE = _l("Searches twice, without a model.")
 COSTS: Mapping[tuple[str, bool], str] = {
-    ("multi_query", True): _l("1 model call, all phrasings embedded at once"),
-    ("multi_query", False): _l("no model call, 1 embedding, a second keyword search"),
-    ("hyde", True): _l("1 model call, 1 embedding"),
-    ("hyde", False): _l("no model call, 1 embedding, a second search by meaning"),
-    ("step_back", True): _l("1 model call, 2 embeddings at once"),
-    ("step_back", False): _l("no model call, 1 embedding, a second keyword search"),
-    ("compression", True): _l("1 model call, 1 embedding"),
-    ("compression", False): _l("no model call, 1 embedding, each sentence that is shown is embedded"),
+    **dict.fromkeys(((name, True) for name in ("multi_query", "hyde", "step_back", "compression")), _ONE_CALL),
+    **dict.fromkeys(((name, False) for name in ("multi_query", "hyde", "step_back")), _SEARCHES_TWICE),
+    ("compression", False): _l("Compares each sentence with the question, without a model."),
 }
 """Cost by strategy and whether a model serves it. Other strategies cost as much as a plain search."""
 
@@ -60,10 +57,10 @@ def strategy_choices(*, with_model: bool) -> list[StrategyChoice]:
 def _choice(name: str, with_model: bool) -> StrategyChoice:
     strategy = strategies()[name]
     own_words = strategy.costs.get("llm" if with_model else "feedback", "")
-    cost = COSTS.get((name, with_model), "") if name in NAMES else own_words
+    own_cost = str(_("Costs: %(cost)s.", cost=own_words)) if own_words else ""
     return StrategyChoice(
         name,
         str(NAMES.get(name, name)),
         str(DESCRIPTIONS.get(name, strategy.description)),
-        str(_("Costs: %(cost)s.", cost=cost)) if cost else "",
+        str(COSTS.get((name, with_model), "")) if name in NAMES else own_cost,
     )

@@ -31,6 +31,7 @@ from braid.app.auth.authenticate import identify
 from braid.app.mounted import url_for
 from braid.app.site import site
 from braid.app.web.security_headers import SECURITY_HEADERS
+from braid.app.words.languages import current_language
 from braid.app.words.reasons import translated
 from braid.core.errors import (
     BraidError,
@@ -191,11 +192,13 @@ def answer(failure: Failure) -> Response:
     if wants_json():
         response = problem(status, heading, detail=detail, field=wrong)
     else:
+        is_known = not detail or translated(detail) is not None or current_language() == "en"
         page = render_template(
             "braid/error.html",
             heading=heading,
             remedy=REMEDIES.get(wrong, "") or _remedies().get(status, ""),
             detail=detail,
+            is_technical=not is_known,
             request_id=_request_id() if status >= 500 else "",
             sign_in=_sign_in() if status == 401 else "",
         )

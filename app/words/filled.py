@@ -20,7 +20,8 @@ NOT_COUNTED = ("id", "ids")
 """Variables whose numbers are names."""
 
 BEFORE_JAPANESE = re.compile(r"(%\((\w+)\)s) (?=[ぁ-んァ-ヶ一-龠])")
-"""A variable with the blank that stands between Latin letters and Japanese, and not after a bracket."""
+"""A variable with the blank that stands between Latin letters and Japanese, and not after these."""
+ENDS_IN_JAPANESE = ("」", "さん")
 
 
 def number(value: int) -> str:
@@ -39,9 +40,9 @@ def fill(text: Text, variables: Mapping[str, Any]) -> Text:
     'グループ「東京」も読めます。'
     """
     shown = {name: _shown(name, value) for name, value in variables.items()}
-    if any(str(value).endswith("」") for value in shown.values()):
+    if any(str(value).endswith(ENDS_IN_JAPANESE) for value in shown.values()):
         text = type(text)(
-            BEFORE_JAPANESE.sub(lambda one: one[1] if str(shown[one[2]]).endswith("」") else one[0], text)
+            BEFORE_JAPANESE.sub(lambda one: one[1] if str(shown[one[2]]).endswith(ENDS_IN_JAPANESE) else one[0], text)
         )
     if "(" not in text or not PARTICLE.search(text):
         return text % shown

@@ -15,6 +15,7 @@ from braid.app.words.values import model_name
 from braid.core.errors import Reason
 
 _PART = re.compile(r"%\((\w+)\)s")
+_BEFORE_SENTENCE = re.compile(r"%\(reason\)s[\s%\w]")
 _FIRST_WORD = re.compile(r"(?:a|[a-z]{2,})(?= )")
 
 
@@ -98,7 +99,7 @@ def _translated(reason: Reason) -> str | None:
     if text is template and not (locale is None or locale.language == "en"):
         return None
     parts = {name: _translated_part(name, value) for name, value in reason.parts.items()}
-    if text.startswith("%(reason)s ") and not parts["reason"].endswith((".", "。", ")", "）")):
+    if _BEFORE_SENTENCE.match(text) and not parts["reason"].endswith((".", "。", ")", "）")):
         parts["reason"] += "。" if locale is not None and locale.language == "ja" else "."  # a sentence follows
     return str(Reason(template, **parts)) if text is template else fill(text, parts)
 

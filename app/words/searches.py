@@ -111,7 +111,8 @@ def lookup_text(lookup: Mapping[str, Any], *, question: str = "") -> str:
 
     Raises KeyError for a tool without words.
     """
-    asked, new = str(lookup.get("about") or lookup["asked"])[:MOST_CHARS], int(lookup["new"])
+    about = _(", ").join(str(lookup.get("about") or "").split(", "))
+    asked, new = (about or str(lookup["asked"]))[:MOST_CHARS], int(lookup["new"])
     if lookup["why"] == "document" and not lookup["problem"]:
         return str(
             ngettext(

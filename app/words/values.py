@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterable
 from datetime import UTC, date, datetime, timedelta
 
-from flask_babel import format_date, format_decimal, format_timedelta
+from flask_babel import format_date, format_decimal, format_timedelta, pgettext
 from flask_babel import gettext as _
 from flask_babel import lazy_gettext as _l
 from markupsafe import Markup
@@ -144,6 +144,21 @@ GIVEN = {
 def dataset_name(name: str) -> str:
     """Return the name, or the description, of a dataset as it is shown; the ledger keeps the English one."""
     return str(GIVEN.get(name, name))
+
+
+def person(name: str) -> str:
+    """Return the name of a user as part of a sentence, with what Japanese and Korean say after it."""
+    return str(pgettext("person", "%(name)s", name=name))
+
+
+def called(name: str, kind: str | None) -> str:
+    """Return the name of a user, or of a group, as part of a sentence."""
+    return str(_("the group “%(name)s”", name=name)) if kind == "group" else person(name)
+
+
+def provider_name(label: str) -> str:
+    """Return the name of a kind of model server; that of no company is in the page's language."""
+    return str(_("OpenAI-compatible")) if label == PROVIDERS["compatible"].label else label
 
 
 def model_name(name: str) -> str:

@@ -93,7 +93,7 @@ def test_pasted_and_dropped_files_are_kept_as_a_dataset(
     page.get_by_label("Name of the dataset").fill("Valves")
     page.keyboard.press("Enter")
     expect(page.get_by_role("heading", level=1)).to_contain_text("Valves")
-    page.get_by_role("link", name="Ask these documents").click()
+    page.get_by_role("link", name="Ask this dataset").click()
     expect(page.locator("#chips li")).to_have_count(1)
     expect(page.locator("#chips")).to_contain_text("Valves")
 

@@ -60,7 +60,7 @@ def test_files_are_uploaded_with_live_progress(
     expect(row(page, "photo.gif")).to_contain_text("This file is a GIF image")
     expect(page.locator("#announcer")).to_contain_text("Everything is searchable.")
     expect(page.locator("#sending-count")).to_have_text("2 of 3 files are ready; 1 could not be read.")
-    expect(page.locator("#sent").get_by_role("link", name="Ask these documents")).to_be_visible()
+    expect(page.locator("#sent").get_by_role("link", name="Ask this dataset")).to_be_visible()
     expect(page.locator("#sent").get_by_role("link", name="See why")).to_be_visible()
     assert page.evaluate("window.stayed")
     picture(page, "dataset")

@@ -165,10 +165,11 @@ SEEN_CHARS = 400
 """Characters of a passage that its words are taken from."""
 MIN_WORD_CHARS, MIN_LETTERS = 2, 4
 """Letters of a word, and of one in small Latin letters, of which shorter ones are mostly *all*, *not* and *may*."""
-_IS_VERB = re.compile(
-    r"[가-힣]*다|[있없않같][가-힣]*|[가-힣]*(?:[하되해돼했됐](?:여|는|면|고|며|지|기|야|서|도록|려면|거나|므로)|세요|니다|[어아]요)"
+_IS_NO_NAME = re.compile(
+    r"場合|とき|必要|可能|以上|以下|それぞれ|경우|필요|가능|이상|이하|정도"
+    r"|[가-힣]*다|[있없않같][가-힣]*|[가-힣]*(?:[하되해돼했됐](?:여|는|면|고|며|지|기|야|서|도록|려면|거나|므로)|세요|니다|[어아]요)"
 )
-"""A form of a verb or an adjective of Korean, which is no name of anything."""
+"""What is no name of anything: a word that any text has, a form of a verb or an adjective of Korean."""
 _MAY_BE_VERB = re.compile(r"[가-힣]*[한된할될는은인던]")
 """The same, unless a particle follows elsewhere, as it does only behind nouns."""
 HEADING_WEIGHT = 3
@@ -242,4 +243,4 @@ def _key_terms(dataset: Dataset, texts: Sequence[str], headings: Sequence[str]) 
 
 def _is_word(word: str) -> bool:
     least = MIN_LETTERS if word.isascii() and word.islower() else MIN_WORD_CHARS
-    return len(word) >= least and any(map(str.isalpha, word)) and not _IS_VERB.fullmatch(word)
+    return len(word) >= least and any(map(str.isalpha, word)) and not _IS_NO_NAME.fullmatch(word)

@@ -28,6 +28,8 @@ from braid.app.user.preferences import preferences_of
 from braid.app.user.starters import starters
 from braid.app.user.strategy_menu import strategy_choices
 from braid.app.words.languages import language_names
+from braid.core.metadata.gaps import GAPS, SCAN_CONFIDENCE, SCANNED_PAGES
+from braid.core.metadata.printed_pages import PRINTED_PAGES
 from braid.core.options import ABOUT, MAX_K, MAX_QUERY_CHARS, Mode
 from braid.core.types import Dataset, SearchResult
 
@@ -82,13 +84,17 @@ def template_values(form: SearchForm) -> dict[str, Any]:
     }
 
 
+_OF_READING = {*GAPS, PRINTED_PAGES, SCANNED_PAGES, SCAN_CONFIDENCE, "running_heads"}
+"""Keys that say how a file was read, by which nobody looks for documents."""
+
+
 def _metadata_keys(form: SearchForm) -> list[tuple[bool, list[str]]]:
     """Return the keys of metadata to choose from: those of the selected datasets, and those of the others alone."""
     every = [dataset.id for dataset in form.readable.all]
     selected = keys_of(each for each in every if form.datasets.has(each))
     others = keys_of(every).keys() - selected.keys()
     chosen = {condition.key for condition in form.filters.conditions} - others
-    groups = [(True, sorted(chosen | selected.keys())), (False, sorted(others))]
+    groups = [(True, sorted(chosen | selected.keys() - _OF_READING)), (False, sorted(others - _OF_READING))]
     return [(is_selected, keys) for is_selected, keys in groups if keys]
 
 

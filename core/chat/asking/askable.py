@@ -186,6 +186,11 @@ _BARE = re.compile(
     re.IGNORECASE,
 )
 """Names that say something only with the heading."""
+_VAGUE = re.compile(
+    r"回数|場合|対象|条件|時期|方法|手続き?|申請|届出?|宿題|例外|範囲|内容|事項|種類|理由|結果|作業|準備|確認"
+    r"|횟수|경우|대상|조건|시기|방법|절차|신청|신고|숙제|예외|범위|내용|사항|종류|이유|결과|작업|준비|확인"
+)
+"""Headings of one word that say of what only with those above them."""
 _NO_THING = re.compile(
     r"(?:no|none|yes|without|with|other|all|total)\b.*|.*(?:なし|あり|無し|有り|その他|合計)|.*(?:[없있않]음|기타|합계)"
     r"|.*[\d._@/\\()（）\[\]:].*",
@@ -252,7 +257,8 @@ def askables(path: str, text: str) -> list[Askable]:
         if cell and _is_name(name) and _is_name(column):
             found.append(Askable("cell", name, question_language(column), column, cell))
     is_asked = any(each.said == "" for each in found)
-    if heading and not is_asked and not _CLAUSE.fullmatch(heading):
+    is_thing = not (_CLAUSE.fullmatch(heading) or _BARE.fullmatch(heading) or _VAGUE.fullmatch(heading))
+    if heading and not is_asked and is_thing:
         language = question_language(heading)
         is_name = language == "en" != text_language(prose)
         found.append(Askable("topic", heading, "" if is_name else language, _in_sentence(heading, prose)))

@@ -57,7 +57,7 @@ _SAYS_NOTHING = re.compile(
     r"|give|show|list|explain|describe|overview|summari[sz]e|compare"
     r"|一覧|要約|概要|説明|比較|(?:요약|비교|설명|정리)\w{0,4}|목록|해|줘"
     r"|[誰何人方教幾]|何[人番日時年月円歳個本回]|何号室|何曜日|教えて"
-    r"|(?:누구|누가|무엇|무슨|어떤|언제|어디|어느|얼마)\w{0,4}|몇|며칠|알려|주세요|사람\w?|번인가요|인가요",
+    r"|(?:누구|누가|무엇|무슨|어떤|언제|어디|어느|얼마)\w{0,4}|몇|며칠|알려|궁금\w{0,3}|주세요|사람\w?|번인가요|인가요",
     re.IGNORECASE,
 )
 """Particles, and words that ask, which are in no passage as a part of the answer."""

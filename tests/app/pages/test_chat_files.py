@@ -227,7 +227,7 @@ def test_without_scripts_a_file_is_sent_by_a_form(app: Flask, ana: FlaskClient) 
 def test_a_dataset_is_asked_alone_in_a_new_conversation(app: Flask, ana: FlaskClient) -> None:
     account = site_of(app).accounts.named("Ana")
     other = site_of(app).braid.ledger.add_dataset(account.id, "other")
-    assert re.search(r'href="/chat\?d=1"><svg.*?</svg> Ask these documents', ana.get("/datasets/1").text)
+    assert re.search(r'href="/chat\?d=1"><svg.*?</svg> Ask this dataset', ana.get("/datasets/1").text)
     picker = ana.get("/chat?d=1").text.partition('id="picker"')[2]
     assert _is_ticked(picker, 1)
     assert not _is_ticked(picker, other.id)

@@ -98,7 +98,7 @@ def test_not_found_offers_what_may_help_in_the_language_of_the_page(
     ask(client, GASKET, d=["2"])
     page = client.get("/chat/1", headers={"Accept-Language": "ko"}).text
     told = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", page[page.index('class="ways-on"') :]))
-    for way in ("다른 말로 질문", "꼼꼼하게 검색", "가장 가까운 단락 보기", "문서 추가"):
+    for way in ("다른 말로 질문", "꼼꼼하게 검색", "가장 비슷한 단락 보기", "문서 추가"):
         assert way in told
     closest = re.search(r'<a class="button" href="(/search[^"]+)"', page)
     assert closest

@@ -47,7 +47,7 @@ def test_a_document_at_a_glance(client: FlaskClient, manual: Braid) -> None:
     page = document_page(client, manual)
     assert offered(page) == [
         "What should I know about seals?",
-        "What are the key points about bearings?",
+        "What do I need to know about bearings?",
         "What should I know about storage?",
     ]
     glance = page.partition('class="card glance"')[2].partition("</section>")[0]
@@ -134,7 +134,7 @@ def test_questions_are_in_the_language_of_their_section_and_without_numbers(
         library.ledger.put_document(1, DocumentInput(source, title, source[-4:].strip("."), (chunk,)))
     assert library.indexer.wait(WAIT_S)
     asked = offered(client.get("/chat").text)
-    assert "대화 상자 위치에 대해 알려 주세요" in asked
+    assert "대화 상자 위치가 궁금해요" in asked
     assert "点検の間隔について教えてください" in asked
 
 

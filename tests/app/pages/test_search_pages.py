@@ -150,7 +150,7 @@ def test_each_strategy_is_offered_with_what_it_does_and_costs(client: FlaskClien
         *((name, "") for name in ("multi_query", "hyde", "step_back", "compression", "parent_document")),
     ]
     assert "Finds passages and returns the section around each, once." in page
-    assert "no model call, 1 embedding, a second keyword search" in page
+    assert "Searches twice, without a model." in page
 
 
 def test_the_part_of_a_program_is_beside_its_lines(own_library: Braid, own_client: FlaskClient) -> None:

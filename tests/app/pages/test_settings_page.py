@@ -68,7 +68,7 @@ def test_japanese_sentences_follow_each_other_without_a_blank(client: FlaskClien
     page = client.get("/settings", headers={"Accept-Language": "ja"}).text
     assert "同じモデルを使います。管理者が変更できます。" in page
     assert "。検索ごとの処理：" in page
-    assert ". Costs: " in client.get("/settings", headers={"Accept-Language": "en"}).text
+    assert ". Searches twice, without a model." in client.get("/settings", headers={"Accept-Language": "en"}).text
 
 
 def test_a_section_is_saved_alone_and_the_others_stay(app: Flask, client: FlaskClient, ben: Account) -> None:

@@ -79,9 +79,9 @@ def test_each_document_is_asked_about_before_one_is_asked_about_twice(by_hand: B
     put(by_hand, mine, "Leave", ("Parents", "Parents may stay at home for ten weeks."), source="b")
     assert asked(by_hand) == [
         "What should I know about parents?",
-        "What are the key points about seals?",
+        "What do I need to know about seals?",
         "What should I know about bearings?",
-        "What are the key points about storage?",
+        "What do I need to know about storage?",
     ]
 
 
