@@ -139,7 +139,7 @@ def shoot(page: Page, document: Path, question: str) -> Film:
     page.evaluate(DROP, [zone, document.name, "application/pdf", data])
     film.until(page.locator("main td", has_text="done").first, every_ms=700)
     film.take(READ_MS)
-    ask = page.get_by_role("link", name="Ask these documents")
+    ask = page.get_by_role("link", name="Ask this dataset")
     film.point_at(ask)
     ask.click()
     box = page.locator("#composer textarea")

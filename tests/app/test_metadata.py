@@ -32,7 +32,7 @@ PUMPS: dict[str, dict[str, Any]] = {
     "new": {"year": 2024, "tenant": "x", "tags": ["a", "b"], "draft": False, "day": date(2026, 1, 31)},
     "old": {"year": 2019, "tenant": "x", "tags": ["b"], "draft": True},
     "text": {"year": "2024", "tenant": "y"},
-    "bare": {},
+    "bare": {"garbled_pages": "2", "running_heads": "Pumps"},
 }
 WHERE = {"tenant": "x", "year": {"$gte": 2020}, "tags": {"$contains": "a"}}
 
@@ -161,6 +161,8 @@ def test_mcp_filters_lists_the_keys_and_stores(tools: Tools) -> None:
     assert "'$above' is no operator of 'year'" in refused["message"]
     first, *_ = tools.list_datasets()["datasets"]
     assert first["metadata_keys"] == {
+        "garbled_pages": "text",
+        "running_heads": "text",
         "day": "date",
         "draft": "true or false",
         "tags": "list of texts",
@@ -222,6 +224,8 @@ def test_the_page_offers_the_keys_and_keeps_what_is_chosen(client: FlaskClient) 
     page = client.get("/search", query_string=arguments).text
     assert re.findall(r'<optgroup label="([^"]+)">', page) == ["In the selected datasets"] * 2
     assert "<option selected>year</option>" in page
+    assert "<option>tenant</option>" in page
+    assert not re.search("garbled_pages|running_heads", page), "how a file was read"
     assert '<option value="least" selected>at least</option>' in page
     assert 'name="mvalue" value="2020"' in page
     (href,) = re.findall(r'href="(/search/compare\?[^"]+)"', page)[:1]

@@ -325,6 +325,16 @@ def test_wrong_input_is_refused_with_the_remedy(client: FlaskClient, arguments: 
     assert remedy in response.text
 
 
+def test_what_has_no_translation_is_folded_away(client: FlaskClient) -> None:
+    arguments = {"q": "printer", "d": "1", "mode": "x"}
+    english, japanese = (
+        client.get("/search", query_string=arguments, headers={"Accept-Language": language}).text
+        for language in ("en", "ja")
+    )
+    assert "<summary>Technical details" not in english
+    assert re.search(r'<summary>技術的な詳細</summary><p class="detail"><span lang="en">Mode is', japanese)
+
+
 @pytest.mark.parametrize(
     "query", ["%00", "%ED%A0%80", "%FF", "%F0%9F%A6%86", "'+OR+1=1+--", "AND+(", "*", "%25s", "{{7*7}}"]
 )

@@ -67,7 +67,7 @@ def test_what_is_saved_is_the_default_from_then_on(app: Flask, client: FlaskClie
 def test_japanese_sentences_follow_each_other_without_a_blank(client: FlaskClient) -> None:
     page = client.get("/settings", headers={"Accept-Language": "ja"}).text
     assert "同じモデルを使います。管理者が変更できます。" in page
-    assert "。検索ごとの処理：" in page
+    assert "。モデルを使わずに 2 回検索します。" in page
     assert ". Searches twice, without a model." in client.get("/settings", headers={"Accept-Language": "en"}).text
 
 
@@ -236,7 +236,7 @@ def test_a_choice_of_datasets_is_saved_for_other_apps(
     assert post_form(client, "/settings/choices", name=" work ", d=[mine, mine]).status_code == 302
     page = client.get("/settings").get_data(as_text=True)
     assert "<code>braid:work</code>" in page
-    assert "and <code>braid:name</code> a choice" in page
+    assert "<code>braid:name</code></dt><dd>a choice that you save here" in page
     assert "http://localhost/v1</code>" in page
     assert "http://localhost/dify</code>" in page
     assert {"braid:work"} <= {model["id"] for model in client.get("/v1/models").json["data"]}  # type: ignore[index]

@@ -22,3 +22,9 @@ LOOKUP = {"tool": "search", "why": "language", "asked": "NMU とは何ですか"
 def test_a_question_that_is_on_the_page_is_not_repeated(braid: Braid, question: str, said: str) -> None:
     with make_app(braid).test_request_context("/", headers={"Accept-Language": "en"}):
         assert lookup_text(LOOKUP, question=question) == said
+
+
+def test_several_words_are_listed_as_the_language_does(braid: Braid) -> None:
+    lookup = {**LOOKUP, "why": "words", "about": "PS, 形式"}
+    with make_app(braid).test_request_context("/", headers={"Accept-Language": "ja"}):
+        assert lookup_text(lookup) == "「PS、形式」でも検索：新しく見つかった抜粋 2 件"

@@ -10,7 +10,7 @@ import pytest
 
 from braid.app.cli.common import ACTOR
 from braid.app.words.audit_log import ACTIONS, action_name, actor_name
-from braid.app.words.values import device, size
+from braid.app.words.values import called, device, provider_name, size
 from braid.core.braid import Braid
 from tests.app.words.test_translations import ROOT
 from tests.web import make_app
@@ -33,6 +33,22 @@ AGENTS = {
     "": "Unknown browser",
     "<script>": "Unknown browser",
 }
+
+
+@pytest.mark.parametrize(
+    ("language", "user", "group", "server"),
+    [
+        ("en", "Mio", "the group “Tokyo”", "OpenAI-compatible"),
+        ("ja", "Mio さん", "グループ「Tokyo」", "OpenAI 互換"),
+        ("ko", "Mio 님", "“Tokyo” 그룹", "OpenAI 호환"),
+    ],
+)
+def test_a_person_is_addressed_and_a_group_is_not(
+    braid: Braid, language: str, user: str, group: str, server: str
+) -> None:
+    with make_app(braid).test_request_context(f"/?lang={language}"):
+        assert (called("Mio", "user"), called("Tokyo", "group")) == (user, group)
+        assert (provider_name("OpenAI-compatible"), provider_name("Ollama")) == (server, "Ollama")
 
 
 @pytest.mark.parametrize(("agent", "words"), AGENTS.items())

@@ -23,4 +23,5 @@ def test_no_blank_follows_a_bracket_before_japanese() -> None:
         == "グループ「東京オフィス」もこのデータセットを閲覧できます。"
     )
     assert fill("%(names)s もこのデータセット", {"names": "Ben"}) == "Ben もこのデータセット"
+    assert fill("%(names)s に依頼", {"names": "Ben さん"}) == "Ben さんに依頼"
     assert fill("%(names)s can read it", names) == "グループ「東京オフィス」 can read it"
