@@ -22,19 +22,18 @@ from braid.app.words.searches import ShownFilter, added_forms_text, shown_filter
 from braid.app.words.values import dataset_name
 from braid.core.chat.quoting.extractive import coverage
 from braid.core.chat.quoting.match import SCALES, CosineScale, all_judged, is_weak
-from braid.core.chat.quoting.parts import odd_share
 from braid.core.chat.quoting.wanted import without_asking
 from braid.core.errors import EmbeddingError
 from braid.core.options import ALL, MAX_K, Datasets, GroupBy
+from braid.core.search.hits import is_letters_alone
 from braid.core.search.term_weights import TermWeights
 from braid.core.text.analyzer import Analyzer
+from braid.core.text.letters import is_garbled
 from braid.core.text.scripts import display_language
 from braid.core.types import Dataset, Degraded, Hit, Part, Passage, SearchResult
 
 FURTHER = 10
 """Hits that are shown besides, each time that more are asked for."""
-MOST_GARBLED = 0.2
-"""Share of odd signs from which on a passage is letters without meaning, as a PDF without its fonts gives them."""
 _BUSY = re.compile(r"is busy; try again in (\d+) s")
 
 
@@ -158,7 +157,7 @@ def build_answer(result: SearchResult, form: SearchForm, *, carried: Carried | N
     names = {dataset.id: dataset_name(dataset.name) for dataset in datasets}
     searched = [dataset for dataset in datasets if _was_searched(dataset, form)]
     wanted = wanted_tokens(analyzer, result.query.text)
-    weak = _weak_ones(result, form)
+    weak = [*_weak_ones(result, form), *filter(is_letters_alone, result.hits)]
     return Answer(
         text=result.query.text,
         hits=tuple(
@@ -278,7 +277,7 @@ def _show_hit(
 
 
 def _snippet(passage: Passage, analyzer: Analyzer, wanted: frozenset[str]) -> tuple[Segment, ...]:
-    if passage.file_type == "pdf" and odd_share(passage.text) >= MOST_GARBLED:
+    if is_garbled(passage.text, passage.file_type):
         return ()
     return snippet(analyzer, readable(passage.text, passage.file_type), wanted)
 
