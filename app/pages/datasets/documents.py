@@ -31,6 +31,7 @@ from braid.core.jobs.store import ADDING, FAILED
 from braid.core.search.term_weights import TermWeights
 from braid.core.text.dates import dates_in
 from braid.core.text.scripts import display_language
+from braid.core.text.stopwords import FORM_OF_VERB
 from braid.core.types import Dataset, Document, Passage
 
 PASSAGES_PER_PAGE = 50
@@ -165,9 +166,7 @@ SEEN_CHARS = 400
 """Characters of a passage that its words are taken from."""
 MIN_WORD_CHARS, MIN_LETTERS = 2, 4
 """Letters of a word, and of one in small Latin letters, of which shorter ones are mostly *all*, *not* and *may*."""
-_IS_VERB = re.compile(
-    r"[가-힣]*다|[있없않같][가-힣]*|[가-힣]*(?:[하되해돼했됐](?:여|는|면|고|며|지|기|야|서|도록|려면|거나|므로)|세요|니다|[어아]요)"
-)
+_IS_VERB = re.compile(rf"[가-힣]+다$|^[있없않같][가-힣]*$|{FORM_OF_VERB.pattern}")
 """A form of a verb or an adjective of Korean, which is no name of anything."""
 _MAY_BE_VERB = re.compile(r"[가-힣]*[한된할될는은인던]")
 """The same, unless a particle follows elsewhere, as it does only behind nouns."""
@@ -242,4 +241,4 @@ def _key_terms(dataset: Dataset, texts: Sequence[str], headings: Sequence[str]) 
 
 def _is_word(word: str) -> bool:
     least = MIN_LETTERS if word.isascii() and word.islower() else MIN_WORD_CHARS
-    return len(word) >= least and any(map(str.isalpha, word)) and not _IS_VERB.fullmatch(word)
+    return len(word) >= least and any(map(str.isalpha, word)) and not _IS_VERB.search(word)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import cache
 
 from flask_babel import format_decimal, ngettext
 from flask_babel import gettext as _
@@ -20,8 +21,8 @@ from braid.app.web.waiting import waiting
 from braid.app.words.reasons import folded
 from braid.app.words.searches import ShownFilter, added_forms_text, shown_filter
 from braid.app.words.values import dataset_name
-from braid.core.chat.quoting.extractive import coverage
-from braid.core.chat.quoting.match import SCALES, CosineScale, all_judged, is_weak
+from braid.core.chat.quoting.extractive import passage_coverage
+from braid.core.chat.quoting.match import SCALES, CosineScale, weak_ones
 from braid.core.chat.quoting.wanted import without_asking
 from braid.core.errors import EmbeddingError
 from braid.core.options import ALL, MAX_K, Datasets, GroupBy
@@ -284,22 +285,15 @@ def _snippet(passage: Passage, analyzer: Analyzer, wanted: frozenset[str]) -> tu
 
 def _weak_ones(result: SearchResult, form: SearchForm) -> list[Hit]:
     """Return the hits that are weak by both legs; none where the dense leg did not answer in full for the question."""
-    is_partial = any(part.leg == "dense" for part in result.degraded)
-    if not result.hits or "dense" not in result.answered or is_partial or not all_judged(result.hits):
-        return []
-    far = [hit for hit in result.hits if is_weak(hit, _scale(hit.passage.collection), 0.0)]
-    if not far:
-        return []
     braid = site().braid
-    scope = braid.manager.check(user_id=identity().account.id, dataset_ids=form.datasets.given)
-    weigh = TermWeights(braid.bm25, braid.analyzer, braid.ledger, scope)
-    weights = weigh.of_text(without_asking(result.query.text))
 
-    def covered(passage: Passage) -> float:
-        text = f"{passage.title} {passage.heading_path} {passage.text}"
-        return coverage(weights, frozenset(braid.analyzer.tokens(text)))
+    @cache
+    def weights() -> Mapping[str, float]:
+        scope = braid.manager.check(user_id=identity().account.id, dataset_ids=form.datasets.given)
+        weigh = TermWeights(braid.bm25, braid.analyzer, braid.ledger, scope)
+        return weigh.of_text(without_asking(result.query.text))
 
-    return [hit for hit in far if is_weak(hit, _scale(hit.passage.collection), covered(hit.passage))]
+    return weak_ones(result, _scale, lambda passage: passage_coverage(weights(), passage, braid.analyzer))
 
 
 def _search_within(passage: Passage, carried: Carried) -> str:
