@@ -8,6 +8,7 @@ from typing import Generic, TypeVar, cast, get_args
 
 from flask import flash, redirect, request
 from flask_babel import gettext as _
+from flask_babel import pgettext
 from werkzeug.wrappers import Response
 
 from braid.app.auth.access import Routes
@@ -99,7 +100,12 @@ def kind_of(given: str) -> Kind:
 
 def names_of(shares: Sequence[Share]) -> str:
     """Return the names of those with whom something is shared, as part of a sentence."""
-    names = [share.name if share.kind == "user" else _("the group “%(name)s”", name=share.name) for share in shares]
+    names = (
+        pgettext("in a sentence", "%(name)s", name=share.name)
+        if share.kind == "user"
+        else _("the group “%(name)s”", name=share.name)
+        for share in shares
+    )
     return str(_(", ").join(names))
 
 
