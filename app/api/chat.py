@@ -173,6 +173,7 @@ class ChatAnswer(BaseModel):
     text: str = Field(description="Markdown; citations are numbers in brackets. Empty in evaluation mode")
     generator: str = Field(description="What wrote the answer: `extractive`, the name of a model, or `none`")
     found: bool = Field(description="Whether the passages contain an answer")
+    asks_back: bool = Field(description="Whether the text asks what is meant, as the question refers to nothing")
     citations: list[CitationShown]
     support: list[SupportShown] = Field(
         description="The sentences of the text, and how each agrees with what it cites; none of a calculated answer"

@@ -10,9 +10,11 @@ from typing import Literal
 from flask_babel import format_decimal, format_timedelta, ngettext
 from flask_babel import gettext as _
 
+from braid.app.site import Site
+from braid.app.user.index_progress import progress_with
 from braid.app.words.reasons import translated
 from braid.core.indexes.leg_progress import LegProgress
-from braid.core.types import Leg
+from braid.core.types import Dataset, Leg
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +25,13 @@ class IndexStatus:
     text: str
     total: int
     waiting: dict[Leg, int]
+
+
+def status_of(here: Site, datasets: Sequence[Dataset]) -> IndexStatus:
+    """Return how far reading and indexing of these datasets is."""
+    unread = here.background.store.unread([dataset.id for dataset in datasets])
+    total = sum(dataset.chunks for dataset in datasets)
+    return index_status(progress_with(here.braid, datasets), total, unread)
 
 
 def index_status(progress: Sequence[LegProgress], total: int, unread: int = 0) -> IndexStatus:

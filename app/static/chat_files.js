@@ -94,6 +94,7 @@
     if (area.contains(document.activeElement)) return; // somebody types a name there
     area.querySelector("#listed").innerHTML = await response.text();
     if (open) area.querySelector("details").open = true;
+    if (before !== unread()) area.querySelector("[name=conversation]")?.dispatchEvent(new Event("change", { bubbles: true }));
     if (before && !unread()) announce(words.read);
   }
 

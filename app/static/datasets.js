@@ -225,3 +225,11 @@ document.querySelector("[data-import]")?.addEventListener("submit", (event) => {
   bar.hidden = false;
   request.send(form.elements.file.files[0]);
 });
+
+// On a phone adding is behind a button; who comes to add finds it open.
+{
+  const adding = document.querySelector(".adding");
+  const open = () => { if (adding && location.hash === "#add-title") adding.open = true; };
+  addEventListener("hashchange", open);
+  open();
+}

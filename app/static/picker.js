@@ -92,7 +92,7 @@
     remove.setAttribute("aria-label", said.remove.replace("{name}", row.name));
     remove.addEventListener("click", () => {
       row.box.checked = false;
-      tell();
+      row.box.dispatchEvent(new Event("change", { bubbles: true }));
       (chips.querySelector("button") ?? button).focus();
     });
     item.append(remove);

@@ -306,5 +306,11 @@ def _without_model(task: AnswerTask, result: ChatResult, emit: Emit) -> ChatResu
     featured, also = (shown[0], shown[1:]) if shown and extract.found else (None, shown)
     found = with_text(result, text)
     return replace(
-        found, generator="extractive", found=extract.found, citations=citations, featured=featured, also=also
+        found,
+        generator="extractive",
+        found=extract.found,
+        asks_back=extract.asks_back,
+        citations=citations,
+        featured=featured,
+        also=also,
     )

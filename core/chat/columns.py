@@ -23,7 +23,7 @@ COPIED = "copied"
 """Whether an answer was copied from another user's conversation; it does not count as one that was asked for."""
 _COPIED = (
     *("question", "query", "query_generator", "generator", "search_generator", "found", "stopped", "marks"),
-    *("removed_citations", "prompt_tokens", "answer_tokens", "calculation", "editions", "printed_pages"),
+    *("asks_back", "removed_citations", "prompt_tokens", "answer_tokens", "calculation", "editions", "printed_pages"),
     *("support", "featured", "also"),
 )
 """Settings of an answer that another user's copy has."""
@@ -124,6 +124,7 @@ def result_settings(result: ChatResult) -> dict[str, Any]:
     )
     return {
         **pick(form, *stored, "stopped"),
+        **({"asks_back": True} if result.asks_back else {}),
         "answer_tokens": estimate_tokens(result.text),
         **({"calculation": form["calculation"]} if result.calculation else {}),
         **({"editions": form["editions"]} if result.editions else {}),

@@ -25,8 +25,8 @@ from braid.core.chat.lookups.quoted import quotable_citations, quote_parts
 from braid.core.chat.marks import marked
 from braid.core.chat.query_writing import normalize_question, write_query
 from braid.core.chat.quoting.candidates import Asked
-from braid.core.chat.quoting.extractive import Extract, best_coverage, extract, quoted_text
-from braid.core.chat.quoting.match import ABSENT_COVERAGE, match_of
+from braid.core.chat.quoting.extractive import Extract, best_coverage, extract, passage_coverage, quoted_text
+from braid.core.chat.quoting.match import ABSENT_COVERAGE, ONLY_WEAK, match_of, weak_ones
 from braid.core.chat.quoting.nearness import nearness_to, no_nearness, scale_of
 from braid.core.chat.quoting.onward import next_of
 from braid.core.chat.quoting.wanted import without_asking
@@ -47,7 +47,7 @@ from braid.core.chat.types import (
 )
 from braid.core.chat.whole.about import tell, told
 from braid.core.chat.whole.changes import Compared
-from braid.core.errors import InvalidInputError
+from braid.core.errors import InvalidInputError, Reason
 from braid.core.extras import require
 from braid.core.metadata.versions import editions_of
 from braid.core.models.chat import ChatModel, ChatModels
@@ -260,13 +260,15 @@ class Conversation:
         answers = [each.text for each in turn.request.history if each.role == "assistant"]
         asked = Asked(query, weights, language).going_on(turn.question.text, turn.question.own, answers)
 
+        asked_back = Extract(say("refers_to_nothing", language), False, asks_back=True)
+
         def without_model(citations: Sequence[Citation]) -> Extract:
             is_lost = turn.whole is None and refers_to_nothing(turn.question.text, turn.request.history, analyzer)
             if is_lost and only_goes_on(turn.question.text):
-                return Extract(say("refers_to_nothing", language), False)
+                return asked_back
             found = quote_of(citations)
             is_told = found.found and not found.is_weak
-            return Extract(say("refers_to_nothing", language), False) if is_lost and not is_told else found
+            return asked_back if is_lost and not is_told else found
 
         def quote_of(citations: Sequence[Citation]) -> Extract:
             if turn.question.after:
@@ -317,7 +319,19 @@ class Conversation:
             total=self._finder.passages(turn).count(),
             notes=turn.notes,
         )
+        if self._answerer.generator != "extractive" and self._is_weak(turn, weights):
+            turn.result = replace(turn.result, notes=(*turn.result.notes, Reason(ONLY_WEAK)))
         self._write(turn, task, writer)
+
+    def _is_weak(self, turn: ChatTurn, weights: Mapping[str, float]) -> bool:
+        """Return whether the answer can only be from weak matches in the language of the question."""
+        others = turn.whole or turn.in_others or turn.question.after or any(each.new for each in turn.found.lookups)
+        known = scale_of(turn.first, self._braid.answering_model)
+        if others or known is None:
+            return False
+        covered = partial(passage_coverage, weights, analyzer=self._braid.analyzer)
+        weak = weak_ones(turn.first, lambda _: known[1], covered)
+        return bool(weak) and len(weak) == len(turn.first.hits)
 
     def _compare(self, state: GraphState, writer: StreamWriter) -> None:
         turn, analyzer = state.turn, self._braid.analyzer

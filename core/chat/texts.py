@@ -50,13 +50,13 @@ TEXTS: Mapping[str, Mapping[Language, str]] = {
     },
     "extractive": {
         "en": "Quoted without a language model:",
-        "ja": "関連する箇所をそのまま引用しました（言語モデルは使っていません）：",
+        "ja": "関連する抜粋をそのまま引用しました（言語モデルは使っていません）：",
         "ko": "관련된 내용을 그대로 인용했어요(언어 모델 사용 안 함):",
     },
     "also": {"en": "Also:", "ja": "こちらも参考になります：", "ko": "함께 참고할 내용:"},
     "related": {
         "en": "This was not found. The closest passages:",
-        "ja": "見つかりませんでした。最も近い箇所：",
+        "ja": "見つかりませんでした。最も近い抜粋：",
         "ko": "찾지 못했어요. 가장 가까운 내용:",
     },
     "whole_summary": {

@@ -23,7 +23,6 @@ from braid.core.chat.quoting.extractive import best_coverage
 from braid.core.chat.quoting.match import ABSENT_COVERAGE, WEAK_COVERAGE, cosines_of
 from braid.core.chat.quoting.nearness import scale_of
 from braid.core.chat.quoting.onward import quoted_last
-from braid.core.chat.quoting.parts import odd_share
 from braid.core.chat.quoting.wanted import without_asking
 from braid.core.chat.tables.calculate import Calculated, Calculator
 from braid.core.chat.turn_state import ChatTurn
@@ -37,6 +36,7 @@ from braid.core.models.chat import ChatModel
 from braid.core.search.context import SearchModels
 from braid.core.search.term_weights import TermWeights
 from braid.core.text.analyzer import Analyzer
+from braid.core.text.letters import MOST_GARBLED, odd_share
 from braid.core.text.scripts import LATIN, SEEN_CHARS, question_script
 from braid.core.types import MAX_QUERY_CHARS, Hit, Leg, Passage, Scope, SearchResult
 
@@ -47,8 +47,6 @@ if TYPE_CHECKING:
 
 MOST_TITLES = 10
 """Documents among which the one that a question names is looked for, beside those of the first passages."""
-MOST_GARBLED = 0.2
-"""Largest share of single letters and marks among the words of a passage that is quoted for its language."""
 WHOLE_SHARE = 0.7
 """Share of the prompt for the passages of a whole document."""
 

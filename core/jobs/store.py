@@ -7,7 +7,8 @@ from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol, get_args
 
-from sqlalchemy import ColumnElement, Connection, Row, Select, delete, exists, func, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Row, Select, delete, exists, func, insert, or_, select, union, update
+from sqlalchemy.orm import aliased
 
 from braid.core.batches import batches
 from braid.core.errors import InvalidInputError, NotFoundError, Reason
@@ -231,11 +232,25 @@ class JobStore:
 
     def unreadable(self) -> int:
         """Count the failed jobs whose file could not be read, which is their users' concern; not internal errors."""
-        return self._ledger.database.value(select(func.count()).select_from(_unreadable().subquery()))
+        begins = [JobRow.error.startswith(begun, autoescape=True) for begun in (STORED_REASON + INTERNAL, INTERNAL)]
+        failed = (JobRow.state == "failed", JobRow.kind.in_(ADDING), ~or_(*begins))
+        return self._ledger.database.value(select(func.count()).select_from(JobRow).where(*failed))
 
-    def unreadable_files(self) -> int:
-        """Count the files of these jobs: one that was added twice under the same name is one."""
-        return self._ledger.database.value(select(func.count()).select_from(_unreadable().distinct().subquery()))
+    def unreadable_files(self, dataset_ids: Collection[int] | None = None) -> dict[int, int]:
+        """Count the files of each dataset, or of these, that could not be read: failed documents, and files of failed
+        jobs that left no document and are not tried again. A job that ended long ago is pruned, a document stays.
+        """
+        again = aliased(JobRow)
+        same = again.dataset_id == JobRow.dataset_id, again.title == JobRow.title, again.state.in_(OPEN)
+        document = DocumentRow.dataset_id == JobRow.dataset_id, DocumentRow.source == JobRow.title
+        lost = JobRow.kind.in_(ADDING), JobRow.state == "failed", ~exists().where(*document), ~exists().where(*same)
+        files = union(
+            select(DocumentRow.dataset_id, DocumentRow.source).where(DocumentRow.state == "failed"),
+            select(JobRow.dataset_id, JobRow.title).where(*lost),
+        ).subquery()
+        of_these = () if dataset_ids is None else (files.c.dataset_id.in_(dataset_ids),)
+        counted = select(files.c.dataset_id, func.count()).where(*of_these).group_by(files.c.dataset_id)
+        return {row[0]: row[1] for row in self._ledger.database.fetch(counted)}
 
     def count_open(self, kind: JobKind) -> int:
         """Count the jobs of a kind that are queued or running."""
@@ -351,12 +366,6 @@ class JobStore:
                 tell(connection, "jobs")
             changed = update(JobRow).where(JobRow.id == job_id, condition).values(**values)
             return connection.execute(changed).rowcount == 1
-
-
-def _unreadable() -> Select[int, str]:
-    begins = [JobRow.error.startswith(begun, autoescape=True) for begun in (STORED_REASON + INTERNAL, INTERNAL)]
-    failed = (JobRow.state == "failed", JobRow.kind.in_(ADDING), ~or_(*begins))
-    return select(JobRow.dataset_id, JobRow.title).where(*failed)
 
 
 def _select() -> Select[*tuple[Any, ...]]:

@@ -12,7 +12,8 @@ from braid.core.ledger.queries import PassageRow
 from braid.core.metadata.versions import version_order
 from braid.core.search.ranking import FusedRanking
 from braid.core.text.identifiers import LiteralSearch
-from braid.core.types import Hit, Occurrence, Passage, Query, Scope, indexed_text
+from braid.core.text.letters import is_garbled
+from braid.core.types import Hit, LegScore, Occurrence, Passage, Query, Scope, indexed_text
 
 SPARE = 5
 """Passages that are read beyond the wanted ones, in place of equal texts."""
@@ -118,7 +119,8 @@ def group_equal_texts(
     contents_last: bool = True,
 ) -> list[EqualTexts]:
     """Return up to ``limit`` texts in fused order, each at its best rank with all passages that have it; tables of
-    contents behind all other texts among the first ``end`` chunks.
+    contents, and letters without meaning that have no word of the query, behind all other texts among the first ``end``
+    chunks.
 
     White space is ignored. Texts are compared where their hashes are equal. After the first ``end`` chunks, some of
     which may not have been read, rows only add copies. With ``by_document``, a document is shown by its first text, and
@@ -126,7 +128,7 @@ def group_equal_texts(
     as it says nothing else.
     """
     found: list[EqualTexts] = []
-    contents: list[EqualTexts] = []
+    last: list[EqualTexts] = []
     by_hash: dict[int, list[EqualTexts]] = {}
     first_of: dict[int, EqualTexts] = {}
     places = {chunk_id: place for place, (chunk_id, _) in enumerate(fused.order) if chunk_id in rows}
@@ -143,10 +145,24 @@ def group_equal_texts(
             shown.more_in_document += row.document_id == shown.rows[0].document_id
         elif len(found) < limit and place < end:
             new = EqualTexts([row], fused.order[place].score)
-            (contents if row.chunk_kind == "contents" and contents_last else found).append(new)
+            (last if contents_last and _is_last(row, fused.legs[row.chunk_id]) else found).append(new)
             by_hash.setdefault(row.text_hash, []).append(new)
             first_of[row.document_id] = new
-    return [*found, *contents][:limit]
+    return [*found, *last][:limit]
+
+
+def _is_last(row: PassageRow, legs: Sequence[LegScore]) -> bool:
+    """Return whether the passage is a table of contents, or of letters without meaning, near as they may be."""
+    return row.chunk_kind == "contents" or (not _has_words(legs) and is_garbled(row.text, row.file_type))
+
+
+def _has_words(legs: Sequence[LegScore]) -> bool:
+    return any(each.leg == "bm25" for each in legs)
+
+
+def is_letters_alone(hit: Hit) -> bool:
+    """Return whether a hit is of letters without meaning and was found by meaning alone, which says nothing then."""
+    return not _has_words(hit.legs) and is_garbled(hit.passage.text, hit.passage.file_type)
 
 
 def _same_text(row: PassageRow, known: Sequence[EqualTexts], *, of_file: bool) -> EqualTexts | None:

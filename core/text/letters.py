@@ -89,6 +89,11 @@ _ADJACENT_BITS, _MISPLACED_BITS = 1.5, 8.0
 _CAPITAL_BITS = 1.5
 
 
+LEAST_GARBLED, MOST_GARBLED = 8, 0.2
+"""Fewest words by which a text can be told to be garbled, and the share of odd ones from which it is."""
+_ODD_WORD = re.compile(r"[^\W\d_][’'\"]*|[’'\":#./]+", re.ASCII)
+
+
 class LanguageCost(NamedTuple):
     """Bits that a text costs in the language that it is likeliest in."""
 
@@ -229,6 +234,23 @@ def alphabetic(text: str, alphabets: tuple[Alphabet, ...]) -> LanguageCost:
     foreign += _MISPLACED_BITS * len(_WITHOUT_LETTER.findall(text))
     foreign += _MISPLACED_BITS * sum(map(str.isupper, _CAPITAL_WITHIN.findall(text)))
     return LanguageCost(foreign + _ascii_bits(text), counts.total(), foreign)
+
+
+def odd_share(text: str) -> float:
+    """Return the share of the words that are one letter or marks, as a file without its font's characters gives them;
+    0.0 of few words.
+
+    >>> odd_share("l i s t l i n e w i l l")
+    1.0
+    """
+    words = text.split()
+    odd = sum(_ODD_WORD.fullmatch(word) is not None for word in words)
+    return odd / len(words) if len(words) >= LEAST_GARBLED else 0.0
+
+
+def is_garbled(text: str, file_type: str) -> bool:
+    """Return whether a passage is of letters without meaning, as a PDF without its fonts' characters gives them."""
+    return file_type == "pdf" and odd_share(text) >= MOST_GARBLED
 
 
 def _ascii_bits(text: str) -> float:

@@ -8,7 +8,14 @@ common words cheap anyway.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+
+FORM_OF_VERB = re.compile(
+    r"(?:니다|[아어해]요|세요|려는|[하되해돼했됐](?:는|고|면|며|지|기|여도?|야|서|거나|므로|려면)|[있없드]는|되어|된|지만"
+    r"|[려혀켜져겨워춰](?:가|오|주|보|두|버리)[지고는면서며]|[있없같많좋싶]어?아?도|[있없많]어서?|면서|도록|으면)$"
+)
+"""Endings of Korean verbs and adjectives, which no name has."""
 
 STOP_WORDS: Mapping[str, frozenset[str]] = {
     code: frozenset(words.split())

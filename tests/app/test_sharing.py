@@ -80,6 +80,9 @@ def test_an_owner_shares_on_the_page_and_takes_it_back(world: World) -> None:
         "Besides you, ben, the group “lab” can read this dataset. "
         "Of these, the group “lab” can also add documents and remove them."
     )
+    ann.get("/login?lang=ja")
+    assert "ben さん、グループ「lab」もこのデータセットを閲覧できます" in readers(ann, world.dataset)
+    ann.get("/login?lang=en")
     assert readers(ben, world.dataset).endswith("You can read it, add documents and remove them.")
     post_form(ann, f"{page}/unshare", kind="user", name="ben")
     post_form(ann, f"{page}/unshare", kind="group", name="lab")

@@ -8,9 +8,10 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
+from braid.core.jobs.store import NewJob
 from braid.core.types import ChunkInput, DocumentInput
-from tests.browser.conftest import Site
-from tests.web import add_user
+from tests.browser.conftest import Site, overflow
+from tests.web import add_user, site_of
 from tests.worlds import WAIT_S
 
 pytestmark = pytest.mark.browser
@@ -215,3 +216,24 @@ def test_a_thorough_search_is_in_the_same_datasets_and_about_the_same(
     expect(second.locator(".chips.named li")).to_have_count(1)
     expect(second.get_by_role("button", name="Search thoroughly")).to_have_count(0)
     expect(page.get_by_label("Thorough", exact=True)).to_be_checked()
+
+
+def test_what_is_still_being_read_is_said_above_the_question_as_long_as_it_is_so(
+    site: Site, open_anonymous: Callable[..., Page]
+) -> None:
+    reader, jobs = add_user(site.app, "reader"), site_of(site.app).background.store
+    first, second = (site.braid.ledger.add_dataset(reader.id, name).id for name in ("First", "Second"))
+    [job] = jobs.add(reader.id, [NewJob("upload", "new.pdf", second)])
+    page = open_anonymous("chat", cookies=[site.cookie("reader")])
+    line = page.locator("#composer #status")
+    expect(line).to_have_text("1 file is still being read and cannot be found yet.")
+    expect(line).to_be_visible()
+    for chosen, is_said in ((first, False), (second, True)):
+        page.locator("#picker-button").click()
+        for each in (first, second):
+            page.locator(f'#picker [name=d][value="{each}"]').set_checked(each == chosen)
+        page.keyboard.press("Escape")
+        expect(line).to_be_visible(visible=is_said)
+    assert overflow(page) == 0
+    jobs.cancel(reader.id, job.id)
+    expect(line).to_be_hidden()

@@ -100,6 +100,7 @@ def jobs() -> str:
         of_one=of_one,
         datasets={each.id: dataset_name(each.name) for each in site().braid.ledger.all_datasets()},
         counts=store.counts(of_one),
+        unreadable=sum(store.unreadable_files().values()) if state == "failed" and not of_one else 0,
         state=given,
         page=page,
         more=len(found) > PER_PAGE,

@@ -106,10 +106,11 @@ def searched() -> str:
     return request.args.get("q", "").replace("\0", "").strip()[:200]
 
 
-def known_groups() -> list[str]:
-    """Return the groups that somebody is in, or that a shared dataset is open to."""
-    members = set(group_sizes(site().braid.ledger.database))
-    return sorted(members.union(*(entry.allowed_groups for entry in site().braid.registry.entries())))
+def known_groups() -> dict[str, int]:
+    """Return the groups that somebody is in, or that a shared dataset is open to, each with its number of members."""
+    members = group_sizes(site().braid.ledger.database)
+    opened = (entry.allowed_groups for entry in site().braid.registry.entries())
+    return {name: members.get(name, 0) for name in sorted({*members}.union(*opened))}
 
 
 @admin.app_context_processor

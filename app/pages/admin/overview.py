@@ -85,7 +85,6 @@ def index() -> str:
         embedding_model=site().settings.embedding_model,
         reranker=site().reranker,
         jobs=JobStore(braid.ledger).counts(),
-        unreadable=JobStore(braid.ledger).unreadable(),
         damage=braid.ledger.database.damage,
         data_dir=braid.data_dir,
         backup=backup_view(),
@@ -201,7 +200,7 @@ def _warnings() -> Iterator[Concern]:
         if never_backed_up():
             text = _("This site has never been backed up.")
         yield Concern(text, url_for("braid.admin.make_backup"), act=_("Back up now"), posts=True)
-    if files := JobStore(braid.ledger).unreadable_files():
+    if files := sum(JobStore(braid.ledger).unreadable_files().values()):
         text = ngettext("%(num)s file could not be read.", "%(num)s files could not be read.", files)
         yield Concern(text, url_for("braid.admin.jobs", state="failed"), act=_("See why"))
     if site().sign_up == "open":

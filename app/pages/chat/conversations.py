@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 
-from flask import flash, render_template, request
+from flask import Response, flash, render_template, request
 from flask_babel import get_locale
 from flask_babel import gettext as _
 from werkzeug.utils import redirect
@@ -24,13 +25,15 @@ from braid.app.pages.chat.choices import (
     choices_of_turn,
     first_assistant,
     first_choices,
+    read_choices,
     recent_datasets,
 )
-from braid.app.pages.chat.files import render_files
+from braid.app.pages.chat.files import render_files, searched_with
 from braid.app.pages.chat.sidebar import list_conversations, render_sidebar
 from braid.app.pages.chat.view import Shelf, build_exchanges, variants_of
+from braid.app.pages.status import IndexStatus, status_of
 from braid.app.site import site
-from braid.app.user.assistants import UsableAssistant, usable_assistants
+from braid.app.user.assistants import UsableAssistant, asked_assistant, usable_assistants
 from braid.app.user.dataset_picker import CHIPS, Picker, make_picker
 from braid.app.user.datasets import Readable, readable_datasets
 from braid.app.user.index_progress import progress_with
@@ -80,6 +83,25 @@ def conversation(conversation_id: int) -> str:
     return _page(store.conversation(user_id, conversation_id), messages, earlier=earlier)
 
 
+@chat.get("/status.json")
+def status() -> Response:
+    """Return how far the datasets are that the question of this form is searched in, for the page's script."""
+    account, form = identity().account, request.args
+    readable, asked = readable_datasets(account), form.get("assistant", type=int)
+    chosen = read_choices(form, first_choices(account), readable).datasets
+    assistant = asked_assistant(asked) if asked else None
+    found = _status(readable, chosen, assistant, form.get("conversation", type=int))
+    return Response(json.dumps(asdict(found), ensure_ascii=False), mimetype="application/json")
+
+
+def _status(
+    readable: Readable, chosen: Datasets, assistant: UsableAssistant | None, conversation_id: int | None
+) -> IndexStatus:
+    ids = {*(assistant.dataset_ids if assistant else readable.ids_of(chosen))}
+    ids.update(searched_with(conversation_id) if conversation_id else ())
+    return status_of(site(), [dataset for id_, dataset in readable.by_id.items() if id_ in ids])
+
+
 def _turns() -> int:
     return min(max(request.args.get("turns", 0, type=int), SHOWN_TURNS), MOST_TURNS)
 
@@ -116,6 +138,7 @@ def _page(shown: StoredConversation | None, messages: Sequence[StoredMessage], *
         has_own=any(dataset.documents for dataset in readable.personal),
         max_file_mb=here.settings.max_file_mb,
         files=render_files(shown.id) if shown else "",
+        status=_status(readable, choices.datasets, assistant, shown.id if shown else None),
         registry_problem=here.braid.registry.problem(),
         variants_of=variants_of,
         about=named(request.args.getlist(FIELD), readable.by_id),

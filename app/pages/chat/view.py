@@ -26,6 +26,7 @@ from braid.app.user.strategy_menu import NAMES
 from braid.app.web.markdown import Href, Span, checked_html
 from braid.app.web.waiting import is_over
 from braid.app.words.gaps import gaps_of_notes
+from braid.app.words.reasons import known_reason
 from braid.app.words.searches import (
     ShownFilter,
     added_forms_text,
@@ -38,8 +39,8 @@ from braid.app.words.searches import (
 from braid.app.words.values import dataset_name
 from braid.core.chat.columns import asked_datasets
 from braid.core.chat.feedback import Kind
+from braid.core.chat.quoting.match import ONLY_WEAK
 from braid.core.chat.store import StoredCitation, StoredMessage
-from braid.core.chat.texts import TEXTS
 from braid.core.chat.turns.rows import State
 from braid.core.ingest.formats import file_types
 from braid.core.ingest.plan import file_type_of
@@ -176,7 +177,7 @@ class Exchange:
     @property
     def is_unfound(self) -> bool:
         """Whether the answer is that nothing was found, and does not ask what is meant."""
-        if self.answer is None or self.answer.text in TEXTS["refers_to_nothing"].values():
+        if self.answer is None or self.answer.settings.get("asks_back"):
             return False
         return self.answer.settings.get("found") is False and self.state == "complete"
 
@@ -247,6 +248,13 @@ class Exchange:
             pages = cited.setdefault((each.title or each.source)[:MAX_NAME_CHARS], set())
             pages.update([each.page] if each.page else ())
         return gaps_of_notes(self.answer.settings.get("notes", ()), cited) if self.answer else []
+
+    @property
+    def weak_note(self) -> str:
+        """What is said of an answer by a model where all that was found are weak matches."""
+        notes = self.answer.settings.get("notes", ()) if self.answer and self.generator != "extractive" else ()
+        known = ((note, known_reason(note)) for note in notes if not self.is_unfound)
+        return next((note for note, reason in known if reason and reason.template == ONLY_WEAK), "")
 
     @property
     def state(self) -> State:

@@ -14,8 +14,8 @@ from braid.app.auth.access import throttle
 from braid.app.auth.identity import identity
 from braid.app.pages.datasets.blueprint import ONE, address, datasets, visible_datasets
 from braid.app.pages.datasets.document_list import FILTERS, DocumentList, document_list
-from braid.app.pages.search.search import status_of
 from braid.app.pages.sharing import SharedThings, add_sharing, kind_of, sharing_of
+from braid.app.pages.status import status_of
 from braid.app.site import site
 from braid.app.user.questions import tried
 from braid.app.user.sharing import hand_over

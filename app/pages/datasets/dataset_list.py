@@ -34,11 +34,13 @@ class DatasetRow:
     overview: Overview
     enabled: bool
     is_lent: bool
+    unreadable: int
+    """Files that could not be read; to who may not add any, those that are documents."""
 
     @property
     def is_empty(self) -> bool:
         """Whether there is nothing in it, and nothing on its way or unreadable."""
-        return not (self.dataset.documents or self.overview.busy or self.overview.failed)
+        return not (self.dataset.documents or self.overview.busy or self.unreadable)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,12 +115,15 @@ def dataset_list() -> DatasetList:
 def _found(datasets: Sequence[Dataset], about: Mapping[int, Overview], name: str, order: Order) -> list[DatasetRow]:
     enabled = {entry.id for entry in site().braid.registry.entries() if entry.enabled}
     lent = site().shares.shared_among([each.id for each in datasets if not each.of_others])
-    words = _fold(name).split()
-    rows = [
-        DatasetRow(each, about.get(each.id, Overview()), each.id > 0 or each.id in enabled, each.id in lent)
-        for each in datasets
-        if all(word in _fold(f"{each.name} {each.description}") for word in words)
-    ]
+    words, files = _fold(name).split(), site().background.store.unreadable_files([each.id for each in datasets])
+    rows = []
+    for each in datasets:
+        if all(word in _fold(f"{each.name} {each.description}") for word in words):
+            found = about.get(each.id, Overview())
+            unreadable = files.get(each.id, 0)
+            if unreadable != found.failed and not visible_datasets().may_write(each):
+                unreadable = found.failed
+            rows.append(DatasetRow(each, found, each.id > 0 or each.id in enabled, each.id in lent, unreadable))
     return sorted(rows, key=KEYS[order]) if order in KEYS else rows
 
 

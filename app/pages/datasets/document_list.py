@@ -119,7 +119,9 @@ def document_list(dataset: Dataset) -> DocumentList:
         limit=PER_PAGE,
         offset=page * PER_PAGE,
     )
-    waiting, failed = _jobs(dataset) if visible_datasets().may_write(dataset) else ([], [])
+    may_write = visible_datasets().may_write(dataset)
+    waiting, failed = _jobs(dataset) if may_write else ([], [])
+    unreadable = here.background.store.unreadable_files([dataset.id]).get(dataset.id, 0) if may_write else about.failed
     new = [job for job in waiting if job.kind != "scan"]  # a document whose scanned pages wait is in the list
     # jobs are listed above the first page; their documents have no name to search for yet
     jobs_shown = page == 0 and not name
@@ -147,7 +149,7 @@ def document_list(dataset: Dataset) -> DocumentList:
         failed_jobs=sum(map(_is_mine, failed)),
         order=order,
         backwards=backwards,
-        counts=_counts(dataset, about, waiting=len(waiting), new=len(new) - len(read_anew), lost=len(lost)),
+        counts=_counts(dataset, about, waiting=len(waiting), new=len(new) - len(read_anew), unreadable=unreadable),
     )
 
 
@@ -158,19 +160,23 @@ def _order() -> tuple[DocumentOrder, bool]:
     return known, given == BACKWARDS + known
 
 
-def _counts(dataset: Dataset, about: Overview, *, waiting: int, new: int, lost: int) -> dict[DocumentState | None, int]:
-    """Count what each filter shows; of the ``waiting`` jobs ``new`` have no document, and ``lost`` ones neither."""
+def _counts(
+    dataset: Dataset, about: Overview, *, waiting: int, new: int, unreadable: int
+) -> dict[DocumentState | None, int]:
+    """Count what each filter shows; of the ``waiting`` jobs ``new`` have no document, nor have all ``unreadable``
+    files.
+    """
     here = site().braid
     documents = here.ledger.dataset(dataset.id).documents
     _, incomplete = find_documents(
         here.ledger.database, dataset, index_names=here.index_names, state="incomplete", limit=1
     )
     return {
-        None: documents + new + lost,
+        None: documents + new + max(0, unreadable - about.failed),
         "waiting": about.waiting + waiting,
         "done": max(0, documents - about.failed - about.waiting),
         "incomplete": incomplete,
-        "failed": about.failed + lost,
+        "failed": unreadable,
     }
 
 

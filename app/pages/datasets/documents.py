@@ -31,6 +31,7 @@ from braid.core.jobs.store import ADDING, FAILED
 from braid.core.search.term_weights import TermWeights
 from braid.core.text.dates import dates_in
 from braid.core.text.scripts import display_language
+from braid.core.text.stopwords import FORM_OF_VERB
 from braid.core.types import Dataset, Document, Passage
 
 PASSAGES_PER_PAGE = 50
@@ -166,8 +167,8 @@ SEEN_CHARS = 400
 MIN_WORD_CHARS, MIN_LETTERS = 2, 4
 """Letters of a word, and of one in small Latin letters, of which shorter ones are mostly *all*, *not* and *may*."""
 _IS_NO_NAME = re.compile(
-    r"場合|とき|必要|可能|以上|以下|それぞれ|경우|필요|가능|이상|이하|정도"
-    r"|[가-힣]*다|[있없않같][가-힣]*|[가-힣]*(?:[하되해돼했됐](?:여|는|면|고|며|지|기|야|서|도록|려면|거나|므로)|세요|니다|[어아]요)"
+    r"^(?:場合|とき|必要|可能|以上|以下|それぞれ|경우|필요|가능|이상|이하|정도)$"
+    rf"|[가-힣]+다$|^[있없않같][가-힣]*$|{FORM_OF_VERB.pattern}"
 )
 """What is no name of anything: a word that any text has, a form of a verb or an adjective of Korean."""
 _MAY_BE_VERB = re.compile(r"[가-힣]*[한된할될는은인던]")
@@ -243,4 +244,4 @@ def _key_terms(dataset: Dataset, texts: Sequence[str], headings: Sequence[str]) 
 
 def _is_word(word: str) -> bool:
     least = MIN_LETTERS if word.isascii() and word.islower() else MIN_WORD_CHARS
-    return len(word) >= least and any(map(str.isalpha, word)) and not _IS_NO_NAME.fullmatch(word)
+    return len(word) >= least and any(map(str.isalpha, word)) and not _IS_NO_NAME.search(word)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import cache
 
 from flask_babel import format_decimal, ngettext
 from flask_babel import gettext as _
@@ -20,21 +21,20 @@ from braid.app.web.waiting import waiting
 from braid.app.words.reasons import folded
 from braid.app.words.searches import ShownFilter, added_forms_text, shown_filter
 from braid.app.words.values import dataset_name
-from braid.core.chat.quoting.extractive import coverage
-from braid.core.chat.quoting.match import SCALES, CosineScale, all_judged, is_weak
-from braid.core.chat.quoting.parts import odd_share
+from braid.core.chat.quoting.extractive import passage_coverage
+from braid.core.chat.quoting.match import SCALES, CosineScale, weak_ones
 from braid.core.chat.quoting.wanted import without_asking
 from braid.core.errors import EmbeddingError
 from braid.core.options import ALL, MAX_K, Datasets, GroupBy
+from braid.core.search.hits import is_letters_alone
 from braid.core.search.term_weights import TermWeights
 from braid.core.text.analyzer import Analyzer
+from braid.core.text.letters import is_garbled
 from braid.core.text.scripts import display_language
 from braid.core.types import Dataset, Degraded, Hit, Part, Passage, SearchResult
 
 FURTHER = 10
 """Hits that are shown besides, each time that more are asked for."""
-MOST_GARBLED = 0.2
-"""Share of odd signs from which on a passage is letters without meaning, as a PDF without its fonts gives them."""
 _BUSY = re.compile(r"is busy; try again in (\d+) s")
 
 
@@ -158,7 +158,7 @@ def build_answer(result: SearchResult, form: SearchForm, *, carried: Carried | N
     names = {dataset.id: dataset_name(dataset.name) for dataset in datasets}
     searched = [dataset for dataset in datasets if _was_searched(dataset, form)]
     wanted = wanted_tokens(analyzer, result.query.text)
-    weak = _weak_ones(result, form)
+    weak = [*_weak_ones(result, form), *filter(is_letters_alone, result.hits)]
     return Answer(
         text=result.query.text,
         hits=tuple(
@@ -278,29 +278,22 @@ def _show_hit(
 
 
 def _snippet(passage: Passage, analyzer: Analyzer, wanted: frozenset[str]) -> tuple[Segment, ...]:
-    if passage.file_type == "pdf" and odd_share(passage.text) >= MOST_GARBLED:
+    if is_garbled(passage.text, passage.file_type):
         return ()
     return snippet(analyzer, readable(passage.text, passage.file_type), wanted)
 
 
 def _weak_ones(result: SearchResult, form: SearchForm) -> list[Hit]:
     """Return the hits that are weak by both legs; none where the dense leg did not answer in full for the question."""
-    is_partial = any(part.leg == "dense" for part in result.degraded)
-    if not result.hits or "dense" not in result.answered or is_partial or not all_judged(result.hits):
-        return []
-    far = [hit for hit in result.hits if is_weak(hit, _scale(hit.passage.collection), 0.0)]
-    if not far:
-        return []
     braid = site().braid
-    scope = braid.manager.check(user_id=identity().account.id, dataset_ids=form.datasets.given)
-    weigh = TermWeights(braid.bm25, braid.analyzer, braid.ledger, scope)
-    weights = weigh.of_text(without_asking(result.query.text))
 
-    def covered(passage: Passage) -> float:
-        text = f"{passage.title} {passage.heading_path} {passage.text}"
-        return coverage(weights, frozenset(braid.analyzer.tokens(text)))
+    @cache
+    def weights() -> Mapping[str, float]:
+        scope = braid.manager.check(user_id=identity().account.id, dataset_ids=form.datasets.given)
+        weigh = TermWeights(braid.bm25, braid.analyzer, braid.ledger, scope)
+        return weigh.of_text(without_asking(result.query.text))
 
-    return [hit for hit in far if is_weak(hit, _scale(hit.passage.collection), covered(hit.passage))]
+    return weak_ones(result, _scale, lambda passage: passage_coverage(weights(), passage, braid.analyzer))
 
 
 def _search_within(passage: Passage, carried: Carried) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -18,11 +18,10 @@ from braid.app.mounted import url_for
 from braid.app.pages.search.answer import build_answer
 from braid.app.pages.search.filters import COMPARISONS, KINDS, PARTS
 from braid.app.pages.search.form import NUMBERS, SearchForm, keys_of, read_form
-from braid.app.pages.status import IndexStatus, index_status
-from braid.app.site import Site, site
+from braid.app.pages.status import status_of
+from braid.app.site import site
 from braid.app.user.dataset_picker import make_picker
 from braid.app.user.datasets import Readable, readable_datasets
-from braid.app.user.index_progress import progress_with
 from braid.app.user.models import choose_models, model_shelf
 from braid.app.user.preferences import preferences_of
 from braid.app.user.starters import starters
@@ -31,7 +30,7 @@ from braid.app.words.languages import language_names
 from braid.core.metadata.gaps import GAPS, SCAN_CONFIDENCE, SCANNED_PAGES
 from braid.core.metadata.printed_pages import PRINTED_PAGES
 from braid.core.options import ABOUT, MAX_K, MAX_QUERY_CHARS, Mode
-from braid.core.types import Dataset, SearchResult
+from braid.core.types import SearchResult
 
 search = Routes("search", __name__, "user")
 
@@ -106,13 +105,6 @@ def choices_key(form: SearchForm) -> str:
     mine = preferences_of(identity().account)
     parts = (mine.mode, mine.fusion, mine.alpha, mine.k, mine.strategy, mine.datasets.given)
     return ":".join(map(str, (identity().account.id, *parts)))
-
-
-def status_of(here: Site, datasets: Sequence[Dataset]) -> IndexStatus:
-    """Return how far reading and indexing of these datasets is."""
-    unread = here.background.store.unread([dataset.id for dataset in datasets])
-    total = sum(dataset.chunks for dataset in datasets)
-    return index_status(progress_with(here.braid, datasets), total, unread)
 
 
 def address(endpoint: str, carried: Mapping[str, Any], **more: Any) -> str:

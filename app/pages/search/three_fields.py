@@ -18,7 +18,8 @@ from braid.app.auth.access import rule, wants_json
 from braid.app.auth.identity import identity
 from braid.app.pages.search.answer import build_answer, document_href
 from braid.app.pages.search.form import Carried, SearchForm
-from braid.app.pages.search.search import form_of_request, search, status_of, template_values, three_fields
+from braid.app.pages.search.search import form_of_request, search, template_values, three_fields
+from braid.app.pages.status import status_of
 from braid.app.site import site
 from braid.app.user.models import choose_models, model_shelf
 from braid.app.web.errors import answer, failure_of

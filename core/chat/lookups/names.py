@@ -16,7 +16,7 @@ from braid.core.text.scripts import (
     question_script,
     text_language,
 )
-from braid.core.text.stopwords import STOP_WORDS
+from braid.core.text.stopwords import FORM_OF_VERB, STOP_WORDS
 
 LEAST_PASSAGES = 2
 """Passages that have a name which leads on: the one it is in, and another."""
@@ -31,11 +31,6 @@ _NAME = re.compile(
 _PART = f"[{HAN}々ァ-ヺーA-Za-z0-9-]"
 _WORD = re.compile(rf"(?<!{_PART})(?=[A-Za-z0-9-]{{0,20}}[{HAN}々ァ-ヺー]){_PART}{{2,40}}|(?<!\w)[{HANGUL}]{{2,20}}")
 
-_FORM_OF_VERB = re.compile(
-    r"(?:니다|[아어해]요|세요|려는|[하되있없드]는|[하되]고|[하되]면|[하되]며|[하되]지|하여|해서|되어|된|지만"
-    r"|[려혀켜져겨워춰](?:가|오|주|보|두|버리)[지고는면서며]|[있없같많좋싶]어?아?도|[있없많]어서?|[하되]기|[하되]여도|면서|도록|으면)$"
-)
-"""Endings of Korean verbs and adjectives, which no name has."""
 _COMMON = re.compile(
     r"場合|必要|可能性?|利用可能|最[初後]|以[下上前降]|現在|今後|一部|全体|同[様時]|詳細|方法|内容|自分|何度"
     r"|함께|달리|여러(?:가지)?|가지|때로는|자주|모[두든]|다른|위해|대[한해]|[통인]해|따라|경우|때문에|그리고|그러나|하지만|또[는한]"
@@ -70,7 +65,7 @@ def possible_names(sentence: str, analyzer: Analyzer) -> list[Name]:
     found: dict[frozenset[str], Name] = {}
     for text in (*_capitalised(sentence), *(match[0] for match in _WORD.finditer(sentence))):
         terms = frozenset(analyzer.tokens(text))
-        if terms and len(text) > 1 and not _COMMON.fullmatch(text) and not _FORM_OF_VERB.search(text):
+        if terms and len(text) > 1 and not _COMMON.fullmatch(text) and not FORM_OF_VERB.search(text):
             found.setdefault(terms, Name(text, terms))
     return list(found.values())
 

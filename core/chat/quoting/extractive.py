@@ -31,6 +31,7 @@ from braid.core.chat.texts import TEXTS, say
 from braid.core.text.analyzer import Analyzer
 from braid.core.text.scripts import LATIN, SCRIPTS, is_written_in, main_script, question_script, text_language
 from braid.core.text.sentences import sentences
+from braid.core.types import Passage
 
 MOST_OTHER_SCRIPT = 8
 """Sentences in another script than the question that are embedded, of all that are."""
@@ -105,6 +106,8 @@ class Extract:
     """The featured passage, and the others below it; where nothing was found, those that are related."""
     is_weak: bool = False
     """Whether the passages may not answer, which the text says."""
+    asks_back: bool = False
+    """Whether the text asks what is meant."""
 
 
 def extract(
@@ -199,8 +202,14 @@ def coverage(weights: Mapping[str, float], terms: frozenset[str]) -> float:
 
 def best_coverage(weights: Mapping[str, float], citations: Sequence[Citation], analyzer: Analyzer) -> float:
     """Return the largest share of the weights that one passage has with its title and heading, 0.0–1.0."""
-    texts = (f"{c.passage.title} {c.passage.heading_path} {c.text}" for c in citations)
-    return max((coverage(weights, frozenset(analyzer.tokens(text))) for text in texts), default=0.0)
+    shares = (passage_coverage(weights, each.passage, analyzer, each.text) for each in citations)
+    return max(shares, default=0.0)
+
+
+def passage_coverage(weights: Mapping[str, float], passage: Passage, analyzer: Analyzer, text: str = "") -> float:
+    """Return the share of the weights that a passage has with its title and heading, 0.0–1.0; or a ``text`` of it."""
+    whole = f"{passage.title} {passage.heading_path} {text or passage.text}"
+    return coverage(weights, frozenset(analyzer.tokens(whole)))
 
 
 def best_sentence(weights: Mapping[str, float], text: str, analyzer: Analyzer) -> str:

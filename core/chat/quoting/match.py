@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from braid.core.types import Hit, SearchResult
+from braid.core.errors import N_
+from braid.core.types import Hit, Passage, SearchResult
 
 Match = Literal["strong", "weak", "absent"]
+
+
+ONLY_WEAK = N_("only weak matches were found, so check the answer against its sources")
+"""The template of a note of an answer that a model has written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +74,21 @@ def is_weak(hit: Hit, scale: CosineScale | None, coverage: float) -> bool:
     if scale is None or not hit.legs or coverage >= WEAK_COVERAGE:
         return False
     return all(part.score < scale.absent for part in hit.legs if part.leg == "dense")
+
+
+def weak_ones(
+    search: SearchResult, scale_of: Callable[[str], CosineScale | None], covered: Callable[[Passage], float]
+) -> list[Hit]:
+    """Return the hits that are weak by both legs; none where the dense leg did not answer in full for the question.
+
+    ``scale_of`` returns the scale of a collection, ``covered`` the share of the question's terms in a passage.
+    """
+    is_partial = any(part.leg == "dense" for part in search.degraded)
+    if "dense" not in search.answered or is_partial or not all_judged(search.hits):
+        return []
+    scales = {name: scale_of(name) for name in dict.fromkeys(hit.passage.collection for hit in search.hits)}
+    far = [hit for hit in search.hits if is_weak(hit, scales[hit.passage.collection], 0.0)]
+    return [hit for hit in far if is_weak(hit, scales[hit.passage.collection], covered(hit.passage))]
 
 
 def all_judged(hits: Sequence[Hit]) -> bool:

@@ -9,6 +9,7 @@ from typing import Literal
 
 from braid.core.chat.quoting.tables import is_row, is_rule
 from braid.core.text.contents import bare, contents_lines, has_leader, section_number
+from braid.core.text.letters import odd_share
 from braid.core.text.scripts import HAN, KANA
 from braid.core.text.sentences import sentences
 
@@ -18,11 +19,10 @@ LONGEST_HEADING = 90
 LEAST_INTRODUCTION, LEAST_WORDS = 40, 9
 LEAST_PART = 12
 """Fewest letters that tell a part of a heading; half as many of Japanese or Korean."""
-LEAST_GARBLED, MOST_ODD = 8, 0.4
-"""Fewest words of a line that can be told to be garbled, and the largest share of one letter or marks in another."""
+MOST_ODD = 0.4
+"""Largest share of one letter or marks among the words of a line that is not garbled."""
 LEAST_WORD = 4
 """Fewest letters of a word of English that ends a line which does not go on."""
-_ODD_WORD = re.compile(r"[^\W\d_][’'\"]*|[’'\":#./]+", re.ASCII)
 _KEY = re.compile(r"[A-Za-z0-9+=]{40,}")
 _TITLE = re.compile(r"^#{1,6}\s+")
 _ENDS = re.compile(r"[.!?…。！？｡．:：;；][」』）】〕〉》”’\"')\]*_]*$")
@@ -169,18 +169,6 @@ def _is_garbled(line: str) -> bool:
     (True, False)
     """
     return odd_share(line) > MOST_ODD or _KEY.fullmatch(line.strip()) is not None
-
-
-def odd_share(text: str) -> float:
-    """Return the share of the words that are one letter or marks, as a file without its font's characters gives them;
-    0.0 of few words.
-
-    >>> odd_share("l i s t l i n e w i l l")
-    1.0
-    """
-    words = text.split()
-    odd = sum(_ODD_WORD.fullmatch(word) is not None for word in words)
-    return odd / len(words) if len(words) >= LEAST_GARBLED else 0.0
 
 
 def _is_caption(text: str) -> bool:

@@ -102,6 +102,7 @@ ROUTES: dict[str, str] = {
     "GET /palette.json": "any",
     "GET /chat": "any",
     "GET /chat/conversations": "any",
+    "GET /chat/status.json": "any",
     "POST /chat/messages": "any",
     "POST /chat/files": "any",
     "GET /chat/shelf": "any",

@@ -511,7 +511,14 @@ def test_jobs_of_everybody_are_listed_by_state(app: Flask, admin: FlaskClient, b
     assert "It is encrypted" in failed
     assert "file 59.pdf" not in failed
     overview = admin.get("/admin/").text
-    assert "1 of them could not be read" in overview, "its user's concern"
+    assert "1 file could not be read." in overview, "its user's concern"
+    assert "1 file could not be read." in failed
+    assert "failed long ago" not in failed
+    notes = braid.ledger.add_dataset(user.id, "Notes").id
+    for source in ("a.pdf", "b.pdf"):  # their jobs are pruned
+        braid.ledger.put_failed(notes, source, title="", file_type="pdf", error="it is damaged")
+    assert "3 files could not be read." in admin.get("/admin/").text
+    assert "failed long ago" in admin.get("/admin/jobs?state=failed").text
     assert "has failed" not in overview
     other = store.claim(0)
     assert other

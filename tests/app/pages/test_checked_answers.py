@@ -12,9 +12,11 @@ from flask.testing import FlaskClient
 from braid.core.braid import Braid
 from braid.core.chat.citations import Citation
 from braid.core.chat.marks import CitationFilter, shown
+from braid.core.chat.quoting.match import ONLY_WEAK
 from braid.core.chat.store import ConversationStore
 from braid.core.chat.support.check import check_answer
 from braid.core.chat.types import ChatRequest, ChatResult
+from braid.core.errors import Reason
 from braid.core.text.analyzer import Analyzer
 from braid.core.types import Query, SearchResult
 from tests.worlds import document
@@ -23,7 +25,9 @@ TEXT = "The pump is sold in Japan since May 2024. Its warranty is 30 days. It ha
 MARK = '<mark class="{}">'
 
 
-def answered(braid: Braid, said: str, generator: str = "openai:writer", others: tuple[str, ...] = ()) -> int:
+def answered(
+    braid: Braid, said: str, generator: str = "openai:writer", others: tuple[str, ...] = (), notes: tuple[str, ...] = ()
+) -> int:
     """Store an answer of a model about a pump, as a turn does; returns the id of its conversation."""
     user_id = braid.ledger.users()[0].id
     dataset = braid.ledger.add_dataset(user_id, "Pumps").id
@@ -35,7 +39,7 @@ def answered(braid: Braid, said: str, generator: str = "openai:writer", others: 
     nothing = SearchResult(Query("pump"), "basic", "none", (), (), ())
     result = ChatResult(
         "pump", "pump", "none", nothing, text, generator, True, citations,
-        support=check_answer(marked, citations, Analyzer()), marks=marks,
+        support=check_answer(marked, citations, Analyzer()), marks=marks, notes=notes,
     )  # fmt: skip
     store = ConversationStore(braid.ledger, braid.registry)
     return store.add(store.create(user_id).id, ChatRequest(user_id, "The pump?"), result).conversation_id
@@ -49,6 +53,14 @@ def remarks(page: str) -> list[str]:
     found = re.search(r'<ul class="checked".*?</ul>', page, re.DOTALL)
     plain = re.sub(r"<(svg|button).*?</\1>|<[^>]+>", "", found[0], flags=re.DOTALL) if found else ""
     return [line.strip() for line in plain.splitlines() if line.strip()]
+
+
+@pytest.mark.parametrize(("generator", "times"), [("openai:writer", 1), ("extractive", 0)])
+def test_an_answer_from_weak_matches_says_so_once(
+    client: FlaskClient, library: Braid, generator: str, times: int
+) -> None:
+    page = page_of(client, library, "It is 30 days [1].", generator=generator, notes=(Reason(ONLY_WEAK),))
+    assert page.count("Only weak matches were found, so check the answer against its sources") == times
 
 
 @pytest.mark.parametrize("said", ["Its warranty is 30 days [1].", "Customers may bring it back for a month [1]."])

@@ -333,9 +333,41 @@ def test_an_answer_says_that_files_are_still_being_read(app: Flask, client: Flas
     assert told not in last(ask(client))["html"]
     store.add(1, [NewJob("upload", "new.pdf", 1), NewJob("export", "Notes", 1), NewJob("upload", "other.pdf", 2)])
     assert told in last(ask(client))["html"]
-    status = client.get("/status.json")
-    assert status.status_code == 200, status.text
-    assert status.json["text"] == "2 files are still being read and cannot be found yet."
+    both = "2 files are still being read and cannot be found yet."
+    assert (client.get("/status.json").json or {})["text"] == both
+
+
+def test_before_a_question_is_asked_it_is_said_which_of_its_files_are_still_being_read(
+    app: Flask, client: FlaskClient, library: Braid
+) -> None:
+    def said(**form: object) -> str:
+        answer = client.get("/chat/status.json", query_string=form)
+        assert answer.status_code == 200, answer.text
+        return str((answer.json or {})["text"])
+
+    told = "{} still being read and cannot be found yet."
+    other = library.ledger.add_dataset(1, "Others").id
+    assert said(d="all").startswith("Ready")
+    store = site_of(app).background.store
+    store.add(1, [NewJob("upload", "new.pdf", 1), NewJob("upload", "a.pdf", other), NewJob("upload", "b.pdf", other)])
+    assert told.format("3 files are") in client.get("/chat").text
+    assert said(d="all") == told.format("3 files are")
+    assert said(d="1", offered=f"1,{other}") == told.format("1 file is")
+    assert said(d=other, offered=f"1,{other}") == told.format("2 files are")
+    talk = site_of(app).conversations.create(1, most=9).id
+    files = site_of(app).conversations.files.add_dataset(1, talk).id
+    store.add(1, [NewJob("upload", "c.pdf", files)])
+    assert said(d="1", offered=f"1,{other}", conversation=talk) == told.format("2 files are")
+    assert told.format("4 files are") in client.get(f"/chat/{talk}").text
+    assert f'name="conversation" value="{talk}"' in client.get(f"/chat/{talk}/files").text
+    bob = add_user(app, "bob")
+    his = site_of(app).conversations.create(bob.id, most=9).id
+    secret, attached = (
+        library.ledger.add_dataset(bob.id, "Secret").id,
+        site_of(app).conversations.files.add_dataset(bob.id, his).id,
+    )
+    store.add(bob.id, [NewJob("upload", "secret.pdf", secret), NewJob("upload", "his.pdf", attached)])
+    assert said(d=[1, secret], conversation=his) == told.format("1 file is")
 
 
 def test_nobody_learns_of_files_in_datasets_of_others(app: Flask, client: FlaskClient, library: Braid) -> None:

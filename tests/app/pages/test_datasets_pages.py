@@ -320,10 +320,12 @@ def test_a_web_page_becomes_a_document_and_one_that_is_missing_a_reason(ann: Fla
         page = settled(ann, dataset)
     assert rows(page) == {"Travel": "done", f"{base}/missing": "failed"}
     assert "answered with status 404" in page
+    assert "1 unreadable" in text_of(ann, "/datasets")
     remove = re.search(r'action="(/datasets/\d+/jobs/\d+/remove)"', page)
     assert remove
     post_form(ann, remove[1])
     assert rows(settled(ann, dataset)) == {"Travel": "done"}
+    assert "unreadable" not in text_of(ann, "/datasets")
 
 
 @pytest.mark.parametrize("url", ["file:///etc/passwd", "ftp://example.org/a", "javascript:alert(1)", "http://", ""])

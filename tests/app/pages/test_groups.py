@@ -139,7 +139,14 @@ def test_groups_are_ticked_or_typed(admin: FlaskClient) -> None:
     here = site_of(admin.application)
     here.accounts.set_groups(here.shares.user_named("ben"), ["Sales, north"])
     ann = here.shares.user_named("ann")
-    assert 'value="lab" checked' in admin.get(f"/admin/users/{ann}").text
+    page = admin.get(f"/admin/users/{ann}").text
+    assert 'value="lab" checked' in page
+    assert "Sales, north 1 user" in text_of(page)
+    assert "Find a group" not in page + admin.get("/admin/users").text
+    here.accounts.set_groups(here.shares.user_named("ben"), ["Sales, north", *(f"team {n}" for n in range(10))])
+    for where in (f"/admin/users/{ann}", "/admin/users"):
+        assert admin.get(where).text.count('placeholder="Find a group"') == 1
+    assert "team 9 1 user" in text_of(admin.get("/admin/users").text)
     post_form(admin, f"/admin/users/{ann}/groups", groups="new, lab", groups_chosen=["Sales, north", "lab"])
     assert groups_of(admin, "ann") == {"Sales, north", "lab", "new"}
     post_form(admin, f"/admin/users/{ann}/groups", groups="")

@@ -236,6 +236,8 @@ def test_the_line_below_an_answer_leads_to_who_can_connect_a_model(app: Flask, a
     assert "/admin/models" not in his
     name = site_of(app).accounts.all()[0].name
     assert f"ask {name} to connect a language model" in his
+    reader, where = asked[1][0], asked[1][1].headers["location"].partition("#")[0]
+    assert f"{name} さんに言語モデルの接続を" in reader.get(f"{where}?lang=ja").text
 
 
 # ---------------------------------------------------------------- rerankers and embedding models

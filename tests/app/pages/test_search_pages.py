@@ -593,3 +593,6 @@ def test_letters_without_meaning_are_not_shown(own_library: Braid, own_client: F
         page = own_client.get(path, query_string=asked).text
         assert "The file does not say which letters these are." in page
         assert "l i s t" not in page
+    by_meaning = own_client.get("/search", query_string={**asked, "mode": "semantic"}).text
+    hit = by_meaning[by_meaning.index("The file does not say") - 2000 :].partition("The file does not say")[0]
+    assert hit.rpartition("<article")[2].count("weak match") == 1

@@ -15,6 +15,8 @@ import pytest
 from braid.core.braid import Braid
 from braid.core.chat.conversation import Conversation
 from braid.core.chat.lookups.lookup import LookupLimits
+from braid.core.chat.quoting import match
+from braid.core.chat.quoting.match import ONLY_WEAK
 from braid.core.chat.texts import say
 from braid.core.chat.turn_recorder import TurnRecorder
 from braid.core.chat.types import (
@@ -24,7 +26,7 @@ from braid.core.chat.types import (
     ChatResult,
     SentenceChecked,
 )
-from braid.core.errors import ModelError
+from braid.core.errors import ModelError, Reason
 from braid.core.models.chat import ChatModels, chat_models
 from braid.core.models.prompts import custom_prompts
 from braid.core.text.token_budget import estimate_tokens
@@ -55,6 +57,20 @@ def test_each_role_gets_its_own_calls(braid: Braid, user_id: int) -> None:
     assert "".join(e.text for e in events if isinstance(e, AnswerText)) == result.text
     assert len([e for e in events if isinstance(e, AnswerText)]) > 1
     assert 0 < result.prompt_tokens <= 6_000
+
+
+@pytest.mark.parametrize(("weak", "said"), [(0.99, (ONLY_WEAK,)), (0.0, ())])
+def test_an_answer_from_weak_matches_alone_says_so(
+    braid: Braid, user_id: int, monkeypatch: pytest.MonkeyPatch, weak: float, said: tuple[str, ...]
+) -> None:
+    """Whatever the model says of them; with quotes the answer's own first line tells it."""
+    monkeypatch.setitem(match.SCALES, HashEmbeddings(64).fingerprint, match.CosineScale(0.0, weak, weak))
+    summary = ScriptedModel("fake:summary", "In the cellar [1].")
+    asked = ChatRequest(user_id, "Where does a courier park bicycles?")
+    found = Conversation(braid, models=models(summary=summary)).ask(asked)
+    assert [note.template for note in found.notes if isinstance(note, Reason)] == list(said)
+    quoted = Conversation(braid).ask(asked)
+    assert not {ONLY_WEAK} & {note.template for note in quoted.notes if isinstance(note, Reason)}
 
 
 def test_generator_feedback_does_not_ask_the_search_model(braid: Braid, user_id: int) -> None:

@@ -12,10 +12,11 @@ from braid.core.chat.citations import Citation
 from braid.core.chat.marks import MARKS
 from braid.core.chat.quoting.candidates import Around, Asked, nothing_around
 from braid.core.chat.quoting.extractive import Extract, extract
-from braid.core.chat.quoting.parts import odd_share, parts_of
+from braid.core.chat.quoting.parts import parts_of
 from braid.core.chat.quoting.wanted import Wanted
 from braid.core.chat.texts import say
 from braid.core.text.analyzer import Analyzer
+from braid.core.text.letters import odd_share
 from braid.core.text.scripts import question_language
 from braid.core.types import Passage
 from tests.core.chat.test_extractive import passage

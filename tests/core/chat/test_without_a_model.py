@@ -8,6 +8,7 @@ import pytest
 
 from braid.core.braid import Braid
 from braid.core.chat.citations import Featured
+from braid.core.chat.columns import result_settings
 from braid.core.chat.comparison import ThreeFields
 from braid.core.chat.conversation import Conversation
 from braid.core.chat.quoting import match
@@ -249,6 +250,7 @@ def test_a_question_that_refers_to_nothing_is_asked_back(braid: Braid, user_id: 
     result = Conversation(braid).ask(ChatRequest(user_id, question))
     assert (result.found, result.citations) == (False, ())
     assert result.text == say("refers_to_nothing", question_language(question))
+    assert result_settings(result)["asks_back"] is True
 
 
 @pytest.mark.parametrize(
@@ -268,6 +270,7 @@ def test_a_first_question_of_small_words_may_be_one_about_the_documents(
     assert braid.indexer.wait(WAIT_S)
     result = Conversation(braid).ask(ChatRequest(user.id, question))
     assert result.text not in TEXTS["refers_to_nothing"].values()
+    assert "asks_back" not in result_settings(result)
 
 
 def test_a_first_question_of_small_words_that_finds_nothing_is_asked_back(braid: Braid, user_id: int) -> None:
@@ -279,3 +282,4 @@ def test_a_first_question_of_small_words_that_finds_nothing_is_asked_back(braid:
 def test_a_question_with_a_word_of_its_own_is_answered(braid: Braid, user_id: int, question: str) -> None:
     result = Conversation(braid).ask(ChatRequest(user_id, question))
     assert result.text not in TEXTS["refers_to_nothing"].values()
+    assert "asks_back" not in result_settings(result)

@@ -14,6 +14,7 @@ from braid.core.ingest.exports.dataset_import import import_dataset
 from braid.core.ingest.exports.export_file import read_export
 from braid.core.ingest.ingest import ingest_bytes
 from braid.core.search import filter_plan
+from braid.core.search.hits import is_letters_alone
 from braid.core.types import ChunkInput, DocumentInput, Engine, Filters, Mode, SearchResult
 from tests.fakes import HashEmbeddings
 from tests.worlds import ByHand, World, catch_up, fill
@@ -132,3 +133,31 @@ def test_a_table_of_contents_comes_behind_all_other_passages(tmp_path: Path, mod
         assert "contents" not in [hit.passage.chunk_kind for hit in found[:-1]]
         [only] = braid.search("valves of the pump", user_id=1, mode=mode, k=1).hits
         assert only.passage.chunk_kind == ""
+
+
+@pytest.mark.parametrize("mode", ["hybrid", "semantic"])
+def test_letters_without_meaning_come_behind_all_passages_unless_they_have_a_word_of_the_query(
+    tmp_path: Path, mode: str
+) -> None:
+    letters = ChunkInput("b’ ’ v b’ ’ a b’ ’ l b’ ’ v b’ ’ e b’ ’ o f b’ ’ t h e b’ ’ kettle")
+    texts = ("A pump has one.", "Nobody opens the boiler.", "The lamp is on.", "A door is shut.")
+    with ByHand(tmp_path, embedding_model=NearLetters()) as braid:
+        fill(braid, {"manuals": {"b.md": texts}}, {})
+        manuals = braid.ledger.datasets(1)[0].id
+        braid.ledger.put_document(manuals, DocumentInput("a.pdf", "A", "pdf", (letters,)))
+        catch_up(braid)
+
+        def found(query: str) -> list[str]:
+            return [hit.passage.source for hit in braid.search(query, user_id=1, mode=mode, k=5).hits]
+
+        assert found("receipts") == [*["b.md"] * 4, "a.pdf"]
+        assert found("kettle")[0] == "a.pdf" or mode == "semantic"
+        hits = braid.search("receipts", user_id=1, mode=mode, k=5).hits
+        assert [is_letters_alone(hit) for hit in hits] == [False] * 4 + [True]
+
+
+class NearLetters(HashEmbeddings):
+    """A model to which letters without meaning are near to a question about receipts."""
+
+    def _vector(self, text: str) -> list[float]:
+        return super()._vector("receipts" if "’" in text else text)
