@@ -230,7 +230,7 @@ def _is_stamp(page: pypdfium2.PdfPage, text: str, layout: Layout) -> bool:
         and piece.right >= _SIDE * width
         and piece.left <= (1 - _SIDE) * width
     ]
-    if sum(len(word) for piece in inner for word in text[piece.start : piece.end].split()) <= STAMP_LETTERS:
+    if sum(len(word) for piece in inner for word in piece.of(text).split()) <= STAMP_LETTERS:
         return True
     across = max(piece.right for piece in inner) - min(piece.left for piece in inner)
     down = max(piece.bottom for piece in inner) - min(piece.top for piece in inner)
