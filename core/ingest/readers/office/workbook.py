@@ -146,7 +146,9 @@ def _without_zeros(sheet: bytes) -> bytes:
 def _rows(
     file: SourceFile, sheet: ReadOnlyWorksheet, changed: bytes, formats: _Formats, counts: HiddenCounts
 ) -> Iterator[list[str]]:
-    """Yield the rows, of the sheet as it has been ``changed`` if it has; openpyxl's own `iter_rows` makes an object of each cell, which takes a sixth longer."""
+    """Yield the rows of a sheet, as it has been ``changed`` if it has. openpyxl's own `iter_rows` makes an object of
+    each cell, which takes a sixth longer.
+    """
     cells_read = last = widest = hidden = 0
     with io.BytesIO(changed) if changed else sheet._get_source() as opened:  # type: ignore[attr-defined]  # not in the stub
         parser = formats.parser(sheet, opened)

@@ -50,6 +50,8 @@ class RuledTable:
     top: float
     right: float
     bottom: float
+    columns: tuple[float, ...]
+    """Where its columns begin and end, also those without text."""
 
     @property
     def pieces(self) -> list[LinePiece]:
